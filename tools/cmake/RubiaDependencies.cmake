@@ -1,0 +1,22 @@
+# Everything that Rubia takes from the system. tools/install-dependencies installs it on Debian 12.
+
+find_program(RUBIA_CCACHE ccache)
+if(RUBIA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${RUBIA_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${RUBIA_CCACHE})
+endif()
+
+find_package(LLVM 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22 NO_DEFAULT_PATH)
+find_package(LLD REQUIRED CONFIG PATHS /usr/lib/llvm-22 NO_DEFAULT_PATH)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(CLI11 REQUIRED CONFIG)
+find_package(fmt REQUIRED CONFIG)
+find_package(spdlog REQUIRED CONFIG)
+find_package(Threads REQUIRED)
+find_path(RUBIA_HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
+find_path(RUBIA_COMGR_INCLUDE_DIR NAMES amd_comgr/amd_comgr.h amd_comgr.h REQUIRED)
+find_program(RUBIA_NVCC nvcc PATHS /usr/local/cuda/bin)
+find_program(RUBIA_PTXAS ptxas PATHS /usr/local/cuda/bin)
