@@ -1,0 +1,200 @@
+// The public interface of the emulator: real AMDGPU code objects (the ELF bytes that a GPU would
+// load) executed on the CPU.
+//
+// Device addresses are host addresses, so a host program may read and write allocations directly.
+// Every access that a kernel makes is checked against the registry in `Memory`; what is wrong with
+// a launch is a `Fault`, an llvm::Error with the kernel, workgroup, thread, pc and disassembly.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rubia::emulator {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+enum class MemoryKind : uint8_t { Device, HostPinned, Managed, Code };
+
+struct Allocation {
+  uint64_t address = 0;
+  uint64_t size = 0; // in bytes, as asked for
+  MemoryKind kind = MemoryKind::Device;
+  bool writable = true;
+  bool owned = true; // false: registered host memory, which free() leaves alone
+  uint64_t end() const { return address + size; }
+};
+
+/// The device's address space: which host address ranges a kernel may touch. All members may be
+/// called from any thread, also while kernels run.
+class Memory {
+public:
+  Memory();
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /// `size` bytes at an address aligned to `alignment` (a power of two), with unmapped or unused
+  /// red zones around them. Contents are unspecified. A size of 0 is an allocation of no bytes with
+  /// an address of its own.
+  llvm::Expected<void *> allocate(uint64_t size, MemoryKind kind, uint64_t alignment = 256);
+  /// Makes [address, address + size) of the host accessible to kernels until free() or forget().
+  llvm::Error registerHost(void *address, uint64_t size, MemoryKind kind = MemoryKind::HostPinned);
+  /// Ends the allocation that starts at `address`. An error if none does. Owned memory stays in
+  /// quarantine for a while, so that a use after free is reported as such.
+  llvm::Error free(void *address);
+  /// The live allocation that contains `address`, which may lie anywhere inside it.
+  std::optional<Allocation> find(const void *address) const;
+  /// Bytes in live owned allocations.
+  uint64_t bytesInUse() const;
+
+  /// Changes whenever the set of live allocations does: caches of find() compare it.
+  uint64_t generation() const;
+  /// The live allocation at or before `address` that contains at least one byte from it on; used by
+  /// the emulator's checks.
+  std::optional<Allocation> lookup(uint64_t address) const;
+  /// The allocation that contained `address` until it was freed, if that is recent.
+  std::optional<Allocation> findFreed(uint64_t address) const;
+  /// The live allocation nearest to `address`, for messages.
+  std::optional<Allocation> nearest(uint64_t address) const;
+  /// Used by CodeObject: marks the allocation that starts at `address` as not writable by kernels.
+  void makeReadOnly(void *address);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// One entry of a kernel's `.args` metadata (AMDGPUUsage "Code Object V5 Metadata").
+struct KernelArgument {
+  uint32_t offset = 0;
+  uint32_t size = 0;
+  std::string valueKind; // by_value, global_buffer, hidden_block_count_x, ...
+  bool isHidden() const { return llvm::StringRef(valueKind).starts_with("hidden_"); }
+};
+
+struct Program; // decoded code, private
+
+/// A kernel of a loaded code object. Lives as long as its CodeObject.
+struct Kernel {
+  std::string name;
+  uint64_t descriptorAddress = 0;
+  uint64_t entryAddress = 0;
+  uint32_t kernargSize = 0;         // in bytes, with hidden arguments
+  uint32_t explicitKernargSize = 0; // end of the last argument that is not hidden
+  uint32_t ldsBytes = 0;            // static
+  uint32_t scratchBytes = 0;        // per lane, a lower bound where the stack is dynamic
+  bool dynamicStack = false;
+  uint32_t waveSize = 32;
+  uint32_t maxWorkgroupSize = 1024;
+  uint32_t sgprCount = 0; // from metadata, for attribute queries
+  uint32_t vgprCount = 0;
+  uint32_t agprCount = 0;
+  std::vector<KernelArgument> arguments;
+  uint32_t resource1 = 0, resource2 = 0, resource3 = 0; // COMPUTE_PGM_RSRC1..3
+  uint16_t properties = 0;                              // KERNEL_CODE_PROPERTIES
+  uint16_t kernargPreload = 0;
+  const Program *program = nullptr;
+};
+
+struct Symbol {
+  uint64_t address = 0;
+  uint64_t size = 0;
+};
+
+/// A code object mapped into a Memory, decoded and ready to run. Frees its memory when destroyed.
+class CodeObject {
+public:
+  /// Maps the loadable segments of `elf` (which may be freed afterwards), applies relocations and
+  /// decodes all functions. Errors: malformed ELF or metadata, a target or a relocation that is not
+  /// supported, and instructions that cannot be executed: all of them are listed, with address and
+  /// disassembly.
+  static llvm::Expected<std::unique_ptr<CodeObject>> load(llvm::ArrayRef<uint8_t> elf,
+                                                          Memory &memory);
+  ~CodeObject();
+
+  /// The processor, such as "gfx1100".
+  llvm::StringRef target() const;
+  llvm::ArrayRef<Kernel> kernels() const;
+  const Kernel *kernel(llvm::StringRef name) const;
+  /// A variable or function of the dynamic symbol table.
+  std::optional<Symbol> symbol(llvm::StringRef name) const;
+
+private:
+  CodeObject();
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// Pointers that the hidden arguments hand to the kernel; 0 where the host offers nothing.
+struct HiddenPointers {
+  uint64_t printfBuffer = 0;
+  uint64_t hostcallBuffer = 0;
+  uint64_t heap = 0;
+  uint64_t multigridSync = 0;
+};
+
+struct Launch {
+  const Kernel *kernel = nullptr;
+  Dim3 grid;  // in workgroups
+  Dim3 block; // in threads
+  uint32_t dynamicLdsBytes = 0;
+  llvm::ArrayRef<uint8_t> kernarg; // the explicit arguments; hidden ones are appended by run()
+  HiddenPointers hidden;
+  unsigned hostThreads = 0;      // 0: one per core
+  uint64_t instructionLimit = 0; // per wave; exceeding it is Fault::Deadlock; 0: none
+};
+
+struct Statistics {
+  uint64_t workgroups = 0;
+  uint64_t waves = 0;
+  uint64_t instructions = 0; // wave instructions, without those that decoding drops (waits, hints)
+};
+
+/// What a kernel did that it must not do.
+class Fault : public llvm::ErrorInfo<Fault> {
+public:
+  enum Kind : uint8_t {
+    OutOfBounds,  // no live allocation there, or a store to read-only memory
+    UseAfterFree, // the address was allocated until recently
+    Misaligned,   // an access that hardware does not split
+    Trap,         // s_trap 2: llvm.trap, __trap(), a failed device assert
+    BarrierDivergence,
+    Deadlock,           // the instruction limit was exceeded
+    IllegalInstruction, // control reached bytes that are not a decoded instruction
+    LdsOutOfBounds,
+    ScratchOverflow,
+  };
+  static char ID;
+
+  Kind kind = OutOfBounds;
+  std::string kernel;
+  Dim3 workgroup{0, 0, 0};
+  Dim3 thread{0, 0, 0}; // local id of the (first) lane at fault
+  uint64_t pc = 0;      // offset in the code object's text, as llvm-objdump prints it
+  std::string disassembly;
+  uint64_t address = 0; // of the access
+  uint32_t accessSize = 0;
+  bool isWrite = false;
+  std::string detail; // nearest allocation and the like
+  std::string source; // file:line, where the object has line tables
+
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+llvm::StringRef toString(Fault::Kind kind);
+
+/// Runs a launch to its end on the calling thread and helpers. The error is a Fault if the kernel
+/// is at fault, else a StringError about the launch itself (block too large, kernarg of the wrong
+/// size, too much LDS).
+llvm::Expected<Statistics> run(const Launch &launch, Memory &memory);
+
+} // namespace rubia::emulator
