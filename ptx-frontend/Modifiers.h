@@ -1,0 +1,50 @@
+// The vocabulary of instructions: operations (rows of Instructions.def) and modifiers (rows of
+// Modifiers.def).
+#pragma once
+
+#include "ptx-frontend/Types.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace rubia::ptx {
+
+enum class Op : uint16_t {
+#define PTX_OP(Name) Name,
+#include "ptx-frontend/Instructions.def"
+};
+
+// What a modifier is about; a spelling has at most one of most categories.
+enum class ModCategory : uint8_t {
+  Type,
+  Space,
+  Rounding,
+  IntegerRounding,
+  Comparison,
+  Boolean,
+  Width,
+  Vector,
+  Cache,
+  Eviction,
+  Prefetch,
+  Semantics,
+  Scope,
+  Atomic,
+  Shuffle,
+  Vote,
+  Half,
+  Flag,
+};
+
+enum class Mod : uint16_t {
+  None,
+#define PTX_MODIFIER(Name, Text, Category) Name,
+#include "ptx-frontend/Modifiers.def"
+};
+
+llvm::StringRef textOf(Mod mod); // ".ftz"
+ModCategory categoryOf(Mod mod);
+Type typeOf(Mod mod);          // Type::None unless categoryOf(mod) is Type
+StateSpace spaceOf(Mod mod);   // StateSpace::None unless categoryOf(mod) is Space
+llvm::StringRef nameOf(Op op); // "FAdd"
+
+} // namespace rubia::ptx

@@ -1,0 +1,224 @@
+// A parsed PTX module: what the text says, with names resolved, and nothing more.
+// Every node lives in the module's arena and is trivially destructible; StringRefs point into the
+// text or the arena. Places are byte offsets into the text: line and column are computed only for a
+// diagnostic (Diagnostics.h).
+#pragma once
+
+#include "ptx-frontend/Modifiers.h"
+#include "ptx-frontend/Types.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rubia::ptx {
+
+struct Variable;
+struct Function;
+
+using RegisterId = uint32_t; // index into Function::registers
+using LabelId = uint32_t;    // index into Function::labels
+inline constexpr uint32_t kNone = ~0u;
+
+// One virtual register; `.reg .b32 %r<4>` declares four. Scopes are resolved: each declaration has
+// its own ids.
+struct Register {
+  llvm::StringRef name; // with its number, e.g. "%r3"
+  Type type;
+  uint8_t vectorWidth = 1; // 2 or 4 for `.reg .v4 .f32 %v`
+};
+
+// PTX ISA: special-registers.
+enum class SpecialRegister : uint8_t {
+#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width) Name,
+#include "ptx-frontend/SpecialRegisters.def"
+};
+
+struct Operand {
+  enum class Kind : uint8_t {
+    Register, // reg, component (kNone or 0..3 for .x .y .z .w), negated (`!%p`)
+    Integer,  // bits: the value of a constant expression, two's complement in 64 bits; isUnsigned
+    Float,    // bits: IEEE double bits (decimal, 0d), or single bits if isSingle (0f)
+    SpecialRegister, // special, component
+    Variable,        // variable, offset: the address of a variable (mov, call argument)
+    Function,        // function: its address, or the callee of call
+    Address, // [reg|variable|nothing + offset]; elements: texture coordinates or further bracketed
+             // operands
+    Vector,  // {elements}
+    Label,   // label
+    LabelList, // label list of brx.idx: labels
+    Sink,      // _
+    Pair,      // d|p: elements[0], elements[1]
+    List,      // ( ... ): call arguments and results
+    Prototype, // name of a .callprototype or .calltargets: prototype
+  };
+  Kind kind;
+  bool negated = false;
+  bool isUnsigned = false;
+  bool isSingle = false;
+  uint8_t component = 0xff; // 0..3; 0xff: none
+  uint8_t selector = 0xff;  // video instructions' .b0 .. .h1: index; 0xff: none
+  ptx::SpecialRegister special{};
+  RegisterId reg = kNone; // Register; base of Address
+  LabelId label = kNone;
+  uint32_t prototype = kNone; // index into Function::prototypes
+  uint64_t bits = 0;
+  int64_t offset = 0; // Address, Variable
+  const ptx::Variable *variable = nullptr;
+  const ptx::Function *function = nullptr;
+  llvm::ArrayRef<Operand> elements;
+  llvm::ArrayRef<LabelId> labels;
+  uint32_t place = 0; // byte offset in the text
+};
+
+// A dotted word that was met in the text, matched against the table once and shared by all its
+// instructions.
+struct Spelling {
+  llvm::StringRef text; // "add.rn.ftz.f32"
+  Op op;
+  uint16_t form;                 // row of Instructions.def
+  llvm::ArrayRef<Mod> modifiers; // in textual order, without the opcode
+
+  bool has(Mod mod) const;
+  // The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
+  // are fewer.
+  Type type(unsigned n = 0) const;
+  // First modifier of a category, or Mod::None.
+  Mod first(ModCategory category) const;
+  StateSpace space() const;     // of .global, .shared, .shared::cta, ...; None: generic
+  unsigned vectorWidth() const; // 1, 2, 4, 8
+};
+
+// `@p` / `@!p`.
+struct Guard {
+  RegisterId reg = kNone;
+  bool negated = false;
+};
+
+// PTX ISA: debugging-directives-loc.
+struct SourceLine {
+  uint32_t file = 0, line = 0, column = 0; // file: number given by .file
+  uint32_t inlinedAt = kNone;              // index into Module::sourceLines
+  llvm::StringRef inlinedFunction;         // function_name, where given
+};
+
+struct Instruction {
+  const Spelling *spelling;
+  Guard guard;
+  llvm::ArrayRef<Operand> operands; // as written: destinations first
+  uint32_t place = 0;
+  uint32_t sourceLine = kNone; // index into Module::sourceLines
+
+  Op op() const { return spelling->op; }
+};
+
+struct Label {
+  llvm::StringRef name;
+  uint32_t instruction; // index of the instruction it precedes; = size of the body at its end
+};
+
+// An element of an initialiser that is an address: written at `offset` of the variable, `width`
+// bytes.
+struct Relocation {
+  uint64_t offset;
+  uint8_t width;                      // 8 or 4; 1 for mask() elements of a byte array
+  const Variable *variable = nullptr; // one of the two
+  const Function *function = nullptr;
+  int64_t addend = 0;
+  bool generic = false;  // generic(x): the generic address
+  uint64_t mask = ~0ull; // PTX ISA: initializers, mask() operator
+};
+
+enum class Linkage : uint8_t { Internal, Visible, Extern, Weak, Common };
+
+struct Variable {
+  llvm::StringRef name;
+  StateSpace space;
+  Type type;
+  uint8_t vectorWidth = 1;
+  Linkage linkage = Linkage::Internal;
+  bool managed = false;    // .attribute(.managed)
+  bool incomplete = false; // extern array of unknown size: dynamic shared memory
+  bool isPointer = false;  // .param .u64 .ptr
+  StateSpace pointerSpace = StateSpace::None;
+  uint32_t pointerAlignment = 0;
+  uint32_t alignment = 0;    // bytes, at least the natural one
+  uint64_t elementCount = 1; // product of all dimensions
+  uint64_t sizeInBytes = 0;
+  bool initialized = false;
+  llvm::ArrayRef<uint8_t> initializer; // sizeInBytes long if initialized, else empty
+  llvm::ArrayRef<Relocation> relocations;
+  const Function *function = nullptr; // the function it is declared in; null: module scope
+  RegisterId reg = kNone;             // a .reg parameter of a device function
+  uint32_t place = 0;
+};
+
+// PTX ISA: performance-tuning-directives, cluster-dimension-directives.
+struct KernelAttributes {
+  uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; 0: not given
+  uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
+  uint32_t minBlocksPerMultiprocessor = 0; // .minnctapersm
+  uint32_t maxRegisters = 0;               // .maxnreg
+  uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster
+  bool explicitCluster = false;
+  bool noReturn = false; // .noreturn
+};
+
+// The signature of an indirect call. PTX ISA: kernel-and-function-directives-callprototype.
+struct Prototype {
+  llvm::StringRef name;
+  llvm::ArrayRef<const Variable *> results, parameters;
+  llvm::ArrayRef<const Function *> targets; // .calltargets: the possible callees
+  bool isTargetList = false;
+  bool noReturn = false;
+};
+
+struct Function {
+  llvm::StringRef name;
+  bool isKernel = false;
+  Linkage linkage = Linkage::Internal;
+  bool hasBody = false;
+  bool valid = true; // false: an error was found inside; diagnostics name it
+  KernelAttributes attributes;
+  llvm::ArrayRef<const Variable *> results; // .func only
+  llvm::ArrayRef<const Variable *> parameters;
+  llvm::ArrayRef<const Variable *> locals; // .local .shared .param ... declared in the body
+  llvm::ArrayRef<Register> registers;
+  llvm::ArrayRef<Label> labels;
+  llvm::ArrayRef<Prototype> prototypes;
+  llvm::ArrayRef<Instruction> body;
+  uint32_t place = 0;
+};
+
+struct SourceFile {
+  uint32_t number;
+  llvm::StringRef path;
+};
+
+struct Module {
+  Module();
+  Module(Module &&);
+  ~Module();
+
+  std::string name; // for diagnostics: file name
+  std::shared_ptr<const std::string> text;
+  unsigned versionMajor = 0, versionMinor = 0; // .version
+  unsigned sm = 0;                             // .target sm_NN
+  char smVariant = 0;                          // 'a', 'f' or 0
+  bool texmodeIndependent = false;
+  bool debug = false; // .target debug
+  unsigned addressSize = 64;
+  std::vector<const Variable *> variables; // module scope, in order of declaration
+  std::vector<const Function *>
+      functions; // definitions and extern declarations, one per name, in order
+  std::vector<SourceFile> files;
+  std::vector<SourceLine> sourceLines;
+
+  const Function *function(llvm::StringRef name) const; // null if there is none
+
+  struct Storage; // arena, interned names, spellings
+  std::unique_ptr<Storage> storage;
+};
+
+} // namespace rubia::ptx

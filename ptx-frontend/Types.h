@@ -1,0 +1,52 @@
+// The types and state spaces of PTX. PTX ISA: types, state-spaces.
+#pragma once
+
+#include <cstdint>
+
+namespace rubia::ptx {
+
+// PTX ISA: fundamental-types, alternate-floating-point-data-formats, packed-data-types.
+enum class Type : uint8_t {
+  None,
+  Pred,
+  B8,
+  B16,
+  B32,
+  B64,
+  B128,
+  U8,
+  U16,
+  U32,
+  U64,
+  S8,
+  S16,
+  S32,
+  S64,
+  F16,
+  F16x2,
+  BF16,
+  BF16x2,
+  TF32,
+  F32,
+  F32x2,
+  F64,
+  U16x2,
+  S16x2,
+  E4M3,
+  E5M2,
+  E4M3x2,
+  E5M2x2,
+  TexRef,
+  SamplerRef,
+  SurfRef,
+};
+
+enum class TypeClass : uint8_t { None, Predicate, Bits, Unsigned, Signed, Float, Opaque };
+
+unsigned sizeInBits(Type type); // 0 for None and Pred; 64 for opaque references
+TypeClass classOf(Type type);   // packed types have the class of their element
+
+// PTX ISA: state-spaces. None is a generic address.
+enum class StateSpace : uint8_t { None, Reg, SReg, Const, Global, Local, Param, Shared, Tex };
+
+} // namespace rubia::ptx
