@@ -1,0 +1,68 @@
+// Any file that may hold CUDA code -> the images in it, each with the place that it came from.
+//
+// PTX text, bare fatbins and cubins, ELF programs, libraries and objects, PE programs and objects,
+// and archives of all these. Not for libcuda.so.1: it needs LLVM's Object library.
+
+#ifndef RUBIA_FATBIN_FILE_H
+#define RUBIA_FATBIN_FILE_H
+
+#include "fatbin/Container.h"
+#include <memory>
+
+namespace llvm {
+class MemoryBuffer;
+}
+
+namespace rubia::fatbin {
+
+/// An image and where it lies.
+struct FileImage {
+  Image image;        // image.offset counts from the start of the file, of a member's data too
+  std::string member; // archive member, "a.o" or "inner.a(a.o)"; empty outside of archives
+  std::string section;
+  uint64_t container =
+      0; // offset in the file of its container; image.offset for bare PTX and cubins
+};
+
+/// The images of one file, and the file's bytes that they point into.
+class ImageFile {
+public:
+  ImageFile(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  ImageFile(ImageFile &&);
+  ImageFile &operator=(ImageFile &&);
+  ~ImageFile();
+
+  llvm::StringRef name() const;
+  llvm::ArrayRef<uint8_t> bytes() const;
+
+  std::vector<FileImage> images;
+
+  /// Containers and members that could not be read, each with file, member, section and offset. The
+  /// images are those of the rest of the file; who needs all of them has to treat a problem as an
+  /// error.
+  std::vector<std::string> problems;
+
+  /// Number of containers, empty ones included.
+  size_t containers = 0;
+
+  /// "lib.a(a.o), section .nv_fatbin, offset 0x40": where the image lies.
+  std::string place(const FileImage &image) const;
+
+  /// describe() of all images.
+  std::string description() const;
+
+private:
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+};
+
+/// The images of the file at `path`. A file with images that are all SASS is a normal result (see
+/// description()); a file that cannot be opened, holds no CUDA code, or of which nothing could be
+/// read, is an error.
+llvm::Expected<ImageFile> readFile(llvm::StringRef path);
+
+/// The same for bytes that are in memory already; the buffer's identifier is the file name.
+llvm::Expected<ImageFile> readBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer);
+
+} // namespace rubia::fatbin
+
+#endif
