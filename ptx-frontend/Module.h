@@ -84,6 +84,11 @@ struct Spelling {
   // The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
   // are fewer.
   Type type(unsigned n = 0) const;
+  // The type that the table gives operand n as written (0 = the destination, `d|p` counts as one;
+  // for a pair the type of its first): `setp.eq.s32 p|q, a, b` has Pred, S32, S32; `mul.wide.s32 d,
+  // a, b` S64, S32, S32; vector operands: the element's type. Type::None for labels, lists,
+  // addresses and `mov` of anything.
+  Type operandType(unsigned n) const;
   // First modifier of a category, or Mod::None.
   Mod first(ModCategory category) const;
   StateSpace space() const;     // of .global, .shared, .shared::cta, ...; None: generic

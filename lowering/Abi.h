@@ -1,0 +1,76 @@
+// What every compiled code object agrees on with whoever loads and launches it: the module table,
+// the launch arguments that trail the kernel's own, and the names of both. docs/architecture.md
+// describes it; changing anything here makes every cached object unusable, so kVersion is part of
+// every cache key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rubia::abi {
+
+inline constexpr unsigned kVersion = 1;
+
+// Module state lives in memory that the loader owns; each code object that needs any of it has this
+// symbol, an array of 64-bit device addresses. The loader writes it after loading the code object
+// and before the first launch.
+inline constexpr const char *kModuleTable = "__rubia_module_table";
+
+enum ModuleTableSlot : unsigned {
+  kTrapRecordSlot = 0, // TrapRecord
+  kPrintfRingSlot = 1,
+  kDeviceHeapSlot = 2,
+  kFirstVariableSlot =
+      8, // slot kFirstVariableSlot + i: variable i of the manifest; 3..7 are reserved and zero
+};
+
+// The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
+// says why and where.
+struct TrapRecord {
+  uint32_t claimed;
+  uint32_t reason; // TrapReason
+  uint32_t
+      place; // TrapReason::Unsupported: index into the unit's "traps" list of the metadata; else 0
+  uint32_t ctaid[3];
+  uint32_t tid[3];
+  uint32_t reserved[7];
+};
+static_assert(sizeof(TrapRecord) == 64);
+
+enum class TrapReason : uint32_t { None = 0, TrapInstruction = 1, Unsupported = 2 };
+
+// Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.
+// The hidden arguments of AMDGPUUsage follow it at once, so that code without access to the kernarg
+// segment (a function called by several kernels) finds it at llvm.amdgcn.implicitarg.ptr -
+// sizeof(LaunchArguments).
+struct LaunchArguments {
+  uint32_t ntid[3];            // %ntid as CUDA means it, whatever the dispatched workgroup is
+  uint32_t dynamicSharedBytes; // %dynamic_smem_size
+  uint32_t nctaid[3];
+  uint32_t reserved0;
+  uint64_t gridId;        // %gridid
+  uint64_t gridWorkspace; // %envreg1 (high half), %envreg2 (low half): workspace of cooperative
+                          // launches, or 0
+  uint64_t reserved1[2];
+};
+static_assert(sizeof(LaunchArguments) == 64);
+
+inline constexpr size_t launchArgumentsOffset(size_t parameterBytes) {
+  return (parameterBytes + 7) & ~size_t(7);
+}
+
+// How PTX's 32-thread warp lies in AMD's waves. In the metadata of every kernel, with the reason
+// for the choice.
+enum class WarpForm : uint8_t {
+  Wave32,     // one warp is one wave32
+  HalfFilled, // one warp per wave64, lanes 32..63 idle: the workgroup is {64 * number of warps, 1,
+              // 1}
+  Packed,     // two warps share a wave64
+};
+
+// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
+inline constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) {
+  return (threads + 31) / 32 * 64;
+}
+
+} // namespace rubia::abi

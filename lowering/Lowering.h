@@ -1,0 +1,74 @@
+// PTX -> LLVM IR for amdgcn-amd-amdhsa, one unit at a time.
+#pragma once
+
+#include "ptx-frontend/Diagnostics.h"
+#include "ptx-frontend/Module.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace rubia::lowering {
+
+// What is compiled together: a connected component of kernels and functions, joined by functions
+// whose address escapes and by indirect calls with unknown targets. In the common case one kernel
+// with its callees.
+struct Unit {
+  std::vector<const ptx::Function *> kernels;   // in order of the module
+  std::vector<const ptx::Function *> functions; // callees with bodies, in order of the module
+  std::vector<uint32_t> variables; // module variables in use: indexes into moduleVariables()
+};
+
+// Every kernel of the module is in exactly one unit; order: first kernel of each. Deterministic.
+std::vector<Unit> partition(const ptx::Module &module);
+
+// The variables that live in module state (.global, .const, managed), in the order of their slots
+// in the module table (slot = abi::kFirstVariableSlot + index).
+std::vector<const ptx::Variable *> moduleVariables(const ptx::Module &module);
+
+// Where each parameter of a kernel lies in the kernarg segment. PTX ISA:
+// kernel-function-parameters.
+struct ParameterLayout {
+  struct Parameter {
+    uint32_t offset, size, alignment;
+  };
+  std::vector<Parameter> parameters;
+  uint32_t sizeInBytes = 0; // without the launch arguments
+};
+ParameterLayout layoutOf(const ptx::Function &kernel);
+
+// Static shared memory of a kernel and the functions it can reach, in bytes, as PTX declares it.
+uint64_t staticSharedBytes(const ptx::Module &module, const ptx::Function &kernel);
+
+enum class NanMode : uint8_t { Any, Canonical };
+
+struct Options {
+  std::string arch = "gfx1100"; // any gfx name that LLVM knows
+  NanMode nan = NanMode::Any;
+};
+
+// A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported input
+// gives this.
+class LoweringError : public llvm::ErrorInfo<LoweringError> {
+public:
+  static char ID;
+  std::vector<ptx::Diagnostic> diagnostics;
+  explicit LoweringError(std::vector<ptx::Diagnostic> d) : diagnostics(std::move(d)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
+// The module carries everything codegen needs: triple, data layout, kernel attributes, debug
+// information from .loc, and
+// `!rubia.metadata` (JSON, see docs/architecture.md) that ends up in the section .rubia.metadata of
+// the code object.
+llvm::Expected<std::unique_ptr<llvm::Module>> lower(const ptx::Module &module, const Unit &unit,
+                                                    const Options &options,
+                                                    llvm::LLVMContext &context);
+
+} // namespace rubia::lowering
