@@ -1,0 +1,282 @@
+// The 16-bit float types, and `lanewise`: from a lambda on one lane to a vectorised loop over a
+// block of lanes and the description of its operands. Include Semantics.h instead.
+//
+// Everything here is compiled once per instruction set, hence the namespace: the linker must
+// not merge an AVX2 body into the plain one.
+#pragma once
+
+namespace rubia::emulator {
+namespace RUBIA_ISA {
+
+/// IEEE binary16. Half(float) rounds in the current rounding mode, overflow included.
+struct Half {
+  uint16_t bits = 0;
+  Half() = default;
+  explicit Half(float value) : bits(round(value)) {}
+  static Half fromBits(uint16_t bits) {
+    Half half;
+    half.bits = bits;
+    return half;
+  }
+  operator float() const {
+#ifdef __F16C__
+    return float(std::bit_cast<_Float16>(bits));
+#else
+    uint32_t magnitude = bits & 0x7fff;
+    uint32_t sign = uint32_t(bits & 0x8000) << 16;
+    // Subnormals: 2^-24 * n, computed as (0.5 + 2^-24 * n) - 0.5, which is exact.
+    uint32_t subnormal =
+        std::bit_cast<uint32_t>(std::bit_cast<float>(0x3f000000 | magnitude) - 0.5f);
+    uint32_t normal = (magnitude << 13) + (112u << 23);
+    uint32_t special = 0x7f800000 | (magnitude & 0x3ff) << 13 | (magnitude > 0x7c00 ? 0x400000 : 0);
+    uint32_t absolute = magnitude < 0x400 ? subnormal : magnitude < 0x7c00 ? normal : special;
+    return std::bit_cast<float>(absolute | sign);
+#endif
+  }
+
+private:
+  static uint16_t round(float value) {
+#ifdef __F16C__
+    return std::bit_cast<uint16_t>(_Float16(value));
+#else
+    uint32_t bits = std::bit_cast<uint32_t>(value);
+    uint32_t sign = bits & 0x80000000;
+    uint32_t magnitude = bits ^ sign;
+    // Adding and subtracting 2^(exponent + 13) of the same sign rounds to 11 significant bits in
+    // whatever mode is set.
+    uint32_t exponent = magnitude >> 23;
+    exponent = (exponent < 113 ? 113 : exponent > 143 ? 143 : exponent) + 13;
+    float anchor = std::bit_cast<float>(exponent << 23 | sign);
+    float rounded = (value + anchor) - anchor;
+    // Too large for binary16: infinity or 65504, which is what the mode makes of an overflow in
+    // binary32.
+    bool large = (std::bit_cast<uint32_t>(rounded) & 0x7fffffff) >= 0x47800000;
+    float overflowed = value * 0x1p112f;
+    bool infinite = (std::bit_cast<uint32_t>(overflowed) & 0x7fffffff) == 0x7f800000;
+    uint32_t result = std::bit_cast<uint32_t>(rounded) & 0x7fffffff;
+    uint32_t normal = (result >> 13) - (112u << 10);
+    uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(result) + 0.5f) - 0x3f000000;
+    uint32_t nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
+    uint32_t half = result < 0x38800000 ? subnormal : normal;
+    half = large ? (infinite ? 0x7c00 : 0x7bff) : half;
+    half = magnitude > 0x7f800000 ? nan : half;
+    return uint16_t(half | sign >> 16);
+#endif
+  }
+};
+
+/// bfloat16. Bfloat(float) rounds to nearest even.
+struct Bfloat {
+  uint16_t bits = 0;
+  Bfloat() = default;
+  explicit Bfloat(float value) {
+    uint32_t word = std::bit_cast<uint32_t>(value);
+    uint32_t nearest = (word + 0x7fff + (word >> 16 & 1)) >> 16;
+    bits = uint16_t((word & 0x7fffffff) > 0x7f800000 ? word >> 16 | 0x40 : nearest);
+  }
+  static Bfloat fromBits(uint16_t bits) {
+    Bfloat value;
+    value.bits = bits;
+    return value;
+  }
+  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+};
+
+namespace detail {
+
+template <class T> struct IsContext : std::false_type {};
+template <> struct IsContext<FloatMode> : std::true_type {};
+template <> struct IsContext<LaneId> : std::true_type {};
+template <> struct IsContext<Saturate> : std::true_type {};
+template <> struct IsContext<Signs> : std::true_type {};
+template <> struct IsContext<bool> : std::true_type {}; // a bit of the mask operand
+
+template <class T> constexpr Element elementOf() {
+  if constexpr (std::is_same_v<T, bool>)
+    return Element::Mask;
+  else if constexpr (std::is_same_v<T, float>)
+    return Element::F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Element::F64;
+  else if constexpr (std::is_same_v<T, Half>)
+    return Element::F16;
+  else if constexpr (std::is_same_v<T, Bfloat>)
+    return Element::Bf16;
+  else if constexpr (std::is_same_v<T, Pair<Half>>)
+    return Element::PackedF16;
+  else if constexpr (std::is_same_v<T, Pair<Bfloat>>)
+    return Element::PackedBf16;
+  else if constexpr (std::is_same_v<T, Pair<uint16_t>> || std::is_same_v<T, Pair<int16_t>>)
+    return Element::PackedB16;
+  else if constexpr (std::is_same_v<T, Pair<float>>)
+    return Element::PackedF32;
+  else if constexpr (std::is_same_v<T, Pair<uint32_t>> || std::is_same_v<T, Pair<int32_t>>)
+    return Element::PackedB32;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 2)
+    return Element::B16;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 4)
+    return Element::B32;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 8)
+    return Element::B64;
+  else {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0 && sizeof(T) > 8,
+                  "not a register type");
+    return Element::Registers;
+  }
+}
+
+template <class T> constexpr uint8_t registersOf() {
+  return std::is_same_v<T, bool> ? 0 : (sizeof(T) + 3) / 4;
+}
+
+template <class T>
+[[gnu::always_inline]] inline T loadLane(const uint32_t *registers, unsigned lane) {
+  if constexpr (sizeof(T) == 2) {
+    return std::bit_cast<T>(uint16_t(registers[lane]));
+  } else if constexpr (sizeof(T) == 4) {
+    return std::bit_cast<T>(registers[lane]);
+  } else if constexpr (sizeof(T) == 8) {
+    return std::bit_cast<T>(uint64_t(registers[lane + kBlockLanes]) << 32 | registers[lane]);
+  } else {
+    std::array<uint32_t, sizeof(T) / 4> words;
+    for (unsigned i = 0; i < words.size(); ++i)
+      words[i] = registers[lane + i * kBlockLanes];
+    return std::bit_cast<T>(words);
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void storeLane(uint32_t *registers, unsigned lane, T value) {
+  if constexpr (sizeof(T) == 2) {
+    registers[lane] = std::bit_cast<uint16_t>(value);
+  } else if constexpr (sizeof(T) == 4) {
+    registers[lane] = std::bit_cast<uint32_t>(value);
+  } else if constexpr (sizeof(T) == 8) {
+    uint64_t word = std::bit_cast<uint64_t>(value);
+    registers[lane] = uint32_t(word);
+    registers[lane + kBlockLanes] = uint32_t(word >> 32);
+  } else {
+    auto words = std::bit_cast<std::array<uint32_t, sizeof(T) / 4>>(value);
+    for (unsigned i = 0; i < words.size(); ++i)
+      registers[lane + i * kBlockLanes] = words[i];
+  }
+}
+
+template <class P, unsigned Index>
+[[gnu::always_inline]] inline decltype(auto) parameter(const uint32_t *const (&sources)[3],
+                                                       const LaneState &state, unsigned lane) {
+  if constexpr (std::is_same_v<P, FloatMode>)
+    return (state.mode);
+  else if constexpr (std::is_same_v<P, LaneId>)
+    return LaneId{state.firstLane + lane};
+  else if constexpr (std::is_same_v<P, Saturate>)
+    return Saturate{state.saturate};
+  else if constexpr (std::is_same_v<P, Signs>)
+    return Signs{state.signs};
+  else if constexpr (std::is_same_v<P, bool>)
+    return bool(state.carryIn >> lane & 1);
+  else
+    return loadLane<P>(sources[Index], lane);
+}
+
+template <class T> struct IsCarry : std::false_type {};
+template <class T> struct IsCarry<Carry<T>> : std::true_type {
+  using Value = T;
+};
+
+/// Parts of a lambda's signature.
+template <class F> struct Signature;
+template <class F, class R, class... P> struct Signature<R (F::*)(P...) const> {
+  static constexpr unsigned kCount = sizeof...(P);
+
+  /// For each parameter, the number of operand parameters before it.
+  static constexpr std::array<unsigned, kCount + 1> sourceIndices() {
+    std::array<unsigned, kCount + 1> indices{};
+    bool context[] = {IsContext<std::remove_cvref_t<P>>::value..., false};
+    unsigned next = 0;
+    for (unsigned i = 0; i <= kCount; ++i) {
+      indices[i] = next;
+      next += i < kCount && !context[i];
+    }
+    return indices;
+  }
+
+  static constexpr Shape shape() {
+    Shape shape;
+    auto add = [&]<class T>(std::type_identity<T>) {
+      if constexpr (std::is_same_v<T, bool>)
+        shape.carryIn = true;
+      else if constexpr (std::is_same_v<T, Saturate>)
+        shape.takesSaturate = true;
+      else if constexpr (std::is_same_v<T, Signs>)
+        shape.takesSigns = true;
+      else if constexpr (!IsContext<T>::value) {
+        shape.sources[shape.sourceCount] = elementOf<T>();
+        shape.sourceRegisters[shape.sourceCount] = registersOf<T>();
+        ++shape.sourceCount;
+      }
+    };
+    (add(std::type_identity<std::remove_cvref_t<P>>{}), ...);
+    if constexpr (IsCarry<R>::value) {
+      shape.result = elementOf<typename IsCarry<R>::Value>();
+      shape.resultRegisters = registersOf<typename IsCarry<R>::Value>();
+      shape.carryOut = true;
+    } else {
+      shape.result = elementOf<R>();
+      shape.resultRegisters = registersOf<R>();
+      shape.carryOut = std::is_same_v<R, bool>;
+    }
+    return shape;
+  }
+
+  template <auto Function>
+  static void kernel(uint32_t *result, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                     LaneState &state) {
+    run<Function>(result, {a, b, c}, state, std::make_index_sequence<kCount>{});
+  }
+
+private:
+  template <auto Function, size_t... I>
+  [[gnu::always_inline]] static inline void run(uint32_t *result,
+                                                const uint32_t *const (&sources)[3],
+                                                LaneState &state, std::index_sequence<I...>) {
+    static constexpr auto kIndex = sourceIndices();
+    static_assert(kIndex[kCount] <= 3,
+                  "a lanewise instruction has at most three sources besides a mask");
+    uint32_t mask = 0;
+    const LaneState in = state;
+    // Lanes are independent, also where the result overwrites a source: 1.5 against 9.7 G lane
+    // operations/s. Unrolling must not come before vectorising. operations/s.
+#pragma clang loop vectorize(assume_safety) interleave_count(4) unroll(disable)
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      R value = Function(parameter<std::remove_cvref_t<P>, kIndex[I]>(sources, in, lane)...);
+      if constexpr (std::is_same_v<R, bool>) {
+        mask |= uint32_t(value) << lane;
+      } else if constexpr (IsCarry<R>::value) {
+        storeLane(result, lane, value.value);
+        mask |= uint32_t(value.carry) << lane;
+      } else {
+        storeLane(result, lane, value);
+      }
+    }
+    if constexpr (std::is_same_v<R, bool> || IsCarry<R>::value)
+      state.carryOut = mask;
+  }
+};
+
+template <auto Function> constexpr Operation makeLanewise() {
+  using Parts = Signature<decltype(&decltype(Function)::operator())>;
+  Operation operation;
+  operation.kernel = &Parts::template kernel<Function>;
+  operation.shape = Parts::shape();
+  return operation;
+}
+
+} // namespace detail
+
+template <auto Function> constexpr Operation lanewise = detail::makeLanewise<Function>();
+
+template <WaveFunction Function> constexpr Operation wavewise = {nullptr, Function, {}};
+
+} // namespace RUBIA_ISA
+} // namespace rubia::emulator
