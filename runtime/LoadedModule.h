@@ -1,0 +1,84 @@
+// A module on a device: its state (variables, trap record) in device memory, its units loaded when
+// first needed. Used by the CUDA driver API and by `rubia launch`.
+#pragma once
+
+#include "runtime/Compiler.h"
+#include "runtime/Hip.h"
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rubia::runtime {
+
+struct LaunchShape {
+  uint32_t grid[3] = {1, 1, 1};
+  uint32_t block[3] = {1, 1, 1};
+  uint32_t dynamicSharedBytes = 0;
+  uint64_t gridWorkspace = 0; // cooperative launches
+};
+
+// Why a launch was refused, for the caller to map to a driver code.
+class LaunchError : public llvm::ErrorInfo<LaunchError> {
+public:
+  static char ID;
+  enum class Kind { NotFound, CannotCompile, InvalidShape, OutOfResources, Hip };
+  Kind kind;
+  int hipError = 0; // Kind::Hip
+  std::string message;
+  LaunchError(Kind kind, std::string message, int hipError = 0)
+      : kind(kind), hipError(hipError), message(std::move(message)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
+class LoadedModule {
+public:
+  // `bytes` is copied. The module belongs to HIP's current device; all calls must be made with that
+  // device current.
+  static llvm::Expected<std::unique_ptr<LoadedModule>>
+  load(const Hip &hip, llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
+  ~LoadedModule(); // frees device memory, unloads code
+
+  const Manifest &manifest() const { return *contents; }
+
+  struct Global {
+    void *address;
+    uint64_t size;
+  };
+  // Allocates and initialises the module's variables at the first call.
+  llvm::Expected<Global> global(llvm::StringRef name);
+
+  // The HIP function of a kernel: compiles and loads its unit at the first call.
+  llvm::Expected<void *> function(const Manifest::Kernel &kernel);
+
+  // `parameters` holds kernel.parameterBytes bytes, laid out as the manifest says. Asynchronous on
+  // `stream`.
+  llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                     llvm::ArrayRef<uint8_t> parameters, void *stream);
+
+  // Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
+  static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
+
+  // What the first trapping thread left behind, and clears it; nullopt: nothing. Call after
+  // synchronising.
+  llvm::Expected<std::optional<std::string>> takeTrap();
+
+private:
+  LoadedModule() = default;
+  struct Unit;
+  llvm::Error initializeState();
+  const Hip *hip = nullptr;
+  std::vector<uint8_t> bytes;
+  RawImage image;
+  std::string arch;
+  std::shared_ptr<const Manifest> contents;
+  std::recursive_mutex mutex;
+  void *state = nullptr;         // one allocation: trap record, then the variables
+  std::vector<void *> addresses; // of the variables
+  std::vector<void *> managed;   // allocations of their own
+  std::vector<std::unique_ptr<Unit>> units;
+};
+
+} // namespace rubia::runtime
