@@ -1,0 +1,113 @@
+// The context of lowering one PTX function: where an instruction's lowering function reads its
+// operands, builds its instructions and leaves its results.
+//
+// Dispatch (Dispatch.cpp) does once for all instructions: guards, debug locations, conversion of
+// results to the registers' representation, collection of errors. A PTX register is an alloca of an
+// integer type (i1 for .pred), promoted to SSA form by the optimiser; values of floating-point
+// types exist only between source() and the result.
+#pragma once
+
+#include "lowering/Lowering.h"
+#include "lowering/lib/Target.h"
+#include "ptx-frontend/Module.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+
+namespace rubia::lowering {
+
+class UnitLowering;
+
+class FunctionLowering {
+public:
+  FunctionLowering(UnitLowering &unit, const ptx::Function &function, llvm::Function &llvmFunction);
+
+  // ---------- Building
+
+  llvm::IRBuilder<> &builder() { return irBuilder; }
+  llvm::LLVMContext &context() { return irBuilder.getContext(); }
+  llvm::Module &module();
+  UnitLowering &unit() { return unitLowering; }
+  llvm::Function &llvmFunction() { return function; }
+  const ptx::Function &ptxFunction() const { return source_; }
+  const Options &options() const;
+  const Target &target() const;
+  // A new block of this function; does not move the builder.
+  llvm::BasicBlock *newBlock(const llvm::Twine &name);
+
+  // The LLVM type of values of a PTX type: i1 for Pred, iN for bits and integers (fp8 formats are
+  // bits too), float (also tf32), double, half, bfloat, vectors of two of those for the packed
+  // types.
+  llvm::Type *typeOf(ptx::Type type);
+  llvm::IntegerType *intType(unsigned bits);
+  llvm::ConstantInt *constant(unsigned bits, uint64_t value);
+
+  // ---------- Operands of the instruction that is being lowered
+
+  // The n-th source operand (0: the first after the destination, if there is one) as a value of the
+  // type that the table gives it, or of `type`. Registers wider than the type are truncated (PTX
+  // ISA: operand-size-exceeding-instruction-type-size), immediates converted, `!p` negated. Never
+  // null: a problem is recorded, reported by dispatch, and poison returned.
+  llvm::Value *source(unsigned n);
+  llvm::Value *source(unsigned n, ptx::Type type);
+  bool hasSource(unsigned n) const; // for optional operands
+  // The value of an operand that is an integer constant, as an immLut.
+  std::optional<uint64_t> sourceConstant(unsigned n) const;
+  const ptx::Operand &sourceOperand(unsigned n) const;
+
+  // Any operand as a value of a type; what source() is made of.
+  llvm::Value *read(const ptx::Operand &operand, ptx::Type type);
+  // As it lies in the register (an integer of the register's width).
+  llvm::Value *readRegister(ptx::RegisterId reg, uint8_t component = 0xff);
+
+  // ---------- Results
+
+  // The type of the destination's value: that of the table. A lowering function's return value has
+  // this type (or an integer type of the same width); dispatch bitcasts it and extends it to wider
+  // registers: by sign for signed types, else by zero.
+  ptx::Type destinationType() const;
+  // For `d|p`: the second destination (an i1). Ignored if the instruction has none, as in `setp`
+  // without `|q`.
+  void setDestination(unsigned n, llvm::Value *value);
+  bool hasDestination(unsigned n) const;
+  // Writes to any destination operand: register, component, `_`; a value of `type`.
+  void write(const ptx::Operand &operand, llvm::Value *value, ptx::Type type);
+
+  // ---------- State and facts
+
+  // PTX ISA: extended-precision-arithmetic-instructions: CC.CF, an i1. Undefined at first, as in
+  // PTX.
+  llvm::Value *conditionCode();
+  void setConditionCode(llvm::Value *carry);
+
+  // Whether plain f32 instructions of this unit flush denormal inputs and results
+  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree). Chosen by
+  // the majority of f32 arithmetic in the unit; who is in the minority must make its own way:
+  //   .ftz while false: flush inputs and result explicitly;  no .ftz while true: avoid plain
+  //   instructions.
+  bool flushesF32Denormals() const;
+
+  // ---------- Errors: legal PTX that is not supported, and illegal PTX that got this far
+
+  llvm::Error unsupported(const ptx::Instruction &inst, const llvm::Twine &message) const;
+  llvm::Error malformed(const ptx::Instruction &inst, const llvm::Twine &message) const;
+
+private:
+  friend class UnitLowering;
+
+  UnitLowering &unitLowering;
+  const ptx::Function &source_;
+  llvm::Function &function;
+  llvm::IRBuilder<> irBuilder;
+};
+
+// One function for each row of the table, by chapter of the manual. It returns the value of the
+// first destination, null if there is none or the function wrote it itself, or an error made by
+// unsupported() or malformed().
+#define PTX_OP(Name)                                                                               \
+  llvm::Expected<llvm::Value *> lower##Name(FunctionLowering &fn, const ptx::Instruction &inst);
+#include "ptx-frontend/Instructions.def"
+
+} // namespace rubia::lowering
