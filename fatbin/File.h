@@ -55,6 +55,15 @@ private:
   std::unique_ptr<llvm::MemoryBuffer> buffer;
 };
 
+/// A file without a single image. The text names the file, and every problem that was met, one a
+/// line.
+class NoImages : public llvm::ErrorInfo<NoImages, ImageError> {
+public:
+  static char ID;
+  NoImages(std::string text) : ErrorInfo(0, std::move(text)) {}
+  void log(llvm::raw_ostream &os) const override;
+};
+
 /// The images of the file at `path`. A file with images that are all SASS is a normal result (see
 /// description()); a file that cannot be opened, holds no CUDA code, or of which nothing could be
 /// read, is an error.

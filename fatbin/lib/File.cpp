@@ -1,0 +1,286 @@
+// Finds the containers in files of many kinds. Known sections are walked: containers stand back to
+// back there, and anything else is a problem. All other data is searched for a container's first
+// eight bytes, because NVIDIA's libraries and programs built by other tools keep containers in
+// sections of their own. One damaged container never hides the others: it is noted, and the walk
+// goes on at the next one.
+
+#include "fatbin/File.h"
+#include "fatbin/lib/Layout.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace rubia::fatbin {
+
+char NoImages::ID = 0;
+void NoImages::log(raw_ostream &os) const { os << text; }
+
+ImageFile::ImageFile(std::unique_ptr<MemoryBuffer> buffer) : buffer(std::move(buffer)) {}
+ImageFile::ImageFile(ImageFile &&) = default;
+ImageFile &ImageFile::operator=(ImageFile &&) = default;
+ImageFile::~ImageFile() = default;
+
+StringRef ImageFile::name() const { return buffer->getBufferIdentifier(); }
+ArrayRef<uint8_t> ImageFile::bytes() const { return arrayRefFromStringRef(buffer->getBuffer()); }
+
+static std::string placeOf(StringRef file, StringRef member, StringRef section, uint64_t offset) {
+  std::string place = file.str();
+  if (!member.empty())
+    place += ("(" + member + ")").str();
+  if (!section.empty())
+    place += (", section " + section).str();
+  return place + formatv(", offset {0:x}", offset).str();
+}
+
+std::string ImageFile::place(const FileImage &image) const {
+  return placeOf(name(), image.member, image.section, image.image.offset);
+}
+
+std::string ImageFile::description() const {
+  std::vector<Image> all;
+  for (const FileImage &image : images)
+    all.push_back(image.image);
+  return describe(all);
+}
+
+namespace {
+
+// A stretch of the file, and what it is called.
+struct Region {
+  ArrayRef<uint8_t> bytes;
+  StringRef member, section;
+};
+
+class FileReader {
+public:
+  FileReader(ImageFile &file) : file(file) {}
+
+  void readAny(const Region &region, unsigned depth);
+
+private:
+  static constexpr unsigned kMaxArchiveDepth = 8;
+
+  void readArchive(const Region &region, unsigned depth);
+  void readObject(const Region &region);
+  void readSection(const object::SectionRef &section, const Region &object);
+  void readCubin(const Region &region);
+  void readPtx(const Region &region);
+
+  void walkContainers(const Region &region);
+  void searchContainers(const Region &region);
+  uint64_t addContainer(const Region &region, uint64_t position);
+  void add(Image image, const Region &region, uint64_t container);
+
+  void note(const Region &region, uint64_t position, const Twine &text);
+  void note(const Region &region, uint64_t position, Error error);
+  uint64_t fileOffset(const Region &region) const {
+    return region.bytes.data() - file.bytes().data();
+  }
+
+  ImageFile &file;
+};
+
+} // namespace
+
+// The first eight bytes of every container: magic number, version 1, header size 16.
+static constexpr StringLiteral kContainerStart =
+    StringLiteral::withInnerNUL("\x50\xed\x55\xba\x01\x00\x10\x00");
+
+void FileReader::note(const Region &region, uint64_t position, const Twine &text) {
+  file.problems.push_back(
+      (placeOf(file.name(), region.member, region.section, fileOffset(region) + position) + ": " +
+       text)
+          .str());
+}
+
+// An ImageError's offset counts from `position`.
+void FileReader::note(const Region &region, uint64_t position, Error error) {
+  handleAllErrors(
+      std::move(error), [&](const ImageError &e) { note(region, position + e.offset, e.text); },
+      [&](const ErrorInfoBase &e) { note(region, position, e.message()); });
+}
+
+void FileReader::add(Image image, const Region &region, uint64_t container) {
+  file.images.push_back({image, region.member.str(), region.section.str(), container});
+}
+
+// Adds the images of the container at `position` and returns the position behind it, or behind its
+// start where its size is not to be trusted.
+uint64_t FileReader::addContainer(const Region &region, uint64_t position) {
+  ArrayRef<uint8_t> rest = region.bytes.drop_front(position);
+  Expected<uint64_t> size = containerSize(rest);
+  if (!size) {
+    note(region, position, size.takeError());
+    return position + kContainerStart.size();
+  }
+  ++file.containers;
+  Expected<std::vector<Image>> images = readContainer(rest);
+  if (!images) {
+    note(region, position, images.takeError());
+    return position + *size;
+  }
+  uint64_t start = fileOffset(region) + position;
+  for (Image &image : *images) {
+    image.offset += start;
+    add(image, region, start);
+  }
+  return position + *size;
+}
+
+void FileReader::walkContainers(const Region &region) {
+  StringRef text = asText(region.bytes);
+  size_t position = 0;
+  while ((position = text.find_first_not_of('\0', position)) != StringRef::npos) {
+    if (startsWithContainer(region.bytes.drop_front(position))) {
+      position = std::min<size_t>(addContainer(region, position), text.size());
+      continue;
+    }
+    // The zeros skipped may be those of a container's end: only what follows is reported.
+    note(region, position, "container expected");
+    position = text.find(kContainerStart, position);
+    if (position == StringRef::npos)
+      return;
+  }
+}
+
+void FileReader::searchContainers(const Region &region) {
+  StringRef text = asText(region.bytes);
+  for (size_t position = 0; (position = text.find(kContainerStart, position)) != StringRef::npos;)
+    position = std::min<size_t>(addContainer(region, position), text.size());
+}
+
+void FileReader::readCubin(const Region &region) {
+  Expected<uint64_t> size = cubinSize(region.bytes.data(), region.bytes.size());
+  if (!size)
+    return note(region, 0, size.takeError());
+  Image image = describeCubin(region.bytes.take_front(*size));
+  image.offset = fileOffset(region);
+  add(image, region, image.offset);
+}
+
+void FileReader::readPtx(const Region &region) {
+  Image image = describePtxText(region.bytes);
+  image.offset = fileOffset(region);
+  add(image, region, image.offset);
+}
+
+// nvcc's sections; in PE files names end after eight characters.
+static bool holdsContainers(StringRef section) {
+  return StringSwitch<bool>(section)
+      .Cases({".nv_fatbin", ".nv_fatb", "__nv_relfatbin", "__nv_rel"}, true)
+      .Default(false);
+}
+
+void FileReader::readSection(const object::SectionRef &section, const Region &object) {
+  if (section.isVirtual() || section.isText() || section.isDebugSection())
+    return;
+  Expected<StringRef> name = section.getName();
+  if (!name)
+    return note(object, 0, name.takeError());
+  Expected<StringRef> contents = section.getContents();
+  if (!contents)
+    return note({object.bytes, object.member, *name}, 0, contents.takeError());
+  Region region{arrayRefFromStringRef(*contents), object.member, *name};
+  if (region.bytes.empty())
+    return;
+  if (holdsContainers(*name))
+    walkContainers(region);
+  else
+    searchContainers(region);
+}
+
+void FileReader::readObject(const Region &region) {
+  if (region.bytes.size() >= elf::kHeaderSize &&
+      asText(region.bytes)
+          .starts_with("\x7f"
+                       "ELF") &&
+      readAt<uint16_t>(region.bytes, elf::kMachine) == elf::kMachineCuda)
+    return readCubin(region);
+  Expected<std::unique_ptr<object::ObjectFile>> object =
+      object::ObjectFile::createObjectFile({asText(region.bytes), file.name()});
+  if (!object)
+    return note(region, 0, object.takeError());
+  // Section headers may be stripped off a program; the containers are still in its segments.
+  if ((*object)->section_begin() == (*object)->section_end())
+    return searchContainers(region);
+  for (const object::SectionRef &section : (*object)->sections())
+    readSection(section, region);
+}
+
+// Members are at even offsets only, so a container in an archive is not aligned in the file.
+void FileReader::readArchive(const Region &region, unsigned depth) {
+  if (depth == kMaxArchiveDepth)
+    return note(region, 0, "archives are nested more than " + Twine(kMaxArchiveDepth) + " deep");
+  Expected<std::unique_ptr<object::Archive>> archive =
+      object::Archive::create({asText(region.bytes), file.name()});
+  if (!archive)
+    return note(region, 0, archive.takeError());
+  if ((*archive)->isThin())
+    return note(region, 0, "unsupported: a thin archive holds only the names of its members");
+  Error error = Error::success();
+  for (const object::Archive::Child &child : (*archive)->children(error)) {
+    Expected<StringRef> name = child.getName();
+    Expected<StringRef> contents = child.getBuffer();
+    if (!name || !contents) {
+      note(region, child.getChildOffset(), joinErrors(name.takeError(), contents.takeError()));
+      continue;
+    }
+    std::string member =
+        region.member.empty() ? name->str() : (region.member + "(" + *name + ")").str();
+    readAny({arrayRefFromStringRef(*contents), member, ""}, depth + 1);
+  }
+  if (error)
+    note(region, 0, std::move(error));
+}
+
+void FileReader::readAny(const Region &region, unsigned depth) {
+  if (startsWithContainer(region.bytes))
+    return walkContainers(region);
+  StringRef name = region.member.empty() ? file.name() : region.member;
+  switch (identify_magic(asText(region.bytes))) {
+  case file_magic::archive:
+    return readArchive(region, depth);
+  case file_magic::elf:
+  case file_magic::elf_relocatable:
+  case file_magic::elf_executable:
+  case file_magic::elf_shared_object:
+  case file_magic::elf_core:
+  case file_magic::coff_object:
+  case file_magic::pecoff_executable:
+    return readObject(region);
+  default:
+    if (startsWithPtx(region.bytes) || name.ends_with(".ptx"))
+      return readPtx(region);
+    return searchContainers(region);
+  }
+}
+
+Expected<ImageFile> readBuffer(std::unique_ptr<MemoryBuffer> buffer) {
+  ImageFile file(std::move(buffer));
+  FileReader(file).readAny({file.bytes(), "", ""}, 0);
+  if (!file.images.empty())
+    return std::move(file);
+  if (!file.problems.empty())
+    return make_error<NoImages>(join(file.problems, "\n"));
+  if (file.containers)
+    return make_error<NoImages>(
+        (file.name() + ": no CUDA code: its fatbin containers are empty").str());
+  return make_error<NoImages>(
+      (file.name() + ": no CUDA code: no fatbin, cubin or PTX in it").str());
+}
+
+Expected<ImageFile> readFile(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
+      MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createFileError(path, buffer.getError());
+  return readBuffer(std::move(*buffer));
+}
+
+} // namespace rubia::fatbin
