@@ -1,0 +1,69 @@
+// The table of contents of a compilation.
+#include "codegen/Codegen.h"
+#include "codegen/ModeChecker.h"
+#include "codegen/lib/CodeObject.h"
+#include "codegen/lib/Link.h"
+#include "codegen/lib/Translate.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+Expected<std::string> emit(std::unique_ptr<Module> module, const Options &options, EmitKind kind) {
+  if (options.optLevel > 3)
+    return make_error<CodegenError>(Fault::Unsupported, "optimisation level " +
+                                                            std::to_string(options.optLevel) +
+                                                            ", expected 0 to 3");
+  Expected<TargetId> target = parseTargetId(options.arch);
+  if (!target)
+    return target.takeError();
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(*target, options.optLevel);
+  if (!machine)
+    return machine.takeError();
+
+  if (Error error = prepare(*module, **machine, *target, options.codeObjectVersion))
+    return error;
+  if (Error error = optimise(*module, **machine, options.optLevel))
+    return error;
+  SmallString<0> output;
+  if (kind == EmitKind::Llvm) {
+    raw_svector_ostream os(output);
+    module->print(os, nullptr);
+  } else if (Error error = translate(*module, **machine, kind, output)) {
+    return error;
+  }
+  return output.str().str();
+}
+
+Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &options) {
+  Expected<TargetId> target = parseTargetId(options.arch);
+  if (!target)
+    return target.takeError();
+  ExportedSymbols symbols = exportedSymbols(*module);
+  Expected<std::string> object = emit(std::move(module), options, EmitKind::Object);
+  if (!object)
+    return object.takeError();
+
+  Expected<std::vector<uint8_t>> bytes =
+      options.backend == Backend::Lld ? linkWithLld(*object)
+                                      : linkWithComgr(*object, *target, options.comgrLibrary);
+  if (!bytes)
+    return bytes.takeError();
+  CodeObject result{std::move(*bytes), {}};
+
+  Expected<std::vector<KernelResources>> kernels = readResources(result.bytes);
+  if (!kernels)
+    return kernels.takeError();
+  result.kernels = std::move(*kernels);
+  if (Error error = checkExports(result, symbols))
+    return error;
+  if (options.checkMode)
+    if (Error error = checkMode(result.bytes))
+      return error;
+  return result;
+}
+
+} // namespace rubia::codegen

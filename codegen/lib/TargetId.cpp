@@ -1,0 +1,104 @@
+// Target IDs: which processors and features exist is LLVM's knowledge, the syntax is AMDGPUUsage
+// "Target ID".
+#include "codegen/lib/TargetId.h"
+#include "codegen/Codegen.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/TargetParser/TargetParser.h"
+#include <map>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+Error unknownTarget(const Twine &message) {
+  return make_error<CodegenError>(Fault::Unsupported, message.str());
+}
+
+/// The candidate that the fewest edits turn `text` into, among equals the one with the longest
+/// common beginning; empty if even that one is far off.
+std::string nearest(StringRef text, ArrayRef<std::string> candidates) {
+  constexpr unsigned kMaxEdits = 2;
+  std::string best;
+  std::pair<unsigned, size_t> bestRank{kMaxEdits + 1, 0};
+  for (const std::string &candidate : candidates) {
+    size_t common =
+        std::mismatch(text.begin(), text.end(), candidate.begin(), candidate.end()).first -
+        text.begin();
+    std::pair<unsigned, size_t> rank{text.edit_distance(candidate), candidate.size() - common};
+    if (rank < bestRank) {
+      best = candidate;
+      bestRank = rank;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(StringRef text, ArrayRef<std::string> candidates) {
+  std::string best = nearest(text.lower(), candidates);
+  return best.empty() ? std::string() : ", did you mean '" + best + "'?";
+}
+
+} // namespace
+
+std::vector<std::string> knownArchs() {
+  SmallVector<StringRef> names;
+  AMDGPU::fillValidArchListAMDGCN(names);
+  std::vector<std::string> archs;
+  for (StringRef name : names) // the list also has marketing names, and gfx6, which has no HSA ABI
+    if (name.starts_with("gfx") && AMDGPU::getIsaVersion(name).Major >= 7)
+      archs.push_back(name.str());
+  return archs;
+}
+
+Expected<TargetId> parseTargetId(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ':');
+  std::vector<std::string> archs = knownArchs();
+  if (!is_contained(archs, parts[0].str()))
+    return unknownTarget("unknown target '" + parts[0] + "'" + suggestion(parts[0], archs));
+
+  AMDGPU::GPUKind kind = AMDGPU::parseArchAMDGCN(parts[0]);
+  unsigned attributes = AMDGPU::getArchAttrAMDGCN(kind);
+  std::vector<std::string> available;
+  if (attributes & AMDGPU::FEATURE_SRAMECC)
+    available.push_back("sramecc");
+  if (attributes & AMDGPU::FEATURE_XNACK)
+    available.push_back("xnack");
+
+  std::map<std::string, char> chosen;
+  for (StringRef part : ArrayRef(parts).drop_front()) {
+    StringRef name = part.drop_back(part.empty() ? 0 : 1);
+    if (!part.ends_with("+") && !part.ends_with("-"))
+      return unknownTarget("target feature '" + part + "' of '" + text + "' must end in + or -");
+    if (!is_contained(available, name.str()))
+      return unknownTarget("target '" + parts[0] + "' has no feature '" + name + "'" +
+                           suggestion(name, available));
+    if (!chosen.emplace(name.str(), part.back()).second)
+      return unknownTarget("target feature '" + name + "' of '" + text + "' is given twice");
+  }
+
+  TargetId id;
+  id.processor = parts[0].str();
+  id.isGeneric = parts[0].ends_with("-generic");
+  for (const auto &[name, sign] : chosen)
+    id.features += (id.features.empty() ? "" : ",") + (sign + name);
+  return id;
+}
+
+std::string TargetId::isaName() const {
+  std::string name = "amdgcn-amd-amdhsa--" + processor;
+  SmallVector<StringRef> parts;
+  StringRef(features).split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    name += ":" + part.drop_front().str() + part.front();
+  return name;
+}
+
+Error validateArch(StringRef arch) { return parseTargetId(arch).takeError(); }
+
+bool isWave32(StringRef arch) { return AMDGPU::getIsaVersion(arch.split(':').first).Major >= 10; }
+
+} // namespace rubia::codegen

@@ -1,0 +1,229 @@
+// The LLVM pipeline: the stock one, fed with the AMDGPU target machine's own passes. The verifier
+// runs before and after the middle end in every build, because distribution LLVM has no assertions
+// and a broken module would become broken code.
+#include "codegen/lib/Translate.h"
+#include "codegen/lib/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+constexpr const char *kMetadataName = "rubia.metadata";
+constexpr const char *kVersionFlag = "amdhsa_code_object_version";
+
+Error malformed(const Twine &message, StringRef function = {}) {
+  return make_error<CodegenError>(Fault::Malformed, message.str(), function.str());
+}
+
+Error verify(Module &module, const Twine &when) {
+  std::string text;
+  raw_string_ostream os(text);
+  bool brokenDebugInfo = false;
+  if (!verifyModule(module, &os, &brokenDebugInfo) && !brokenDebugInfo)
+    return Error::success();
+  // Ask again function by function, so that the error names one.
+  StringRef culprit;
+  for (const Function &function : module)
+    if (culprit.empty() && verifyFunction(function))
+      culprit = function.getName();
+  return malformed("invalid LLVM IR " + when + ": " + StringRef(text).trim(), culprit);
+}
+
+void initializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmParser();
+    LLVMInitializeAMDGPUAsmPrinter();
+  });
+}
+
+/// A function may carry its own processor and features; they replace those of the target machine,
+/// so they must not contradict it.
+Error reconcileAttributes(Function &function, const TargetId &target) {
+  if (function.isDeclaration())
+    return Error::success();
+  StringRef processor = function.getFnAttribute("target-cpu").getValueAsString();
+  if (!processor.empty() && processor != target.processor)
+    return malformed("compiled for '" + target.processor +
+                         "' but has the attribute \"target-cpu\"=\"" + processor + "\"",
+                     function.getName());
+  StringRef features = function.getFnAttribute("target-features").getValueAsString();
+  if (!features.empty() && !target.features.empty())
+    function.addFnAttr("target-features", (features + "," + target.features).str());
+  return Error::success();
+}
+
+/// The module's metadata text becomes a section through the assembler, byte for byte.
+Error placeMetadata(Module &module) {
+  const NamedMDNode *node = module.getNamedMetadata(kMetadataName);
+  if (!node)
+    return Error::success();
+  const MDString *text = nullptr;
+  if (node->getNumOperands() == 1 && node->getOperand(0)->getNumOperands() == 1)
+    text = dyn_cast_or_null<MDString>(node->getOperand(0)->getOperand(0));
+  if (!text)
+    return malformed(Twine("!") + kMetadataName + " must be one node with one string");
+
+  constexpr size_t kBytesPerLine = 256;
+  std::string assembly;
+  raw_string_ostream os(assembly);
+  os << "\t.section .rubia.metadata,\"\",@progbits\n";
+  for (StringRef rest = text->getString(); !rest.empty();
+       rest = rest.drop_front(std::min(rest.size(), kBytesPerLine))) {
+    os << "\t.ascii \"";
+    for (unsigned char byte : rest.take_front(kBytesPerLine)) {
+      if (isPrint(byte) && byte != '"' && byte != '\\')
+        os << byte;
+      else
+        os << '\\' << char('0' + (byte >> 6)) << char('0' + ((byte >> 3) & 7))
+           << char('0' + (byte & 7));
+    }
+    os << "\"\n";
+  }
+  os << "\t.text\n";
+  module.appendModuleInlineAsm(assembly);
+  return Error::success();
+}
+
+CodeGenOptLevel backEndLevel(unsigned optLevel) {
+  switch (optLevel) {
+  case 0:
+    return CodeGenOptLevel::None;
+  case 1:
+    return CodeGenOptLevel::Less;
+  case 2:
+    return CodeGenOptLevel::Default;
+  default:
+    return CodeGenOptLevel::Aggressive;
+  }
+}
+
+OptimizationLevel middleEndLevel(unsigned optLevel) {
+  switch (optLevel) {
+  case 0:
+    return OptimizationLevel::O0;
+  case 1:
+    return OptimizationLevel::O1;
+  case 2:
+    return OptimizationLevel::O2;
+  default:
+    return OptimizationLevel::O3;
+  }
+}
+
+} // namespace
+
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetId &target,
+                                                             unsigned optLevel) {
+  initializeTarget();
+  Triple triple("amdgcn-amd-amdhsa");
+  std::string error;
+  const Target *description = TargetRegistry::lookupTarget(triple, error);
+  if (!description)
+    return make_error<CodegenError>(Fault::System, error);
+  TargetOptions options;
+  // PTX says what is fused (PTX ISA: floating-point-instructions-fma); nothing else may be.
+  options.AllowFPOpFusion = FPOpFusion::Strict;
+  options.MCOptions.AsmVerbose = true;
+  std::unique_ptr<TargetMachine> machine(
+      description->createTargetMachine(triple, target.processor, target.features, options,
+                                       Reloc::PIC_, std::nullopt, backEndLevel(optLevel)));
+  if (!machine)
+    return make_error<CodegenError>(Fault::System, "no target machine for " + target.processor);
+  return machine;
+}
+
+Error prepare(Module &module, TargetMachine &machine, const TargetId &target,
+              unsigned codeObjectVersion) {
+  const Triple &triple = machine.getTargetTriple();
+  if (module.getTargetTriple().empty())
+    module.setTargetTriple(triple);
+  if (module.getTargetTriple() != triple)
+    return malformed("the module is for '" + module.getTargetTriple().str() + "', expected '" +
+                     triple.str() + "'");
+  DataLayout layout = machine.createDataLayout();
+  if (module.getDataLayoutStr().empty())
+    module.setDataLayout(layout);
+  if (module.getDataLayout() != layout)
+    return malformed("the module's data layout is '" + module.getDataLayoutStr() + "', expected '" +
+                     layout.getStringRepresentation() + "'");
+  if (Error error = verify(module, "from lowering"))
+    return error;
+  for (Function &function : module)
+    if (Error error = reconcileAttributes(function, target))
+      return error;
+
+  // AMDGPUUsage "Generic Processors": their versions are in the ELF flags of code object version 6.
+  if (target.isGeneric && codeObjectVersion == 5)
+    codeObjectVersion = 6;
+  if (codeObjectVersion < 4 || codeObjectVersion > 6)
+    return make_error<CodegenError>(Fault::Unsupported, "code object version " +
+                                                            std::to_string(codeObjectVersion) +
+                                                            ", expected 4, 5 or 6");
+  if (target.isGeneric && codeObjectVersion < 6)
+    return make_error<CodegenError>(Fault::Unsupported, "target '" + target.processor +
+                                                            "' needs code object version 6");
+  module.setModuleFlag(Module::Error, kVersionFlag, codeObjectVersion * 100);
+  return placeMetadata(module);
+}
+
+Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
+  DiagnosticCollector diagnostics(module.getContext());
+  PipelineTuningOptions tuning;
+  tuning.SLPVectorization = optLevel >= 2;
+  tuning.LoopVectorization = optLevel >= 2;
+  PassBuilder builder(&machine, tuning);
+
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  TargetLibraryInfoImpl library(module.getTargetTriple());
+  functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  ModulePassManager pipeline =
+      optLevel == 0 ? builder.buildO0DefaultPipeline(OptimizationLevel::O0)
+                    : builder.buildPerModuleDefaultPipeline(middleEndLevel(optLevel));
+  pipeline.run(module, modules);
+  if (Error error = diagnostics.take())
+    return error;
+  return verify(module, "after optimisation");
+}
+
+Error translate(Module &module, TargetMachine &machine, EmitKind kind,
+                SmallVectorImpl<char> &output) {
+  DiagnosticCollector diagnostics(module.getContext());
+  raw_svector_ostream os(output);
+  legacy::PassManager passes;
+  passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
+  CodeGenFileType type =
+      kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;
+  // The verifier pass would end the process on a broken module; optimise() has already asked it.
+  if (machine.addPassesToEmitFile(passes, os, nullptr, type, /*DisableVerify=*/true))
+    return make_error<CodegenError>(Fault::System, "LLVM has no back end for this file type");
+  passes.run(module);
+  return diagnostics.take();
+}
+
+} // namespace rubia::codegen

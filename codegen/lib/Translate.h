@@ -1,0 +1,31 @@
+// Everything of a compilation that LLVM does: verify, optimise, select, assemble.
+#ifndef RUBIA_CODEGEN_LIB_TRANSLATE_H
+#define RUBIA_CODEGEN_LIB_TRANSLATE_H
+
+#include "codegen/Codegen.h"
+#include "codegen/lib/TargetId.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetId &target,
+                                                                         unsigned optLevel);
+
+/// Makes the module one for this target and this code object version and verifies it.
+llvm::Error prepare(llvm::Module &module, llvm::TargetMachine &machine, const TargetId &target,
+                    unsigned codeObjectVersion);
+
+/// The middle end.
+llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
+
+/// The back end: `kind` is Assembly or Object.
+llvm::Error translate(llvm::Module &module, llvm::TargetMachine &machine, EmitKind kind,
+                      llvm::SmallVectorImpl<char> &output);
+
+} // namespace rubia::codegen
+
+#endif
