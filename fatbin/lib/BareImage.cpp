@@ -10,6 +10,11 @@ using namespace llvm;
 
 namespace rubia::fatbin {
 
+static bool takesFileBytes(uint32_t sectionType) {
+  return sectionType != elf::kNoBits && sectionType != elf::kCudaGlobal &&
+         sectionType != elf::kCudaShared;
+}
+
 // The extent of a table of `count` headers, and of what each of them points to.
 static Expected<uint64_t> tableExtent(const uint8_t *data, uint64_t limit, uint64_t offset,
                                       uint64_t entrySize, uint64_t count, bool sections) {
@@ -19,7 +24,7 @@ static Expected<uint64_t> tableExtent(const uint8_t *data, uint64_t limit, uint6
   uint64_t extent = offset + entrySize * count;
   for (uint64_t i = 0; i < count; ++i) {
     const uint8_t *header = data + offset + i * entrySize;
-    if (sections && readAt<uint32_t>(header, elf::kSectionType) == elf::kNoBits)
+    if (sections && !takesFileBytes(readAt<uint32_t>(header, elf::kSectionType)))
       continue;
     uint64_t start =
         readAt<uint64_t>(header, sections ? elf::kSectionFileOffset : elf::kSegmentFileOffset);

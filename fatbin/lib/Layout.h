@@ -59,7 +59,9 @@ constexpr size_t kProgramEntrySize = 54, kProgramCount = 56, kSectionEntrySize =
 constexpr uint64_t kHeaderSize = 64, kMinProgramEntrySize = 56, kMinSectionEntrySize = 64;
 constexpr size_t kSegmentFileOffset = 8, kSegmentFileSize = 32;
 constexpr size_t kSectionType = 4, kSectionFileOffset = 24, kSectionSize = 32;
-constexpr uint32_t kNoBits = 8;
+// Sections that take no bytes of the file. The CUDA types are .nv.global and .nv_debug.shared of
+// relocatable cubins.
+constexpr uint32_t kNoBits = 8, kCudaGlobal = 0x70000007, kCudaShared = 0x7000000a;
 constexpr uint16_t kMachineCuda = 190;
 } // namespace elf
 
