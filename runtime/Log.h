@@ -1,0 +1,14 @@
+// RUBIA_LOG=error|warn|info|debug: what the runtime says on stderr, one line a message, "rubia: "
+// in front. Default: error.
+#pragma once
+
+#include "llvm/ADT/Twine.h"
+
+namespace rubia::runtime {
+
+enum class LogLevel { Error, Warning, Info, Debug };
+
+bool logs(LogLevel level);
+void log(LogLevel level, const llvm::Twine &message);
+
+} // namespace rubia::runtime

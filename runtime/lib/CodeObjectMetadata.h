@@ -1,0 +1,29 @@
+// The section .rubia.metadata of a code object. docs/architecture.md, "Metadata".
+#pragma once
+
+#include "lowering/Abi.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rubia::runtime {
+
+struct CodeObjectMetadata {
+  struct Kernel {
+    std::string name;
+    abi::WarpForm warpForm = abi::WarpForm::Wave32;
+    uint32_t maxThreads = 1024; // of a CTA in this form
+  };
+  std::string arch;
+  std::vector<Kernel> kernels;
+  std::vector<uint32_t> slots; // of the module table that the code reads
+  std::vector<std::string> traps;
+
+  const Kernel *kernel(llvm::StringRef name) const;
+  static llvm::Expected<CodeObjectMetadata> read(llvm::ArrayRef<uint8_t> codeObject);
+};
+
+} // namespace rubia::runtime

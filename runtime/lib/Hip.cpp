@@ -1,0 +1,166 @@
+// Finding and opening the HIP library.
+#include "runtime/Hip.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <mutex>
+#include <vector>
+#define __HIP_PLATFORM_AMD__ 1
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-result"
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#include <hip/hip_runtime_api.h>
+#pragma clang diagnostic pop
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+// The emulator exports this name, and no HIP library of AMD's does.
+static constexpr const char *kEmulatorMark = "rubiaEmulatorVersion";
+
+static Error failed(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+static Expected<std::unique_ptr<Hip>> load(const std::string &path) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return failed(dlerror());
+  auto hip = std::make_unique<Hip>();
+  hip->path = path;
+#define HIP_FUNCTION(Name, Parameters)                                                             \
+  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));                        \
+  if (!hip->Name)                                                                                  \
+    return failed(path + " has no " #Name);
+#define HIP_OPTIONAL(Name, Parameters)                                                             \
+  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));
+#include "runtime/HipFunctions.def"
+  hip->hipGetErrorString =
+      reinterpret_cast<const char *(*)(int)>(dlsym(library, "hipGetErrorString"));
+  if (!hip->hipGetErrorString)
+    return failed(path + " has no hipGetErrorString");
+  hip->isEmulator = dlsym(library, kEmulatorMark);
+
+  if (int error = hip->hipInit(0))
+    return failed(path + ": hipInit: " + hip->hipGetErrorString(error));
+  int count = 0;
+  if (int error = hip->hipGetDeviceCount(&count); error || count == 0)
+    return failed(path + ": no device");
+  if (int error = hip->hipRuntimeGetVersion(&hip->version))
+    return failed(path + ": hipRuntimeGetVersion: " + hip->hipGetErrorString(error));
+  return hip;
+}
+
+// The build tree and the installed tree have the same shape: bin/rubia, lib/rubia/*.so.
+static std::vector<std::string> emulatorPaths() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&emulatorPaths), &info) || !info.dli_fname)
+    return {"librubia-emulator.so"};
+  std::string folder = info.dli_fname;
+  size_t slash = folder.rfind('/');
+  folder = slash == std::string::npos ? "." : folder.substr(0, slash);
+  return {folder + "/librubia-emulator.so", folder + "/../lib/rubia/librubia-emulator.so"};
+}
+
+static Expected<std::unique_ptr<Hip>> find() {
+  if (const char *path = getenv("RUBIA_HIP_LIBRARY"); path && *path)
+    return load(path);
+
+  StringRef device = getenv("RUBIA_DEVICE") ? getenv("RUBIA_DEVICE") : "auto";
+  if (device.empty())
+    device = "auto";
+  if (device != "auto" && device != "hip" && device != "emulator")
+    return failed("RUBIA_DEVICE is '" + device + "', expected auto, hip or emulator");
+  std::vector<std::string> candidates;
+  if (device != "emulator")
+    candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
+  if (device != "hip")
+    for (std::string &path : emulatorPaths())
+      candidates.push_back(std::move(path));
+
+  std::string tried;
+  for (const std::string &path : candidates) {
+    Expected<std::unique_ptr<Hip>> hip = load(path);
+    if (hip)
+      return hip;
+    tried += "\n  " + toString(hip.takeError());
+  }
+  return failed("no HIP device found; tried:" + tried);
+}
+
+Expected<const Hip *> Hip::open() {
+  static std::mutex mutex;
+  static const Hip *opened = nullptr; // never freed: programs call us after static destructors
+  std::lock_guard<std::mutex> lock(mutex);
+  if (opened)
+    return opened;
+  Expected<std::unique_ptr<Hip>> hip = find();
+  if (!hip)
+    return hip.takeError();
+  opened = hip->release();
+  return opened;
+}
+
+Expected<std::string> Hip::archName(int device) const {
+  // hipDeviceProp_t differs between HIP 5, 6 and 7, but each has gcnArchName, a NUL-terminated text
+  // that begins with "gfx", behind the 256 bytes of the marketing name; nothing else in it does.
+  auto get = hipGetDevicePropertiesR0600 ? hipGetDevicePropertiesR0600 : hipGetDeviceProperties;
+  if (!get)
+    return failed(path + " has no hipGetDeviceProperties");
+  std::vector<char> properties(16384, 0);
+  if (int error = get(properties.data(), device))
+    return failed(path + ": hipGetDeviceProperties: " + hipGetErrorString(error));
+  for (size_t i = 256; i + 4 < properties.size(); ++i)
+    if (!memcmp(&properties[i], "gfx", 3) && isHexDigit(properties[i + 3]) && !properties[i - 1])
+      return std::string(&properties[i]);
+  return failed(path + ": the device properties name no gfx architecture");
+}
+
+static int attributeNumber(HipAttribute attribute) {
+  switch (attribute) {
+  case HipAttribute::ClockRate:
+    return hipDeviceAttributeClockRate;
+  case HipAttribute::ComputeMode:
+    return hipDeviceAttributeComputeMode;
+  case HipAttribute::ConcurrentKernels:
+    return hipDeviceAttributeConcurrentKernels;
+  case HipAttribute::CooperativeLaunch:
+    return hipDeviceAttributeCooperativeLaunch;
+  case HipAttribute::L2CacheSize:
+    return hipDeviceAttributeL2CacheSize;
+  case HipAttribute::MaxSharedMemoryPerBlock:
+    return hipDeviceAttributeMaxSharedMemoryPerBlock;
+  case HipAttribute::MaxThreadsPerMultiProcessor:
+    return hipDeviceAttributeMaxThreadsPerMultiProcessor;
+  case HipAttribute::MemoryBusWidth:
+    return hipDeviceAttributeMemoryBusWidth;
+  case HipAttribute::MemoryClockRate:
+    return hipDeviceAttributeMemoryClockRate;
+  case HipAttribute::MultiprocessorCount:
+    return hipDeviceAttributeMultiprocessorCount;
+  case HipAttribute::PciBusId:
+    return hipDeviceAttributePciBusId;
+  case HipAttribute::PciDeviceId:
+    return hipDeviceAttributePciDeviceId;
+  case HipAttribute::PciDomainId:
+    return hipDeviceAttributePciDomainID;
+  case HipAttribute::WarpSize:
+    return hipDeviceAttributeWarpSize;
+  case HipAttribute::MaxThreadsPerBlock:
+    return hipDeviceAttributeMaxThreadsPerBlock;
+  case HipAttribute::MaxRegistersPerBlock:
+    return hipDeviceAttributeMaxRegistersPerBlock;
+  }
+  return -1;
+}
+
+int Hip::attribute(HipAttribute attribute, int device) const {
+  int value = 0;
+  return hipDeviceGetAttribute(&value, attributeNumber(attribute), device) ? 0 : value;
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,299 @@
+// Module state and launches. State is one allocation: the trap record, then every variable at its
+// alignment.
+#include "runtime/LoadedModule.h"
+#include "lowering/Abi.h"
+#include "runtime/Log.h"
+#include "runtime/lib/CodeObjectMetadata.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+char LaunchError::ID = 0;
+void LaunchError::log(raw_ostream &os) const { os << message; }
+std::error_code LaunchError::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
+using Kind = LaunchError::Kind;
+
+static Error launchError(Kind kind, const Twine &message, int hipError = 0) {
+  return make_error<LaunchError>(kind, message.str(), hipError);
+}
+
+struct LoadedModule::Unit {
+  std::shared_ptr<const std::vector<uint8_t>> code;
+  CodeObjectMetadata metadata;
+  void *module = nullptr;
+  std::string error;
+};
+
+static Error hipFailure(const Hip &hip, const Twine &what, int error) {
+  Kind kind = error == kHipErrorOutOfMemory ? Kind::OutOfResources : Kind::Hip;
+  return launchError(kind, what + ": " + hip.hipGetErrorString(error), error);
+}
+
+Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
+                                                           unsigned computeCapability) {
+  std::unique_ptr<LoadedModule> m(new LoadedModule);
+  m->hip = &hip;
+  m->bytes.assign(bytes.begin(), bytes.end());
+  m->image = {m->bytes, digestOf(m->bytes), computeCapability};
+  int device = 0;
+  if (int error = hip.hipGetDevice(&device))
+    return hipFailure(hip, "hipGetDevice", error);
+  Expected<std::string> arch = hip.archName(device);
+  if (!arch)
+    return arch.takeError();
+  m->arch = std::move(*arch);
+  auto manifest = Compiler::instance().manifest(m->image);
+  if (!manifest)
+    return manifest.takeError();
+  m->contents = std::move(*manifest);
+  m->units.resize(m->contents->unitCount);
+  return m;
+}
+
+// Errors of HIP while a module goes away are logged: the caller has no use for them.
+LoadedModule::~LoadedModule() {
+  auto check = [&](const char *what, int error) {
+    if (error)
+      runtime::log(LogLevel::Warning, Twine(what) + ": " + hip->hipGetErrorString(error));
+  };
+  for (std::unique_ptr<Unit> &unit : units)
+    if (unit && unit->module)
+      check("hipModuleUnload", hip->hipModuleUnload(unit->module));
+  for (void *pointer : managed)
+    check("hipFree", hip->hipFree(pointer));
+  if (state)
+    check("hipFree", hip->hipFree(state));
+}
+
+static void relocate(const Manifest::Variable &variable, ArrayRef<void *> addresses,
+                     MutableArrayRef<uint8_t> contents) {
+  for (const Manifest::Relocation &r : variable.relocations) {
+    uint64_t address = reinterpret_cast<uint64_t>(addresses[r.variable]) + r.addend;
+    memcpy(contents.data() + r.offset, &address, r.width);
+  }
+}
+
+Error LoadedModule::initializeState() {
+  if (state)
+    return Error::success();
+  uint64_t size = sizeof(abi::TrapRecord);
+  std::vector<uint64_t> offsets;
+  for (const Manifest::Variable &v : contents->variables) {
+    size = alignTo(size, std::max<uint64_t>(v.alignment, 16));
+    offsets.push_back(size);
+    if (!v.managed)
+      size += v.size;
+  }
+  if (int error = hip->hipMalloc(&state, size)) {
+    state = nullptr;
+    return hipFailure(*hip, "module variables (" + Twine(size) + " bytes)", error);
+  }
+  if (int error = hip->hipMemsetD8(state, 0, size))
+    return hipFailure(*hip, "hipMemsetD8", error);
+
+  addresses.resize(contents->variables.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Manifest::Variable &v = contents->variables[i];
+    if (!v.managed) {
+      addresses[i] = static_cast<char *>(state) + offsets[i];
+      continue;
+    }
+    if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
+      return hipFailure(*hip, "managed variable '" + v.name + "'", error);
+    managed.push_back(addresses[i]);
+    if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))
+      return hipFailure(*hip, "hipMemsetD8", error);
+  }
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Manifest::Variable &v = contents->variables[i];
+    if (!v.initialized)
+      continue;
+    auto initial = ArrayRef(contents->blob).slice(v.blobOffset, v.size);
+    std::vector<uint8_t> bytes(initial.begin(), initial.end());
+    relocate(v, addresses, bytes);
+    if (int error =
+            hip->hipMemcpy(addresses[i], bytes.data(), bytes.size(), kHipMemcpyHostToDevice))
+      return hipFailure(*hip, "hipMemcpy to variable '" + v.name + "'", error);
+  }
+  return Error::success();
+}
+
+Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  const Manifest::Variable *v = contents->variable(name);
+  if (!v)
+    return launchError(Kind::NotFound, "the module has no variable '" + name + "'");
+  if (Error error = initializeState())
+    return std::move(error);
+  return Global{addresses[v - contents->variables.data()], v->size};
+}
+
+static Expected<std::string> loadUnit(const Hip &hip, const CodeObjectMetadata &metadata,
+                                      ArrayRef<uint8_t> code, void *trapRecord,
+                                      ArrayRef<void *> addresses, void *&module) {
+  if (int error = hip.hipModuleLoadData(&module, code.data()))
+    return hipFailure(hip, "hipModuleLoadData", error);
+  if (metadata.slots.empty())
+    return "";
+  void *table = nullptr;
+  size_t tableSize = 0;
+  if (int error = hip.hipModuleGetGlobal(&table, &tableSize, module, abi::kModuleTable))
+    return hipFailure(hip, abi::kModuleTable, error);
+  std::vector<uint64_t> entries(tableSize / 8, 0);
+  for (uint32_t slot : metadata.slots) {
+    if (slot >= entries.size() ||
+        (slot >= abi::kFirstVariableSlot && slot - abi::kFirstVariableSlot >= addresses.size()))
+      return launchError(Kind::CannotCompile,
+                         "code object reads slot " + Twine(slot) + " of a smaller module table");
+    if (slot == abi::kTrapRecordSlot)
+      entries[slot] = reinterpret_cast<uint64_t>(trapRecord);
+    else if (slot >= abi::kFirstVariableSlot)
+      entries[slot] = reinterpret_cast<uint64_t>(addresses[slot - abi::kFirstVariableSlot]);
+    else
+      return launchError(Kind::CannotCompile,
+                         "code object reads reserved slot " + Twine(slot) + " of the module table");
+  }
+  if (int error = hip.hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
+    return hipFailure(hip, abi::kModuleTable, error);
+  return "";
+}
+
+Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!kernel.error.empty())
+    return launchError(Kind::CannotCompile, kernel.error);
+  std::unique_ptr<Unit> &unit = units[kernel.unit];
+  if (!unit) {
+    auto code = Compiler::instance().codeObject(image, kernel.unit, arch);
+    if (!code)
+      return launchError(Kind::CannotCompile, toString(code.takeError()));
+    auto metadata = CodeObjectMetadata::read(**code);
+    if (!metadata)
+      return launchError(Kind::CannotCompile, toString(metadata.takeError()));
+    if (Error error = initializeState())
+      return std::move(error);
+    auto loaded = std::make_unique<Unit>();
+    loaded->code = std::move(*code);
+    loaded->metadata = std::move(*metadata);
+    if (auto error =
+            loadUnit(*hip, loaded->metadata, *loaded->code, state, addresses, loaded->module);
+        !error)
+      return error.takeError();
+    unit = std::move(loaded);
+  }
+  void *function = nullptr;
+  if (int error = hip->hipModuleGetFunction(&function, unit->module, kernel.name.c_str()))
+    return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
+  return function;
+}
+
+// The limits that PTX and the device set. PTX ISA: performance-tuning-directives-maxntid, -reqntid.
+static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata::Kernel &code,
+                        const LaunchShape &shape) {
+  uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
+  uint64_t maxThreads = code.maxThreads;
+  if (kernel.maxThreads[0])
+    maxThreads = std::min<uint64_t>(maxThreads, uint64_t(kernel.maxThreads[0]) *
+                                                    std::max(1u, kernel.maxThreads[1]) *
+                                                    std::max(1u, kernel.maxThreads[2]));
+  auto refuse = [&](const Twine &why) {
+    return launchError(Kind::InvalidShape, "kernel '" + kernel.name + "': " + why);
+  };
+  if (!threads || !shape.grid[0] || !shape.grid[1] || !shape.grid[2])
+    return refuse("an empty grid or block");
+  if (threads > maxThreads)
+    return refuse(
+        "a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads) +
+        (code.warpForm == abi::WarpForm::HalfFilled ? " in the half-filled form on wave64" : ""));
+  if (kernel.requiredThreads[0])
+    for (int i = 0; i < 3; ++i)
+      if (shape.block[i] != std::max(1u, kernel.requiredThreads[i]))
+        return refuse("the block differs from .reqntid");
+  return Error::success();
+}
+
+Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                           ArrayRef<uint8_t> parameters, void *stream) {
+  if (parameters.size() != kernel.parameterBytes)
+    return launchError(Kind::InvalidShape,
+                       "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
+                           " bytes of parameters, got " + Twine(parameters.size()));
+  Expected<void *> hipFunction = function(kernel);
+  if (!hipFunction)
+    return hipFunction.takeError();
+  const CodeObjectMetadata::Kernel *code;
+  {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    code = units[kernel.unit]->metadata.kernel(kernel.name);
+  }
+  if (!code)
+    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+  if (Error error = checkShape(kernel, *code, shape))
+    return error;
+
+  std::vector<uint8_t> arguments(
+      abi::launchArgumentsOffset(parameters.size()) + sizeof(abi::LaunchArguments), 0);
+  memcpy(arguments.data(), parameters.data(), parameters.size());
+  abi::LaunchArguments trailing{};
+  memcpy(trailing.ntid, shape.block, sizeof(trailing.ntid));
+  memcpy(trailing.nctaid, shape.grid, sizeof(trailing.nctaid));
+  trailing.dynamicSharedBytes = shape.dynamicSharedBytes;
+  trailing.gridWorkspace = shape.gridWorkspace;
+  memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
+
+  uint32_t block[3] = {shape.block[0], shape.block[1], shape.block[2]};
+  if (code->warpForm == abi::WarpForm::HalfFilled) {
+    block[0] = abi::halfFilledWorkgroupSize(block[0] * block[1] * block[2]);
+    block[1] = block[2] = 1;
+  }
+  size_t size = arguments.size();
+  void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize, &size,
+                   kHipLaunchParamEnd};
+  if (int error = hip->hipModuleLaunchKernel(*hipFunction, shape.grid[0], shape.grid[1],
+                                             shape.grid[2], block[0], block[1], block[2],
+                                             shape.dynamicSharedBytes, stream, nullptr, extra))
+    return hipFailure(*hip, "launch of '" + kernel.name + "'", error);
+  return Error::success();
+}
+
+std::vector<uint8_t> LoadedModule::pack(const Manifest::Kernel &kernel, void *const *values) {
+  std::vector<uint8_t> buffer(kernel.parameterBytes, 0);
+  for (size_t i = 0; i < kernel.parameters.size(); ++i)
+    memcpy(buffer.data() + kernel.parameters[i].offset, values[i], kernel.parameters[i].size);
+  return buffer;
+}
+
+Expected<std::optional<std::string>> LoadedModule::takeTrap() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!state)
+    return std::nullopt;
+  abi::TrapRecord record;
+  if (int error = hip->hipMemcpy(&record, state, sizeof(record), kHipMemcpyDeviceToHost))
+    return hipFailure(*hip, "reading the trap record", error);
+  if (!record.claimed)
+    return std::nullopt;
+  if (int error = hip->hipMemsetD8(state, 0, sizeof(record)))
+    return hipFailure(*hip, "clearing the trap record", error);
+  std::string text;
+  raw_string_ostream os(text);
+  os << "thread (" << record.tid[0] << ", " << record.tid[1] << ", " << record.tid[2]
+     << ") of CTA (" << record.ctaid[0] << ", " << record.ctaid[1] << ", " << record.ctaid[2]
+     << ") ";
+  if (abi::TrapReason(record.reason) != abi::TrapReason::Unsupported) {
+    os << "executed trap";
+    return text;
+  }
+  os << "called what cannot be compiled";
+  for (const std::unique_ptr<Unit> &unit :
+       units) // the record does not say which unit: name each that it can be
+    if (unit && record.place < unit->metadata.traps.size())
+      os << ": " << unit->metadata.traps[record.place];
+  return text;
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,62 @@
+// How libcuda, the supervisor and the compile processes talk: messages over Unix sockets of one
+// machine and one build. A request carries two descriptors: the image (a memfd) and the socket that
+// the answer goes to, so that nobody has to sort answers, and a client that waits hears at once
+// when the other end dies.
+#pragma once
+
+#include "runtime/Compiler.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace rubia::runtime::protocol {
+
+enum class Want : uint32_t { Manifest, CodeObject };
+
+struct Request {
+  Want want = Want::Manifest;
+  uint32_t computeCapability = 0;
+  uint32_t unit = 0;
+  Digest digest{};
+  char arch[64] = {};
+};
+
+// A descriptor that closes itself.
+class Descriptor {
+public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd(fd) {}
+  Descriptor(Descriptor &&other) : fd(other.release()) {}
+  Descriptor &operator=(Descriptor &&other);
+  ~Descriptor();
+  int get() const { return fd; }
+  int release();
+  explicit operator bool() const { return fd >= 0; }
+
+private:
+  int fd = -1;
+};
+
+std::pair<Descriptor, Descriptor> socketPair(); // empty on failure
+Descriptor memoryFile(llvm::ArrayRef<uint8_t> bytes);
+
+// One request with its two descriptors. False: the other end is gone.
+bool send(int socket, const Request &request, int image, int reply);
+// False: end of the connection, or something that is no request.
+bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply);
+
+// The answer: a result, or the text of the error.
+struct Answer {
+  bool ok = false;
+  std::vector<uint8_t> bytes;
+};
+bool sendAnswer(int socket, bool ok, llvm::ArrayRef<uint8_t> bytes);
+// The error says that the connection broke.
+llvm::Expected<Answer> receiveAnswer(int socket);
+
+// All `size` bytes, or false.
+bool readAll(int fd, void *data, size_t size);
+bool writeAll(int fd, const void *data, size_t size);
+
+} // namespace rubia::runtime::protocol

@@ -1,0 +1,114 @@
+// A child made with exit signal 0 is invisible to wait(-1) and raises no SIGCHLD, but execve resets
+// the signal; so that child only starts a grandchild, which does the execve and is adopted by init.
+// Memory is shared until then (CLONE_VM|CLONE_VFORK): a program with a large address space is not
+// copied.
+#include "runtime/lib/SpawnSupervisor.h"
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+
+extern char **environ;
+
+namespace rubia::runtime {
+
+Expected<std::string> workerPath() {
+  if (const char *path = getenv("RUBIA_WORKER"); path && *path)
+    return std::string(path);
+  Dl_info info;
+  std::string folder = ".";
+  if (dladdr(reinterpret_cast<void *>(&workerPath), &info) && info.dli_fname) {
+    folder = info.dli_fname;
+    size_t slash = folder.rfind('/');
+    folder = slash == std::string::npos ? "." : folder.substr(0, slash);
+  }
+  for (const char *place : {"/rubia-worker", "/../lib/rubia/rubia-worker"})
+    if (std::string path = folder + place; access(path.c_str(), X_OK) == 0)
+      return path;
+  return createStringError(inconvertibleErrorCode(),
+                           "rubia-worker is not beside " + folder + " nor in its ../lib/rubia");
+}
+
+namespace {
+struct Start {
+  const char *path;
+  char **environment;
+  posix_spawn_file_actions_t *actions;
+  posix_spawnattr_t *attributes;
+  int error = 0;
+};
+
+int startGrandchild(void *argument) {
+  auto *start = static_cast<Start *>(argument);
+  char name[] = "rubia-worker", mode[] = "supervise";
+  char *arguments[] = {name, mode, nullptr};
+  pid_t pid;
+  start->error = posix_spawn(&pid, start->path, start->actions, start->attributes, arguments,
+                             start->environment);
+  return 0;
+}
+} // namespace
+
+// The worker must not run under what the program was started with: our own libcuda, preloaded
+// tracers, its LLVM.
+static std::vector<char *> environmentWithoutLoader() {
+  std::vector<char *> result;
+  for (char **variable = environ; *variable; ++variable)
+    if (strncmp(*variable, "LD_", 3))
+      result.push_back(*variable);
+  result.push_back(nullptr);
+  return result;
+}
+
+Expected<protocol::Descriptor> spawnSupervisor() {
+  Expected<std::string> path = workerPath();
+  if (!path)
+    return path.takeError();
+  auto [ours, theirs] = protocol::socketPair();
+  if (!ours)
+    return createStringError(errnoAsErrorCode(), "socketpair");
+
+  std::vector<char *> environment = environmentWithoutLoader();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), 3);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
+  posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+
+  Start start{path->c_str(), environment.data(), &actions, &attributes};
+  std::vector<char> stack(256 * 1024);
+  // No handler of the program may run in the child that shares our memory.
+  sigset_t old;
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  pid_t child = clone(startGrandchild, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK, &start);
+  int cloneError = errno;
+  if (child > 0)
+    while (waitpid(child, nullptr, __WCLONE) < 0 && errno == EINTR) {
+    }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (child < 0 || start.error)
+    return createStringError(
+        std::error_code(child < 0 ? cloneError : start.error, std::generic_category()),
+        "cannot start " + *path);
+  return std::move(ours);
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,32 @@
+// rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3.
+// Not for users.
+#include "runtime/worker/CompileProcess.h"
+#include "runtime/worker/Supervisor.h"
+#include <cstdio>
+#include <cstring>
+#include <sys/resource.h>
+
+using namespace rubia::runtime;
+
+static constexpr int kSocket = 3;
+
+// A compilation that eats all memory must not take the program down with it.
+static void limitMemory() {
+#if !__has_feature(address_sanitizer)
+  rlimit limit{kBytesPerProcess, kBytesPerProcess};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "supervise"))
+    return runSupervisor(kSocket);
+  if (argc == 2 && !strcmp(argv[1], "compile")) {
+    limitMemory();
+    return runCompileProcess(kSocket);
+  }
+  fputs("rubia-worker is started by Rubia's libcuda.so.1, not by hand\n", stderr);
+  return 2;
+}

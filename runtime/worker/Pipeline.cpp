@@ -1,0 +1,167 @@
+#include "runtime/worker/Pipeline.h"
+#include "fatbin/Container.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+static Error failure(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
+  PtxImage image(ptx::parse(std::move(name), std::move(text)));
+  if (!image.parsed.usable) {
+    std::string all;
+    for (const ptx::Diagnostic &d : image.parsed.diagnostics)
+      all += (all.empty() ? "" : "\n") + image.format(d);
+    return failure(all.empty() ? "malformed PTX" : all);
+  }
+  image.unitList = lowering::partition(image.parsed.module);
+  return image;
+}
+
+Expected<PtxImage> PtxImage::fromRawImage(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
+  Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
+  if (!images)
+    return images.takeError();
+  const fatbin::Image *chosen = fatbin::selectPtx(*images, computeCapability);
+  if (!chosen)
+    return failure(fatbin::describe(*images));
+  Expected<std::string> text = fatbin::payload(*chosen);
+  if (!text)
+    return text.takeError();
+  std::string name = chosen->identifier.empty() ? "<image>" : chosen->identifier.str();
+  return fromText(std::move(name), std::move(*text));
+}
+
+std::string PtxImage::format(const ptx::Diagnostic &diagnostic) const {
+  const ptx::Module &m = parsed.module;
+  return ptx::format(diagnostic, m.name, m.text ? StringRef(*m.text) : StringRef());
+}
+
+std::string PtxImage::errorsOf(const ptx::Function &function) const {
+  std::string all;
+  for (const ptx::Diagnostic &d : parsed.diagnostics)
+    if (d.severity == ptx::Severity::Error && d.function == function.name)
+      all += (all.empty() ? "" : "\n") + format(d);
+  return all;
+}
+
+static Manifest::Variable describe(const ptx::Variable &v,
+                                   const std::vector<const ptx::Variable *> &all,
+                                   std::vector<uint8_t> &blob) {
+  Manifest::Variable result;
+  result.name = v.name.str();
+  result.constant = v.space == ptx::StateSpace::Const;
+  result.managed = v.managed;
+  result.visible = v.linkage != ptx::Linkage::Internal;
+  result.size = v.sizeInBytes;
+  result.alignment = std::max(v.alignment, 1u);
+  result.initialized = v.initialized;
+  if (v.initialized) {
+    result.blobOffset = blob.size();
+    blob.insert(blob.end(), v.initializer.begin(), v.initializer.end());
+    blob.resize(result.blobOffset + v.sizeInBytes, 0);
+  }
+  for (const ptx::Relocation &r : v.relocations) {
+    auto target = llvm::find(all, r.variable);
+    if (r.variable && target != all.end())
+      result.relocations.push_back({r.offset, r.width, uint32_t(target - all.begin()), r.addend});
+  }
+  return result;
+}
+
+// An initialiser that the loader cannot write: the address of a function or of a variable that is
+// not in module state, or a part of an address.
+static std::string unsupportedRelocation(const ptx::Variable &v,
+                                         const std::vector<const ptx::Variable *> &all) {
+  for (const ptx::Relocation &r : v.relocations)
+    if (!r.variable || r.mask != ~0ull || (r.width != 8 && r.width != 4) ||
+        !llvm::is_contained(all, r.variable))
+      return ("unsupported: the initialiser of '" + v.name + "' holds " +
+              (r.function ? "the address of function '" + r.function->name + "'"
+                          : Twine("a part of an address")))
+          .str();
+  return "";
+}
+
+Manifest PtxImage::manifest() const {
+  const ptx::Module &m = parsed.module;
+  Manifest result;
+  result.ptxMajor = m.versionMajor;
+  result.ptxMinor = m.versionMinor;
+  result.sm = m.sm;
+  result.unitCount = unitList.size();
+  std::vector<const ptx::Variable *> variables = lowering::moduleVariables(m);
+  for (const ptx::Variable *v : variables)
+    result.variables.push_back(describe(*v, variables, result.blob));
+  for (uint32_t unit = 0; unit < unitList.size(); ++unit) {
+    std::string unitError;
+    for (uint32_t v : unitList[unit].variables)
+      if (std::string error = unsupportedRelocation(*variables[v], variables); !error.empty())
+        unitError = error;
+    for (const ptx::Function *kernel : unitList[unit].kernels) {
+      Manifest::Kernel k;
+      k.name = kernel->name.str();
+      k.unit = unit;
+      lowering::ParameterLayout layout = lowering::layoutOf(*kernel);
+      for (const auto &p : layout.parameters)
+        k.parameters.push_back({p.offset, p.size, p.alignment});
+      k.parameterBytes = layout.sizeInBytes;
+      std::copy_n(kernel->attributes.maxThreads, 3, k.maxThreads);
+      std::copy_n(kernel->attributes.requiredThreads, 3, k.requiredThreads);
+      k.staticSharedBytes = lowering::staticSharedBytes(m, *kernel);
+      k.error = errorsOf(*kernel);
+      if (k.error.empty() && !unitError.empty())
+        k.error = "kernel '" + k.name + "': " + unitError;
+      result.kernels.push_back(std::move(k));
+    }
+  }
+  for (const ptx::Diagnostic &d : parsed.diagnostics)
+    result.diagnostics.push_back(format(d));
+  return result;
+}
+
+Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
+                                                  const PipelineOptions &options,
+                                                  LLVMContext &context) const {
+  lowering::Options loweringOptions;
+  loweringOptions.arch = options.codegen.arch;
+  loweringOptions.nan = options.nan;
+  Expected<std::unique_ptr<Module>> module =
+      lowering::lower(parsed.module, unit, loweringOptions, context);
+  if (module)
+    return module;
+  std::string text;
+  Error rest = handleErrors(module.takeError(), [&](const lowering::LoweringError &error) {
+    for (const ptx::Diagnostic &d : error.diagnostics)
+      text += (text.empty() ? "" : "\n") + format(d);
+  });
+  if (rest)
+    return std::move(rest);
+  return failure(text);
+}
+
+Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,
+                                                const PipelineOptions &options) const {
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
+  if (!module)
+    return module.takeError();
+  return codegen::compile(std::move(*module), options.codegen);
+}
+
+Expected<std::string> PtxImage::emit(const lowering::Unit &unit, const PipelineOptions &options,
+                                     codegen::EmitKind kind) const {
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
+  if (!module)
+    return module.takeError();
+  return codegen::emit(std::move(*module), options.codegen, kind);
+}
+
+} // namespace rubia::runtime

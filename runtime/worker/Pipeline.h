@@ -1,0 +1,50 @@
+// Raw image -> parsed module, manifest, code objects: what a compile process does, and what `rubia
+// compile`, `inspect` and `launch` do in their own process.
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "lowering/Lowering.h"
+#include "ptx-frontend/Parser.h"
+#include "runtime/Manifest.h"
+
+namespace rubia::runtime {
+
+struct PipelineOptions {
+  codegen::Options codegen; // with the arch
+  lowering::NanMode nan = lowering::NanMode::Any;
+};
+
+// A parsed PTX image. Units are those of lowering::partition.
+class PtxImage {
+public:
+  // Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX text
+  // as it is. The error says why there is nothing to compile. Errors inside of kernels do not fail
+  // this: they are in the manifest.
+  static llvm::Expected<PtxImage> fromRawImage(llvm::ArrayRef<uint8_t> bytes,
+                                               unsigned computeCapability);
+  static llvm::Expected<PtxImage> fromText(std::string name, std::string text);
+
+  const ptx::Module &module() const { return parsed.module; }
+  llvm::ArrayRef<ptx::Diagnostic> diagnostics() const { return parsed.diagnostics; }
+  llvm::ArrayRef<lowering::Unit> units() const { return unitList; }
+  std::string format(const ptx::Diagnostic &diagnostic) const;
+  // All errors of one function, formatted; empty if there are none.
+  std::string errorsOf(const ptx::Function &function) const;
+
+  Manifest manifest() const;
+
+  llvm::Expected<codegen::CodeObject> compile(const lowering::Unit &unit,
+                                              const PipelineOptions &options) const;
+  llvm::Expected<std::string> emit(const lowering::Unit &unit, const PipelineOptions &options,
+                                   codegen::EmitKind kind) const;
+
+private:
+  explicit PtxImage(ptx::ParseResult result) : parsed(std::move(result)) {}
+  llvm::Expected<std::unique_ptr<llvm::Module>> lower(const lowering::Unit &unit,
+                                                      const PipelineOptions &options,
+                                                      llvm::LLVMContext &context) const;
+  ptx::ParseResult parsed;
+  std::vector<lowering::Unit> unitList;
+};
+
+} // namespace rubia::runtime
