@@ -18,7 +18,7 @@ namespace rubia::fatbin {
 /// An image and where it lies.
 struct FileImage {
   Image image;        // image.offset counts from the start of the file, of a member's data too
-  std::string member; // archive member, "a.o" or "inner.a(a.o)"; empty outside of archives
+  std::string member; // archive member, "a.o" or "inner.a/a.o"; empty outside of archives
   std::string section;
   uint64_t container =
       0; // offset in the file of its container; image.offset for bare PTX and cubins

@@ -110,14 +110,19 @@ void FileReader::add(Image image, const Region &region, uint64_t container) {
   file.images.push_back({image, region.member.str(), region.section.str(), container});
 }
 
-// Adds the images of the container at `position` and returns the position behind it, or behind its
-// start where its size is not to be trusted.
+// Where the next container begins, at `position` or behind it; the region's size if there is none.
+static uint64_t nextContainer(const Region &region, uint64_t position) {
+  return std::min(asText(region.bytes).find(kContainerStart, position), region.bytes.size());
+}
+
+// Adds the images of the container at `position` and returns the position behind it, or of the
+// next one where its size is not to be trusted.
 uint64_t FileReader::addContainer(const Region &region, uint64_t position) {
   ArrayRef<uint8_t> rest = region.bytes.drop_front(position);
   Expected<uint64_t> size = containerSize(rest);
   if (!size) {
     note(region, position, size.takeError());
-    return position + kContainerStart.size();
+    return nextContainer(region, position + kContainerStart.size());
   }
   ++file.containers;
   Expected<std::vector<Image>> images = readContainer(rest);
@@ -138,21 +143,18 @@ void FileReader::walkContainers(const Region &region) {
   size_t position = 0;
   while ((position = text.find_first_not_of('\0', position)) != StringRef::npos) {
     if (startsWithContainer(region.bytes.drop_front(position))) {
-      position = std::min<size_t>(addContainer(region, position), text.size());
+      position = addContainer(region, position);
       continue;
     }
-    // The zeros skipped may be those of a container's end: only what follows is reported.
     note(region, position, "container expected");
-    position = text.find(kContainerStart, position);
-    if (position == StringRef::npos)
-      return;
+    position = nextContainer(region, position);
   }
 }
 
 void FileReader::searchContainers(const Region &region) {
-  StringRef text = asText(region.bytes);
-  for (size_t position = 0; (position = text.find(kContainerStart, position)) != StringRef::npos;)
-    position = std::min<size_t>(addContainer(region, position), text.size());
+  uint64_t position = nextContainer(region, 0);
+  while (position < region.bytes.size())
+    position = nextContainer(region, addContainer(region, position));
 }
 
 void FileReader::readCubin(const Region &region) {
@@ -231,8 +233,7 @@ void FileReader::readArchive(const Region &region, unsigned depth) {
       note(region, child.getChildOffset(), joinErrors(name.takeError(), contents.takeError()));
       continue;
     }
-    std::string member =
-        region.member.empty() ? name->str() : (region.member + "(" + *name + ")").str();
+    std::string member = region.member.empty() ? name->str() : (region.member + "/" + *name).str();
     readAny({arrayRefFromStringRef(*contents), member, ""}, depth + 1);
   }
   if (error)
