@@ -1,9 +1,11 @@
-// One row of each shape, as a pattern for the families in the other VectorAlu files, and the
-// instructions that belong to no family.
+// Moves, selections and the instructions that look across lanes. The arithmetic is in the files
+// beside this one, by type of the operands.
 #include "emulator/lib/Semantics.h"
 
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
+
+void noOperation(WaveOperands &) {}
 
 void readFirstLane(WaveOperands &w) { w.setScalarResult(w.source(0, w.firstActiveLane())); }
 
@@ -21,44 +23,112 @@ void swap(WaveOperands &w) {
     }
 }
 
+/// Every active lane takes the value of lane `from(lane)`. op_sel of the first source lets it read
+/// inactive lanes, op_sel of the second makes the result of such a read 0 instead of the old value.
+template <class From> void permute(WaveOperands &w, From from) {
+  constexpr uint32_t kOpSel = 4;
+  bool fetchInactive = w.modifiers(0) & kOpSel, boundControl = w.modifiers(1) & kOpSel;
+  uint32_t values[64];
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
+    values[lane] = w.source(0, lane);
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane) {
+    if (!w.active(lane))
+      continue;
+    unsigned source = from(lane);
+    if (fetchInactive || w.active(source))
+      w.setResult(lane, values[source]);
+    else if (boundControl)
+      w.setResult(lane, 0);
+  }
+}
+
+/// Nibble i of {source 2, source 1} is the lane that lane i of each row of 16 reads, in the row
+/// `rowFlip` away.
+template <unsigned kRowFlip> void permuteRows(WaveOperands &w) {
+  uint64_t selectors = uint64_t(w.source(2, 0)) << 32 | w.source(1, 0);
+  permute(w, [&](unsigned lane) {
+    return unsigned((lane & ~15u) ^ kRowFlip) | unsigned(selectors >> (lane & 15) * 4 & 15);
+  });
+}
+
+/// The same with the selectors in the lanes of source 1.
+template <unsigned kRowFlip> void permuteRowsVariable(WaveOperands &w) {
+  uint32_t selectors[64];
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
+    selectors[lane] = w.source(1, lane);
+  permute(w, [&](unsigned lane) { return ((lane & ~15u) ^ kRowFlip) | (selectors[lane] & 15); });
+}
+
+// Lanes change places with those 32 further on, active or not; nothing happens in a wave32.
+void permuteHalves(WaveOperands &w) {
+  if (w.laneCount() != 64)
+    return;
+  uint32_t values[64];
+  for (unsigned lane = 0; lane < 64; ++lane)
+    values[lane] = w.source(0, lane);
+  for (unsigned lane = 0; lane < 64; ++lane)
+    if (w.active(lane))
+      w.setResult(lane, values[lane ^ 32]);
+}
+
+template <class Move> void forActiveLanes(WaveOperands &w, Move move) {
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
+    if (w.active(lane))
+      move(lane);
+}
+
+// Relative addressing by M0.
+void moveFromRelative(WaveOperands &w) {
+  forActiveLanes(w, [&](unsigned lane) { w.setResult(lane, w.sourceRelative(0, lane, w.m0())); });
+}
+void moveToRelative(WaveOperands &w) {
+  forActiveLanes(w, [&](unsigned lane) { w.setResultRelative(lane, w.m0(), w.source(0, lane)); });
+}
+void moveBetweenRelative(WaveOperands &w) {
+  forActiveLanes(w, [&](unsigned lane) {
+    w.setResultRelative(lane, w.m0(), w.sourceRelative(0, lane, w.m0()));
+  });
+}
+// The offsets of source and destination are M0's fields of 10 bits at 0 and 16.
+void moveBetweenTwoRelative(WaveOperands &w) {
+  forActiveLanes(w, [&](unsigned lane) {
+    w.setResultRelative(lane, w.m0() >> 16 & 0x3ff, w.sourceRelative(0, lane, w.m0() & 0x3ff));
+  });
+}
+
+uint32_t bitsBelow(uint32_t lane) { return lane >= 32 ? ~0u : (1u << lane) - 1; }
+
 constexpr Semantics kRows[] = {
+    {"V_NOP", wavewise<noOperation>},
+    {"V_PIPEFLUSH", wavewise<noOperation>},
+    {"V_CLREXCP", wavewise<noOperation>},
     {"V_MOV_B32", lanewise<[](uint32_t a) { return a; }>},
-    {"V_ADD_F32", lanewise<[](float a, float b) { return a + b; }>},
-    {"V_ADD_F64", lanewise<[](double a, double b) { return a + b; }>},
-    {"V_ADD_F16", lanewise<[](Half a, Half b) { return Half(a + b); }>},
-    {"V_AND_B32", lanewise<[](uint32_t a, uint32_t b) { return a & b; }>},
-    {"V_ADD_U32", lanewise<[](Saturate saturate, uint32_t a, uint32_t b) {
-       uint32_t sum = a + b;
-       return saturate.on && sum < a ? ~0u : sum;
-     }>},
-    {"V_ADD_CO_U32",
-     lanewise<[](uint32_t a, uint32_t b) { return Carry<uint32_t>{a + b, a + b < a}; }>},
-    {"V_ADDC_U32", lanewise<[](uint32_t a, uint32_t b, bool carry) {
-       uint64_t sum = uint64_t(a) + b + carry;
-       return Carry<uint32_t>{uint32_t(sum), bool(sum >> 32)};
-     }>},
+    {"V_MOV_B16", lanewise<[](uint16_t a) { return a; }>},
+    {"V_ACCVGPR_READ_B32", lanewise<[](uint32_t a) { return a; }>},
+    {"V_ACCVGPR_WRITE_B32", lanewise<[](uint32_t a) { return a; }>},
+    {"V_ACCVGPR_MOV_B32", lanewise<[](uint32_t a) { return a; }>},
     {"V_CNDMASK_B32", lanewise<[](uint32_t a, uint32_t b, bool second) { return second ? b : a; }>},
-    {"V_CMP_LT_F32", lanewise<[](float a, float b) { return a < b; }>},
-    {"V_CVT_F32_I32", lanewise<[](int32_t a) { return float(a); }>},
-    {"V_PK_ADD_U16", lanewise<[](Saturate saturate, Pair<uint16_t> a, Pair<uint16_t> b) {
-       auto add = [&](uint16_t x, uint16_t y) {
-         uint32_t sum = uint32_t(x) + y;
-         return uint16_t(saturate.on && sum > 0xffff ? 0xffff : sum);
-       };
-       return Pair<uint16_t>{add(a.lo, b.lo), add(a.hi, b.hi)};
-     }>},
+    {"V_CNDMASK_B16", lanewise<[](uint16_t a, uint16_t b, bool second) { return second ? b : a; }>},
     {"V_MBCNT_LO_U32_B32", lanewise<[](LaneId lane, uint32_t mask, uint32_t count) {
-       uint32_t below = lane.value >= 32 ? ~0u : (1u << lane.value) - 1;
-       return count + uint32_t(std::popcount(mask & below));
+       return count + uint32_t(std::popcount(mask & bitsBelow(lane.value)));
      }>},
     {"V_MBCNT_HI_U32_B32", lanewise<[](LaneId lane, uint32_t mask, uint32_t count) {
-       uint32_t below = lane.value < 32 ? 0 : (1u << (lane.value - 32)) - 1;
+       uint32_t below = lane.value < 32 ? 0 : bitsBelow(lane.value - 32);
        return count + uint32_t(std::popcount(mask & below));
      }>},
     {"V_READFIRSTLANE_B32", wavewise<readFirstLane>},
     {"V_READLANE_B32", wavewise<readLane>},
     {"V_WRITELANE_B32", wavewise<writeLane>},
     {"V_SWAP_B32", wavewise<swap>},
+    {"V_PERMLANE16_B32", wavewise<permuteRows<0>>},
+    {"V_PERMLANEX16_B32", wavewise<permuteRows<16>>},
+    {"V_PERMLANE16_VAR_B32", wavewise<permuteRowsVariable<0>>},
+    {"V_PERMLANEX16_VAR_B32", wavewise<permuteRowsVariable<16>>},
+    {"V_PERMLANE64_B32", wavewise<permuteHalves>},
+    {"V_MOVRELS_B32", wavewise<moveFromRelative>},
+    {"V_MOVRELD_B32", wavewise<moveToRelative>},
+    {"V_MOVRELSD_B32", wavewise<moveBetweenRelative>},
+    {"V_MOVRELSD_2_B32", wavewise<moveBetweenTwoRelative>},
 };
 
 } // namespace

@@ -1,0 +1,107 @@
+// Conversions between number types. MODE's rounding applies to conversions to a float type;
+// conversions to integers truncate and saturate.
+#include "emulator/lib/VectorAluInteger.h"
+
+namespace rubia::emulator::RUBIA_ISA {
+namespace {
+
+// Conversion of 0 is +0 also where the compiler's sequence for unsigned vectors subtracts equal
+// numbers, which gives -0 when rounding down.
+float unsignedToFloat(uint32_t value) { return __builtin_fabsf(float(value)); }
+double unsignedToDouble(uint32_t value) { return __builtin_fabs(double(value)); }
+
+// Assumed: normalised conversions round to nearest even.
+template <class I> I normalized(float value) {
+  constexpr float kLow = std::is_signed_v<I> ? -1.0f : 0.0f;
+  float limited = value < kLow ? kLow : value > 1.0f ? 1.0f : value;
+  // The product of 24 and 16 bits is exact in double, so it is rounded once.
+  return toInteger<I>(__builtin_roundeven(double(limited) * double(std::numeric_limits<I>::max())));
+}
+
+// 4 bits as a signed number of sixteenths.
+float offsetFromNibble(uint32_t nibble) { return float(int32_t(nibble << 28) >> 28) * 0x1p-4f; }
+
+// Assumed: the fraction is dropped. The other bytes come from `rest`.
+uint32_t packByte(float value, uint32_t index, uint32_t rest) {
+  uint32_t shift = (index & 3) * 8;
+  return (rest & ~(0xffu << shift)) | uint32_t(toInteger<uint8_t>(value)) << shift;
+}
+
+constexpr Semantics kRows[] = {
+    {"V_CVT_F32_I32", lanewise<[](int32_t a) { return float(a); }>},
+    {"V_CVT_F32_U32", lanewise<[](uint32_t a) { return unsignedToFloat(a); }>},
+    {"V_CVT_I32_F32", lanewise<[](float a) { return toInteger<int32_t>(a); }>},
+    {"V_CVT_U32_F32", lanewise<[](float a) { return toInteger<uint32_t>(a); }>},
+    {"V_CVT_RPI_I32_F32",
+     lanewise<[](float a) { return toInteger<int32_t>(__builtin_floorf(a + 0.5f)); }>},
+    {"V_CVT_FLR_I32_F32",
+     lanewise<[](float a) { return toInteger<int32_t>(__builtin_floorf(a)); }>},
+    {"V_CVT_F32_UBYTE0", lanewise<[](uint32_t a) { return float(int32_t(a & 0xff)); }>},
+    {"V_CVT_F32_UBYTE1", lanewise<[](uint32_t a) { return float(int32_t(a >> 8 & 0xff)); }>},
+    {"V_CVT_F32_UBYTE2", lanewise<[](uint32_t a) { return float(int32_t(a >> 16 & 0xff)); }>},
+    {"V_CVT_F32_UBYTE3", lanewise<[](uint32_t a) { return float(int32_t(a >> 24)); }>},
+    {"V_CVT_OFF_F32_I4", lanewise<[](uint32_t a) { return offsetFromNibble(a); }>},
+
+    {"V_CVT_F64_I32", lanewise<[](int32_t a) { return double(a); }>},
+    {"V_CVT_F64_U32", lanewise<[](uint32_t a) { return unsignedToDouble(a); }>},
+    {"V_CVT_I32_F64", lanewise<[](double a) { return toInteger<int32_t>(a); }>},
+    {"V_CVT_U32_F64", lanewise<[](double a) { return toInteger<uint32_t>(a); }>},
+    {"V_CVT_F32_F64", lanewise<[](double a) { return float(a); }>},
+    {"V_CVT_F64_F32", lanewise<[](float a) { return double(a); }>},
+
+    {"V_CVT_F16_F32", lanewise<[](float a) { return Half(a); }>},
+    {"V_CVT_F32_F16", lanewise<[](Half a) { return float(a); }>},
+    {"V_CVT_F16_I16", lanewise<[](int16_t a) { return Half(float(a)); }>},
+    {"V_CVT_F16_U16", lanewise<[](uint16_t a) { return Half(float(int32_t(a))); }>},
+    {"V_CVT_I16_F16", lanewise<[](Half a) { return toInteger<int16_t>(float(a)); }>},
+    {"V_CVT_U16_F16", lanewise<[](Half a) { return toInteger<uint16_t>(float(a)); }>},
+    {"V_CVT_F32_BF16", lanewise<[](Bfloat a) { return float(a); }>},
+    {"V_CVT_I32_I16", lanewise<[](int16_t a) { return int32_t(a); }>},
+    {"V_CVT_U32_U16", lanewise<[](uint16_t a) { return uint32_t(a); }>},
+
+    {"V_CVT_PKRTZ_F16_F32",
+     lanewise<[](float a, float b) { return Pair<Half>{truncateToHalf(a), truncateToHalf(b)}; }>},
+    {"V_CVT_PK_F16_F32", lanewise<[](float a, float b) { return Pair<Half>{Half(a), Half(b)}; }>},
+    {"V_CVT_PK_BF16_F32",
+     lanewise<[](float a, float b) { return Pair<Bfloat>{Bfloat(a), Bfloat(b)}; }>},
+    {"V_CVT_NORM_I16_F16", lanewise<[](Half a) { return normalized<int16_t>(a); }>},
+    {"V_CVT_NORM_U16_F16", lanewise<[](Half a) { return normalized<uint16_t>(a); }>},
+    {"V_CVT_PKNORM_I16_F16", lanewise<[](Half a, Half b) {
+       return Pair<int16_t>{normalized<int16_t>(a), normalized<int16_t>(b)};
+     }>},
+    {"V_CVT_PKNORM_U16_F16", lanewise<[](Half a, Half b) {
+       return Pair<uint16_t>{normalized<uint16_t>(a), normalized<uint16_t>(b)};
+     }>},
+    {"V_CVT_PKNORM_I16_F32", lanewise<[](float a, float b) {
+       return Pair<int16_t>{normalized<int16_t>(a), normalized<int16_t>(b)};
+     }>},
+    {"V_CVT_PKNORM_U16_F32", lanewise<[](float a, float b) {
+       return Pair<uint16_t>{normalized<uint16_t>(a), normalized<uint16_t>(b)};
+     }>},
+    {"V_CVT_PK_I16_F32", lanewise<[](float a, float b) {
+       return Pair<int16_t>{toInteger<int16_t>(a), toInteger<int16_t>(b)};
+     }>},
+    {"V_CVT_PK_U16_F32", lanewise<[](float a, float b) {
+       return Pair<uint16_t>{toInteger<uint16_t>(a), toInteger<uint16_t>(b)};
+     }>},
+    {"V_CVT_PK_I16_I32", lanewise<[](int32_t a, int32_t b) {
+       return Pair<int16_t>{saturated<int16_t>(a), saturated<int16_t>(b)};
+     }>},
+    {"V_CVT_PK_U16_U32", lanewise<[](uint32_t a, uint32_t b) {
+       return Pair<uint16_t>{saturated<uint16_t>(a), saturated<uint16_t>(b)};
+     }>},
+    {"V_CVT_PK_U8_F32",
+     lanewise<[](float a, uint32_t index, uint32_t rest) { return packByte(a, index, rest); }>},
+    {"V_CVT_PKACCUM_U8_F32",
+     lanewise<[](float a, uint32_t index, uint32_t rest) { return packByte(a, index, rest); }>},
+    {"V_SAT_PK_U8_I16", lanewise<[](Pair<int16_t> a) {
+       return uint16_t(saturated<uint8_t>(int32_t(a.lo)) | saturated<uint8_t>(int32_t(a.hi)) << 8);
+     }>},
+};
+
+} // namespace
+
+extern const SemanticsTable kVectorAluConversion;
+const SemanticsTable kVectorAluConversion = table(kRows);
+
+} // namespace rubia::emulator::RUBIA_ISA
