@@ -1,0 +1,109 @@
+// Sets up LLVM's disassembler. Two facts about AMDGPU opcodes are not in LLVM's public headers and
+// are taken from its tables by name and position: the MODE register, and the flag of vector ALU
+// instructions.
+#include "codegen/lib/Disassembler.h"
+#include "codegen/Codegen.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/TargetParser.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+constexpr uint64_t kVectorAluFlag = 1 << 1; ///< SIInstrFlags::VALU
+
+class LlvmDisassembler : public Disassembler {
+public:
+  Error initialize(StringRef processor);
+
+  uint64_t decode(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const override {
+    uint64_t size = 0;
+    if (decoder->getInstruction(inst, size, bytes, address, nulls()) != MCDisassembler::Success)
+      return 0;
+    return size;
+  }
+
+  std::string print(const MCInst &inst, uint64_t address) const override {
+    std::string text;
+    raw_string_ostream os(text);
+    printer->printInst(&inst, address, "", *subtarget, os);
+    for (char &c : text)
+      if (c == '\t' || c == '\n')
+        c = ' ';
+    return StringRef(text).trim().str();
+  }
+
+  StringRef name(unsigned opcode) const override { return instructions->getName(opcode); }
+  bool isVectorAlu(unsigned opcode) const override {
+    return instructions->get(opcode).TSFlags & kVectorAluFlag;
+  }
+  bool usesMode(unsigned opcode) const override {
+    return instructions->get(opcode).hasImplicitUseOfPhysReg(mode);
+  }
+
+private:
+  std::unique_ptr<MCRegisterInfo> registers;
+  std::unique_ptr<MCAsmInfo> syntax;
+  std::unique_ptr<MCInstrInfo> instructions;
+  std::unique_ptr<MCSubtargetInfo> subtarget;
+  std::unique_ptr<MCContext> context;
+  std::unique_ptr<MCDisassembler> decoder;
+  std::unique_ptr<MCInstPrinter> printer;
+  MCRegister mode;
+};
+
+Error LlvmDisassembler::initialize(StringRef processor) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+  });
+  Triple triple("amdgcn-amd-amdhsa");
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return make_error<CodegenError>(Fault::System, error);
+  // The 16-bit halves of registers are operands of their own from gfx11 on, whether the compiler
+  // used them or not.
+  StringRef features = AMDGPU::getIsaVersion(processor).Major >= 11 ? "+real-true16" : "";
+  registers.reset(target->createMCRegInfo(triple));
+  syntax.reset(target->createMCAsmInfo(*registers, triple, MCTargetOptions()));
+  instructions.reset(target->createMCInstrInfo());
+  subtarget.reset(target->createMCSubtargetInfo(triple, processor, features));
+  context = std::make_unique<MCContext>(triple, syntax.get(), registers.get(), subtarget.get());
+  decoder.reset(target->createMCDisassembler(*subtarget, *context));
+  printer.reset(target->createMCInstPrinter(triple, 0, *syntax, *instructions, *registers));
+  if (!decoder || !printer)
+    return make_error<CodegenError>(Fault::System, "LLVM has no disassembler for AMDGPU");
+  for (unsigned i = 1; i < registers->getNumRegs(); ++i)
+    if (StringRef(registers->getName(i)) == "MODE")
+      mode = i;
+  if (!mode.isValid())
+    return make_error<CodegenError>(Fault::System, "LLVM's AMDGPU registers have no MODE");
+  return Error::success();
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor) {
+  auto disassembler = std::make_unique<LlvmDisassembler>();
+  if (Error error = disassembler->initialize(processor))
+    return error;
+  return disassembler;
+}
+
+} // namespace rubia::codegen
