@@ -1,0 +1,34 @@
+// What all files of the HIP API share: HIP's own declarations, so that every definition is checked
+// against AMD's signature, and the one place where errors are remembered.
+#pragma once
+
+#include "emulator/hip/Device.h"
+
+#define __HIP_PLATFORM_AMD__ 1
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-result"
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC visibility push(default)
+#include <hip/hip_runtime_api.h>
+#pragma GCC visibility pop
+#pragma clang diagnostic pop
+
+// Definitions take the visibility of their declarations above.
+#define HIP_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace rubia::emulator {
+
+// Remembers an error for hipGetLastError and returns it.
+hipError_t result(hipError_t error);
+
+// hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
+hipError_t usable();
+
+// The stream behind a handle: null and hipStreamLegacy the null stream, hipStreamPerThread the
+// thread's own. Null if the handle is not valid.
+Stream *streamOf(hipStream_t handle);
+
+// Says on stderr what a launch did wrong and makes the device answer with the error from now on.
+hipError_t reportFailure(Device &device, llvm::Error error);
+
+} // namespace rubia::emulator

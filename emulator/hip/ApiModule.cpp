@@ -1,0 +1,243 @@
+// Code objects and launches. HIP: "Module Management".
+#include "emulator/hip/Api.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+#include <elf.h>
+
+using namespace rubia::emulator;
+
+// The end of the last thing that an ELF file's headers speak of: hipModuleLoadData gets no size.
+static size_t sizeOfElf(const void *image) {
+  Elf64_Ehdr header;
+  memcpy(&header, image, sizeof(header));
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return 0;
+  auto *bytes = static_cast<const uint8_t *>(image);
+  uint64_t end = header.e_shoff + uint64_t(header.e_shnum) * header.e_shentsize;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    memcpy(&section, bytes + header.e_shoff + uint64_t(i) * header.e_shentsize, sizeof(section));
+    if (section.sh_type != SHT_NOBITS)
+      end = std::max<uint64_t>(end, section.sh_offset + section.sh_size);
+  }
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    memcpy(&segment, bytes + header.e_phoff + uint64_t(i) * header.e_phentsize, sizeof(segment));
+    end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
+  }
+  return end;
+}
+
+static Module *moduleOf(hipModule_t handle) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  auto *module = reinterpret_cast<Module *>(handle);
+  return machine.modules.count(module) ? module : nullptr;
+}
+
+static Function *functionOf(hipFunction_t handle) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  auto *function = reinterpret_cast<Function *>(handle);
+  return machine.functions.count(function) ? function : nullptr;
+}
+
+HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!handle || !image)
+    return result(hipErrorInvalidValue);
+  size_t size = sizeOfElf(image);
+  if (!size)
+    return result(hipErrorInvalidImage);
+  Machine &machine = Machine::instance();
+  auto code =
+      CodeObject::load(llvm::ArrayRef(static_cast<const uint8_t *>(image), size), machine.memory);
+  if (!code) {
+    llvm::errs() << "rubia emulator: " << llvm::toString(code.takeError()) << "\n";
+    return result(hipErrorInvalidImage);
+  }
+  if ((*code)->target().split(':').first != currentDevice().model.arch) {
+    llvm::errs() << "rubia emulator: a code object for " << (*code)->target()
+                 << " on a device that is " << currentDevice().model.arch << "\n";
+    return result(hipErrorInvalidImage);
+  }
+  auto *module = new Module{std::move(*code)};
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.modules.insert(module);
+  *handle = reinterpret_cast<hipModule_t>(module);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {
+  Module *module = moduleOf(handle);
+  if (!module)
+    return result(hipErrorInvalidHandle);
+  Machine &machine = Machine::instance();
+  for (auto &device : machine.devices)
+    device->streams.synchronizeAll();
+  {
+    std::lock_guard<std::mutex> lock(machine.mutex);
+    machine.modules.erase(module);
+    for (const Kernel &kernel : module->code->kernels()) {
+      auto place = machine.functionOf.find({module, &kernel});
+      if (place == machine.functionOf.end())
+        continue;
+      machine.functions.erase(place->second);
+      delete place->second;
+      machine.functionOf.erase(place);
+    }
+  }
+  delete module;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *handle, hipModule_t moduleHandle,
+                                           const char *name) {
+  if (!handle || !name)
+    return result(hipErrorInvalidValue);
+  Module *module = moduleOf(moduleHandle);
+  if (!module)
+    return result(hipErrorInvalidHandle);
+  const Kernel *kernel = module->code->kernel(name);
+  if (!kernel)
+    return result(hipErrorNotFound);
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  Function *&function = machine.functionOf[{module, kernel}];
+  if (!function) {
+    function = new Function{module, kernel};
+    machine.functions.insert(function);
+  }
+  *handle = reinterpret_cast<hipFunction_t>(function);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t *address, size_t *bytes,
+                                         hipModule_t moduleHandle, const char *name) {
+  Module *module = moduleOf(moduleHandle);
+  if (!module)
+    return result(hipErrorInvalidHandle);
+  if (!name)
+    return result(hipErrorInvalidValue);
+  auto symbol = module->code->symbol(name);
+  if (!symbol)
+    return result(hipErrorNotFound);
+  if (address)
+    *address = reinterpret_cast<void *>(symbol->address);
+  if (bytes)
+    *bytes = symbol->size;
+  return hipSuccess;
+}
+
+// The explicit arguments as one buffer, from `extra` or from pointers to each.
+static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
+                          std::vector<uint8_t> &buffer) {
+  buffer.assign(kernel.explicitKernargSize, 0);
+  if (extra) {
+    const void *data = nullptr;
+    size_t size = 0;
+    for (void **e = extra; *e != HIP_LAUNCH_PARAM_END; e += 2) {
+      if (*e == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+        data = e[1];
+      else if (*e == HIP_LAUNCH_PARAM_BUFFER_SIZE)
+        size = *static_cast<size_t *>(e[1]);
+      else
+        return false;
+    }
+    if (!data || size < buffer.size())
+      return false;
+    memcpy(buffer.data(), data, buffer.size());
+    return true;
+  }
+  size_t i = 0;
+  for (const KernelArgument &argument : kernel.arguments) {
+    if (argument.isHidden())
+      continue;
+    if (!parameters || !parameters[i])
+      return false;
+    memcpy(buffer.data() + argument.offset, parameters[i++], argument.size);
+  }
+  return true;
+}
+
+HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX, unsigned gridY,
+                                            unsigned gridZ, unsigned blockX, unsigned blockY,
+                                            unsigned blockZ, unsigned sharedBytes,
+                                            hipStream_t streamHandle, void **parameters,
+                                            void **extra) {
+  if (hipError_t error = usable())
+    return result(error);
+  Function *function = functionOf(handle);
+  Stream *stream = streamOf(streamHandle);
+  if (!function || !stream)
+    return result(hipErrorInvalidHandle);
+  const Kernel &kernel = *function->kernel;
+  Device &device = currentDevice();
+  Dim3 grid{gridX, gridY, gridZ}, block{blockX, blockY, blockZ};
+  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
+      uint64_t(kernel.ldsBytes) + sharedBytes > device.model.ldsBytes)
+    return result(hipErrorInvalidValue);
+  auto kernarg = std::make_shared<std::vector<uint8_t>>();
+  if (!packArguments(kernel, parameters, extra, *kernarg))
+    return result(hipErrorInvalidValue);
+  device.streams.enqueue(*stream, [=, &device, &kernel] {
+    if (device.stickyError.load())
+      return;
+    Launch launch;
+    launch.kernel = &kernel;
+    launch.grid = grid;
+    launch.block = block;
+    launch.dynamicLdsBytes = sharedBytes;
+    launch.kernarg = *kernarg;
+    if (auto statistics = rubia::emulator::run(launch, Machine::instance().memory); !statistics)
+      (void)reportFailure(device, statistics.takeError()); // the next call tells the program
+  });
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
+                                          hipFunction_t handle) {
+  Function *function = functionOf(handle);
+  if (!value || !function)
+    return result(hipErrorInvalidValue);
+  const Kernel &kernel = *function->kernel;
+  switch (attribute) {
+  case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = kernel.maxWorkgroupSize;
+    return hipSuccess;
+  case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    *value = kernel.ldsBytes;
+    return hipSuccess;
+  case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = kernel.scratchBytes;
+    return hipSuccess;
+  case HIP_FUNC_ATTRIBUTE_NUM_REGS:
+    *value = kernel.vgprCount;
+    return hipSuccess;
+  default:
+    return result(hipErrorInvalidValue);
+  }
+}
+
+// Limited by waves (32 a compute unit half) and LDS; the emulator runs one workgroup after another
+// anyway.
+HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                                         hipFunction_t handle,
+                                                                         int blockSize,
+                                                                         size_t sharedBytes) {
+  Function *function = functionOf(handle);
+  if (!blocks || !function || blockSize <= 0)
+    return result(hipErrorInvalidValue);
+  const Kernel &kernel = *function->kernel;
+  const DeviceModel &model = currentDevice().model;
+  if (unsigned(blockSize) > kernel.maxWorkgroupSize) {
+    *blocks = 0;
+    return hipSuccess;
+  }
+  uint64_t byThreads = 2048 / blockSize;
+  uint64_t lds = kernel.ldsBytes + sharedBytes;
+  uint64_t byLds = lds ? model.ldsBytes / lds : byThreads;
+  *blocks = std::min(byThreads, byLds);
+  return hipSuccess;
+}

@@ -1,0 +1,223 @@
+// Streams and events. HIP: "Stream Management", "Event Management".
+#include "emulator/hip/Api.h"
+
+using namespace rubia::emulator;
+
+namespace rubia::emulator {
+
+Stream *streamOf(hipStream_t handle) {
+  StreamSet &streams = currentDevice().streams;
+  auto number = reinterpret_cast<uintptr_t>(handle);
+  if (number == 0 || number == 1) // hipStreamLegacy
+    return &streams.null();
+  if (number == 2) { // hipStreamPerThread
+    static thread_local std::map<StreamSet *, Stream *> own;
+    Stream *&stream = own[&streams];
+    if (!stream)
+      stream = streams.create(true);
+    return stream;
+  }
+  auto *stream = reinterpret_cast<Stream *>(handle);
+  return streams.contains(stream) ? stream : nullptr;
+}
+
+namespace {
+struct Event {
+  unsigned flags = 0;
+  Device *device = nullptr;
+  std::mutex mutex;
+  CompletionRef completion; // of the last record; null: never recorded
+};
+
+// Handles that programs still own, so that a stale one is an error and not a crash.
+struct Events {
+  std::mutex mutex;
+  std::set<Event *> live;
+};
+Events &events() {
+  static auto *all = new Events;
+  return *all;
+}
+
+Event *eventOf(hipEvent_t handle) {
+  auto *event = reinterpret_cast<Event *>(handle);
+  std::lock_guard<std::mutex> lock(events().mutex);
+  return events().live.count(event) ? event : nullptr;
+}
+
+CompletionRef completionOf(Event &event) {
+  std::lock_guard<std::mutex> lock(event.mutex);
+  return event.completion;
+}
+} // namespace
+} // namespace rubia::emulator
+
+HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!stream || (flags & ~unsigned(hipStreamNonBlocking)))
+    return result(hipErrorInvalidValue);
+  *stream = reinterpret_cast<hipStream_t>(
+      currentDevice().streams.create(!(flags & hipStreamNonBlocking)));
+  return hipSuccess;
+}
+
+// All streams share the host's cores evenly: priorities are accepted and have no effect, as HIP
+// allows.
+HIP_EXPORT hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int) {
+  return hipStreamCreateWithFlags(stream, flags);
+}
+
+HIP_EXPORT hipError_t hipStreamCreate(hipStream_t *stream) {
+  return hipStreamCreateWithFlags(stream, hipStreamDefault);
+}
+
+HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
+  if (Machine::instance().devices.empty())
+    return result(hipErrorNoDevice);
+  if (reinterpret_cast<uintptr_t>(handle) <= 2 || !streamOf(handle))
+    return result(hipErrorInvalidHandle);
+  currentDevice().streams.destroy(reinterpret_cast<Stream *>(handle));
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  // Work on the null stream is ordered against all blocking streams.
+  if (stream == &currentDevice().streams.null())
+    currentDevice().streams.enqueue(*stream, [] {})->wait();
+  else
+    stream->synchronize();
+  return result(usable());
+}
+
+HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  return stream->isIdle() ? hipSuccess : hipErrorNotReady;
+}
+
+HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHandle,
+                                         unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  Event *event = eventOf(eventHandle);
+  if (!stream || !event)
+    return result(hipErrorInvalidHandle);
+  if (flags)
+    return result(hipErrorInvalidValue);
+  if (CompletionRef completion = completionOf(*event))
+    currentDevice().streams.enqueue(*stream, [] {}, {completion});
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback,
+                                           void *data, unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!callback || flags)
+    return result(hipErrorInvalidValue);
+  Device *device = &currentDevice();
+  device->streams.enqueue(*stream,
+                          [=] { callback(handle, hipError_t(device->stickyError.load()), data); });
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void *data) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!function)
+    return result(hipErrorInvalidValue);
+  currentDevice().streams.enqueue(*stream, [=] { function(data); });
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  constexpr unsigned kKnown = hipEventBlockingSync | hipEventDisableTiming;
+  if (!handle || (flags & ~kKnown))
+    return result(hipErrorInvalidValue);
+  auto *event = new Event;
+  event->flags = flags;
+  event->device = &currentDevice();
+  std::lock_guard<std::mutex> lock(events().mutex);
+  events().live.insert(event);
+  *handle = reinterpret_cast<hipEvent_t>(event);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipEventCreate(hipEvent_t *handle) {
+  return hipEventCreateWithFlags(handle, hipEventDefault);
+}
+
+HIP_EXPORT hipError_t hipEventDestroy(hipEvent_t handle) {
+  Event *event = eventOf(handle);
+  if (!event)
+    return result(hipErrorInvalidHandle);
+  {
+    std::lock_guard<std::mutex> lock(events().mutex);
+    events().live.erase(event);
+  }
+  delete event; // completions that streams wait for are shared
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
+  if (hipError_t error = usable())
+    return result(error);
+  Event *event = eventOf(handle);
+  Stream *stream = streamOf(streamHandle);
+  if (!event || !stream || event->device != &currentDevice())
+    return result(hipErrorInvalidHandle);
+  CompletionRef completion = currentDevice().streams.enqueue(*stream, [] {});
+  std::lock_guard<std::mutex> lock(event->mutex);
+  event->completion = completion;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
+  Event *event = eventOf(handle);
+  if (!event)
+    return result(hipErrorInvalidHandle);
+  if (CompletionRef completion = completionOf(*event))
+    completion->wait();
+  return result(usable());
+}
+
+HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
+  Event *event = eventOf(handle);
+  if (!event)
+    return result(hipErrorInvalidHandle);
+  CompletionRef completion = completionOf(*event);
+  if (completion && !completion->isDone())
+    return hipErrorNotReady;
+  return result(usable());
+}
+
+HIP_EXPORT hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
+  Event *a = eventOf(start), *b = eventOf(stop);
+  if (!ms || !a || !b || ((a->flags | b->flags) & hipEventDisableTiming))
+    return result(hipErrorInvalidHandle);
+  CompletionRef first = completionOf(*a), second = completionOf(*b);
+  if (!first || !second)
+    return result(hipErrorInvalidHandle);
+  if (!first->isDone() || !second->isDone())
+    return result(hipErrorNotReady);
+  *ms = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
+  return hipSuccess;
+}

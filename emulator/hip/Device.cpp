@@ -1,0 +1,64 @@
+#include "emulator/hip/Device.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+static constexpr struct {
+  const char *arch, *name;
+  unsigned waveSize, ldsBytes;
+} kModels[] = {
+    {"gfx1100", "AMD Radeon RX 7900 XTX (emulated by Rubia)", 32, 65536},
+};
+
+static bool makeModel(StringRef arch, DeviceModel &model) {
+  for (const auto &known : kModels) {
+    if (arch != known.arch)
+      continue;
+    uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    model.arch = known.arch;
+    model.name = known.name;
+    model.waveSize = known.waveSize;
+    model.ldsBytes = known.ldsBytes;
+    model.memoryBytes = std::min<uint64_t>(host / 2, uint64_t(16) << 30);
+    return true;
+  }
+  return false;
+}
+
+Machine::Machine() {
+  const char *wanted = getenv("RUBIA_ARCH");
+  SmallVector<StringRef> archs;
+  StringRef(wanted && *wanted ? wanted : "gfx1100").split(archs, ',');
+  for (StringRef arch : archs) {
+    auto device = std::make_unique<Device>();
+    device->ordinal = devices.size();
+    if (!makeModel(arch.trim(), device->model)) {
+      std::string known;
+      for (const auto &model : kModels)
+        known += std::string(known.empty() ? "" : ", ") + model.arch;
+      trouble = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + known).str();
+      devices.clear();
+      return;
+    }
+    devices.push_back(std::move(device));
+  }
+}
+
+Machine &Machine::instance() {
+  static auto *machine = new Machine;
+  return *machine;
+}
+
+int &currentDeviceOrdinal() {
+  static thread_local int ordinal = 0;
+  return ordinal;
+}
+
+Device &currentDevice() { return *Machine::instance().devices[currentDeviceOrdinal()]; }
+
+} // namespace rubia::emulator

@@ -1,0 +1,67 @@
+// The emulated machine behind the HIP API: devices, memory, streams and loaded modules. One for
+// each process, never destroyed: programs call HIP after their static destructors have run.
+#pragma once
+
+#include "emulator/Emulator.h"
+#include "emulator/hip/Stream.h"
+#include "llvm/ADT/DenseMap.h"
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rubia::emulator {
+
+// What a target is presented as. The numbers are those of a real part of the family, so that
+// programs that size their launches by them behave as there; the number of compute units is kept
+// small, since grids are sized by it.
+struct DeviceModel {
+  std::string arch; // "gfx1100"
+  const char *name;
+  unsigned waveSize;
+  unsigned computeUnits = 4;
+  unsigned ldsBytes = 65536;
+  unsigned clockKilohertz = 1000000;
+  uint64_t memoryBytes = 0; // what the host has, at most 16 GiB
+};
+
+struct Module {
+  std::unique_ptr<CodeObject> code;
+};
+
+// A hipFunction_t.
+struct Function {
+  Module *module;
+  const Kernel *kernel;
+};
+
+struct Device {
+  DeviceModel model;
+  unsigned ordinal = 0;
+  std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
+  StreamSet streams;
+};
+
+struct Machine {
+  static Machine &instance();
+  // Why there is no device (a RUBIA_ARCH that the emulator does not know), or empty.
+  std::string trouble;
+  std::vector<std::unique_ptr<Device>> devices;
+  Memory memory; // shared by all devices: peers reach each other's memory
+
+  std::mutex mutex; // for what follows
+  std::set<Module *> modules;
+  std::set<Function *> functions;
+  std::map<std::pair<Module *, const Kernel *>, Function *> functionOf;
+
+private:
+  Machine();
+};
+
+// The calling thread's device. hipSetDevice.
+int &currentDeviceOrdinal();
+Device &currentDevice();
+
+} // namespace rubia::emulator

@@ -1,0 +1,140 @@
+#include "emulator/hip/Stream.h"
+#include <thread>
+
+namespace rubia::emulator {
+
+void Completion::finish() {
+  std::lock_guard<std::mutex> lock(mutex);
+  done = true;
+  finished = std::chrono::steady_clock::now();
+  changed.notify_all();
+}
+
+void Completion::wait() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return done; });
+}
+
+bool Completion::isDone() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return done;
+}
+
+std::chrono::steady_clock::time_point Completion::time() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return finished;
+}
+
+CompletionRef Stream::enqueue(std::function<void()> work, std::vector<CompletionRef> after) {
+  auto completion = std::make_shared<Completion>();
+  std::lock_guard<std::mutex> lock(mutex);
+  items.push_back({std::move(work), std::move(after), completion});
+  last = completion;
+  if (!started) {
+    started = true;
+    std::thread([this] { run(); }).detach();
+  }
+  changed.notify_all();
+  return completion;
+}
+
+void Stream::run() {
+  for (;;) {
+    Item item;
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return !items.empty() || closed; });
+      if (items.empty())
+        break;
+      item = std::move(items.front());
+      items.pop_front();
+    }
+    for (CompletionRef &completion : item.after)
+      completion->wait();
+    item.work();
+    item.completion->finish();
+  }
+  delete this;
+}
+
+void Stream::synchronize() {
+  CompletionRef waitFor;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    waitFor = last;
+  }
+  if (waitFor)
+    waitFor->wait();
+}
+
+bool Stream::isIdle() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return !last || last->isDone();
+}
+
+StreamSet::StreamSet() : nullStream(new Stream(true)) {}
+
+Stream *StreamSet::create(bool blocking) {
+  auto *stream = new Stream(blocking);
+  std::lock_guard<std::mutex> lock(mutex);
+  streams.insert(stream);
+  return stream;
+}
+
+bool StreamSet::contains(const Stream *stream) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return stream == nullStream || streams.count(const_cast<Stream *>(stream));
+}
+
+void StreamSet::destroy(Stream *stream) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    streams.erase(stream);
+  }
+  bool neverRan;
+  {
+    std::lock_guard<std::mutex> lock(stream->mutex);
+    stream->closed = true;
+    neverRan = !stream->started;
+    stream->changed.notify_all();
+  }
+  if (neverRan)
+    delete stream;
+}
+
+CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
+                                 std::vector<CompletionRef> after) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto waitFor = [&](Stream &other) {
+    std::lock_guard<std::mutex> otherLock(other.mutex);
+    if (other.last)
+      after.push_back(other.last);
+  };
+  if (&stream == nullStream) {
+    for (Stream *other : streams)
+      if (other->blocking)
+        waitFor(*other);
+  } else if (stream.blocking) {
+    waitFor(*nullStream);
+  }
+  return stream.enqueue(std::move(work), std::move(after));
+}
+
+void StreamSet::synchronizeAll() {
+  std::vector<CompletionRef> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto add = [&](Stream &stream) {
+      std::lock_guard<std::mutex> streamLock(stream.mutex);
+      if (stream.last)
+        all.push_back(stream.last);
+    };
+    add(*nullStream);
+    for (Stream *stream : streams)
+      add(*stream);
+  }
+  for (CompletionRef &completion : all)
+    completion->wait();
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,80 @@
+// Streams: work in order within a stream, at the same time across streams. Each has a thread of its
+// own, started with its first work. The null stream keeps CUDA's and HIP's legacy rule: its work
+// waits for that of all blocking streams, and theirs for it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace rubia::emulator {
+
+// Whether a piece of work is done, and when it was.
+class Completion {
+public:
+  void finish();
+  void wait();
+  bool isDone();
+  std::chrono::steady_clock::time_point time(); // of finish()
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  std::chrono::steady_clock::time_point finished;
+};
+using CompletionRef = std::shared_ptr<Completion>;
+
+class Stream {
+public:
+  explicit Stream(bool blocking) : blocking(blocking) {}
+  // Appends work; it starts after all earlier work of this stream and after `after`.
+  CompletionRef enqueue(std::function<void()> work, std::vector<CompletionRef> after = {});
+  void synchronize();
+  bool isIdle();
+  const bool blocking;
+
+private:
+  friend class StreamSet;
+  struct Item {
+    std::function<void()> work;
+    std::vector<CompletionRef> after;
+    CompletionRef completion;
+  };
+  void run();
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Item> items;
+  CompletionRef last;
+  bool started = false;
+  bool closed = false; // destroyed by the program: ends when it has run dry
+};
+
+// The streams of one device.
+class StreamSet {
+public:
+  StreamSet();
+  Stream &null() { return *nullStream; }
+  Stream *create(bool blocking);
+  bool contains(const Stream *stream);
+  // Waits for the stream's work in the background, as HIP has it; the handle is invalid at once.
+  void destroy(Stream *stream);
+  // What work on `stream` has to wait for besides the stream itself, and registers it: the legacy
+  // rule.
+  CompletionRef enqueue(Stream &stream, std::function<void()> work,
+                        std::vector<CompletionRef> after = {});
+  void synchronizeAll();
+
+private:
+  std::mutex mutex;
+  Stream *nullStream;
+  std::set<Stream *> streams; // without the null stream
+};
+
+} // namespace rubia::emulator
