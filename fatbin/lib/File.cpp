@@ -215,6 +215,13 @@ void FileReader::readObject(const Region &region) {
     readSection(section, region);
 }
 
+// LLVM 22 does not compare the size of an archive's last member with the archive.
+static bool isInside(const Region &outer, StringRef inner) {
+  uint64_t start =
+      reinterpret_cast<uintptr_t>(inner.data()) - reinterpret_cast<uintptr_t>(outer.bytes.data());
+  return inner.empty() || fits(start, inner.size(), outer.bytes.size());
+}
+
 // Members are at even offsets only, so a container in an archive is not aligned in the file.
 void FileReader::readArchive(const Region &region, unsigned depth) {
   if (depth == kMaxArchiveDepth)
@@ -232,6 +239,10 @@ void FileReader::readArchive(const Region &region, unsigned depth) {
     if (!name || !contents) {
       note(region, child.getChildOffset(), joinErrors(name.takeError(), contents.takeError()));
       continue;
+    }
+    if (!isInside(region, *contents)) {
+      note(region, child.getChildOffset(), "member " + *name + " reaches beyond its archive");
+      break;
     }
     std::string member = region.member.empty() ? name->str() : (region.member + "/" + *name).str();
     readAny({arrayRefFromStringRef(*contents), member, ""}, depth + 1);

@@ -136,6 +136,13 @@ TEST(ImageFile, ArchivesMayNotBeNestedForever) {
                      "are nested more than 8 deep");
 }
 
+TEST(ImageFile, TruncatedArchiveKeepsItsWholeMembers) {
+  Bytes archive = writeArchive({{"a.ptx", bytesOf(ptxText(80))}, {"b.ptx", bytesOf(ptxText(90))}});
+  archive.resize(archive.size() - 10);
+  EXPECT_EQ(dump(archive), "file(a.ptx), offset 0x44: sm_80\n"
+                           "problem: file, offset 0xac: member b.ptx reaches beyond its archive");
+}
+
 TEST(ImageFile, ThinArchivesAreUnsupported) {
   EXPECT_EQ(
       dump(bytesOf("!<thin>\n")),
