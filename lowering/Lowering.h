@@ -50,6 +50,10 @@ enum class NanMode : uint8_t { Any, Canonical };
 struct Options {
   std::string arch = "gfx1100"; // any gfx name that LLVM knows
   NanMode nan = NanMode::Any;
+  // Atomics that are also right on memory of the host or of another device (managed, mapped): slower,
+  // since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics always
+  // take this form.
+  bool safeAtomics = false;
 };
 
 // A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported input

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lowering/Lowering.h"
+#include "lowering/lib/LaunchState.h"
 #include "lowering/lib/Target.h"
 #include "ptx-frontend/Module.h"
 #include "llvm/ADT/DenseMap.h"
@@ -22,7 +23,12 @@ class UnitLowering;
 
 class FunctionLowering {
 public:
-  FunctionLowering(UnitLowering &unit, const ptx::Function &function, llvm::Function &llvmFunction);
+  FunctionLowering(UnitLowering &unit, const ptx::Function &function, llvm::Function &llvmFunction,
+                   llvm::DISubprogram *subprogram);
+
+  // Builds the whole body; problems are collected.
+  void lowerBody();
+  std::vector<ptx::Diagnostic> takeDiagnostics() { return std::move(diagnostics); }
 
   // ---------- Building
 
@@ -68,8 +74,8 @@ public:
   // this type (or an integer type of the same width); dispatch bitcasts it and extends it to wider
   // registers: by sign for signed types, else by zero.
   ptx::Type destinationType() const;
-  // For `d|p`: the second destination (an i1). Ignored if the instruction has none, as in `setp`
-  // without `|q`.
+  // For `d|p`: the second destination (n = 1), an i1. Ignored if the instruction has none, as in
+  // `setp` without `|q`.
   void setDestination(unsigned n, llvm::Value *value);
   bool hasDestination(unsigned n) const;
   // Writes to any destination operand: register, component, `_`; a value of `type`.
@@ -89,18 +95,76 @@ public:
   //   instructions.
   bool flushesF32Denormals() const;
 
+  // A special register's value, with the width that it has. Null, with a recorded problem, for
+  // those that cannot be right yet.
+  llvm::Value *specialRegister(ptx::SpecialRegister special, uint8_t component);
+  LaunchState &launch() { return launchState; }
+
+  // ---------- Memory
+
+  // A pointer to what an address operand names, in the address space of `space` (None: generic).
+  // A variable named directly is reached in its own space. Null, with a recorded problem, if it
+  // cannot be.
+  llvm::Value *pointer(const ptx::Operand &address, ptx::StateSpace space);
+  // A register's value as a pointer into a state space.
+  llvm::Value *toPointer(llvm::Value *address, ptx::StateSpace space);
+  // The address of a variable in its own state space, as an i64: what `mov` gives.
+  llvm::Value *addressOf(const ptx::Variable &variable);
+  // The generic address that corresponds to an address (i64) in a state space.
+  llvm::Value *toGeneric(llvm::Value *address, ptx::StateSpace space);
+  // A pointer to a variable: into its own address space.
+  llvm::Value *variablePointer(const ptx::Variable &variable);
+
+  // ---------- Control flow
+
+  llvm::BasicBlock *blockOf(ptx::LabelId label);
+  // Ends the current block by leaving the function with its results; `exits`: the thread ends.
+  void leave(bool exits);
+  // Ends the current block by a branch to the one trap of the function.
+  void branchToTrap();
+
   // ---------- Errors: legal PTX that is not supported, and illegal PTX that got this far
 
   llvm::Error unsupported(const ptx::Instruction &inst, const llvm::Twine &message) const;
   llvm::Error malformed(const ptx::Instruction &inst, const llvm::Twine &message) const;
 
+  // A problem found where no Error can be returned.
+  void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
+
 private:
-  friend class UnitLowering;
+  void lowerInstruction(const ptx::Instruction &inst);
+  void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
+  void collect(llvm::Error error);
+  void prepareEntry();
+  void finishEntry();
+  llvm::Value *registerSlot(ptx::RegisterId reg, uint8_t component);
+  llvm::Value *parameterSlot(const ptx::Variable &variable);
+  llvm::Value *undefinedBits(llvm::Type *type);
+  llvm::Value *fromBits(const ptx::Operand &operand, llvm::Value *bits, ptx::Type type);
+  llvm::Value *immediate(const ptx::Operand &operand, ptx::Type type);
+  void writeBits(const ptx::Operand &operand, llvm::Value *bits, bool isSigned);
 
   UnitLowering &unitLowering;
   const ptx::Function &source_;
   llvm::Function &function;
-  llvm::IRBuilder<> irBuilder;
+  llvm::DISubprogram *subprogram;
+
+  // Three builders: `entry` holds the registers and their initial values, `prologue` what the
+  // launch makes known, and irBuilder is at the instruction that is being lowered.
+  llvm::IRBuilder<> entryBuilder, prologueBuilder, irBuilder;
+  LaunchState launchState;
+
+  const ptx::Instruction *current = nullptr;
+  llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false
+  std::vector<llvm::AllocaInst *> registers; // the first component of each
+  llvm::DenseMap<std::pair<ptx::RegisterId, uint8_t>, llvm::AllocaInst *> components;
+  llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
+  llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;
+  llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
+  std::vector<llvm::BasicBlock *> labels;
+  llvm::BasicBlock *trapBlock = nullptr;
+  llvm::AllocaInst *carry = nullptr;
+  std::vector<ptx::Diagnostic> diagnostics;
 };
 
 // One function for each row of the table, by chapter of the manual. It returns the value of the

@@ -1,0 +1,172 @@
+// State spaces: from the addresses that PTX computes with to pointers that LLVM knows the address
+// space of.
+//
+// An address in a register is an integer. In .shared and .local it is the 32-bit offset of LLVM's
+// address spaces 3 and 5, zero-extended; everywhere else it is the 64-bit address itself, so that
+// .global, .const and .param addresses are their own generic addresses. No pointer is `inbounds`:
+// PTX may compute any address.
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/UnitLowering.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+static StringRef nameOf(ptx::StateSpace space) {
+  switch (space) {
+  case ptx::StateSpace::None:
+    return "generic";
+  case ptx::StateSpace::Reg:
+    return ".reg";
+  case ptx::StateSpace::SReg:
+    return ".sreg";
+  case ptx::StateSpace::Const:
+    return ".const";
+  case ptx::StateSpace::Global:
+    return ".global";
+  case ptx::StateSpace::Local:
+    return ".local";
+  case ptx::StateSpace::Param:
+    return ".param";
+  case ptx::StateSpace::Shared:
+    return ".shared";
+  case ptx::StateSpace::Tex:
+    return ".tex";
+  }
+  return "";
+}
+
+// Memory for a parameter or result that is passed by value, or an argument on its way to a call.
+// Whole words, as UnitLowering::passedType has it.
+Value *FunctionLowering::parameterSlot(const ptx::Variable &variable) {
+  Value *&slot = variables[&variable];
+  if (!slot) {
+    uint64_t size = alignTo(std::max<uint64_t>(variable.sizeInBytes, 1), 4);
+    AllocaInst *made = entryBuilder.CreateAlloca(ArrayType::get(intType(8), size), kPrivateSpace,
+                                                 nullptr, variable.name);
+    made->setAlignment(Align(PowerOf2Ceil(std::max<uint32_t>(variable.alignment, 4))));
+    slot = made;
+  }
+  return slot;
+}
+
+Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
+  switch (variable.space) {
+  case ptx::StateSpace::Shared:
+    return unitLowering.sharedVariable(variable);
+  case ptx::StateSpace::Local:
+    if (variable.function == &source_)
+      return parameterSlot(variable);
+    return nullptr;
+  case ptx::StateSpace::Param:
+    if (auto found = kernelParameters.find(&variable); found != kernelParameters.end())
+      return irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), function.getArg(0), found->second);
+    return parameterSlot(variable);
+  case ptx::StateSpace::Global:
+  case ptx::StateSpace::Const: {
+    Value *address = unitLowering.loadModuleTable(irBuilder, unitLowering.slotOf(variable));
+    return toPointer(address, variable.space);
+  }
+  case ptx::StateSpace::None:
+  case ptx::StateSpace::Reg:
+  case ptx::StateSpace::SReg:
+  case ptx::StateSpace::Tex:
+    break;
+  }
+  return nullptr;
+}
+
+Value *FunctionLowering::addressOf(const ptx::Variable &variable) {
+  if (variable.space == ptx::StateSpace::Global || variable.space == ptx::StateSpace::Const)
+    return unitLowering.loadModuleTable(irBuilder, unitLowering.slotOf(variable));
+  Value *pointer = variablePointer(variable);
+  if (!pointer) {
+    ptx::Operand here{};
+    problem(here,
+            "'" + variable.name + "' lives in " + nameOf(variable.space) +
+                " at module scope, which has no address",
+            true);
+    return nullptr;
+  }
+  unsigned bits = module().getDataLayout().getPointerTypeSizeInBits(pointer->getType());
+  return irBuilder.CreateZExt(irBuilder.CreatePtrToInt(pointer, intType(bits)), intType(64));
+}
+
+Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
+  unsigned addressSpace = kFlatSpace;
+  switch (space) {
+  case ptx::StateSpace::Shared:
+    addressSpace = kSharedSpace;
+    break;
+  case ptx::StateSpace::Local:
+    addressSpace = kPrivateSpace;
+    break;
+  case ptx::StateSpace::Param: // through a register only those of kernels can be reached
+  case ptx::StateSpace::Const:
+    addressSpace = kConstantSpace;
+    break;
+  case ptx::StateSpace::Global:
+    addressSpace = kGlobalSpace;
+    break;
+  case ptx::StateSpace::None:
+  case ptx::StateSpace::Reg:
+  case ptx::StateSpace::SReg:
+  case ptx::StateSpace::Tex:
+    break;
+  }
+  unsigned bits = addressSpace == kSharedSpace || addressSpace == kPrivateSpace ? 32 : 64;
+  return irBuilder.CreateIntToPtr(irBuilder.CreateZExtOrTrunc(address, intType(bits)),
+                                  irBuilder.getPtrTy(addressSpace));
+}
+
+// AMDGPU has an aperture for LDS and one for scratch in the flat address space; addrspacecast adds
+// it. Offset 0 is an address like any other: LLVM's null pointer of those spaces is all ones.
+Value *FunctionLowering::toGeneric(Value *address, ptx::StateSpace space) {
+  if (space != ptx::StateSpace::Shared && space != ptx::StateSpace::Local)
+    return address;
+  Value *generic =
+      irBuilder.CreateAddrSpaceCast(toPointer(address, space), irBuilder.getPtrTy(kFlatSpace));
+  return irBuilder.CreatePtrToInt(generic, intType(64));
+}
+
+Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace space) {
+  if (address.kind != ptx::Operand::Kind::Address) {
+    problem(address, "an address in brackets is needed");
+    return nullptr;
+  }
+  if (!address.elements.empty()) {
+    problem(address, "an address with several parts is not supported here", true);
+    return nullptr;
+  }
+  Value *base;
+  if (address.variable) {
+    ptx::StateSpace own = address.variable->space;
+    if (space != ptx::StateSpace::None && own != space) {
+      problem(address, "'" + address.variable->name + "' lives in " + nameOf(own) + ", not in " +
+                           nameOf(space));
+      return nullptr;
+    }
+    base = variablePointer(*address.variable);
+    if (!base) {
+      problem(address,
+              "'" + address.variable->name + "' in " + nameOf(own) +
+                  " cannot be reached from this function",
+              true);
+      return nullptr;
+    }
+    if (address.reg != ptx::kNone) {
+      Value *index = irBuilder.CreateSExt(readRegister(address.reg), intType(64));
+      base = irBuilder.CreateGEP(irBuilder.getInt8Ty(), base, index);
+    }
+  } else if (address.reg != ptx::kNone) {
+    base = toPointer(readRegister(address.reg, address.component), space);
+  } else {
+    return toPointer(irBuilder.getInt64(uint64_t(address.offset)), space);
+  }
+  if (address.offset == 0)
+    return base;
+  return irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), base, uint64_t(address.offset));
+}
+
+} // namespace rubia::lowering

@@ -1,0 +1,39 @@
+// Line tables: every machine instruction knows the line of the CUDA source (where the PTX has .loc)
+// or of the PTX itself, so that a fault can always be named.
+#pragma once
+
+#include "ptx-frontend/Module.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include <map>
+
+namespace rubia::lowering {
+
+class DebugInfo {
+public:
+  DebugInfo(const ptx::Module &ptxModule, llvm::Module &module);
+
+  llvm::DISubprogram *addFunction(const ptx::Function &function, llvm::Function &llvmFunction);
+  llvm::DILocation *locationOf(const ptx::Instruction &instruction, llvm::DISubprogram *subprogram);
+  void finalize();
+
+  // 1-based line of a byte offset in the text.
+  uint32_t lineOf(uint32_t place) const;
+
+private:
+  llvm::DIFile *file(uint32_t number);
+  llvm::DILocation *location(uint32_t sourceLine, llvm::DISubprogram *subprogram, unsigned depth);
+  llvm::DISubprogram *inlinedFunction(llvm::StringRef name, llvm::DIFile *file);
+
+  const ptx::Module &ptxModule;
+  llvm::DIBuilder builder;
+  llvm::DIFile *ptxFile;
+  llvm::DICompileUnit *compileUnit;
+  llvm::DISubroutineType *subroutineType;
+  std::map<uint32_t, llvm::DIFile *> files;
+  std::map<std::pair<llvm::StringRef, llvm::DIFile *>, llvm::DISubprogram *> inlined;
+  std::map<std::pair<uint32_t, llvm::DISubprogram *>, llvm::DILocation *> locations;
+  std::vector<uint32_t> lineStarts;
+};
+
+} // namespace rubia::lowering

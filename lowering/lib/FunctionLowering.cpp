@@ -1,0 +1,261 @@
+// The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
+// for every instruction.
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/UnitLowering.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
+                                   Function &llvmFunction, DISubprogram *subprogram)
+    : unitLowering(unit), source_(ptxFunction), function(llvmFunction), subprogram(subprogram),
+      entryBuilder(unit.module.getContext()), prologueBuilder(unit.module.getContext()),
+      irBuilder(unit.module.getContext()), launchState(unit, &ptxFunction, prologueBuilder) {}
+
+Module &FunctionLowering::module() { return unitLowering.module; }
+const Options &FunctionLowering::options() const { return unitLowering.options; }
+const Target &FunctionLowering::target() const { return unitLowering.target; }
+bool FunctionLowering::flushesF32Denormals() const { return unitLowering.flushesF32Denormals; }
+
+BasicBlock *FunctionLowering::newBlock(const Twine &name) {
+  return BasicBlock::Create(context(), name, &function);
+}
+
+// ---------- The body
+
+void FunctionLowering::lowerBody() {
+  prepareEntry();
+
+  // A block begins at every label and after every instruction that ends one.
+  labels.resize(source_.labels.size());
+  std::vector<std::pair<uint32_t, BasicBlock *>> starts; // by instruction
+  DenseMap<uint32_t, BasicBlock *> blockAt;
+  for (auto [id, label] : enumerate(source_.labels)) {
+    BasicBlock *&block = blockAt[label.instruction];
+    if (!block)
+      block = newBlock(label.name);
+    labels[id] = block;
+  }
+  irBuilder.SetInsertPoint(newBlock("body"));
+  BasicBlock *first = irBuilder.GetInsertBlock();
+
+  auto enter = [&](uint32_t index) {
+    BasicBlock *labelled = blockAt.lookup(index);
+    bool ended = irBuilder.GetInsertBlock()->getTerminator() != nullptr;
+    if (!labelled && ended)
+      labelled = newBlock("unreachable");
+    if (!labelled)
+      return;
+    if (!ended)
+      irBuilder.CreateBr(labelled);
+    irBuilder.SetInsertPoint(labelled);
+  };
+  for (auto [index, instruction] : enumerate(source_.body)) {
+    enter(uint32_t(index));
+    lowerInstruction(instruction);
+  }
+  // Running past the last instruction returns.
+  enter(uint32_t(source_.body.size()));
+  if (!irBuilder.GetInsertBlock()->getTerminator())
+    leave(/*exits=*/false);
+
+  prologueBuilder.CreateBr(first);
+  finishEntry();
+}
+
+void FunctionLowering::prepareEntry() {
+  DebugLoc loc = DILocation::get(context(), subprogram->getLine(), 0, subprogram);
+  entryBuilder.SetInsertPoint(BasicBlock::Create(context(), "entry", &function));
+  prologueBuilder.SetInsertPoint(BasicBlock::Create(context(), "prologue", &function));
+  entryBuilder.SetCurrentDebugLocation(loc);
+  prologueBuilder.SetCurrentDebugLocation(loc);
+  irBuilder.SetCurrentDebugLocation(loc);
+  registers.resize(source_.registers.size());
+
+  if (source_.isKernel) {
+    ParameterLayout layout = layoutOf(source_);
+    for (auto [index, parameter] : enumerate(source_.parameters))
+      kernelParameters[parameter] = layout.parameters[index].offset;
+    return;
+  }
+  for (auto [index, parameter] : enumerate(source_.parameters)) {
+    Argument *argument = function.getArg(unsigned(index));
+    argument->setName(parameter->name);
+    Value *slot = parameter->reg != ptx::kNone ? registerSlot(parameter->reg, 0xff)
+                                               : parameterSlot(*parameter);
+    entryBuilder.CreateStore(argument, slot);
+  }
+}
+
+void FunctionLowering::finishEntry() {
+  BasicBlock *prologue = prologueBuilder.GetInsertBlock();
+  if (!source_.isKernel || !target().halfFilled()) {
+    entryBuilder.CreateBr(prologue);
+    return;
+  }
+  // Lanes that are none of the CTA's threads leave at once. AMDGPUUsage: a barrier waits only for
+  // waves that have not ended, and every wave has at least one thread.
+  BasicBlock *idle = newBlock("idle");
+  LaunchState inEntry(unitLowering, &source_, entryBuilder);
+  entryBuilder.CreateCondBr(inEntry.isThread(), prologue, idle);
+  entryBuilder.SetInsertPoint(idle);
+  entryBuilder.CreateRetVoid();
+}
+
+// ---------- Dispatch
+
+// Whether an instruction may as well be executed where its guard is false, its result dropped.
+static bool canSpeculate(ptx::Op op) {
+  switch (op) {
+  case ptx::Op::IAdd:
+  case ptx::Op::ISub:
+  case ptx::Op::IMul:
+  case ptx::Op::IMad:
+  case ptx::Op::INeg:
+  case ptx::Op::IAbs:
+  case ptx::Op::IMin:
+  case ptx::Op::IMax:
+  case ptx::Op::FAdd:
+  case ptx::Op::FSub:
+  case ptx::Op::FMul:
+  case ptx::Op::FFma:
+  case ptx::Op::FAbs:
+  case ptx::Op::FNeg:
+  case ptx::Op::FMin:
+  case ptx::Op::FMax:
+  case ptx::Op::Setp:
+  case ptx::Op::Set:
+  case ptx::Op::Selp:
+  case ptx::Op::And:
+  case ptx::Op::Or:
+  case ptx::Op::Xor:
+  case ptx::Op::Not:
+  case ptx::Op::Lop3:
+  case ptx::Op::Shl:
+  case ptx::Op::Shr:
+  case ptx::Op::Prmt:
+  case ptx::Op::Mov:
+  case ptx::Op::Cvta:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
+  current = &inst;
+  irBuilder.SetCurrentDebugLocation(unitLowering.debugInfo.locationOf(inst, subprogram));
+  if (inst.guard.reg == ptx::kNone)
+    return lowerOperation(inst, nullptr);
+
+  Value *condition = readRegister(inst.guard.reg);
+  if (inst.guard.negated)
+    condition = irBuilder.CreateNot(condition);
+  if (canSpeculate(inst.op()))
+    return lowerOperation(inst, condition);
+
+  BasicBlock *guarded = newBlock("guarded"), *next = newBlock("next");
+  irBuilder.CreateCondBr(condition, guarded, next);
+  irBuilder.SetInsertPoint(guarded);
+  lowerOperation(inst, nullptr);
+  if (!irBuilder.GetInsertBlock()->getTerminator())
+    irBuilder.CreateBr(next);
+  irBuilder.SetInsertPoint(next);
+}
+
+using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instruction &);
+static LoweringFunction *const kLoweringFunctions[] = {
+#define PTX_OP(Name) lower##Name,
+#include "ptx-frontend/Instructions.def"
+};
+
+void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
+  selectCondition = selectIf;
+  Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
+  if (!result)
+    collect(result.takeError());
+  else if (*result)
+    write(inst.operands[0], *result, destinationType());
+  selectCondition = nullptr;
+}
+
+void FunctionLowering::collect(Error error) {
+  handleAllErrors(
+      std::move(error),
+      [&](const LoweringError &lowering) {
+        diagnostics.insert(diagnostics.end(), lowering.diagnostics.begin(),
+                           lowering.diagnostics.end());
+      },
+      [&](const ErrorInfoBase &other) {
+        diagnostics.push_back(
+            unitLowering.diagnosticAt(current->place, source_, other.message(), false));
+      });
+}
+
+// ---------- Control flow
+
+BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]; }
+
+void FunctionLowering::leave(bool exits) {
+  if (source_.isKernel) {
+    irBuilder.CreateRetVoid();
+    return;
+  }
+  SmallVector<Value *> values;
+  for (const ptx::Variable *result : source_.results) {
+    Type *type = unitLowering.passedType(*result);
+    Value *slot =
+        result->reg != ptx::kNone ? registerSlot(result->reg, 0xff) : parameterSlot(*result);
+    values.push_back(irBuilder.CreateFreeze(irBuilder.CreateLoad(type, slot)));
+  }
+  if (unitLowering.mayExit(source_))
+    values.push_back(irBuilder.getInt1(exits));
+  if (values.empty()) {
+    irBuilder.CreateRetVoid();
+  } else if (values.size() == 1) {
+    irBuilder.CreateRet(values[0]);
+  } else {
+    irBuilder.CreateAggregateRet(values.data(), unsigned(values.size()));
+  }
+}
+
+void FunctionLowering::branchToTrap() {
+  if (!trapBlock) {
+    trapBlock = newBlock("trap");
+    IRBuilder<> builder(trapBlock);
+    builder.SetCurrentDebugLocation(irBuilder.getCurrentDebugLocation());
+    emitTrap(builder, unitLowering, abi::TrapReason::TrapInstruction, 0);
+    builder.CreateUnreachable();
+  }
+  irBuilder.CreateBr(trapBlock);
+}
+
+// ---------- Errors
+
+static Error errorAt(const UnitLowering &unit, const ptx::Function &function,
+                     const ptx::Instruction &inst, const Twine &message, bool unsupported) {
+  std::vector<ptx::Diagnostic> diagnostics;
+  diagnostics.push_back(unit.diagnosticAt(
+      inst.place, function, message + " ('" + inst.spelling->text + "')", unsupported));
+  return make_error<LoweringError>(std::move(diagnostics));
+}
+
+Error FunctionLowering::unsupported(const ptx::Instruction &inst, const Twine &message) const {
+  return errorAt(unitLowering, source_, inst, message, true);
+}
+
+Error FunctionLowering::malformed(const ptx::Instruction &inst, const Twine &message) const {
+  return errorAt(unitLowering, source_, inst, message, false);
+}
+
+void FunctionLowering::problem(const ptx::Operand &operand, const Twine &message,
+                               bool unsupported) {
+  diagnostics.push_back(
+      unitLowering.diagnosticAt(operand.place ? operand.place : current->place, source_,
+                                message + " ('" + current->spelling->text + "')", unsupported));
+}
+
+} // namespace rubia::lowering

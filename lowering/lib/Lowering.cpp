@@ -1,0 +1,54 @@
+// The public entry: one unit in, one verified LLVM module out.
+#include "lowering/Lowering.h"
+#include "lowering/lib/Target.h"
+#include "lowering/lib/UnitLowering.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+char LoweringError::ID;
+
+void LoweringError::log(raw_ostream &os) const {
+  for (const ptx::Diagnostic &diagnostic : diagnostics) {
+    if (&diagnostic != &diagnostics.front())
+      os << '\n';
+    os << diagnostic.function << ':' << diagnostic.line << ':' << diagnostic.column
+       << ": error: " << (diagnostic.unsupported ? "unsupported: " : "") << diagnostic.message;
+  }
+}
+
+std::error_code LoweringError::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
+Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
+                                        const Options &options, LLVMContext &context) {
+  Expected<Target> target = targetOf(options.arch);
+  if (!target)
+    return target.takeError();
+
+  StringRef name = ptxModule.name;
+  auto module = std::make_unique<Module>(name, context);
+  Triple triple("amdgcn-amd-amdhsa");
+  module->setTargetTriple(triple);
+  module->setDataLayout(triple.computeDataLayout());
+
+  UnitLowering lowering(ptxModule, unit, options, std::move(*target), *module);
+  lowering.lowerAll();
+  if (!lowering.diagnostics.empty())
+    return make_error<LoweringError>(std::move(lowering.diagnostics));
+
+  NamedMDNode *metadata = module->getOrInsertNamedMetadata("rubia.metadata");
+  metadata->addOperand(MDNode::get(context, MDString::get(context, lowering.metadata())));
+
+  // A defect of ours, never of the input; LLVM's own passes assume valid IR.
+  std::string broken;
+  raw_string_ostream os(broken);
+  if (verifyModule(*module, &os))
+    return createStringError("lowering made invalid IR: %s", broken.c_str());
+  return module;
+}
+
+} // namespace rubia::lowering

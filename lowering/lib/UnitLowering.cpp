@@ -1,0 +1,399 @@
+// The module of one unit: declarations, attributes, shared memory, the module table, and the order
+// in which it all is made. lowerAll() is the table of contents.
+#include "lowering/lib/UnitLowering.h"
+#include "lowering/Abi.h"
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/LaunchState.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
+                           Target target, Module &module)
+    : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)), module(module),
+      debugInfo(ptxModule, module) {
+  for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
+    slots[variable] = abi::kFirstVariableSlot + unsigned(index);
+}
+
+void UnitLowering::lowerAll() {
+  // What a function is declared as depends on what it contains.
+  findAddressesAndCalls();
+  findExitingFunctions();
+  flushesF32Denormals = chooseDenormalMode();
+
+  // Callees before bodies, since any function may mention any other.
+  for (const ptx::Function *kernel : unit.kernels) {
+    checkKernel(*kernel);
+    declareFunction(*kernel);
+  }
+  for (const ptx::Function *function : unit.functions)
+    declareFunction(*function);
+
+  for (const ptx::Function *kernel : unit.kernels)
+    lowerBody(*kernel);
+  for (const ptx::Function *function : unit.functions)
+    lowerBody(*function);
+
+  debugInfo.finalize();
+}
+
+void UnitLowering::lowerBody(const ptx::Function &function) {
+  Function &llvmFunction = *functionFor(function);
+  DISubprogram *subprogram = debugInfo.addFunction(function, llvmFunction);
+  std::vector<ptx::Diagnostic> problems;
+  if (!function.valid) {
+    problems.push_back(diagnosticAt(function.place, function,
+                                    "'" + function.name + "' has errors and cannot be compiled",
+                                    /*unsupported=*/false));
+  } else {
+    FunctionLowering lowering(*this, function, llvmFunction, subprogram);
+    lowering.lowerBody();
+    problems = lowering.takeDiagnostics();
+  }
+  if (problems.empty())
+    return;
+
+  // Nobody may ever call a function that is only reached through a pointer: it reports itself when
+  // that happens.
+  if (!function.isKernel && !directlyCalled.contains(&function)) {
+    const ptx::Diagnostic &first = problems.front();
+    unsigned place =
+        addTrap((function.name + ":" + Twine(first.line) + ": " + first.message).str());
+    llvmFunction.deleteBody();
+    llvmFunction.setLinkage(GlobalValue::InternalLinkage);
+    llvmFunction.setSubprogram(subprogram);
+    IRBuilder<> builder(BasicBlock::Create(module.getContext(), "entry", &llvmFunction));
+    builder.SetCurrentDebugLocation(
+        DILocation::get(module.getContext(), debugInfo.lineOf(function.place), 0, subprogram));
+    emitTrap(builder, *this, abi::TrapReason::Unsupported, place);
+    builder.CreateUnreachable();
+    return;
+  }
+  diagnostics.insert(diagnostics.end(), problems.begin(), problems.end());
+}
+
+// ---------- Facts about the unit
+
+static ArrayRef<const ptx::Function *> concat(const Unit &unit,
+                                              SmallVectorImpl<const ptx::Function *> &all) {
+  all.append(unit.kernels.begin(), unit.kernels.end());
+  all.append(unit.functions.begin(), unit.functions.end());
+  return all;
+}
+
+void UnitLowering::findAddressesAndCalls() {
+  SmallVector<const ptx::Function *> storage;
+  for (const ptx::Function *function : concat(unit, storage))
+    for (const ptx::Instruction &instruction : function->body)
+      for (const ptx::Operand &operand : instruction.operands)
+        if (operand.kind == ptx::Operand::Kind::Function && operand.function)
+          (instruction.op() == ptx::Op::Call ? directlyCalled : addressTaken)
+              .insert(operand.function);
+  for (const auto &[variable, slot] : slots)
+    for (const ptx::Relocation &relocation : variable->relocations)
+      if (relocation.function)
+        addressTaken.insert(relocation.function);
+}
+
+void UnitLowering::findExitingFunctions() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const ptx::Function *function : unit.functions) {
+      if (exiting.contains(function) || addressTaken.contains(function))
+        continue;
+      for (const ptx::Instruction &instruction : function->body) {
+        bool exits = instruction.op() == ptx::Op::Exit;
+        if (instruction.op() == ptx::Op::Call)
+          for (const ptx::Operand &operand : instruction.operands)
+            exits |= operand.function && exiting.contains(operand.function);
+        if (exits) {
+          exiting.insert(function);
+          changed = true;
+          break;
+        }
+      }
+    }
+  }
+}
+
+// Plain arithmetic decides; only where there is none do the other f32 instructions.
+bool UnitLowering::chooseDenormalMode() const {
+  size_t flushing[2] = {}, preserving[2] = {};
+  SmallVector<const ptx::Function *> storage;
+  for (const ptx::Function *function : concat(unit, storage)) {
+    for (const ptx::Instruction &instruction : function->body) {
+      const ptx::Spelling &spelling = *instruction.spelling;
+      if (spelling.type(0) != ptx::Type::F32 && spelling.type(1) != ptx::Type::F32)
+        continue;
+      bool plain = false;
+      switch (spelling.op) {
+      case ptx::Op::FAdd:
+      case ptx::Op::FSub:
+      case ptx::Op::FMul:
+      case ptx::Op::FFma:
+      case ptx::Op::FMad:
+        plain = true;
+        break;
+      case ptx::Op::FDiv:
+      case ptx::Op::FAbs:
+      case ptx::Op::FNeg:
+      case ptx::Op::FMin:
+      case ptx::Op::FMax:
+      case ptx::Op::FRcp:
+      case ptx::Op::FSqrt:
+      case ptx::Op::FRsqrt:
+      case ptx::Op::FSin:
+      case ptx::Op::FCos:
+      case ptx::Op::FLg2:
+      case ptx::Op::FEx2:
+      case ptx::Op::Setp:
+      case ptx::Op::Set:
+        break;
+      default:
+        continue;
+      }
+      ++(spelling.has(ptx::Mod::Ftz) ? flushing : preserving)[plain ? 0 : 1];
+    }
+  }
+  if (flushing[0] + preserving[0])
+    return flushing[0] > preserving[0];
+  return flushing[1] > preserving[1];
+}
+
+// ---------- Functions
+
+Type *UnitLowering::passedType(const ptx::Variable &parameter) {
+  LLVMContext &context = module.getContext();
+  if (parameter.type == ptx::Type::Pred)
+    return Type::getInt1Ty(context);
+  if (parameter.elementCount == 1 && parameter.vectorWidth <= 1)
+    return Type::getIntNTy(context, unsigned(parameter.sizeInBytes * 8));
+  return ArrayType::get(Type::getInt32Ty(context), (parameter.sizeInBytes + 3) / 4);
+}
+
+FunctionType *UnitLowering::functionType(ArrayRef<const ptx::Variable *> results,
+                                         ArrayRef<const ptx::Variable *> parameters, bool mayExit) {
+  SmallVector<Type *> parameterTypes, resultTypes;
+  for (const ptx::Variable *parameter : parameters)
+    parameterTypes.push_back(passedType(*parameter));
+  for (const ptx::Variable *result : results)
+    resultTypes.push_back(passedType(*result));
+  LLVMContext &context = module.getContext();
+  if (mayExit)
+    resultTypes.push_back(Type::getInt1Ty(context));
+  Type *resultType = resultTypes.empty()       ? Type::getVoidTy(context)
+                     : resultTypes.size() == 1 ? resultTypes[0]
+                                               : StructType::get(context, resultTypes);
+  return FunctionType::get(resultType, parameterTypes, false);
+}
+
+Function *UnitLowering::functionFor(const ptx::Function &function) {
+  return functions.lookup(&function);
+}
+
+void UnitLowering::declareFunction(const ptx::Function &function) {
+  LLVMContext &context = module.getContext();
+  FunctionType *type = function.isKernel
+                           ? FunctionType::get(Type::getVoidTy(context),
+                                               {PointerType::get(context, kConstantSpace)}, false)
+                           : functionType(function.results, function.parameters, mayExit(function));
+  Function *made = Function::Create(
+      type, function.isKernel ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage,
+      function.name, module);
+  setAttributes(function, *made);
+  functions[&function] = made;
+}
+
+// The product of the dimensions of .maxntid or .reqntid; what is not given is 1. 0 if nothing is
+// given.
+static uint64_t threadsOf(const uint32_t (&dimensions)[3]) {
+  if (!dimensions[0])
+    return 0;
+  return uint64_t(dimensions[0]) * std::max(dimensions[1], 1u) * std::max(dimensions[2], 1u);
+}
+
+uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
+  uint64_t limit = target.halfFilled() ? 512 : 1024;
+  if (uint64_t required = threadsOf(kernel.attributes.requiredThreads))
+    return uint32_t(std::min(required, limit));
+  if (uint64_t most = threadsOf(kernel.attributes.maxThreads))
+    return uint32_t(std::min(most, limit));
+  return uint32_t(limit);
+}
+
+void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFunction) {
+  LLVMContext &context = module.getContext();
+  // PTX has no undefined behaviour and no guarantee of progress, so neither mustprogress nor
+  // willreturn.
+  llvmFunction.addFnAttr(Attribute::NoUnwind);
+  llvmFunction.addFnAttr(Attribute::Convergent);
+  llvmFunction.addFnAttr(Attribute::NullPointerIsValid);
+  llvmFunction.addFnAttr("target-cpu", target.cpu);
+  if (!target.features.empty())
+    llvmFunction.addFnAttr("target-features", target.features);
+  llvmFunction.addFnAttr("denormal-fp-math", "ieee,ieee");
+  llvmFunction.addFnAttr("denormal-fp-math-f32",
+                         flushesF32Denormals ? "preserve-sign,preserve-sign" : "ieee,ieee");
+  llvmFunction.addFnAttr("uniform-work-group-size", "true");
+  if (!function.isKernel)
+    return;
+
+  llvmFunction.setCallingConv(CallingConv::AMDGPU_KERNEL);
+  llvmFunction.setVisibility(GlobalValue::ProtectedVisibility);
+  llvmFunction.setDSOLocal(true);
+  uint32_t most = maxThreads(function);
+  bool exact = threadsOf(function.attributes.requiredThreads) != 0;
+  if (target.halfFilled())
+    most = abi::halfFilledWorkgroupSize(most);
+  llvmFunction.addFnAttr("amdgpu-flat-work-group-size",
+                         (Twine(exact ? most : 1) + "," + Twine(most)).str());
+
+  uint64_t size =
+      abi::launchArgumentsOffset(layoutOf(function).sizeInBytes) + sizeof(abi::LaunchArguments);
+  llvmFunction.addParamAttr(
+      0, Attribute::getWithByRefType(context, ArrayType::get(Type::getInt8Ty(context), size)));
+  llvmFunction.addParamAttr(0, Attribute::getWithAlignment(context, Align(16)));
+  llvmFunction.getArg(0)->setName("arguments");
+}
+
+void UnitLowering::checkKernel(const ptx::Function &kernel) {
+  uint64_t shared = staticSharedBytes(ptxModule, kernel);
+  if (shared > target.ldsBytes)
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name + "' declares " + Twine(shared) +
+                            " bytes of shared memory, " + target.cpu + " has " +
+                            Twine(target.ldsBytes),
+                        /*unsupported=*/true));
+  if (uint64_t required = threadsOf(kernel.attributes.requiredThreads);
+      target.halfFilled() && required > 512)
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name + "' requires " + Twine(required) +
+                            " threads, and one warp per wave64 allows 512",
+                        /*unsupported=*/true));
+}
+
+// ---------- Variables
+
+GlobalVariable *UnitLowering::sharedVariable(const ptx::Variable &variable) {
+  LLVMContext &context = module.getContext();
+  if (variable.incomplete) {
+    // All dynamic shared memory starts at the same address. PTX ISA: state-spaces, shared.
+    if (!dynamicShared) {
+      dynamicShared = new GlobalVariable(
+          module, ArrayType::get(Type::getInt8Ty(context), 0), false, GlobalValue::ExternalLinkage,
+          nullptr, "__rubia_dynamic_shared", nullptr, GlobalValue::NotThreadLocal, kSharedSpace);
+      dynamicShared->setAlignment(Align(16));
+    }
+    if (variable.alignment > 16)
+      dynamicShared->setAlignment(std::max(dynamicShared->getAlign().valueOrOne(),
+                                           Align(PowerOf2Ceil(variable.alignment))));
+    return dynamicShared;
+  }
+  GlobalVariable *&result = sharedVariables[&variable];
+  if (!result) {
+    Type *type = ArrayType::get(Type::getInt8Ty(context), variable.sizeInBytes);
+    result = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
+                                PoisonValue::get(type), variable.name, nullptr,
+                                GlobalValue::NotThreadLocal, kSharedSpace);
+    result->setAlignment(Align(PowerOf2Ceil(std::max<uint32_t>(variable.alignment, 1))));
+  }
+  return result;
+}
+
+GlobalVariable *UnitLowering::barrierReductionWord() {
+  if (!reductionWord) {
+    Type *type = Type::getInt32Ty(module.getContext());
+    reductionWord = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
+                                       PoisonValue::get(type), "__rubia_barrier_reduction", nullptr,
+                                       GlobalValue::NotThreadLocal, kSharedSpace);
+    reductionWord->setAlignment(Align(4));
+  }
+  return reductionWord;
+}
+
+unsigned UnitLowering::slotOf(const ptx::Variable &variable) const {
+  return slots.lookup(&variable);
+}
+
+Value *UnitLowering::loadModuleTable(IRBuilder<> &builder, unsigned slot) {
+  LLVMContext &context = module.getContext();
+  if (!moduleTable) {
+    Type *type = ArrayType::get(Type::getInt64Ty(context), abi::kFirstVariableSlot + slots.size());
+    moduleTable = new GlobalVariable(module, type, false, GlobalValue::ExternalLinkage,
+                                     Constant::getNullValue(type), abi::kModuleTable, nullptr,
+                                     GlobalValue::NotThreadLocal, kGlobalSpace,
+                                     /*isExternallyInitialized=*/true);
+    moduleTable->setVisibility(GlobalValue::ProtectedVisibility);
+    moduleTable->setDSOLocal(true);
+    moduleTable->setAlignment(Align(8));
+  }
+  slotsRead.insert(slot);
+  Value *place = builder.CreateConstGEP1_64(builder.getInt64Ty(), moduleTable, slot);
+  LoadInst *load = builder.CreateAlignedLoad(builder.getInt64Ty(), place, Align(8));
+  load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
+  return load;
+}
+
+unsigned UnitLowering::addTrap(std::string what) {
+  traps.push_back(std::move(what));
+  return unsigned(traps.size() - 1);
+}
+
+// ---------- Diagnostics and metadata
+
+ptx::Diagnostic UnitLowering::diagnosticAt(uint32_t place, const ptx::Function &function,
+                                           const Twine &message, bool unsupported) const {
+  ptx::Diagnostic diagnostic;
+  diagnostic.message = message.str();
+  diagnostic.place = place;
+  if (ptxModule.text)
+    std::tie(diagnostic.line, diagnostic.column) = ptx::lineAndColumn(*ptxModule.text, place);
+  diagnostic.function = function.name.str();
+  diagnostic.unsupported = unsupported;
+  return diagnostic;
+}
+
+std::string UnitLowering::metadata() const {
+  json::Array kernels;
+  for (const ptx::Function *kernel : unit.kernels) {
+    ParameterLayout layout = layoutOf(*kernel);
+    json::Array parameters;
+    for (const ParameterLayout::Parameter &parameter : layout.parameters)
+      parameters.push_back(json::Object{{"offset", parameter.offset},
+                                        {"size", parameter.size},
+                                        {"alignment", parameter.alignment}});
+    const uint32_t (&required)[3] = kernel->attributes.requiredThreads;
+    kernels.push_back(json::Object{
+        {"name", kernel->name},
+        {"warpForm", target.halfFilled() ? "half-filled" : "wave32"},
+        {"warpFormReason",
+         target.halfFilled() ? target.cpu + " executes wave64 only, and one warp a wave is always "
+                                            "sound"
+                             : target.cpu + " executes wave32"},
+        {"parameters", std::move(parameters)},
+        {"parameterBytes", layout.sizeInBytes},
+        {"staticSharedBytes", staticSharedBytes(ptxModule, *kernel)},
+        {"maxThreads", maxThreads(*kernel)},
+        {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
+  }
+  json::Array slotList;
+  for (unsigned slot : slotsRead)
+    slotList.push_back(slot);
+  json::Array trapList;
+  for (const std::string &trap : traps)
+    trapList.push_back(trap);
+  json::Value all = json::Object{{"abi", abi::kVersion},
+                                 {"arch", options.arch},
+                                 {"kernels", std::move(kernels)},
+                                 {"slots", std::move(slotList)},
+                                 {"traps", std::move(trapList)}};
+  std::string text;
+  raw_string_ostream(text) << all;
+  return text;
+}
+
+} // namespace rubia::lowering

@@ -1,0 +1,103 @@
+// The context of lowering one unit: the LLVM module that is being built and what all of its
+// functions share.
+#pragma once
+
+#include "lowering/Lowering.h"
+#include "lowering/lib/DebugInfo.h"
+#include "lowering/lib/Target.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/IRBuilder.h"
+#include <set>
+
+namespace rubia::lowering {
+
+// Address spaces of LLVM's AMDGPU back end. AMDGPUUsage "Address Spaces".
+enum AddressSpace : unsigned {
+  kFlatSpace = 0,
+  kGlobalSpace = 1,
+  kSharedSpace = 3,
+  kConstantSpace = 4,
+  kPrivateSpace = 5,
+};
+
+class UnitLowering {
+public:
+  UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
+               Target target, llvm::Module &module);
+
+  // Lowers everything; problems are collected in diagnostics.
+  void lowerAll();
+
+  const ptx::Module &ptxModule;
+  const Unit &unit;
+  const Options &options;
+  const Target target;
+  llvm::Module &module;
+  std::vector<ptx::Diagnostic> diagnostics;
+
+  // ---------- Functions
+
+  // The LLVM function of a kernel or function of the unit; null for others.
+  llvm::Function *functionFor(const ptx::Function &function);
+  // How values of parameters and results are passed between functions: a scalar as an integer of
+  // its size, anything else as an array of 32-bit words.
+  llvm::Type *passedType(const ptx::Variable &parameter);
+  llvm::FunctionType *functionType(llvm::ArrayRef<const ptx::Variable *> results,
+                                   llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
+  // Whether `exit` can be executed in the function or in one that it calls. Such a function returns
+  // one more value, an i1: whether the thread is to end. Never true of a function whose address is
+  // taken.
+  bool mayExit(const ptx::Function &function) const { return exiting.contains(&function); }
+
+  // The largest CTA that a kernel may be launched with.
+  uint32_t maxThreads(const ptx::Function &kernel) const;
+
+  // ---------- Variables
+
+  // A .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
+  llvm::GlobalVariable *sharedVariable(const ptx::Variable &variable);
+  // An element of abi::kModuleTable, an i64.
+  llvm::Value *loadModuleTable(llvm::IRBuilder<> &builder, unsigned slot);
+  // The slot of a module variable.
+  unsigned slotOf(const ptx::Variable &variable) const;
+  // 4 bytes of LDS in which the waves of a bar.red meet.
+  llvm::GlobalVariable *barrierReductionWord();
+
+  // ---------- Facts
+
+  // See FunctionLowering::flushesF32Denormals.
+  bool flushesF32Denormals = false;
+
+  DebugInfo debugInfo;
+
+  ptx::Diagnostic diagnosticAt(uint32_t place, const ptx::Function &function,
+                               const llvm::Twine &message, bool unsupported) const;
+
+  // The text of `!rubia.metadata`. docs/architecture.md: Metadata.
+  std::string metadata() const;
+
+private:
+  void report(ptx::Diagnostic diagnostic) { diagnostics.push_back(std::move(diagnostic)); }
+  void declareFunction(const ptx::Function &function);
+  void setAttributes(const ptx::Function &function, llvm::Function &llvmFunction);
+  void lowerBody(const ptx::Function &function);
+  void findAddressesAndCalls();
+  void findExitingFunctions();
+  bool chooseDenormalMode() const;
+  void checkKernel(const ptx::Function &kernel);
+  // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
+  unsigned addTrap(std::string what);
+
+  llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;
+  llvm::DenseMap<const ptx::Variable *, llvm::GlobalVariable *> sharedVariables;
+  llvm::DenseMap<const ptx::Variable *, unsigned> slots;
+  llvm::DenseSet<const ptx::Function *> directlyCalled, addressTaken, exiting;
+  llvm::GlobalVariable *moduleTable = nullptr;
+  llvm::GlobalVariable *dynamicShared = nullptr;
+  llvm::GlobalVariable *reductionWord = nullptr;
+  std::set<unsigned> slotsRead;
+  std::vector<std::string> traps;
+};
+
+} // namespace rubia::lowering
