@@ -1,0 +1,218 @@
+// Rounding and denormal modes of single operations. The hardware has them in the MODE register,
+// PTX in every instruction, and LLVM does not order plain operations against writes of MODE. So an
+// operation whose mode is not the kernel's is one inline assembly block that nothing can be moved
+// into. codegen/ModeChecker.h proves the result.
+#include "lowering/lib/FloatingPoint.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+Rounding roundingOf(const ptx::Spelling &spelling) {
+  if (spelling.has(ptx::Mod::Rz))
+    return Rounding::Zero;
+  if (spelling.has(ptx::Mod::Rm))
+    return Rounding::Down;
+  if (spelling.has(ptx::Mod::Rp))
+    return Rounding::Up;
+  return Rounding::NearestEven;
+}
+
+static bool cvtNeedsF32Denormals(const ptx::Spelling &spelling) {
+  ptx::Type to = spelling.type(0), from = spelling.type(1);
+  if (from == ptx::Type::F32 && to != ptx::Type::F64 && to != ptx::Type::F16)
+    // To integers, and to integral f32: only rounding away from zero sees a denormal. A plain
+    // cvt.f32.f32 is a move, one with .sat compares.
+    return spelling.has(ptx::Mod::Rpi) || spelling.has(ptx::Mod::Rmi) ||
+           spelling.has(ptx::Mod::Sat);
+  return (from == ptx::Type::F32 && to == ptx::Type::F64) ||
+         (from == ptx::Type::F64 && to == ptx::Type::F32);
+}
+
+bool needsF32Denormals(const ptx::Instruction &inst) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  if (spelling.has(ptx::Mod::Ftz))
+    return false;
+  auto is = [&](unsigned n) { return spelling.type(n) == ptx::Type::F32; };
+  switch (inst.op()) {
+  case ptx::Op::FAdd:
+  case ptx::Op::FSub:
+  case ptx::Op::FMul:
+  case ptx::Op::FFma:
+  case ptx::Op::FMad:
+  case ptx::Op::FDiv:
+  case ptx::Op::FMin:
+  case ptx::Op::FMax:
+  case ptx::Op::FRcp:
+  case ptx::Op::FSqrt:
+  case ptx::Op::FRsqrt:
+  case ptx::Op::FLg2:
+  case ptx::Op::FEx2:
+  case ptx::Op::Setp:
+    return is(0);
+  case ptx::Op::Set:
+  case ptx::Op::Slct:
+    return is(1);
+  case ptx::Op::Cvt:
+    return cvtNeedsF32Denormals(spelling);
+  default: // abs, neg, copysign, testp are bit operations; sin, cos and tanh are written for both
+    return false;
+  }
+}
+
+bool isPlain(const FunctionLowering &fn, FloatMode mode) {
+  return mode.rounding == Rounding::NearestEven && mode.flushesF32 == fn.flushesF32Denormals();
+}
+
+// The instruction that sets MODE's rounding and, if `withDenormals`, its denormal fields. Both
+// rounding fields (f32; f64 and f16) get the same value, so that conversions between the formats
+// need no thought. RDNA3 ISA "MODE register": rounding in bits 3:0, denormals in 7:4.
+static std::string modeSwitch(const Target &target, FloatMode mode, bool withRounding,
+                              bool withDenormals) {
+  unsigned rounding = static_cast<unsigned>(mode.rounding) * 0b0101;
+  unsigned denormals = mode.flushesF32 ? 0b1100 : 0b1111;
+  auto hex = [](unsigned value) { return "0x" + utohexstr(value, /*LowerCase=*/true); };
+  if (target.isGfx10Plus()) {
+    std::string text;
+    if (withRounding)
+      text += "s_round_mode " + hex(rounding) + "\n\t";
+    if (withDenormals)
+      text += "s_denorm_mode " + hex(denormals) + "\n\t";
+    return text;
+  }
+  if (withDenormals)
+    return "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), " + hex(rounding | denormals << 4) +
+           "\n\t";
+  return "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), " + hex(rounding) + "\n\t";
+}
+
+// The block may be moved, merged and removed as a whole: it reads nothing but its operands and
+// leaves MODE as it was. Only where the unit flushes f32 denormals it must not be scheduled into
+// LLVM's own f32 division, which switches denormals on for some instructions: a volatile block is
+// ordered against those switches.
+// LLVM's hazard recognizer does not look into the block. gfx11 needs a wait between a
+// transcendental instruction and a VALU instruction that reads its result; the mode switch itself
+// is what other generations need.
+Value *inMode(FunctionLowering &fn, FloatMode mode, StringRef instruction, Type *result,
+              ArrayRef<Value *> operands) {
+  const Target &target = fn.target();
+  FloatMode ambient{Rounding::NearestEven, fn.flushesF32Denormals()};
+  bool switchRounding = mode.rounding != ambient.rounding;
+  bool switchDenormals = mode.flushesF32 != ambient.flushesF32;
+  std::string text;
+  if (target.major == 11)
+    text += "s_waitcnt_depctr 0xfff\n\t";
+  text += modeSwitch(target, mode, switchRounding, switchDenormals);
+  text += instruction;
+  text += "\n\t";
+  text += modeSwitch(target, ambient, switchRounding, switchDenormals);
+  while (StringRef(text).ends_with("\n\t"))
+    text.resize(text.size() - 2);
+
+  std::string constraints = "=v";
+  SmallVector<Type *, 3> types;
+  for (Value *operand : operands) {
+    constraints += ",v";
+    types.push_back(operand->getType());
+  }
+  auto *type = FunctionType::get(result, types, /*isVarArg=*/false);
+  auto *block =
+      InlineAsm::get(type, text, constraints, /*hasSideEffects=*/fn.flushesF32Denormals());
+  CallInst *call = fn.builder().CreateCall(block, operands);
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  call->addFnAttr(Attribute::WillReturn);
+  return call;
+}
+
+Value *flushDenormal(FunctionLowering &fn, Value *value) {
+  IRBuilder<> &b = fn.builder();
+  if (fn.flushesF32Denormals())
+    return b.CreateUnaryIntrinsic(Intrinsic::canonicalize, value);
+  Value *denormal = b.createIsFPClass(value, fcSubnormal);
+  Value *zero =
+      b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(value->getType(), 0.0), value);
+  return b.CreateSelect(denormal, zero, value);
+}
+
+Value *flushedSource(FunctionLowering &fn, const ptx::Instruction &inst, unsigned n) {
+  Value *value = fn.source(n);
+  if (inst.spelling->has(ptx::Mod::Ftz) && value->getType()->isFloatTy())
+    return flushDenormal(fn, value);
+  return value;
+}
+
+// Measured on NVIDIA's hardware: the decision to flush is made on the value rounded to 24 bits with
+// unbounded exponent, so what rounds up to 2^-126 from just below survives. In f64 these values can
+// still be told apart.
+Value *roundToF32(FunctionLowering &fn, Value *wide, Rounding rounding, bool flushes) {
+  IRBuilder<> &b = fn.builder();
+  FloatMode mode{rounding, flushes && fn.flushesF32Denormals()};
+  Value *narrow = isPlain(fn, mode)
+                      ? b.CreateFPTrunc(wide, b.getFloatTy())
+                      : inMode(fn, mode, "v_cvt_f32_f64 $0, $1", b.getFloatTy(), wide);
+  if (!flushes)
+    return narrow;
+  const double kNormal = 0x1p-126;
+  const double kRoundsUpToNearest = 0x1p-126 - 0x1p-151;
+  const double kRoundsUpAway = std::nextafter(0x1p-126 - 0x1p-150, 1.0);
+  double above = kNormal, below = -kNormal; // flushed: below < wide < above
+  switch (rounding) {
+  case Rounding::NearestEven:
+    above = kRoundsUpToNearest, below = -kRoundsUpToNearest;
+    break;
+  case Rounding::Up:
+    above = kRoundsUpAway;
+    break;
+  case Rounding::Down:
+    below = -kRoundsUpAway;
+    break;
+  case Rounding::Zero:
+    break;
+  }
+  Type *type = wide->getType();
+  Value *small = b.CreateAnd(b.CreateFCmpOGT(wide, ConstantFP::get(type, below)),
+                             b.CreateFCmpOLT(wide, ConstantFP::get(type, above)));
+  // By integers: a unit that flushes must not see the denormal.
+  Value *bits = b.CreateBitCast(narrow, b.getInt32Ty());
+  Value *sign = b.CreateAnd(bits, b.getInt32(0x80000000));
+  return b.CreateBitCast(b.CreateSelect(small, sign, bits), b.getFloatTy());
+}
+
+Value *clampToUnit(FunctionLowering &fn, Value *value) {
+  IRBuilder<> &b = fn.builder();
+  Type *type = value->getType();
+  Value *positive =
+      b.CreateBinaryIntrinsic(Intrinsic::maximumnum, value, ConstantFP::get(type, 0.0));
+  return b.CreateBinaryIntrinsic(Intrinsic::minimumnum, positive, ConstantFP::get(type, 1.0));
+}
+
+// NVIDIA gives one bit pattern for every f32 and f16 NaN; f64 keeps payloads and is left alone.
+static Value *canonicalNan(FunctionLowering &fn, Value *value) {
+  Type *type = value->getType();
+  uint64_t pattern;
+  if (type->isFloatTy())
+    pattern = 0x7fffffff;
+  else if (type->isHalfTy() || type->isBFloatTy())
+    pattern = 0x7fff;
+  else
+    return value;
+  IRBuilder<> &b = fn.builder();
+  unsigned bits = type->getPrimitiveSizeInBits();
+  Value *isNan = b.CreateFCmpUNO(value, value);
+  return b.CreateSelect(isNan, fn.constant(bits, pattern),
+                        b.CreateBitCast(value, fn.intType(bits)));
+}
+
+Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value) {
+  if (inst.spelling->has(ptx::Mod::Sat))
+    return clampToUnit(fn, value);
+  return fn.options().nan == NanMode::Canonical ? canonicalNan(fn, value) : value;
+}
+
+} // namespace rubia::lowering
