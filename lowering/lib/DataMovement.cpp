@@ -1,0 +1,82 @@
+// mov, cvta, isspacep and prefetch.
+// PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -prefetch.
+#include "lowering/lib/FunctionLowering.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+// mov never interprets its bits.
+static ptx::Type bitsTypeOf(ptx::Type type) {
+  switch (ptx::sizeInBits(type)) {
+  case 8:
+    return ptx::Type::B8;
+  case 16:
+    return ptx::Type::B16;
+  case 32:
+    return ptx::Type::B32;
+  case 64:
+    return ptx::Type::B64;
+  case 128:
+    return ptx::Type::B128;
+  default:
+    return type;
+  }
+}
+
+// mov.type d, a: a register, constant, special register, address of a variable or function; either
+// side may be a vector in braces, which is packed or unpacked.
+Expected<Value *> lowerMov(FunctionLowering &fn, const ptx::Instruction &inst) {
+  ptx::Type type = bitsTypeOf(inst.spelling->type(0));
+  fn.write(inst.operands[0], fn.source(0, type), type);
+  return nullptr;
+}
+
+// cvta{.to}.space.size d, a
+Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  ptx::StateSpace space = inst.spelling->space();
+  if (ptx::sizeInBits(inst.spelling->type(0)) != 64)
+    return fn.unsupported(inst, "32-bit generic addresses");
+  const ptx::Operand &operand = fn.sourceOperand(0);
+  Value *address = fn.source(0, ptx::Type::B64);
+  if (!inst.spelling->has(ptx::Mod::To)) {
+    // A parameter of a device function lies in local memory.
+    if (operand.variable && operand.variable->space == ptx::StateSpace::Param &&
+        !fn.ptxFunction().isKernel)
+      space = ptx::StateSpace::Local;
+    return fn.toGeneric(address, space);
+  }
+  // The aperture is in the upper half, the offset in the lower.
+  if (space == ptx::StateSpace::Shared || space == ptx::StateSpace::Local)
+    return b.CreateZExt(b.CreateTrunc(address, fn.intType(32)), fn.intType(64));
+  return address;
+}
+
+// isspacep.space p, a
+Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  Value *address = fn.toPointer(fn.source(0, ptx::Type::B64), ptx::StateSpace::None);
+  auto is = [&](Intrinsic::ID intrinsic) {
+    return b.CreateIntrinsic(b.getInt1Ty(), intrinsic, {address});
+  };
+  switch (inst.spelling->space()) {
+  case ptx::StateSpace::Shared:
+    return is(Intrinsic::amdgcn_is_shared);
+  case ptx::StateSpace::Local:
+    return is(Intrinsic::amdgcn_is_private);
+  case ptx::StateSpace::Global:
+    return b.CreateNot(
+        b.CreateOr(is(Intrinsic::amdgcn_is_shared), is(Intrinsic::amdgcn_is_private)));
+  default:
+    return fn.unsupported(inst, "constant memory and parameters lie in global memory, where an "
+                                "address does not tell them apart");
+  }
+}
+
+// prefetch{.space}.level [a]: a hint without a result. AMD GPUs before gfx12 have none; it is left
+// out.
+Expected<Value *> lowerPrefetch(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
+
+} // namespace rubia::lowering

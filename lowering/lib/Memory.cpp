@@ -1,0 +1,205 @@
+// ld and st. PTX ISA: data-movement-and-conversion-instructions-ld, -ld-global-nc, -st.
+//
+// A weak access is one LLVM load or store of the whole vector: PTX demands that it is aligned to
+// its size. Cache and eviction modifiers are hints, apart from .cv and .cs; prefetch sizes too.
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/MemoryModel.h"
+#include "lowering/lib/UnitLowering.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+SyncScope::ID syncScopeOf(LLVMContext &context, ptx::Mod scope) {
+  switch (scope) {
+  case ptx::Mod::Cta:
+    return context.getOrInsertSyncScopeID("workgroup");
+  case ptx::Mod::Sys:
+    return SyncScope::System;
+  default: // .gpu, .gl, .cluster, or none, which is .gpu
+    return context.getOrInsertSyncScopeID("agent");
+  }
+}
+
+AtomicOrdering orderingOf(ptx::Mod semantics) {
+  switch (semantics) {
+  case ptx::Mod::Acquire:
+    return AtomicOrdering::Acquire;
+  case ptx::Mod::Release:
+    return AtomicOrdering::Release;
+  case ptx::Mod::AcqRel:
+    return AtomicOrdering::AcquireRelease;
+  default:
+    return AtomicOrdering::Monotonic;
+  }
+}
+
+namespace {
+
+// How one access behaves.
+struct Access {
+  Type *element;
+  unsigned count;
+  unsigned elementBytes;
+  AtomicOrdering ordering = AtomicOrdering::NotAtomic;
+  SyncScope::ID scope = SyncScope::System;
+  bool isVolatile = false;
+  bool nonTemporal = false;
+  bool invariant = false;
+
+  unsigned bytes() const { return count * elementBytes; }
+};
+
+Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned addressSpace) {
+  ptx::Type type = spelling.type(0);
+  Access access;
+  access.elementBytes = ptx::sizeInBits(type) / 8;
+  access.element = fn.intType(access.elementBytes * 8);
+  access.count = std::max(spelling.vectorWidth(), 1u);
+
+  ptx::Mod semantics = spelling.first(ptx::ModCategory::Semantics);
+  ptx::Mod cache = spelling.first(ptx::ModCategory::Cache);
+  // .volatile is .relaxed.sys; .cv fetches again, which is the same. Memory of one thread
+  // (AS 5) and memory that does not change (AS 4) need no atomics.
+  bool isVolatile =
+      semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv || cache == ptx::Mod::Wt;
+  bool isAtomic = semantics != ptx::Mod::None && semantics != ptx::Mod::Weak;
+  if (isVolatile || isAtomic) {
+    access.isVolatile = isVolatile;
+    if (addressSpace != kConstantSpace && addressSpace != kPrivateSpace) {
+      access.ordering = orderingOf(semantics);
+      access.scope = isVolatile
+                         ? SyncScope::System
+                         : syncScopeOf(fn.context(), spelling.first(ptx::ModCategory::Scope));
+    }
+  }
+  // Streaming data: evict first.
+  access.nonTemporal = cache == ptx::Mod::Cs || cache == ptx::Mod::Lu;
+  access.invariant = addressSpace == kConstantSpace || spelling.has(ptx::Mod::Nc);
+  return access;
+}
+
+MDNode *emptyNode(FunctionLowering &fn) { return MDNode::get(fn.context(), {}); }
+
+void annotate(FunctionLowering &fn, const Access &access, Instruction *memory) {
+  if (access.nonTemporal)
+    memory->setMetadata(
+        LLVMContext::MD_nontemporal,
+        MDNode::get(fn.context(), ConstantAsMetadata::get(fn.builder().getInt32(1))));
+  if (access.invariant && isa<LoadInst>(memory))
+    memory->setMetadata(LLVMContext::MD_invariant_load, emptyNode(fn));
+}
+
+// The elements of a vector operand, or the operand itself.
+SmallVector<const ptx::Operand *, 8> elementsOf(const ptx::Operand &operand) {
+  SmallVector<const ptx::Operand *, 8> elements;
+  if (operand.kind == ptx::Operand::Kind::Vector)
+    for (const ptx::Operand &element : operand.elements)
+      elements.push_back(&element);
+  else
+    elements.push_back(&operand);
+  return elements;
+}
+
+// `.reg .v4 .f32 %v` as an operand of ld.v4 is {%v.x, %v.y, %v.z, %v.w}.
+SmallVector<ptx::Operand, 8> expand(const ptx::Function &function, const ptx::Operand &operand,
+                                    unsigned count) {
+  SmallVector<ptx::Operand, 8> expanded;
+  bool whole = operand.kind == ptx::Operand::Kind::Register && operand.component == 0xff &&
+               function.registers[operand.reg].vectorWidth > 1;
+  for (unsigned i = 0; whole && i < count; ++i) {
+    expanded.push_back(operand);
+    expanded.back().component = uint8_t(i);
+  }
+  if (!whole)
+    for (const ptx::Operand *element : elementsOf(operand))
+      expanded.push_back(*element);
+  return expanded;
+}
+
+} // namespace
+
+// ld{.weak|.volatile|.relaxed.scope|.acquire.scope}{.space}{.cop}{.vec}.type d, [a]
+Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  IRBuilder<> &b = fn.builder();
+  Value *pointer = fn.pointer(inst.operands[1], spelling.space());
+  if (!pointer)
+    return nullptr;
+  unsigned addressSpace = pointer->getType()->getPointerAddressSpace();
+  Access access = accessOf(fn, spelling, addressSpace);
+  auto destinations = expand(fn.ptxFunction(), inst.operands[0], access.count);
+  if (destinations.size() != access.count)
+    return fn.malformed(inst, "as many destinations as elements are needed");
+
+  SmallVector<Value *, 8> values;
+  if (access.ordering != AtomicOrdering::NotAtomic) {
+    // PTX ISA: vector-data-types (memory consistency): a vector access is a set of scalar ones.
+    if (access.elementBytes > 8)
+      return fn.unsupported(inst, "an atomic load of 128 bits");
+    for (unsigned i = 0; i < access.count; ++i) {
+      Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes);
+      LoadInst *load =
+          b.CreateAlignedLoad(access.element, place, Align(access.elementBytes), access.isVolatile);
+      load->setAtomic(access.ordering, access.scope);
+      values.push_back(load);
+    }
+  } else {
+    Type *type =
+        access.count == 1 ? access.element : FixedVectorType::get(access.element, access.count);
+    LoadInst *load = b.CreateAlignedLoad(type, pointer, Align(access.bytes()), access.isVolatile);
+    annotate(fn, access, load);
+    // Memory of this thread or CTA that was never written must be any value, not undefined
+    // behaviour; LLVM can see that only of variables it knows.
+    bool known = addressSpace == kPrivateSpace ||
+                 (addressSpace == kSharedSpace && inst.operands[1].variable);
+    Value *loaded = known ? b.CreateFreeze(load) : load;
+    for (unsigned i = 0; i < access.count; ++i)
+      values.push_back(access.count == 1 ? loaded : b.CreateExtractElement(loaded, i));
+  }
+  for (auto [destination, value] : zip_equal(destinations, values))
+    fn.write(destination, value, spelling.type(0));
+  return nullptr;
+}
+
+// st{.weak|.volatile|.relaxed.scope|.release.scope}{.space}{.cop}{.vec}.type [a], b
+Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  IRBuilder<> &b = fn.builder();
+  Value *pointer = fn.pointer(inst.operands[0], spelling.space());
+  if (!pointer)
+    return nullptr;
+  unsigned addressSpace = pointer->getType()->getPointerAddressSpace();
+  if (addressSpace == kConstantSpace)
+    return fn.malformed(inst, "this memory cannot be written");
+  Access access = accessOf(fn, spelling, addressSpace);
+  auto sources = expand(fn.ptxFunction(), inst.operands[1], access.count);
+  if (sources.size() != access.count)
+    return fn.malformed(inst, "as many sources as elements are needed");
+
+  SmallVector<Value *, 8> values;
+  for (const ptx::Operand &source : sources)
+    values.push_back(b.CreateBitCast(fn.read(source, spelling.type(0)), access.element));
+  if (access.ordering != AtomicOrdering::NotAtomic) {
+    if (access.elementBytes > 8)
+      return fn.unsupported(inst, "an atomic store of 128 bits");
+    for (auto [i, value] : enumerate(values)) {
+      Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes);
+      StoreInst *store =
+          b.CreateAlignedStore(value, place, Align(access.elementBytes), access.isVolatile);
+      store->setAtomic(access.ordering, access.scope);
+    }
+    return nullptr;
+  }
+  Value *stored = values[0];
+  if (access.count > 1) {
+    stored = PoisonValue::get(FixedVectorType::get(access.element, access.count));
+    for (auto [i, value] : enumerate(values))
+      stored = b.CreateInsertElement(stored, value, i);
+  }
+  annotate(fn, access,
+           b.CreateAlignedStore(stored, pointer, Align(access.bytes()), access.isVolatile));
+  return nullptr;
+}
+
+} // namespace rubia::lowering
