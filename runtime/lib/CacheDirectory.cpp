@@ -1,6 +1,6 @@
 // A file is: magic, sizes, digest of all that follows it, key material, payload (zstd). Read with
 // pread-like reads, never mapped; written to a temporary with O_EXCL, synchronised, renamed.
-#include "runtime/lib/CacheDirectory.h"
+#include "runtime/CacheDirectory.h"
 #include "runtime/Log.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/StringExtras.h"

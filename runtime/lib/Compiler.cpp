@@ -3,7 +3,7 @@
 #include "runtime/Compiler.h"
 #include "lowering/Abi.h"
 #include "runtime/Log.h"
-#include "runtime/lib/CacheDirectory.h"
+#include "runtime/CacheDirectory.h"
 #include "runtime/lib/CompilerIdentity.h"
 #include "runtime/lib/Protocol.h"
 #include "runtime/lib/SpawnSupervisor.h"

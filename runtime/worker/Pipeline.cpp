@@ -146,6 +146,11 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
   return failure(text);
 }
 
+Error PtxImage::check(const lowering::Unit &unit, const PipelineOptions &options) const {
+  LLVMContext context;
+  return lower(unit, options, context).takeError();
+}
+
 Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,
                                                 const PipelineOptions &options) const {
   LLVMContext context;

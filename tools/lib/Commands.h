@@ -1,0 +1,37 @@
+// The commands of `rubia`, one file each. Each adds its options to a CLI11 subcommand and sets what
+// runs.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace rubia::tools {
+
+// Exit status of every command. DESIGN: 0 done, 1 the work failed, 2 usage.
+inline constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+
+void addRun(CLI::App &app, int &status);
+void addInspect(CLI::App &app, int &status);
+void addExtract(CLI::App &app, int &status);
+void addCompile(CLI::App &app, int &status);
+void addLaunch(CLI::App &app, int &status);
+void addDoctor(CLI::App &app, int &status);
+
+// "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
+// is); returns kFailed.
+int fail(llvm::StringRef message);
+int fail(llvm::Error error);
+
+// Sets an environment variable that the HIP library or the worker reads, if the option was given.
+void setEnvironment(const char *name, const std::string &value);
+
+// The folder of the running program, without a slash at the end.
+std::string programFolder();
+
+} // namespace rubia::tools

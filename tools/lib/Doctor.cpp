@@ -1,0 +1,85 @@
+// rubia doctor: what works on this machine and what does not.
+#include "codegen/Codegen.h"
+#include "runtime/CacheDirectory.h"
+#include "runtime/Hip.h"
+#include "tools/lib/Commands.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <dlfcn.h>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+namespace {
+void line(const char *what, const Twine &text) {
+  outs() << formatv("{0,-18}{1}\n", what, text.str());
+}
+
+int reportDevices() {
+  Expected<const runtime::Hip *> opened = runtime::Hip::open();
+  if (!opened) {
+    line("device", "none: " + toString(opened.takeError()));
+    return kFailed;
+  }
+  const runtime::Hip &hip = **opened;
+  line("HIP library",
+       hip.path + (hip.isEmulator ? " (emulator)" : "") + ", version " + Twine(hip.version));
+  int count = 0, status = kDone;
+  if (hip.hipGetDeviceCount(&count))
+    return kFailed;
+  for (int i = 0; i < count; ++i) {
+    char name[256] = "";
+    hip.hipDeviceGetName(name, sizeof(name), i);
+    Expected<std::string> arch = hip.archName(i);
+    if (!arch) {
+      line("device", Twine(i) + ": " + toString(arch.takeError()));
+      status = kFailed;
+      continue;
+    }
+    Error unknown = codegen::validateArch(*arch);
+    line("device", Twine(i) + ": " + *arch + ", " + name +
+                       (unknown ? ", not usable: " + toString(std::move(unknown)) : std::string()));
+  }
+  return status;
+}
+
+int reportInstallation() {
+  int status = kDone;
+  std::string libraries = programFolder() + "/../lib/rubia/";
+  for (const char *name : {"libcuda.so.1", "librubia-emulator.so", "rubia-worker"}) {
+    bool there = sys::fs::exists(libraries + name);
+    line(name, there ? libraries + name : "missing in " + libraries);
+    status = there ? status : kFailed;
+  }
+  void *comgr = dlopen("libamd_comgr.so.2", RTLD_LAZY | RTLD_LOCAL);
+  line("comgr", comgr ? "libamd_comgr.so.2" : "not found (only --codegen comgr needs it)");
+  return status;
+}
+
+void reportCache() {
+  if (std::optional<std::string> folder = runtime::cacheDirectory())
+    line("kernel cache", *folder);
+  else
+    line("kernel cache", "off: disabled, or no folder to be had");
+}
+
+int doctor() {
+  line("rubia", RUBIA_VERSION);
+  line("LLVM", LLVM_VERSION_STRING);
+  int status = reportInstallation();
+  status = std::max(status, reportDevices());
+  reportCache();
+  return status;
+}
+} // namespace
+
+void addDoctor(CLI::App &app, int &status) {
+  CLI::App *command = app.add_subcommand("doctor", "What works on this machine and what does not");
+  command->callback([&status] { status = doctor(); });
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,173 @@
+// rubia inspect: the images of a file, and for every kernel whether it will work, and if not, why.
+#include "tools/lib/Commands.h"
+#include "tools/lib/Sources.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace llvm;
+using nlohmann::ordered_json;
+
+namespace rubia::tools {
+
+namespace {
+struct InspectOptions {
+  std::vector<std::string> files;
+  std::string arch = "gfx1100";
+  bool json = false;
+};
+
+const char *nameOf(fatbin::ImageKind kind) {
+  switch (kind) {
+  case fatbin::ImageKind::Ptx:
+    return "ptx";
+  case fatbin::ImageKind::Cubin:
+    return "cubin";
+  case fatbin::ImageKind::LtoIr:
+    return "lto-ir";
+  case fatbin::ImageKind::Other:
+    break;
+  }
+  return "other";
+}
+
+const char *nameOf(fatbin::Compression compression) {
+  switch (compression) {
+  case fatbin::Compression::Stored:
+    return "stored";
+  case fatbin::Compression::Lz4:
+    return "lz4";
+  case fatbin::Compression::Zstd:
+    return "zstd";
+  case fatbin::Compression::Unknown:
+    break;
+  }
+  return "unknown";
+}
+
+ordered_json describe(const fatbin::FileImage &i) {
+  return {{"kind", nameOf(i.image.kind)},
+          {"target", i.image.target()},
+          {"compression", nameOf(i.image.compression)},
+          {"storedBytes", i.image.stored.size()},
+          {"bytes", i.image.uncompressedSize},
+          {"identifier", i.image.identifier.str()},
+          {"options", i.image.options.str()}};
+}
+
+// Lowering says whether a kernel can be compiled; it takes milliseconds, compiling seconds.
+ordered_json describeKernels(const runtime::PtxImage &image, const std::string &arch) {
+  runtime::Manifest manifest = image.manifest();
+  std::vector<std::string> unitErrors;
+  runtime::PipelineOptions options;
+  options.codegen.arch = arch;
+  for (const lowering::Unit &unit : image.units()) {
+    Error error = image.check(unit, options);
+    unitErrors.push_back(error ? toString(std::move(error)) : "");
+  }
+  ordered_json kernels = ordered_json::array();
+  for (const runtime::Manifest::Kernel &k : manifest.kernels) {
+    std::string error = k.error.empty() ? unitErrors[k.unit] : k.error;
+    ordered_json kernel{{"name", k.name},
+                        {"parameters", k.parameters.size()},
+                        {"parameterBytes", k.parameterBytes},
+                        {"sharedBytes", k.staticSharedBytes},
+                        {"works", error.empty()}};
+    if (!error.empty())
+      kernel["reason"] = error;
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+ordered_json describe(const Source &source, const std::string &arch, unsigned capability) {
+  ordered_json result{{"place", source.place}, {"images", ordered_json::array()}};
+  for (const fatbin::FileImage *image : source.images)
+    result["images"].push_back(describe(*image));
+  Expected<runtime::PtxImage> image = parse(source, capability);
+  if (!image) {
+    result["problem"] = toString(image.takeError());
+    return result;
+  }
+  const ptx::Module &m = image->module();
+  result["ptx"] = std::to_string(m.versionMajor) + "." + std::to_string(m.versionMinor);
+  result["target"] =
+      "sm_" + std::to_string(m.sm) + (m.smVariant ? std::string(1, m.smVariant) : "");
+  result["kernels"] = describeKernels(*image, arch);
+  result["variables"] = image->manifest().variables.size();
+  return result;
+}
+
+void print(const ordered_json &file) {
+  outs() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>() << "\n";
+  for (const ordered_json &problem : file["problems"])
+    outs() << "  problem: " << problem.get<std::string>() << "\n";
+  for (const ordered_json &source : file["modules"]) {
+    outs() << "  " << source["place"].get<std::string>() << "\n";
+    for (const ordered_json &i : source["images"])
+      outs() << "    " << i["kind"].get<std::string>() << " " << i["target"].get<std::string>()
+             << ", " << i["compression"].get<std::string>() << ", " << i["bytes"].get<uint64_t>()
+             << " bytes\n";
+    if (source.contains("problem")) {
+      outs() << "    " << source["problem"].get<std::string>() << "\n";
+      continue;
+    }
+    outs() << "    taken: PTX " << source["ptx"].get<std::string>() << " for "
+           << source["target"].get<std::string>() << ", " << source["variables"].get<uint64_t>()
+           << " variables\n";
+    for (const ordered_json &k : source["kernels"]) {
+      outs() << "    " << (k["works"].get<bool>() ? "works  " : "FAILS  ")
+             << k["name"].get<std::string>() << " (" << k["parameters"].get<uint64_t>()
+             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared)\n";
+      if (k.contains("reason")) {
+        SmallVector<StringRef> lines;
+        std::string reason = k["reason"].get<std::string>();
+        StringRef(reason).split(lines, '\n');
+        for (StringRef line : lines)
+          outs() << "             " << line << "\n";
+      }
+    }
+  }
+}
+
+int inspect(const InspectOptions &options) {
+  Expected<unsigned> capability = computeCapability();
+  if (!capability)
+    return fail(capability.takeError());
+  if (Error error = codegen::validateArch(options.arch))
+    return fail(std::move(error));
+  int status = kDone;
+  ordered_json all = ordered_json::array();
+  for (const std::string &path : options.files) {
+    Expected<SourceFile> file = openSources(path);
+    if (!file) {
+      status = fail(file.takeError());
+      continue;
+    }
+    ordered_json entry{{"file", path},
+                       {"summary", file->file.description()},
+                       {"problems", file->file.problems},
+                       {"modules", ordered_json::array()}};
+    for (const Source &source : file->sources)
+      entry["modules"].push_back(describe(source, options.arch, *capability));
+    if (!options.json)
+      print(entry);
+    all.push_back(std::move(entry));
+  }
+  if (options.json)
+    outs() << all.dump(2, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  return status;
+}
+} // namespace
+
+void addInspect(CLI::App &app, int &status) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App *command =
+      app.add_subcommand("inspect", "What is inside, what will work and what will not, and why");
+  command->add_option("file", options->files, "whatever holds kernels")->required();
+  command->add_option("--arch", options->arch, "the target to judge for")->capture_default_str();
+  command->add_flag("--json", options->json, "machine-readable");
+  command->callback([options, &status] { status = inspect(*options); });
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,261 @@
+// rubia launch: runs one kernel of a file with arguments from the command line, on a GPU or on the
+// emulator, through the same cache, compile worker and module loading as a CUDA program.
+#include "runtime/LoadedModule.h"
+#include "tools/lib/Commands.h"
+#include "tools/lib/LaunchArguments.h"
+#include "tools/lib/Sources.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+namespace {
+struct LaunchOptions {
+  std::string entry, grid = "1", block = "1";
+  uint32_t shared = 0;
+  std::vector<std::string> arguments;
+};
+
+struct CommandOptions {
+  std::string file, device, arch, batch;
+  LaunchOptions launch;
+};
+
+void addLaunchOptions(CLI::App &command, LaunchOptions &options) {
+  command.add_option("--entry", options.entry, "kernel");
+  command.add_option("--grid", options.grid, "X[,Y,Z] in blocks")->capture_default_str();
+  command.add_option("--block", options.block, "X[,Y,Z] in threads")->capture_default_str();
+  command.add_option("--shared", options.shared, "dynamic shared memory in bytes")
+      ->capture_default_str();
+  command.add_option("argument", options.arguments,
+                     "i8: u8: i16: u16: i32: u32: i64: u64: f16: bf16: f32: f64:VALUE, "
+                     "buf:IN[:OUT], zero:BYTES[:OUT], "
+                     "bytes:HEX or bytes:@FILE; one for each parameter");
+}
+
+// Modules of one file, loaded when a kernel of theirs is first launched.
+class Launcher {
+public:
+  Launcher(const runtime::Hip &hip, std::string path, SourceFile file, unsigned capability)
+      : hip(hip), path(std::move(path)), file(std::move(file)), capability(capability),
+        modules(this->file.sources.size()) {}
+  Error launch(const LaunchOptions &options);
+
+private:
+  Expected<runtime::LoadedModule *> module(size_t source);
+  Expected<std::pair<runtime::LoadedModule *, const runtime::Manifest::Kernel *>>
+  find(const std::string &entry);
+  Error check(const Twine &what, int error) const;
+
+  const runtime::Hip &hip;
+  std::string path;
+  SourceFile file;
+  unsigned capability;
+  std::vector<std::unique_ptr<runtime::LoadedModule>> modules;
+};
+
+Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+Error Launcher::check(const Twine &what, int error) const {
+  return error ? failure(what + ": " + hip.hipGetErrorString(error)) : Error::success();
+}
+
+Expected<runtime::LoadedModule *> Launcher::module(size_t source) {
+  if (!modules[source]) {
+    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability);
+    if (!loaded)
+      return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
+    modules[source] = std::move(*loaded);
+  }
+  return modules[source].get();
+}
+
+Expected<std::pair<runtime::LoadedModule *, const runtime::Manifest::Kernel *>>
+Launcher::find(const std::string &entry) {
+  std::string known;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    Expected<runtime::LoadedModule *> m = module(i);
+    if (!m) {
+      if (modules.size() == 1)
+        return m.takeError();
+      consumeError(m.takeError()); // another module may have the kernel
+      continue;
+    }
+    const runtime::Manifest &manifest = (*m)->manifest();
+    if (entry.empty() && modules.size() == 1 && manifest.kernels.size() == 1)
+      return std::pair(*m, &manifest.kernels.front());
+    if (const runtime::Manifest::Kernel *kernel = manifest.kernel(entry))
+      return std::pair(*m, kernel);
+    for (const runtime::Manifest::Kernel &kernel : manifest.kernels)
+      known += "\n  " + kernel.name;
+  }
+  if (entry.empty())
+    return failure("--entry is needed: " + path + " has" +
+                   (known.empty() ? " no kernels" : ":" + known));
+  return failure(path + " has no kernel '" + entry + "'" +
+                 (known.empty() ? "" : "; it has:" + known));
+}
+
+// A device buffer that is freed at the end of the launch.
+struct Buffer {
+  const runtime::Hip &hip;
+  void *address = nullptr;
+  explicit Buffer(const runtime::Hip &hip) : hip(hip) {}
+  Buffer(Buffer &&other) : hip(other.hip), address(std::exchange(other.address, nullptr)) {}
+  ~Buffer() {
+    if (address)
+      hip.hipFree(address);
+  }
+};
+
+Error writeFile(const std::string &path, ArrayRef<uint8_t> bytes) {
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  if (error)
+    return failure(path + ": " + error.message());
+  os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  os.close();
+  if (os.has_error()) {
+    std::string text = os.error().message();
+    os.clear_error();
+    return failure(path + ": " + text);
+  }
+  return Error::success();
+}
+
+Error Launcher::launch(const LaunchOptions &options) {
+  runtime::LaunchShape shape;
+  shape.dynamicSharedBytes = options.shared;
+  if (Error error = parseDimensions(options.grid, shape.grid))
+    return error;
+  if (Error error = parseDimensions(options.block, shape.block))
+    return error;
+  auto found = find(options.entry);
+  if (!found)
+    return found.takeError();
+  auto [module, kernel] = *found;
+
+  if (options.arguments.size() != kernel->parameters.size())
+    return failure("kernel '" + kernel->name + "' has " + Twine(kernel->parameters.size()) +
+                   " parameters, " + Twine(options.arguments.size()) + " arguments were given");
+  std::vector<LaunchArgument> arguments;
+  std::vector<Buffer> buffers;
+  std::vector<uint8_t> parameters(kernel->parameterBytes, 0);
+  for (size_t i = 0; i < options.arguments.size(); ++i) {
+    Expected<LaunchArgument> argument = parseLaunchArgument(options.arguments[i]);
+    if (!argument)
+      return argument.takeError();
+    const runtime::Manifest::Parameter &parameter = kernel->parameters[i];
+    size_t size = argument->isBuffer ? sizeof(void *) : argument->bytes.size();
+    if (size != parameter.size)
+      return failure("argument " + Twine(i + 1) + " ('" + argument->text + "') has " + Twine(size) +
+                     " bytes, the parameter of kernel '" + kernel->name + "' has " +
+                     Twine(parameter.size));
+    Buffer &buffer = buffers.emplace_back(hip);
+    if (argument->isBuffer) {
+      if (Error error =
+              check("hipMalloc",
+                    hip.hipMalloc(&buffer.address, std::max<size_t>(argument->bytes.size(), 1))))
+        return error;
+      if (Error error = check("hipMemcpy", hip.hipMemcpy(buffer.address, argument->bytes.data(),
+                                                         argument->bytes.size(),
+                                                         runtime::kHipMemcpyHostToDevice)))
+        return error;
+      memcpy(parameters.data() + parameter.offset, &buffer.address, sizeof(void *));
+    } else {
+      memcpy(parameters.data() + parameter.offset, argument->bytes.data(), size);
+    }
+    arguments.push_back(std::move(*argument));
+  }
+
+  if (Error error = module->launch(*kernel, shape, parameters, nullptr))
+    return error;
+  if (int error = hip.hipDeviceSynchronize()) {
+    auto trap = module->takeTrap();
+    std::string detail = trap && *trap ? ": " + **trap : "";
+    if (!trap)
+      consumeError(trap.takeError()); // the device answers nothing any more: the first error stands
+    return failure("kernel '" + kernel->name + "': " + hip.hipGetErrorString(error) + detail);
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].output.empty())
+      continue;
+    std::vector<uint8_t> &bytes = arguments[i].bytes;
+    if (Error error =
+            check("hipMemcpy", hip.hipMemcpy(bytes.data(), buffers[i].address, bytes.size(),
+                                             runtime::kHipMemcpyDeviceToHost)))
+      return error;
+    if (Error error = writeFile(arguments[i].output, bytes))
+      return error;
+  }
+  return Error::success();
+}
+
+// One launch a line, in the form of the command line behind FILE.
+int launchBatch(Launcher &launcher, const std::string &path) {
+  auto file = MemoryBuffer::getFileOrSTDIN(path);
+  if (!file)
+    return fail(path + ": " + file.getError().message());
+  SmallVector<StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string place = path + ":" + std::to_string(i + 1) + ": ";
+    Expected<std::vector<std::string>> words = splitLine(lines[i]);
+    if (!words)
+      return fail(place + toString(words.takeError()));
+    if (words->empty())
+      continue;
+    LaunchOptions options;
+    CLI::App line;
+    addLaunchOptions(line, options);
+    try {
+      std::vector<std::string> reversed(words->rbegin(), words->rend());
+      line.parse(reversed);
+    } catch (const CLI::ParseError &error) {
+      fail(place + error.what());
+      return kUsage;
+    }
+    if (Error error = launcher.launch(options))
+      return fail(place + toString(std::move(error)));
+  }
+  return kDone;
+}
+
+int launch(const CommandOptions &options) {
+  setEnvironment("RUBIA_DEVICE", options.device);
+  setEnvironment("RUBIA_ARCH", options.arch);
+  Expected<unsigned> capability = computeCapability();
+  if (!capability)
+    return fail(capability.takeError());
+  Expected<SourceFile> file = openSources(options.file);
+  if (!file)
+    return fail(file.takeError());
+  Expected<const runtime::Hip *> hip = runtime::Hip::open();
+  if (!hip)
+    return fail(hip.takeError());
+  Launcher launcher(**hip, options.file, std::move(*file), *capability);
+  if (!options.batch.empty())
+    return launchBatch(launcher, options.batch);
+  Error error = launcher.launch(options.launch);
+  return error ? fail(std::move(error)) : kDone;
+}
+} // namespace
+
+void addLaunch(CLI::App &app, int &status) {
+  auto options = std::make_shared<CommandOptions>();
+  CLI::App *command = app.add_subcommand("launch", "Run one kernel of a file");
+  command->add_option("file", options->file, "whatever holds kernels")->required();
+  addLaunchOptions(*command, options->launch);
+  command->add_option("--device", options->device, "auto (default), hip or emulator")
+      ->check(CLI::IsMember({"auto", "hip", "emulator"}));
+  command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
+  command->add_option("--batch", options->batch,
+                      "file with one launch per line: --entry K --grid X --block X ARG...");
+  command->callback([options, &status] { status = launch(*options); });
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,52 @@
+// rubia: run CUDA programs on AMD GPUs without their source.
+#include "tools/lib/Commands.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+int fail(StringRef message) {
+  bool placed = message.contains(": error: ");
+  errs() << (placed ? "" : "rubia: error: ") << message << "\n";
+  return kFailed;
+}
+
+int fail(Error error) { return fail(toString(std::move(error))); }
+
+void setEnvironment(const char *name, const std::string &value) {
+  if (!value.empty())
+    setenv(name, value.c_str(), 1);
+}
+
+std::string programFolder() {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+  return sys::path::parent_path(StringRef(path, n > 0 ? n : 0)).str();
+}
+
+} // namespace rubia::tools
+
+int main(int argc, char **argv) {
+  using namespace rubia::tools;
+  CLI::App app("Run CUDA programs on AMD GPUs without their source.", "rubia");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", RUBIA_VERSION);
+  int status = kDone;
+  addRun(app, status);
+  addInspect(app, status);
+  addExtract(app, status);
+  addCompile(app, status);
+  addLaunch(app, status);
+  addDoctor(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? kUsage : kDone;
+  }
+  return status;
+}
