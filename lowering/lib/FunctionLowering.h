@@ -89,10 +89,9 @@ public:
   void setConditionCode(llvm::Value *carry);
 
   // Whether plain f32 instructions of this unit flush denormal inputs and results
-  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree). Chosen by
-  // the majority of f32 arithmetic in the unit; who is in the minority must make its own way:
-  //   .ftz while false: flush inputs and result explicitly;  no .ftz while true: avoid plain
-  //   instructions.
+  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree): only if no
+  // instruction of the unit keeps them (needsF32Denormals). While false, .ftz instructions flush
+  // inputs and result explicitly.
   bool flushesF32Denormals() const;
 
   // A special register's value, with the width that it has. Null, with a recorded problem, for

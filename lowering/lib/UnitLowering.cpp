@@ -2,6 +2,7 @@
 // in which it all is made. lowerAll() is the table of contents.
 #include "lowering/lib/UnitLowering.h"
 #include "lowering/Abi.h"
+#include "lowering/lib/FloatingPoint.h"
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/LaunchState.h"
 #include "llvm/IR/Module.h"
@@ -120,48 +121,19 @@ void UnitLowering::findExitingFunctions() {
   }
 }
 
-// Plain arithmetic decides; only where there is none do the other f32 instructions.
+// A unit flushes only if every instruction that can tell does: single .ftz instructions can be
+// brought about in the mode that keeps denormals, not the other way round.
 bool UnitLowering::chooseDenormalMode() const {
-  size_t flushing[2] = {}, preserving[2] = {};
+  bool flushes = false;
   SmallVector<const ptx::Function *> storage;
   for (const ptx::Function *function : concat(unit, storage)) {
     for (const ptx::Instruction &instruction : function->body) {
-      const ptx::Spelling &spelling = *instruction.spelling;
-      if (spelling.type(0) != ptx::Type::F32 && spelling.type(1) != ptx::Type::F32)
-        continue;
-      bool plain = false;
-      switch (spelling.op) {
-      case ptx::Op::FAdd:
-      case ptx::Op::FSub:
-      case ptx::Op::FMul:
-      case ptx::Op::FFma:
-      case ptx::Op::FMad:
-        plain = true;
-        break;
-      case ptx::Op::FDiv:
-      case ptx::Op::FAbs:
-      case ptx::Op::FNeg:
-      case ptx::Op::FMin:
-      case ptx::Op::FMax:
-      case ptx::Op::FRcp:
-      case ptx::Op::FSqrt:
-      case ptx::Op::FRsqrt:
-      case ptx::Op::FSin:
-      case ptx::Op::FCos:
-      case ptx::Op::FLg2:
-      case ptx::Op::FEx2:
-      case ptx::Op::Setp:
-      case ptx::Op::Set:
-        break;
-      default:
-        continue;
-      }
-      ++(spelling.has(ptx::Mod::Ftz) ? flushing : preserving)[plain ? 0 : 1];
+      if (needsF32Denormals(instruction))
+        return false;
+      flushes |= instruction.spelling->has(ptx::Mod::Ftz);
     }
   }
-  if (flushing[0] + preserving[0])
-    return flushing[0] > preserving[0];
-  return flushing[1] > preserving[1];
+  return flushes;
 }
 
 // ---------- Functions
@@ -238,6 +210,10 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
   llvmFunction.addFnAttr("denormal-fp-math", "ieee,ieee");
   llvmFunction.addFnAttr("denormal-fp-math-f32",
                          flushesF32Denormals ? "preserve-sign,preserve-sign" : "ieee,ieee");
+  // Minimum and maximum take the number, also against a signalling NaN: without this mode bit that
+  // needs two instructions more. gfx12 has no such bit.
+  if (!target.isGfx12Plus())
+    llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
   if (!function.isKernel)
     return;
