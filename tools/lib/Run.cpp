@@ -69,7 +69,6 @@ void addRun(CLI::App &app, int &status) {
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();
-  command->prefix_command(false)->positionals_at_end();
   command->callback([options, &status] { status = run(*options); });
 }
 
