@@ -207,6 +207,23 @@ TEST(ImageFile, FilesWithoutCudaSaySo) {
   consumeError(std::move(error));
 }
 
+// The prebuilt examples are real programs: linked, stripped, their kernels compiled by nvcc.
+TEST(ImageFile, ReadsThePrebuiltExamples) {
+  for (auto [name, kernel] : {std::pair("vector_add_driver", ".entry vectorAdd("),
+                              std::pair("collatz_driver", ".entry collatz(")}) {
+    Expected<ImageFile> file = readFile(std::string(RUBIA_PREBUILT_EXAMPLES "/") + name);
+    ASSERT_TRUE(bool(file)) << toString(file.takeError());
+    EXPECT_TRUE(file->problems.empty());
+    EXPECT_EQ(file->description(), "PTX for sm_80");
+    ASSERT_EQ(file->images.size(), 1u);
+    EXPECT_EQ(file->images[0].section, ".nv_fatbin");
+    EXPECT_EQ(file->images[0].image.compression, Compression::Zstd);
+    Expected<std::string> text = payload(file->images[0].image);
+    ASSERT_TRUE(bool(text)) << toString(text.takeError());
+    EXPECT_NE(text->find(kernel), std::string::npos);
+  }
+}
+
 TEST(ImageFile, AMissingFileIsASystemError) {
   Expected<ImageFile> file = readFile("/nonexistent/file");
   ASSERT_FALSE(bool(file));
