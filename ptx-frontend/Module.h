@@ -167,7 +167,9 @@ struct KernelAttributes {
   uint32_t maxRegisters = 0;               // .maxnreg
   uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster
   bool explicitCluster = false;
-  bool noReturn = false; // .noreturn
+  bool blocksAreClusters = false;
+  uint32_t maxClusterRank = 0; // .maxclusterrank
+  bool noReturn = false;       // .noreturn
 };
 
 // The signature of an indirect call. PTX ISA: kernel-and-function-directives-callprototype.
@@ -186,6 +188,7 @@ struct Function {
   bool hasBody = false;
   bool valid = true; // false: an error was found inside; diagnostics name it
   KernelAttributes attributes;
+  const Function *aliasOf = nullptr;        // .alias: this name stands for that function
   llvm::ArrayRef<const Variable *> results; // .func only
   llvm::ArrayRef<const Variable *> parameters;
   llvm::ArrayRef<const Variable *> locals; // .local .shared .param ... declared in the body
@@ -212,7 +215,8 @@ struct Module {
   unsigned sm = 0;                             // .target sm_NN
   char smVariant = 0;                          // 'a', 'f' or 0
   bool texmodeIndependent = false;
-  bool debug = false; // .target debug
+  bool debug = false;       // .target debug
+  bool mapF64ToF32 = false; // .target map_f64_to_f32 (sm_1x): .f64 instructions are rejected
   unsigned addressSize = 64;
   std::vector<const Variable *> variables; // module scope, in order of declaration
   std::vector<const Function *>

@@ -1,0 +1,78 @@
+// Characters -> tokens. A dotted word is one token ("add.rn.ftz.f32", "%tid.x"), a directive or a
+// loose modifier one that starts with a dot (".reg", ".shared::cta"). Tokens are offsets into the
+// text; nothing is copied.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace rubia::ptx {
+
+struct Token {
+  enum class Kind : uint8_t {
+    End,
+    Word,    // letter, _, $ or % first; dotted parts included
+    Dot,     // .name
+    Integer, // 12, 0x1F, 0b1, 017, with or without U
+    Float,   // 1.5, 1e3, 0f3F800000, 0d...
+    String,  // with its quotes
+    Comma,
+    Semicolon,
+    Colon,
+    LeftBrace,
+    RightBrace,
+    LeftParen,
+    RightParen,
+    LeftBracket,
+    RightBracket,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
+    Equal,
+    EqualEqual,
+    NotEqual,
+    At,
+    Not,
+    Tilde,
+    Or,
+    OrOr,
+    And,
+    AndAnd,
+    Xor,
+    Plus,
+    Minus,
+    Star,
+    Slash,
+    Percent,
+    Question,
+    Invalid, // no token starts here
+    UnterminatedComment,
+    UnterminatedString,
+    Preprocessor, // a # line that changes the text (#define, #include ...)
+  };
+  Kind kind = Kind::End;
+  bool startsLine = false; // a line break came before it
+  uint32_t offset = 0, length = 0;
+
+  uint32_t end() const { return offset + length; }
+};
+
+class Lexer {
+public:
+  // `text` must be followed by a NUL character, as a std::string is.
+  explicit Lexer(llvm::StringRef text) : begin(text.begin()), limit(text.end()), at(begin) {}
+
+  Token next();
+
+private:
+  const char *begin, *limit, *at;
+
+  Token make(Token::Kind kind, const char *start, const char *end, bool startsLine);
+  Token number(const char *start, bool startsLine);
+  bool skipBlanks(bool &startsLine, Token &problem);
+};
+
+} // namespace rubia::ptx

@@ -1,0 +1,48 @@
+// Small queries of Module.h.
+
+#include "ptx-frontend/lib/Storage.h"
+
+using llvm::StringRef;
+
+namespace rubia::ptx {
+
+Module::Module() : storage(std::make_unique<Storage>()) {}
+Module::Module(Module &&) = default;
+Module::~Module() = default;
+
+const Function *Module::function(StringRef name) const {
+  return storage->functionsByName.lookup(name);
+}
+
+bool Spelling::has(Mod mod) const { return llvm::is_contained(modifiers, mod); }
+
+Type Spelling::type(unsigned n) const {
+  for (Mod mod : modifiers)
+    if (Type type = typeOf(mod); type != Type::None && n-- == 0)
+      return type;
+  return Type::None;
+}
+
+Mod Spelling::first(ModCategory category) const {
+  for (Mod mod : modifiers)
+    if (categoryOf(mod) == category)
+      return mod;
+  return Mod::None;
+}
+
+StateSpace Spelling::space() const { return spaceOf(first(ModCategory::Space)); }
+
+unsigned Spelling::vectorWidth() const {
+  switch (first(ModCategory::Vector)) {
+  case Mod::V2:
+    return 2;
+  case Mod::V4:
+    return 4;
+  case Mod::V8:
+    return 8;
+  default: // no vector modifier
+    return 1;
+  }
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,247 @@
+// Operands. PTX ISA: instruction-operands.
+
+#include "ptx-frontend/lib/Parser.h"
+
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+using Kind = Token::Kind;
+
+static constexpr size_t kMaxOperands = 1024; // also of a list or vector; PTX needs about 256
+
+bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
+  if (spelling.call)
+    return parseCallOperands();
+  do {
+    size_t index = operands.size();
+    if (index == kMaxOperands)
+      return errorHere("too many operands");
+    Operand operand{};
+    const OperandSlot *slot =
+        index < spelling.expected.size() ? spelling.expected[index].slot : nullptr;
+    if (!parseOperand(operand, slot))
+      return false;
+    operands.push_back(operand);
+  } while (take(Kind::Comma));
+  return true;
+}
+
+bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
+  operand.place = token.offset;
+  if (slot && slot->kind == OperandSlot::Kind::Label) {
+    operand.kind = Operand::Kind::Label;
+    pendingLabel = spell(token);
+    return expect(Kind::Word, "a label");
+  }
+  if (slot && slot->kind == OperandSlot::Kind::LabelList) {
+    StringRef word = spell(token);
+    if (!expect(Kind::Word, "the name of a '.branchtargets' list"))
+      return false;
+    Name *name = names.find(word);
+    if (!name || name->symbol.kind != Symbol::Kind::Targets)
+      return error(operand.place, "undeclared list of branch targets '" + Twine(word) + "'");
+    operand.kind = Operand::Kind::LabelList;
+    operand.labels = targetLists[name->symbol.index];
+    return true;
+  }
+  if (at(Kind::LeftBracket))
+    return parseAddress(operand);
+  if (!parseScalar(operand))
+    return false;
+  if (!at(Kind::Or) ||
+      (operand.kind != Operand::Kind::Register && operand.kind != Operand::Kind::Sink))
+    return true;
+  advance(); // d|p
+  Operand pair[2] = {operand, {}};
+  pair[1].place = token.offset;
+  if (!parseScalar(pair[1]))
+    return false;
+  operand = {};
+  operand.kind = Operand::Kind::Pair;
+  operand.place = pair[0].place;
+  operand.elements = storage.copy<Operand>(pair);
+  return true;
+}
+
+// Everything but addresses, labels and pairs.
+bool ModuleParser::parseScalar(Operand &operand) {
+  switch (token.kind) {
+  case Kind::LeftBrace:
+    return parseVector(operand);
+  case Kind::Word:
+    if (spell(token) != "WARP_SZ")
+      return parseName(operand);
+    break;
+  case Kind::Not: {
+    Lexer saved = lexer; // `!%p`, not `!0`
+    if (saved.next().kind != Kind::Word)
+      break;
+    advance();
+    if (!parseName(operand))
+      return false;
+    if (operand.kind != Operand::Kind::Register)
+      return error(operand.place, "'!' takes a predicate");
+    operand.negated = true;
+    return true;
+  }
+  case Kind::Integer:
+  case Kind::Float:
+  case Kind::Minus:
+  case Kind::Plus:
+  case Kind::Tilde:
+  case Kind::LeftParen:
+    break;
+  default:
+    return expectedHere("an operand");
+  }
+  Constant constant;
+  if (!parseConstant(constant))
+    return false;
+  operand.kind = constant.isFloat ? Operand::Kind::Float : Operand::Kind::Integer;
+  operand.isSingle = constant.isSingle;
+  operand.isUnsigned = constant.isUnsigned;
+  operand.bits = constant.bits;
+  return true;
+}
+
+bool ModuleParser::parseName(Operand &operand) {
+  StringRef word = spell(token);
+  if (word == "_") {
+    operand.kind = Operand::Kind::Sink;
+    advance();
+    return true;
+  }
+  Resolved resolved = resolve(word);
+  if (resolved.reg != kNone) {
+    operand.kind = Operand::Kind::Register;
+    operand.reg = resolved.reg;
+    operand.component = resolved.component;
+    advance();
+    return true;
+  }
+  if (!resolved.symbol)
+    return errorHere(undeclared(word));
+  switch (resolved.symbol->kind) {
+  case Symbol::Kind::Special:
+    operand.kind = Operand::Kind::SpecialRegister;
+    operand.special = resolved.symbol->special;
+    operand.component = resolved.component;
+    advance();
+    return true;
+  case Symbol::Kind::Variable:
+    operand.kind = Operand::Kind::Variable;
+    operand.variable = resolved.symbol->variable;
+    advance();
+    return !at(Kind::Plus) || parseInteger(operand.offset);
+  case Symbol::Kind::Function:
+    operand.kind = Operand::Kind::Function;
+    operand.function = resolved.symbol->function;
+    advance();
+    return true;
+  case Symbol::Kind::Prototype:
+    operand.kind = Operand::Kind::Prototype;
+    operand.prototype = resolved.symbol->index;
+    advance();
+    return true;
+  case Symbol::Kind::Targets:
+    return errorHere("a list of branch targets cannot stand here");
+  case Symbol::Kind::None:
+  case Symbol::Kind::Register: // handled above
+    break;
+  }
+  return errorHere(undeclared(word));
+}
+
+// [reg], [reg+4], [variable+4], [16]. PTX ISA: addresses-as-operands.
+bool ModuleParser::parseAddress(Operand &operand) {
+  operand.kind = Operand::Kind::Address;
+  advance();
+  if (at(Kind::Word) && spell(token) != "WARP_SZ") {
+    Operand base{};
+    base.place = token.offset;
+    Resolved resolved = resolve(spell(token));
+    if (resolved.reg != kNone) {
+      operand.reg = resolved.reg;
+      operand.component = resolved.component;
+    } else if (!resolved.symbol) {
+      return errorHere(undeclared(spell(token)));
+    } else if (resolved.symbol->kind == Symbol::Kind::Variable) {
+      operand.variable = resolved.symbol->variable;
+    } else {
+      return expectedHere("a register or variable as address");
+    }
+    advance();
+    if (at(Kind::Plus) && !parseInteger(operand.offset))
+      return false;
+  } else if (!parseInteger(operand.offset)) {
+    return false;
+  }
+  if (at(Kind::Comma))
+    return error(token.offset, "unsupported: an address with coordinates", /*unsupported=*/true);
+  return expect(Kind::RightBracket, "']'");
+}
+
+bool ModuleParser::parseVector(Operand &operand) {
+  operand.kind = Operand::Kind::Vector;
+  advance();
+  ++braces;
+  llvm::SmallVector<Operand, 8> elements;
+  do {
+    if (elements.size() == kMaxOperands)
+      return errorHere("too many elements");
+    Operand element{};
+    element.place = token.offset;
+    if (at(Kind::LeftBrace))
+      return expectedHere("an element of the vector");
+    if (!parseScalar(element))
+      return false;
+    elements.push_back(element);
+  } while (take(Kind::Comma));
+  if (!expect(Kind::RightBrace, "',' or '}'"))
+    return false;
+  --braces;
+  operand.elements = storage.copy<Operand>(elements);
+  return true;
+}
+
+// ---------- call (results), callee, (arguments), prototype
+
+bool ModuleParser::parseOperandList(Operand &operand) {
+  operand.kind = Operand::Kind::List;
+  operand.place = token.offset;
+  advance();
+  llvm::SmallVector<Operand, 8> elements;
+  if (!at(Kind::RightParen))
+    do {
+      if (elements.size() == kMaxOperands)
+        return errorHere("too many arguments");
+      Operand element{};
+      element.place = token.offset;
+      if (at(Kind::LeftBrace))
+        return expectedHere("an argument");
+      if (!parseScalar(element))
+        return false;
+      elements.push_back(element);
+    } while (take(Kind::Comma));
+  operand.elements = storage.copy<Operand>(elements);
+  return expect(Kind::RightParen, "',' or ')'");
+}
+
+bool ModuleParser::parseCallOperands() {
+  do {
+    if (operands.size() == 4)
+      return errorHere("too many operands of call");
+    Operand operand{};
+    operand.place = token.offset;
+    if (!at(Kind::LeftParen) && !at(Kind::Word))
+      return expectedHere("a function, a register or a list");
+    if (at(Kind::LeftParen) ? !parseOperandList(operand) : !parseName(operand))
+      return false;
+    operands.push_back(operand);
+  } while (take(Kind::Comma));
+  return true;
+}
+
+} // namespace rubia::ptx

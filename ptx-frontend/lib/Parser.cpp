@@ -1,0 +1,424 @@
+// The module level: header, directives, recovery.
+
+#include "ptx-frontend/lib/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <tuple>
+
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+using Kind = Token::Kind;
+
+ParseResult parse(std::string name, std::string text) {
+  ParseResult result;
+  result.module.name = std::move(name);
+  while (!text.empty() && text.back() == '\0') // containers pad with NULs
+    text.pop_back();
+  result.module.text = std::make_shared<const std::string>(std::move(text));
+  ModuleParser(result).run();
+  return result;
+}
+
+bool ParseResult::hasErrors() const {
+  for (const Diagnostic &diagnostic : diagnostics)
+    if (diagnostic.severity == Severity::Error)
+      return true;
+  return false;
+}
+
+ModuleParser::ModuleParser(ParseResult &result)
+    : result(result), module(result.module), storage(*result.module.storage),
+      text(*result.module.text), lexer(text), names(text.size() / 512) {
+  // A module of N characters can use at most N registers and a few times as many bytes of data.
+  registerBudget = (1u << 20) + text.size();
+  initializerBudget = (64u << 20) + 8 * uint64_t(text.size());
+}
+
+void ModuleParser::run() {
+  if (text.size() >= (1ull << 32) - 16) {
+    error(0, "the text is longer than 4 GiB");
+    return;
+  }
+  token = lexer.next();
+  result.usable = parseHeader();
+  if (result.usable)
+    parseTopLevel();
+  finish();
+}
+
+// ---------- Tokens and errors
+
+std::string ModuleParser::found() const {
+  switch (token.kind) {
+  case Kind::End:
+    return "end of file";
+  case Kind::UnterminatedComment:
+    return "a comment without end";
+  case Kind::UnterminatedString:
+    return "a string without end";
+  case Kind::Preprocessor:
+    return "a preprocessor line";
+  case Kind::Invalid:
+    if (token.length == 1 && !llvm::isPrint(spell(token)[0]))
+      return "character " + llvm::utohexstr(uint8_t(spell(token)[0]), /*LowerCase=*/true, 2);
+    break;
+  default:
+    break;
+  }
+  return ("'" + spell(token).take_front(60) + "'").str();
+}
+
+bool ModuleParser::error(uint32_t place, const Twine &message, bool unsupported) {
+  if (current)
+    current->valid = false;
+  constexpr size_t kMaxDiagnostics = 10000; // hostile input can have one a character
+  if (result.diagnostics.size() >= kMaxDiagnostics)
+    return false;
+  Diagnostic diagnostic;
+  diagnostic.message = message.str();
+  diagnostic.place = place;
+  diagnostic.unsupported = unsupported;
+  if (current)
+    diagnostic.function = current->name.str();
+  result.diagnostics.push_back(std::move(diagnostic));
+  return false;
+}
+
+bool ModuleParser::expectedHere(const Twine &what) {
+  return errorHere("expected " + what + ", found " + found());
+}
+
+bool ModuleParser::expect(Kind kind, StringRef what) {
+  if (take(kind))
+    return true;
+  return expectedHere(what);
+}
+
+// The `;` of a statement. Where it is missing at the end of a line, the next line is a statement of
+// its own: it is not skipped.
+bool ModuleParser::endStatement(StringRef after) {
+  if (take(Kind::Semicolon))
+    return true;
+  bool nextLine = token.startsLine || at(Kind::RightBrace) || at(Kind::End);
+  error(nextLine ? previousEnd : token.offset,
+        "expected ';' after " + after + ", found " + found());
+  return nextLine;
+}
+
+// After an error inside a statement: to its `;`, or before the `}` that ends its block.
+void ModuleParser::skipStatement() {
+  while (!at(Kind::End)) {
+    if (at(Kind::Semicolon) && braces == 0)
+      break;
+    if (at(Kind::RightBrace)) {
+      if (braces == 0)
+        return;
+      --braces;
+    } else if (at(Kind::LeftBrace)) {
+      ++braces;
+    } else if (at(Kind::Semicolon)) { // `{` was never closed
+      break;
+    }
+    advance();
+  }
+  braces = 0;
+  take(Kind::Semicolon);
+}
+
+// At a `{`: past the matching `}`.
+void ModuleParser::skipBraces() {
+  uint64_t open = 0;
+  do {
+    if (at(Kind::LeftBrace))
+      ++open;
+    else if (at(Kind::RightBrace))
+      --open;
+    advance();
+  } while (open && !at(Kind::End));
+}
+
+// After an error at module level: past the statement's `;` or body, or before a directive that
+// starts a line.
+void ModuleParser::skipToTopLevel() {
+  bool first = true;
+  while (!at(Kind::End)) {
+    if (take(Kind::Semicolon))
+      return;
+    if (at(Kind::LeftBrace))
+      return skipBraces();
+    if (!first && at(Kind::Dot) && token.startsLine)
+      switch (directive()) {
+      case Directive::Visible:
+      case Directive::Extern:
+      case Directive::Weak:
+      case Directive::Common:
+      case Directive::Entry:
+      case Directive::Func:
+      case Directive::Global:
+      case Directive::Const:
+      case Directive::Shared:
+      case Directive::File:
+      case Directive::Section:
+        return;
+      default: // may be inside the broken statement
+        break;
+      }
+    first = false;
+    advance();
+  }
+}
+
+Directive ModuleParser::directive() const {
+  if (!at(Kind::Dot))
+    return Directive::None;
+  Name *name = names.find(spell(token));
+  return name ? name->directive : Directive::None;
+}
+
+// ---------- Header. PTX ISA: ptx-module-directives
+
+bool ModuleParser::parseHeader() {
+  // Debug information and pragmas cannot come before it; blanks and comments can.
+  if (directive() != Directive::Version)
+    return expectedHere("'.version'");
+  if (!parseVersion())
+    return false;
+  if (directive() != Directive::Target)
+    return expectedHere("'.target'");
+  return parseTarget();
+}
+
+bool ModuleParser::parseVersion() {
+  advance();
+  // "8.3" is lexed as a float, which is fine: it is read as text.
+  StringRef version = spell(token);
+  auto [major, minor] = version.split('.');
+  if (!at(Kind::Float) || major.getAsInteger(10, module.versionMajor) ||
+      minor.getAsInteger(10, module.versionMinor) || module.versionMajor < 1 ||
+      module.versionMajor > 99 || module.versionMinor > 9)
+    return expectedHere("a version such as 8.0");
+  advance();
+  return true;
+}
+
+bool ModuleParser::parseTarget() {
+  advance();
+  do {
+    StringRef name = spell(token);
+    uint32_t place = token.offset;
+    if (!expect(Kind::Word, "a target such as sm_80"))
+      return false;
+    if (name.consume_front("sm_") || name.consume_front("compute_")) {
+      if (name.ends_with("a") || name.ends_with("f")) {
+        module.smVariant = name.back();
+        name = name.drop_back();
+      }
+      if (name.getAsInteger(10, module.sm) || module.sm < 10 || module.sm > 999)
+        return error(place, "expected a target such as sm_80, found '" + Twine(name) + "'");
+    } else if (name == "texmode_independent") {
+      module.texmodeIndependent = true;
+    } else if (name == "debug") {
+      module.debug = true;
+    } else if (name == "map_f64_to_f32") {
+      module.mapF64ToF32 = true;
+    } else if (name != "texmode_unified") {
+      return error(place, "unknown target '" + Twine(name) + "'");
+    }
+  } while (take(Kind::Comma));
+  if (module.sm == 0)
+    return error(previousEnd, "expected a target such as sm_80");
+  return true;
+}
+
+// ---------- Statements
+
+void ModuleParser::parseTopLevel() {
+  while (!at(Kind::End)) {
+    current = nullptr;
+    if (!parseTopLevelStatement()) {
+      current = nullptr;
+      skipToTopLevel();
+    }
+  }
+  current = nullptr;
+}
+
+Linkage ModuleParser::parseLinkage() {
+  Linkage linkage = Linkage::Internal;
+  while (true) {
+    switch (directive()) {
+    case Directive::Visible:
+      linkage = Linkage::Visible;
+      break;
+    case Directive::Extern:
+      linkage = Linkage::Extern;
+      break;
+    case Directive::Weak:
+      linkage = Linkage::Weak;
+      break;
+    case Directive::Common:
+      linkage = Linkage::Common;
+      break;
+    default: // the statement itself
+      return linkage;
+    }
+    advance();
+  }
+}
+
+bool ModuleParser::parseTopLevelStatement() {
+  uint32_t start = token.offset;
+  Linkage linkage = parseLinkage();
+  switch (directive()) {
+  case Directive::Entry:
+    advance();
+    return parseFunction(/*isKernel=*/true, linkage);
+  case Directive::Func:
+    advance();
+    return parseFunction(/*isKernel=*/false, linkage);
+  case Directive::Global:
+  case Directive::Const:
+  case Directive::Shared:
+  case Directive::Local:
+    return parseVariables(linkage);
+  case Directive::Reg:
+    return error(token.offset, "unsupported: registers of the module", /*unsupported=*/true);
+  case Directive::Tex:
+    return error(token.offset, "unsupported: '.tex' variables", /*unsupported=*/true);
+  case Directive::Param:
+    return error(token.offset, "unsupported: parameters of the module", /*unsupported=*/true);
+  default: // no linkage can stand before the others
+    if (token.offset != start)
+      return expectedHere("a variable or function");
+    break;
+  }
+  switch (directive()) {
+  case Directive::AddressSize:
+    return parseAddressSize();
+  case Directive::File:
+    return parseFile();
+  case Directive::Section:
+    return parseSection();
+  case Directive::Pragma:
+    return parsePragma();
+  case Directive::Alias:
+    return parseAlias();
+  case Directive::Loc: // LLVM writes one before a function
+    return parseLoc();
+  case Directive::Version:
+    return parseVersion();
+  case Directive::Target:
+    return parseTarget();
+  default: // nothing else begins a statement
+    if (take(Kind::Semicolon))
+      return true;
+    return expectedHere("a directive");
+  }
+}
+
+bool ModuleParser::parseAddressSize() {
+  advance();
+  uint32_t place = token.offset;
+  int64_t size;
+  if (!parseInteger(size))
+    return false;
+  if (size != 32 && size != 64)
+    return error(place, "the address size is 32 or 64");
+  module.addressSize = unsigned(size);
+  return true;
+}
+
+// Pragmas are hints; unknown ones have no effect. PTX ISA: pragma-strings.
+bool ModuleParser::parsePragma() {
+  advance();
+  do {
+    if (!expect(Kind::String, "a pragma string"))
+      return false;
+  } while (take(Kind::Comma));
+  return endStatement("pragma");
+}
+
+// PTX ISA: debugging-directives-file.
+bool ModuleParser::parseFile() {
+  advance();
+  int64_t number;
+  uint32_t place = token.offset;
+  if (!parseInteger(number))
+    return false;
+  if (number < 0 || number > UINT32_MAX)
+    return error(place, "file number out of range");
+  Token path = token;
+  if (!expect(Kind::String, "a file name"))
+    return false;
+  int64_t ignored; // time stamp and size: nothing depends on them
+  for (int i = 0; i < 2 && take(Kind::Comma); ++i)
+    if (!parseInteger(ignored))
+      return false;
+  module.files.push_back({uint32_t(number), spell(path).drop_front().drop_back()});
+  return true;
+}
+
+// DWARF sections have no effect on the code. PTX ISA: debugging-directives-section.
+bool ModuleParser::parseSection() {
+  advance();
+  advance(); // name
+  if (!at(Kind::LeftBrace))
+    return expectedHere("'{'");
+  skipBraces();
+  return true;
+}
+
+// PTX ISA: kernel-and-function-directives-alias.
+bool ModuleParser::parseAlias() {
+  advance();
+  Token alias = token;
+  if (!expect(Kind::Word, "a function") || !expect(Kind::Comma, "','"))
+    return false;
+  Token target = token;
+  if (!expect(Kind::Word, "a function"))
+    return false;
+  auto functionNamed = [&](Token word) -> Function * {
+    Name *name = names.find(spell(word));
+    if (name && name->symbol.kind == Symbol::Kind::Function)
+      return name->symbol.function;
+    error(word.offset, "undeclared function '" + spell(word) + "'");
+    return nullptr;
+  };
+  Function *from = functionNamed(alias), *to = functionNamed(target);
+  if (!from || !to)
+    return false;
+  if (from->hasBody)
+    return error(alias.offset, "alias '" + Twine(from->name) + "' has a body");
+  if (!to->hasBody)
+    return error(target.offset, "'" + Twine(to->name) + "' is not defined");
+  from->aliasOf = to;
+  return endStatement("alias");
+}
+
+// ---------- After the last token
+
+void ModuleParser::finish() {
+  for (const Function *fn : module.functions)
+    if (fn->hasBody)
+      verify(module, const_cast<Function &>(*fn), result.diagnostics);
+
+  // Lines and columns of all diagnostics in one pass over the text.
+  std::sort(result.diagnostics.begin(), result.diagnostics.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.place, a.message) < std::tie(b.place, b.message);
+  });
+  uint32_t line = 1, lineStart = 0, place = 0;
+  for (Diagnostic &diagnostic : result.diagnostics) {
+    for (; place < diagnostic.place && place < text.size(); ++place)
+      if (text[place] == '\n') {
+        ++line;
+        lineStart = place + 1;
+      }
+    diagnostic.line = line;
+    diagnostic.column = diagnostic.place - lineStart + 1;
+  }
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,217 @@
+// Recursive descent with one token of lookahead, one function per directive. An error is reported
+// where it is found; the statement is skipped, the function it is in becomes invalid, and parsing
+// goes on. Nothing recurses without a bound: scopes have a stack, constant expressions and nested
+// initialisers a depth limit.
+#pragma once
+
+#include "ptx-frontend/Parser.h"
+#include "ptx-frontend/lib/Lexer.h"
+#include "ptx-frontend/lib/Names.h"
+#include "ptx-frontend/lib/Spellings.h"
+#include "ptx-frontend/lib/Storage.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Twine.h"
+#include <optional>
+
+namespace rubia::ptx {
+
+// The value of a constant expression. PTX ISA: constants.
+struct Constant {
+  bool isFloat = false;
+  bool isSingle = false;   // 0f: bits are single bits, else double bits
+  bool isUnsigned = false; // .u64, else .s64
+  uint64_t bits = 0;
+};
+
+class ModuleParser {
+public:
+  ModuleParser(ParseResult &result);
+  void run();
+
+private:
+  ParseResult &result;
+  Module &module;
+  Module::Storage &storage;
+  llvm::StringRef text;
+  Lexer lexer;
+  NameTable names;
+  Token token;              // the lookahead
+  uint32_t previousEnd = 0; // of the token before it
+
+  // ---------- Tokens and errors (Parser.cpp)
+  void advance() {
+    previousEnd = token.end();
+    token = lexer.next();
+  }
+  bool at(Token::Kind kind) const { return token.kind == kind; }
+  bool take(Token::Kind kind) {
+    if (!at(kind))
+      return false;
+    advance();
+    return true;
+  }
+  // The text of a token; nothing is copied.
+  llvm::StringRef spell(Token t) const { return text.substr(t.offset, t.length); }
+  std::string found() const; // "'add.u32'", "end of file"
+  bool expect(Token::Kind kind, llvm::StringRef what);
+  // All report and return false.
+  bool error(uint32_t place, const llvm::Twine &message, bool unsupported = false);
+  bool errorHere(const llvm::Twine &message) { return error(token.offset, message); }
+  bool expectedHere(const llvm::Twine &what);
+  bool endStatement(llvm::StringRef after);
+  void skipStatement();
+  void skipBraces();
+  void skipToTopLevel();
+
+  // ---------- Module statements (Parser.cpp)
+  bool parseHeader();
+  bool parseVersion();
+  bool parseTarget();
+  void parseTopLevel();
+  bool parseTopLevelStatement();
+  bool parseAddressSize();
+  bool parsePragma();
+  bool parseFile();
+  bool parseSection();
+  bool parseAlias();
+  Linkage parseLinkage();
+  Directive directive() const;
+  void finish();
+
+  // ---------- Functions (Functions.cpp)
+  bool parseFunction(bool isKernel, Linkage linkage);
+  bool parseFunctionHeader(Function &fn, uint32_t place);
+  bool parseParameterList(llvm::SmallVectorImpl<const Variable *> &parameters, Function *fn,
+                          bool isKernel);
+  bool parseAttributes(Function &fn);
+  bool parseTriple(uint32_t (&values)[3]);
+  bool parseCount(uint32_t &value);
+  void parseBody(Function &fn);
+  void finishBody(Function &fn);
+
+  // ---------- Variables (Variables.cpp, Initializers.cpp)
+  struct Declaration {
+    StateSpace space = StateSpace::None;
+    Linkage linkage = Linkage::Internal;
+    Type type = Type::None;
+    uint8_t vectorWidth = 1;
+    uint64_t alignment = 0;
+    bool managed = false;
+    bool isPointer = false;
+    StateSpace pointerSpace = StateSpace::None;
+    uint32_t pointerAlignment = 0;
+    bool isReg = false;
+  };
+  bool parseDeclaration(Declaration &declaration);
+  bool parseAttributeList(Declaration &declaration);
+  bool parseAlignment(uint64_t &alignment);
+  // One declarator: name, dimensions, initialiser. Null after an error.
+  Variable *parseVariable(const Declaration &declaration, bool isParameter);
+  bool parseVariables(Linkage linkage);
+  bool parseRegisters();
+  bool declareRange(Name *name, const Declaration &declaration, uint64_t count, uint32_t place);
+  bool parseInitializer(Variable &variable, llvm::ArrayRef<uint64_t> dimensions);
+  struct InitializerState;
+  bool parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin);
+  bool parseInitializerElement(InitializerState &state, uint64_t index);
+  bool storeConstant(InitializerState &state, uint64_t index, const Constant &value,
+                     uint32_t place);
+  bool parseAddressElement(InitializerState &state, uint64_t index, uint64_t mask);
+  bool parseAddressTerm(Relocation &relocation);
+  bool parseAddend(Relocation &relocation);
+
+  // ---------- Constant expressions (ConstantExpressions.cpp)
+  bool parseConstant(Constant &value); // integer or float
+  bool parseInteger(int64_t &value);   // an integer expression, for sizes and offsets
+  bool parseTernary(Constant &value, unsigned depth);
+  bool parseBinary(Constant &value, unsigned minPrecedence, unsigned depth);
+  bool parseUnary(Constant &value, unsigned depth);
+  bool parseNumber(Constant &value);
+
+  // ---------- Names (Scopes.cpp)
+  struct Resolved {
+    const Symbol *symbol = nullptr; // null: a register of a range, or nothing
+    RegisterId reg = kNone;
+    uint8_t component = 0xff;
+  };
+  void pushScope();
+  void popScope();
+  bool declare(Name *name, const Symbol &symbol, uint32_t place);
+  Resolved resolve(llvm::StringRef word);
+  Resolved resolvePlain(llvm::StringRef word);
+  std::string undeclared(llvm::StringRef word);
+
+  struct UndoSymbol {
+    Name *name;
+    Symbol old;
+  };
+  struct UndoRange {
+    Name *name;
+    RangeSymbol old;
+  };
+  struct Scope {
+    uint32_t id;
+    size_t symbols, ranges; // sizes of the logs when it was entered
+  };
+  std::vector<UndoSymbol> symbolLog;
+  std::vector<UndoRange> rangeLog;
+  std::vector<Scope> scopes;
+  std::vector<uint32_t> scopeParents; // of the current function's scopes, by id
+  uint32_t depth() const { return uint32_t(scopes.size()); }
+  uint32_t scopeId() const { return scopes.back().id; }
+
+  // ---------- Statements and operands (Statements.cpp, Operands.cpp)
+  bool parseStatement();
+  bool parseBodyDirective();
+  bool parseLabel(Token name);
+  bool parseCallPrototype(Token name);
+  bool parseCallTargets(Token name);
+  bool parseBranchTargets(Token name);
+  bool parseLoc();
+  bool parseGuard(Guard &guard);
+  bool parseInstruction(Guard guard);
+  const MatchedSpelling *spellingOf(llvm::StringRef word, uint32_t place);
+  bool parseOperands(const MatchedSpelling &spelling);
+  bool parseCallOperands();
+  bool parseOperandList(Operand &operand);
+  bool parseOperand(Operand &operand, const OperandSlot *slot);
+  bool parseScalar(Operand &operand);
+  bool parseName(Operand &operand);
+  bool parseAddress(Operand &operand);
+  bool parseVector(Operand &operand);
+  void refer(LabelId &label, Name *name, uint32_t place);
+
+  struct LabelReference {
+    LabelId *target;
+    Name *name;
+    uint32_t scope, place;
+  };
+  // The function that is being parsed.
+  Function *current = nullptr;
+  uint32_t functionNumber = 0; // counted from 1
+  std::vector<Register> registers;
+  std::vector<Label> labels;
+  llvm::DenseMap<std::pair<Name *, uint32_t>, LabelId> labelsByName;
+  std::vector<LabelReference> labelReferences;
+  std::vector<llvm::MutableArrayRef<LabelId>> targetLists;
+  std::vector<Prototype> prototypes;
+  std::vector<const Variable *> locals;
+  std::vector<Instruction> body;
+  llvm::SmallVector<Operand, 8> operands;
+  bool hasPlainNumbers = false; // a "%r3" was declared on its own: see resolvePlain
+  uint32_t sourceLine = kNone;
+
+  uint64_t registerBudget;    // of the module: bounds what `.reg %r<N>` can make us allocate
+  uint64_t initializerBudget; // bytes, likewise
+  llvm::DenseMap<uint64_t, uint32_t> lastLine; // (file, line) hash -> index into sourceLines
+  llvm::StringRef pendingLabel; // the label operand of the instruction that is being parsed
+  unsigned braces = 0;          // `{` of the statement that are open, so that skipStatement knows
+};
+
+// Type and space checks of every instruction of a function (Verifier.cpp).
+void verify(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics);
+
+inline constexpr unsigned kMaxDepth = 64; // of nested expressions and initialisers
+inline constexpr unsigned kMaxScopes = 1000;
+
+} // namespace rubia::ptx

@@ -1,0 +1,2 @@
+#include "ptx-frontend/Printer.h"
+namespace rubia::ptx {} // namespace rubia::ptx

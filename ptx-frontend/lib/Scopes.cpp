@@ -1,0 +1,163 @@
+// Names and scopes. A name's present meaning is in its Name; a scope remembers what it hid.
+// `.reg .b32 %r<10>` is one entry under "%r": "%r7" is looked up as "%r" and 7. PTX ISA:
+// parameterized-variable-names.
+
+#include "ptx-frontend/lib/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+
+using llvm::StringRef;
+
+namespace rubia::ptx {
+
+void ModuleParser::pushScope() {
+  uint32_t id = uint32_t(scopeParents.size());
+  scopeParents.push_back(scopes.empty() ? kNone : scopeId());
+  scopes.push_back({id, symbolLog.size(), rangeLog.size()});
+}
+
+void ModuleParser::popScope() {
+  Scope scope = scopes.back();
+  scopes.pop_back();
+  for (; symbolLog.size() > scope.symbols; symbolLog.pop_back())
+    symbolLog.back().name->symbol = symbolLog.back().old;
+  for (; rangeLog.size() > scope.ranges; rangeLog.pop_back())
+    rangeLog.back().name->range = rangeLog.back().old;
+}
+
+bool ModuleParser::declare(Name *name, const Symbol &symbol, uint32_t place) {
+  StringRef word = name->text();
+  if (name->symbol.kind != Symbol::Kind::None && name->symbol.depth == depth())
+    return error(place, "'" + word + "' is declared twice");
+  if (word.size() > 1 && llvm::isDigit(word.back())) {
+    Resolved old = resolvePlain(word);
+    if (!old.symbol && old.reg != kNone) {
+      size_t prefix = word.size();
+      while (llvm::isDigit(word[prefix - 1]))
+        --prefix;
+      Name *range = names.find(word.take_front(prefix));
+      if (range && range->range.count && range->range.depth == depth())
+        return error(place, "'" + word + "' is declared twice: it is one of '" + range->text() +
+                                "<" + llvm::Twine(range->range.count) + ">'");
+    }
+    hasPlainNumbers |= word[0] == '%';
+  }
+  if (depth())
+    symbolLog.push_back({name, name->symbol});
+  name->symbol = symbol;
+  name->symbol.depth = depth();
+  return true;
+}
+
+bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint64_t count,
+                                uint32_t place) {
+  StringRef prefix = name->text();
+  if (name->range.count && name->range.depth == depth())
+    return error(place,
+                 "'" + prefix + "<" + llvm::Twine(name->range.count) + ">' is declared already");
+  if (count > registerBudget)
+    return error(place, "too many registers");
+  registerBudget -= count;
+  hasPlainNumbers |= llvm::isDigit(prefix.back());
+  rangeLog.push_back({name, name->range});
+  name->range = {uint32_t(count), uint32_t(registers.size()), depth()};
+
+  // The names of the registers: one block of text.
+  size_t bytes = 0;
+  for (uint64_t digits = 1, from = 0, to = 10; from < count; ++digits, from = to, to *= 10)
+    bytes += (std::min(count, to) - from) * (prefix.size() + digits);
+  char *out = storage.arena.Allocate<char>(bytes);
+  for (uint64_t i = 0; i < count; ++i) {
+    char *begin = out;
+    out = std::copy(prefix.begin(), prefix.end(), out);
+    char digits[20];
+    unsigned n = 0;
+    uint64_t rest = i;
+    do
+      digits[n++] = char('0' + rest % 10);
+    while (rest /= 10);
+    while (n)
+      *out++ = digits[--n];
+    registers.push_back({{begin, size_t(out - begin)}, declaration.type, declaration.vectorWidth});
+  }
+  return true;
+}
+
+// The register number in `digits`, or count if there is none so small.
+static uint64_t numberBelow(StringRef digits, uint64_t count) {
+  if (digits.size() > 9)
+    return count;
+  uint64_t number = 0;
+  for (char c : digits)
+    number = number * 10 + uint64_t(c - '0');
+  return std::min(number, count);
+}
+
+ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
+  size_t prefix = word.size();
+  while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
+    --prefix;
+  Resolved result;
+  // Nearly all operands: "%r7", where no single register has such a name and hides the range's.
+  if (prefix != word.size() && word[0] == '%' && !hasPlainNumbers)
+    if (Name *name = names.find(word.take_front(prefix)); name && name->range.count) {
+      uint64_t number = numberBelow(word.drop_front(prefix), name->range.count);
+      if (number < name->range.count) {
+        result.reg = name->range.first + uint32_t(number);
+        return result;
+      }
+    }
+  int64_t bestDepth = -1;
+  if (Name *name = names.find(word); name && name->symbol.kind != Symbol::Kind::None) {
+    result.symbol = &name->symbol;
+    bestDepth = name->symbol.depth;
+    if (name->symbol.kind == Symbol::Kind::Register)
+      result.reg = name->symbol.index;
+    result.component = name->symbol.component;
+  }
+  for (; prefix < word.size(); ++prefix) {
+    Name *name = names.find(word.take_front(prefix));
+    if (!name || !name->range.count || int64_t(name->range.depth) <= bestDepth)
+      continue;
+    uint64_t number = numberBelow(word.drop_front(prefix), name->range.count);
+    if (number == name->range.count)
+      continue;
+    bestDepth = name->range.depth;
+    result = {};
+    result.reg = name->range.first + uint32_t(number);
+  }
+  return result;
+}
+
+// Also takes "v.x": a component of a vector register.
+ModuleParser::Resolved ModuleParser::resolve(StringRef word) {
+  Resolved result = resolvePlain(word);
+  if (result.symbol || result.reg != kNone)
+    return result;
+  auto [base, component] = word.rsplit('.');
+  if (component.size() != 1)
+    return result;
+  size_t index = StringRef("xyzwrgba").find(component[0]);
+  if (index == StringRef::npos)
+    return result;
+  Resolved vector = resolvePlain(base);
+  if (vector.reg == kNone || registers[vector.reg].vectorWidth <= index % 4)
+    return result;
+  vector.component = uint8_t(index % 4);
+  return vector;
+}
+
+std::string ModuleParser::undeclared(StringRef word) {
+  size_t prefix = word.size();
+  while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
+    --prefix;
+  std::string message = ("undeclared name '" + word + "'").str();
+  if (word.starts_with("%"))
+    message = ("undeclared register '" + word + "'").str();
+  Name *name = names.find(word.take_front(prefix));
+  if (prefix != word.size() && name && name->range.count)
+    message +=
+        (": '.reg' declares '" + name->text() + "<" + llvm::Twine(name->range.count) + ">'").str();
+  return message;
+}
+
+} // namespace rubia::ptx

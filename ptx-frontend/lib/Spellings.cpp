@@ -1,0 +1,262 @@
+// Matching a spelling: split at the dots, then try the opcode's forms, first in the order that the
+// manual gives, then, as ptxas accepts it, in any order.
+
+#include "ptx-frontend/lib/Spellings.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/Twine.h"
+#include <optional>
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+namespace {
+
+using FormList = SmallVector<const Form *, 8>;
+
+const llvm::StringMap<FormList> &formsByOpcode() {
+  static const llvm::StringMap<FormList> map = [] {
+    llvm::StringMap<FormList> map;
+    for (const Form &form : instructionForms())
+      map[form.opcode].push_back(&form);
+    return map;
+  }();
+  return map;
+}
+
+struct Word {
+  StringRef opcode;
+  SmallVector<StringRef, 8> texts; // of the modifiers, with their dots
+  SmallVector<Mod, 8> mods;        // Mod::None for an unknown one
+};
+
+Word split(StringRef text) {
+  Word word;
+  size_t dot = text.find('.');
+  word.opcode = text.substr(0, dot);
+  while (dot != StringRef::npos) {
+    size_t end = text.find('.', dot + 1);
+    StringRef part = text.slice(dot, end);
+    if (end != StringRef::npos) { // .xorsign.abs is one modifier
+      size_t endOfTwo = text.find('.', end + 1);
+      if (modifierNamed(text.slice(dot, endOfTwo)) != Mod::None) {
+        part = text.slice(dot, endOfTwo);
+        end = endOfTwo;
+      }
+    }
+    word.texts.push_back(part);
+    word.mods.push_back(modifierNamed(part));
+    dot = end;
+  }
+  return word;
+}
+
+bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
+  if (slots.empty())
+    return mods.empty();
+  if (!mods.empty() && slots[0].choices.contains(mods[0]) &&
+      matchesInOrder(slots.drop_front(), mods.drop_front()))
+    return true;
+  return slots[0].optional && matchesInOrder(slots.drop_front(), mods);
+}
+
+// Slots take the first unused modifier that they allow, so types keep their order. Counts the
+// required slots that stay empty and the modifiers that no slot takes.
+struct Leftover {
+  unsigned missing = 0, unused = 0;
+  const ModifierSlot *missingSlot = nullptr;
+  unsigned unusedIndex = 0;
+};
+Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
+  Leftover leftover;
+  SmallVector<bool, 16> used(mods.size(), false);
+  for (const ModifierSlot &slot : slots) {
+    bool filled = false;
+    for (unsigned i = 0; i < mods.size() && !filled; ++i)
+      if (!used[i] && slot.choices.contains(mods[i]))
+        used[i] = filled = true;
+    if (!filled && !slot.optional) {
+      ++leftover.missing;
+      leftover.missingSlot = &slot;
+    }
+  }
+  for (unsigned i = 0; i < mods.size(); ++i)
+    if (!used[i]) {
+      ++leftover.unused;
+      leftover.unusedIndex = i;
+    }
+  return leftover;
+}
+
+const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
+  auto found = formsByOpcode().find(opcode);
+  if (found == formsByOpcode().end() || llvm::is_contained(mods, Mod::None))
+    return nullptr;
+  for (const Form *form : found->second)
+    if (matchesInOrder(form->modifiers(), mods))
+      return form;
+  for (const Form *form : found->second) {
+    Leftover leftover = matchInAnyOrder(form->modifiers(), mods);
+    if (!leftover.missing && !leftover.unused)
+      return form;
+  }
+  return nullptr;
+}
+
+Type widened(Type type) {
+  switch (type) {
+  case Type::U16:
+    return Type::U32;
+  case Type::S16:
+    return Type::S32;
+  case Type::U32:
+    return Type::U64;
+  case Type::S32:
+    return Type::S64;
+  default: // the rows use :wide with these types only
+    return Type::None;
+  }
+}
+
+Type expectedType(const OperandSlot &slot, const Spelling &spelling) {
+  Type last = Type::None;
+  for (Mod mod : spelling.modifiers)
+    if (typeOf(mod) != Type::None)
+      last = typeOf(mod);
+  switch (slot.typeRule) {
+  case OperandSlot::TypeRule::Last:
+    return last;
+  case OperandSlot::TypeRule::First:
+    return spelling.type(0);
+  case OperandSlot::TypeRule::Second:
+    return spelling.type(1);
+  case OperandSlot::TypeRule::Wide:
+    return widened(last);
+  case OperandSlot::TypeRule::Fixed:
+    return slot.fixed;
+  }
+  return last;
+}
+
+} // namespace
+
+const MatchedSpelling *matchSpelling(StringRef text, llvm::BumpPtrAllocator &arena) {
+  Word word = split(text);
+  const Form *form = findForm(word.opcode, word.mods);
+  if (!form)
+    return nullptr;
+  auto *spelling = new (arena.Allocate<MatchedSpelling>()) MatchedSpelling{};
+  Mod *mods = arena.Allocate<Mod>(word.mods.size());
+  std::copy(word.mods.begin(), word.mods.end(), mods);
+  spelling->text = text;
+  spelling->op = form->op;
+  spelling->form = uint16_t(form - instructionForms().data());
+  spelling->modifiers = {mods, word.mods.size()};
+  spelling->row = form;
+  spelling->requiredOperands = uint8_t(form->requiredOperands());
+  auto *expected = arena.Allocate<ExpectedOperand>(form->operandCount);
+  for (unsigned i = 0; i < form->operandCount; ++i) {
+    const OperandSlot &slot = form->operandSlots[i];
+    expected[i] = {&slot, expectedType(slot, *spelling),
+                   uint8_t(slot.vector ? spelling->vectorWidth() : 1)};
+    spelling->labels |=
+        slot.kind == OperandSlot::Kind::Label || slot.kind == OperandSlot::Kind::LabelList;
+    spelling->call |= slot.kind == OperandSlot::Kind::Call;
+  }
+  spelling->expected = {expected, form->operandCount};
+  return spelling;
+}
+
+// ---------- Explanations
+
+namespace {
+
+// The candidate nearest to `word`, if it is near: one change in a short word, two in a long one.
+template <typename Range>
+std::optional<StringRef> nearest(StringRef word, const Range &candidates) {
+  unsigned best = word.size() <= 4 ? 2 : 3;
+  std::optional<StringRef> result;
+  for (StringRef candidate : candidates) {
+    unsigned distance = word.edit_distance(candidate, /*AllowReplacements=*/true, best);
+    // Two letters that changed places count as one change: "fzt" for "ftz".
+    if (distance == 2 && word.size() == candidate.size()) {
+      std::string swapped = word.str();
+      for (size_t i = 0; i + 1 < swapped.size(); ++i) {
+        std::swap(swapped[i], swapped[i + 1]);
+        if (swapped == candidate)
+          distance = 1;
+        std::swap(swapped[i], swapped[i + 1]);
+      }
+    }
+    if (distance < best) {
+      best = distance;
+      result = candidate;
+    }
+  }
+  return result;
+}
+
+std::string quoted(StringRef text) { return ("'" + text + "'").str(); }
+
+} // namespace
+
+std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) {
+  Word word = split(text);
+  unsupported = true;
+  std::string plain = "unsupported instruction " + quoted(text) + where.str();
+  auto found = formsByOpcode().find(word.opcode);
+  if (found == formsByOpcode().end()) {
+    if (isKnownOpcode(word.opcode))
+      return plain;
+    std::optional<StringRef> near = nearest(word.opcode, formsByOpcode().keys());
+    if (!near)
+      return plain;
+    unsupported = false;
+    return "unknown instruction " + quoted(text) + where.str() + ", did you mean " + quoted(*near) +
+           "?";
+  }
+
+  // Which modifiers does this opcode know?
+  ModifierSet known;
+  for (const Form *form : found->second)
+    for (const ModifierSlot &slot : form->modifiers())
+      for (unsigned i = 0; i < std::size(known.words); ++i)
+        known.words[i] |= slot.choices.words[i];
+  SmallVector<StringRef, 64> knownTexts;
+  for (unsigned i = 1; i < 64 * std::size(known.words); ++i)
+    if (known.contains(Mod(i)))
+      knownTexts.push_back(textOf(Mod(i)));
+  for (unsigned i = 0; i < word.mods.size(); ++i) {
+    if (word.mods[i] != Mod::None && known.contains(word.mods[i]))
+      continue;
+    if (word.mods[i] == Mod::None)
+      if (std::optional<StringRef> near = nearest(word.texts[i], knownTexts)) {
+        unsupported = false;
+        return "unknown modifier " + quoted(word.texts[i]) + " of " + quoted(text) + where.str() +
+               ", did you mean " + quoted(*near) + "?";
+      }
+    return plain + ": no form of " + quoted(word.opcode) + " has " + quoted(word.texts[i]);
+  }
+
+  // Every modifier occurs in some form, but no form has them all. One too many, or one too few?
+  for (const Form *form : found->second) {
+    Leftover leftover = matchInAnyOrder(form->modifiers(), word.mods);
+    if (leftover.missing + leftover.unused != 1)
+      continue;
+    unsupported = false;
+    if (leftover.unused)
+      return "modifier " + quoted(word.texts[leftover.unusedIndex]) + " is not allowed in " +
+             quoted(text) + where.str();
+    unsigned first = 1;
+    while (!leftover.missingSlot->choices.contains(Mod(first)))
+      ++first;
+    return quoted(text) + where.str() + " lacks a modifier such as " + quoted(textOf(Mod(first)));
+  }
+  return plain + ": no form of " + quoted(word.opcode) + " has this combination of modifiers";
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,284 @@
+// The statements of a body: directives, labels, instructions. PTX ISA: statements.
+
+#include "ptx-frontend/lib/Parser.h"
+
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+using Kind = Token::Kind;
+
+bool ModuleParser::parseStatement() {
+  if (at(Kind::Dot))
+    return parseBodyDirective();
+  Guard guard;
+  if (at(Kind::At)) {
+    if (!parseGuard(guard))
+      return false;
+    if (!at(Kind::Word))
+      return expectedHere("an instruction");
+    return parseInstruction(guard);
+  }
+  if (!at(Kind::Word))
+    return expectedHere("a statement");
+  return parseInstruction(guard);
+}
+
+bool ModuleParser::parseBodyDirective() {
+  switch (directive()) {
+  case Directive::Reg:
+    return parseRegisters();
+  case Directive::Local:
+  case Directive::Shared:
+  case Directive::Param:
+  case Directive::Global:
+  case Directive::Const:
+    return parseVariables(Linkage::Internal);
+  case Directive::Extern: // as at module level
+    advance();
+    return parseVariables(Linkage::Extern);
+  case Directive::Loc:
+    return parseLoc();
+  case Directive::File:
+    return parseFile();
+  case Directive::Pragma:
+    return parsePragma();
+  default: // no other directive stands in a body
+    return error(token.offset, "unexpected directive " + found());
+  }
+}
+
+// `.loc 1 12 3`, `.loc 1 12 3, function_name $L__info_string0, inlined_at 1 40 5`.
+// PTX ISA: debugging-directives-loc.
+bool ModuleParser::parseLoc() {
+  advance();
+  auto parseNumberInto = [&](uint32_t &value) {
+    if (!at(Kind::Integer))
+      return expectedHere("a number");
+    Constant constant;
+    if (!parseNumber(constant))
+      return false;
+    value = uint32_t(std::min<uint64_t>(constant.bits, UINT32_MAX));
+    return true;
+  };
+  SourceLine line;
+  if (!parseNumberInto(line.file) || !parseNumberInto(line.line) || !parseNumberInto(line.column))
+    return false;
+  auto key = [](const SourceLine &line) {
+    return (uint64_t(line.file) << 52) ^ (uint64_t(line.line) << 20) ^ line.column;
+  };
+  while (take(Kind::Comma)) {
+    StringRef attribute = spell(token);
+    if (attribute == "function_name") {
+      advance();
+      line.inlinedFunction = spell(token);
+      if (!at(Kind::Word) && !at(Kind::Integer))
+        return expectedHere("a label");
+      advance();
+      int64_t offset; // into the string section
+      if (at(Kind::Plus) && !parseInteger(offset))
+        return false;
+    } else if (attribute == "inlined_at") {
+      advance();
+      SourceLine caller;
+      if (!parseNumberInto(caller.file) || !parseNumberInto(caller.line) ||
+          !parseNumberInto(caller.column))
+        return false;
+      auto known = lastLine.find(key(caller));
+      if (known != lastLine.end()) {
+        line.inlinedAt = known->second;
+      } else {
+        line.inlinedAt = uint32_t(module.sourceLines.size());
+        module.sourceLines.push_back(caller);
+      }
+    } else {
+      return expectedHere("'function_name' or 'inlined_at'");
+    }
+  }
+  sourceLine = uint32_t(module.sourceLines.size());
+  lastLine[key(line)] = sourceLine;
+  module.sourceLines.push_back(line);
+  return true;
+}
+
+bool ModuleParser::parseGuard(Guard &guard) {
+  advance();
+  guard.negated = take(Kind::Not);
+  Token word = token;
+  if (!expect(Kind::Word, "a predicate"))
+    return false;
+  Resolved resolved = resolve(spell(word));
+  if (resolved.reg == kNone)
+    return error(word.offset,
+                 resolved.symbol ? "a guard is a predicate register" : undeclared(spell(word)));
+  guard.reg = resolved.reg;
+  return true;
+}
+
+// ---------- Labels and what is written like one
+
+bool ModuleParser::parseLabel(Token nameToken) {
+  advance(); // the colon
+  switch (directive()) {
+  case Directive::CallPrototype:
+    return parseCallPrototype(nameToken);
+  case Directive::CallTargets:
+    return parseCallTargets(nameToken);
+  case Directive::BranchTargets:
+    return parseBranchTargets(nameToken);
+  default: // a label
+    break;
+  }
+  StringRef word = spell(nameToken);
+  if (word.contains('.'))
+    return error(nameToken.offset, "expected a label, found '" + Twine(word) + "'");
+  Name *name = names.intern(word);
+  auto [entry, isNew] = labelsByName.try_emplace({name, scopeId()}, LabelId(labels.size()));
+  if (!isNew) {
+    error(nameToken.offset, "label '" + Twine(word) + "' is defined twice");
+    return true; // what follows is another statement
+  }
+  labels.push_back({word, uint32_t(body.size())});
+  return true;
+}
+
+// PTX ISA: kernel-and-function-directives-callprototype.
+bool ModuleParser::parseCallPrototype(Token nameToken) {
+  advance();
+  llvm::SmallVector<const Variable *, 8> results, parameters;
+  if (at(Kind::LeftParen) && !parseParameterList(results, nullptr, false))
+    return false;
+  if (!expect(Kind::Word, "'_'"))
+    return false;
+  if (at(Kind::LeftParen) && !parseParameterList(parameters, nullptr, false))
+    return false;
+  Function attributes; // .noreturn, .abi_preserve
+  if (!parseAttributes(attributes))
+    return false;
+  Symbol symbol;
+  symbol.kind = Symbol::Kind::Prototype;
+  symbol.index = uint32_t(prototypes.size());
+  if (!declare(names.intern(spell(nameToken)), symbol, nameToken.offset))
+    return false;
+  Prototype prototype;
+  prototype.name = spell(nameToken);
+  prototype.results = storage.copy<const Variable *>(results);
+  prototype.parameters = storage.copy<const Variable *>(parameters);
+  prototype.noReturn = attributes.attributes.noReturn;
+  prototypes.push_back(prototype);
+  return endStatement("'.callprototype'");
+}
+
+// PTX ISA: kernel-and-function-directives-calltargets. The signature is that of the targets.
+bool ModuleParser::parseCallTargets(Token nameToken) {
+  advance();
+  llvm::SmallVector<const Function *, 8> targets;
+  do {
+    Token word = token;
+    if (!expect(Kind::Word, "a function"))
+      return false;
+    Name *name = names.find(spell(word));
+    if (!name || name->symbol.kind != Symbol::Kind::Function)
+      return error(word.offset, "undeclared function '" + Twine(spell(word)) + "'");
+    targets.push_back(name->symbol.function);
+  } while (take(Kind::Comma));
+  Symbol symbol;
+  symbol.kind = Symbol::Kind::Prototype;
+  symbol.index = uint32_t(prototypes.size());
+  if (!declare(names.intern(spell(nameToken)), symbol, nameToken.offset))
+    return false;
+  Prototype prototype;
+  prototype.name = spell(nameToken);
+  prototype.results = targets[0]->results;
+  prototype.parameters = targets[0]->parameters;
+  prototype.targets = storage.copy<const Function *>(targets);
+  prototype.isTargetList = true;
+  prototypes.push_back(prototype);
+  return endStatement("'.calltargets'");
+}
+
+// PTX ISA: control-flow-directives-branchtargets.
+bool ModuleParser::parseBranchTargets(Token nameToken) {
+  advance();
+  llvm::SmallVector<Token, 16> words;
+  do {
+    words.push_back(token);
+    if (!expect(Kind::Word, "a label"))
+      return false;
+  } while (take(Kind::Comma));
+  LabelId *ids = storage.arena.Allocate<LabelId>(words.size());
+  for (size_t i = 0; i < words.size(); ++i) {
+    ids[i] = kNone;
+    refer(ids[i], names.intern(spell(words[i])), words[i].offset);
+  }
+  Symbol symbol;
+  symbol.kind = Symbol::Kind::Targets;
+  symbol.index = uint32_t(targetLists.size());
+  if (!declare(names.intern(spell(nameToken)), symbol, nameToken.offset))
+    return false;
+  targetLists.push_back({ids, words.size()});
+  return endStatement("'.branchtargets'");
+}
+
+void ModuleParser::refer(LabelId &label, Name *name, uint32_t place) {
+  labelReferences.push_back({&label, name, scopeId(), place});
+}
+
+// ---------- Instructions
+
+const MatchedSpelling *ModuleParser::spellingOf(StringRef word, uint32_t place) {
+  Name *name = names.intern(word);
+  if (name->spelling)
+    return name->spelling;
+  if (name->rejectedIn != functionNumber) { // once a function and word
+    if (name->rejectedIn == 0)
+      name->spelling = matchSpelling(name->text(), storage.arena);
+    if (name->spelling)
+      return name->spelling;
+    bool unsupported = false;
+    std::string where =
+        (current->isKernel ? " in kernel '" : " in function '") + current->name.str() + "'";
+    std::string message = explainMismatch(word, where, unsupported);
+    error(place, message, unsupported);
+    name->rejectedIn = functionNumber;
+  }
+  current->valid = false;
+  return nullptr;
+}
+
+bool ModuleParser::parseInstruction(Guard guard) {
+  Token wordToken = token;
+  advance();
+  if (at(Kind::Colon) && guard.reg == kNone)
+    return parseLabel(wordToken);
+  StringRef word = spell(wordToken);
+  if (at(Kind::Dot)) { // `ld .global .u32`: legal, if rare
+    std::string joined = word.str();
+    for (; at(Kind::Dot); advance())
+      joined += spell(token);
+    word = storage.copy(StringRef(joined));
+  }
+  const MatchedSpelling *spelling = spellingOf(word, wordToken.offset);
+  if (!spelling)
+    return false;
+  operands.clear();
+  if (!at(Kind::Semicolon) && !at(Kind::RightBrace) && !parseOperands(*spelling))
+    return false;
+  Instruction instruction{};
+  instruction.spelling = spelling;
+  instruction.guard = guard;
+  instruction.place = wordToken.offset;
+  instruction.sourceLine = sourceLine;
+  instruction.operands = storage.copy<Operand>(operands);
+  body.push_back(instruction);
+  if (spelling->labels)
+    for (const Operand &operand : instruction.operands)
+      if (operand.kind == Operand::Kind::Label) {
+        Name *name = names.intern(pendingLabel);
+        refer(const_cast<Operand &>(operand).label, name, operand.place);
+      }
+  return endStatement("instruction");
+}
+
+} // namespace rubia::ptx

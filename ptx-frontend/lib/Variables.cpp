@@ -1,0 +1,293 @@
+// Declarations of variables and registers. PTX ISA: variables, state-spaces.
+
+#include "ptx-frontend/lib/Parser.h"
+
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+using Kind = Token::Kind;
+
+// No variable is larger: sums of sizes and addends cannot overflow.
+static constexpr uint64_t kMaxVariableSize = 1ull << 40;
+
+bool ModuleParser::parseAlignment(uint64_t &alignment) {
+  advance();
+  uint32_t place = token.offset;
+  int64_t value;
+  if (!parseInteger(value))
+    return false;
+  if (value < 1 || value > (1 << 20) || (value & (value - 1)))
+    return error(place, "an alignment is a power of two up to 2^20");
+  alignment = uint64_t(value);
+  return true;
+}
+
+// PTX ISA: variable-and-function-attribute-directive-attribute.
+bool ModuleParser::parseAttributeList(Declaration &declaration) {
+  advance();
+  if (!expect(Kind::LeftParen, "'('"))
+    return false;
+  do {
+    switch (directive()) {
+    case Directive::Managed:
+      advance();
+      declaration.managed = true;
+      break;
+    case Directive::Unified:
+      return error(token.offset, "unsupported: attribute '.unified'", /*unsupported=*/true);
+    default: // PTX has no others
+      return expectedHere("an attribute");
+    }
+  } while (take(Kind::Comma));
+  return expect(Kind::RightParen, "')'");
+}
+
+static StateSpace spaceOf(Directive directive) {
+  switch (directive) {
+  case Directive::Global:
+    return StateSpace::Global;
+  case Directive::Const:
+    return StateSpace::Const;
+  case Directive::Shared:
+    return StateSpace::Shared;
+  case Directive::Local:
+    return StateSpace::Local;
+  case Directive::Param:
+    return StateSpace::Param;
+  case Directive::Reg:
+    return StateSpace::Reg;
+  default: // no state space
+    return StateSpace::None;
+  }
+}
+
+// From the state space to the type: `.param .align 8 .b8`, `.param .u64 .ptr .global .align 16`,
+// `.reg .v2 .f32`.
+bool ModuleParser::parseDeclaration(Declaration &declaration) {
+  declaration.space = spaceOf(directive());
+  declaration.isReg = declaration.space == StateSpace::Reg;
+  if (declaration.space == StateSpace::None)
+    return expectedHere("a state space");
+  uint32_t place = token.offset;
+  advance();
+  if (declaration.space == StateSpace::Const && at(Kind::LeftBracket))
+    return error(place, "unsupported: constant banks", /*unsupported=*/true);
+  while (at(Kind::Dot)) {
+    Name *name = names.find(spell(token));
+    if (name && name->directive == Directive::Align) {
+      uint64_t &alignment = declaration.alignment;
+      if (!parseAlignment(alignment))
+        return false;
+      continue;
+    }
+    if (name && name->directive == Directive::Attribute) {
+      if (!parseAttributeList(declaration))
+        return false;
+      continue;
+    }
+    if (name && name->directive == Directive::Ptr) {
+      // PTX ISA: kernel-function-parameter-attributes. What follows is about the pointee.
+      declaration.isPointer = true;
+      advance();
+      while (at(Kind::Dot)) {
+        if (directive() == Directive::Align) {
+          uint64_t alignment;
+          if (!parseAlignment(alignment))
+            return false;
+          declaration.pointerAlignment = uint32_t(alignment);
+        } else if (StateSpace space = spaceOf(directive()); space != StateSpace::None) {
+          declaration.pointerSpace = space;
+          advance();
+        } else {
+          return expectedHere("a state space or '.align'");
+        }
+      }
+      break;
+    }
+    if (name && (name->mod == Mod::V2 || name->mod == Mod::V4)) {
+      declaration.vectorWidth = name->mod == Mod::V2 ? 2 : 4;
+    } else if (name && typeOf(name->mod) != Type::None && declaration.type == Type::None) {
+      declaration.type = typeOf(name->mod);
+    } else if (name && name->directive == Directive::TexRef) {
+      declaration.type = Type::TexRef;
+    } else if (name && name->directive == Directive::SamplerRef) {
+      declaration.type = Type::SamplerRef;
+    } else if (name && name->directive == Directive::SurfRef) {
+      declaration.type = Type::SurfRef;
+    } else {
+      return expectedHere("a type");
+    }
+    advance();
+  }
+  if (declaration.type == Type::None)
+    return expectedHere("a type");
+  if (declaration.type == Type::Pred && !declaration.isReg)
+    return error(place, "a predicate is a register");
+  return true;
+}
+
+Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isParameter) {
+  Token nameToken = token;
+  if (!expect(Kind::Word, "a name"))
+    return nullptr;
+  StringRef word = spell(nameToken);
+  if (word.contains('.')) {
+    error(nameToken.offset, "expected a name, found '" + Twine(word) + "'");
+    return nullptr;
+  }
+  auto *variable = new (storage.arena.Allocate<Variable>()) Variable{};
+  variable->name = word;
+  variable->space = declaration.space;
+  variable->type = declaration.type;
+  variable->vectorWidth = declaration.vectorWidth;
+  variable->linkage = declaration.linkage;
+  variable->managed = declaration.managed;
+  variable->isPointer = declaration.isPointer;
+  variable->pointerSpace = declaration.pointerSpace;
+  variable->pointerAlignment = declaration.pointerAlignment;
+  variable->function = current;
+  variable->place = nameToken.offset;
+  uint64_t elementSize = uint64_t(sizeInBits(declaration.type)) / 8 * declaration.vectorWidth;
+  variable->alignment = uint32_t(std::max<uint64_t>(declaration.alignment, elementSize));
+
+  // Dimensions. Only the first may be left open.
+  bool open = false;
+  uint64_t count = 1;
+  llvm::SmallVector<uint64_t, 4> dimensions; // 0 for an open one
+  while (at(Kind::LeftBracket)) {
+    uint32_t place = token.offset;
+    if (dimensions.size() == kMaxDepth) {
+      errorHere("too many dimensions");
+      return nullptr;
+    }
+    advance();
+    if (take(Kind::RightBracket)) {
+      if (!dimensions.empty()) {
+        error(place, "only the first dimension can be left open");
+        return nullptr;
+      }
+      open = true;
+      dimensions.push_back(0);
+      continue;
+    }
+    int64_t dimension;
+    if (!parseInteger(dimension) || !expect(Kind::RightBracket, "']'"))
+      return nullptr;
+    if (dimension < 0 || (dimension != 0 && count > kMaxVariableSize / uint64_t(dimension) /
+                                                        std::max<uint64_t>(elementSize, 1))) {
+      error(place, "array '" + Twine(word) + "' is larger than 2^40 bytes");
+      return nullptr;
+    }
+    count *= uint64_t(dimension);
+    dimensions.push_back(uint64_t(dimension));
+  }
+  variable->elementCount = count;
+  variable->sizeInBytes = count * elementSize;
+  if (open) {
+    variable->incomplete = true;
+    variable->elementCount = variable->sizeInBytes = 0;
+  }
+  if (at(Kind::Equal)) {
+    if (isParameter ||
+        (declaration.space != StateSpace::Global && declaration.space != StateSpace::Const)) {
+      errorHere("'" + Twine(word) + "' cannot have an initialiser in its state space");
+      return nullptr;
+    }
+    advance();
+    if (declaration.vectorWidth > 1)
+      dimensions.push_back(declaration.vectorWidth);
+    if (!parseInitializer(*variable, dimensions))
+      return nullptr;
+    open = false;
+  }
+  if (open && !isParameter && declaration.linkage != Linkage::Extern) {
+    error(nameToken.offset, "'" + Twine(word) + "' has no size and is not extern");
+    return nullptr;
+  }
+  return variable;
+}
+
+// `.global .align 4 .b8 x[4] = {...}, y;`
+bool ModuleParser::parseVariables(Linkage linkage) {
+  Declaration declaration;
+  declaration.linkage = linkage;
+  if (!parseDeclaration(declaration))
+    return false;
+  do {
+    Variable *variable = parseVariable(declaration, /*isParameter=*/false);
+    if (!variable)
+      return false;
+    Name *name = names.intern(variable->name);
+    Symbol symbol;
+    symbol.kind = Symbol::Kind::Variable;
+    symbol.variable = variable;
+    // PTX ISA: an extern declaration may come before the definition.
+    bool completes =
+        !current && name->symbol.kind == Symbol::Kind::Variable && name->symbol.depth == 0 &&
+        (name->symbol.variable->linkage == Linkage::Extern || linkage == Linkage::Extern ||
+         linkage == Linkage::Weak || linkage == Linkage::Common) &&
+        name->symbol.variable->space == variable->space &&
+        name->symbol.variable->type == variable->type;
+    if (completes) {
+      // Uses before this point refer to the first node: it takes the definition's contents.
+      if (linkage != Linkage::Extern)
+        *name->symbol.variable = *variable;
+      continue;
+    }
+    if (!declare(name, symbol, variable->place))
+      return false;
+    if (current)
+      locals.push_back(variable);
+    else
+      module.variables.push_back(variable);
+  } while (take(Kind::Comma));
+  return endStatement("declaration");
+}
+
+// `.reg .b32 %r<10>, %x;`
+bool ModuleParser::parseRegisters() {
+  Declaration declaration;
+  if (!parseDeclaration(declaration))
+    return false;
+  do {
+    Token nameToken = token;
+    if (!expect(Kind::Word, "a register name"))
+      return false;
+    StringRef word = spell(nameToken);
+    if (word.contains('.') || word == "_")
+      return error(nameToken.offset, "expected a register name, found '" + Twine(word) + "'");
+    Name *name = names.intern(word);
+    if (take(Kind::Less)) {
+      uint32_t place = token.offset;
+      int64_t count = 0;
+      Constant constant; // a full expression would take the '>'
+      if (!at(Kind::Integer))
+        return expectedHere("a number of registers");
+      if (!parseNumber(constant))
+        return false;
+      count = int64_t(constant.bits);
+      if (count < 1)
+        return error(place, "a number of registers is at least 1");
+      if (!expect(Kind::Greater, "'>'") ||
+          !declareRange(name, declaration, uint64_t(count), nameToken.offset))
+        return false;
+    } else {
+      if (at(Kind::Equal))
+        return errorHere("a register cannot have an initialiser");
+      Symbol symbol;
+      symbol.kind = Symbol::Kind::Register;
+      symbol.index = uint32_t(registers.size());
+      if (!declare(name, symbol, nameToken.offset))
+        return false;
+      if (registerBudget == 0)
+        return error(nameToken.offset, "too many registers");
+      --registerBudget;
+      registers.push_back({word, declaration.type, declaration.vectorWidth});
+    }
+  } while (take(Kind::Comma));
+  return endStatement("declaration");
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,4 @@
+#include "ptx-frontend/lib/Parser.h"
+namespace rubia::ptx {
+void verify(const Module &, Function &, std::vector<Diagnostic> &) {}
+} // namespace rubia::ptx

@@ -1,0 +1,147 @@
+// Facts about the words of Types.h, Modifiers.def and Instructions.def.
+
+#include "ptx-frontend/Modifiers.h"
+
+using llvm::StringRef;
+
+namespace rubia::ptx {
+
+unsigned sizeInBits(Type type) {
+  switch (type) {
+  case Type::None:
+  case Type::Pred:
+    return 0;
+  case Type::B8:
+  case Type::U8:
+  case Type::S8:
+  case Type::E4M3:
+  case Type::E5M2:
+    return 8;
+  case Type::B16:
+  case Type::U16:
+  case Type::S16:
+  case Type::F16:
+  case Type::BF16:
+  case Type::E4M3x2:
+  case Type::E5M2x2:
+    return 16;
+  case Type::B32:
+  case Type::U32:
+  case Type::S32:
+  case Type::F32:
+  case Type::TF32:
+  case Type::F16x2:
+  case Type::BF16x2:
+  case Type::U16x2:
+  case Type::S16x2:
+    return 32;
+  case Type::B64:
+  case Type::U64:
+  case Type::S64:
+  case Type::F64:
+  case Type::F32x2:
+  case Type::TexRef:
+  case Type::SamplerRef:
+  case Type::SurfRef:
+    return 64;
+  case Type::B128:
+    return 128;
+  }
+  return 0;
+}
+
+TypeClass classOf(Type type) {
+  switch (type) {
+  case Type::None:
+    return TypeClass::None;
+  case Type::Pred:
+    return TypeClass::Predicate;
+  case Type::B8:
+  case Type::B16:
+  case Type::B32:
+  case Type::B64:
+  case Type::B128:
+    return TypeClass::Bits;
+  case Type::U8:
+  case Type::U16:
+  case Type::U32:
+  case Type::U64:
+  case Type::U16x2:
+    return TypeClass::Unsigned;
+  case Type::S8:
+  case Type::S16:
+  case Type::S32:
+  case Type::S64:
+  case Type::S16x2:
+    return TypeClass::Signed;
+  case Type::F16:
+  case Type::F16x2:
+  case Type::BF16:
+  case Type::BF16x2:
+  case Type::TF32:
+  case Type::F32:
+  case Type::F32x2:
+  case Type::F64:
+  case Type::E4M3:
+  case Type::E5M2:
+  case Type::E4M3x2:
+  case Type::E5M2x2:
+    return TypeClass::Float;
+  case Type::TexRef:
+  case Type::SamplerRef:
+  case Type::SurfRef:
+    return TypeClass::Opaque;
+  }
+  return TypeClass::None;
+}
+
+namespace {
+struct ModifierRow {
+  StringRef text;
+  ModCategory category;
+};
+constexpr ModifierRow kModifiers[] = {
+    {"", ModCategory::Flag},
+#define PTX_MODIFIER(Name, Text, Category) {Text, ModCategory::Category},
+#include "ptx-frontend/Modifiers.def"
+};
+constexpr StringRef kOpNames[] = {
+#define PTX_OP(Name) #Name,
+#include "ptx-frontend/Instructions.def"
+};
+} // namespace
+
+StringRef textOf(Mod mod) { return kModifiers[unsigned(mod)].text; }
+
+ModCategory categoryOf(Mod mod) { return kModifiers[unsigned(mod)].category; }
+
+Type typeOf(Mod mod) {
+  if (mod == Mod::None || categoryOf(mod) != ModCategory::Type)
+    return Type::None;
+  return Type(unsigned(mod)); // SyntaxString.h asserts that both have the same order
+}
+
+StateSpace spaceOf(Mod mod) {
+  switch (mod) {
+  case Mod::Const:
+    return StateSpace::Const;
+  case Mod::Global:
+    return StateSpace::Global;
+  case Mod::Local:
+    return StateSpace::Local;
+  case Mod::Param:
+  case Mod::ParamEntry:
+  case Mod::ParamFunc:
+    return StateSpace::Param;
+  case Mod::Shared:
+  case Mod::SharedCta:
+  case Mod::SharedCluster:
+    return StateSpace::Shared;
+  default: // all other modifiers are no state spaces
+    return StateSpace::None;
+  }
+}
+
+StringRef nameOf(Op op) { return kOpNames[unsigned(op)]; }
+
+} // namespace rubia::ptx
