@@ -24,7 +24,7 @@ inline Half roundToHalf(double value) {
   uint64_t result = std::bit_cast<uint64_t>(rounded) & 0x7fffffffffffffff;
   // What the mode makes of an overflow in binary64: infinity or the largest number.
   bool large = result >= 0x40f0000000000000; // 65536
-  double overflowed = value * 0x1p1008;
+  double overflowed = rounded * 0x1p1008;
   bool infinite = (std::bit_cast<uint64_t>(overflowed) & 0x7fffffffffffffff) == 0x7ff0000000000000;
   uint64_t normal = (result >> 42) - (1008u << 10);
   uint64_t subnormal = std::bit_cast<uint64_t>(std::bit_cast<double>(result) + 0x1p28) & 0x7ff;

@@ -25,8 +25,9 @@ struct Half {
     uint32_t magnitude = bits & 0x7fff;
     uint32_t sign = uint32_t(bits & 0x8000) << 16;
     // Subnormals: 2^-24 * n, computed as (0.5 + 2^-24 * n) - 0.5, which is exact.
+    // Rounding down, the difference of equal numbers is -0.
     uint32_t subnormal =
-        std::bit_cast<uint32_t>(std::bit_cast<float>(0x3f000000 | magnitude) - 0.5f);
+        std::bit_cast<uint32_t>(std::bit_cast<float>(0x3f000000 | magnitude) - 0.5f) & 0x7fffffff;
     uint32_t normal = (magnitude << 13) + (112u << 23);
     uint32_t special = 0x7f800000 | (magnitude & 0x3ff) << 13 | (magnitude > 0x7c00 ? 0x400000 : 0);
     uint32_t absolute = magnitude < 0x400 ? subnormal : magnitude < 0x7c00 ? normal : special;
@@ -51,7 +52,7 @@ private:
     // Too large for binary16: infinity or 65504, which is what the mode makes of an overflow in
     // binary32.
     bool large = (std::bit_cast<uint32_t>(rounded) & 0x7fffffff) >= 0x47800000;
-    float overflowed = value * 0x1p112f;
+    float overflowed = rounded * 0x1p112f;
     bool infinite = (std::bit_cast<uint32_t>(overflowed) & 0x7fffffff) == 0x7f800000;
     uint32_t result = std::bit_cast<uint32_t>(rounded) & 0x7fffffff;
     uint32_t normal = (result >> 13) - (112u << 10);

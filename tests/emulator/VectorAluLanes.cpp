@@ -1,0 +1,241 @@
+// Moves, and the instructions that look across lanes, on waves of 32 and 64 lanes.
+#include "emulator/lib/WaveFunctions.h"
+#include "tests/emulator/VectorAluCase.h"
+
+#include "emulator/lib/Workgroup.h"
+#include <gtest/gtest.h>
+
+namespace rubia::emulator::test {
+
+std::vector<Case> moveCases() {
+  return {
+      {"V_MOV_B32", {0x12345678}, 0x12345678},
+      {"V_MOV_B16", {0x12345678}, 0x5678},
+      {"V_ACCVGPR_READ_B32", {0x12345678}, 0x12345678},
+      {"V_ACCVGPR_WRITE_B32", {0x12345678}, 0x12345678},
+      {"V_ACCVGPR_MOV_B32", {0x12345678}, 0x12345678},
+      {"V_CNDMASK_B32", {1, 2}, 1},
+      {"V_CNDMASK_B32", {1, 2}, 2, {.carryIn = true}},
+      {"V_CNDMASK_B16", {1, 2}, 1},
+      {"V_CNDMASK_B16", {1, 2}, 2, {.carryIn = true}},
+  };
+}
+
+llvm::ArrayRef<const char *> laneOperations() {
+  static constexpr const char *kNames[] = {
+      "V_NOP",
+      "V_PIPEFLUSH",
+      "V_CLREXCP",
+      "V_MBCNT_LO_U32_B32",
+      "V_MBCNT_HI_U32_B32",
+      "V_READLANE_B32",
+      "V_WRITELANE_B32",
+      "V_READFIRSTLANE_B32",
+      "V_SWAP_B32",
+      "V_PERMLANE16_B32",
+      "V_PERMLANEX16_B32",
+      "V_PERMLANE16_VAR_B32",
+      "V_PERMLANEX16_VAR_B32",
+      "V_PERMLANE64_B32",
+      "V_MOVRELS_B32",
+      "V_MOVRELD_B32",
+      "V_MOVRELSD_B32",
+      "V_MOVRELSD_2_B32",
+      "V_MQSAD_U32_U8",
+  };
+  return kNames;
+}
+
+namespace {
+/// A wave of eight vector registers; register r holds r * 100 + lane. Operands: the destination is
+/// register 0, vector sources are registers, scalar ones SGPRs.
+class TestWave {
+public:
+  explicit TestWave(unsigned lanes) : registers(2 * kStride) {
+    wave.vgprs = registers.data();
+    wave.blockStride = kStride;
+    wave.vgprCount = kRegisters;
+    wave.blocks = uint8_t(lanes / kBlockLanes);
+    wave.setMask(kExec, ~uint64_t(0));
+    for (unsigned r = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < lanes; ++lane)
+        wave.vgpr(r * kBlockLanes, lane) = r * 100 + lane;
+  }
+  TestWave &vector(unsigned source, unsigned r) {
+    op.kind[source] = OperandKind::Vector;
+    op.source[source] = r * kBlockLanes;
+    return *this;
+  }
+  TestWave &scalar(unsigned source, uint32_t value) {
+    op.kind[source] = OperandKind::Scalar;
+    op.source[source] = 10 + source;
+    wave.scalars[10 + source] = value;
+    return *this;
+  }
+  TestWave &modifiers(unsigned source, uint32_t bits) {
+    detail.modifiers[source] = bits;
+    return *this;
+  }
+  TestWave &exec(uint64_t mask) {
+    wave.setMask(kExec, mask);
+    return *this;
+  }
+  TestWave &m0(uint32_t value) {
+    wave.scalars[kM0] = value;
+    return *this;
+  }
+  TestWave &run(llvm::StringRef name) {
+    op.function = row(name).operation.function;
+    op.detail = &detail;
+    callWaveFunction(wave, op);
+    return *this;
+  }
+  uint32_t at(unsigned r, unsigned lane) { return wave.vgpr(r * kBlockLanes, lane); }
+
+  Wave wave;
+  MicroOp op;
+
+private:
+  static constexpr unsigned kRegisters = 8, kStride = kRegisters * kBlockLanes;
+  std::vector<uint32_t> registers;
+  VectorDetail detail;
+};
+} // namespace
+
+TEST(VectorAluLanes, Moves) { check(moveCases()); }
+
+TEST(VectorAluLanes, NoOperations) {
+  for (const char *op : {"V_NOP", "V_PIPEFLUSH", "V_CLREXCP"}) {
+    TestWave w(32);
+    w.run(op);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(w.at(0, lane), lane);
+  }
+}
+
+TEST(VectorAluLanes, CountBelow) {
+  for (uint32_t first : {0u, 32u}) {
+    uint32_t mask[kBlockLanes], count[kBlockLanes], low[kBlockLanes], high[kBlockLanes];
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+      mask[lane] = 0xf000000f, count[lane] = 100;
+    LaneState state;
+    state.firstLane = first;
+    row("V_MBCNT_LO_U32_B32").operation.kernel(low, mask, count, nullptr, state);
+    row("V_MBCNT_HI_U32_B32").operation.kernel(high, mask, count, nullptr, state);
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      uint32_t below = (lane < 4 ? lane : 4) + (lane > 28 ? lane - 28 : 0);
+      EXPECT_EQ(low[lane], 100 + (first ? 8 : below));
+      EXPECT_EQ(high[lane], 100 + (first ? below : 0));
+    }
+  }
+}
+
+TEST(VectorAluLanes, ReadFirstActive) {
+  TestWave w(64);
+  w.op.result = 5;
+  w.vector(0, 3).exec(uint64_t(1) << 40).run("V_READFIRSTLANE_B32");
+  EXPECT_EQ(w.wave.scalars[5], 340u);
+  w.exec(0).run("V_READFIRSTLANE_B32");
+  EXPECT_EQ(w.wave.scalars[5], 300u);
+}
+
+TEST(VectorAluLanes, ReadLaneWrapsAndIgnoresExec) {
+  TestWave w(32);
+  w.op.result = 5;
+  w.vector(0, 3).scalar(1, 39).exec(0).run("V_READLANE_B32");
+  EXPECT_EQ(w.wave.scalars[5], 307u);
+}
+
+TEST(VectorAluLanes, WriteLaneKeepsOtherLanes) {
+  TestWave w(64);
+  w.scalar(0, 7777).scalar(1, 64 + 33).exec(0).run("V_WRITELANE_B32");
+  for (unsigned lane = 0; lane < 64; ++lane)
+    EXPECT_EQ(w.at(0, lane), lane == 33 ? 7777u : lane);
+}
+
+TEST(VectorAluLanes, SwapObeysExec) {
+  TestWave w(32);
+  w.vector(0, 2).exec(0xff).run("V_SWAP_B32");
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(w.at(0, lane), lane < 8 ? 200 + lane : lane);
+    EXPECT_EQ(w.at(2, lane), lane < 8 ? lane : 200 + lane);
+  }
+}
+
+// Lane i of each row reads lane 15 - i.
+constexpr uint32_t kReverseLow = 0x89abcdef, kReverseHigh = 0x01234567;
+
+TEST(VectorAluLanes, PermuteWithinAndAcrossRows) {
+  for (unsigned lanes : {32u, 64u})
+    for (unsigned flip : {0u, 16u}) {
+      TestWave w(lanes);
+      w.vector(0, 1).scalar(1, kReverseLow).scalar(2, kReverseHigh);
+      w.run(flip ? "V_PERMLANEX16_B32" : "V_PERMLANE16_B32");
+      for (unsigned lane = 0; lane < lanes; ++lane)
+        EXPECT_EQ(w.at(0, lane), 100 + (((lane & ~15u) ^ flip) | (15 - (lane & 15))));
+    }
+}
+
+TEST(VectorAluLanes, PermuteReadsItsOldRegister) {
+  TestWave w(32);
+  w.vector(0, 0).scalar(1, kReverseLow).scalar(2, kReverseHigh).run("V_PERMLANE16_B32");
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(w.at(0, lane), (lane & 16) | (15 - (lane & 15)));
+}
+
+TEST(VectorAluLanes, PermuteFromInactiveLanes) {
+  struct {
+    uint32_t fetchInactive, boundControl;
+    uint32_t expected; // in lane 1, which reads the inactive lane 14
+  } const kCases[] = {{0, 0, 1}, {4, 0, 114}, {0, 4, 0}, {4, 4, 114}};
+  for (auto &c : kCases) {
+    TestWave w(32);
+    w.vector(0, 1).scalar(1, kReverseLow).scalar(2, kReverseHigh);
+    w.modifiers(0, c.fetchInactive).modifiers(1, c.boundControl).exec(0x00ff);
+    w.run("V_PERMLANE16_B32");
+    EXPECT_EQ(w.at(0, 1), c.expected);
+    EXPECT_EQ(w.at(0, 14), 14u); // itself inactive
+  }
+}
+
+TEST(VectorAluLanes, PermuteBySelectorsPerLane) {
+  for (unsigned flip : {0u, 16u}) {
+    TestWave w(32);
+    w.vector(0, 1).vector(1, 2);
+    w.run(flip ? "V_PERMLANEX16_VAR_B32" : "V_PERMLANE16_VAR_B32");
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(w.at(0, lane), 100 + (((lane & 16) ^ flip) | ((200 + lane) & 15)));
+  }
+}
+
+TEST(VectorAluLanes, PermuteHalves) {
+  TestWave w(64);
+  w.vector(0, 1).exec(0xffff).run("V_PERMLANE64_B32");
+  for (unsigned lane = 0; lane < 64; ++lane)
+    EXPECT_EQ(w.at(0, lane), lane < 16 ? 100 + (lane ^ 32) : lane);
+  TestWave narrow(32);
+  narrow.vector(0, 1).run("V_PERMLANE64_B32");
+  EXPECT_EQ(narrow.at(0, 3), 3u);
+}
+
+TEST(VectorAluLanes, RelativeMoves) {
+  TestWave from(32);
+  from.vector(0, 1).m0(3).exec(0xff).run("V_MOVRELS_B32");
+  EXPECT_EQ(from.at(0, 7), 407u);
+  EXPECT_EQ(from.at(0, 8), 8u);
+
+  TestWave to(32);
+  to.vector(0, 1).m0(3).run("V_MOVRELD_B32");
+  EXPECT_EQ(to.at(3, 7), 107u);
+  EXPECT_EQ(to.at(0, 7), 7u);
+
+  TestWave both(32);
+  both.vector(0, 1).m0(3).run("V_MOVRELSD_B32");
+  EXPECT_EQ(both.at(3, 7), 407u);
+
+  TestWave two(32);
+  two.vector(0, 1).m0(5 << 16 | 2).run("V_MOVRELSD_2_B32");
+  EXPECT_EQ(two.at(5, 7), 307u);
+}
+
+} // namespace rubia::emulator::test

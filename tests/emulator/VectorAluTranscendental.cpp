@@ -1,0 +1,242 @@
+// The transcendental unit: special cases, flushed denormals, and correct rounding against x87's
+// long double, which has 11 and more bits to spare over f32.
+#include "emulator/lib/Transcendental.h"
+#include "tests/emulator/VectorAluCase.h"
+
+#include <gtest/gtest.h>
+#include <numbers>
+#include <random>
+
+namespace rubia::emulator::test {
+
+std::vector<Case> transcendentalCases() {
+  std::vector<Case> cases = {
+      {"V_SQRT_F32", {f(2)}, f(std::sqrt(2.0f))},
+      {"V_SQRT_F32", {f(-0.0f)}, f(-0.0f)},
+      {"V_SQRT_F32", {f(0x1p-140f)}, f(0)},
+      {"V_SQRT_F32", {f(kInf)}, f(kInf)},
+      {"V_RSQ_F32", {f(4)}, f(0.5f)},
+      {"V_RSQ_F32", {f(0x1p-140f)}, f(kInf)},
+      {"V_RSQ_F32", {f(-0x1p-140f)}, f(-kInf)},
+      {"V_RSQ_F32", {f(kInf)}, f(0)},
+      {"V_SIN_F32", {f(0.25f)}, f(1)},
+      {"V_SIN_F32", {f(-0.25f)}, f(-1)},
+      {"V_SIN_F32", {f(0.5f)}, f(0)},
+      {"V_SIN_F32", {f(-0.0f)}, f(-0.0f)},
+      {"V_SIN_F32", {f(0x1p-140f)}, f(0)},
+      {"V_SIN_F32", {f(100.25f)}, f(1)},
+      {"V_SIN_F32", {f(256.25f)}, f(0)},
+      {"V_SIN_F32", {f(-0x1.fffffep127f)}, f(0)},
+      {"V_COS_F32", {f(0)}, f(1)},
+      {"V_COS_F32", {f(0.25f)}, f(0)},
+      {"V_COS_F32", {f(0.5f)}, f(-1)},
+      {"V_COS_F32", {f(1000)}, f(1)},
+      {"V_RCP_F16", {h(4)}, h(0.25f)},
+      {"V_RCP_F16", {h(0x1p-24f)}, h(kInf)},
+      {"V_RCP_F16", {h(65504)}, hd(1 / 65504.0)},
+      {"V_SQRT_F16", {h(2)}, hd(1.4142135623730951)},
+      {"V_RSQ_F16", {h(0x1p-24f)}, h(4096)},
+      {"V_EXP_F16", {h(-24)}, h(0x1p-24f)},
+      {"V_EXP_F16", {h(16)}, h(kInf)},
+      {"V_LOG_F16", {h(0x1p-24f)}, h(-24)},
+      {"V_LOG_F16", {h(0)}, h(-kInf)},
+      {"V_SIN_F16", {h(0.75f)}, h(-1)},
+      {"V_COS_F16", {h(0.5f)}, h(-1)},
+      {"V_RCP_F64", {d(3)}, d(1.0 / 3)},
+      {"V_RCP_F64", {d(0x1p-1074)}, d(kInfD)},
+      {"V_RCP_F64", {d(-0.0)}, d(-kInfD)},
+      {"V_SQRT_F64", {d(2)}, d(std::sqrt(2.0))},
+      {"V_SQRT_F64", {d(0x1p-1074)}, d(0x1p-537)},
+      {"V_RSQ_F64", {d(0x1p-1074)}, d(0x1p537)},
+      {"V_RSQ_F64", {d(0)}, d(kInfD)},
+      {"V_TRIG_PREOP_F64", {d(1), 0}, d(0x1.45f306dc9c882p-1)},
+      {"V_TRIG_PREOP_F64", {d(0x1p1000), 31}, d(0)},
+  };
+  for (const char *op : {"V_RCP_F32", "V_RCP_IFLAG_F32"}) {
+    cases.push_back({op, {f(3)}, f(1.0f / 3)});
+    cases.push_back({op, {f(0)}, f(kInf)});
+    cases.push_back({op, {f(-0x1p-127f)}, f(-kInf)});
+    cases.push_back({op, {f(-0x1.8p126f)}, f(-0.0f)});
+    cases.push_back({op, {f(0x1p126f)}, f(0x1p-126f)});
+    cases.push_back({op, {f(-kInf)}, f(-0.0f)});
+  }
+  for (const char *op : {"V_EXP_F32", "V_EXP_LEGACY_F32"}) {
+    cases.push_back({op, {f(10)}, f(1024)});
+    cases.push_back({op, {f(128)}, f(kInf)});
+    cases.push_back({op, {f(-126)}, f(0x1p-126f)});
+    cases.push_back({op, {f(-126.5f)}, f(0)});
+    cases.push_back({op, {f(-kInf)}, f(0)});
+    cases.push_back({op, {f(0x1p-140f)}, f(1)});
+  }
+  for (const char *op : {"V_LOG_F32", "V_LOG_LEGACY_F32"}) {
+    cases.push_back({op, {f(0.125f)}, f(-3)});
+    cases.push_back({op, {f(0)}, f(-kInf)});
+    cases.push_back({op, {f(0x1p-140f)}, f(-kInf)});
+    cases.push_back({op, {f(kInf)}, f(kInf)});
+    cases.push_back({op, {f(1)}, f(0)});
+  }
+  return cases;
+}
+
+TEST(VectorAluTranscendental, Cases) { check(transcendentalCases()); }
+
+TEST(VectorAluTranscendental, OutsideTheDomainIsNan) {
+  for (const char *op : {"V_SQRT_F32", "V_RSQ_F32", "V_LOG_F32"})
+    EXPECT_TRUE(std::isnan(asFloat(run(op, {f(-1)})))) << op;
+  for (const char *op : {"V_SIN_F32", "V_COS_F32", "V_RCP_F32", "V_EXP_F32"})
+    EXPECT_TRUE(std::isnan(asFloat(run(op, {kNanF})))) << op;
+  EXPECT_TRUE(std::isnan(asFloat(run("V_SIN_F32", {f(kInf)}))));
+  EXPECT_TRUE(std::isnan(asHalf(run("V_COS_F16", {h(-kInf)}))));
+}
+
+TEST(VectorAluTranscendental, SingleIsCorrectlyRounded) {
+  constexpr long double kTurn = 2 * std::numbers::pi_v<long double>;
+  std::mt19937 random(6);
+  for (unsigned n = 0; n < 200000; ++n) {
+    float positive = asFloat(0x00800000 + random() % 0x7f000000);
+    ASSERT_EQ(log2Rounded(positive), float(std::log2((long double)positive))) << positive;
+    ASSERT_EQ(reciprocalSqrtRounded(positive), float(1 / std::sqrt((long double)positive)))
+        << positive;
+    float power = (float(random()) / 0x1p32f - 0.5f) * 300;
+    ASSERT_EQ(exp2Rounded(power), float(std::exp2((long double)power))) << power;
+    // The angle's rounding to 64 bits is 2^-64 of it, below what float's rounding sees.
+    float turns = (float(random()) / 0x1p32f - 0.5f) * 0.25f;
+    ASSERT_EQ(sinTurnsRounded(turns), float(std::sin(turns * kTurn))) << turns;
+    ASSERT_EQ(cosTurnsRounded(turns), float(std::cos(turns * kTurn))) << turns;
+  }
+}
+
+TEST(VectorAluTranscendental, SineIsPeriodic) {
+  for (int n = -1024; n <= 1024; ++n) {
+    float x = float(n) / 1024;
+    for (float period : {1.0f, -3.0f, 200.0f}) {
+      ASSERT_EQ(sinTurnsRounded(x + period) + 0.0f, sinTurnsRounded(x) + 0.0f) << x;
+      ASSERT_EQ(cosTurnsRounded(x + period), cosTurnsRounded(x)) << x;
+    }
+    ASSERT_EQ(sinTurnsRounded(x + 0.25f) + 0.0f, cosTurnsRounded(x) + 0.0f) << x;
+    ASSERT_EQ(sinTurnsRounded(-x), -sinTurnsRounded(x)) << x;
+  }
+}
+
+TEST(VectorAluTranscendental, EveryHalfIsCorrectlyRounded) {
+  constexpr long double kTurn = 2 * std::numbers::pi_v<long double>;
+  auto expected = [](long double exact) {
+    // Through a float that is rounded to odd, so that the result is rounded once.
+    float single = float(exact);
+    uint32_t bits = std::bit_cast<uint32_t>(single);
+    if ((long double)single != exact && std::isfinite(single) && !(bits & 1))
+      bits += std::fabs(exact) > std::fabs((long double)single) ? 1 : -1;
+    return h(asFloat(bits));
+  };
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float x = asHalf(bits);
+    if (x != x)
+      continue;
+    ASSERT_EQ(run("V_EXP_F16", {bits}), expected(std::exp2((long double)x))) << x;
+    ASSERT_EQ(run("V_RCP_F16", {bits}), expected(1.0l / x)) << x;
+    if (x > 0) {
+      ASSERT_EQ(run("V_LOG_F16", {bits}), expected(std::log2((long double)x))) << x;
+      ASSERT_EQ(run("V_RSQ_F16", {bits}), expected(1.0l / std::sqrt((long double)x))) << x;
+      ASSERT_EQ(run("V_SQRT_F16", {bits}), expected(std::sqrt((long double)x))) << x;
+    }
+    if (std::fabs(x) <= 0.125f) {
+      ASSERT_EQ(run("V_SIN_F16", {bits}), expected(std::sin(x * kTurn))) << x;
+      ASSERT_EQ(run("V_COS_F16", {bits}), expected(std::cos(x * kTurn))) << x;
+    }
+  }
+}
+
+/// Fixed-point numbers of 1344 bits after the point and 64 before it, for Machin's formula.
+namespace {
+class Fixed {
+public:
+  static constexpr unsigned kWords = 22; // the first one is the whole part
+  uint64_t words[kWords] = {};
+
+  explicit Fixed(uint64_t whole = 0) { words[0] = whole; }
+  bool isZero() const {
+    for (uint64_t word : words)
+      if (word)
+        return false;
+    return true;
+  }
+  void divide(uint64_t divisor) {
+    unsigned __int128 rest = 0;
+    for (uint64_t &word : words) {
+      rest = rest << 64 | word;
+      word = uint64_t(rest / divisor);
+      rest %= divisor;
+    }
+  }
+  void multiply(uint64_t factor) {
+    unsigned __int128 carry = 0;
+    for (unsigned i = kWords; i-- > 0;) {
+      carry += (unsigned __int128)words[i] * factor;
+      words[i] = uint64_t(carry);
+      carry >>= 64;
+    }
+  }
+  void add(const Fixed &other, bool subtract) {
+    unsigned carry = subtract;
+    for (unsigned i = kWords; i-- > 0;) {
+      unsigned __int128 sum =
+          (unsigned __int128)words[i] + (subtract ? ~other.words[i] : other.words[i]) + carry;
+      words[i] = uint64_t(sum);
+      carry = unsigned(sum >> 64);
+    }
+  }
+  static Fixed arctangentOfInverse(uint64_t n) {
+    Fixed term(1), sum;
+    term.divide(n);
+    for (uint64_t k = 1; !term.isZero(); k += 2) {
+      Fixed part = term;
+      part.divide(k);
+      sum.add(part, k & 2);
+      term.divide(n * n);
+    }
+    return sum;
+  }
+};
+} // namespace
+
+TEST(VectorAluTranscendental, TwoOverPiIsExact) {
+  // pi = 16 arctan(1/5) - 4 arctan(1/239)
+  Fixed pi = Fixed::arctangentOfInverse(5), other = Fixed::arctangentOfInverse(239);
+  pi.multiply(16);
+  other.multiply(4);
+  pi.add(other, true);
+  // The constant q of 1201 bits is right if pi * q <= 2 < pi * (q + 2^-1201). The product is summed
+  // over the bits of q.
+  auto product = [&](bool next) {
+    Fixed sum, shifted = pi;
+    for (unsigned bit = 0; bit < 1201; ++bit) {
+      shifted.divide(2);
+      bool one = twoOverPiBits(bit) >> 52 & 1;
+      if (one)
+        sum.add(shifted, false);
+    }
+    if (next)
+      sum.add(shifted, false);
+    return sum;
+  };
+  EXPECT_EQ(product(false).words[0], 1u); // below 2: 2/pi is irrational
+  EXPECT_EQ(product(true).words[0], 2u);
+  for (unsigned bit = 1201; bit < 1400; ++bit)
+    EXPECT_EQ(twoOverPiBits(bit), 0u);
+}
+
+TEST(VectorAluTranscendental, TrigPreopSegmentsSumToTwoOverPi) {
+  double sum = 0;
+  for (uint64_t segment = 3; segment-- > 0;)
+    sum += asDouble(run("V_TRIG_PREOP_F64", {d(1), segment}));
+  EXPECT_EQ(sum, 2 / std::numbers::pi);
+  // Large arguments start further down: 2^100 has exponent field 1123, 46 above 1077.
+  double first = asDouble(run("V_TRIG_PREOP_F64", {d(0x1p100), 0}));
+  double expected = std::ldexp(double(twoOverPiBits(46)), -53 - 46);
+  EXPECT_EQ(first, expected);
+  // From exponent field 1968 on the result is scaled up by 2^128.
+  double huge = asDouble(run("V_TRIG_PREOP_F64", {d(0x1p1000), 0}));
+  EXPECT_EQ(huge, std::ldexp(double(twoOverPiBits(946)), -53 - 946 + 128));
+}
+
+} // namespace rubia::emulator::test
