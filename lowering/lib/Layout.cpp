@@ -67,6 +67,8 @@ struct SharedMemory {
   }
 
   void visit(const ptx::Function &function) {
+    if (function.aliasOf)
+      return visit(*function.aliasOf);
     if (!visited.insert(&function).second)
       return;
     for (const ptx::Instruction &instruction : function.body)

@@ -58,6 +58,8 @@ public:
   Reach(const DenseMap<const ptx::Function *, Mentions> &mentions) : mentions(mentions) {}
 
   void add(const ptx::Function *function) {
+    if (function->aliasOf)
+      function = function->aliasOf;
     if (!functions.insert(function).second)
       return;
     auto found = mentions.find(function);

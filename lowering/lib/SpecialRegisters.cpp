@@ -36,7 +36,7 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
       component = 0; // PTX ISA 1.x wrote %tid for %tid.x
     return component < 3 ? (launch.*get)(component) : b.getInt32(beyond);
   };
-  auto bit = [&] { return b.CreateShl(b.getInt32(1), launch.laneIndex()); };
+  auto bit = [&] { return b.CreateShl(b.getInt32(1), b.CreateAnd(launch.laneIndex(), 31)); };
   auto below = [&] { return b.CreateSub(bit(), b.getInt32(1)); };
 
   switch (special) {

@@ -93,11 +93,11 @@ void UnitLowering::findAddressesAndCalls() {
       for (const ptx::Operand &operand : instruction.operands)
         if (operand.kind == ptx::Operand::Kind::Function && operand.function)
           (instruction.op() == ptx::Op::Call ? directlyCalled : addressTaken)
-              .insert(operand.function);
+              .insert(&definitionOf(*operand.function));
   for (const auto &[variable, slot] : slots)
     for (const ptx::Relocation &relocation : variable->relocations)
       if (relocation.function)
-        addressTaken.insert(relocation.function);
+        addressTaken.insert(&definitionOf(*relocation.function));
 }
 
 void UnitLowering::findExitingFunctions() {
@@ -110,7 +110,7 @@ void UnitLowering::findExitingFunctions() {
         bool exits = instruction.op() == ptx::Op::Exit;
         if (instruction.op() == ptx::Op::Call)
           for (const ptx::Operand &operand : instruction.operands)
-            exits |= operand.function && exiting.contains(operand.function);
+            exits |= operand.function && mayExit(*operand.function);
         if (exits) {
           exiting.insert(function);
           changed = true;
@@ -164,7 +164,7 @@ FunctionType *UnitLowering::functionType(ArrayRef<const ptx::Variable *> results
 }
 
 Function *UnitLowering::functionFor(const ptx::Function &function) {
-  return functions.lookup(&function);
+  return functions.lookup(&definitionOf(function));
 }
 
 void UnitLowering::declareFunction(const ptx::Function &function) {

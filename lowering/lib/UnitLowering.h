@@ -21,6 +21,11 @@ enum AddressSpace : unsigned {
   kPrivateSpace = 5,
 };
 
+// The function that a name stands for: itself, or what .alias says.
+inline const ptx::Function &definitionOf(const ptx::Function &function) {
+  return function.aliasOf ? *function.aliasOf : function;
+}
+
 class UnitLowering {
 public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
@@ -48,7 +53,9 @@ public:
   // Whether `exit` can be executed in the function or in one that it calls. Such a function returns
   // one more value, an i1: whether the thread is to end. Never true of a function whose address is
   // taken.
-  bool mayExit(const ptx::Function &function) const { return exiting.contains(&function); }
+  bool mayExit(const ptx::Function &function) const {
+    return exiting.contains(&definitionOf(function));
+  }
 
   // The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
