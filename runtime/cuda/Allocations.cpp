@@ -1,0 +1,265 @@
+// Every allocation that was handed out, by address: what cuPointerGetAttribute and
+// cuMemGetAddressRange answer from, and what a context that is destroyed frees.
+#include "runtime/cuda/Memory.h"
+#include <shared_mutex>
+
+namespace rubia::runtime::cuda {
+
+static std::shared_mutex &mutex = *new std::shared_mutex;
+static std::map<uintptr_t, Allocation> &allocations = *new std::map<uintptr_t, Allocation>;
+
+void addAllocation(Allocation allocation) {
+  static std::atomic<uint64_t> lastId = 0;
+  allocation.id = ++lastId;
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  allocations[reinterpret_cast<uintptr_t>(allocation.base)] = allocation;
+}
+
+std::optional<Allocation> findAllocation(const void *pointer) {
+  uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+  std::shared_lock<std::shared_mutex> lock(mutex);
+  auto after = allocations.upper_bound(address);
+  if (after == allocations.begin())
+    return std::nullopt;
+  const Allocation &found = std::prev(after)->second;
+  if (address - reinterpret_cast<uintptr_t>(found.base) >= found.size)
+    return std::nullopt;
+  return found;
+}
+
+std::optional<Allocation> removeAllocation(const void *base) {
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  auto found = allocations.find(reinterpret_cast<uintptr_t>(base));
+  if (found == allocations.end())
+    return std::nullopt;
+  Allocation removed = found->second;
+  allocations.erase(found);
+  return removed;
+}
+
+static int release(const Allocation &allocation) {
+  switch (allocation.kind) {
+  case AllocationKind::Device:
+  case AllocationKind::Managed:
+  case AllocationKind::Pool:
+    return hip().hipFree(allocation.base);
+  case AllocationKind::Host:
+    return hip().hipHostFree(allocation.base);
+  case AllocationKind::Registered:
+    return hip().hipHostUnregister(allocation.base);
+  }
+  return 0;
+}
+
+void freeAllocations(Context &context) {
+  std::vector<Allocation> owned;
+  {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    for (auto i = allocations.begin(); i != allocations.end();) {
+      if (i->second.context == &context) {
+        owned.push_back(i->second);
+        i = allocations.erase(i);
+      } else {
+        ++i;
+      }
+    }
+  }
+  if (isExiting())
+    return;
+  for (const Allocation &allocation : owned)
+    if (int error = release(allocation))
+      log(LogLevel::Info, llvm::Twine("freeing memory of a context that is destroyed: ") +
+                              hip().hipGetErrorString(error));
+  for (auto &[stream, workspace] : context.workspaces)
+    (void)hip().hipFree(workspace); // its stream is gone
+}
+
+Result allocateDevice(Context &context, void **pointer, size_t bytes) {
+  int error = hip().hipMalloc(pointer, bytes);
+  if (error == kHipErrorOutOfMemory) {
+    trimPools(context);
+    error = hip().hipMalloc(pointer, bytes);
+  }
+  return context.check(error);
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+static Result allocate(Context &context, void **pointer, size_t bytes, AllocationKind kind) {
+  if (!pointer || !bytes)
+    return kInvalidValue;
+  *pointer = nullptr;
+  Result result = kind == AllocationKind::Managed
+                      ? context.check(hip().hipMallocManaged(pointer, bytes, 1))
+                      : allocateDevice(context, pointer, bytes);
+  if (result)
+    return result;
+  auto *base = static_cast<char *>(*pointer);
+  addAllocation({base, bytes, kind, &context, 0, 0, base});
+  return kSuccess;
+}
+
+static Result allocateHost(Context &context, void **pointer, size_t bytes, unsigned flags) {
+  if (!pointer || (flags & ~7u)) // PORTABLE, DEVICEMAP, WRITECOMBINED: as in HIP
+    return kInvalidValue;
+  *pointer = nullptr;
+  if (!bytes)
+    return kSuccess;
+  if (Result result = context.check(hip().hipHostMalloc(pointer, bytes, flags)))
+    return result;
+  void *device = nullptr;
+  if (Result result = context.check(hip().hipHostGetDevicePointer(&device, *pointer, 0)))
+    return result;
+  addAllocation({static_cast<char *>(*pointer), bytes, AllocationKind::Host, &context, 0, flags,
+                 static_cast<char *>(device)});
+  return kSuccess;
+}
+
+extern "C" {
+
+Result cuMemAlloc_v2(void **pointer, size_t bytes) {
+  return callIn(__func__, [&](Context &context) {
+    return allocate(context, pointer, bytes, AllocationKind::Device);
+  });
+}
+
+Result cuMemAllocManaged(void **pointer, size_t bytes, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (flags != 1 && flags != 2) // CU_MEM_ATTACH_GLOBAL, HOST
+      return kInvalidValue;
+    return allocate(context, pointer, bytes, AllocationKind::Managed);
+  });
+}
+
+// Rows start at multiples of 512 bytes, as on NVIDIA's devices.
+Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t height,
+                          unsigned elementBytes) {
+  return callIn(__func__, [&](Context &context) {
+    if (!pitch || !width || !height ||
+        (elementBytes != 4 && elementBytes != 8 && elementBytes != 16) ||
+        width > SIZE_MAX / 2 / height - 512)
+      return kInvalidValue;
+    *pitch = (width + 511) & ~size_t(511);
+    return allocate(context, pointer, *pitch * height, AllocationKind::Device);
+  });
+}
+
+Result cuMemFree_v2(void *pointer) {
+  return callToRelease(__func__, [&](Context &context) {
+    if (!pointer)
+      return kSuccess;
+    std::optional<Allocation> found = findAllocation(pointer);
+    if (!found || found->base != pointer || found->kind == AllocationKind::Host ||
+        found->kind == AllocationKind::Registered)
+      return kInvalidValue;
+    if (found->kind == AllocationKind::Pool)
+      if (Result result = context.checkSynchronized(hip().hipDeviceSynchronize()))
+        return result;
+    removeAllocation(pointer);
+    if (found->kind == AllocationKind::Pool)
+      return freeToPool(context, *found), kSuccess;
+    return context.checkSynchronized(hip().hipFree(pointer));
+  });
+}
+
+Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  return callIn(__func__,
+                [&](Context &context) { return allocateHost(context, pointer, bytes, flags); });
+}
+Result cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
+
+Result cuMemFreeHost(void *pointer) {
+  return callToRelease(__func__, [&](Context &context) {
+    if (!pointer)
+      return kSuccess;
+    std::optional<Allocation> found = findAllocation(pointer);
+    if (!found || found->base != pointer || found->kind != AllocationKind::Host)
+      return kInvalidValue;
+    removeAllocation(pointer);
+    return context.checkSynchronized(hip().hipHostFree(pointer));
+  });
+}
+
+Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
+  return callIn(__func__, [&](Context &) {
+    std::optional<Allocation> found = findAllocation(host);
+    if (!device || flags || !found || !found->device)
+      return kInvalidValue;
+    *device = found->device + (static_cast<char *>(host) - found->base);
+    return kSuccess;
+  });
+}
+
+Result cuMemHostGetFlags(unsigned *flags, void *host) {
+  return callIn(__func__, [&](Context &) {
+    std::optional<Allocation> found = findAllocation(host);
+    if (!flags || !found || found->kind != AllocationKind::Host)
+      return kInvalidValue;
+    *flags = found->flags | 2; // all of it is mapped
+    return kSuccess;
+  });
+}
+
+Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (!host || !bytes || (flags & ~0xfu)) // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY: as in HIP
+      return kInvalidValue;
+    if (findAllocation(host))
+      return kHostMemoryAlreadyRegistered;
+    if (Result result = context.check(hip().hipHostRegister(host, bytes, flags)))
+      return result;
+    void *device = nullptr;
+    if (Result result = context.check(hip().hipHostGetDevicePointer(&device, host, 0)))
+      return result;
+    addAllocation({static_cast<char *>(host), bytes, AllocationKind::Registered, &context, 0, flags,
+                   static_cast<char *>(device)});
+    return kSuccess;
+  });
+}
+Result cuMemHostRegister(void *host, size_t bytes, unsigned flags) {
+  return cuMemHostRegister_v2(host, bytes, flags);
+}
+
+Result cuMemHostUnregister(void *host) {
+  return callToRelease(__func__, [&](Context &context) {
+    std::optional<Allocation> found = findAllocation(host);
+    if (!found || found->kind != AllocationKind::Registered || found->base != host)
+      return kHostMemoryNotRegistered;
+    removeAllocation(host);
+    return context.checkSynchronized(hip().hipHostUnregister(host));
+  });
+}
+
+Result cuMemGetInfo_v2(size_t *free, size_t *total) {
+  return callIn(__func__, [&](Context &context) {
+    if (!free || !total)
+      return kInvalidValue;
+    return context.check(hip().hipMemGetInfo(free, total));
+  });
+}
+
+Result cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer) {
+  return callIn(__func__, [&](Context &context) {
+    if (std::optional<Allocation> found = findAllocation(pointer)) {
+      if (base)
+        *base = found->base;
+      if (bytes)
+        *bytes = found->size;
+      return kSuccess;
+    }
+    void *start = nullptr; // a module's variable
+    size_t size = 0;
+    if (context.check(hip().hipMemGetAddressRange(&start, &size, pointer)))
+      return kNotFound;
+    if (base)
+      *base = start;
+    if (bytes)
+      *bytes = size;
+    return kSuccess;
+  });
+}
+
+} // extern "C"

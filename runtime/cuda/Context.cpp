@@ -1,0 +1,251 @@
+// Contexts. HIP has one context per device in all but name, so ours share the device: a context
+// here is the unit of error state, module state, thread stacks and local storage.
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Module.h"
+#include <pthread.h>
+#include <shared_mutex>
+
+namespace rubia::runtime::cuda {
+
+static uint64_t nextId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+Context::Context(Device &device, bool primary, unsigned flags)
+    : device(device), primary(primary), id(nextId()), flags(flags) {
+  resetLimits();
+}
+
+void Context::resetLimits() {
+  // CU_LIMIT_STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE, DEV_RUNTIME_SYNC_DEPTH,
+  // DEV_RUNTIME_PENDING_LAUNCH_COUNT, MAX_L2_FETCH_GRANULARITY, the rest 0: CUDA's defaults.
+  // cuBLASLt takes another path unless SHMEM_SIZE and CIG_ENABLED are 0.
+  limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64};
+}
+
+static bool isDeviceFault(int error) {
+  switch (error) {
+  case kIllegalAddress:
+  case kLaunchTimeout:
+  case kAssert:
+  case kHardwareStackError:
+  case kIllegalInstruction:
+  case kMisalignedAddress:
+  case kInvalidAddressSpace:
+  case kInvalidPc:
+  case kLaunchFailed:
+  case kEccUncorrectable:
+    return true;
+  }
+  return false;
+}
+
+// HIP's numbers are CUDA's driver numbers wherever both have the error; what follows are those that
+// only runtime APIs have.
+static Result fromHip(int error) {
+  switch (error) {
+  case 9:  // hipErrorInvalidConfiguration
+  case 12: // hipErrorInvalidPitchValue
+  case 13: // hipErrorInvalidSymbol
+  case 17: // hipErrorInvalidDevicePointer
+  case 21: // hipErrorInvalidMemcpyDirection
+  case 52: // hipErrorMissingConfiguration
+    return kInvalidValue;
+  case 53: // hipErrorPriorLaunchFailure
+    return kLaunchFailed;
+  case 98: // hipErrorInvalidDeviceFunction
+    return kInvalidHandle;
+  case 1052: // hipErrorRuntimeMemory
+    return kOutOfMemory;
+  }
+  return nameOf(Result(error)) ? Result(error) : kUnknown;
+}
+
+Result Context::check(int hipError) {
+  Result result = fromHip(hipError);
+  if (isDeviceFault(result)) {
+    Result none = kSuccess;
+    if (sticky.compare_exchange_strong(none, result))
+      log(LogLevel::Error, llvm::Twine("device ") + llvm::Twine(device.ordinal) + ": " +
+                               textOf(result) + "; later calls return the same error");
+  }
+  return result;
+}
+
+Result Context::checkSynchronized(int hipError) {
+  if (Result result = check(hipError); result && result != kNotReady)
+    return result;
+  std::set<Module *> modules;
+  {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    if (hipError)
+      return fromHip(hipError); // not ready
+    modules.swap(launched);
+  }
+  for (Module *module : modules)
+    if (Result result = module->takeTrap()) {
+      Result none = kSuccess;
+      sticky.compare_exchange_strong(none, result);
+    }
+  trimPools(*this);
+  return sticky;
+}
+
+void Context::tearDown() {
+  decltype(locals) values;
+  {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    values.swap(locals);
+  }
+  for (auto &[key, local] : values)
+    if (local.destructor)
+      local.destructor(this, key, local.value);
+
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
+    (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
+  while (!modules.empty())
+    unloadModule(*modules.begin());
+  launched.clear();
+  destroyStreamsAndEvents(*this);
+  freeAllocations(*this);
+  workspaces.clear(); // freed as allocations
+  resetLimits();
+  sticky = kSuccess;
+  alive = false;
+}
+
+static std::shared_mutex &contextsMutex = *new std::shared_mutex;
+static std::set<Context *> &contexts = *new std::set<Context *>;
+
+void registerContext(Context *context) {
+  std::unique_lock<std::shared_mutex> lock(contextsMutex);
+  contexts.insert(context);
+}
+
+void unregisterContext(Context *context) {
+  std::unique_lock<std::shared_mutex> lock(contextsMutex);
+  contexts.erase(context);
+}
+
+bool isContext(Context *context) {
+  std::shared_lock<std::shared_mutex> lock(contextsMutex);
+  return contexts.count(context);
+}
+
+// Thread state is reached by a plain pointer, which stays valid while thread_local destructors and
+// exit handlers run; a pthread key frees it when a thread ends.
+static void endThread(void *pointer) {
+  std::unique_ptr<ThreadState> state(static_cast<ThreadState *>(pointer));
+  for (auto [context, stream] : state->streams)
+    if (isContext(context)) {
+      std::lock_guard<std::recursive_mutex> lock(context->mutex);
+      context->idleThreadStreams.push_back(stream);
+    }
+}
+
+ThreadState &thread() {
+  static thread_local ThreadState *state = nullptr;
+  static const pthread_key_t key = [] {
+    pthread_key_t created;
+    // Without a key (a process may have 1024) the state of ended threads is leaked.
+    return pthread_key_create(&created,
+                              [](void *pointer) {
+                                state = nullptr;
+                                endThread(pointer);
+                              })
+               ? pthread_key_t(-1)
+               : created;
+  }();
+  if (!state) {
+    state = new ThreadState;
+    if (key != pthread_key_t(-1))
+      pthread_setspecific(key, state);
+  }
+  return *state;
+}
+
+Context *currentContext() {
+  auto &stack = thread().stack;
+  return stack.empty() ? nullptr : stack.back();
+}
+
+Result enter(Context &context) {
+  if (!isContext(&context) || !context.alive)
+    return kContextIsDestroyed;
+  if (Result sticky = context.sticky)
+    return sticky;
+  return fromHip(hip().hipSetDevice(context.device.hipDevice));
+}
+
+Result createContext(Context **out, unsigned flags, int ordinal) {
+  Device *device = deviceAt(ordinal);
+  if (!out || (flags & ~0x3fu))
+    return kInvalidValue;
+  if (!device)
+    return kInvalidDevice;
+  Context *context = new Context(*device, false, flags);
+  registerContext(context);
+  thread().stack.push_back(context);
+  *out = context;
+  return enter(*context);
+}
+
+Result destroyContext(Context *context) {
+  if (!context || !isContext(context))
+    return kInvalidContext;
+  if (context->primary)
+    return kInvalidContext;
+  context->tearDown();
+  unregisterContext(context);
+  auto &stack = thread().stack;
+  if (!stack.empty() && stack.back() == context)
+    stack.pop_back();
+  return kSuccess; // the object stays: other threads may have it on their stacks
+}
+
+Result retainPrimary(Context **out, int ordinal) {
+  Device *device = deviceAt(ordinal);
+  if (!device)
+    return kInvalidDevice;
+  if (!out)
+    return kInvalidValue;
+  Context &context = *device->primary;
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  ++context.references;
+  context.alive = true;
+  *out = &context;
+  return kSuccess;
+}
+
+Result releasePrimary(int ordinal) {
+  Device *device = deviceAt(ordinal);
+  if (!device)
+    return kInvalidDevice;
+  Context &context = *device->primary;
+  {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (!context.references)
+      return kInvalidContext;
+    if (--context.references)
+      return kSuccess;
+  }
+  if (!isExiting())
+    context.tearDown();
+  return kSuccess;
+}
+
+Result resetPrimary(int ordinal) {
+  Device *device = deviceAt(ordinal);
+  if (!device)
+    return kInvalidDevice;
+  device->primary->tearDown();
+  // References count on: who retained it may use it again.
+  std::lock_guard<std::recursive_mutex> lock(device->primary->mutex);
+  device->primary->alive = device->primary->references != 0;
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda

@@ -1,0 +1,267 @@
+// Context management, as entry points.
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Stream.h"
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+// The context that an entry point with an optional handle means.
+static Context *chosen(Context *context) { return context ? context : currentContext(); }
+
+// CUctxCreateParams: sharing of the device between processes or with graphics. We have neither.
+struct CreateParameters {
+  void *affinity;
+  int affinityCount;
+  void *sharing;
+};
+
+static Result createWith(Context **context, const CreateParameters *parameters, unsigned flags,
+                         int device) {
+  if (parameters && (parameters->affinityCount || parameters->sharing))
+    return fail(kNotSupported, "cuCtxCreate: execution affinity and shared contexts are not "
+                               "supported");
+  return createContext(context, flags, device);
+}
+
+extern "C" {
+
+Result cuCtxCreate_v2(Context **context, unsigned flags, int device) {
+  return call(__func__, [&] { return createContext(context, flags, device); });
+}
+Result cuCtxCreate(Context **context, unsigned flags, int device) {
+  return cuCtxCreate_v2(context, flags, device);
+}
+Result cuCtxCreate_v3(Context **context, void *affinity, int affinityCount, unsigned flags,
+                      int device) {
+  return call(__func__, [&] {
+    CreateParameters parameters{affinity, affinityCount, nullptr};
+    return createWith(context, &parameters, flags, device);
+  });
+}
+Result cuCtxCreate_v4(Context **context, CreateParameters *parameters, unsigned flags, int device) {
+  return call(__func__, [&] { return createWith(context, parameters, flags, device); });
+}
+
+Result cuCtxDestroy_v2(Context *context) {
+  if (isExiting())
+    return kSuccess;
+  return call(__func__, [&] { return destroyContext(context); });
+}
+Result cuCtxDestroy(Context *context) { return cuCtxDestroy_v2(context); }
+// The usage count of cuCtxAttach was given up in CUDA 4: a context has one owner.
+Result cuCtxDetach(Context *context) { return cuCtxDestroy_v2(context); }
+
+Result cuCtxPushCurrent_v2(Context *context) {
+  return call(__func__, [&] {
+    if (!context || !isContext(context))
+      return kInvalidContext;
+    thread().stack.push_back(context);
+    return kSuccess;
+  });
+}
+Result cuCtxPushCurrent(Context *context) { return cuCtxPushCurrent_v2(context); }
+
+Result cuCtxPopCurrent_v2(Context **context) {
+  return call(__func__, [&] {
+    auto &stack = thread().stack;
+    if (stack.empty())
+      return kInvalidContext;
+    if (context)
+      *context = stack.back();
+    stack.pop_back();
+    return kSuccess;
+  });
+}
+Result cuCtxPopCurrent(Context **context) { return cuCtxPopCurrent_v2(context); }
+
+// Replaces the top of the stack; null pops it.
+Result cuCtxSetCurrent(Context *context) {
+  return call(__func__, [&] {
+    if (context && !isContext(context))
+      return kInvalidContext;
+    auto &stack = thread().stack;
+    if (!stack.empty())
+      stack.pop_back();
+    if (context)
+      stack.push_back(context);
+    return kSuccess;
+  });
+}
+
+Result cuCtxGetCurrent(Context **context) {
+  if (!context)
+    return kInvalidValue;
+  return call(__func__, [&] {
+    *context = currentContext();
+    return kSuccess;
+  });
+}
+
+Result cuCtxGetDevice_v2(int *device, Context *context) {
+  return call(__func__, [&] {
+    context = chosen(context);
+    if (!context || !isContext(context))
+      return kInvalidContext;
+    return device ? (*device = context->device.ordinal, kSuccess) : kInvalidValue;
+  });
+}
+Result cuCtxGetDevice(int *device) { return cuCtxGetDevice_v2(device, nullptr); }
+
+Result cuCtxGetFlags(unsigned *flags) {
+  return callIn(__func__, [&](Context &context) {
+    return flags ? (*flags = context.flags, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuCtxSetFlags(unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (flags & ~0xffu)
+      return kInvalidValue;
+    context.flags = flags;
+    return kSuccess;
+  });
+}
+
+Result cuCtxGetId(Context *context, uint64_t *id) {
+  return call(__func__, [&] {
+    context = chosen(context);
+    if (!context || !isContext(context))
+      return kInvalidContext;
+    return id ? (*id = context->id, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuCtxGetApiVersion(Context *context, unsigned *version) {
+  return call(__func__, [&] {
+    context = chosen(context);
+    if (!context || !isContext(context))
+      return kInvalidContext;
+    return version ? (*version = 3020, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuCtxSynchronize_v2(Context *handle) {
+  return call(__func__, [&] {
+    Context *context = chosen(handle);
+    if (!context)
+      return kInvalidContext;
+    if (Result result = enter(*context))
+      return result;
+    return context->checkSynchronized(hip().hipDeviceSynchronize());
+  });
+}
+Result cuCtxSynchronize() { return cuCtxSynchronize_v2(nullptr); }
+
+Result cuCtxGetLimit(size_t *value, int limit) {
+  return callIn(__func__, [&](Context &context) {
+    if (!value)
+      return kInvalidValue;
+    if (limit < 0 || limit >= kLimitCount)
+      return kUnsupportedLimit;
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    *value = context.limits[limit];
+    return kSuccess;
+  });
+}
+
+Result cuCtxSetLimit(int limit, size_t value) {
+  return callIn(__func__, [&](Context &context) {
+    if (limit < 0 || limit >= kLimitCount)
+      return kUnsupportedLimit;
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    context.limits[limit] = value;
+    return kSuccess;
+  });
+}
+
+// Cache and bank preferences are hints that AMD's hardware has no use for.
+Result cuCtxGetCacheConfig(int *config) {
+  return callIn(__func__, [&](Context &context) {
+    return config ? (*config = context.cacheConfig, kSuccess) : kInvalidValue;
+  });
+}
+Result cuCtxSetCacheConfig(int config) {
+  return callIn(__func__, [&](Context &context) {
+    if (config < 0 || config > 3)
+      return kInvalidValue;
+    context.cacheConfig = config;
+    return kSuccess;
+  });
+}
+Result cuCtxGetSharedMemConfig(int *config) {
+  return callIn(__func__, [&](Context &context) {
+    return config ? (*config = context.sharedConfig, kSuccess) : kInvalidValue;
+  });
+}
+Result cuCtxSetSharedMemConfig(int config) {
+  return callIn(__func__, [&](Context &context) {
+    if (config < 0 || config > 2)
+      return kInvalidValue;
+    context.sharedConfig = config;
+    return kSuccess;
+  });
+}
+Result cuCtxResetPersistingL2Cache() {
+  return callIn(__func__, [](Context &) { return kSuccess; });
+}
+
+// Two levels: streams below 0 are preferred.
+Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  return callIn(__func__, [&](Context &) {
+    if (least)
+      *least = 0;
+    if (greatest)
+      *greatest = -1;
+    return kSuccess;
+  });
+}
+
+Result cuDevicePrimaryCtxRetain(Context **context, int device) {
+  return call(__func__, [&] { return retainPrimary(context, device); });
+}
+
+Result cuDevicePrimaryCtxRelease_v2(int device) {
+  if (isExiting())
+    return kSuccess;
+  return call(__func__, [&] { return releasePrimary(device); });
+}
+Result cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+
+Result cuDevicePrimaryCtxReset_v2(int device) {
+  if (isExiting())
+    return kSuccess;
+  return call(__func__, [&] { return resetPrimary(device); });
+}
+Result cuDevicePrimaryCtxReset(int device) { return cuDevicePrimaryCtxReset_v2(device); }
+
+Result cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
+  return call(__func__, [&] {
+    Device *found = deviceAt(device);
+    if (!found)
+      return kInvalidDevice;
+    if (flags & ~0xffu)
+      return kInvalidValue;
+    found->primary->flags = flags;
+    return kSuccess;
+  });
+}
+Result cuDevicePrimaryCtxSetFlags(int device, unsigned flags) {
+  return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+}
+
+Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  return call(__func__, [&] {
+    Device *found = deviceAt(device);
+    if (!found)
+      return kInvalidDevice;
+    std::lock_guard<std::recursive_mutex> lock(found->primary->mutex);
+    if (flags)
+      *flags = found->primary->flags;
+    if (active)
+      *active = found->primary->alive;
+    return kSuccess;
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,254 @@
+// Copies and fills. A copy on the legacy default stream is HIP's synchronous one; on any other it
+// is an asynchronous one, which a synchronous entry point waits for.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Stream.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace rubia::runtime::cuda {
+
+Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
+                Stream *stream) {
+  return callIn(name, [&](Context &context) {
+    return onStream(context, stream, [&](void *hipStream) {
+      if (!bytes)
+        return kSuccess;
+      if (!hipStream)
+        return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
+      if (Result result = context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream)))
+        return result;
+      return context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+    });
+  });
+}
+
+Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
+                 Stream *stream) {
+  return callIn(name, [&](Context &context) {
+    return onStream(context, stream, [&](void *hipStream) {
+      return bytes ? context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream))
+                   : kSuccess;
+    });
+  });
+}
+
+// One side of a strided copy, its handle resolved.
+struct Side {
+  char *base;
+  size_t pitch, slice; // bytes between rows, between slices
+  bool host;
+};
+
+static Result resolve(const CopySide3D &in, size_t width, size_t height, Side &out) {
+  switch (in.type) {
+  case kMemoryHost:
+    out.base = static_cast<char *>(in.host);
+    break;
+  case kMemoryDevice:
+  case kMemoryUnified:
+    out.base = static_cast<char *>(in.device);
+    break;
+  case kMemoryArray:
+    return fail(kNotSupported, "copies to and from CUDA arrays are not supported");
+  default:
+    return kInvalidValue;
+  }
+  out.host = in.type == kMemoryHost;
+  out.pitch = in.pitch ? in.pitch : width;
+  out.slice = out.pitch * (in.height ? in.height : height);
+  if (out.pitch < width)
+    return kInvalidValue;
+  out.base += in.z * out.slice + in.y * out.pitch + in.xInBytes;
+  return out.base ? kSuccess : kInvalidValue;
+}
+
+static int kindOf(const Side &to, const Side &from) {
+  if (to.host)
+    return from.host ? kHipMemcpyHostToHost : kHipMemcpyDefault;
+  return kHipMemcpyDefault;
+}
+
+Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) {
+  return callIn(name, [&](Context &context) -> Result {
+    if (!copy)
+      return kInvalidValue;
+    size_t width = copy->widthInBytes, height = copy->height, depth = copy->depth;
+    Side from, to;
+    if (Result result = resolve(copy->from, width, height, from))
+      return result;
+    if (Result result = resolve(copy->to, width, height, to))
+      return result;
+    if (!width || !height || !depth)
+      return kSuccess;
+    // Runs of rows without gaps are one copy.
+    size_t run = width, rows = height, slices = depth;
+    if (to.pitch == width && from.pitch == width) {
+      run = width * height;
+      rows = 1;
+      if (to.slice == run && from.slice == run) {
+        run *= depth;
+        slices = 1;
+      }
+    }
+    return onStream(context, stream, [&](void *hipStream) {
+      for (size_t z = 0; z < slices; ++z)
+        for (size_t y = 0; y < rows; ++y)
+          if (Result result = context.check(hip().hipMemcpyAsync(
+                  to.base + z * to.slice + y * to.pitch,
+                  from.base + z * from.slice + y * from.pitch, run, kindOf(to, from), hipStream)))
+            return result;
+      return async ? kSuccess : context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+    });
+  });
+}
+
+Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async) {
+  if (!copy)
+    return copy3D(name, nullptr, stream, async);
+  auto side = [](const CopySide2D &s) {
+    return CopySide3D{s.xInBytes, s.y,     0,       0,       s.type, s.host,
+                      s.device,   s.array, nullptr, s.pitch, 0};
+  };
+  Copy3D wide{side(copy->from), side(copy->to), copy->widthInBytes, copy->height, 1};
+  return copy3D(name, &wide, stream, async);
+}
+
+Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
+            size_t width, size_t height, Stream *stream) {
+  return callIn(name, [&](Context &context) -> Result {
+    if (reinterpret_cast<uintptr_t>(to) % elementBytes || pitch % elementBytes)
+      return kInvalidValue;
+    if (!width || !height)
+      return kSuccess;
+    if (height > 1 && pitch < width * elementBytes)
+      return kInvalidValue;
+    if (pitch == width * elementBytes) {
+      width *= height;
+      height = 1;
+    }
+    auto fillRow = [&](void *row, void *hipStream) {
+      switch (elementBytes) {
+      case 1:
+        return hip().hipMemsetD8Async(row, value, width, hipStream);
+      case 2:
+        return hip().hipMemsetD16Async(row, value, width, hipStream);
+      default:
+        return hip().hipMemsetD32Async(row, value, width, hipStream);
+      }
+    };
+    return onStream(context, stream, [&](void *hipStream) {
+      for (size_t y = 0; y < height; ++y)
+        if (Result result = context.check(fillRow(static_cast<char *>(to) + y * pitch, hipStream)))
+          return result;
+      return kSuccess;
+    });
+  });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) {
+  return copySync(__func__, to, from, bytes, kHipMemcpyHostToDevice, nullptr);
+}
+Result cuMemcpyDtoH_v2(void *to, void *from, size_t bytes) {
+  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, nullptr);
+}
+Result cuMemcpyDtoD_v2(void *to, void *from, size_t bytes) {
+  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, nullptr);
+}
+Result cuMemcpy(void *to, void *from, size_t bytes) {
+  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+}
+Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromContext, size_t bytes) {
+  if (!isContext(toContext) || !isContext(fromContext))
+    return kInvalidContext;
+  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+}
+
+Result cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, Stream *stream) {
+  return copyAsync(__func__, to, from, bytes, kHipMemcpyHostToDevice, stream);
+}
+Result cuMemcpyDtoHAsync_v2(void *to, void *from, size_t bytes, Stream *stream) {
+  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, stream);
+}
+Result cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, Stream *stream) {
+  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, stream);
+}
+Result cuMemcpyAsync(void *to, void *from, size_t bytes, Stream *stream) {
+  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
+}
+Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
+                         size_t bytes, Stream *stream) {
+  if (!isContext(toContext) || !isContext(fromContext))
+    return kInvalidContext;
+  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
+}
+
+Result cuMemcpy2D_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
+Result cuMemcpy2DUnaligned_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
+Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream *stream) {
+  return copy2D(__func__, copy, stream, true);
+}
+Result cuMemcpy3D_v2(const Copy3D *copy) { return copy3D(__func__, copy, nullptr, false); }
+Result cuMemcpy3DAsync_v2(const Copy3D *copy, Stream *stream) {
+  return copy3D(__func__, copy, stream, true);
+}
+
+Result cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
+  return fill(__func__, to, count, value, 1, count, 1, nullptr);
+}
+Result cuMemsetD16_v2(void *to, unsigned short value, size_t count) {
+  return fill(__func__, to, count * 2, value, 2, count, 1, nullptr);
+}
+Result cuMemsetD32_v2(void *to, unsigned value, size_t count) {
+  return fill(__func__, to, count * 4, value, 4, count, 1, nullptr);
+}
+Result cuMemsetD8Async(void *to, unsigned char value, size_t count, Stream *stream) {
+  return fill(__func__, to, count, value, 1, count, 1, stream);
+}
+Result cuMemsetD16Async(void *to, unsigned short value, size_t count, Stream *stream) {
+  return fill(__func__, to, count * 2, value, 2, count, 1, stream);
+}
+Result cuMemsetD32Async(void *to, unsigned value, size_t count, Stream *stream) {
+  return fill(__func__, to, count * 4, value, 4, count, 1, stream);
+}
+Result cuMemsetD2D8_v2(void *to, size_t pitch, unsigned char value, size_t width, size_t height) {
+  return fill(__func__, to, pitch, value, 1, width, height, nullptr);
+}
+Result cuMemsetD2D16_v2(void *to, size_t pitch, unsigned short value, size_t width, size_t height) {
+  return fill(__func__, to, pitch, value, 2, width, height, nullptr);
+}
+Result cuMemsetD2D32_v2(void *to, size_t pitch, unsigned value, size_t width, size_t height) {
+  return fill(__func__, to, pitch, value, 4, width, height, nullptr);
+}
+Result cuMemsetD2D8Async(void *to, size_t pitch, unsigned char value, size_t width, size_t height,
+                         Stream *stream) {
+  return fill(__func__, to, pitch, value, 1, width, height, stream);
+}
+Result cuMemsetD2D16Async(void *to, size_t pitch, unsigned short value, size_t width, size_t height,
+                          Stream *stream) {
+  return fill(__func__, to, pitch, value, 2, width, height, stream);
+}
+Result cuMemsetD2D32Async(void *to, size_t pitch, unsigned value, size_t width, size_t height,
+                          Stream *stream) {
+  return fill(__func__, to, pitch, value, 4, width, height, stream);
+}
+
+// Managed memory moves on its own; the hint is checked only.
+Result cuMemPrefetchAsync_v2(void *pointer, size_t bytes, MemoryLocation, unsigned flags,
+                             Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    if (!bytes || flags || !findAllocation(pointer))
+      return kInvalidValue;
+    return onStream(context, stream, [](void *) { return kSuccess; });
+  });
+}
+Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *stream) {
+  return cuMemPrefetchAsync_v2(pointer, bytes, {1, device}, 0, stream);
+}
+
+} // extern "C"

@@ -1,0 +1,155 @@
+// The state of the driver: devices, contexts and the calling thread, and the frame that every entry
+// point runs in.
+//
+// All of it is leaked on purpose. cudart calls cuLibraryUnload and its kin from the program's own
+// exit handlers, after the static destructors of this library have run.
+#pragma once
+
+#include "runtime/Hip.h"
+#include "runtime/Log.h"
+#include "runtime/cuda/Types.h"
+#include "llvm/ADT/Twine.h"
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace rubia::runtime::cuda {
+
+struct Device;
+
+inline constexpr int kLimitCount = 10; // CUlimit
+
+// Values that libraries keep in a context, keyed by an address of theirs; the destructor runs when
+// the context goes.
+using LocalDestructor = void (*)(Context *context, void *key, void *value);
+
+struct Context {
+  Context(Device &device, bool primary, unsigned flags);
+
+  Device &device;
+  const bool primary;
+  const uint64_t id;
+  std::atomic<unsigned> flags;
+  std::atomic<int> cacheConfig = 0, sharedConfig = 0; // CUfunc_cache, CUsharedconfig: hints
+
+  // A fault on the device: every later call returns it, until the context is destroyed or reset.
+  std::atomic<Result> sticky = kSuccess;
+
+  std::recursive_mutex mutex; // guards what follows
+  bool alive = true;          // primary: it is retained
+  unsigned references = 0;    // primary
+  std::array<size_t, kLimitCount> limits;
+  struct Local {
+    void *value;
+    LocalDestructor destructor;
+  };
+  std::map<void *, Local> locals;
+  std::set<Module *> modules;
+  std::set<Module *> launched;                     // since the last look at their trap records
+  std::vector<void *> idleThreadStreams;           // of threads that have ended
+  std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
+
+  // Maps a HIP status; remembers it if it is a fault of the device.
+  Result check(int hipError);
+  // The same after a synchronising call: looks at trap records too.
+  Result checkSynchronized(int hipError);
+  // Drops everything that belongs to the context.
+  void tearDown();
+
+private:
+  void resetLimits();
+};
+
+struct Device {
+  int ordinal;   // as the program counts
+  int hipDevice; // as HIP counts
+  std::string name, arch, pciBusId;
+  int pciDomain, pciBus, pciDevice;
+  Uuid uuid;
+  size_t totalMemory;
+  std::unique_ptr<Context> primary;
+  std::atomic<MemoryPool *> pool = nullptr; // the current one
+
+  int attribute(int attribute, unsigned capability) const;
+  int sharedPerBlockOptin() const;
+  bool isWave64() const;
+};
+
+struct Driver {
+  const Hip *hip;
+  std::vector<std::unique_ptr<Device>> devices;
+};
+
+// Null before cuInit.
+extern std::atomic<Driver *> theDriver;
+inline const Hip &hip() { return *theDriver.load(std::memory_order_relaxed)->hip; }
+Device *deviceAt(int ordinal); // null if there is none
+Result initialize();
+
+// kNotInitialized before cuInit and in a forked child; kDeinitialized once exit handlers run.
+Result state();
+bool isExiting();
+
+// What the thread has: its stack of contexts, and its default stream per context.
+struct ThreadState {
+  std::vector<Context *> stack;
+  std::unordered_map<Context *, void *> streams; // HIP's
+  int captureMode = 0;                           // CUstreamCaptureMode
+};
+ThreadState &thread();
+Context *currentContext();        // null: none
+bool isContext(Context *context); // alive or the primary context of a device
+Result enter(Context &context);   // makes its device HIP's current one
+void registerContext(Context *context);
+void unregisterContext(Context *context);
+
+// The compute capability that code at `returnAddress` is told, as 10 * major + minor. NVIDIA's
+// closed libraries are told a major version that they do not know: they then use kernels that they
+// carry as PTX.
+unsigned capabilityFor(const void *returnAddress);
+unsigned capabilityForFile(llvm::StringRef path);
+
+// Logs `what` the first time that it is reported.
+void logOnce(LogLevel level, const llvm::Twine &what);
+
+// What is said of a failed call: its name, the code, and the reason if we know it.
+Result fail(Result result, const llvm::Twine &reason);
+void traceCall(const char *name, Result result);
+
+// The frame of an entry point that needs no context.
+template <class Body> Result call(const char *name, Body body) {
+  Result result = state();
+  if (!result)
+    result = body();
+  if (result || logs(LogLevel::Debug))
+    traceCall(name, result);
+  return result;
+}
+
+// The frame of an entry point that works in the current context.
+template <class Body> Result callIn(const char *name, Body body) {
+  return call(name, [&]() -> Result {
+    Context *context = currentContext();
+    if (!context)
+      return kInvalidContext;
+    if (Result result = enter(*context))
+      return result;
+    return body(*context);
+  });
+}
+
+// The frame of an entry point that gives something back (unload, destroy, free): quietly done once
+// the process is ending, when HIP may be gone already.
+template <class Body> Result callToRelease(const char *name, Body body) {
+  if (isExiting())
+    return kSuccess;
+  return callIn(name, body);
+}
+
+} // namespace rubia::runtime::cuda

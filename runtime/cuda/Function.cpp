@@ -1,0 +1,258 @@
+// What a program may ask of a kernel and set on it.
+#include "runtime/cuda/Module.h"
+#include "runtime/cuda/Stream.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+static constexpr int kPlainSharedLimit = 48 << 10; // without opting in
+
+Function::Settings Function::settingsFor(const Device &device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = settings.find(device.ordinal);
+  return found == settings.end() ? Settings{} : found->second;
+}
+
+int maxDynamicShared(const Device &device, Function &function) {
+  int set = function.settingsFor(device).maxDynamicSharedBytes;
+  return set >= 0 ? set
+                  : std::max<int>(0, kPlainSharedLimit - int(function.kernel.staticSharedBytes));
+}
+
+// What only the code object knows. A kernel that cannot be compiled says so when it is launched,
+// and here is 0.
+static Result compiledAttribute(Context &context, Function &function, int attribute, int *value) {
+  *value = 0;
+  Bound bound = bind(context, &function);
+  if (bound.error)
+    return bound.error;
+  Expected<void *> hipFunction = bound.module->loaded->function(function.kernel);
+  if (!hipFunction) {
+    log(LogLevel::Info, toString(hipFunction.takeError()));
+    return kSuccess;
+  }
+  return context.check(hip().hipFuncGetAttribute(value, attribute, *hipFunction));
+}
+
+static int maxThreads(const Manifest::Kernel &kernel) {
+  auto product = [](const uint32_t (&n)[3]) {
+    return uint64_t(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2]);
+  };
+  uint64_t limit = 1024;
+  if (kernel.requiredThreads[0])
+    limit = std::min(limit, product(kernel.requiredThreads));
+  if (kernel.maxThreads[0])
+    limit = std::min(limit, product(kernel.maxThreads));
+  return limit;
+}
+
+static Result getAttribute(Context &context, Function &function, int attribute, int *value) {
+  const Device &device = context.device;
+  if (!value)
+    return kInvalidValue;
+  switch (FunctionAttribute(attribute)) {
+  case kMaxThreadsPerBlock:
+    return *value = maxThreads(function.kernel), kSuccess;
+  case kSharedSizeBytes:
+    return *value = function.kernel.staticSharedBytes, kSuccess;
+  case kConstSizeBytes: {
+    uint64_t bytes = 0;
+    for (const Manifest::Variable &variable : function.manifest.variables)
+      bytes += variable.constant ? variable.size : 0;
+    return *value = bytes, kSuccess;
+  }
+  case kLocalSizeBytes:
+  case kNumRegs: // HIP_FUNC_ATTRIBUTE_* have the same numbers
+    return compiledAttribute(context, function, attribute, value);
+  case kPtxVersion:
+  case kBinaryVersion: // of the image that is used, not of the device: CUB compares it
+    return *value = function.manifest.sm, kSuccess;
+  case kMaxDynamicSharedSizeBytes:
+    return *value = maxDynamicShared(device, function), kSuccess;
+  case kPreferredSharedMemoryCarveout:
+    return *value = function.settingsFor(device).carveout, kSuccess;
+  case kNonPortableClusterSizeAllowed:
+    return *value = function.settingsFor(device).nonPortableCluster, kSuccess;
+  case kClusterSchedulingPolicyPreference:
+    return *value = function.settingsFor(device).clusterScheduling, kSuccess;
+  case kCacheModeCa:
+  case kClusterSizeMustBeSet:
+  case kRequiredClusterWidth:
+  case kRequiredClusterHeight:
+  case kRequiredClusterDepth:
+    return *value = 0, kSuccess;
+  case kFunctionAttributeCount:
+    break;
+  }
+  return kInvalidValue;
+}
+
+static Result setAttribute(const Device &device, Function &function, int attribute, int value) {
+  std::lock_guard<std::mutex> lock(function.mutex);
+  Function::Settings &settings = function.settings[device.ordinal];
+  switch (attribute) {
+  case kMaxDynamicSharedSizeBytes: {
+    int limit = device.sharedPerBlockOptin() - int(function.kernel.staticSharedBytes);
+    if (value < 0 || value > limit)
+      return fail(kInvalidValue, "kernel '" + function.kernel.name + "': " + Twine(value) +
+                                     " bytes of dynamic shared memory, at most " + Twine(limit));
+    settings.maxDynamicSharedBytes = value;
+    return kSuccess;
+  }
+  case kPreferredSharedMemoryCarveout: // a hint; LDS is not shared with a cache on AMD
+    if (value < -1 || value > 100)
+      return kInvalidValue;
+    settings.carveout = value;
+    return kSuccess;
+  case kNonPortableClusterSizeAllowed:
+    settings.nonPortableCluster = value;
+    return kSuccess;
+  case kClusterSchedulingPolicyPreference:
+    settings.clusterScheduling = value;
+    return kSuccess;
+  case kRequiredClusterWidth:
+  case kRequiredClusterHeight:
+  case kRequiredClusterDepth:
+    return value == 0 || value == 1 ? kSuccess
+                                    : fail(kNotSupported, "kernel '" + function.kernel.name +
+                                                              "': clusters of CTAs are not "
+                                                              "supported");
+  }
+  return kInvalidValue;
+}
+
+static Result parameterInfo(Function *function, size_t index, size_t *offset, size_t *size) {
+  if (!isLive(function))
+    return kInvalidHandle;
+  if (!offset || index >= function->kernel.parameters.size())
+    return kInvalidValue;
+  const Manifest::Parameter &parameter = function->kernel.parameters[index];
+  *offset = parameter.offset;
+  if (size)
+    *size = parameter.size;
+  return kSuccess;
+}
+
+// The context that kernel attributes are answered in: the current one if it is on that device.
+template <class Body> static Result callOn(const char *name, int ordinal, Body body) {
+  return call(name, [&]() -> Result {
+    Device *device = deviceAt(ordinal);
+    if (!device)
+      return kInvalidDevice;
+    Context *context = currentContext();
+    if (!context || &context->device != device)
+      context = device->primary.get();
+    if (int error = hip().hipSetDevice(device->hipDevice))
+      return context->check(error);
+    return body(*context);
+  });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
+  return callIn(__func__, [&](Context &context) {
+    return isLive(function) ? getAttribute(context, *function, attribute, value) : kInvalidHandle;
+  });
+}
+
+Result cuKernelGetAttribute(int *value, int attribute, Function *kernel, int device) {
+  return callOn(__func__, device, [&](Context &context) {
+    return isLive(kernel) ? getAttribute(context, *kernel, attribute, value) : kInvalidHandle;
+  });
+}
+
+Result cuFuncSetAttribute(Function *function, int attribute, int value) {
+  return callIn(__func__, [&](Context &context) {
+    return isLive(function) ? setAttribute(context.device, *function, attribute, value)
+                            : kInvalidHandle;
+  });
+}
+
+Result cuKernelSetAttribute(int attribute, int value, Function *kernel, int device) {
+  return callOn(__func__, device, [&](Context &context) {
+    return isLive(kernel) ? setAttribute(context.device, *kernel, attribute, value)
+                          : kInvalidHandle;
+  });
+}
+
+// Hints about caches and banks that AMD's hardware has no use for.
+Result cuFuncSetCacheConfig(Function *function, int config) {
+  return callIn(__func__, [&](Context &) {
+    return !isLive(function) ? kInvalidHandle : config < 0 || config > 3 ? kInvalidValue : kSuccess;
+  });
+}
+Result cuKernelSetCacheConfig(Function *kernel, int config, int device) {
+  return callOn(__func__, device, [&](Context &) {
+    return !isLive(kernel) ? kInvalidHandle : config < 0 || config > 3 ? kInvalidValue : kSuccess;
+  });
+}
+Result cuFuncSetSharedMemConfig(Function *function, int config) {
+  return callIn(__func__, [&](Context &) {
+    return !isLive(function) ? kInvalidHandle : config < 0 || config > 2 ? kInvalidValue : kSuccess;
+  });
+}
+
+// One handle serves as both: a kernel is bound to the context that it is launched in.
+Result cuKernelGetFunction(Function **function, Function *kernel) {
+  return callIn(__func__, [&](Context &context) {
+    if (!function)
+      return kInvalidValue;
+    Bound bound = bind(context, kernel);
+    *function = bound.error ? nullptr : kernel;
+    return bound.error;
+  });
+}
+
+Result cuKernelGetLibrary(Library **library, Function *kernel) {
+  return call(__func__, [&] {
+    if (!isLive(kernel) || !kernel->library)
+      return kInvalidHandle;
+    return library ? (*library = kernel->library, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuFuncGetModule(Module **module, Function *function) {
+  return callIn(__func__, [&](Context &context) {
+    if (!module)
+      return kInvalidValue;
+    Bound bound = bind(context, function);
+    *module = bound.module;
+    return bound.error;
+  });
+}
+
+Result cuFuncGetName(const char **name, Function *function) {
+  return call(__func__, [&] {
+    if (!isLive(function))
+      return kInvalidHandle;
+    return name ? (*name = function->kernel.name.c_str(), kSuccess) : kInvalidValue;
+  });
+}
+Result cuKernelGetName(const char **name, Function *kernel) { return cuFuncGetName(name, kernel); }
+
+Result cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *size) {
+  return call(__func__, [&] { return parameterInfo(function, index, offset, size); });
+}
+Result cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *size) {
+  return call(__func__, [&] { return parameterInfo(kernel, index, offset, size); });
+}
+
+// Loading is lazy: 0 is CU_FUNCTION_LOADING_STATE_UNLOADED, 1 loaded.
+Result cuFuncLoad(Function *function) {
+  return callIn(__func__, [&](Context &context) {
+    Bound bound = bind(context, function);
+    if (bound.error)
+      return bound.error;
+    Expected<void *> hipFunction = bound.module->loaded->function(function->kernel);
+    return hipFunction ? kSuccess : report(context, hipFunction.takeError());
+  });
+}
+
+} // extern "C"

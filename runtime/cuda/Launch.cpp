@@ -1,0 +1,217 @@
+// Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
+// cuLaunchKernelEx is honoured, documented as having no effect, or refused.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Module.h"
+#include "runtime/cuda/Occupancy.h"
+#include "runtime/cuda/Stream.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+static Result checkShape(const Device &device, Function &function, const LaunchShape &shape) {
+  auto refuse = [&](const Twine &why) {
+    return fail(kInvalidValue, "launch of '" + function.kernel.name + "': " + why);
+  };
+  uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
+  if (!threads || !shape.grid[0] || !shape.grid[1] || !shape.grid[2])
+    return refuse("an empty grid or block");
+  if (threads > 1024 || shape.block[0] > 1024 || shape.block[1] > 1024 || shape.block[2] > 64)
+    return refuse("a block of " + Twine(shape.block[0]) + " x " + Twine(shape.block[1]) + " x " +
+                  Twine(shape.block[2]) + " threads");
+  if (shape.grid[0] > 0x7fffffff || shape.grid[1] > 65535 || shape.grid[2] > 65535)
+    return refuse("a grid of " + Twine(shape.grid[0]) + " x " + Twine(shape.grid[1]) + " x " +
+                  Twine(shape.grid[2]) + " blocks");
+  int limit = maxDynamicShared(device, function);
+  if (shape.dynamicSharedBytes > unsigned(limit))
+    return refuse(Twine(shape.dynamicSharedBytes) + " bytes of dynamic shared memory, at most " +
+                  Twine(limit) + " (see cudaFuncAttributeMaxDynamicSharedMemorySize)");
+  return kSuccess;
+}
+
+// The parameter buffer, from either of the two ways to pass it. `extra` is a list of keys and
+// values: 1 a buffer, 2 a pointer to its size, 0 the end.
+static Result gather(Function &function, void *const *values, void *const *extra,
+                     std::vector<uint8_t> &out) {
+  const Manifest::Kernel &kernel = function.kernel;
+  if (values && extra)
+    return kInvalidValue;
+  if (!extra) {
+    if (!values && !kernel.parameters.empty())
+      return fail(kInvalidValue, "launch of '" + kernel.name + "': no parameters given");
+    out = LoadedModule::pack(kernel, values);
+    return kSuccess;
+  }
+  const void *buffer = nullptr;
+  size_t size = 0;
+  for (; *extra; extra += 2) {
+    if (extra[0] == reinterpret_cast<void *>(1))
+      buffer = extra[1];
+    else if (extra[0] == reinterpret_cast<void *>(2))
+      size = *static_cast<const size_t *>(extra[1]);
+    else
+      return kInvalidValue;
+  }
+  if (size < kernel.parameterBytes || (!buffer && kernel.parameterBytes))
+    return fail(kInvalidValue, "launch of '" + kernel.name + "': " + Twine(size) +
+                                   " bytes of parameters, expected " +
+                                   Twine(kernel.parameterBytes));
+  // Longer buffers are rounded up by their writers.
+  auto *bytes = static_cast<const uint8_t *>(buffer);
+  out.assign(bytes, bytes + kernel.parameterBytes);
+  return kSuccess;
+}
+
+// grid.sync() counts arriving CTAs in a word at offset 4 of a workspace, which starts as zero.
+// Launches of one stream run one after the other, so a stream needs one.
+static constexpr size_t kWorkspaceBytes = 64;
+
+static Result prepareWorkspace(Context &context, Stream *handle, void *hipStream, uint64_t &out) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  // The threads' default streams share a handle, but not their order: told apart by HIP's stream.
+  Stream *key = handle == kPerThreadStream ? static_cast<Stream *>(hipStream) : handle;
+  void *&workspace = context.workspaces[key];
+  if (!workspace)
+    if (Result result = allocateDevice(context, &workspace, kWorkspaceBytes))
+      return result;
+  out = reinterpret_cast<uint64_t>(workspace);
+  return context.check(hip().hipMemsetD32Async(workspace, 0, kWorkspaceBytes / 4, hipStream));
+}
+
+static Result launch(Context &context, Function *function, LaunchShape shape, Stream *stream,
+                     void *const *values, void *const *extra, bool cooperative) {
+  Bound bound = bind(context, function);
+  if (bound.error)
+    return bound.error;
+  if (Result result = checkShape(context.device, *function, shape))
+    return result;
+  std::vector<uint8_t> parameters;
+  if (Result result = gather(*function, values, extra, parameters))
+    return result;
+  return onStream(context, stream, [&](void *hipStream) -> Result {
+    if (cooperative) {
+      if (Result result = checkCooperative(context, *bound.module, *function, shape))
+        return result;
+      if (Result result = prepareWorkspace(context, stream, hipStream, shape.gridWorkspace))
+        return result;
+    }
+    noteLaunch(context, bound.module);
+    if (Error error = bound.module->loaded->launch(function->kernel, shape, parameters, hipStream))
+      return report(context, std::move(error));
+    return kSuccess;
+  });
+}
+
+static LaunchShape shapeOf(const unsigned (&grid)[3], const unsigned (&block)[3],
+                           unsigned sharedBytes) {
+  LaunchShape shape;
+  memcpy(shape.grid, grid, sizeof(shape.grid));
+  memcpy(shape.block, block, sizeof(shape.block));
+  shape.dynamicSharedBytes = sharedBytes;
+  return shape;
+}
+
+// What the attributes of a launch ask for beyond the launch itself.
+struct Wishes {
+  bool cooperative = false;
+  SmallVector<Event *, 2> recordAfter;
+};
+
+static Result readAttribute(const LaunchAttribute &attribute, Wishes &wishes) {
+  auto refuse = [&](const char *what) {
+    return fail(kNotSupported, Twine("cuLaunchKernelEx: ") + what + " is not supported");
+  };
+  switch (attribute.id) {
+  case kLaunchIgnore:
+    return kSuccess;
+  // Permissions and hints: a launch that does not make use of them is right.
+  case kLaunchAccessPolicyWindow:
+  case kLaunchSynchronizationPolicy:
+  case kLaunchClusterSchedulingPolicy:
+  case kLaunchProgrammaticStreamSerialization:
+  case kLaunchPriority:
+  case kLaunchMemSyncDomainMap:
+  case kLaunchMemSyncDomain:
+  case kLaunchPreferredSharedMemoryCarveout:
+  case kLaunchNvlinkUtilCentricScheduling:
+    return kSuccess;
+  case kLaunchCooperative:
+    wishes.cooperative = attribute.flag;
+    return kSuccess;
+  case kLaunchClusterDimension:
+  case kLaunchPreferredClusterDimension:
+    if (attribute.cluster.x <= 1 && attribute.cluster.y <= 1 && attribute.cluster.z <= 1)
+      return kSuccess;
+    return refuse("a cluster of CTAs");
+  // Both events may come later than asked for, and then come after the whole kernel.
+  case kLaunchProgrammaticEvent:
+  case kLaunchCompletionEvent:
+    if (!liveEvent(attribute.event))
+      return kInvalidHandle;
+    wishes.recordAfter.push_back(attribute.event);
+    return kSuccess;
+  case kLaunchDeviceUpdatableKernelNode:
+    return attribute.flag ? refuse("a kernel node that the device may update") : kSuccess;
+  }
+  return refuse(("launch attribute " + std::to_string(attribute.id)).c_str());
+}
+
+static Result launchEx(Context &context, const LaunchConfig *config, Function *function,
+                       void *const *values, void *const *extra) {
+  if (!config || (config->attributeCount && !config->attributes))
+    return kInvalidValue;
+  Wishes wishes;
+  for (unsigned i = 0; i < config->attributeCount; ++i)
+    if (Result result = readAttribute(config->attributes[i], wishes))
+      return result;
+  if (Result result =
+          launch(context, function, shapeOf(config->grid, config->block, config->sharedBytes),
+                 config->stream, values, extra, wishes.cooperative))
+    return result;
+  for (Event *event : wishes.recordAfter) {
+    Result result = onStream(context, config->stream, [&](void *hipStream) {
+      event->recorded = true;
+      return context.check(hip().hipEventRecord(event->hip, hipStream));
+    });
+    if (result)
+      return result;
+  }
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuLaunchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                      Stream *stream, void **values, void **extra) {
+  return callIn(__func__, [&](Context &context) {
+    return launch(context, function,
+                  shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
+                  values, extra, false);
+  });
+}
+
+Result cuLaunchCooperativeKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                                 unsigned blockX, unsigned blockY, unsigned blockZ,
+                                 unsigned sharedBytes, Stream *stream, void **values) {
+  return callIn(__func__, [&](Context &context) {
+    return launch(context, function,
+                  shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
+                  values, nullptr, true);
+  });
+}
+
+Result cuLaunchKernelEx(const LaunchConfig *config, Function *function, void **values,
+                        void **extra) {
+  return callIn(__func__, [&](Context &context) {
+    return launchEx(context, config, function, values, extra);
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,49 @@
+// Allocations and copies.
+#pragma once
+
+#include "runtime/cuda/Driver.h"
+#include <optional>
+
+namespace rubia::runtime::cuda {
+
+enum class AllocationKind { Device, Host, Registered, Managed, Pool };
+
+struct Allocation {
+  char *base = nullptr;
+  size_t size = 0;
+  AllocationKind kind = AllocationKind::Device;
+  Context *context = nullptr;
+  uint64_t id = 0;
+  unsigned flags = 0;     // of cuMemHostAlloc, cuMemHostRegister
+  char *device = nullptr; // where kernels see `base`
+  MemoryPool *pool = nullptr;
+};
+
+void addAllocation(Allocation allocation);
+std::optional<Allocation> findAllocation(const void *pointer); // that holds it
+std::optional<Allocation> removeAllocation(const void *base);
+void freeAllocations(Context &context);
+
+// hipMalloc; a failure first empties the caches of memory pools.
+Result allocateDevice(Context &context, void **pointer, size_t bytes);
+
+// Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
+void freeToPool(Context &context, const Allocation &allocation);
+// Gives cached memory back as far as the pools' release thresholds ask for it.
+void trimPools(Context &context);
+
+// Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
+Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
+                Stream *stream);
+Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
+                 Stream *stream);
+Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async);
+Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async);
+
+// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream.
+Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
+            size_t width, size_t height, Stream *stream);
+
+void destroyStreamsAndEvents(Context &context); // Stream.cpp
+
+} // namespace rubia::runtime::cuda

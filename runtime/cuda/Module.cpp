@@ -1,0 +1,495 @@
+// Loading images, and the modules and libraries made of them. Nothing is compiled here: names,
+// layouts and variables come from the manifest.
+#include "runtime/cuda/Module.h"
+#include "fatbin/Container.h"
+#include "runtime/cuda/JitOptions.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <shared_mutex>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+static std::shared_mutex &handlesMutex = *new std::shared_mutex;
+static std::set<Module *> &modules = *new std::set<Module *>;
+static std::set<Library *> &libraries = *new std::set<Library *>;
+static std::set<Function *> &functions = *new std::set<Function *>;
+
+template <class T> static bool contains(const std::set<T *> &handles, T *handle) {
+  std::shared_lock<std::shared_mutex> lock(handlesMutex);
+  return handles.count(handle);
+}
+template <class T> static void add(std::set<T *> &handles, T *handle) {
+  std::unique_lock<std::shared_mutex> lock(handlesMutex);
+  handles.insert(handle);
+}
+template <class T> static void remove(std::set<T *> &handles, T *handle) {
+  std::unique_lock<std::shared_mutex> lock(handlesMutex);
+  handles.erase(handle);
+}
+
+bool isLive(Function *function) { return contains(functions, function); }
+
+Result report(Context &context, Error error) {
+  Result result = kUnknown;
+  std::string text;
+  handleAllErrors(
+      std::move(error),
+      [&](const LaunchError &e) {
+        text = e.message;
+        switch (e.kind) {
+        case LaunchError::Kind::NotFound:
+          result = kNotFound;
+          break;
+        case LaunchError::Kind::CannotCompile:
+          result = kInvalidPtx;
+          break;
+        case LaunchError::Kind::InvalidShape:
+          result = kInvalidValue;
+          break;
+        case LaunchError::Kind::OutOfResources:
+          result = kOutOfMemory;
+          break;
+        case LaunchError::Kind::Hip:
+          result = context.check(e.hipError);
+          break;
+        }
+      },
+      [&](const ErrorInfoBase &e) { text = e.message(); });
+  // A program that asks whether a name exists is told by the result alone.
+  log(result == kNotFound ? LogLevel::Info : LogLevel::Error, text);
+  return result;
+}
+
+// An image as loaded: its bytes, or why not.
+struct LoadedImage {
+  std::vector<uint8_t> bytes;
+  Result error = kSuccess;
+  std::string text;
+};
+
+static bool hasPtx(ArrayRef<uint8_t> bytes, std::string &description) {
+  auto images = fatbin::readImages(bytes);
+  if (!images) {
+    description = toString(images.takeError());
+    return false;
+  }
+  description = fatbin::describe(*images);
+  return fatbin::selectPtx(*images, 0);
+}
+
+// The one image behind `pointer` that has PTX. Relocatable device code has several, which would
+// have to be linked with each other.
+static LoadedImage readImage(const void *pointer) {
+  auto images = fatbin::rawImages(pointer);
+  if (!images)
+    return {{}, kInvalidImage, toString(images.takeError())};
+  LoadedImage result{{}, kNoBinaryForGpu, ""};
+  size_t withPtx = 0;
+  for (const fatbin::RawImage &image : *images) {
+    std::string description;
+    if (!hasPtx(image.bytes, description)) {
+      result.text = description;
+      continue;
+    }
+    ++withPtx;
+    if (!image.relocatable || withPtx == 1)
+      result.bytes.assign(image.bytes.begin(), image.bytes.end());
+    if (!image.relocatable)
+      break; // linked already
+  }
+  if (withPtx == 1)
+    return {std::move(result.bytes), kSuccess, ""};
+  result.bytes.clear();
+  if (withPtx > 1) {
+    result.error = kNotSupported;
+    result.text = "relocatable device code of " + std::to_string(withPtx) +
+                  " translation units: linking PTX is not supported";
+  }
+  return result;
+}
+
+static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
+                       unsigned capability, Module **out, std::string &text) {
+  Expected<std::unique_ptr<LoadedModule>> loaded = LoadedModule::load(hip(), bytes, capability);
+  if (!loaded) {
+    Result result = kInvalidPtx;
+    Error rest = handleErrors(loaded.takeError(), [&](std::unique_ptr<LaunchError> e) -> Error {
+      result = e->kind == LaunchError::Kind::Hip ? context.check(e->hipError) : kOutOfMemory;
+      return Error(std::move(e));
+    });
+    text = toString(std::move(rest));
+    return result;
+  }
+  auto *module = new Module(context, library, std::move(*loaded));
+  for (const std::string &line : module->loaded->manifest().diagnostics)
+    text += line + "\n";
+  add(modules, module);
+  {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    context.modules.insert(module);
+  }
+  *out = module;
+  return kSuccess;
+}
+
+static Result load(Context &context, Module **out, const void *image, const void *caller,
+                   JitOptions options) {
+  if (!out || !image)
+    return kInvalidValue;
+  LoadedImage read = readImage(image);
+  if (read.error) {
+    options.writeError(read.text);
+    return fail(read.error, read.text);
+  }
+  std::string text;
+  Result result = loadInto(context, nullptr, read.bytes, capabilityFor(caller), out, text);
+  if (result) {
+    options.writeError(text);
+    return fail(result, text);
+  }
+  options.writeInfo(text);
+  return kSuccess;
+}
+
+Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress) {
+  return load(context, out, image, returnAddress, {});
+}
+
+void unloadModule(Module *module) {
+  {
+    std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
+    module->context->modules.erase(module);
+    module->context->launched.erase(module);
+  }
+  if (module->library) {
+    std::lock_guard<std::mutex> lock(module->library->mutex);
+    module->library->modules.erase(module->context);
+  }
+  remove(modules, module);
+  for (auto &entry : module->functions)
+    remove(functions, entry.second.get());
+  if (isExiting())
+    (void)module->loaded.release(); // HIP is going or gone
+  delete module;
+}
+
+void noteLaunch(Context &context, Module *module) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  context.launched.insert(module);
+}
+
+Result Module::takeTrap() {
+  if (!contains(modules, this))
+    return kSuccess; // unloaded meanwhile
+  Expected<std::optional<std::string>> trap = loaded->takeTrap();
+  if (!trap)
+    return report(*context, trap.takeError());
+  if (!*trap)
+    return kSuccess;
+  return fail(kLaunchFailed, **trap);
+}
+
+// The module of a library in a context.
+static Bound moduleOf(Context &context, Library *library) {
+  {
+    std::lock_guard<std::mutex> lock(library->mutex);
+    auto found = library->modules.find(&context);
+    if (found != library->modules.end())
+      return {kSuccess, found->second};
+  }
+  Module *module = nullptr;
+  std::string text;
+  if (Result result =
+          loadInto(context, library, library->bytes, library->capability, &module, text))
+    return {fail(result, text), nullptr};
+  std::unique_lock<std::mutex> lock(library->mutex);
+  auto [entry, isNew] = library->modules.try_emplace(&context, module);
+  Module *kept = entry->second;
+  lock.unlock();
+  if (!isNew) { // another thread was faster
+    module->library = nullptr;
+    unloadModule(module);
+  }
+  return {kSuccess, kept};
+}
+
+Bound bind(Context &context, Function *function) {
+  if (!isLive(function))
+    return {kInvalidHandle, nullptr};
+  if (function->library)
+    return moduleOf(context, function->library);
+  if (function->module->context != &context)
+    return {kInvalidContext, nullptr};
+  return {kSuccess, function->module};
+}
+
+template <class Owner>
+static Function *functionOf(Owner &owner, StringMap<std::unique_ptr<Function>> &known,
+                            const Manifest &manifest, StringRef name, Module *module,
+                            Library *library) {
+  std::lock_guard<std::mutex> lock(owner.mutex);
+  std::unique_ptr<Function> &function = known[name];
+  if (function)
+    return function.get();
+  const Manifest::Kernel *kernel = manifest.kernel(name);
+  if (!kernel) {
+    known.erase(name);
+    return nullptr;
+  }
+  function = std::make_unique<Function>(module, library, manifest, *kernel);
+  add(functions, function.get());
+  return function.get();
+}
+
+static Function *functionIn(Module &module, StringRef name) {
+  return functionOf(module, module.functions, module.loaded->manifest(), name, &module, nullptr);
+}
+
+static Function *kernelIn(Library &library, StringRef name) {
+  return functionOf(library, library.kernels, *library.manifest, name, nullptr, &library);
+}
+
+static Result globalIn(Context &context, Module &module, void **address, size_t *bytes,
+                       const char *name) {
+  Expected<LoadedModule::Global> global = module.loaded->global(name);
+  if (!global)
+    return report(context, global.takeError());
+  if (address)
+    *address = global->address;
+  if (bytes)
+    *bytes = global->size;
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuModuleLoadData(Module **module, const void *image) {
+  const void *caller = __builtin_return_address(0);
+  return callIn(__func__,
+                [&](Context &context) { return load(context, module, image, caller, {}); });
+}
+
+Result cuModuleLoadDataEx(Module **module, const void *image, unsigned count, int *options,
+                          void **values) {
+  const void *caller = __builtin_return_address(0);
+  return callIn(__func__, [&](Context &context) {
+    return load(context, module, image, caller, {count, options, values});
+  });
+}
+
+Result cuModuleLoadFatBinary(Module **module, const void *image) {
+  const void *caller = __builtin_return_address(0);
+  return callIn(__func__,
+                [&](Context &context) { return load(context, module, image, caller, {}); });
+}
+
+Result cuModuleLoad(Module **module, const char *path) {
+  const void *caller = __builtin_return_address(0);
+  return callIn(__func__, [&](Context &context) {
+    if (!path)
+      return kInvalidValue;
+    auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
+    if (!file)
+      return fail(kFileNotFound, Twine(path) + ": " + file.getError().message());
+    return load(context, module, (*file)->getBufferStart(), caller, {});
+  });
+}
+
+Result cuModuleUnload(Module *module) {
+  return callToRelease(__func__, [&](Context &) {
+    if (!contains(modules, module) || module->library)
+      return kInvalidHandle;
+    unloadModule(module);
+    return kSuccess;
+  });
+}
+
+Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
+  return callIn(__func__, [&](Context &) {
+    if (!function || !name)
+      return kInvalidValue;
+    if (!contains(modules, module))
+      return kInvalidHandle;
+    *function = functionIn(*module, name);
+    return *function ? kSuccess : kNotFound;
+  });
+}
+
+Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
+  return callIn(__func__, [&](Context &) {
+    if (!contains(modules, module))
+      return kInvalidHandle;
+    return count ? (*count = module->loaded->manifest().kernels.size(), kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module) {
+  return callIn(__func__, [&](Context &) {
+    if (!contains(modules, module))
+      return kInvalidHandle;
+    auto &kernels = module->loaded->manifest().kernels;
+    for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
+      out[i] = functionIn(*module, kernels[i].name);
+    return out ? kSuccess : kInvalidValue;
+  });
+}
+
+Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const char *name) {
+  return callIn(__func__, [&](Context &context) {
+    if (!name)
+      return kInvalidValue;
+    if (!contains(modules, module))
+      return kInvalidHandle;
+    return globalIn(context, *module, address, bytes, name);
+  });
+}
+
+// No context is needed, only a device: the manifest does not depend on it.
+Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, void **jitValues,
+                         unsigned jitCount, int *, void **, unsigned) {
+  const void *caller = __builtin_return_address(0);
+  return call(__func__, [&]() -> Result {
+    if (!library || !code)
+      return kInvalidValue;
+    JitOptions options{jitCount, jitOptions, jitValues};
+    LoadedImage read = readImage(code);
+    if (read.error) {
+      options.writeError(read.text);
+      return fail(read.error, read.text);
+    }
+    auto made = std::make_unique<Library>();
+    made->bytes = std::move(read.bytes);
+    made->capability = capabilityFor(caller);
+    rubia::runtime::RawImage image{made->bytes, digestOf(made->bytes), made->capability};
+    auto manifest = Compiler::instance().manifest(image);
+    if (!manifest) {
+      std::string text = toString(manifest.takeError());
+      options.writeError(text);
+      return fail(kInvalidPtx, text);
+    }
+    made->manifest = std::move(*manifest);
+    add(libraries, made.get());
+    *library = made.release();
+    return kSuccess;
+  });
+}
+
+Result cuLibraryLoadFromFile(Library **library, const char *path, int *jitOptions, void **jitValues,
+                             unsigned jitCount, int *, void **, unsigned) {
+  return call(__func__, [&]() -> Result {
+    if (!path)
+      return kInvalidValue;
+    auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
+    if (!file)
+      return fail(kFileNotFound, Twine(path) + ": " + file.getError().message());
+    return cuLibraryLoadData(library, (*file)->getBufferStart(), jitOptions, jitValues, jitCount,
+                             nullptr, nullptr, 0);
+  });
+}
+
+Result cuLibraryUnload(Library *library) {
+  if (isExiting())
+    return kSuccess;
+  return call(__func__, [&] {
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    remove(libraries, library);
+    for (auto &entry : library->kernels)
+      remove(functions, entry.second.get());
+    std::map<Context *, Module *> loaded;
+    {
+      std::lock_guard<std::mutex> lock(library->mutex);
+      loaded.swap(library->modules);
+    }
+    for (auto [context, module] : loaded) {
+      (void)hip().hipSetDevice(context->device.hipDevice); // unloading logs what fails
+      unloadModule(module);
+    }
+    if (Context *current = currentContext())
+      (void)hip().hipSetDevice(current->device.hipDevice);
+    delete library;
+    return kSuccess;
+  });
+}
+
+Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name) {
+  return call(__func__, [&] {
+    if (!kernel || !name)
+      return kInvalidValue;
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    *kernel = kernelIn(*library, name);
+    return *kernel ? kSuccess : kNotFound;
+  });
+}
+
+Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
+  return call(__func__, [&] {
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    return count ? (*count = library->manifest->kernels.size(), kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *library) {
+  return call(__func__, [&] {
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    auto &kernels = library->manifest->kernels;
+    for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
+      out[i] = kernelIn(*library, kernels[i].name);
+    return out ? kSuccess : kInvalidValue;
+  });
+}
+
+Result cuLibraryGetModule(Module **module, Library *library) {
+  return callIn(__func__, [&](Context &context) {
+    if (!module)
+      return kInvalidValue;
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    Bound bound = moduleOf(context, library);
+    *module = bound.module;
+    return bound.error;
+  });
+}
+
+Result cuLibraryGetGlobal(void **address, size_t *bytes, Library *library, const char *name) {
+  return callIn(__func__, [&](Context &context) {
+    if (!name)
+      return kInvalidValue;
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    Bound bound = moduleOf(context, library);
+    return bound.error ? bound.error : globalIn(context, *bound.module, address, bytes, name);
+  });
+}
+
+// cudart asks while it starts, before it has made a context current; managed memory is the same in
+// all of them, so device 0's primary context stands in.
+Result cuLibraryGetManaged(void **address, size_t *bytes, Library *library, const char *name) {
+  return call(__func__, [&]() -> Result {
+    if (!name)
+      return kInvalidValue;
+    if (!contains(libraries, library))
+      return kInvalidHandle;
+    const Manifest::Variable *variable = library->manifest->variable(name);
+    if (!variable || !variable->managed)
+      return kNotFound;
+    Context *context = currentContext();
+    if (!context)
+      context = theDriver.load()->devices[0]->primary.get();
+    if (int error = hip().hipSetDevice(context->device.hipDevice))
+      return context->check(error);
+    Bound bound = moduleOf(*context, library);
+    return bound.error ? bound.error : globalIn(*context, *bound.module, address, bytes, name);
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,80 @@
+// Modules, libraries and functions. A library is an image that belongs to no context; each context
+// that uses it gets a module of it. A CUkernel is a Function of a library, a CUfunction one of a
+// module, and every entry point takes either.
+#pragma once
+
+#include "runtime/LoadedModule.h"
+#include "runtime/cuda/Driver.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace rubia::runtime::cuda {
+
+struct Module {
+  Module(Context &context, Library *library, std::unique_ptr<LoadedModule> loaded)
+      : context(&context), library(library), loaded(std::move(loaded)) {}
+
+  Context *context;
+  Library *library; // null: made by cuModuleLoad*
+  std::unique_ptr<LoadedModule> loaded;
+  std::mutex mutex;
+  llvm::StringMap<std::unique_ptr<Function>> functions;
+
+  Result takeTrap(); // kAssert, kLaunchFailed, or kSuccess
+};
+
+struct Library {
+  std::vector<uint8_t> bytes;
+  unsigned capability;
+  std::shared_ptr<const Manifest> manifest;
+  std::mutex mutex;
+  std::map<Context *, Module *> modules;
+  llvm::StringMap<std::unique_ptr<Function>> kernels;
+};
+
+struct Function {
+  Function(Module *module, Library *library, const Manifest &manifest,
+           const Manifest::Kernel &kernel)
+      : module(module), library(library), manifest(manifest), kernel(kernel) {}
+
+  Module *module;   // or
+  Library *library; // a CUkernel
+  const Manifest &manifest;
+  const Manifest::Kernel &kernel;
+
+  // What the program set, per device: the maximum of dynamic shared memory, hints.
+  struct Settings {
+    int maxDynamicSharedBytes = -1; // not set
+    int carveout = -1;
+    int clusterScheduling = 0;
+    bool nonPortableCluster = false;
+  };
+  std::mutex mutex;
+  std::map<int, Settings> settings;
+
+  Settings settingsFor(const Device &device);
+};
+
+bool isLive(Function *function);
+
+// A function in a context: the module that it runs in, loaded if need be.
+struct Bound {
+  Result error;
+  Module *module;
+};
+Bound bind(Context &context, Function *function);
+
+void unloadModule(Module *module);
+
+// Maps and logs an error of loading, compiling or launching.
+Result report(Context &context, llvm::Error error);
+
+// The largest dynamic shared memory that a launch may ask for.
+int maxDynamicShared(const Device &device, Function &function);
+
+// Loads images on behalf of the caller at `returnAddress`; for the export tables too.
+Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress);
+
+// Keeps a launch's module for the next look at trap records.
+void noteLaunch(Context &context, Module *module);
+
+} // namespace rubia::runtime::cuda

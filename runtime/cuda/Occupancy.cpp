@@ -1,0 +1,162 @@
+// Occupancy is HIP's answer for the code object; a kernel that is not compiled yet is compiled for
+// it.
+#include "runtime/cuda/Occupancy.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+// CTAs per multiprocessor; a kernel that cannot be compiled has none.
+static Result blocksPerMultiprocessor(Context &context, Function *function, int threads,
+                                      size_t sharedBytes, int *blocks) {
+  *blocks = 0;
+  if (threads <= 0)
+    return kInvalidValue;
+  Bound bound = bind(context, function);
+  if (bound.error)
+    return bound.error;
+  if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
+    return kSuccess;
+  Expected<void *> hipFunction = bound.module->loaded->function(function->kernel);
+  if (!hipFunction) {
+    log(LogLevel::Info, toString(hipFunction.takeError()));
+    return kSuccess;
+  }
+  return context.check(hip().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+      blocks, *hipFunction, threads, sharedBytes));
+}
+
+Result checkCooperative(Context &context, Module &, Function &function, const LaunchShape &shape) {
+  if (!hip().hipModuleLaunchCooperativeKernel)
+    return fail(kNotSupported, hip().path + " has no cooperative launches");
+  int perMultiprocessor = 0;
+  uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
+  if (Result result = blocksPerMultiprocessor(context, &function, threads, shape.dynamicSharedBytes,
+                                              &perMultiprocessor))
+    return result;
+  uint64_t room = uint64_t(perMultiprocessor) *
+                  hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
+  uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  if (blocks > room)
+    return fail(kCooperativeLaunchTooLarge, "cooperative launch of '" + function.kernel.name +
+                                                "': " + Twine(blocks) + " CTAs, room for " +
+                                                Twine(room));
+  return kSuccess;
+}
+
+using DynamicShared = size_t (*)(int blockSize);
+
+// The block size with the most threads in flight; of equals the larger one.
+static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Function *function,
+                            DynamicShared sharedFor, size_t sharedBytes, int limit) {
+  if (!gridSize || !blockSize)
+    return kInvalidValue;
+  if (!isLive(function))
+    return kInvalidHandle;
+  int most = 1024;
+  const Manifest::Kernel &kernel = function->kernel;
+  if (kernel.maxThreads[0])
+    most = std::min<uint64_t>(most, uint64_t(kernel.maxThreads[0]) *
+                                        std::max(1u, kernel.maxThreads[1]) *
+                                        std::max(1u, kernel.maxThreads[2]));
+  if (limit > 0)
+    most = std::min(most, limit);
+  int bestThreads = 0, bestBlocks = 0;
+  *blockSize = 0;
+  for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
+    int blocks = 0;
+    size_t shared = sharedFor ? sharedFor(size) : sharedBytes;
+    if (Result result = blocksPerMultiprocessor(context, function, size, shared, &blocks))
+      return result;
+    if (blocks * size > bestThreads) {
+      bestThreads = blocks * size;
+      bestBlocks = blocks;
+      *blockSize = size;
+    }
+  }
+  *gridSize =
+      bestBlocks * hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+// The flag turns off a cache policy that AMD does not have.
+Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
+                                                            int threads, size_t sharedBytes,
+                                                            unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (!blocks || flags > 1)
+      return kInvalidValue;
+    return blocksPerMultiprocessor(context, function, threads, sharedBytes, blocks);
+  });
+}
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function, int threads,
+                                                   size_t sharedBytes) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
+                                                              sharedBytes, 0);
+}
+
+Result cuOccupancyMaxPotentialBlockSizeWithFlags(int *gridSize, int *blockSize, Function *function,
+                                                 DynamicShared sharedFor, size_t sharedBytes,
+                                                 int limit, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (flags > 1)
+      return kInvalidValue;
+    return bestBlockSize(context, gridSize, blockSize, function, sharedFor, sharedBytes, limit);
+  });
+}
+Result cuOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, Function *function,
+                                        DynamicShared sharedFor, size_t sharedBytes, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(gridSize, blockSize, function, sharedFor,
+                                                   sharedBytes, limit, 0);
+}
+
+Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function, int blocks,
+                                               int threads) {
+  return callIn(__func__, [&](Context &context) {
+    if (!bytes || blocks <= 0 || threads <= 0 || threads > 1024)
+      return kInvalidValue;
+    if (!isLive(function))
+      return kInvalidHandle;
+    int64_t share =
+        context.device.sharedPerBlockOptin() / blocks - int64_t(function->kernel.staticSharedBytes);
+    *bytes = std::clamp<int64_t>(share, 0, maxDynamicShared(context.device, *function));
+    return kSuccess;
+  });
+}
+
+// There are no clusters but those of one CTA.
+Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function, const LaunchConfig *) {
+  return callIn(__func__, [&](Context &) {
+    if (!isLive(function))
+      return kInvalidHandle;
+    return size ? (*size = 1, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const LaunchConfig *config) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!clusters || !config)
+      return kInvalidValue;
+    for (unsigned i = 0; i < config->attributeCount; ++i) {
+      const LaunchAttribute &attribute = config->attributes[i];
+      if (attribute.id == kLaunchClusterDimension &&
+          attribute.cluster.x * attribute.cluster.y * attribute.cluster.z > 1)
+        return *clusters = 0, kSuccess;
+    }
+    uint64_t threads = uint64_t(config->block[0]) * config->block[1] * config->block[2];
+    if (Result result =
+            blocksPerMultiprocessor(context, function, threads, config->sharedBytes, clusters))
+      return result;
+    *clusters *= hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
+    return kSuccess;
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,127 @@
+// What cuPointerGetAttribute tells of an address.
+#include "runtime/cuda/Memory.h"
+#include <cstring>
+
+namespace rubia::runtime::cuda {
+
+// Module variables are in allocations of the loader's; HIP knows these.
+static std::optional<Allocation> lookUp(Context &context, void *pointer) {
+  if (std::optional<Allocation> found = findAllocation(pointer))
+    return found;
+  void *base = nullptr;
+  size_t size = 0;
+  if (!pointer || hip().hipMemGetAddressRange(&base, &size, pointer) || !base)
+    return std::nullopt;
+  Allocation variable;
+  variable.base = variable.device = static_cast<char *>(base);
+  variable.size = size;
+  variable.context = &context;
+  return variable;
+}
+
+static bool isHost(const Allocation &a) {
+  return a.kind == AllocationKind::Host || a.kind == AllocationKind::Registered;
+}
+
+// Writes the attribute, whose size is its own. Without an allocation: zeroes, and -1 for the
+// device.
+template <class T> static Result put(void *out, T value) {
+  memcpy(out, &value, sizeof(value));
+  return kSuccess;
+}
+
+static Result attribute(const std::optional<Allocation> &found, void *pointer, int attribute,
+                        void *out) {
+  Allocation none;
+  const Allocation &a = found ? *found : none;
+  size_t offset = found ? static_cast<char *>(pointer) - a.base : 0;
+  switch (PointerAttribute(attribute)) {
+  case kPointerContext:
+    return put(out, a.context);
+  case kPointerMemoryType:
+    return put(out, !found ? 0u : isHost(a) ? unsigned(kMemoryHost) : unsigned(kMemoryDevice));
+  case kPointerDevicePointer:
+    return put(out, a.device ? a.device + offset : nullptr);
+  case kPointerHostPointer:
+    return put(out, found && (isHost(a) || a.kind == AllocationKind::Managed) ? a.base + offset
+                                                                              : nullptr);
+  case kPointerBufferId:
+  case kPointerMemoryBlockId:
+    return put(out, a.id);
+  case kPointerIsManaged:
+    return put(out, uint32_t(found && a.kind == AllocationKind::Managed));
+  case kPointerDeviceOrdinal:
+    return put(out, a.context ? a.context->device.ordinal : found ? 0 : -2);
+  case kPointerRangeStart:
+  case kPointerMappingBase:
+    return put(out, a.base);
+  case kPointerRangeSize:
+  case kPointerMappingSize:
+    return put(out, a.size);
+  case kPointerMapped:
+    return put(out, uint32_t(found.has_value()));
+  case kPointerAccessFlags:
+    return put(out, uint32_t(found ? 3 : 0)); // read and write
+  case kPointerMempoolHandle:
+    return put(out, a.pool);
+  case kPointerAllowedHandleTypes:
+    return put(out, uint64_t(0));
+  case kPointerSyncMemops:
+  case kPointerIsLegacyIpcCapable:
+  case kPointerIsGpuDirectRdmaCapable:
+  case kPointerIsHwDecompressCapable:
+    return put(out, uint32_t(0));
+  case kPointerP2pTokens:
+    return kNotSupported;
+  }
+  return kInvalidValue;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuPointerGetAttribute(void *out, int which, void *pointer) {
+  return callIn(__func__, [&](Context &context) {
+    std::optional<Allocation> found = lookUp(context, pointer);
+    return out && found ? attribute(found, pointer, which, out) : kInvalidValue;
+  });
+}
+
+// Unlike the single query, an address that is not known gives zeroes.
+Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
+  return callIn(__func__, [&](Context &context) {
+    if (!count || !which || !out)
+      return kInvalidValue;
+    std::optional<Allocation> found = lookUp(context, pointer);
+    for (unsigned i = 0; i < count; ++i)
+      if (Result result = attribute(found, pointer, which[i], out[i]))
+        return result;
+    return kSuccess;
+  });
+}
+
+// SYNC_MEMOPS asks that synchronous copies really are; ours are.
+Result cuPointerSetAttribute(const void *value, int which, void *pointer) {
+  return callIn(__func__, [&](Context &context) {
+    if (!value || which != kPointerSyncMemops || !lookUp(context, pointer))
+      return kInvalidValue;
+    return kSuccess;
+  });
+}
+
+// Where managed memory lies is the system's business: hints are checked and not needed.
+Result cuMemAdvise(void *pointer, size_t bytes, int advice, int) {
+  return callIn(__func__, [&](Context &context) {
+    return bytes && advice >= 1 && advice <= 6 && lookUp(context, pointer) ? kSuccess
+                                                                           : kInvalidValue;
+  });
+}
+Result cuMemAdvise_v2(void *pointer, size_t bytes, int advice, MemoryLocation) {
+  return cuMemAdvise(pointer, bytes, advice, 0);
+}
+
+} // extern "C"

@@ -1,0 +1,319 @@
+// Stream-ordered allocation. A freed block stays with its pool until the stream that it was freed
+// on has come that far: earlier only the same stream may have it again.
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Stream.h"
+
+namespace rubia::runtime::cuda {
+
+struct FreeBlock {
+  void *base;
+  size_t size;
+  void *stream; // HIP's
+  void *event;  // HIP's, recorded when it was freed; null: nothing uses the block any more
+};
+
+struct MemoryPool {
+  MemoryPool(Device &device, bool isDefault) : device(device), isDefault(isDefault) {}
+
+  Device &device;
+  const bool isDefault;
+  std::mutex mutex;
+  std::vector<FreeBlock> free;
+  uint64_t reuse[4] = {0, 1, 1, 1}; // CU_MEMPOOL_ATTR_REUSE_*, 1 to 3
+  uint64_t releaseThreshold = 0;
+  uint64_t cached = 0, cachedHigh = 0; // bytes in `free`
+  uint64_t used = 0, usedHigh = 0;
+  bool destroyed = false; // by the program; blocks in use still come back to it
+};
+
+static std::mutex &poolsMutex = *new std::mutex;
+static std::set<MemoryPool *> &pools = *new std::set<MemoryPool *>;
+
+static MemoryPool *makePool(Device &device, bool isDefault) {
+  auto *pool = new MemoryPool(device, isDefault);
+  std::lock_guard<std::mutex> lock(poolsMutex);
+  pools.insert(pool);
+  return pool;
+}
+
+static MemoryPool *livePool(MemoryPool *pool) {
+  std::lock_guard<std::mutex> lock(poolsMutex);
+  return pools.count(pool) && !pool->destroyed ? pool : nullptr;
+}
+
+static MemoryPool *defaultPool(Device &device) {
+  static std::mutex &mutex = *new std::mutex;
+  static auto &defaults = *new std::map<Device *, MemoryPool *>;
+  std::lock_guard<std::mutex> lock(mutex);
+  MemoryPool *&pool = defaults[&device];
+  if (!pool)
+    pool = makePool(device, true);
+  return pool;
+}
+
+static MemoryPool *currentPool(Device &device) {
+  MemoryPool *pool = device.pool;
+  return pool ? pool : defaultPool(device);
+}
+
+// Blocks come in sizes that make reuse likely.
+static size_t blockSize(size_t bytes) {
+  size_t grain = bytes < (1 << 20) ? 512 : 64 << 10;
+  return (bytes + grain - 1) / grain * grain;
+}
+
+static bool isIdle(const FreeBlock &block) {
+  return !block.event || hip().hipEventQuery(block.event) == kHipSuccess;
+}
+
+static void dropEvent(FreeBlock &block) {
+  if (block.event)
+    (void)hip().hipEventDestroy(block.event); // nobody else knows it
+  block.event = nullptr;
+}
+
+static void *takeCached(MemoryPool &pool, size_t size, void *stream) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  for (size_t i = 0; i < pool.free.size(); ++i) {
+    FreeBlock block = pool.free[i];
+    if (block.size != size || !(block.stream == stream || isIdle(block)))
+      continue;
+    dropEvent(block);
+    pool.free.erase(pool.free.begin() + i);
+    pool.cached -= size;
+    return block.base;
+  }
+  return nullptr;
+}
+
+static void trim(MemoryPool &pool, uint64_t keep) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  for (size_t i = 0; i < pool.free.size() && pool.cached > keep;) {
+    if (!isIdle(pool.free[i])) {
+      ++i;
+      continue;
+    }
+    dropEvent(pool.free[i]);
+    if (int error = hip().hipFree(pool.free[i].base))
+      log(LogLevel::Warning,
+          llvm::Twine("hipFree of pooled memory: ") + hip().hipGetErrorString(error));
+    pool.cached -= pool.free[i].size;
+    pool.free.erase(pool.free.begin() + i);
+  }
+}
+
+void trimPools(Context &context) {
+  std::vector<MemoryPool *> ofDevice;
+  {
+    std::lock_guard<std::mutex> lock(poolsMutex);
+    for (MemoryPool *pool : pools)
+      if (&pool->device == &context.device)
+        ofDevice.push_back(pool);
+  }
+  for (MemoryPool *pool : ofDevice)
+    trim(*pool, pool->releaseThreshold);
+}
+
+static void putBack(MemoryPool &pool, const FreeBlock &block) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.free.push_back(block);
+  pool.cached += block.size;
+  pool.cachedHigh = std::max(pool.cachedHigh, pool.cached);
+  pool.used -= block.size;
+}
+
+void freeToPool(Context &context, const Allocation &allocation) {
+  putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr});
+  trimPools(context);
+}
+
+static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
+                           Stream *stream) {
+  if (!pointer || !bytes)
+    return kInvalidValue;
+  return onStream(context, stream, [&](void *hipStream) {
+    size_t size = blockSize(bytes);
+    *pointer = takeCached(pool, size, hipStream);
+    if (!*pointer)
+      if (Result result = allocateDevice(context, pointer, size))
+        return result;
+    auto *base = static_cast<char *>(*pointer);
+    addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool});
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.used += size;
+    pool.usedHigh = std::max(pool.usedHigh, pool.used);
+    return kSuccess;
+  });
+}
+
+static Result freeAsync(Context &context, void *pointer, Stream *stream) {
+  if (!pointer)
+    return kSuccess;
+  std::optional<Allocation> found = findAllocation(pointer);
+  if (!found || found->base != pointer ||
+      (found->kind != AllocationKind::Pool && found->kind != AllocationKind::Device))
+    return kInvalidValue;
+  return onStream(context, stream, [&](void *hipStream) -> Result {
+    if (found->kind == AllocationKind::Device) { // of cuMemAlloc: allowed
+      if (Result result = context.checkSynchronized(hip().hipStreamSynchronize(hipStream)))
+        return result;
+      removeAllocation(pointer);
+      return context.check(hip().hipFree(pointer));
+    }
+    void *event = nullptr;
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&event, 2))) // no timing
+      return result;
+    if (Result result = context.check(hip().hipEventRecord(event, hipStream)))
+      return result;
+    removeAllocation(pointer);
+    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event});
+    return kSuccess;
+  });
+}
+
+// CU_MEMPOOL_ATTR_*: 1 to 3 are ints, the rest 64-bit numbers.
+static Result poolAttribute(MemoryPool &pool, int attribute, void *value, bool set) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  auto *number = static_cast<uint64_t *>(value);
+  switch (attribute) {
+  case 1:
+  case 2:
+  case 3: // which ways of reuse are allowed; the one that we use always is
+    if (set)
+      pool.reuse[attribute] = *static_cast<int *>(value);
+    else
+      *static_cast<int *>(value) = pool.reuse[attribute];
+    return kSuccess;
+  case 4:
+    set ? pool.releaseThreshold = *number : *number = pool.releaseThreshold;
+    return kSuccess;
+  case 5:
+  case 7: {
+    if (set)
+      return kInvalidValue;
+    *number = attribute == 5 ? pool.cached + pool.used : pool.used;
+    return kSuccess;
+  }
+  case 6:
+  case 8: {
+    if (set && *number)
+      return kInvalidValue; // only a reset
+    uint64_t &high = attribute == 6 ? pool.cachedHigh : pool.usedHigh;
+    if (set)
+      high = attribute == 6 ? pool.cached : pool.used;
+    else
+      *number = attribute == 6 ? pool.cachedHigh + pool.usedHigh : pool.usedHigh;
+    return kSuccess;
+  }
+  }
+  return kInvalidValue;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuMemAllocAsync(void **pointer, size_t bytes, Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    return allocateFrom(context, *currentPool(context.device), pointer, bytes, stream);
+  });
+}
+
+Result cuMemAllocFromPoolAsync(void **pointer, size_t bytes, MemoryPool *pool, Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    if (!livePool(pool))
+      return kInvalidValue;
+    return allocateFrom(context, *pool, pointer, bytes, stream);
+  });
+}
+
+Result cuMemFreeAsync(void *pointer, Stream *stream) {
+  return callToRelease(__func__,
+                       [&](Context &context) { return freeAsync(context, pointer, stream); });
+}
+
+Result cuDeviceGetDefaultMemPool(MemoryPool **pool, int device) {
+  return call(__func__, [&] {
+    Device *found = deviceAt(device);
+    if (!found)
+      return kInvalidDevice;
+    return pool ? (*pool = defaultPool(*found), kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuDeviceGetMemPool(MemoryPool **pool, int device) {
+  return call(__func__, [&] {
+    Device *found = deviceAt(device);
+    if (!found)
+      return kInvalidDevice;
+    return pool ? (*pool = currentPool(*found), kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
+  return call(__func__, [&] {
+    Device *found = deviceAt(device);
+    if (!found)
+      return kInvalidDevice;
+    if (!livePool(pool) || &pool->device != found)
+      return kInvalidValue;
+    found->pool = pool;
+    return kSuccess;
+  });
+}
+
+Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties) {
+  return call(__func__, [&] {
+    if (!pool || !properties || properties->allocationType != 1)
+      return kInvalidValue;
+    if (properties->location.type != 1 || properties->handleTypes)
+      return fail(kNotSupported, "cuMemPoolCreate: only pools of a device, without handles for "
+                                 "other processes, are supported");
+    Device *device = deviceAt(properties->location.id);
+    if (!device)
+      return kInvalidDevice;
+    *pool = makePool(*device, false);
+    return kSuccess;
+  });
+}
+
+// The object stays for the blocks that are still in use.
+Result cuMemPoolDestroy(MemoryPool *pool) {
+  return callToRelease(__func__, [&](Context &) {
+    if (!livePool(pool) || pool->isDefault)
+      return kInvalidValue;
+    MemoryPool *expected = pool;
+    pool->device.pool.compare_exchange_strong(expected, nullptr);
+    pool->destroyed = true;
+    pool->releaseThreshold = 0; // trimmed as its blocks become idle
+    trim(*pool, 0);
+    return kSuccess;
+  });
+}
+
+Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
+  return callIn(__func__, [&](Context &) {
+    if (!livePool(pool))
+      return kInvalidValue;
+    trim(*pool, keep);
+    return kSuccess;
+  });
+}
+
+Result cuMemPoolSetAttribute(MemoryPool *pool, int attribute, void *value) {
+  return call(__func__, [&] {
+    return livePool(pool) && value ? poolAttribute(*pool, attribute, value, true) : kInvalidValue;
+  });
+}
+
+Result cuMemPoolGetAttribute(MemoryPool *pool, int attribute, void *value) {
+  return call(__func__, [&] {
+    return livePool(pool) && value ? poolAttribute(*pool, attribute, value, false) : kInvalidValue;
+  });
+}
+
+} // extern "C"

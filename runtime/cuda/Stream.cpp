@@ -1,0 +1,401 @@
+// Streams. A thread's default stream (handle 2, and handle 0 of the _ptds and _ptsz entry points)
+// is a blocking HIP stream that is made when the thread first uses it: like the legacy default
+// stream's other partners it waits for that one, and that one for it.
+#include "runtime/cuda/Stream.h"
+#include "runtime/cuda/Context.h"
+#include <shared_mutex>
+
+namespace rubia::runtime::cuda {
+
+static std::shared_mutex &handlesMutex = *new std::shared_mutex;
+static std::set<Stream *> &streams = *new std::set<Stream *>;
+static std::set<Event *> &events = *new std::set<Event *>;
+
+static uint64_t nextStreamId() {
+  static std::atomic<uint64_t> last = 2; // 1 and 2: the default streams
+  return ++last;
+}
+
+static Stream *liveStream(Stream *stream) {
+  std::shared_lock<std::shared_mutex> lock(handlesMutex);
+  return streams.count(stream) ? stream : nullptr;
+}
+
+Event *liveEvent(Event *event) {
+  std::shared_lock<std::shared_mutex> lock(handlesMutex);
+  return events.count(event) ? event : nullptr;
+}
+
+static HipStream perThreadStream(Context &context) {
+  void *&stream = thread().streams[&context];
+  if (stream)
+    return {kSuccess, stream};
+  {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (!context.idleThreadStreams.empty()) {
+      stream = context.idleThreadStreams.back();
+      context.idleThreadStreams.pop_back();
+      return {kSuccess, stream};
+    }
+  }
+  return {context.check(hip().hipStreamCreateWithFlags(&stream, 0)), stream};
+}
+
+HipStream hipStream(Context &context, Stream *stream) {
+  if (!stream || stream == kLegacyStream)
+    return {kSuccess, nullptr};
+  if (stream == kPerThreadStream)
+    return perThreadStream(context);
+  if (!liveStream(stream) || stream->context != &context)
+    return {kInvalidHandle, nullptr};
+  return {kSuccess, stream->hip};
+}
+
+static Result createStream(Context &context, Stream **out, unsigned flags, int priority) {
+  if (!out || flags > 1) // CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
+    return kInvalidValue;
+  priority = priority < 0 ? -1 : 0; // see cuCtxGetStreamPriorityRange
+  void *created = nullptr;
+  int error = priority ? hip().hipStreamCreateWithPriority(&created, flags, priority)
+                       : hip().hipStreamCreateWithFlags(&created, flags);
+  if (Result result = context.check(error))
+    return result;
+  *out = new Stream{created, &context, flags, priority, nextStreamId()};
+  std::unique_lock<std::shared_mutex> lock(handlesMutex);
+  streams.insert(*out);
+  return kSuccess;
+}
+
+static void freeWorkspace(Context &context, Stream *stream) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  auto found = context.workspaces.find(stream);
+  if (found == context.workspaces.end())
+    return;
+  context.check(hip().hipFree(found->second));
+  context.workspaces.erase(found);
+}
+
+static Result destroyStream(Context &context, Stream *stream) {
+  {
+    std::unique_lock<std::shared_mutex> lock(handlesMutex);
+    if (!streams.erase(stream))
+      return kInvalidHandle;
+  }
+  freeWorkspace(context, stream);
+  Result result = context.check(hip().hipStreamDestroy(stream->hip));
+  delete stream;
+  return result;
+}
+
+// Also of the default streams of threads: they make new ones. Threads that still run keep a dead
+// entry in their table, so the streams are kept and reused, not destroyed.
+void destroyStreamsAndEvents(Context &context) {
+  std::unique_lock<std::shared_mutex> lock(handlesMutex);
+  for (auto i = streams.begin(); i != streams.end();) {
+    Stream *stream = *i;
+    if (stream->context != &context) {
+      ++i;
+      continue;
+    }
+    if (!isExiting())
+      context.check(hip().hipStreamDestroy(stream->hip));
+    delete stream;
+    i = streams.erase(i);
+  }
+  for (auto i = events.begin(); i != events.end();) {
+    Event *event = *i;
+    if (event->context != &context) {
+      ++i;
+      continue;
+    }
+    if (!isExiting())
+      context.check(hip().hipEventDestroy(event->hip));
+    delete event;
+    i = events.erase(i);
+  }
+}
+
+// Flags, priority and identity of any stream handle.
+static Result describe(Context &context, Stream *handle, Stream &out) {
+  if (!handle || handle == kLegacyStream || handle == kPerThreadStream) {
+    out = {nullptr, &context, 0, 0, handle == kPerThreadStream ? 2u : 1u};
+    return kSuccess;
+  }
+  if (!liveStream(handle))
+    return kInvalidHandle;
+  out = *handle;
+  return kSuccess;
+}
+
+struct Callback {
+  void (*withStatus)(Stream *stream, Result status, void *data);
+  void (*plain)(void *data);
+  Stream *stream;
+  void *data;
+};
+
+static void runCallback(Callback *pointer, int status) {
+  std::unique_ptr<Callback> callback(pointer);
+  if (callback->plain)
+    callback->plain(callback->data);
+  else
+    callback->withStatus(callback->stream, Result(status), callback->data);
+}
+
+// The function runs on a thread of HIP's, after all work before it and before all work after it.
+static Result addCallback(Context &context, Stream *stream, const Callback &callback) {
+  return onStream(context, stream, [&](void *hipStream) {
+    if (hip().hipLaunchHostFunc) {
+      auto *owned = new Callback(callback);
+      Result result = context.check(hip().hipLaunchHostFunc(
+          hipStream, [](void *data) { runCallback(static_cast<Callback *>(data), 0); }, owned));
+      if (result)
+        delete owned;
+      return result;
+    }
+    if (!hip().hipStreamAddCallback)
+      return fail(kNotSupported, hip().path + " has neither hipLaunchHostFunc nor "
+                                              "hipStreamAddCallback");
+    auto *owned = new Callback(callback);
+    Result result = context.check(hip().hipStreamAddCallback(
+        hipStream,
+        [](void *, int status, void *data) { runCallback(static_cast<Callback *>(data), status); },
+        owned, 0));
+    if (result)
+      delete owned;
+    return result;
+  });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuStreamCreate(Stream **stream, unsigned flags) {
+  return callIn(__func__,
+                [&](Context &context) { return createStream(context, stream, flags, 0); });
+}
+
+Result cuStreamCreateWithPriority(Stream **stream, unsigned flags, int priority) {
+  return callIn(__func__,
+                [&](Context &context) { return createStream(context, stream, flags, priority); });
+}
+
+Result cuStreamDestroy_v2(Stream *stream) {
+  return callToRelease(__func__, [&](Context &context) { return destroyStream(context, stream); });
+}
+Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
+
+Result cuStreamSynchronize(Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    return onStream(context, stream, [&](void *hipStream) {
+      return context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+    });
+  });
+}
+
+Result cuStreamQuery(Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    return onStream(context, stream, [&](void *hipStream) {
+      return context.checkSynchronized(hip().hipStreamQuery(hipStream));
+    });
+  });
+}
+
+Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (!liveEvent(event))
+      return kInvalidHandle;
+    if (flags & ~1u) // CU_EVENT_WAIT_EXTERNAL concerns captures only
+      return kInvalidValue;
+    return onStream(context, stream, [&](void *hipStream) {
+      // Of an event that was never recorded nothing is awaited.
+      return event->recorded ? context.check(hip().hipStreamWaitEvent(hipStream, event->hip, 0))
+                             : kSuccess;
+    });
+  });
+}
+
+Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, void *), void *data,
+                           unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (!function || flags)
+      return kInvalidValue;
+    return addCallback(context, stream, {function, nullptr, stream, data});
+  });
+}
+
+Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
+  return callIn(__func__, [&](Context &context) {
+    if (!function)
+      return kInvalidValue;
+    return addCallback(context, stream, {nullptr, function, stream, data});
+  });
+}
+
+Result cuStreamGetFlags(Stream *stream, unsigned *flags) {
+  return callIn(__func__, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return flags ? (*flags = found.flags, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuStreamGetPriority(Stream *stream, int *priority) {
+  return callIn(__func__, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return priority ? (*priority = found.priority, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuStreamGetId(Stream *stream, uint64_t *id) {
+  return callIn(__func__, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return id ? (*id = found.id, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuStreamGetCtx(Stream *stream, Context **out) {
+  return callIn(__func__, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return out ? (*out = found.context, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuStreamGetDevice(Stream *stream, int *device) {
+  return callIn(__func__, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return device ? (*device = found.context->device.ordinal, kSuccess) : kInvalidValue;
+  });
+}
+
+// Memory attached to a stream is only ever less visible than ours is: nothing to do.
+Result cuStreamAttachMemAsync(Stream *stream, void *, size_t, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
+      return kInvalidValue;
+    return onStream(context, stream, [](void *) { return kSuccess; });
+  });
+}
+
+// No stream is ever capturing: cuStreamBeginCapture is not supported.
+Result cuStreamIsCapturing(Stream *stream, int *status) {
+  return callIn(__func__, [&](Context &context) {
+    if (!status)
+      return kInvalidValue;
+    *status = 0; // CU_STREAM_CAPTURE_STATUS_NONE
+    return onStream(context, stream, [](void *) { return kSuccess; });
+  });
+}
+Result cuStreamGetCaptureInfo(Stream *stream, int *status, uint64_t *) {
+  return cuStreamIsCapturing(stream, status);
+}
+Result cuStreamGetCaptureInfo_v2(Stream *stream, int *status, uint64_t *, void **, const void ***,
+                                 size_t *) {
+  return cuStreamIsCapturing(stream, status);
+}
+Result cuStreamGetCaptureInfo_v3(Stream *stream, int *status, uint64_t *, void **, const void ***,
+                                 const void **, size_t *) {
+  return cuStreamIsCapturing(stream, status);
+}
+
+Result cuThreadExchangeStreamCaptureMode(int *mode) {
+  return call(__func__, [&] {
+    if (!mode || *mode < 0 || *mode > 2)
+      return kInvalidValue;
+    std::swap(*mode, thread().captureMode);
+    return kSuccess;
+  });
+}
+
+Result cuEventCreate(Event **event, unsigned flags) {
+  return callIn(__func__, [&](Context &context) {
+    if (!event || (flags & ~7u)) // BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS: as in HIP
+      return kInvalidValue;
+    void *created = nullptr;
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags)))
+      return result;
+    *event = new Event{created, &context, flags};
+    std::unique_lock<std::shared_mutex> lock(handlesMutex);
+    events.insert(*event);
+    return kSuccess;
+  });
+}
+
+Result cuEventDestroy_v2(Event *event) {
+  return callToRelease(__func__, [&](Context &context) {
+    {
+      std::unique_lock<std::shared_mutex> lock(handlesMutex);
+      if (!events.erase(event))
+        return kInvalidHandle;
+    }
+    Result result = context.check(hip().hipEventDestroy(event->hip));
+    delete event;
+    return result;
+  });
+}
+Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
+
+Result cuEventRecord(Event *event, Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    if (!liveEvent(event))
+      return kInvalidHandle;
+    return onStream(context, stream, [&](void *hipStream) {
+      Result result = context.check(hip().hipEventRecord(event->hip, hipStream));
+      if (!result)
+        event->recorded = true;
+      return result;
+    });
+  });
+}
+
+Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
+  if (flags & ~1u) // CU_EVENT_RECORD_EXTERNAL concerns captures only
+    return kInvalidValue;
+  return cuEventRecord(event, stream);
+}
+
+Result cuEventSynchronize(Event *event) {
+  return callIn(__func__, [&](Context &context) {
+    if (!liveEvent(event))
+      return kInvalidHandle;
+    return event->recorded ? context.checkSynchronized(hip().hipEventSynchronize(event->hip))
+                           : kSuccess;
+  });
+}
+
+Result cuEventQuery(Event *event) {
+  return callIn(__func__, [&](Context &context) {
+    if (!liveEvent(event))
+      return kInvalidHandle;
+    return event->recorded ? context.checkSynchronized(hip().hipEventQuery(event->hip)) : kSuccess;
+  });
+}
+
+Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
+  return callIn(__func__, [&](Context &context) {
+    if (!ms)
+      return kInvalidValue;
+    if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||
+        ((start->flags | stop->flags) & 2)) // without timing
+      return kInvalidHandle;
+    return context.check(hip().hipEventElapsedTime(ms, start->hip, stop->hip));
+  });
+}
+Result cuEventElapsedTime(float *ms, Event *start, Event *stop) {
+  return cuEventElapsedTime_v2(ms, start, stop);
+}
+
+} // extern "C"

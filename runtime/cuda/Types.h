@@ -1,0 +1,196 @@
+// Our own declarations of what crosses the boundary of the CUDA driver API: status codes, the few
+// enumerations and structures that implemented functions take, laid out as CUDA's ABI has them.
+// Handles are pointers to our own objects; device pointers are void * here (CUdeviceptr is a 64-bit
+// integer, passed alike).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rubia::runtime::cuda {
+
+enum Result : int {
+#define CUDA_RESULT(Name, Code, ApiName, Text) k##Name = Code,
+#include "runtime/cuda/Errors.def"
+#undef CUDA_RESULT
+};
+const char *nameOf(Result result); // null if there is no such code
+const char *textOf(Result result);
+
+inline constexpr int kDriverVersion = 13000;
+
+struct Context;
+struct Stream;
+struct Event;
+struct Module;
+struct Library;
+struct Function; // CUfunction and CUkernel
+struct MemoryPool;
+
+struct Uuid {
+  uint8_t bytes[16];
+};
+
+// Stream handles that are no objects.
+inline Stream *const kLegacyStream = reinterpret_cast<Stream *>(1);
+inline Stream *const kPerThreadStream = reinterpret_cast<Stream *>(2);
+
+enum DeviceAttribute : int {
+  kComputeCapabilityMajor = 75,
+  kComputeCapabilityMinor = 76,
+};
+
+enum FunctionAttribute : int {
+  kMaxThreadsPerBlock,
+  kSharedSizeBytes,
+  kConstSizeBytes,
+  kLocalSizeBytes,
+  kNumRegs,
+  kPtxVersion,
+  kBinaryVersion,
+  kCacheModeCa,
+  kMaxDynamicSharedSizeBytes,
+  kPreferredSharedMemoryCarveout,
+  kClusterSizeMustBeSet,
+  kRequiredClusterWidth,
+  kRequiredClusterHeight,
+  kRequiredClusterDepth,
+  kNonPortableClusterSizeAllowed,
+  kClusterSchedulingPolicyPreference,
+  kFunctionAttributeCount,
+};
+
+enum JitOption : int {
+  kJitInfoLogBuffer = 3,
+  kJitInfoLogBufferSizeBytes = 4,
+  kJitErrorLogBuffer = 5,
+  kJitErrorLogBufferSizeBytes = 6,
+};
+
+enum MemoryType : int { kMemoryHost = 1, kMemoryDevice = 2, kMemoryArray = 3, kMemoryUnified = 4 };
+
+enum PointerAttribute : int {
+  kPointerContext = 1,
+  kPointerMemoryType = 2,
+  kPointerDevicePointer = 3,
+  kPointerHostPointer = 4,
+  kPointerP2pTokens = 5,
+  kPointerSyncMemops = 6,
+  kPointerBufferId = 7,
+  kPointerIsManaged = 8,
+  kPointerDeviceOrdinal = 9,
+  kPointerIsLegacyIpcCapable = 10,
+  kPointerRangeStart = 11,
+  kPointerRangeSize = 12,
+  kPointerMapped = 13,
+  kPointerAllowedHandleTypes = 14,
+  kPointerIsGpuDirectRdmaCapable = 15,
+  kPointerAccessFlags = 16,
+  kPointerMempoolHandle = 17,
+  kPointerMappingSize = 18,
+  kPointerMappingBase = 19,
+  kPointerMemoryBlockId = 20,
+  kPointerIsHwDecompressCapable = 21,
+};
+
+// One side of a copy in CUDA_MEMCPY2D and CUDA_MEMCPY3D.
+struct CopySide2D {
+  size_t xInBytes, y;
+  MemoryType type;
+  void *host;
+  void *device;
+  void *array;
+  size_t pitch;
+};
+struct Copy2D { // CUDA_MEMCPY2D
+  CopySide2D from, to;
+  size_t widthInBytes, height;
+};
+static_assert(sizeof(Copy2D) == 128);
+
+struct CopySide3D {
+  size_t xInBytes, y, z, lod;
+  MemoryType type;
+  void *host;
+  void *device;
+  void *array;
+  void *reserved; // CUDA_MEMCPY3D_PEER: the context
+  size_t pitch, height;
+};
+struct Copy3D { // CUDA_MEMCPY3D
+  CopySide3D from, to;
+  size_t widthInBytes, height, depth;
+};
+static_assert(sizeof(Copy3D) == 200);
+
+enum LaunchAttributeId : int {
+  kLaunchIgnore = 0,
+  kLaunchAccessPolicyWindow = 1,
+  kLaunchCooperative = 2,
+  kLaunchSynchronizationPolicy = 3,
+  kLaunchClusterDimension = 4,
+  kLaunchClusterSchedulingPolicy = 5,
+  kLaunchProgrammaticStreamSerialization = 6,
+  kLaunchProgrammaticEvent = 7,
+  kLaunchPriority = 8,
+  kLaunchMemSyncDomainMap = 9,
+  kLaunchMemSyncDomain = 10,
+  kLaunchPreferredClusterDimension = 11,
+  kLaunchCompletionEvent = 12,
+  kLaunchDeviceUpdatableKernelNode = 13,
+  kLaunchPreferredSharedMemoryCarveout = 14,
+  kLaunchNvlinkUtilCentricScheduling = 16,
+};
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  union alignas(8) {
+    char bytes[64];
+    int flag;
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    Event *event; // of the two attributes with events: their first field
+  };
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedBytes;
+  Stream *stream;
+  LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+static_assert(sizeof(LaunchConfig) == 56);
+
+struct MemoryLocation { // CUmemLocation
+  int type;             // 1 device, 2 host, 3 and 4 host NUMA
+  int id;
+};
+
+struct MemoryPoolProperties { // CUmemPoolProps
+  int allocationType;         // 1: pinned
+  int handleTypes;
+  MemoryLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+static_assert(sizeof(MemoryPoolProperties) == 88);
+
+struct DeviceProperties { // CUdevprop, of the deprecated cuDeviceGetProperties
+  int maxThreadsPerBlock;
+  int maxThreadsDim[3];
+  int maxGridSize[3];
+  int sharedMemPerBlock;
+  int totalConstantMemory;
+  int warpSize;
+  int maxPitch;
+  int registersPerBlock;
+  int clockRate;
+  int textureAlign;
+};
+
+} // namespace rubia::runtime::cuda
