@@ -34,6 +34,8 @@ bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimen
   for (size_t i = dimensions.size(); i-- > 0; stride *= dimensions[i])
     state.strides[i] = stride;
   uint32_t place = token.offset;
+  if (at(Kind::LeftBrace) == dimensions.empty())
+    return expectedHere(dimensions.empty() ? "a value" : "'{'");
   if (at(Kind::LeftBrace) ? !parseInitializerLevel(state, 0, 0)
                           : !parseInitializerElement(state, 0))
     return false;
@@ -58,31 +60,24 @@ bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimen
 }
 
 bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin) {
-  // `x = {5}` for a scalar is level 0 of no dimensions.
-  bool scalar = state.dimensions.empty();
-  if (!scalar && level >= state.dimensions.size())
+  if (level >= state.dimensions.size())
     return errorHere("initialiser has more braces than the variable has dimensions");
   advance();
   ++braces;
-  uint64_t stride = scalar ? 1 : state.strides[level];
+  uint64_t stride = state.strides[level];
+  bool innermost = level + 1 == state.dimensions.size();
   bool open = level == 0 && state.open();
-  uint64_t end = scalar ? 1 : begin + state.dimensions[level] * stride;
+  uint64_t end = begin + state.dimensions[level] * stride;
   uint64_t index = begin;
   while (!at(Kind::RightBrace)) {
     if (index >= end && !open)
       return errorHere("too many initialisers for '" + Twine(state.variable.name) + "'");
-    if (at(Kind::LeftBrace)) {
-      if (scalar || (index - begin) % stride)
-        return errorHere("misplaced '{' in the initialiser of '" + Twine(state.variable.name) +
-                         "'");
-      if (!parseInitializerLevel(state, level + 1, index))
-        return false;
-      index += stride;
-    } else {
-      if (!parseInitializerElement(state, index))
-        return false;
-      ++index;
-    }
+    if (at(Kind::LeftBrace) == innermost)
+      return expectedHere(innermost ? "a value" : "'{'");
+    if (innermost ? !parseInitializerElement(state, index)
+                  : !parseInitializerLevel(state, level + 1, index))
+      return false;
+    index += stride;
     state.count = std::max(state.count, index);
     if (!take(Kind::Comma))
       break;
@@ -133,12 +128,8 @@ bool ModuleParser::storeConstant(InitializerState &state, uint64_t index, const 
                               Twine(state.variable.name) + "'");
     }
   } else if (classOf(type) == TypeClass::Float) {
-    if (type == Type::F32)
-      bits = llvm::bit_cast<uint32_t>(value.isUnsigned ? float(bits) : float(int64_t(bits)));
-    else if (type == Type::F64)
-      bits = llvm::bit_cast<uint64_t>(value.isUnsigned ? double(bits) : double(int64_t(bits)));
-    else if (bits)
-      return error(place, "an integer cannot initialise '" + Twine(state.variable.name) + "'");
+    return error(place, "an integer cannot initialise '" + Twine(state.variable.name) +
+                            "', expected a floating point constant");
   }
   if (state.width < 8)
     bits &= (1ull << state.width * 8) - 1;
