@@ -156,6 +156,9 @@ public:
   /// The lowest active lane, or 0 if EXEC is 0, as V_READFIRSTLANE_B32 does.
   unsigned firstActiveLane() const;
   unsigned sourceCount() const;
+  /// Whether source `i` is a vector register; else all lanes and all dwords of an operand see one
+  /// scalar or constant.
+  bool sourceIsVector(unsigned i) const;
   /// Register `dword` of source `i` in a lane; the same in all lanes if the source is scalar. Lane
   /// numbers wrap.
   uint32_t source(unsigned i, unsigned lane, unsigned dword = 0) const;

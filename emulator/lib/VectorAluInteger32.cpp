@@ -163,10 +163,11 @@ constexpr Semantics kRows[] = {
        // The first bit that differs from the sign; -1 if none does.
        return firstHigh(uint32_t(a ^ a >> 31));
      }>},
-    {"V_ALIGNBIT_B32", lanewise<[](uint32_t high, uint32_t low, uint32_t shift) {
+    // gfx11 takes the amount from 16 bits; only the lowest ones count.
+    {"V_ALIGNBIT_B32", lanewise<[](uint32_t high, uint32_t low, uint16_t shift) {
        return uint32_t((uint64_t(high) << 32 | low) >> (shift & 31));
      }>},
-    {"V_ALIGNBYTE_B32", lanewise<[](uint32_t high, uint32_t low, uint32_t shift) {
+    {"V_ALIGNBYTE_B32", lanewise<[](uint32_t high, uint32_t low, uint16_t shift) {
        return uint32_t((uint64_t(high) << 32 | low) >> (shift & 3) * 8);
      }>},
 };

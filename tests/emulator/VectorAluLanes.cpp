@@ -1,8 +1,6 @@
 // Moves, and the instructions that look across lanes, on waves of 32 and 64 lanes.
-#include "emulator/lib/WaveFunctions.h"
-#include "tests/emulator/VectorAluCase.h"
+#include "tests/emulator/VectorAluWave.h"
 
-#include "emulator/lib/Workgroup.h"
 #include <gtest/gtest.h>
 
 namespace rubia::emulator::test {
@@ -42,65 +40,15 @@ llvm::ArrayRef<const char *> laneOperations() {
       "V_MOVRELSD_B32",
       "V_MOVRELSD_2_B32",
       "V_MQSAD_U32_U8",
+      "V_WMMA_F32_16X16X16_F16",
+      "V_WMMA_F32_16X16X16_BF16",
+      "V_WMMA_F16_16X16X16_F16",
+      "V_WMMA_BF16_16X16X16_BF16",
+      "V_WMMA_I32_16X16X16_IU8",
+      "V_WMMA_I32_16X16X16_IU4",
   };
   return kNames;
 }
-
-namespace {
-/// A wave of eight vector registers; register r holds r * 100 + lane. Operands: the destination is
-/// register 0, vector sources are registers, scalar ones SGPRs.
-class TestWave {
-public:
-  explicit TestWave(unsigned lanes) : registers(2 * kStride) {
-    wave.vgprs = registers.data();
-    wave.blockStride = kStride;
-    wave.vgprCount = kRegisters;
-    wave.blocks = uint8_t(lanes / kBlockLanes);
-    wave.setMask(kExec, ~uint64_t(0));
-    for (unsigned r = 0; r < kRegisters; ++r)
-      for (unsigned lane = 0; lane < lanes; ++lane)
-        wave.vgpr(r * kBlockLanes, lane) = r * 100 + lane;
-  }
-  TestWave &vector(unsigned source, unsigned r) {
-    op.kind[source] = OperandKind::Vector;
-    op.source[source] = r * kBlockLanes;
-    return *this;
-  }
-  TestWave &scalar(unsigned source, uint32_t value) {
-    op.kind[source] = OperandKind::Scalar;
-    op.source[source] = 10 + source;
-    wave.scalars[10 + source] = value;
-    return *this;
-  }
-  TestWave &modifiers(unsigned source, uint32_t bits) {
-    detail.modifiers[source] = bits;
-    return *this;
-  }
-  TestWave &exec(uint64_t mask) {
-    wave.setMask(kExec, mask);
-    return *this;
-  }
-  TestWave &m0(uint32_t value) {
-    wave.scalars[kM0] = value;
-    return *this;
-  }
-  TestWave &run(llvm::StringRef name) {
-    op.function = row(name).operation.function;
-    op.detail = &detail;
-    callWaveFunction(wave, op);
-    return *this;
-  }
-  uint32_t at(unsigned r, unsigned lane) { return wave.vgpr(r * kBlockLanes, lane); }
-
-  Wave wave;
-  MicroOp op;
-
-private:
-  static constexpr unsigned kRegisters = 8, kStride = kRegisters * kBlockLanes;
-  std::vector<uint32_t> registers;
-  VectorDetail detail;
-};
-} // namespace
 
 TEST(VectorAluLanes, Moves) { check(moveCases()); }
 
