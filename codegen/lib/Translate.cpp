@@ -3,6 +3,7 @@
 // and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/PassLimits.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -214,6 +215,7 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
 Error translate(Module &module, TargetMachine &machine, EmitKind kind,
                 SmallVectorImpl<char> &output) {
   DiagnosticCollector diagnostics(module.getContext());
+  PassLimits limits(module);
   raw_svector_ostream os(output);
   legacy::PassManager passes;
   passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));

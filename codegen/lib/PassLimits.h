@@ -1,0 +1,39 @@
+// Which passes are too slow for which functions.
+#ifndef RUBIA_CODEGEN_LIB_PASSLIMITS_H
+#define RUBIA_CODEGEN_LIB_PASSLIMITS_H
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/OptBisect.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// While it lives, the context's IR passes of the back end skip the functions that they would take
+/// too long for. LLVM asks a gate for each pass and function; the gate was made for bisecting, and
+/// it is the only switch that needs no global option.
+class PassLimits {
+public:
+  explicit PassLimits(llvm::Module &module);
+  ~PassLimits();
+  PassLimits(const PassLimits &) = delete;
+
+private:
+  class Gate : public llvm::OptPassGate {
+  public:
+    bool isEnabled() const override { return !withoutStrengthReduction.empty(); }
+    bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
+    llvm::StringSet<> withoutStrengthReduction; ///< "function (name)", as LLVM describes them
+  };
+
+  llvm::LLVMContext &context;
+  llvm::OptPassGate &previous;
+  Gate gate;
+};
+
+} // namespace rubia::codegen
+
+#endif
