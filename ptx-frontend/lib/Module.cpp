@@ -1,5 +1,6 @@
 // Small queries of Module.h.
 
+#include "ptx-frontend/lib/Spellings.h"
 #include "ptx-frontend/lib/Storage.h"
 
 using llvm::StringRef;
@@ -28,6 +29,16 @@ Mod Spelling::first(ModCategory category) const {
     if (categoryOf(mod) == category)
       return mod;
   return Mod::None;
+}
+
+Type Spelling::operandType(unsigned n) const {
+  // Every Spelling is the base of one that the table matched.
+  const auto &matched = static_cast<const MatchedSpelling &>(*this);
+  if (n >= matched.expected.size())
+    return Type::None;
+  const OperandSlot &slot = *matched.expected[n].slot;
+  return slot.kind == OperandSlot::Kind::Value && !slot.anything ? matched.expected[n].type
+                                                                 : Type::None;
 }
 
 StateSpace Spelling::space() const { return spaceOf(first(ModCategory::Space)); }
