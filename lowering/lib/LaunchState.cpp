@@ -60,9 +60,12 @@ Value *LaunchState::ctaIndex(unsigned dimension) {
 // mbcnt_lo counts the lanes below this one among the first 32, which is all that a warp has in both
 // forms.
 Value *LaunchState::laneIndex() {
-  if (!lane)
-    lane = builder.CreateIntrinsic(builder.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
-                                   {builder.getInt32(~0u), builder.getInt32(0)});
+  if (!lane) {
+    CallInst *count = builder.CreateIntrinsic(builder.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
+                                              {builder.getInt32(~0u), builder.getInt32(0)});
+    count->addRangeRetAttr(ConstantRange(APInt(32, 0), APInt(32, 32)));
+    lane = count;
+  }
   return lane;
 }
 

@@ -4,6 +4,7 @@
 // writing takes it off again. So the only rules about widths are here.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/UnitLowering.h"
+#include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -221,40 +222,21 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
 
 // ---------- The operands of the current instruction
 
-static unsigned destinations(ptx::Op op) {
-  switch (op) {
-  case ptx::Op::St:
-  case ptx::Op::Prefetch:
-  case ptx::Op::Bra:
-  case ptx::Op::BrxIdx:
-  case ptx::Op::Call:
-  case ptx::Op::Ret:
-  case ptx::Op::Exit:
-  case ptx::Op::BarSync:
-  case ptx::Op::BarArrive:
-  case ptx::Op::BarWarpSync:
-  case ptx::Op::Membar:
-  case ptx::Op::Fence:
-  case ptx::Op::Red:
-  case ptx::Op::Trap:
-  case ptx::Op::Brkpt:
-  case ptx::Op::Nanosleep:
-    return 0;
-  default:
-    return 1;
-  }
+static unsigned destinations(const ptx::Instruction &inst) {
+  const ptx::Form &form = ptx::instructionForms()[inst.spelling->form];
+  return form.operandCount > 0 && form.operandSlots[0].destination;
 }
 
 const ptx::Operand &FunctionLowering::sourceOperand(unsigned n) const {
-  return current->operands[n + destinations(current->op())];
+  return current->operands[n + destinations(*current)];
 }
 
 bool FunctionLowering::hasSource(unsigned n) const {
-  return n + destinations(current->op()) < current->operands.size();
+  return n + destinations(*current) < current->operands.size();
 }
 
 Value *FunctionLowering::source(unsigned n) {
-  return source(n, current->spelling->operandType(n + destinations(current->op())));
+  return source(n, current->spelling->operandType(n + destinations(*current)));
 }
 
 Value *FunctionLowering::source(unsigned n, ptx::Type type) {
@@ -278,7 +260,7 @@ std::optional<uint64_t> FunctionLowering::sourceConstant(unsigned n) const {
 ptx::Type FunctionLowering::destinationType() const { return current->spelling->operandType(0); }
 
 bool FunctionLowering::hasDestination(unsigned n) const {
-  if (destinations(current->op()) == 0 || current->operands.empty())
+  if (destinations(*current) == 0 || current->operands.empty())
     return false;
   const ptx::Operand &first = current->operands[0];
   return n == 0 || (first.kind == Kind::Pair && n < first.elements.size());
