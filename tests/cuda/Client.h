@@ -1,0 +1,62 @@
+// A client of libcuda.so.1 that has no header of NVIDIA's: functions are called by name, each test
+// in a process of its own.
+#pragma once
+
+#include "runtime/cuda/Types.h"
+#include <cstdlib>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+namespace rubia::runtime::cuda {
+
+// For readable failures.
+inline void PrintTo(Result result, std::ostream *os) { *os << int(result); }
+
+inline void *library() {
+  static void *handle = [] {
+    setenv("RUBIA_HIP_LIBRARY", RUBIA_FAKE_HIP, 0);
+    void *opened = dlopen(RUBIA_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
+    if (!opened)
+      throw std::runtime_error(dlerror());
+    return opened;
+  }();
+  return handle;
+}
+
+inline void *symbol(const char *name) {
+  void *address = dlsym(library(), name);
+  if (!address)
+    throw std::runtime_error(std::string("no ") + name);
+  return address;
+}
+
+// The arguments have to have the types of the parameters: nothing is converted.
+template <class... Arguments> Result cu(const char *name, Arguments... arguments) {
+  return reinterpret_cast<Result (*)(Arguments...)>(symbol(name))(arguments...);
+}
+
+// A function of the fake HIP library.
+template <class Function> Function *fakeHip(const char *name) {
+  void *hip = dlopen(RUBIA_FAKE_HIP, RTLD_NOW | RTLD_NOLOAD);
+  return hip ? reinterpret_cast<Function *>(dlsym(hip, name)) : nullptr;
+}
+
+// A context on device 0.
+class InContext : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+    ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
+  }
+  Context *context = nullptr;
+};
+
+inline void *allocate(size_t bytes) {
+  void *pointer = nullptr;
+  EXPECT_EQ(cu("cuMemAlloc_v2", &pointer, bytes), kSuccess);
+  return pointer;
+}
+
+} // namespace rubia::runtime::cuda

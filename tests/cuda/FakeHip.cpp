@@ -1,0 +1,182 @@
+// A HIP library without a device: memory is the host's, streams do their work at once, kernels do
+// nothing. It lets the driver API be tested for what it does itself. Calls prefixed with fakeHip
+// are for the tests.
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+extern "C" {
+
+struct Fake {
+  std::mutex mutex;
+  std::map<char *, size_t> allocations;
+  std::atomic<int> nextError = 0;
+  std::atomic<int> launches = 0, streams = 0, synchronizations = 0;
+  std::atomic<void *> lastStream = nullptr;
+};
+static Fake &fake = *new Fake;
+static thread_local int device = 0;
+
+static int deviceCount() {
+  const char *text = getenv("FAKE_HIP_DEVICES");
+  return text ? atoi(text) : 1;
+}
+
+// The error that the next synchronising call or copy reports, as a fault of a kernel would be.
+void fakeHipFailNext(int error) { fake.nextError = error; }
+int fakeHipLaunches() { return fake.launches; }
+int fakeHipStreams() { return fake.streams; }
+int fakeHipAllocations() {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  return fake.allocations.size();
+}
+void *fakeHipLastStream() { return fake.lastStream; }
+
+static int done() { return fake.nextError.exchange(0); }
+
+int hipInit(unsigned) { return 0; }
+int hipRuntimeGetVersion(int *version) { return *version = 50221153, 0; }
+int hipGetDeviceCount(int *count) { return *count = deviceCount(), 0; }
+int hipSetDevice(int d) { return d < 0 || d >= deviceCount() ? 101 : (device = d, 0); }
+int hipGetDevice(int *d) { return *d = device, 0; }
+int hipDeviceGetName(char *name, int length, int) {
+  strncpy(name, "Fake Radeon", length);
+  return 0;
+}
+int hipDeviceTotalMem(size_t *bytes, int) { return *bytes = size_t(8) << 30, 0; }
+int hipDeviceGetAttribute(int *value, int, int) { return *value = 65536, 0; }
+int hipDeviceGetPCIBusId(char *text, int length, int d) {
+  strncpy(text, d ? "0000:0b:00.0" : "0000:0a:00.0", length);
+  return 0;
+}
+int hipGetDeviceProperties(char *properties, int d) {
+  if (d < 0 || d >= deviceCount())
+    return 101;
+  strcpy(properties, "Fake Radeon");
+  strcpy(properties + 396, "gfx1100");
+  return 0;
+}
+int hipDeviceSynchronize() { return ++fake.synchronizations, done(); }
+int hipMemGetInfo(size_t *free, size_t *total) {
+  *free = size_t(7) << 30;
+  *total = size_t(8) << 30;
+  return 0;
+}
+
+static int allocate(void **pointer, size_t bytes) {
+  if (bytes > size_t(8) << 30)
+    return 2;
+  *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!*pointer)
+    return 2;
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  fake.allocations[static_cast<char *>(*pointer)] = bytes;
+  return 0;
+}
+static int release(void *pointer) {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  if (!fake.allocations.erase(static_cast<char *>(pointer)))
+    return 1;
+  free(pointer);
+  return 0;
+}
+int hipMalloc(void **pointer, size_t bytes) { return allocate(pointer, bytes); }
+int hipFree(void *pointer) { return pointer ? release(pointer) : 0; }
+int hipHostMalloc(void **pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
+int hipHostFree(void *pointer) { return release(pointer); }
+int hipHostRegister(void *, size_t, unsigned) { return 0; }
+int hipHostUnregister(void *) { return 0; }
+int hipHostGetDevicePointer(void **out, void *host, unsigned) { return *out = host, 0; }
+int hipMallocManaged(void **pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
+int hipMemGetAddressRange(void **base, size_t *bytes, void *pointer) {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  auto after = fake.allocations.upper_bound(static_cast<char *>(pointer));
+  if (after == fake.allocations.begin())
+    return 1;
+  --after;
+  if (size_t(static_cast<char *>(pointer) - after->first) >= after->second)
+    return 1;
+  *base = after->first;
+  *bytes = after->second;
+  return 0;
+}
+
+int hipMemcpyAsync(void *to, const void *from, size_t bytes, int, void *stream) {
+  fake.lastStream = stream;
+  memmove(to, from, bytes);
+  return 0;
+}
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
+  hipMemcpyAsync(to, from, bytes, kind, nullptr);
+  return done();
+}
+int hipMemsetD8Async(void *to, unsigned char value, size_t count, void *stream) {
+  fake.lastStream = stream;
+  memset(to, value, count);
+  return 0;
+}
+int hipMemsetD16Async(void *to, unsigned short value, size_t count, void *stream) {
+  fake.lastStream = stream;
+  for (size_t i = 0; i < count; ++i)
+    static_cast<uint16_t *>(to)[i] = value;
+  return 0;
+}
+int hipMemsetD32Async(void *to, int value, size_t count, void *stream) {
+  fake.lastStream = stream;
+  for (size_t i = 0; i < count; ++i)
+    static_cast<int *>(to)[i] = value;
+  return 0;
+}
+int hipMemsetD8(void *to, unsigned char v, size_t n) { return hipMemsetD8Async(to, v, n, nullptr); }
+int hipMemsetD16(void *to, unsigned short v, size_t n) {
+  return hipMemsetD16Async(to, v, n, nullptr);
+}
+int hipMemsetD32(void *to, int v, size_t n) { return hipMemsetD32Async(to, v, n, nullptr); }
+
+int hipStreamCreateWithFlags(void **stream, unsigned) {
+  ++fake.streams;
+  *stream = malloc(1);
+  return 0;
+}
+int hipStreamCreateWithPriority(void **stream, unsigned flags, int) {
+  return hipStreamCreateWithFlags(stream, flags);
+}
+int hipStreamDestroy(void *stream) {
+  --fake.streams;
+  free(stream);
+  return 0;
+}
+int hipStreamSynchronize(void *stream) {
+  fake.lastStream = stream;
+  return done();
+}
+int hipStreamQuery(void *) { return done(); }
+int hipStreamWaitEvent(void *, void *, unsigned) { return 0; }
+int hipEventCreateWithFlags(void **event, unsigned) { return *event = malloc(1), 0; }
+int hipEventDestroy(void *event) { return free(event), 0; }
+int hipEventRecord(void *, void *stream) { return fake.lastStream = stream, 0; }
+int hipEventSynchronize(void *) { return done(); }
+int hipEventQuery(void *) { return done(); }
+int hipEventElapsedTime(float *ms, void *, void *) { return *ms = 1.5f, 0; }
+
+int hipModuleLoadData(void **module, const void *) { return *module = malloc(1), 0; }
+int hipModuleUnload(void *module) { return free(module), 0; }
+int hipModuleGetFunction(void **function, void *, const char *) { return *function = &fake, 0; }
+int hipModuleGetGlobal(void **, size_t *, void *, const char *) { return 500; }
+int hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void *stream, void **, void **) {
+  ++fake.launches;
+  fake.lastStream = stream;
+  return 0;
+}
+int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int threads, size_t) {
+  return *blocks = 2048 / threads, 0;
+}
+int hipFuncGetAttribute(int *value, int, void *) { return *value = 24, 0; }
+int hipLaunchHostFunc(void *, void (*function)(void *), void *data) { return function(data), 0; }
+const char *hipGetErrorString(int) { return "an error of the fake HIP library"; }
+
+} // extern "C"

@@ -1,0 +1,349 @@
+// Memory, copies, streams and events, as far as they are the driver's work and not HIP's.
+#include "tests/cuda/Client.h"
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace rubia::runtime::cuda {
+namespace {
+
+using Memory = InContext;
+
+TEST_F(Memory, CopiesThereAndBack) {
+  std::vector<int> in(100), out(100);
+  std::iota(in.begin(), in.end(), 1);
+  void *a = allocate(400), *b = allocate(400);
+  EXPECT_EQ(cu("cuMemcpyHtoD_v2", a, static_cast<const void *>(in.data()), size_t(400)), kSuccess);
+  EXPECT_EQ(cu("cuMemcpyDtoD_v2", b, a, size_t(400)), kSuccess);
+  EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(out.data()), b, size_t(400)), kSuccess);
+  EXPECT_EQ(in, out);
+  EXPECT_EQ(cu("cuMemFree_v2", a), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", a), kInvalidValue);
+  EXPECT_EQ(cu("cuMemFree_v2", static_cast<void *>(nullptr)), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", static_cast<void *>(static_cast<char *>(b) + 4)), kInvalidValue);
+  void *none = nullptr;
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(0)), kInvalidValue);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(1) << 40), kOutOfMemory);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), kSuccess); // that was no fault
+}
+
+TEST_F(Memory, NeedsAContext) {
+  Context *popped = nullptr;
+  ASSERT_EQ(cu("cuCtxPopCurrent_v2", &popped), kSuccess);
+  EXPECT_EQ(popped, context);
+  void *none = nullptr;
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), kInvalidContext);
+  EXPECT_EQ(cu("cuCtxPopCurrent_v2", &popped), kInvalidContext);
+}
+
+TEST_F(Memory, CopiesRectangles) {
+  // 3 rows of 5 bytes at (2, 1) of a 16-byte-wide source to (1, 2) of a 32-byte-wide destination.
+  std::vector<char> in(16 * 8), out(32 * 8, 0), expected(32 * 8, 0);
+  std::iota(in.begin(), in.end(), 0);
+  for (int y = 0; y < 3; ++y)
+    for (int x = 0; x < 5; ++x)
+      expected[(2 + y) * 32 + 1 + x] = in[(1 + y) * 16 + 2 + x];
+  void *device = allocate(32 * 8);
+  ASSERT_EQ(cu("cuMemsetD8_v2", device, static_cast<unsigned char>(0), size_t(32 * 8)), kSuccess);
+  Copy2D copy{};
+  copy.from = {2, 1, kMemoryHost, in.data(), nullptr, nullptr, 16};
+  copy.to = {1, 2, kMemoryDevice, nullptr, device, nullptr, 32};
+  copy.widthInBytes = 5;
+  copy.height = 3;
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kSuccess);
+  memcpy(out.data(), device, out.size());
+  EXPECT_EQ(out, expected);
+
+  copy.from.pitch = 4; // narrower than the rectangle
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue);
+  copy.from.pitch = 16;
+  copy.from.type = kMemoryArray;
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kNotSupported);
+}
+
+TEST_F(Memory, CopiesBoxes) {
+  std::vector<char> in(4 * 4 * 4), out(4 * 4 * 4, 0);
+  std::iota(in.begin(), in.end(), 0);
+  void *device = allocate(64);
+  ASSERT_EQ(cu("cuMemsetD32_v2", device, 0u, size_t(16)), kSuccess);
+  Copy3D copy{};
+  copy.from = {1, 1, 1, 0, kMemoryHost, in.data(), nullptr, nullptr, nullptr, 4, 4};
+  copy.to = {0, 0, 0, 0, kMemoryDevice, nullptr, device, nullptr, nullptr, 4, 4};
+  copy.widthInBytes = 2;
+  copy.height = 2;
+  copy.depth = 2;
+  EXPECT_EQ(cu("cuMemcpy3D_v2", &copy), kSuccess);
+  memcpy(out.data(), device, 64);
+  for (int z = 0; z < 4; ++z)
+    for (int y = 0; y < 4; ++y)
+      for (int x = 0; x < 4; ++x)
+        EXPECT_EQ(out[z * 16 + y * 4 + x],
+                  z < 2 && y < 2 && x < 2 ? in[(z + 1) * 16 + (y + 1) * 4 + x + 1] : 0);
+}
+
+TEST_F(Memory, FillsRows) {
+  auto *device = static_cast<unsigned short *>(allocate(4 * 16));
+  ASSERT_EQ(cu("cuMemsetD8_v2", static_cast<void *>(device), static_cast<unsigned char>(0xff),
+               size_t(64)),
+            kSuccess);
+  EXPECT_EQ(cu("cuMemsetD2D16_v2", static_cast<void *>(device), size_t(16),
+               static_cast<unsigned short>(7), size_t(3), size_t(4)),
+            kSuccess);
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 8; ++x)
+      EXPECT_EQ(device[y * 8 + x], x < 3 ? 7 : 0xffff);
+  EXPECT_EQ(cu("cuMemsetD32_v2", static_cast<void *>(device + 1), 1u, size_t(1)), kInvalidValue);
+}
+
+template <class T> T attribute(PointerAttribute which, void *pointer) {
+  T value{};
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&value), int(which), pointer), kSuccess)
+      << which;
+  return value;
+}
+
+TEST_F(Memory, PointersKnowWhatTheyPointTo) {
+  auto *device = static_cast<char *>(allocate(1000));
+  EXPECT_EQ(attribute<unsigned>(kPointerMemoryType, device + 10), unsigned(kMemoryDevice));
+  EXPECT_EQ(attribute<Context *>(kPointerContext, device + 10), context);
+  EXPECT_EQ(attribute<void *>(kPointerRangeStart, device + 999), device);
+  EXPECT_EQ(attribute<size_t>(kPointerRangeSize, device), 1000u);
+  EXPECT_EQ(attribute<int>(kPointerDeviceOrdinal, device), 0);
+  EXPECT_EQ(attribute<unsigned>(kPointerIsManaged, device), 0u);
+  void *other = allocate(16);
+  EXPECT_NE(attribute<uint64_t>(kPointerBufferId, device),
+            attribute<uint64_t>(kPointerBufferId, other));
+
+  void *host = nullptr, *seen = nullptr;
+  ASSERT_EQ(cu("cuMemHostAlloc", &host, size_t(64), 2u), kSuccess);
+  EXPECT_EQ(attribute<unsigned>(kPointerMemoryType, host), unsigned(kMemoryHost));
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &seen,
+               static_cast<void *>(static_cast<char *>(host) + 8), 0u),
+            kSuccess);
+  EXPECT_EQ(seen, static_cast<char *>(host) + 8);
+  EXPECT_EQ(cu("cuMemFree_v2", host), kInvalidValue);
+  EXPECT_EQ(cu("cuMemFreeHost", host), kSuccess);
+
+  void *managed = nullptr;
+  ASSERT_EQ(cu("cuMemAllocManaged", &managed, size_t(64), 1u), kSuccess);
+  EXPECT_EQ(attribute<unsigned>(kPointerIsManaged, managed), 1u);
+  EXPECT_EQ(attribute<void *>(kPointerHostPointer, managed), managed);
+
+  // An ordinary host pointer: an error for the single query, zeroes for the other.
+  int local = 0;
+  unsigned type = 9;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&type), int(kPointerMemoryType),
+               static_cast<void *>(&local)),
+            kInvalidValue);
+  int which[] = {kPointerMemoryType};
+  void *out[] = {&type};
+  EXPECT_EQ(cu("cuPointerGetAttributes", 1u, which, out, static_cast<void *>(&local)), kSuccess);
+  EXPECT_EQ(type, 0u);
+
+  void *base = nullptr;
+  size_t bytes = 0;
+  EXPECT_EQ(cu("cuMemGetAddressRange_v2", &base, &bytes, static_cast<void *>(device + 5)),
+            kSuccess);
+  EXPECT_EQ(base, device);
+  EXPECT_EQ(bytes, 1000u);
+}
+
+TEST_F(Memory, HostMemoryIsRegisteredOnce) {
+  static char buffer[8192];
+  void *host = buffer;
+  EXPECT_EQ(cu("cuMemHostRegister_v2", host, size_t(8192), 0u), kSuccess);
+  EXPECT_EQ(cu("cuMemHostRegister_v2", host, size_t(8192), 0u), kHostMemoryAlreadyRegistered);
+  EXPECT_EQ(attribute<unsigned>(kPointerMemoryType, host), unsigned(kMemoryHost));
+  EXPECT_EQ(cu("cuMemHostUnregister", host), kSuccess);
+  EXPECT_EQ(cu("cuMemHostUnregister", host), kHostMemoryNotRegistered);
+}
+
+TEST_F(Memory, RowsOfPitchedAllocationsAreAligned) {
+  void *pointer = nullptr;
+  size_t pitch = 0;
+  EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, size_t(100), size_t(10), 4u), kSuccess);
+  EXPECT_EQ(pitch, 512u);
+  EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, size_t(100), size_t(10), 3u), kInvalidValue);
+}
+
+TEST_F(Memory, ContextsFreeWhatTheyOwn) {
+  auto *live = fakeHip<int()>("fakeHipAllocations");
+  auto *streams = fakeHip<int()>("fakeHipStreams");
+  int before = live();
+  allocate(100);
+  void *host = nullptr;
+  cu("cuMemHostAlloc", &host, size_t(64), 0u);
+  Stream *stream = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 0u), kSuccess);
+  EXPECT_EQ(live(), before + 2);
+  EXPECT_EQ(cu("cuCtxDestroy_v2", context), kSuccess);
+  EXPECT_EQ(live(), before);
+  EXPECT_EQ(streams(), 0);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kInvalidContext);
+}
+
+TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
+  void *a = nullptr, *b = nullptr;
+  Stream *none = nullptr;
+  ASSERT_EQ(cu("cuMemAllocAsync", &a, size_t(1000), none), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", a, none), kSuccess);
+  ASSERT_EQ(cu("cuMemAllocAsync", &b, size_t(900), none), kSuccess);
+  EXPECT_EQ(a, b);
+  MemoryPool *pool = nullptr;
+  ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), kSuccess);
+  uint64_t used = 0;
+  ASSERT_EQ(cu("cuMemPoolGetAttribute", pool, 7, static_cast<void *>(&used)), kSuccess);
+  EXPECT_EQ(used, 1024u);
+  EXPECT_EQ(cu("cuMemFree_v2", b), kSuccess);
+  ASSERT_EQ(cu("cuMemPoolGetAttribute", pool, 7, static_cast<void *>(&used)), kSuccess);
+  EXPECT_EQ(used, 0u);
+  EXPECT_EQ(cu("cuMemFreeAsync", b, none), kInvalidValue);
+}
+
+TEST_F(Memory, PoolsKeepWhatTheirThresholdAllows) {
+  auto *live = fakeHip<int()>("fakeHipAllocations");
+  int before = live();
+  void *a = nullptr;
+  Stream *none = nullptr;
+  ASSERT_EQ(cu("cuMemAllocAsync", &a, size_t(1000), none), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", a, none), kSuccess);
+  EXPECT_EQ(live(), before + 1);
+  ASSERT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+  EXPECT_EQ(live(), before);
+  MemoryPool *pool = nullptr;
+  uint64_t threshold = 1 << 20;
+  ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), kSuccess);
+  ASSERT_EQ(cu("cuMemPoolSetAttribute", pool, 4, static_cast<void *>(&threshold)), kSuccess);
+  ASSERT_EQ(cu("cuMemAllocAsync", &a, size_t(1000), none), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", a, none), kSuccess);
+  ASSERT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+  EXPECT_EQ(live(), before + 1);
+  ASSERT_EQ(cu("cuMemPoolTrimTo", pool, size_t(0)), kSuccess);
+  EXPECT_EQ(live(), before);
+}
+
+using Streams = InContext;
+
+TEST_F(Streams, HandleTwoIsTheThreadsOwn) {
+  auto *last = fakeHip<void *()>("fakeHipLastStream");
+  void *a = allocate(16);
+  auto set = [&](const char *name, Stream *stream) {
+    EXPECT_EQ(cu(name, a, static_cast<unsigned char>(0), size_t(16), stream), kSuccess);
+    return last();
+  };
+  EXPECT_EQ(set("cuMemsetD8Async", nullptr), nullptr);
+  EXPECT_EQ(set("cuMemsetD8Async", kLegacyStream), nullptr);
+  void *mine = set("cuMemsetD8Async", kPerThreadStream);
+  EXPECT_NE(mine, nullptr);
+  EXPECT_EQ(set("cuMemsetD8Async_ptsz", nullptr), mine);
+  EXPECT_EQ(set("cuMemsetD8Async_ptsz", kLegacyStream), nullptr);
+  void *others = nullptr, *third = nullptr;
+  std::thread([&] {
+    cu("cuCtxSetCurrent", context);
+    others = set("cuMemsetD8Async", kPerThreadStream);
+  }).join();
+  EXPECT_NE(others, mine);
+  std::thread([&] { // takes over the stream of the thread that ended
+    cu("cuCtxSetCurrent", context);
+    third = set("cuMemsetD8Async", kPerThreadStream);
+  })
+      .join();
+  EXPECT_EQ(third, others);
+  std::vector<char> data(16);
+  EXPECT_EQ(cu("cuMemcpyHtoD_v2_ptds", a, static_cast<const void *>(data.data()), size_t(16)),
+            kSuccess);
+  EXPECT_EQ(last(), mine);
+}
+
+TEST_F(Streams, RememberHowTheyWereMade) {
+  Stream *stream = nullptr;
+  ASSERT_EQ(cu("cuStreamCreateWithPriority", &stream, 1u, -5), kSuccess);
+  unsigned flags = 9;
+  int priority = 9;
+  EXPECT_EQ(cu("cuStreamGetFlags", stream, &flags), kSuccess);
+  EXPECT_EQ(cu("cuStreamGetPriority", stream, &priority), kSuccess);
+  EXPECT_EQ(flags, 1u);
+  EXPECT_EQ(priority, -1); // the range has two levels
+  EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
+  EXPECT_EQ(cu("cuStreamSynchronize", stream), kInvalidHandle);
+  EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kInvalidHandle);
+  EXPECT_EQ(cu("cuStreamCreate", &stream, 2u), kInvalidValue);
+}
+
+TEST_F(Streams, EventsKnowWhetherTheyWereRecorded) {
+  Event *start = nullptr, *stop = nullptr, *untimed = nullptr;
+  Stream *none = nullptr;
+  ASSERT_EQ(cu("cuEventCreate", &start, 0u), kSuccess);
+  ASSERT_EQ(cu("cuEventCreate", &stop, 0u), kSuccess);
+  ASSERT_EQ(cu("cuEventCreate", &untimed, 2u), kSuccess);
+  float ms = 0;
+  EXPECT_EQ(cu("cuEventElapsedTime_v2", &ms, start, stop), kInvalidHandle);
+  EXPECT_EQ(cu("cuEventQuery", start), kSuccess);
+  EXPECT_EQ(cu("cuEventRecord", start, none), kSuccess);
+  EXPECT_EQ(cu("cuEventRecord", stop, none), kSuccess);
+  EXPECT_EQ(cu("cuEventRecord", untimed, none), kSuccess);
+  EXPECT_EQ(cu("cuEventElapsedTime_v2", &ms, start, stop), kSuccess);
+  EXPECT_EQ(ms, 1.5f);
+  EXPECT_EQ(cu("cuEventElapsedTime_v2", &ms, start, untimed), kInvalidHandle);
+  EXPECT_EQ(cu("cuStreamWaitEvent", none, start, 0u), kSuccess);
+  EXPECT_EQ(cu("cuEventDestroy_v2", start), kSuccess);
+  EXPECT_EQ(cu("cuEventSynchronize", start), kInvalidHandle);
+}
+
+void countCall(void *data) { ++*static_cast<int *>(data); }
+void checkStatus(Stream *stream, Result status, void *data) {
+  EXPECT_EQ(stream, nullptr);
+  EXPECT_EQ(status, kSuccess);
+  ++*static_cast<int *>(data);
+}
+
+TEST_F(Streams, CallBack) {
+  int calls = 0;
+  Stream *none = nullptr;
+  EXPECT_EQ(cu("cuLaunchHostFunc", none, &countCall, static_cast<void *>(&calls)), kSuccess);
+  EXPECT_EQ(cu("cuStreamAddCallback", none, &checkStatus, static_cast<void *>(&calls), 0u),
+            kSuccess);
+  EXPECT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+  EXPECT_EQ(calls, 2);
+}
+
+class Faults : public InContext, public testing::WithParamInterface<int> {};
+
+TEST_P(Faults, StickToTheContext) {
+  void *a = allocate(16);
+  Result fault = Result(GetParam());
+  fakeHip<void(int)>("fakeHipFailNext")(fault);
+  EXPECT_EQ(cu("cuCtxSynchronize"), fault);
+  int value = 0;
+  EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(&value), a, size_t(4)), fault);
+  void *none = nullptr;
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), fault);
+  Stream *stream = nullptr;
+  EXPECT_EQ(cu("cuStreamSynchronize", stream), fault);
+  // Another context is not affected, and this one can be destroyed.
+  EXPECT_EQ(cu("cuCtxDestroy_v2", context), kSuccess);
+  ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), kSuccess);
+}
+INSTANTIATE_TEST_SUITE_P(Driver, Faults, testing::Values(700, 710, 715, 716, 719));
+
+TEST_F(Streams, NotReadyIsNoFault) {
+  fakeHip<void(int)>("fakeHipFailNext")(600);
+  Stream *none = nullptr;
+  EXPECT_EQ(cu("cuStreamQuery", none), kNotReady);
+  EXPECT_EQ(cu("cuStreamQuery", none), kSuccess);
+}
+
+TEST(Errors, HaveNamesAndTexts) {
+  const char *text = nullptr;
+  EXPECT_EQ(cu("cuGetErrorName", 700, &text), kSuccess);
+  EXPECT_STREQ(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(cu("cuGetErrorString", 2, &text), kSuccess);
+  EXPECT_STREQ(text, "out of memory");
+  EXPECT_EQ(cu("cuGetErrorName", 12345, &text), kInvalidValue);
+  EXPECT_EQ(text, nullptr);
+}
+
+} // namespace
+} // namespace rubia::runtime::cuda
