@@ -94,8 +94,6 @@ constexpr Semantics kRows[] = {
      }>},
     {"V_CVT_PK_U8_F32",
      lanewise<[](float a, uint32_t index, uint32_t rest) { return packByte(a, index, rest); }>},
-    {"V_CVT_PKACCUM_U8_F32",
-     lanewise<[](float a, uint32_t index, uint32_t rest) { return packByte(a, index, rest); }>},
     {"V_SAT_PK_U8_I16", lanewise<[](Pair<int16_t> a) {
        return uint16_t(saturated<uint8_t>(int32_t(a.lo)) | saturated<uint8_t>(int32_t(a.hi)) << 8);
      }>},

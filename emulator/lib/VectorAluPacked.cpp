@@ -38,8 +38,6 @@ constexpr Semantics kRows[] = {
      }>},
     {"V_PK_FMA_F16",
      lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) { return fused(a, b, c); }>},
-    {"V_PK_FMAC_F16",
-     lanewise<[](PackedHalf a, PackedHalf b, PackedHalf d) { return fused(a, b, d); }>},
     {"V_PK_MIN_F16", lanewise<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
        return each(a, b, [&](Half x, Half y) { return minNumber(x, y, mode.ieee); });
      }>},

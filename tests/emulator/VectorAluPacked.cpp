@@ -57,7 +57,6 @@ std::vector<Case> packedCases() {
       {"V_PK_FMA_F16",
        {hh(0x1.004p0f, 2), hh(0x1.004p0f, 3), hh(-0x1.008p0f, 4)},
        hh(0x1p-20f, 10)},
-      {"V_PK_FMAC_F16", {hh(1, 2), hh(2, 3), hh(3, 4)}, hh(5, 10)},
       {"V_PK_MIN_F16", {hh(1, -0.0f), hh(2, 0)}, hh(1, -0.0f)},
       {"V_PK_MIN_F16", {pair16(kNanH, h(1)), pair16(h(2), kSnanH)}, pair16(h(2), 0x7e01)},
       {"V_PK_MAX_F16", {hh(1, -0.0f), hh(2, 0)}, hh(2, 0)},
