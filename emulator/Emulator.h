@@ -9,6 +9,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,6 +70,7 @@ public:
   void makeReadOnly(void *address);
 
 private:
+  friend const std::atomic<uint64_t> &generationOf(const Memory &memory);
   struct State;
   std::unique_ptr<State> state;
 };

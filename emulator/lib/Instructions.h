@@ -1,6 +1,7 @@
 // Finding the row of an instruction by name.
 #pragma once
 
+#include "emulator/lib/Addressing.h"
 #include "emulator/lib/Semantics.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -12,6 +13,9 @@ const Semantics *findVectorAlu(llvm::StringRef name);
 
 /// The tables of one instruction set, for tests that compare them: "baseline" or "avx2".
 const Semantics *findVectorAlu(llvm::StringRef name, llvm::StringRef isa);
+
+/// The handler of a memory instruction, or null.
+Handler findMemory(const MemoryTable &table, llvm::StringRef name);
 
 /// Whether this machine runs the AVX2 tables.
 bool hasAvx2();

@@ -1,0 +1,161 @@
+// From the operands of a memory instruction to host addresses, and the checks on the way.
+//
+// Operands of a memory operation: source 0 the address register (Vector), source 1 a scalar base
+// (Scalar), source 2 the data register, source 3 the second data register or the buffer resource;
+// `immediate` the offset, `result` the destination.
+#pragma once
+
+#include "emulator/lib/Workgroup.h"
+
+namespace rubia::emulator {
+
+enum class Space : uint8_t { Global, Flat, Scratch, Buffer };
+
+struct LaneAddresses {
+  uint64_t at[kBlockLanes];
+};
+
+inline void globalAddresses(const Wave &w, const MicroOp &op, unsigned block,
+                            LaneAddresses &addresses) {
+  const uint32_t *low = w.block(block) + op.source[0];
+  if (op.kind[1] == OperandKind::Scalar) {
+    uint64_t base = w.pair(unsigned(op.source[1])) + uint64_t(int64_t(op.immediate));
+    if (op.kind[0] == OperandKind::None)
+      low = nullptr;
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+      addresses.at[lane] = base + (low ? low[lane] : 0);
+    return;
+  }
+  const uint32_t *high = low + kBlockLanes;
+  uint64_t offset = uint64_t(int64_t(op.immediate));
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    addresses.at[lane] = (uint64_t(high[lane]) << 32 | low[lane]) + offset;
+}
+
+/// Scratch offsets within the lane's own memory (AMDGPUUsage "Private"): vaddr + saddr + offset,
+/// modulo 2^32.
+inline void scratchAddresses(const Wave &w, const MicroOp &op, unsigned block,
+                             LaneAddresses &addresses) {
+  uint32_t base = uint32_t(op.immediate);
+  if (op.kind[1] != OperandKind::None)
+    base += readScalar32(w, op, 1);
+  if (op.kind[0] == OperandKind::None) {
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+      addresses.at[lane] = base;
+    return;
+  }
+  const uint32_t *vector = w.block(block) + op.source[0];
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    addresses.at[lane] = uint32_t(base + vector[lane]);
+}
+
+/// Whether every lane of `mask` may access `size` bytes at its global address. Raises a fault for
+/// the first that may not.
+bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                     const LaneAddresses &addresses, uint32_t size, bool isWrite);
+
+inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low, uint64_t high, uint32_t size,
+                     bool isWrite) {
+  for (const AccessWindow &window : w.window)
+    if (low >= window.begin && high + size <= window.end && window.generation == generation &&
+        (!isWrite || window.writable))
+      return true;
+  return false;
+}
+
+inline bool checkGlobal(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                        const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  uint64_t low = ~uint64_t(0), high = 0;
+  if (mask == ~0u) {
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      low = addresses.at[lane] < low ? addresses.at[lane] : low;
+      high = addresses.at[lane] > high ? addresses.at[lane] : high;
+    }
+  } else {
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      uint64_t address = addresses.at[std::countr_zero(rest)];
+      low = address < low ? address : low;
+      high = address > high ? address : high;
+    }
+  }
+  uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
+  if (inWindow(w, generation, low, high, size, isWrite)) [[likely]]
+    return true;
+  return checkGlobalSlow(w, op, block, mask, addresses, size, isWrite);
+}
+
+/// Whether every lane of `mask` stays within LDS. Raises a fault for the first that does not.
+inline bool checkLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                     const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    if (addresses.at[lane] + size > w.ldsSize) [[unlikely]] {
+      raise(w, op, FaultKind::LdsOutOfBounds, block * kBlockLanes + lane, addresses.at[lane], size,
+            isWrite);
+      return false;
+    }
+  }
+  return true;
+}
+
+inline bool checkScratch(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                         const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    if (addresses.at[lane] + size > w.scratchPerLane) [[unlikely]] {
+      raise(w, op, FaultKind::ScratchOverflow, block * kBlockLanes + lane, addresses.at[lane], size,
+            isWrite);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A byte of a lane's scratch memory.
+inline uint8_t *scratchByte(const Wave &w, unsigned lane, uint64_t offset) {
+  return w.scratch + ((offset / 4) * w.lanes() + lane) * 4 + offset % 4;
+}
+
+/// The lanes of a flat access by aperture (AMDGPUUsage "Flat"). Addresses in LDS and scratch become
+/// offsets.
+struct FlatLanes {
+  uint32_t global = 0, lds = 0, scratch = 0;
+};
+inline FlatLanes splitFlat(uint32_t mask, LaneAddresses &addresses) {
+  FlatLanes lanes;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    uint32_t aperture = uint32_t(addresses.at[lane] >> 32);
+    uint32_t bit = 1u << lane;
+    if (aperture == kSharedAperture) {
+      lanes.lds |= bit;
+      addresses.at[lane] = uint32_t(addresses.at[lane]);
+    } else if (aperture == kPrivateAperture) {
+      lanes.scratch |= bit;
+      addresses.at[lane] = uint32_t(addresses.at[lane]);
+    } else {
+      lanes.global |= bit;
+    }
+  }
+  return lanes;
+}
+
+struct MemorySemantics {
+  const char *name;
+  Handler handler;
+};
+struct MemoryTable {
+  const MemorySemantics *rows;
+  size_t count;
+};
+template <size_t N> constexpr MemoryTable table(const MemorySemantics (&rows)[N]) {
+  return {rows, N};
+}
+
+extern const MemoryTable kGlobalMemory, kFlatMemory, kScratchMemory; // loads and stores
+extern const MemoryTable kGlobalAtomics, kFlatAtomics;               // ATOMIC_*
+extern const MemoryTable kLocalMemory;                               // DS_*
+extern const MemoryTable kScalarMemory;                              // S_LOAD_*, S_BUFFER_LOAD_*
+extern const MemoryTable kBufferMemory;                              // BUFFER_*
+
+} // namespace rubia::emulator

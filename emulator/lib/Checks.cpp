@@ -1,0 +1,45 @@
+// The slow sides of the memory checks: look-ups in the registry, and noting a fault.
+#include "emulator/lib/Addressing.h"
+#include "emulator/lib/MemoryRegistry.h"
+
+namespace rubia::emulator {
+
+void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane, uint64_t address,
+           uint32_t size, bool isWrite) {
+  wave.halt(WaveStatus::Faulted);
+  FaultRecord &record = wave.group->fault;
+  if (record.set)
+    return;
+  if (size == 0 && wave.exec() != 0 &&
+      lane == 0) // not about a certain lane: the first active one stands for the wave
+    lane = unsigned(std::countr_zero(wave.exec()));
+  record = {true, kind, wave.indexInGroup, lane, op.pc, address, size, isWrite};
+}
+
+const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool isWrite) {
+  const Memory &memory = *wave.group->memory;
+  const uint64_t generation = memory.generation();
+  std::optional<Allocation> allocation = memory.lookup(address);
+  if (!allocation || address + size > allocation->end() || (isWrite && !allocation->writable))
+    return nullptr;
+  AccessWindow &window = wave.window[wave.nextWindow++ % 4];
+  window = {allocation->address, allocation->end(), generation, allocation->writable};
+  return &window;
+}
+
+bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                     const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    uint64_t address = addresses.at[lane];
+    uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
+    if (inWindow(w, generation, address, address, size, isWrite) ||
+        findWindow(w, address, size, isWrite))
+      continue;
+    raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
+    return false;
+  }
+  return true;
+}
+
+} // namespace rubia::emulator

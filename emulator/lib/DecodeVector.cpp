@@ -1,0 +1,340 @@
+// Vector ALU: all encodings (VOP1, VOP2, VOP3, VOPC, VOP3P, DPP, VOPD) come down to a row of the
+// tables, its operands and, where needed, a VectorDetail.
+#include "emulator/lib/Decoder.h"
+#include "emulator/lib/Instructions.h"
+#include "emulator/lib/VectorPath.h"
+#include "emulator/lib/WaveFunctions.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+// Modifier immediates (LLVM's SISrcMods).
+enum Modifier : unsigned { kNeg = 1, kAbs = 2, kNegHigh = 2, kOpSel0 = 4, kOpSel1 = 8 };
+
+static const VectorPath &vectorPath() {
+  return hasAvx2() ? avx2::kVectorPath : baseline::kVectorPath;
+}
+
+static bool isHalf(Element e) {
+  return e == Element::B16 || e == Element::F16 || e == Element::Bf16;
+}
+static bool isPackedHalf(Element e) {
+  return e == Element::PackedB16 || e == Element::PackedF16 || e == Element::PackedBf16;
+}
+static bool isPackedSingle(Element e) { return e == Element::PackedB32 || e == Element::PackedF32; }
+static bool isFloat(Element e) {
+  return e == Element::F16 || e == Element::Bf16 || e == Element::F32 || e == Element::F64 ||
+         e == Element::PackedF16 || e == Element::PackedBf16 || e == Element::PackedF32;
+}
+
+static uint8_t flushClass(Element e) {
+  if (e == Element::F32 || e == Element::PackedF32)
+    return kFlush32;
+  if (e == Element::F64 || e == Element::F16 || e == Element::PackedF16)
+    return kFlush16And64;
+  return 0;
+}
+
+Refusal Decoder::vectorRegister(unsigned operand, uint32_t &offset) {
+  if (!at(operand).isReg())
+    return "expected a vector register";
+  RegisterOperand reg = registerAt(operand);
+  if (reg.kind != RegisterOperand::Vector)
+    return "expected a vector register";
+  offset = vectorOffset(reg.index);
+  program.vgprCount = std::max(program.vgprCount, unsigned(reg.index) + 1);
+  return {};
+}
+
+/// FMA_MIX: LLVM gives an inline constant as an f16 pattern whatever the source is taken as.
+static uint64_t mixedConstant(uint64_t value, bool asHalf) {
+  static constexpr uint16_t kInline[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+                                         0xc000, 0x4400, 0xc400, 0x3118};
+  if (asHalf || !is_contained(kInline, value))
+    return value;
+  return std::bit_cast<uint32_t>(float(RUBIA_ISA::Half::fromBits(uint16_t(value))));
+}
+
+Refusal Decoder::readDpp(VectorDetail &detail) {
+  if (index(OperandName::dpp8) >= 0) {
+    detail.dpp = VectorDetail::Dpp::Dpp8;
+    detail.selectors = uint32_t(immediate(OperandName::dpp8));
+    detail.fetchInactive = immediate(OperandName::fi) & 1;
+    return {};
+  }
+  if (index(OperandName::dpp_ctrl) < 0)
+    return {};
+  detail.dpp = VectorDetail::Dpp::Dpp16;
+  detail.control = uint16_t(immediate(OperandName::dpp_ctrl));
+  detail.rowMask = uint8_t(immediate(OperandName::row_mask, 0xf));
+  detail.bankMask = uint8_t(immediate(OperandName::bank_mask, 0xf));
+  detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
+  detail.fetchInactive = immediate(OperandName::fi) & 1;
+  const unsigned group = detail.control & 0x1f0;
+  const bool known =
+      detail.control <= 0xff ||
+      ((group == 0x100 || group == 0x110 || group == 0x120) && detail.control & 15) ||
+      detail.control == 0x140 || detail.control == 0x141 || group == 0x150 || group == 0x160;
+  return known ? Refusal() : "DPP control " + std::to_string(detail.control) + " is not supported";
+}
+
+Refusal Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
+                               VectorDetail &detail) {
+  static constexpr OperandName kModifiers[] = {
+      OperandName::src0_modifiers, OperandName::src1_modifiers, OperandName::src2_modifiers};
+  const bool packed = flags() & kFlagVop3p;
+  const Shape &shape = row.operation.shape;
+  for (unsigned i = 0; i < 3; ++i) {
+    unsigned bits = unsigned(immediate(kModifiers[i], 0));
+    detail.modifiers[i] = bits;
+    if (i >= sources.size() || row.operation.function)
+      continue;
+    VectorDetail::Source &source = detail.sources[i];
+    const Element element = shape.sources[i];
+    if (isHalf(element) && at(sources[i]).isReg() && registerAt(sources[i]).highHalf)
+      source.selectHigh = true;
+    if (i == 0 && !packed && bits & kOpSel1) // of the result
+      detail.resultHigh = isHalf(shape.result);
+    if (shape.takesSigns) {
+      detail.signs |= (bits & kNeg) << i;
+      continue;
+    }
+    if (isPackedHalf(element) || isPackedSingle(element)) {
+      source.negate = bits & kNeg;
+      source.negateHigh = bits & kNegHigh;
+      source.selectHigh = bits & kOpSel0;
+      source.selectHighForHigh = packed ? bits & kOpSel1 : true;
+      source.fix =
+          source.negate || source.negateHigh || source.selectHigh || !source.selectHighForHigh;
+      if ((source.negate || source.negateHigh) && !isFloat(element))
+        return "neg on a packed integer";
+      continue;
+    }
+    source.negate = bits & kNeg;
+    source.absolute = bits & kAbs;
+    if (row.flags & kMixedSources) {
+      source.half = bits & kOpSel1;
+      source.selectHigh = bits & kOpSel0;
+    } else if (isHalf(element)) {
+      source.selectHigh |= bool(bits & kOpSel0);
+    }
+    source.fix = source.negate || source.absolute || source.selectHigh || source.half;
+  }
+  detail.clamp = immediate(OperandName::clamp) & 1;
+  detail.omod = uint8_t(immediate(OperandName::omod) & 3);
+  if (row.operation.function)
+    return {};
+  if (detail.clamp && !isFloat(shape.result) && !shape.takesSaturate)
+    return "clamp of " + name.str() + " is not supported";
+  if (detail.omod && (!isFloat(shape.result) || shape.result == Element::PackedF16))
+    return "omod of " + name.str() + " is not supported";
+  return {};
+}
+
+Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
+                            MicroOp &op) {
+  std::string key = rowName.str();
+  const bool writesExec = rowName.starts_with("V_CMPX_");
+  if (writesExec)
+    key = "V_CMP_" + rowName.substr(7).str();
+  const Semantics *row = findVectorAlu(key);
+  if (!row)
+    return "no semantics for " + key;
+  const Shape &shape = row->operation.shape;
+  SmallVector<unsigned, 4> sources(operands.begin(), operands.end());
+
+  // The mask operands: an explicit one is the last source, an explicit result is sdst; else VCC.
+  op.maskSource = kVcc;
+  op.maskResult = kSink;
+  if (!row->operation.function) {
+    if (shape.carryIn && sources.size() == shape.sourceCount + 1u) {
+      if (!at(sources.back()).isReg())
+        return "unsupported mask operand";
+      op.maskSource = maskIndex(sources.back());
+      if (op.maskSource == kSink)
+        return "unsupported mask operand";
+      sources.pop_back();
+    }
+    if (sources.size() != shape.sourceCount)
+      return "row " + key + " has " + std::to_string(shape.sourceCount) +
+             " sources, the instruction " + std::to_string(sources.size());
+    if (shape.carryOut) {
+      int sdst = plain ? -1 : index(OperandName::sdst);
+      op.maskResult = writesExec  ? uint16_t(kExec)
+                      : sdst >= 0 ? maskIndex(unsigned(sdst))
+                                  : uint16_t(kVcc);
+    }
+  }
+
+  VectorDetail detail;
+  detail.shape = shape;
+  detail.flags = row->flags;
+  detail.sourceCount = uint8_t(sources.size());
+  detail.resultHigh = row->flags & kResultHigh;
+  detail.zeroHigh = target.generation().halfResultsZeroHigh;
+  if (!plain) {
+    if (flags() & kFlagSdwa)
+      return "SDWA is not supported";
+    if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
+      return refusal;
+    if (Refusal refusal = readDpp(detail); !refusal.empty())
+      return refusal;
+  }
+
+  for (unsigned i = 0; i < sources.size(); ++i) {
+    if (i == 4)
+      return "too many sources";
+    const MCOperand &mc = at(sources[i]);
+    if (mc.isReg() && registerAt(sources[i]).kind == RegisterOperand::Vector) {
+      uint32_t offset;
+      if (Refusal refusal = vectorRegister(sources[i], offset); !refusal.empty())
+        return refusal;
+      op.kind[i] = OperandKind::Vector;
+      op.source[i] = offset;
+      continue;
+    }
+    if (Refusal refusal = scalarSource(op, i, sources[i]); !refusal.empty())
+      return refusal;
+    if (op.kind[i] == OperandKind::Constant) {
+      uint64_t value = op.source[i];
+      if (row->flags & kMixedSources)
+        value = mixedConstant(value, detail.sources[i].half);
+      unsigned registers = row->operation.function ? 4 : shape.sourceRegisters[i];
+      if (registers > 4)
+        return "a constant for more than four registers";
+      op.source[i] = reinterpret_cast<uint64_t>(program.constants.get(value, registers));
+    }
+  }
+  if (result >= 0) {
+    RegisterOperand reg = registerAt(unsigned(result));
+    if (reg.kind == RegisterOperand::Vector) {
+      if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
+        return refusal;
+      if (isHalf(shape.result) && reg.highHalf)
+        detail.resultHigh = true;
+    } else if (row->operation.function) {
+      if (Refusal refusal = scalarResult(op, unsigned(result)); !refusal.empty())
+        return refusal;
+    } else {
+      return "unsupported destination";
+    }
+  }
+
+  if (row->operation.function) {
+    if (detail.dpp != VectorDetail::Dpp::None)
+      return "DPP on " + key;
+    op.function = row->operation.function;
+    op.handler = callWaveFunction;
+    program.details.push_back(detail);
+    op.detail = &program.details.back();
+    return {};
+  }
+
+  op.kernel = row->operation.kernel;
+  op.registers = shape.resultRegisters;
+  bool floats = isFloat(shape.result);
+  if (!(row->flags & kKeepResultDenormals))
+    op.special |= flushClass(shape.result);
+  for (unsigned i = 0; i < shape.sourceCount; ++i) {
+    floats |= isFloat(shape.sources[i]);
+    if (!(row->flags & kKeepSourceDenormals))
+      op.special |= flushClass(shape.sources[i]);
+  }
+  if (row->flags & kMixedSources)
+    op.special |= kFlush16And64;
+  if (floats && shape.result != Element::Mask) {
+    bool wide = plain ? false : flags() & kFlagFpDpRounding;
+    op.round = wide ? 2 : 1;
+    op.special |= wide ? kRound16And64 : kRound32;
+  }
+  bool general = detail.clamp || detail.omod || detail.signs ||
+                 detail.dpp != VectorDetail::Dpp::None || isHalf(shape.result) ||
+                 shape.resultRegisters > 4;
+  for (unsigned i = 0; i < shape.sourceCount; ++i) {
+    general |= detail.sources[i].fix || shape.sourceRegisters[i] > 4;
+    op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
+  }
+  const VectorPath &path = vectorPath();
+  op.handler = general                           ? path.general
+               : shape.carryIn || shape.carryOut ? path.simpleCarry
+                                                 : path.simple;
+  program.details.push_back(detail);
+  op.detail = &program.details.back();
+  return {};
+}
+
+Refusal Decoder::decodeVector() {
+  if (name == "V_NOP")
+    return {};
+  static constexpr OperandName kSources[] = {OperandName::src0, OperandName::src1,
+                                             OperandName::src2, OperandName::imm};
+  const MCInstrDesc &description = target.description(inst->getOpcode());
+  SmallVector<unsigned, 4> sources;
+  for (OperandName source : kSources)
+    if (int i = index(source); i >= 0)
+      sources.push_back(unsigned(i));
+  llvm::sort(sources); // V_FMAMK has its constant in the middle
+  if (name == "V_SWAP_B32" ||
+      name == "V_SWAP_B16") // both sources are tied to destinations; one of them will do
+    sources.resize(1);
+  MicroOp op = start();
+  int result = index(OperandName::vdst);
+  (void)description;
+  if (Refusal refusal = makeVector(name, result, sources, false, op); !refusal.empty())
+    return refusal;
+  emit(op);
+  return {};
+}
+
+/// VOPD: both halves read their sources before either writes.
+Refusal Decoder::decodeDual() {
+  auto [nameX, nameY] = target.dualNames(inst->getOpcode());
+  int sourceX = index(OperandName::src0X), sourceY = index(OperandName::src0Y);
+  int resultX = index(OperandName::vdstX), resultY = index(OperandName::vdstY);
+  if (sourceX < 0 || sourceY < 0 || resultX < 0 || resultY < 0)
+    return "unexpected operands";
+  SmallVector<unsigned, 4> sourcesX, sourcesY;
+  for (int i = sourceX; i < sourceY; ++i)
+    sourcesX.push_back(unsigned(i));
+  for (unsigned i = unsigned(sourceY); i < inst->getNumOperands(); ++i)
+    sourcesY.push_back(i);
+  MicroOp x = start(), y = start();
+  if (Refusal refusal = makeVector(nameX, resultX, sourcesX, true, x); !refusal.empty())
+    return refusal;
+  if (Refusal refusal = makeVector(nameY, resultY, sourcesY, true, y); !refusal.empty())
+    return refusal;
+  auto reads = [](const MicroOp &op, uint32_t offset) {
+    for (unsigned i = 0; i < 4; ++i)
+      if (op.kind[i] == OperandKind::Vector && op.source[i] == offset)
+        return true;
+    return false;
+  };
+  if (!reads(y, x.result)) {
+    emit(x);
+    emit(y);
+  } else if (!reads(x, y.result)) {
+    emit(y);
+    emit(x);
+  } else { // they exchange registers: X goes through a register of our own
+    MicroOp move = start();
+    const Semantics *row = findVectorAlu("V_MOV_B32");
+    VectorDetail detail;
+    detail.shape = row->operation.shape;
+    program.details.push_back(detail);
+    move.detail = &program.details.back();
+    move.kernel = row->operation.kernel;
+    move.handler = vectorPath().simple;
+    move.registers = 1;
+    move.kind[0] = OperandKind::Vector;
+    move.source[0] = kTemporaryRegister;
+    move.result = x.result;
+    x.result = kTemporaryRegister;
+    emit(x);
+    emit(y);
+    emit(move);
+  }
+  return {};
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,113 @@
+// From the bytes of functions to a Program: disassembles each function from start to end, drops
+// hints, resolves branches.
+#include "emulator/lib/Decoder.h"
+#include "emulator/lib/ControlFlow.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCExpr.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+const uint32_t *ConstantPool::get(uint64_t value, unsigned registers) {
+  const uint32_t *&lanes = known[{value, registers}];
+  if (!lanes) {
+    Lanes &fresh = storage.emplace_back();
+    for (unsigned i = 0; i < 4 * kBlockLanes; ++i)
+      fresh.at[i] = i / kBlockLanes == 0   ? uint32_t(value)
+                    : i / kBlockLanes == 1 ? uint32_t(value >> 32)
+                                           : 0;
+    lanes = fresh.at;
+  }
+  return lanes;
+}
+
+Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t at, uint64_t bytes) {
+  plain = instruction;
+  // Literals that would also fit an inline constant arrive as expressions, "lit(0xffffffff)".
+  for (MCOperand &operand : plain)
+    if (int64_t value; operand.isExpr() && operand.getExpr()->evaluateAsAbsolute(value))
+      operand = MCOperand::createImm(value);
+  inst = &plain;
+  pc = pcOffset;
+  address = at;
+  size = bytes;
+  name = target.name(inst->getOpcode());
+  const uint64_t bits = flags();
+  if (target.fullName(inst->getOpcode()).starts_with("V_DUAL_"))
+    return decodeDual();
+  if (name.empty())
+    return "unknown instruction " + target.fullName(inst->getOpcode()).str();
+  if (bits & kFlagSmrd)
+    return decodeScalarMemory();
+  if (bits & kFlagSalu)
+    return decodeScalar();
+  if (bits & kFlagFlat)
+    return decodeFlat(name.starts_with("GLOBAL_")    ? "GLOBAL_"
+                      : name.starts_with("SCRATCH_") ? "SCRATCH_"
+                                                     : "FLAT_");
+  if (bits & kFlagDs)
+    return decodeLocal();
+  if (bits & kFlagMubuf)
+    return decodeBuffer();
+  if (bits & kFlagValu)
+    return decodeVector();
+  return "no semantics for " + name.str();
+}
+
+std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,
+                                       ArrayRef<CodeRange> ranges, unsigned waveSize,
+                                       std::vector<Unsupported> &unsupported) {
+  auto program = std::make_unique<Program>();
+  program->target = &target;
+  program->image = image;
+  if (ranges.empty())
+    return program;
+  uint64_t begin = ~uint64_t(0), end = 0;
+  for (const CodeRange &range : ranges) {
+    begin = std::min(begin, range.begin);
+    end = std::max(end, range.end);
+  }
+  begin &= ~uint64_t(3);
+  program->indices.assign((end - begin + 3) / 4, ~0u);
+  Decoder decoder(target, *program, waveSize);
+  for (const CodeRange &range : ranges) {
+    for (uint64_t at = range.begin; at < range.end;) {
+      const uint64_t pc = at - base;
+      MCInst inst;
+      uint64_t size = target.disassemble(inst, image.slice(pc, range.end - at), pc);
+      program->indices[(at - begin) / 4] = uint32_t(program->operations.size());
+      if (size == 0) {
+        unsupported.push_back({pc, "", "not an instruction"});
+        at += 4;
+        continue;
+      }
+      const size_t before = program->operations.size();
+      Refusal refusal = decoder.decode(inst, pc, at, size);
+      if (!refusal.empty()) {
+        program->operations.resize(before);
+        unsupported.push_back({pc, target.print(inst, pc), refusal});
+      }
+      at += size;
+    }
+    MicroOp end; // a function that runs off its end
+    end.handler = illegalInstruction;
+    end.pc = uint32_t(range.end - base);
+    program->operations.push_back(end);
+  }
+  for (auto [index, targetPc] : decoder.branches) {
+    MicroOp &op = program->operations[index];
+    const uint64_t offset = base + targetPc - begin;
+    if (offset / 4 >= program->indices.size() || program->indices[offset / 4] == ~0u) {
+      unsupported.push_back(
+          {op.pc, "", "branch to " + utohexstr(targetPc) + ", which is not code"});
+      continue;
+    }
+    op.immediate = int32_t(program->indices[offset / 4]) - int32_t(index);
+  }
+  program->map = {begin, uint32_t(end - begin), program->indices.data(), program->operations.data(),
+                  base};
+  return program;
+}
+
+} // namespace rubia::emulator

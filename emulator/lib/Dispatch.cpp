@@ -1,0 +1,246 @@
+// Running workgroups. Waves of a workgroup take turns at barriers; a workgroup that does not get
+// anywhere within a slice (it may wait for another one) gives way to a fresh one on the same host
+// thread, so that all workgroups of a grid make progress.
+#include "emulator/lib/Dispatch.h"
+#include "emulator/lib/FaultReport.h"
+#include "emulator/lib/InitialState.h"
+#include "emulator/lib/MemoryRegistry.h"
+#include <sys/mman.h>
+#include <thread>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+namespace {
+constexpr uint64_t kSlice = 4'000'000;  // wave instructions before a workgroup gives way
+constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
+constexpr uint32_t kScratchReserve =
+    64 << 10; // bytes per lane: descriptors understate recursive kernels
+} // namespace
+
+/// A workgroup with the memory of its waves.
+class RunningGroup {
+public:
+  RunningGroup(Dispatch &dispatch, unsigned worker);
+  ~RunningGroup();
+
+  void start(uint64_t linearId);
+  enum class Outcome { Finished, Faulted, Paused };
+  Outcome run();
+  uint64_t executed() const;
+
+  Workgroup shared;
+  Dim3 id;
+
+private:
+  bool runWave(Wave &wave, uint64_t &budget);
+
+  Dispatch &dispatch;
+  std::vector<Wave> waves;
+  std::vector<uint32_t> registers;
+  std::vector<uint8_t> lds;
+  uint8_t *scratch = nullptr;
+  uint64_t scratchSize = 0;
+};
+
+RunningGroup::RunningGroup(Dispatch &dispatch, unsigned worker) : dispatch(dispatch) {
+  const Kernel &kernel = dispatch.kernel;
+  const Program &program = dispatch.program;
+  shared.code = &program.map;
+  shared.memory = &dispatch.memory;
+  shared.generation = &generationOf(dispatch.memory);
+  shared.generationOfTarget = program.target->generation().major;
+  shared.worker = worker;
+  const unsigned waveSize = kernel.waveSize;
+  const unsigned count = unsigned((dispatch.launch.block.count() + waveSize - 1) / waveSize);
+  const unsigned blocks = waveSize / kBlockLanes;
+  const unsigned vgprs =
+      std::max(allocatedVgprs(kernel, program.target->generation()), program.vgprCount) + 1;
+  // Tuples may reach beyond the highest first register; nobody names more than 32 at once.
+  const unsigned blockStride = (vgprs + 32) * kBlockLanes;
+  registers.resize(size_t(count) * blocks * blockStride + 16);
+  uint32_t *first = registers.data();
+  while (uint64_t(first) % 64 != 0)
+    ++first;
+  lds.resize(kernel.ldsBytes + dispatch.launch.dynamicLdsBytes + 16);
+  const uint32_t perLane = (kernel.scratchBytes + kScratchReserve + 15) / 16 * 16;
+  scratchSize = uint64_t(perLane) * waveSize * count;
+  waves.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
+    Wave &wave = waves[i];
+    wave.vgprs = first + size_t(i) * blocks * blockStride;
+    wave.blockStride = blockStride;
+    wave.vgprCount = vgprs;
+    wave.blocks = uint8_t(blocks);
+    wave.ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
+    wave.lds = lds.data();
+    wave.scratchPerLane = perLane;
+    wave.indexInGroup = i;
+    wave.group = &shared;
+  }
+}
+
+RunningGroup::~RunningGroup() {
+  if (scratch)
+    ::munmap(scratch, scratchSize);
+}
+
+void RunningGroup::start(uint64_t linearId) {
+  const Dim3 grid = dispatch.launch.grid;
+  id = {uint32_t(linearId % grid.x), uint32_t(linearId / grid.x % grid.y),
+        uint32_t(linearId / grid.x / grid.y)};
+  if (!scratch) {
+    void *mapped = ::mmap(nullptr, scratchSize, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
+  }
+  for (Wave &wave : waves) {
+    wave.scratch = scratch
+                       ? scratch + uint64_t(wave.indexInGroup) * wave.scratchPerLane * wave.lanes()
+                       : nullptr;
+    if (!scratch)
+      wave.scratchPerLane = 0; // every access then is a ScratchOverflow
+    initialiseWave(wave, dispatch.launch, *dispatch.program.target,
+                   {dispatch.kernarg, dispatch.packet}, id);
+  }
+}
+
+/// Runs until the wave stops or the budget is used up. Returns whether the wave may go on at once.
+bool RunningGroup::runWave(Wave &wave, uint64_t &budget) {
+  wave.stop = false;
+  wave.status = WaveStatus::Ready;
+  const MicroOp *op = wave.next;
+  uint64_t left = budget;
+  while (left != 0) {
+    --left;
+    wave.next = op + 1;
+    op->handler(wave, *op);
+    op = wave.next;
+    if (wave.stop)
+      break;
+  }
+  wave.instructions += budget - left;
+  budget = left;
+  return wave.status == WaveStatus::Ready;
+}
+
+RunningGroup::Outcome RunningGroup::run() {
+  uint64_t budget = kSlice * waves.size();
+  const uint64_t limit = dispatch.launch.instructionLimit;
+  for (;;) {
+    unsigned running = 0, ended = 0;
+    bool yielded = false;
+    for (Wave &wave : waves) {
+      if (wave.status == WaveStatus::Ended) {
+        ++ended;
+        continue;
+      }
+      if (wave.status == WaveStatus::AtBarrier)
+        continue;
+      uint64_t slice = std::max<uint64_t>(budget / waves.size(), 1000);
+      if (limit)
+        slice = std::min(slice, limit > wave.instructions ? limit - wave.instructions : 1);
+      runWave(wave, slice);
+      if (limit && wave.instructions >= limit && wave.status != WaveStatus::Ended)
+        raise(wave, *wave.next, FaultKind::Deadlock);
+      if (wave.status == WaveStatus::Faulted)
+        return Outcome::Faulted;
+      if (wave.status == WaveStatus::Ended)
+        ++ended;
+      else if (wave.status != WaveStatus::AtBarrier)
+        ++running;
+      yielded |= wave.status == WaveStatus::Yielded || wave.status == WaveStatus::Ready;
+    }
+    if (ended == waves.size())
+      return Outcome::Finished;
+    if (running == 0) { // all that have not ended are at the barrier; ended waves do not count
+      for (Wave &wave : waves)
+        if (wave.status == WaveStatus::AtBarrier)
+          wave.status = WaveStatus::Ready;
+      continue;
+    }
+    if (yielded || dispatch.failed.load(std::memory_order_relaxed))
+      return Outcome::Paused;
+  }
+}
+
+uint64_t RunningGroup::executed() const {
+  uint64_t sum = 0;
+  for (const Wave &wave : waves)
+    sum += wave.instructions;
+  return sum;
+}
+
+Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet)
+    : launch(launch), kernel(*launch.kernel), program(*launch.kernel->program), memory(memory),
+      kernarg(kernarg), packet(packet), groupCount(launch.grid.count()) {}
+
+void Dispatch::work(unsigned worker) {
+  std::vector<std::unique_ptr<RunningGroup>> resident, idle;
+  uint64_t executed = 0;
+  auto takeNext = [&]() -> std::unique_ptr<RunningGroup> {
+    uint64_t linear = next.fetch_add(1, std::memory_order_relaxed);
+    if (linear >= groupCount)
+      return nullptr;
+    std::unique_ptr<RunningGroup> group;
+    if (idle.empty()) {
+      group = std::make_unique<RunningGroup>(*this, worker);
+    } else {
+      group = std::move(idle.back());
+      idle.pop_back();
+    }
+    group->start(linear);
+    return group;
+  };
+  size_t turn = 0;
+  for (;;) {
+    if (failed.load(std::memory_order_relaxed))
+      break;
+    // A fresh group when all that are here wait; else the next of those.
+    if (turn >= resident.size()) {
+      turn = 0;
+      if (resident.size() < kMaxResident)
+        if (auto group = takeNext()) {
+          turn = resident.size();
+          resident.push_back(std::move(group));
+        }
+      if (resident.empty())
+        break;
+    }
+    RunningGroup &group = *resident[turn];
+    RunningGroup::Outcome outcome = group.run();
+    if (outcome == RunningGroup::Outcome::Faulted) {
+      report(group.shared, group.id);
+      break;
+    }
+    if (outcome == RunningGroup::Outcome::Paused) {
+      ++turn;
+      if (turn >= resident.size())
+        std::this_thread::yield();
+      continue;
+    }
+    executed += group.executed();
+    idle.push_back(std::move(resident[turn]));
+    resident.erase(resident.begin() + ptrdiff_t(turn));
+  }
+  instructions.fetch_add(executed, std::memory_order_relaxed);
+}
+
+Statistics Dispatch::statistics() const {
+  const uint64_t waves = (launch.block.count() + kernel.waveSize - 1) / kernel.waveSize;
+  return {groupCount, groupCount * waves, instructions.load()};
+}
+
+std::unique_ptr<Fault> Dispatch::takeFault() { return std::move(fault); }
+
+void Dispatch::report(const Workgroup &group, Dim3 id) {
+  const FaultRecord &record = group.fault;
+  failed.store(true, std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  if (fault)
+    return;
+  fault = describeFault(record, launch, program, memory, id);
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,39 @@
+// The workgroups of one launch, handed out to host threads.
+#pragma once
+
+#include "emulator/Emulator.h"
+#include "emulator/lib/Program.h"
+#include <atomic>
+#include <mutex>
+
+namespace rubia::emulator {
+
+class Dispatch {
+public:
+  Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet);
+
+  /// Runs workgroups until there are none left or one has failed. To be called once per host
+  /// thread.
+  void work(unsigned worker);
+
+  std::unique_ptr<Fault> takeFault();
+  Statistics statistics() const;
+
+private:
+  friend class RunningGroup;
+  void report(const Workgroup &group, Dim3 id);
+
+  const Launch &launch;
+  const Kernel &kernel;
+  const Program &program;
+  Memory &memory;
+  uint64_t kernarg, packet;
+  uint64_t groupCount;
+  std::atomic<uint64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::atomic<uint64_t> instructions{0};
+  std::mutex mutex;
+  std::unique_ptr<Fault> fault;
+};
+
+} // namespace rubia::emulator

@@ -1,0 +1,130 @@
+#include "emulator/lib/FaultReport.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+char Fault::ID;
+
+StringRef toString(Fault::Kind kind) {
+  switch (kind) {
+  case Fault::OutOfBounds:
+    return "access outside of any allocation";
+  case Fault::UseAfterFree:
+    return "access to freed memory";
+  case Fault::Misaligned:
+    return "misaligned access";
+  case Fault::Trap:
+    return "trap";
+  case Fault::BarrierDivergence:
+    return "divergent barrier";
+  case Fault::Deadlock:
+    return "instruction limit exceeded";
+  case Fault::IllegalInstruction:
+    return "illegal instruction or register";
+  case Fault::LdsOutOfBounds:
+    return "LDS access beyond the workgroup's allocation";
+  case Fault::ScratchOverflow:
+    return "scratch access beyond the lane's allocation";
+  }
+  return "";
+}
+
+std::error_code Fault::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
+void Fault::log(raw_ostream &os) const {
+  os << "kernel " << kernel << ": " << toString(kind);
+  if (accessSize)
+    os << ": " << (isWrite ? "write" : "read") << " of " << accessSize << " bytes at 0x"
+       << utohexstr(address, true);
+  os << ", workgroup (" << workgroup.x << "," << workgroup.y << "," << workgroup.z << ") thread ("
+     << thread.x << "," << thread.y << "," << thread.z << "), pc 0x" << utohexstr(pc, true);
+  if (!disassembly.empty())
+    os << ": " << disassembly;
+  if (!source.empty())
+    os << " [" << source << "]";
+  if (!detail.empty())
+    os << "; " << detail;
+}
+
+static Fault::Kind publicKind(FaultKind kind) {
+  switch (kind) {
+  case FaultKind::OutOfBounds:
+    return Fault::OutOfBounds;
+  case FaultKind::UseAfterFree:
+    return Fault::UseAfterFree;
+  case FaultKind::Misaligned:
+    return Fault::Misaligned;
+  case FaultKind::Trap:
+    return Fault::Trap;
+  case FaultKind::BarrierDivergence:
+    return Fault::BarrierDivergence;
+  case FaultKind::Deadlock:
+    return Fault::Deadlock;
+  case FaultKind::IllegalInstruction:
+    return Fault::IllegalInstruction;
+  case FaultKind::LdsOutOfBounds:
+    return Fault::LdsOutOfBounds;
+  case FaultKind::ScratchOverflow:
+    return Fault::ScratchOverflow;
+  }
+  return Fault::IllegalInstruction;
+}
+
+static std::string describe(const Allocation &allocation) {
+  return std::to_string(allocation.size) + " bytes at 0x" + utohexstr(allocation.address, true);
+}
+
+/// Where a bad address lies with respect to the allocations.
+static std::string describePlace(const Fault &fault, const Memory &memory) {
+  if (std::optional<Allocation> inside = memory.lookup(fault.address)) {
+    if (fault.isWrite && !inside->writable)
+      return "the allocation of " + describe(*inside) + " is read-only";
+    return "the access ends " + std::to_string(fault.address + fault.accessSize - inside->end()) +
+           " bytes beyond the allocation of " + describe(*inside);
+  }
+  if (std::optional<Allocation> freed = memory.findFreed(fault.address))
+    return "an allocation of " + describe(*freed) + " was there until it was freed";
+  std::optional<Allocation> near = memory.nearest(fault.address);
+  if (!near)
+    return "there are no allocations";
+  if (fault.address >= near->end())
+    return std::to_string(fault.address - near->end()) +
+           " bytes after the end of the nearest allocation of " + describe(*near);
+  return std::to_string(near->address - fault.address) +
+         " bytes before the nearest allocation of " + describe(*near);
+}
+
+std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,
+                                     const Program &program, const Memory &memory, Dim3 workgroup) {
+  auto fault = std::make_unique<Fault>();
+  fault->kind = publicKind(record.kind);
+  fault->kernel = launch.kernel->name;
+  fault->workgroup = workgroup;
+  const uint64_t flat = uint64_t(record.wave) * launch.kernel->waveSize + record.lane;
+  const Dim3 block = launch.block;
+  fault->thread = {uint32_t(flat % block.x), uint32_t(flat / block.x % block.y),
+                   uint32_t(flat / block.x / block.y)};
+  fault->pc = record.pc;
+  fault->address = record.address;
+  fault->accessSize = record.size;
+  fault->isWrite = record.isWrite;
+  if (record.pc < program.image.size()) {
+    MCInst inst;
+    if (program.target->disassemble(inst, program.image.drop_front(record.pc), record.pc))
+      fault->disassembly = program.target->print(inst, record.pc);
+  }
+  if (fault->kind == Fault::OutOfBounds) {
+    if (!memory.lookup(fault->address) && memory.findFreed(fault->address))
+      fault->kind = Fault::UseAfterFree;
+    fault->detail = describePlace(*fault, memory);
+  }
+  if (fault->kind == Fault::LdsOutOfBounds)
+    fault->detail = "the workgroup has " +
+                    std::to_string(launch.kernel->ldsBytes + launch.dynamicLdsBytes) + " bytes";
+  return fault;
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,108 @@
+#include "emulator/lib/InitialState.h"
+#include "emulator/lib/Program.h"
+
+namespace rubia::emulator {
+
+unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
+  unsigned granule = kernel.waveSize == 32 ? generation.vgprGranule32 : generation.vgprGranule64;
+  return ((kernel.resource1 & 63) + 1) * granule;
+}
+
+/// MODE as COMPUTE_PGM_RSRC1 sets it.
+static uint32_t initialMode(const Kernel &kernel, const Generation &generation) {
+  uint32_t mode = kernel.resource1 >> 12 & 0xff; // rounding and denormals
+  if (generation.hasDx10ClampAndIeee)
+    mode |= (kernel.resource1 >> 21 & 1) << 8 | (kernel.resource1 >> 23 & 1) << 9;
+  mode |= (kernel.resource1 >> 26 & 1) << 23; // FP16_OVFL
+  return mode;
+}
+
+/// User SGPRs, packed in this order if enabled, then system SGPRs from USER_SGPR_COUNT on.
+static void initialiseScalars(Wave &wave, const Launch &launch, const Target &target,
+                              LaunchPointers pointers, Dim3 workgroup) {
+  const Kernel &kernel = *launch.kernel;
+  const Generation &generation = target.generation();
+  unsigned next = 0;
+  auto pair = [&](uint64_t value) {
+    wave.setPair(next, value);
+    next += 2;
+  };
+  const uint16_t properties = kernel.properties;
+  if (properties & 1) // private segment buffer
+    next += 4;
+  if (properties & 2)
+    pair(pointers.packet);
+  if (properties & 4) // queue
+    pair(0);
+  if (properties & 8)
+    pair(pointers.kernarg);
+  if (properties & 16) // dispatch id
+    pair(0);
+  if (properties & 32) // flat scratch
+    next += 2;
+  const unsigned preloaded = kernel.kernargPreload & 0x7f,
+                 preloadOffset = kernel.kernargPreload >> 7;
+  for (unsigned i = 0; i < preloaded && next < 16; ++i, ++next)
+    std::memcpy(&wave.scalars[next],
+                reinterpret_cast<const uint8_t *>(pointers.kernarg) + 4 * (preloadOffset + i), 4);
+  if (properties & 64)
+    wave.scalars[next++] = wave.scratchPerLane;
+
+  next = kernel.resource2 >> 1 & 31;
+  if (generation.workgroupIdsInTtmp) {
+    wave.scalars[kTtmp + 9] = workgroup.x;
+    wave.scalars[kTtmp + 7] = (workgroup.y & 0xffff) | workgroup.z << 16;
+    wave.scalars[kTtmp + 8] = (wave.indexInGroup & 31) << 25;
+    return;
+  }
+  if (kernel.resource2 >> 7 & 1)
+    wave.scalars[next++] = workgroup.x;
+  if (kernel.resource2 >> 8 & 1)
+    wave.scalars[next++] = workgroup.y;
+  if (kernel.resource2 >> 9 & 1)
+    wave.scalars[next++] = workgroup.z;
+  if (kernel.resource2 >> 10 & 1) { // workgroup info: first wave, ordered append, number of waves
+    const uint32_t waves = uint32_t((launch.block.count() + kernel.waveSize - 1) / kernel.waveSize);
+    wave.scalars[next++] = (wave.indexInGroup == 0 ? 1u << 31 : 0) | (waves & 63);
+  }
+}
+
+static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &target) {
+  const Dim3 block = launch.block;
+  const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
+  for (unsigned lane = 0; lane < wave.lanes(); ++lane) {
+    const uint64_t flat = first + lane;
+    const uint32_t x = uint32_t(flat % block.x), y = uint32_t(flat / block.x % block.y),
+                   z = uint32_t(flat / block.x / block.y);
+    if (target.generation().packedWorkItemIds) {
+      wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (y & 1023) << 10 | (z & 1023) << 20;
+    } else {
+      wave.vgpr(vectorOffset(0), lane) = x;
+      wave.vgpr(vectorOffset(1), lane) = y;
+      wave.vgpr(vectorOffset(2), lane) = z;
+    }
+  }
+}
+
+void initialiseWave(Wave &wave, const Launch &launch, const Target &target, LaunchPointers pointers,
+                    Dim3 workgroup) {
+  std::memset(wave.scalars, 0, sizeof(wave.scalars));
+  wave.scc = false;
+  wave.stop = false;
+  wave.status = WaveStatus::Ready;
+  wave.instructions = 0;
+  wave.trapStatus = 0;
+  wave.lane = LaneState();
+  wave.setMode(initialMode(*launch.kernel, target.generation()));
+  initialiseScalars(wave, launch, target, pointers, workgroup);
+  initialiseWorkItems(wave, launch, target);
+  const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
+  const uint64_t active = std::min<uint64_t>(launch.block.count() - first, wave.lanes());
+  const uint64_t exec = active >= 64 ? ~uint64_t(0) : (uint64_t(1) << active) - 1;
+  wave.scalars[kExec] = uint32_t(exec);
+  wave.scalars[kExec + 1] = uint32_t(exec >> 32);
+  wave.initialExec = exec;
+  wave.next = launch.kernel->program->map.find(launch.kernel->entryAddress);
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,26 @@
+// The code object's metadata note (AMDGPUUsage "Code Object V5 Metadata").
+#pragma once
+
+#include "emulator/Emulator.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Object/ELF.h"
+
+namespace rubia::emulator {
+
+struct KernelMetadata {
+  std::vector<KernelArgument> arguments;
+  uint32_t kernargSize = 0;
+  uint32_t maxWorkgroupSize = 0;
+  uint32_t sgprCount = 0, vgprCount = 0, agprCount = 0;
+  bool dynamicStack = false;
+
+  /// Copies what the descriptor does not say.
+  void apply(Kernel &kernel) const;
+};
+
+/// The metadata of all kernels by symbol name without ".kd". Errors: no note, or not what
+/// AMDGPUUsage describes.
+llvm::Expected<llvm::StringMap<KernelMetadata>>
+readKernelMetadata(const llvm::object::ELFFile<llvm::object::ELF64LE> &file);
+
+} // namespace rubia::emulator

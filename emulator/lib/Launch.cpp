@@ -1,0 +1,149 @@
+// A launch: checks it, lays out kernel arguments and the dispatch packet, and runs the workgroups
+// on host threads.
+#include "emulator/lib/Dispatch.h"
+#include "emulator/lib/MemoryRegistry.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+namespace {
+
+constexpr uint64_t kPadding =
+    256; // scalar loads may read beyond the last argument, up to their own alignment
+
+/// Frees an allocation at the end of a launch.
+class Scoped {
+public:
+  static Expected<Scoped> make(Memory &memory, uint64_t size) {
+    Expected<void *> pointer = memory.allocate(size, MemoryKind::Code, 64);
+    if (!pointer)
+      return pointer.takeError();
+    std::memset(*pointer, 0, size);
+    return Scoped(memory, static_cast<uint8_t *>(*pointer));
+  }
+  Scoped(Scoped &&other) : memory(other.memory), data(std::exchange(other.data, nullptr)) {}
+  ~Scoped() {
+    if (data)
+      consumeError(memory->free(data));
+  }
+  uint8_t *get() const { return data; }
+
+private:
+  Scoped(Memory &memory, uint8_t *data) : memory(&memory), data(data) {}
+  Memory *memory;
+  uint8_t *data;
+};
+
+void put(uint8_t *bytes, const KernelArgument &argument, uint64_t value) {
+  std::memcpy(bytes + argument.offset, &value, std::min<uint32_t>(argument.size, 8));
+}
+
+/// The value of a hidden argument (AMDGPUUsage "Code Object V5 Kernel Argument Metadata").
+uint64_t hiddenValue(StringRef kind, const Launch &launch) {
+  const unsigned dimensions = launch.grid.z * launch.block.z > 1   ? 3
+                              : launch.grid.y * launch.block.y > 1 ? 2
+                                                                   : 1;
+  return StringSwitch<uint64_t>(kind)
+      .Case("hidden_block_count_x", launch.grid.x)
+      .Case("hidden_block_count_y", launch.grid.y)
+      .Case("hidden_block_count_z", launch.grid.z)
+      .Case("hidden_group_size_x", launch.block.x)
+      .Case("hidden_group_size_y", launch.block.y)
+      .Case("hidden_group_size_z", launch.block.z)
+      .Case("hidden_grid_dims", dimensions)
+      .Case("hidden_printf_buffer", launch.hidden.printfBuffer)
+      .Case("hidden_hostcall_buffer", launch.hidden.hostcallBuffer)
+      .Case("hidden_heap_v1", launch.hidden.heap)
+      .Case("hidden_multigrid_sync_arg", launch.hidden.multigridSync)
+      .Case("hidden_dynamic_lds_size", launch.dynamicLdsBytes)
+      .Case("hidden_private_base", kPrivateAperture)
+      .Case("hidden_shared_base", kSharedAperture)
+      .Default(0); // remainders, global offsets, queues: a whole grid at the origin, and no queue
+}
+
+Error checkLaunch(const Launch &launch) {
+  if (!launch.kernel || !launch.kernel->program)
+    return createStringError("no kernel to launch");
+  const Kernel &kernel = *launch.kernel;
+  if (launch.block.count() == 0 || launch.grid.count() == 0)
+    return createStringError("kernel " + kernel.name + ": empty grid or workgroup");
+  if (launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 1024 ||
+      launch.block.count() > kernel.maxWorkgroupSize)
+    return createStringError("kernel " + kernel.name + ": " + Twine(launch.block.count()) +
+                             " threads in a workgroup, at most " + Twine(kernel.maxWorkgroupSize) +
+                             " are possible");
+  const uint64_t lds = uint64_t(kernel.ldsBytes) + launch.dynamicLdsBytes;
+  if (lds > kernel.program->target->generation().maxLdsBytes)
+    return createStringError(
+        "kernel " + kernel.name + ": " + Twine(lds) + " bytes of LDS, at most " +
+        Twine(kernel.program->target->generation().maxLdsBytes) + " are available");
+  if (launch.kernarg.size() < kernel.explicitKernargSize)
+    return createStringError("kernel " + kernel.name + ": " + Twine(launch.kernarg.size()) +
+                             " bytes of arguments, the kernel takes " +
+                             Twine(kernel.explicitKernargSize));
+  return Error::success();
+}
+
+void fillArguments(const Launch &launch, uint8_t *kernarg) {
+  const Kernel &kernel = *launch.kernel;
+  std::memcpy(kernarg, launch.kernarg.data(),
+              std::min<uint64_t>(launch.kernarg.size(), kernel.kernargSize));
+  for (const KernelArgument &argument : kernel.arguments)
+    if (argument.isHidden() && argument.offset + argument.size <= kernel.kernargSize)
+      put(kernarg, argument, hiddenValue(argument.valueKind, launch));
+}
+
+/// hsa_kernel_dispatch_packet_t.
+void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
+  auto at = [&](unsigned offset, auto value) {
+    std::memcpy(packet + offset, &value, sizeof(value));
+  };
+  at(4, uint16_t(launch.block.x));
+  at(6, uint16_t(launch.block.y));
+  at(8, uint16_t(launch.block.z));
+  at(12, uint32_t(launch.grid.x * launch.block.x));
+  at(16, uint32_t(launch.grid.y * launch.block.y));
+  at(20, uint32_t(launch.grid.z * launch.block.z));
+  at(24, launch.kernel->scratchBytes);
+  at(28, uint32_t(launch.kernel->ldsBytes + launch.dynamicLdsBytes));
+  at(32, launch.kernel->descriptorAddress);
+  at(40, uint64_t(kernarg));
+}
+
+} // namespace
+
+Expected<Statistics> run(const Launch &launch, Memory &memory) {
+  if (Error error = checkLaunch(launch))
+    return std::move(error);
+  const Kernel &kernel = *launch.kernel;
+  Expected<Scoped> kernarg = Scoped::make(memory, kernel.kernargSize + kPadding);
+  if (!kernarg)
+    return kernarg.takeError();
+  Expected<Scoped> packet = Scoped::make(memory, kPadding);
+  if (!packet)
+    return packet.takeError();
+  fillArguments(launch, kernarg->get());
+  fillPacket(launch, kernarg->get(), packet->get());
+
+  Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()));
+  const uint64_t groups = launch.grid.count();
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads =
+      unsigned(std::min<uint64_t>(launch.hostThreads ? launch.hostThreads : cores, groups));
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads; ++i)
+    helpers.emplace_back([&dispatch, i] { dispatch.work(i); });
+  dispatch.work(0);
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (std::unique_ptr<Fault> fault = dispatch.takeFault())
+    return Error(std::move(fault));
+  return dispatch.statistics();
+}
+
+} // namespace rubia::emulator

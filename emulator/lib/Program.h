@@ -1,0 +1,58 @@
+// The decoded code of a code object.
+#pragma once
+
+#include "emulator/lib/Target.h"
+#include "emulator/lib/Workgroup.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace rubia::emulator {
+
+/// Constants of vector operations, one copy of each value per lane, as the kernels read them.
+class ConstantPool {
+public:
+  /// `registers` registers that hold `words` in every lane.
+  const uint32_t *get(uint64_t value, unsigned registers);
+
+private:
+  struct alignas(64) Lanes {
+    uint32_t at[4 * kBlockLanes];
+  };
+  std::deque<Lanes> storage;
+  std::map<std::pair<uint64_t, unsigned>, const uint32_t *> known;
+};
+
+struct Program {
+  CodeMap map;
+  std::vector<MicroOp> operations;
+  std::vector<uint32_t> indices; // behind map.indices
+  std::deque<VectorDetail> details;
+  ConstantPool constants;
+  unsigned vgprCount =
+      0; // highest register that any function uses, plus one, with the scratch register
+  const Target *target = nullptr;
+  llvm::ArrayRef<uint8_t> image; // the mapped segments, to disassemble again for messages
+  uint64_t textBegin = 0;        // address in the image that `pc` 0 stands for: the image's base
+};
+
+/// A function's code within the image.
+struct CodeRange {
+  uint64_t begin = 0, end = 0; // addresses
+};
+
+struct Unsupported {
+  uint64_t pc = 0; // offset in the image
+  std::string text;
+  std::string reason;
+};
+
+/// Decodes `ranges` of the image that lies at `base`, which the Program must not outlive.
+/// Instructions that cannot be executed go to `unsupported`.
+std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint8_t> image,
+                                       uint64_t base, llvm::ArrayRef<CodeRange> ranges,
+                                       unsigned waveSize, std::vector<Unsupported> &unsupported);
+
+} // namespace rubia::emulator

@@ -1,0 +1,135 @@
+// Scalar instructions as rows, in the style of Semantics.h.
+//
+// The lambda's operand parameters are uint32_t, int32_t, uint64_t, int64_t, float and Half, in
+// MCInst order without tied operands. Parameters that are not operands: Wave &, Scc (SCC as it
+// was), Old<T> (the destination's contents). Results: a value (the destination), WithScc<T> (a
+// value and SCC), SccOnly, void.
+#pragma once
+
+#include "emulator/lib/Wave.h"
+
+namespace rubia::emulator {
+
+struct Scc {
+  bool value;
+};
+template <class T> struct Old {
+  T value;
+};
+template <class T> struct WithScc {
+  T value;
+  bool scc;
+};
+struct SccOnly {
+  bool scc;
+};
+
+struct ScalarSemantics {
+  const char *name;
+  Handler handler;
+  uint8_t special = 0; // SpecialMode bits that matter
+};
+
+struct ScalarTable {
+  const ScalarSemantics *rows;
+  size_t count;
+};
+template <size_t N> constexpr ScalarTable table(const ScalarSemantics (&rows)[N]) {
+  return {rows, N};
+}
+
+namespace detail {
+
+template <class T> T fromBits(uint64_t bits) {
+  if constexpr (std::is_same_v<T, RUBIA_ISA::Half>)
+    return RUBIA_ISA::Half::fromBits(uint16_t(bits));
+  else if constexpr (sizeof(T) == 4)
+    return std::bit_cast<T>(uint32_t(bits));
+  else
+    return std::bit_cast<T>(bits);
+}
+
+template <class T> void writeScalar(Wave &wave, unsigned index, T value) {
+  if constexpr (std::is_same_v<T, RUBIA_ISA::Half>)
+    wave.scalars[index] = value.bits;
+  else if constexpr (sizeof(T) == 4)
+    wave.scalars[index] = std::bit_cast<uint32_t>(value);
+  else
+    wave.setPair(index, std::bit_cast<uint64_t>(value));
+}
+
+template <class T> struct IsScalarContext : std::false_type {};
+template <> struct IsScalarContext<Wave> : std::true_type {};
+template <> struct IsScalarContext<MicroOp> : std::true_type {};
+template <> struct IsScalarContext<Scc> : std::true_type {};
+template <class T> struct IsScalarContext<Old<T>> : std::true_type {};
+
+template <class P> struct ScalarParameter {
+  static P get(Wave &wave, const MicroOp &op, unsigned i) {
+    return fromBits<P>(sizeof(P) == 8 ? readScalar64(wave, op, i) : readScalar32(wave, op, i));
+  }
+};
+template <> struct ScalarParameter<Wave> {
+  static Wave &get(Wave &wave, const MicroOp &, unsigned) { return wave; }
+};
+template <> struct ScalarParameter<MicroOp> {
+  static const MicroOp &get(Wave &, const MicroOp &op, unsigned) { return op; }
+};
+template <> struct ScalarParameter<Scc> {
+  static Scc get(Wave &wave, const MicroOp &, unsigned) { return {wave.scc}; }
+};
+template <class T> struct ScalarParameter<Old<T>> {
+  static Old<T> get(Wave &wave, const MicroOp &op, unsigned) {
+    return {fromBits<T>(sizeof(T) == 8 ? wave.pair(op.result) : wave.scalars[op.result])};
+  }
+};
+
+template <class R> struct StoreResult {
+  static void put(Wave &wave, const MicroOp &op, R value) { writeScalar(wave, op.result, value); }
+};
+template <class T> struct StoreResult<WithScc<T>> {
+  static void put(Wave &wave, const MicroOp &op, WithScc<T> value) {
+    writeScalar(wave, op.result, value.value);
+    wave.scc = value.scc;
+  }
+};
+template <> struct StoreResult<SccOnly> {
+  static void put(Wave &wave, const MicroOp &, SccOnly value) { wave.scc = value.scc; }
+};
+
+template <class F> struct ScalarSignature;
+template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) const> {
+  static constexpr unsigned kCount = sizeof...(P);
+  static constexpr std::array<unsigned, kCount + 1> sourceIndices() {
+    std::array<unsigned, kCount + 1> indices{};
+    bool context[] = {IsScalarContext<std::remove_cvref_t<P>>::value..., false};
+    unsigned next = 0;
+    for (unsigned i = 0; i <= kCount; ++i) {
+      indices[i] = next;
+      next += i < kCount && !context[i];
+    }
+    return indices;
+  }
+  template <auto Function> static void handler(Wave &wave, const MicroOp &op) {
+    run<Function>(wave, op, std::make_index_sequence<kCount>{});
+  }
+  template <auto Function, size_t... I>
+  static void run(Wave &wave, const MicroOp &op, std::index_sequence<I...>) {
+    static constexpr auto kIndex = sourceIndices();
+    if constexpr (std::is_void_v<R>)
+      Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);
+    else
+      StoreResult<R>::put(
+          wave, op, Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...));
+  }
+};
+
+template <auto Function> constexpr Handler makeScalar() {
+  return &ScalarSignature<decltype(&decltype(Function)::operator())>::template handler<Function>;
+}
+
+} // namespace detail
+
+template <auto Function> constexpr Handler scalar = detail::makeScalar<Function>();
+
+} // namespace rubia::emulator

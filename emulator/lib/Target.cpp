@@ -1,0 +1,263 @@
+#include "emulator/lib/Target.h"
+#include "emulator/lib/Wave.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/TargetParser/Triple.h"
+#include <mutex>
+
+// Private to LLVM's AMDGPU target; the archives export them.
+namespace llvm::AMDGPU {
+enum class OpName : uint8_t {};
+int16_t getNamedOperandIdx(uint16_t opcode, OpName name);
+int64_t getMCOpcode(uint16_t opcode, unsigned generation);
+std::pair<unsigned, unsigned> getVOPDComponents(unsigned opcode);
+} // namespace llvm::AMDGPU
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUDisassembler();
+}
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+static const char *const kTriple = "amdgcn-amd-amdhsa";
+// Columns of LLVM's opcode map, SIEncodingFamily: one for each encoding of an instruction.
+static constexpr unsigned kFamilies = 13;
+
+/// Drops what names an encoding, an address form or a register class variant.
+static std::string baseName(StringRef name) {
+  static constexpr StringLiteral kSuffixes[] = {
+      "_e32",       "_e64",         "_dpp",    "_dpp8",      "_sdwa",
+      "_t16",       "_fake16",      "_nosdst", "_nosrc",     "_gfx9",
+      "_gfx90a",    "_gfx10",       "_gfx11",  "_gfx12",     "_gfx940",
+      "_gfx950",    "_opsel",       "_ec",     "_exact",     "_mode",
+      "_const",     "_sideeffects", "_pseudo", "_pad_s_nop", "_SADDR",
+      "_ST",        "_SVS",         "_RTN",    "_OFFEN",     "_OFFSET",
+      "_IDXEN",     "_BOTHEN",      "_ADDR64", "_VBUFFER",   "_twoaddr",
+      "_threeaddr", "_w32",         "_w64",    "_TIED",      "_gfx6_gfx7_gfx8_gfx9",
+      "_gfx6_gfx7", "_vi",          "_agpr",   "_OP_SEL"};
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (StringRef suffix : kSuffixes)
+      if (name.size() > suffix.size() && name.consume_back(suffix))
+        changed = true;
+    if (name.starts_with("S_") &&
+        (name.consume_back("_SGPR_IMM") || name.consume_back("_IMM") || name.consume_back("_SGPR")))
+      changed = true;
+  }
+  std::string result = name.str();
+  if (size_t at = result.find("_RTN_"); name.starts_with("DS_") && at != std::string::npos)
+    result.erase(at, 4);
+  return result;
+}
+
+struct Target::Names {
+  std::vector<std::string> base; // by opcode
+
+  explicit Names(const MCInstrInfo &instructions) : base(instructions.getNumOpcodes()) {
+    for (unsigned opcode = 0; opcode < base.size(); ++opcode) {
+      StringRef pseudo = instructions.getName(opcode);
+      std::string name;
+      for (unsigned family = 0; family < kFamilies; ++family) {
+        int64_t real = AMDGPU::getMCOpcode(uint16_t(opcode), family);
+        if (real <= 0 || uint64_t(real) >= base.size() || unsigned(real) == opcode)
+          continue;
+        if (name.empty())
+          name = baseName(pseudo);
+        // Several pseudos may share a real opcode (S_MOV_B32_sideeffects): the shortest name is the
+        // plain one.
+        if (base[unsigned(real)].empty() || base[unsigned(real)].size() > name.size())
+          base[unsigned(real)] = name;
+      }
+    }
+    for (unsigned opcode = 0; opcode < base.size(); ++opcode)
+      if (base[opcode].empty() && instructions.getName(opcode).starts_with("V_MOV_B32_dpp8"))
+        base[opcode] = "V_MOV_B32";
+  }
+};
+
+static const char *const kVersionMessage = "this LLVM numbers operands differently from LLVM 22.1";
+
+/// Compares a few known operand positions with what this LLVM says.
+static bool operandNamesMatch(const MCInstrInfo &instructions) {
+  struct Known {
+    const char *opcode;
+    OperandName name;
+    int index;
+  };
+  static constexpr Known kKnown[] = {
+      {"V_FMA_F32_e64_gfx11", OperandName::src2_modifiers, 5},
+      {"V_FMA_F32_e64_gfx11", OperandName::omod, 8},
+      {"V_ADD_F32_e64_dpp_gfx11", OperandName::dpp_ctrl, 8},
+      {"V_ADD_F32_e64_dpp_gfx11", OperandName::fi, 12},
+      {"DS_READ2_B32_gfx11", OperandName::offset1, 3},
+      {"GLOBAL_LOAD_DWORD_SADDR_gfx11", OperandName::saddr, 1},
+      {"S_LOAD_B32_SGPR_IMM_gfx11", OperandName::soffset, 2},
+      {"S_SETREG_IMM32_B32_gfx11", OperandName::imm, 0},
+      {"V_CMP_LT_F32_e32_dpp8_gfx11", OperandName::dpp8, 4},
+      {"DS_CMPSTORE_B32_gfx11", OperandName::data1, 2},
+      {"BUFFER_LOAD_DWORD_OFFEN_gfx11", OperandName::srsrc, 2},
+      {"V_MAD_U64_U32_gfx11_e64_gfx11", OperandName::sdst, 1},
+  };
+  StringMap<unsigned> wanted;
+  for (const Known &known : kKnown)
+    wanted[known.opcode] = 0;
+  for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode)
+    if (auto found = wanted.find(instructions.getName(opcode)); found != wanted.end())
+      found->second = opcode;
+  return all_of(kKnown, [&](const Known &known) {
+    unsigned opcode = wanted[known.opcode];
+    return opcode &&
+           AMDGPU::getNamedOperandIdx(uint16_t(opcode), AMDGPU::OpName(known.name)) == known.index;
+  });
+}
+
+static Expected<Generation> generationOf(StringRef cpu) {
+  Generation traits;
+  if (cpu.starts_with("gfx11"))
+    return traits;
+  return createStringError("code for " + cpu + " is not supported by the emulator yet");
+}
+
+static RegisterOperand classify(StringRef name, unsigned encoding) {
+  using Class = RegisterOperand::Class;
+  RegisterOperand result;
+  result.highHalf = encoding & 4096;
+  unsigned index = encoding & 1023;
+  result.index = uint16_t(index);
+  if (name.starts_with("SGPR_NULL"))
+    result.kind = Class::Null;
+  else if (name.starts_with("VGPR"))
+    result.kind = Class::Vector;
+  else if (name.starts_with("AGPR"))
+    result.kind = Class::Accumulator;
+  else if (name.starts_with("SGPR") || name.starts_with("TTMP"))
+    result.kind = Class::Scalar;
+  else if (name.starts_with("M0_"))
+    result = {Class::Scalar, kM0, result.highHalf};
+  else if (name.starts_with("VCC") || name.starts_with("EXEC") || name.starts_with("FLAT_SCR_") ||
+           name.starts_with("FLAT_SCR"))
+    result.kind = Class::Scalar;
+  else if (name.starts_with("SRC_SCC"))
+    result.kind = Class::Scc;
+  else if (name.starts_with("SRC_VCCZ"))
+    result.kind = Class::Vccz;
+  else if (name.starts_with("SRC_EXECZ"))
+    result.kind = Class::Execz;
+  else if (name.starts_with("SRC_SHARED_BASE"))
+    result.kind = Class::SharedBase;
+  else if (name.starts_with("SRC_SHARED_LIMIT"))
+    result.kind = Class::SharedLimit;
+  else if (name.starts_with("SRC_PRIVATE_BASE"))
+    result.kind = Class::PrivateBase;
+  else if (name.starts_with("SRC_PRIVATE_LIMIT"))
+    result.kind = Class::PrivateLimit;
+  return result;
+}
+
+Target::Target() = default;
+Target::~Target() = default;
+
+Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSize) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+  });
+  Expected<Generation> traits = generationOf(cpu);
+  if (!traits)
+    return traits.takeError();
+  Triple triple(kTriple);
+  std::string error;
+  const llvm::Target *llvmTarget = TargetRegistry::lookupTarget(triple, error);
+  if (!llvmTarget)
+    return createStringError("no disassembler: " + error);
+
+  std::unique_ptr<Target> target(new Target());
+  target->cpuName = cpu.str();
+  target->traits = *traits;
+  target->registers.reset(llvmTarget->createMCRegInfo(triple));
+  target->assembly.reset(
+      llvmTarget->createMCAsmInfo(*target->registers, triple, MCTargetOptions()));
+  target->instructions.reset(llvmTarget->createMCInstrInfo());
+  // Without real-true16 the disassembler loses the halves of 16-bit operands on gfx11 and gfx12.
+  std::string features = traits->major >= 11 ? "+real-true16" : "";
+  if (traits->major >= 10)
+    features += waveSize == 64 ? ",+wavefrontsize64" : ",+wavefrontsize32";
+  target->subtarget.reset(llvmTarget->createMCSubtargetInfo(triple, cpu, features));
+  target->context = std::make_unique<MCContext>(triple, target->assembly.get(),
+                                                target->registers.get(), target->subtarget.get());
+  target->disassembler.reset(
+      llvmTarget->createMCDisassembler(*target->subtarget, *target->context));
+  target->printer.reset(llvmTarget->createMCInstPrinter(triple, 0, *target->assembly,
+                                                        *target->instructions, *target->registers));
+  if (!target->disassembler || !target->printer)
+    return createStringError("no disassembler for " + cpu);
+
+  static const bool namesMatch = operandNamesMatch(*target->instructions);
+  if (!namesMatch)
+    return createStringError(kVersionMessage);
+  static const Names allNames(*target->instructions);
+  target->names = &allNames;
+  target->registerOperands.resize(target->registers->getNumRegs());
+  for (unsigned reg = 1; reg < target->registerOperands.size(); ++reg)
+    target->registerOperands[reg] =
+        classify(target->registers->getName(reg), target->registers->getEncodingValue(reg));
+  return target;
+}
+
+uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {
+  uint64_t size = 0;
+  inst.clear();
+  return disassembler->getInstruction(inst, size, bytes, address, nulls()) ==
+                 MCDisassembler::Success
+             ? size
+             : 0;
+}
+
+std::string Target::print(const MCInst &inst, uint64_t address) const {
+  std::string text;
+  raw_string_ostream os(text);
+  printer->printInst(&inst, address, "", *subtarget, os);
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  return StringRef(text).trim().str();
+}
+
+StringRef Target::name(unsigned opcode) const { return names->base[opcode]; }
+StringRef Target::fullName(unsigned opcode) const { return instructions->getName(opcode); }
+const MCInstrDesc &Target::description(unsigned opcode) const { return instructions->get(opcode); }
+
+int Target::operand(const MCInst &inst, OperandName name) const {
+  int index = AMDGPU::getNamedOperandIdx(uint16_t(inst.getOpcode()), AMDGPU::OpName(name));
+  return index < int(inst.getNumOperands()) ? index : -1;
+}
+
+RegisterOperand Target::reg(unsigned llvmRegister) const { return registerOperands[llvmRegister]; }
+
+std::pair<StringRef, StringRef> Target::dualNames(unsigned opcode) const {
+  static std::mutex mutex; // pseudos are not in `names`, which is by real opcode
+  static StringMap<std::string> cache;
+  auto [x, y] = AMDGPU::getVOPDComponents(opcode);
+  std::lock_guard lock(mutex);
+  auto nameOf = [&](unsigned pseudo) -> StringRef {
+    std::string &name = cache[instructions->getName(pseudo)];
+    if (name.empty())
+      name = baseName(instructions->getName(pseudo));
+    return name;
+  };
+  return {nameOf(x), nameOf(y)};
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,144 @@
+// LLVM's disassembler for one processor and wave size, and the names of its instructions.
+//
+// LLVM names the same instruction differently per generation and encoding
+// (V_ADD_CO_CI_U32_e64_dpp_gfx11). Its tables from "pseudo" to real opcodes, read backwards, give a
+// name that all generations share (V_ADDC_U32); that is the key of our own tables. The functions
+// behind it are private to LLVM, hence the declarations in Target.cpp and the check at start-up
+// that their enumerations are those of the LLVM that we were written for.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+
+namespace llvm {
+class MCInstrInfo;
+class MCRegisterInfo;
+class MCSubtargetInfo;
+class MCAsmInfo;
+class MCContext;
+class MCInstPrinter;
+class MCInstrDesc;
+} // namespace llvm
+
+namespace rubia::emulator {
+
+/// LLVM's operand names (llvm::AMDGPU::OpName), as far as decoding needs them.
+enum class OperandName : uint8_t {
+  vdst = 0,
+  src0 = 1,
+  vdata = 2,
+  vaddr = 3,
+  srsrc = 4,
+  soffset = 5,
+  offset = 6,
+  cpol = 7,
+  saddr = 10,
+  addr = 11,
+  data0 = 12,
+  gds = 13,
+  data1 = 15,
+  offset0 = 20,
+  offset1 = 21,
+  src1 = 24,
+  src2 = 25,
+  src0_modifiers = 30,
+  clamp = 31,
+  omod = 32,
+  sdst = 48,
+  simm16 = 49,
+  sbase = 51,
+  imm = 53,
+  old = 60,
+  dpp_ctrl = 61,
+  row_mask = 62,
+  bank_mask = 63,
+  bound_ctrl = 64,
+  src1_modifiers = 65,
+  src2_modifiers = 70,
+  fi = 85,
+  dpp8 = 120,
+  vdstX = 121,
+  vdstY = 122,
+  src0X = 124,
+  src0Y = 128,
+};
+
+/// What sets the generations apart for the emulator (AMDGPUUsage "Initial Kernel Execution State").
+struct Generation {
+  unsigned major = 11;
+  bool packedWorkItemIds = true;      // v0 = z:y:x, ten bits each; else v0, v1, v2
+  bool workgroupIdsInTtmp = false;    // gfx12
+  bool architectedFlatScratch = true; // no SGPRs spent on scratch
+  bool waveSizeFixed64 = false;       // gfx9
+  bool halfResultsZeroHigh = false;   // 16-bit results clear the upper half (gfx9)
+  bool hasDx10ClampAndIeee = true;    // not on gfx12
+  unsigned vgprGranule32 = 8, vgprGranule64 = 4;
+  unsigned maxLdsBytes = 65536;
+};
+
+/// A register operand in the emulator's numbering (Wave.h).
+struct RegisterOperand {
+  enum Class : uint8_t {
+    Vector,
+    Accumulator,
+    Scalar,
+    Null,
+    Scc,
+    Vccz,
+    Execz,
+    SharedBase,
+    SharedLimit,
+    PrivateBase,
+    PrivateLimit,
+    Other
+  };
+  Class kind = Other;
+  uint16_t index = 0;
+  bool highHalf = false;
+};
+
+class Target {
+public:
+  static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef cpu, unsigned waveSize);
+  ~Target();
+
+  llvm::StringRef cpu() const { return cpuName; }
+  const Generation &generation() const { return traits; }
+
+  /// The instruction at the start of `bytes`, or size 0 if these are not one.
+  uint64_t disassemble(llvm::MCInst &inst, llvm::ArrayRef<uint8_t> bytes, uint64_t address) const;
+  std::string print(const llvm::MCInst &inst, uint64_t address) const;
+
+  /// The generation-independent name without encoding suffixes; empty if LLVM has no pseudo for the
+  /// opcode.
+  llvm::StringRef name(unsigned opcode) const;
+  /// LLVM's own name, for messages and the few cases that depend on the encoding.
+  llvm::StringRef fullName(unsigned opcode) const;
+  const llvm::MCInstrDesc &description(unsigned opcode) const;
+  /// The index of a named operand, or -1.
+  int operand(const llvm::MCInst &inst, OperandName name) const;
+  RegisterOperand reg(unsigned llvmRegister) const;
+  /// The names of the two halves of a VOPD instruction.
+  std::pair<llvm::StringRef, llvm::StringRef> dualNames(unsigned opcode) const;
+
+private:
+  Target();
+  struct Names;
+  std::string cpuName;
+  Generation traits;
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> assembly;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+  std::unique_ptr<llvm::MCContext> context;
+  std::unique_ptr<llvm::MCDisassembler> disassembler;
+  std::unique_ptr<llvm::MCInstPrinter> printer;
+  const Names *names = nullptr;
+  std::vector<RegisterOperand> registerOperands;
+};
+
+} // namespace rubia::emulator

@@ -1,0 +1,210 @@
+// The state of a running wave and the decoded form of an instruction.
+//
+// Registers. A vector register is 32 consecutive dwords, one per lane of a block; a wave64 has two
+// blocks, each with its own file, `blockStride` dwords apart. Scalars live in one array under the
+// hardware's operand numbers (RDNA3 ISA "Scalar operands"), in gfx11's numbering for all
+// generations: NULL reads as a constant and writes to a sink.
+//
+// No LLVM and no containers here: this header is compiled for two instruction sets.
+#pragma once
+
+#include "emulator/lib/Semantics.h"
+
+namespace rubia::emulator {
+
+enum ScalarIndex : uint16_t {
+  kFlatScratch = 102, // gfx9: a pair
+  kVcc = 106,
+  kTtmp = 108,
+  kM0 = 125,
+  kExec = 126,
+  kSink = 128, // takes writes to NULL
+  kScalarCount = 160,
+};
+
+/// Register 0 of the file is the decoder's, for intermediate results; v0 follows it.
+constexpr uint32_t kTemporaryRegister = 0;
+constexpr uint32_t vectorOffset(unsigned vgpr) { return (vgpr + 1) * kBlockLanes; }
+
+enum class OperandKind : uint8_t {
+  None,
+  Vector,   // value: dword offset of the register in a block's file
+  Constant, // value: address of the broadcast constant (vector ops), or the constant (scalar ops)
+  Scalar,   // value: ScalarIndex
+  Scc,
+  Vccz,
+  Execz,
+};
+
+/// Bits that tell whether an instruction must look at MODE at all.
+enum SpecialMode : uint8_t {
+  kFlush32 = 1,
+  kFlush16And64 = 2,
+  kRound32 = 4,      // the rounding mode of f32 is not nearest even
+  kRound16And64 = 8, // the same for f16 and f64
+};
+
+struct Wave;
+struct MicroOp;
+struct Workgroup;
+using Handler = void (*)(Wave &, const MicroOp &);
+
+/// The parts of a vector instruction that most do not have.
+struct VectorDetail {
+  Shape shape;
+  struct Source {
+    bool negate = false, negateHigh = false, absolute = false;
+    bool selectHigh = false;        // 16 bits: the high half; packed: the low result's source
+    bool selectHighForHigh = false; // packed: the high result's source
+    bool half = false;              // kMixedSources: an f16
+    bool fix = false;               // any of the above says something
+  } sources[3];
+  uint32_t flags = 0; // SemanticsFlags
+  bool clamp = false;
+  uint8_t omod = 0;
+  bool resultHigh = false;
+  bool zeroHigh = false; // 16-bit results clear the other half (gfx9)
+  uint32_t signs = 0;
+  // DPP
+  enum class Dpp : uint8_t { None, Dpp16, Dpp8 } dpp = Dpp::None;
+  bool boundControl = false;
+  bool fetchInactive = false;
+  uint8_t rowMask = 0xf, bankMask = 0xf;
+  uint16_t control = 0;   // DPP16
+  uint32_t selectors = 0; // DPP8
+  // wavewise
+  uint32_t modifiers[4] = {};
+  uint8_t sourceCount = 0;
+};
+
+struct MicroOp {
+  Handler handler = nullptr;
+  union {
+    LaneKernel kernel = nullptr;
+    WaveFunction function;
+    void *callee;
+  };
+  uint64_t source[4] = {};
+  const VectorDetail *detail = nullptr;
+  uint32_t result = 0;         // vector: dword offset in a block's file; scalar: ScalarIndex
+  uint32_t pc = 0;             // offset from the code object's first byte
+  int32_t immediate = 0;       // address offset, branch displacement in ops, SOPP operand
+  uint16_t maskSource = kVcc;  // ScalarIndex
+  uint16_t maskResult = kSink; // ScalarIndex
+  OperandKind kind[4] = {};
+  uint8_t special = 0; // SpecialMode bits that matter to it
+  uint8_t round = 0;   // 0: none of its business, 1: f32's rounding mode, 2: f16's and f64's
+  uint8_t registers = 0;
+  uint8_t data = 0; // of the handler's own use
+};
+
+/// The last allocations that a wave touched, so that most accesses need no look-up.
+struct AccessWindow {
+  uint64_t begin = 0, end = 0;
+  uint64_t generation = ~uint64_t(0);
+  bool writable = false;
+};
+
+enum class WaveStatus : uint8_t { Ready, AtBarrier, Ended, Faulted, Yielded };
+
+struct Wave {
+  uint32_t scalars[kScalarCount] = {};
+  const MicroOp *next = nullptr;
+  uint32_t *vgprs = nullptr;
+  uint32_t blockStride = 0; // dwords
+  uint32_t vgprCount = 0; // with the decoder's register
+  uint8_t blocks = 1;
+  bool scc = false;
+  bool stop = false; // leave the instruction loop; status says why
+  uint8_t special = 0;
+  WaveStatus status = WaveStatus::Ready;
+  LaneState lane; // holds the decoded MODE too
+  uint32_t modeRegister = 0;
+  uint32_t trapStatus = 0;
+  uint8_t *lds = nullptr;
+  uint32_t ldsSize = 0;
+  uint8_t *scratch = nullptr; // swizzled: dword d of lane l at (d * lanes + l) * 4
+  uint32_t scratchPerLane = 0;
+  AccessWindow window[4];
+  unsigned nextWindow = 0;
+  uint64_t initialExec = 0;
+  uint32_t indexInGroup = 0;
+  uint64_t instructions = 0;
+  Workgroup *group = nullptr;
+
+  unsigned lanes() const { return blocks * kBlockLanes; }
+  uint64_t exec() const { return mask(kExec); }
+  uint64_t mask(unsigned index) const {
+    return blocks == 1 ? scalars[index] : uint64_t(scalars[index + 1]) << 32 | scalars[index];
+  }
+  void setMask(unsigned index, uint64_t value) {
+    scalars[index] = uint32_t(value);
+    if (blocks == 2)
+      scalars[index + 1] = uint32_t(value >> 32);
+  }
+  uint64_t pair(unsigned index) const {
+    return uint64_t(scalars[index + 1]) << 32 | scalars[index];
+  }
+  void setPair(unsigned index, uint64_t value) {
+    scalars[index] = uint32_t(value);
+    scalars[index + 1] = uint32_t(value >> 32);
+  }
+  uint32_t *block(unsigned index) const { return vgprs + index * blockStride; }
+  /// Register dword of a lane, `offset` being that of the register.
+  uint32_t &vgpr(uint32_t offset, unsigned lane) const {
+    return vgprs[(lane / kBlockLanes) * blockStride + offset + lane % kBlockLanes];
+  }
+  void halt(WaveStatus why) {
+    status = why;
+    stop = true;
+  }
+  /// Sets the MODE register and everything derived from it.
+  void setMode(uint32_t value);
+};
+
+enum class FaultKind : uint8_t {
+  OutOfBounds,
+  UseAfterFree,
+  Misaligned,
+  Trap,
+  BarrierDivergence,
+  Deadlock,
+  IllegalInstruction,
+  LdsOutOfBounds,
+  ScratchOverflow,
+};
+
+/// Records the wave's fault at `op` and stops it. The first fault of a wave stays.
+void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane = 0, uint64_t address = 0,
+           uint32_t size = 0, bool isWrite = false);
+
+/// Finds the live allocation around [address, address + size) and remembers it in the wave. Returns
+/// null if there is none or it must not be written.
+const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool isWrite);
+
+/// A scalar operand of up to 64 bits.
+inline uint64_t readScalar64(const Wave &wave, const MicroOp &op, unsigned i) {
+  switch (op.kind[i]) {
+  case OperandKind::Scalar:
+    return wave.pair(unsigned(op.source[i]));
+  case OperandKind::Constant:
+    return op.source[i];
+  case OperandKind::Scc:
+    return wave.scc;
+  case OperandKind::Vccz:
+    return wave.mask(kVcc) == 0;
+  case OperandKind::Execz:
+    return wave.exec() == 0;
+  case OperandKind::Vector:
+  case OperandKind::None:
+    break;
+  }
+  return 0;
+}
+inline uint32_t readScalar32(const Wave &wave, const MicroOp &op, unsigned i) {
+  if (op.kind[i] == OperandKind::Scalar)
+    return wave.scalars[op.source[i]];
+  return uint32_t(readScalar64(wave, op, i));
+}
+
+} // namespace rubia::emulator

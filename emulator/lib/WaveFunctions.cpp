@@ -1,0 +1,82 @@
+// The operands of wavewise instructions.
+#include "emulator/lib/WaveFunctions.h"
+#include "emulator/lib/Workgroup.h"
+
+namespace rubia::emulator {
+
+struct WaveOperandsAccess {
+  static WaveOperands make(Wave &wave, const MicroOp &op) {
+    WaveOperands operands;
+    operands.wave = &wave;
+    operands.op = &op;
+    return operands;
+  }
+};
+
+void callWaveFunction(Wave &wave, const MicroOp &op) {
+  WaveOperands operands = WaveOperandsAccess::make(wave, op);
+  op.function(operands);
+}
+
+unsigned WaveOperands::laneCount() const { return wave->lanes(); }
+uint64_t WaveOperands::exec() const { return wave->exec(); }
+unsigned WaveOperands::firstActiveLane() const {
+  uint64_t mask = wave->exec();
+  return mask ? unsigned(std::countr_zero(mask)) : 0;
+}
+unsigned WaveOperands::sourceCount() const { return op->detail->sourceCount; }
+bool WaveOperands::sourceIsVector(unsigned i) const { return op->kind[i] == OperandKind::Vector; }
+
+uint32_t WaveOperands::source(unsigned i, unsigned lane, unsigned dword) const {
+  lane %= wave->lanes();
+  switch (op->kind[i]) {
+  case OperandKind::Vector:
+    return wave->vgpr(uint32_t(op->source[i]) + dword * kBlockLanes, lane);
+  case OperandKind::Constant:
+    return reinterpret_cast<const uint32_t *>(
+        op->source[i])[dword * kBlockLanes + lane % kBlockLanes];
+  case OperandKind::Scalar:
+    return wave->scalars[op->source[i] + dword];
+  case OperandKind::None:
+  case OperandKind::Scc:
+  case OperandKind::Vccz:
+  case OperandKind::Execz:
+    return dword == 0 ? uint32_t(readScalar64(*wave, *op, i)) : 0;
+  }
+  return 0;
+}
+
+uint32_t WaveOperands::modifiers(unsigned i) const { return op->detail->modifiers[i]; }
+bool WaveOperands::clamp() const { return op->detail->clamp; }
+const FloatMode &WaveOperands::mode() const { return wave->lane.mode; }
+uint32_t WaveOperands::m0() const { return wave->scalars[kM0]; }
+uint64_t WaveOperands::vcc() const { return wave->mask(kVcc); }
+
+void WaveOperands::setResult(unsigned lane, uint32_t value, unsigned dword) {
+  wave->vgpr(op->result + dword * kBlockLanes, lane % wave->lanes()) = value;
+}
+uint32_t WaveOperands::result(unsigned lane, unsigned dword) const {
+  return wave->vgpr(op->result + dword * kBlockLanes, lane % wave->lanes());
+}
+void WaveOperands::setScalarResult(uint32_t value) { wave->scalars[op->result] = value; }
+void WaveOperands::setSource(unsigned i, unsigned lane, uint32_t value, unsigned dword) {
+  wave->vgpr(uint32_t(op->source[i]) + dword * kBlockLanes, lane % wave->lanes()) = value;
+}
+
+uint32_t WaveOperands::sourceRelative(unsigned i, unsigned lane, uint32_t offset) const {
+  uint64_t index = op->source[i] / kBlockLanes + uint64_t(offset);
+  if (op->kind[i] != OperandKind::Vector || index >= wave->vgprCount) {
+    raise(*wave, *op, FaultKind::IllegalInstruction, lane, index);
+    return 0;
+  }
+  return wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes());
+}
+
+void WaveOperands::setResultRelative(unsigned lane, uint32_t offset, uint32_t value) {
+  uint64_t index = op->result / kBlockLanes + uint64_t(offset);
+  if (index >= wave->vgprCount)
+    return raise(*wave, *op, FaultKind::IllegalInstruction, lane, index);
+  wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes()) = value;
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,11 @@
+// Calling a wavewise row (Semantics.h) from an operation.
+#pragma once
+
+#include "emulator/lib/Wave.h"
+
+namespace rubia::emulator {
+
+/// The handler of wavewise operations.
+void callWaveFunction(Wave &wave, const MicroOp &op);
+
+} // namespace rubia::emulator

@@ -1,0 +1,51 @@
+// What the waves of a workgroup share, as the handlers see it.
+#pragma once
+
+#include "emulator/lib/Wave.h"
+#include <atomic>
+
+namespace rubia::emulator {
+
+class Memory;
+
+/// The decoded code of a code object: operations in address order, and where the code lies.
+struct CodeMap {
+  uint64_t base = 0;                   // address of the first byte that `indices` covers
+  uint32_t size = 0;                   // in bytes
+  const uint32_t *indices = nullptr;   // per dword: index of its operation, or ~0u
+  const MicroOp *operations = nullptr; // pc of an operation is relative to `imageBase`
+  uint64_t imageBase = 0;
+
+  const MicroOp *find(uint64_t address) const {
+    uint64_t offset = address - base;
+    if (offset >= size || offset % 4 != 0 || indices[offset / 4] == ~0u)
+      return nullptr;
+    return operations + indices[offset / 4];
+  }
+};
+
+struct FaultRecord {
+  bool set = false;
+  FaultKind kind = FaultKind::OutOfBounds;
+  unsigned wave = 0, lane = 0;
+  uint32_t pc = 0;
+  uint64_t address = 0;
+  uint32_t size = 0;
+  bool isWrite = false;
+};
+
+/// Address bits 63:32 of the LDS and scratch apertures. They lie above the host's user space.
+constexpr uint32_t kSharedAperture = 0x10000;
+constexpr uint32_t kPrivateAperture = 0x20000;
+
+struct Workgroup {
+  const CodeMap *code = nullptr;
+  Memory *memory = nullptr;
+  const std::atomic<uint64_t> *generation = nullptr; // of memory
+  FaultRecord fault;
+  uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
+  uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
+  uint32_t ldsAllocated = 0;
+};
+
+} // namespace rubia::emulator

@@ -1,0 +1,184 @@
+// What a kernel does wrong is reported with place and thread.
+#include "tests/emulator/Fixture.h"
+
+using namespace rubia::emulator;
+using namespace rubia::emulator::test;
+
+namespace {
+
+/// A kernel in assembly around `body`; s[0:1] is the kernel argument pointer, v0 the work-item id,
+/// s15 the workgroup id.
+std::string kernelText(const std::string &body) {
+  return R"(
+.amdgcn_target "amdgcn-amd-amdhsa--gfx1100"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+)" + body +
+         R"(
+  s_endpgm
+.Lend:
+.size k, .Lend-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 32
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_user_sgpr_count 15
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_group_segment_fixed_size 1024
+  .amdhsa_wavefront_size32 1
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 16
+    .group_segment_fixed_size: 1024
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .wavefront_size: 32
+    .sgpr_count: 32
+    .vgpr_count: 32
+    .max_flat_workgroup_size: 1024
+    .args:
+      - {.offset: 0, .size: 8, .value_kind: global_buffer}
+      - {.offset: 8, .size: 8, .value_kind: global_buffer}
+...
+.end_amdgpu_metadata
+)";
+}
+
+class Faults : public EmulatorTest {
+protected:
+  void SetUp() override {
+    if (!haveCompiler())
+      GTEST_SKIP() << "no clang";
+  }
+  void build(const std::string &body) { load(assemble(kernelText(body))); }
+};
+
+const char *const kStore = R"(
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_store_b32 v1, v0, s[2:3] offset:16
+)";
+
+TEST_F(Faults, OutOfBoundsStoreNamesThreadAddressAndInstruction) {
+  build(kStore);
+  ASSERT_TRUE(code);
+  uint32_t *out = allocate<uint32_t>(64);
+  Fault fault = expectFault("k", {1}, {64}, Arguments().add(out).add(out));
+  EXPECT_EQ(fault.kind, Fault::OutOfBounds);
+  EXPECT_EQ(fault.kernel, "k");
+  EXPECT_EQ(fault.thread.x, 60u); // 60 * 4 + 16 is the first byte behind the allocation
+  EXPECT_EQ(fault.address, uint64_t(out + 64));
+  EXPECT_EQ(fault.accessSize, 4u);
+  EXPECT_TRUE(fault.isWrite);
+  EXPECT_NE(fault.disassembly.find("global_store_b32 v1, v0, s[2:3] offset:16"), std::string::npos)
+      << fault.disassembly;
+  EXPECT_NE(fault.detail.find("256 bytes at"), std::string::npos) << fault.detail;
+}
+
+TEST_F(Faults, WriteToFreedMemoryIsToldFromOutOfBounds) {
+  build(kStore);
+  ASSERT_TRUE(code);
+  uint32_t *out = allocate<uint32_t>(128);
+  llvm::cantFail(memory.free(out));
+  EXPECT_EQ(expectFault("k", {1}, {64}, Arguments().add(out).add(out)).kind, Fault::UseAfterFree);
+}
+
+TEST_F(Faults, FaultNamesTheWorkgroup) {
+  build(R"(
+  s_cmp_lg_u32 s15, 5
+  s_cbranch_scc1 .Lskip
+  s_trap 2
+.Lskip:
+)");
+  ASSERT_TRUE(code);
+  Fault fault = expectFault("k", {8}, {32}, Arguments().add(uint64_t(0)).add(uint64_t(0)));
+  EXPECT_EQ(fault.kind, Fault::Trap);
+  EXPECT_EQ(fault.workgroup.x, 5u);
+}
+
+TEST_F(Faults, LdsBeyondTheAllocation) {
+  build(R"(
+  v_lshlrev_b32 v1, 2, v0
+  ds_store_b32 v1, v0 offset:1000
+)");
+  ASSERT_TRUE(code);
+  Fault fault = expectFault("k", {1}, {32}, Arguments().add(uint64_t(0)).add(uint64_t(0)));
+  EXPECT_EQ(fault.kind, Fault::LdsOutOfBounds);
+  EXPECT_EQ(fault.thread.x, 6u);
+}
+
+TEST_F(Faults, MisalignedAtomic) {
+  build(R"(
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_mov_b32 v1, 2
+  global_atomic_add_u32 v1, v0, s[2:3]
+)");
+  ASSERT_TRUE(code);
+  uint32_t *out = allocate<uint32_t>(4);
+  EXPECT_EQ(expectFault("k", {1}, {32}, Arguments().add(out).add(out)).kind, Fault::Misaligned);
+}
+
+TEST_F(Faults, EndlessLoopReachesTheLimit) {
+  build(".Lloop:\n  s_branch .Lloop\n");
+  ASSERT_TRUE(code);
+  Launch request;
+  request.kernel = code->kernel("k");
+  request.block = {32};
+  std::vector<uint8_t> kernarg(16);
+  request.kernarg = kernarg;
+  request.instructionLimit = 10'000;
+  auto result = run(request, memory);
+  ASSERT_FALSE(bool(result));
+  llvm::handleAllErrors(result.takeError(),
+                        [](const Fault &fault) { EXPECT_EQ(fault.kind, Fault::Deadlock); });
+}
+
+TEST_F(Faults, ObjectsWithUnknownInstructionsAreRefused) {
+  auto object =
+      assemble(kernelText("  image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D\n"
+                          "  v_mov_b32 v1, v2\n"
+                          "  ds_gws_init v0 gds\n"));
+  auto loaded = CodeObject::load(object, memory);
+  ASSERT_FALSE(bool(loaded));
+  std::string message = llvm::toString(loaded.takeError());
+  EXPECT_NE(message.find("image_load v[0:3]"), std::string::npos) << message;
+  EXPECT_NE(message.find("ds_gws_init v0 gds"), std::string::npos) << message;
+  EXPECT_EQ(message.find("v_mov_b32"), std::string::npos) << message;
+}
+
+TEST_F(Faults, LaunchesThatDoNotFitAreRefused) {
+  build("");
+  ASSERT_TRUE(code);
+  auto message = [&](Dim3 grid, Dim3 block, const Arguments &arguments, uint32_t lds) {
+    auto result = launch("k", grid, block, arguments, lds);
+    return result ? std::string() : llvm::toString(result.takeError());
+  };
+  Arguments good = Arguments().add(uint64_t(0)).add(uint64_t(0));
+  EXPECT_EQ(message({1}, {32}, good, 0), "");
+  EXPECT_NE(message({1}, {32}, Arguments().add(uint64_t(0)), 0).find("8 bytes of arguments"),
+            std::string::npos);
+  EXPECT_NE(message({1}, {1025}, good, 0).find("1025 threads"), std::string::npos);
+  EXPECT_NE(message({1}, {32}, good, 65536).find("bytes of LDS"), std::string::npos);
+  EXPECT_NE(message({0}, {32}, good, 0).find("empty grid"), std::string::npos);
+}
+
+TEST(CodeObjectLoading, RefusesWhatIsNoCodeObject) {
+  Memory memory;
+  std::vector<uint8_t> bytes(100, 0);
+  auto loaded = CodeObject::load(bytes, memory);
+  ASSERT_FALSE(bool(loaded));
+  EXPECT_EQ(llvm::toString(loaded.takeError()), "not a 64-bit little-endian ELF file");
+}
+
+} // namespace
