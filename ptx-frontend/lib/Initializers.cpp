@@ -60,8 +60,6 @@ bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimen
 }
 
 bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin) {
-  if (level >= state.dimensions.size())
-    return errorHere("initialiser has more braces than the variable has dimensions");
   advance();
   ++braces;
   uint64_t stride = state.strides[level];

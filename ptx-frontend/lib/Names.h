@@ -36,6 +36,7 @@ struct RangeSymbol {
   uint32_t count = 0; // 0: there is none
   uint32_t first = 0; // register
   uint32_t depth = 0;
+  const RangeSymbol *outer = nullptr; // the range that this one hides in part
 };
 
 struct Name {

@@ -202,6 +202,10 @@ bool ModuleParser::parseVector(Operand &operand) {
   if (!expect(Kind::RightBrace, "',' or '}'"))
     return false;
   --braces;
+  if (elements.size() == 1) { // {%r1} is %r1, as ptxas has it
+    operand = elements[0];
+    return true;
+  }
   operand.elements = storage.copy<Operand>(elements);
   return true;
 }

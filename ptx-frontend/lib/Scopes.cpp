@@ -59,7 +59,11 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
   registerBudget -= count;
   hasPlainNumbers |= llvm::isDigit(prefix.back());
   rangeLog.push_back({name, name->range});
-  name->range = {uint32_t(count), uint32_t(registers.size()), depth()};
+  // `%r<3>` inside a scope of `%r<10>` hides only %r0 to %r2.
+  const RangeSymbol *outer = nullptr;
+  if (name->range.count)
+    outer = new (storage.arena.Allocate<RangeSymbol>()) RangeSymbol(name->range);
+  name->range = {uint32_t(count), uint32_t(registers.size()), depth(), outer};
 
   // The names of the registers: one block of text.
   size_t bytes = 0;
@@ -82,14 +86,17 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
   return true;
 }
 
-// The register number in `digits`, or count if there is none so small.
-static uint64_t numberBelow(StringRef digits, uint64_t count) {
-  if (digits.size() > 9)
-    return count;
-  uint64_t number = 0;
+// The innermost range of this name that has the register number `digits`, or null.
+static const RangeSymbol *rangeWith(const Name *name, StringRef digits, uint64_t &number) {
+  if (!name || !name->range.count || digits.size() > 9)
+    return nullptr;
+  number = 0;
   for (char c : digits)
     number = number * 10 + uint64_t(c - '0');
-  return std::min(number, count);
+  const RangeSymbol *range = &name->range;
+  while (range && number >= range->count)
+    range = range->outer;
+  return range;
 }
 
 ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
@@ -97,14 +104,13 @@ ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
   while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
     --prefix;
   Resolved result;
+  uint64_t number = 0;
   // Nearly all operands: "%r7", where no single register has such a name and hides the range's.
   if (prefix != word.size() && word[0] == '%' && !hasPlainNumbers)
-    if (Name *name = names.find(word.take_front(prefix)); name && name->range.count) {
-      uint64_t number = numberBelow(word.drop_front(prefix), name->range.count);
-      if (number < name->range.count) {
-        result.reg = name->range.first + uint32_t(number);
-        return result;
-      }
+    if (const RangeSymbol *range =
+            rangeWith(names.find(word.take_front(prefix)), word.drop_front(prefix), number)) {
+      result.reg = range->first + uint32_t(number);
+      return result;
     }
   int64_t bestDepth = -1;
   if (Name *name = names.find(word); name && name->symbol.kind != Symbol::Kind::None) {
@@ -115,15 +121,13 @@ ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
     result.component = name->symbol.component;
   }
   for (; prefix < word.size(); ++prefix) {
-    Name *name = names.find(word.take_front(prefix));
-    if (!name || !name->range.count || int64_t(name->range.depth) <= bestDepth)
+    const RangeSymbol *range =
+        rangeWith(names.find(word.take_front(prefix)), word.drop_front(prefix), number);
+    if (!range || int64_t(range->depth) <= bestDepth)
       continue;
-    uint64_t number = numberBelow(word.drop_front(prefix), name->range.count);
-    if (number == name->range.count)
-      continue;
-    bestDepth = name->range.depth;
+    bestDepth = range->depth;
     result = {};
-    result.reg = name->range.first + uint32_t(number);
+    result.reg = range->first + uint32_t(number);
   }
   return result;
 }

@@ -64,7 +64,7 @@ bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   return slots[0].optional && matchesInOrder(slots.drop_front(), mods);
 }
 
-// Slots take the first unused modifier that they allow, so types keep their order. Counts the
+// Slots take the first unused modifier that they allow; types keep their order. Counts the
 // required slots that stay empty and the modifiers that no slot takes.
 struct Leftover {
   unsigned missing = 0, unused = 0;
@@ -76,9 +76,15 @@ Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   SmallVector<bool, 16> used(mods.size(), false);
   for (const ModifierSlot &slot : slots) {
     bool filled = false;
-    for (unsigned i = 0; i < mods.size() && !filled; ++i)
-      if (!used[i] && slot.choices.contains(mods[i]))
+    bool passedType = false;
+    for (unsigned i = 0; i < mods.size() && !filled; ++i) {
+      if (used[i])
+        continue;
+      bool isType = typeOf(mods[i]) != Type::None;
+      if (slot.choices.contains(mods[i]) && !(isType && passedType))
         used[i] = filled = true;
+      passedType |= isType;
+    }
     if (!filled && !slot.optional) {
       ++leftover.missing;
       leftover.missingSlot = &slot;
@@ -255,6 +261,14 @@ std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) 
     while (!leftover.missingSlot->choices.contains(Mod(first)))
       ++first;
     return quoted(text) + where.str() + " lacks a modifier such as " + quoted(textOf(Mod(first)));
+  }
+  for (const Form *form : found->second) {
+    Leftover leftover = matchInAnyOrder(form->modifiers(), word.mods);
+    if (leftover.missing != 1 || leftover.unused != 1)
+      continue;
+    unsupported = false;
+    return "modifier " + quoted(word.texts[leftover.unusedIndex]) + " is not allowed in " +
+           quoted(text) + where.str();
   }
   return plain + ": no form of " + quoted(word.opcode) + " has this combination of modifiers";
 }

@@ -265,6 +265,8 @@ bool ModuleParser::parseInstruction(Guard guard) {
   operands.clear();
   if (!at(Kind::Semicolon) && !at(Kind::RightBrace) && !parseOperands(*spelling))
     return false;
+  if (!endStatement("instruction"))
+    return false;
   Instruction instruction{};
   instruction.spelling = spelling;
   instruction.guard = guard;
@@ -278,7 +280,7 @@ bool ModuleParser::parseInstruction(Guard guard) {
         Name *name = names.intern(pendingLabel);
         refer(const_cast<Operand &>(operand).label, name, operand.place);
       }
-  return endStatement("instruction");
+  return true;
 }
 
 } // namespace rubia::ptx

@@ -175,8 +175,12 @@ Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isPar
     int64_t dimension;
     if (!parseInteger(dimension) || !expect(Kind::RightBracket, "']'"))
       return nullptr;
-    if (dimension < 0 || (dimension != 0 && count > kMaxVariableSize / uint64_t(dimension) /
-                                                        std::max<uint64_t>(elementSize, 1))) {
+    if (dimension < 0) {
+      error(place, "a dimension cannot be negative");
+      return nullptr;
+    }
+    if (dimension != 0 &&
+        count > kMaxVariableSize / uint64_t(dimension) / std::max<uint64_t>(elementSize, 1)) {
       error(place, "array '" + Twine(word) + "' is larger than 2^40 bytes");
       return nullptr;
     }

@@ -1,0 +1,114 @@
+// Input that means harm: deep nesting, huge numbers, cut-off and mutilated text. It must cost
+// neither much time nor memory, and never more than a diagnostic.
+
+#include "Dump.h"
+#include "ptx-frontend/Printer.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace rubia::ptx;
+
+namespace {
+
+std::string header = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+std::string repeat(llvm::StringRef text, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i)
+    out += text;
+  return out;
+}
+
+std::string firstMessage(const std::string &text) {
+  ParseResult result = parse("t.ptx", header + text);
+  return result.diagnostics.empty() ? "" : result.diagnostics[0].message;
+}
+
+TEST(PtxHostile, BoundsNesting) {
+  std::string tooDeep = "constant expression is nested too deeply";
+  EXPECT_EQ(firstMessage(".global .u32 x = " + repeat("(", 100000) + "1;"), tooDeep);
+  EXPECT_EQ(firstMessage(".global .u32 x = " + repeat("-", 100000) + "1;"), tooDeep);
+  EXPECT_EQ(firstMessage(".global .u32 x = " + repeat("1?", 100000) + "1;"), tooDeep);
+  EXPECT_EQ(firstMessage(".global .u32 x = " + repeat("0?1:", 100000) + "1;"), tooDeep);
+  EXPECT_EQ(firstMessage(".global .u32 x = 1" + repeat("+1", 100000) + ";"), "");
+  EXPECT_EQ(firstMessage(".global .u32 x[2] = " + repeat("{", 100000)),
+            "expected a value, found '{'");
+  EXPECT_EQ(firstMessage(".global .u32 x" + repeat("[1]", 100000) + ";"), "too many dimensions");
+  EXPECT_EQ(firstMessage(".global .u64 x = " + repeat("generic(", 100000)),
+            "generic() inside generic()");
+  EXPECT_EQ(firstMessage(".entry k() { " + repeat("{", 100000) + repeat("}", 100000) + " ret; }"),
+            "blocks are nested too deeply");
+  EXPECT_EQ(firstMessage(".section .x " + repeat("{", 100000)), "");
+}
+
+TEST(PtxHostile, BoundsNumbers) {
+  EXPECT_EQ(firstMessage(".entry k() { .reg .u32 %r<4000000000>; }"), "too many registers");
+  EXPECT_EQ(firstMessage(".entry k() { .reg .u32 %r<18446744073709551615>; }"),
+            "a number of registers is at least 1");
+  EXPECT_EQ(
+      firstMessage(".entry a() { .reg .u32 %r<600000>; } .entry b() { .reg .u32 %r<600000>; }"),
+      "too many registers");
+  EXPECT_EQ(firstMessage(".global .u64 x[1000000000][1000000000][1000000000];"),
+            "array 'x' is larger than 2^40 bytes");
+  EXPECT_EQ(firstMessage(".global .u8 x[1000000000000] = {1};"), "initialiser of 'x' is too large");
+  EXPECT_EQ(firstMessage(".global .u8 x[1000000000000] = {0};"), "");
+  EXPECT_EQ(firstMessage(".entry k() .maxntid 4294967296 { ret; }"),
+            "a value from 0 to 2147483647 is expected");
+  EXPECT_EQ(firstMessage(".file 99999999999 \"x\""), "file number out of range");
+  EXPECT_EQ(firstMessage(".loc 99999999999 99999999999 1"), "");
+  EXPECT_EQ(firstMessage(".global .align 4611686018427387904 .u32 x;"),
+            "an alignment is a power of two up to 2^20");
+  EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 100000) + ".0;"), "");
+}
+
+TEST(PtxHostile, BoundsLists) {
+  EXPECT_EQ(firstMessage(".entry k() { .reg .u32 x; add.u32 " + repeat("x,", 100000) + "x; }"),
+            "too many operands");
+  EXPECT_EQ(firstMessage(".entry k() { .reg .u32 x; mov.b32 {" + repeat("x,", 100000) + "x}, x; }"),
+            "too many elements");
+  EXPECT_EQ(firstMessage(".func f(); .entry k() { .reg .u32 x; call f, (" + repeat("x,", 100000) +
+                         "x); }"),
+            "too many arguments");
+}
+
+TEST(PtxHostile, KeepsTheNumberOfDiagnosticsSmall) {
+  ParseResult result = parse("t", header + ".entry k() { " + repeat("%;\n", 50000) + " }");
+  EXPECT_LE(result.diagnostics.size(), 10000u);
+  EXPECT_FALSE(result.module.function("k")->valid);
+}
+
+TEST(PtxHostile, ReadsEmbeddedZeros) {
+  std::string text = header + ".entry k() { ret; }";
+  EXPECT_FALSE(parse("t", text + std::string(3, '\0')).hasErrors());
+  text[text.find("ret")] = '\0';
+  EXPECT_TRUE(parse("t", text).hasErrors());
+}
+
+// Every prefix of a real module, and modules with mutilated bytes: no crash, and printing what is
+// left works.
+TEST(PtxHostile, SurvivesDamage) {
+  auto file = llvm::MemoryBuffer::getFile(RUBIA_PTX_SAMPLE);
+  ASSERT_TRUE(file);
+  std::string text = (*file)->getBuffer().take_front(6000).str();
+  for (size_t length = 0; length < text.size(); length += 7) {
+    ParseResult result = parse("t", text.substr(0, length));
+    (void)print(result.module);
+  }
+  std::mt19937 random(1);
+  const llvm::StringRef characters = "{}[]();,.%@!_\"/*<>=+-:|0aR \n\x80";
+  unsigned broken = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::string damaged = text;
+    for (int i = 0; i < 5; ++i)
+      damaged[random() % damaged.size()] = characters[random() % characters.size()];
+    ParseResult result = parse("t", damaged);
+    broken += result.hasErrors();
+    for (const Diagnostic &d : result.diagnostics)
+      EXPECT_FALSE(format(d, "t", damaged).empty());
+    (void)print(result.module);
+  }
+  EXPECT_GT(broken, 500u);
+}
+
+} // namespace
