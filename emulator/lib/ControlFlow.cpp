@@ -155,7 +155,13 @@ constexpr ScalarSemantics kRows[] = {
      }>},
     {"S_GETPC_B64", scalar<[](Wave &w, const MicroOp &op) { w.setPair(op.result, op.source[3]); }>},
     {"S_ENDPGM", scalar<[](Wave &w) { w.halt(WaveStatus::Ended); }>},
-    {"S_BARRIER", scalar<[](Wave &w) { w.halt(WaveStatus::AtBarrier); }>},
+    {"S_BARRIER", scalar<[](Wave &w, const MicroOp &op) {
+       // Lanes that were off at an earlier barrier may have ended, but must not come back.
+       if (w.exec() & ~w.barrierLanes)
+         return raise(w, op, FaultKind::BarrierDivergence);
+       w.barrierLanes = w.exec();
+       w.halt(WaveStatus::AtBarrier);
+     }>},
     {"S_SLEEP", scalar<[](Wave &w) { w.halt(WaveStatus::Yielded); }>},
     {"S_TRAP", scalar<[](Wave &w, const MicroOp &op) {
        if (op.immediate != 3) // 3 is llvm.debugtrap, which goes on without a debugger

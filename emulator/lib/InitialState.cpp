@@ -101,7 +101,7 @@ void initialiseWave(Wave &wave, const Launch &launch, const Target &target, Laun
   const uint64_t exec = active >= 64 ? ~uint64_t(0) : (uint64_t(1) << active) - 1;
   wave.scalars[kExec] = uint32_t(exec);
   wave.scalars[kExec + 1] = uint32_t(exec >> 32);
-  wave.initialExec = exec;
+  wave.barrierLanes = exec;
   wave.next = launch.kernel->program->map.find(launch.kernel->entryAddress);
 }
 

@@ -127,7 +127,7 @@ struct Wave {
   uint32_t scratchPerLane = 0;
   AccessWindow window[4];
   unsigned nextWindow = 0;
-  uint64_t initialExec = 0;
+  uint64_t barrierLanes = 0; // EXEC at the last barrier, at first all lanes
   uint32_t indexInGroup = 0;
   uint64_t instructions = 0;
   Workgroup *group = nullptr;

@@ -129,6 +129,19 @@ TEST_F(Faults, MisalignedAtomic) {
   EXPECT_EQ(expectFault("k", {1}, {32}, Arguments().add(out).add(out)).kind, Fault::Misaligned);
 }
 
+TEST_F(Faults, LanesThatMissedABarrierMustNotComeBack) {
+  build(R"(
+  s_mov_b32 s4, exec_lo
+  s_mov_b32 exec_lo, 0xffff
+  s_barrier
+  s_mov_b32 exec_lo, s4
+  s_barrier
+)");
+  ASSERT_TRUE(code);
+  Fault fault = expectFault("k", {1}, {64}, Arguments().add(uint64_t(0)).add(uint64_t(0)));
+  EXPECT_EQ(fault.kind, Fault::BarrierDivergence);
+}
+
 TEST_F(Faults, EndlessLoopReachesTheLimit) {
   build(".Lloop:\n  s_branch .Lloop\n");
   ASSERT_TRUE(code);
