@@ -299,6 +299,14 @@ Refusal Decoder::decodeDual() {
     sourcesX.push_back(unsigned(i));
   for (unsigned i = unsigned(sourceY); i < inst->getNumOperands(); ++i)
     sourcesY.push_back(i);
+  // LLVM 22's disassembler gives the tied source of a Y half without the bit that vdstY takes from
+  // vdstX: `v_dual_sub_f32 v24, v25, v0 :: v_dual_fmac_f32 v29, v18, v17` has v28 there.
+  auto tie = [](StringRef half, int resultOperand, SmallVectorImpl<unsigned> &sources) {
+    if (half.starts_with("V_FMAC_") || half.starts_with("V_DOT2C_"))
+      sources.back() = unsigned(resultOperand);
+  };
+  tie(nameX, resultX, sourcesX);
+  tie(nameY, resultY, sourcesY);
   MicroOp x = start(), y = start();
   if (Refusal refusal = makeVector(nameX, resultX, sourcesX, true, x); !refusal.empty())
     return refusal;

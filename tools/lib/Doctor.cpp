@@ -16,7 +16,7 @@ namespace rubia::tools {
 
 namespace {
 void line(const char *what, const Twine &text) {
-  outs() << formatv("{0,-18}{1}\n", what, text.str());
+  outs() << formatv("{0,-22}{1}\n", what, text.str());
 }
 
 int reportDevices() {
