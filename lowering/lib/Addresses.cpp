@@ -61,7 +61,9 @@ Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
     return nullptr;
   case ptx::StateSpace::Param:
     if (auto found = kernelParameters.find(&variable); found != kernelParameters.end())
-      return irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), function.getArg(0), found->second);
+      return found->second == 0 ? function.getArg(0)
+                                : irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(),
+                                                               function.getArg(0), found->second);
     return parameterSlot(variable);
   case ptx::StateSpace::Global:
   case ptx::StateSpace::Const: {

@@ -51,6 +51,7 @@ void FunctionLowering::lowerBody() {
       return;
     if (!ended)
       irBuilder.CreateBr(labelled);
+    labelled->moveAfter(&function.back()); // blocks in the order of the text
     irBuilder.SetInsertPoint(labelled);
   };
   for (auto [index, instruction] : enumerate(source_.body)) {

@@ -89,9 +89,8 @@ public:
   void setConditionCode(llvm::Value *carry);
 
   // Whether plain f32 instructions of this unit flush denormal inputs and results
-  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree): only if no
-  // instruction of the unit keeps them (needsF32Denormals). While false, .ftz instructions flush
-  // inputs and result explicitly.
+  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree): only where
+  // all of its f32 instructions are .ftz. Otherwise who has .ftz flushes by itself.
   bool flushesF32Denormals() const;
 
   // A special register's value, with the width that it has. Null, with a recorded problem, for

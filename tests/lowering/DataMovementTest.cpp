@@ -1,0 +1,88 @@
+// mov, cvta, isspacep, prefetch and the registers behind them.
+#include "Lowered.h"
+#include "gmock/gmock.h"
+
+using namespace rubia::lowering::test;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LoweringMov, UnwrittenRegisterIsFrozen) {
+  EXPECT_TRUE(hasInOrder(irOf("mov.u32 %r0, %r1;"),
+                         {"%\"%r1\" = alloca i32", "freeze i32 poison", "store i32", "load i32"}));
+}
+
+TEST(LoweringMov, PredicatesAreBits) {
+  EXPECT_TRUE(hasInOrder(irOf("mov.pred %p0, %p1;"), {"alloca i1", "load i1", "store i1"}));
+}
+
+TEST(LoweringMov, FloatsAreIntegersInRegisters) {
+  std::string ir = irOf("mov.f32 %f0, 0f3F800000; mov.f64 %fd0, 0d3FF0000000000000;"
+                        "mov.f32 %f1, 1.5; mov.b32 %r0, 0f40000000;");
+  EXPECT_TRUE(hasInOrder(ir, {"store i32 1065353216", "store i64 4607182418800017408",
+                              "store i32 1069547520", "store i32 1073741824"}));
+}
+
+TEST(LoweringMov, PacksWithTheFirstElementLow) {
+  std::string ir = irOf("mov.b64 %rd0, {%r0, %r1};");
+  EXPECT_TRUE(hasInOrder(
+      ir, {"zext i32 * to i64", "shl i64 *, 0", "zext i32 * to i64", "shl i64 *, 32", "or i64"}));
+}
+
+TEST(LoweringMov, UnpacksWithTheFirstElementLow) {
+  std::string ir = irOf("mov.b64 {%r0, %r1}, %rd0; mov.b32 {%rs0, _}, %r0;");
+  EXPECT_TRUE(hasInOrder(ir, {"lshr i64 *, 0", "trunc i64 * to i32", "lshr i64 *, 32",
+                              "trunc i64 * to i32", "trunc i32 * to i16"}));
+}
+
+TEST(LoweringMov, GuardKeepsTheOldValue) {
+  EXPECT_TRUE(hasInOrder(irOf("@%p0 mov.u32 %r0, 7;"), {"select i1 *, i32 7, i32"}));
+  EXPECT_TRUE(hasInOrder(irOf("@!%p0 mov.u32 %r0, 7;"), {"xor i1", "select i1 *, i32 7, i32"}));
+}
+
+TEST(LoweringMov, GuardedMemoryAccessIsABranch) {
+  EXPECT_TRUE(hasInOrder(
+      irOf("@%p0 ld.global.u32 %r0, [%rd0];"),
+      {"br i1 *, label %guarded, label %next", "guarded:", "load i32", "br label %next", "next:"}));
+}
+
+TEST(LoweringCvta, SharedAndLocalGoThroughTheAperture) {
+  std::string ir = irOf("cvta.shared.u64 %rd0, %rd1; cvta.local.u64 %rd2, %rd3;");
+  EXPECT_TRUE(hasInOrder(ir, {"inttoptr i32 * to ptr addrspace(3)",
+                              "addrspacecast ptr addrspace(3) * to ptr", "ptrtoint ptr * to i64",
+                              "addrspacecast ptr addrspace(5) * to ptr"}));
+}
+
+TEST(LoweringCvta, GlobalConstAndParamAreTheirOwn) {
+  EXPECT_THAT(irOf("cvta.global.u64 %rd0, %rd1; cvta.to.global.u64 %rd0, %rd1;"
+                   "cvta.const.u64 %rd0, %rd1; cvta.param.u64 %rd0, %rd1;"),
+              Not(HasSubstr("addrspacecast")));
+}
+
+TEST(LoweringCvta, ToSharedIsTheLowerHalf) {
+  EXPECT_TRUE(hasInOrder(irOf("cvta.to.shared.u64 %rd0, %rd1;"),
+                         {"trunc i64 * to i32", "zext i32 * to i64"}));
+}
+
+TEST(LoweringCvta, OfAVariable) {
+  EXPECT_TRUE(
+      hasInOrder(irOf("cvta.global.u64 %rd0, a;", {}, ".global .u32 a;"),
+                 {"load i64, ptr addrspace(1) getelementptr * @__rubia_module_table, i64 8"}));
+}
+
+TEST(LoweringIsspacep, SharedLocalGlobal) {
+  std::string ir = irOf("isspacep.shared %p0, %rd0; isspacep.local %p0, %rd0;"
+                        "isspacep.global %p0, %rd0;");
+  EXPECT_TRUE(
+      hasInOrder(ir, {"@llvm.amdgcn.is.shared", "@llvm.amdgcn.is.private", "@llvm.amdgcn.is.shared",
+                      "@llvm.amdgcn.is.private", "or i1", "xor i1"}));
+}
+
+TEST(LoweringIsspacep, ConstIsUnsupported) {
+  auto result = lowered(kernel("isspacep.const %p0, %rd0;"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_TRUE(result.diagnostics[0].unsupported);
+}
+
+TEST(LoweringPrefetch, HasNoEffect) {
+  EXPECT_THAT(irOf("prefetch.global.L2 [%rd0];"), Not(HasSubstr("prefetch")));
+}

@@ -1,0 +1,78 @@
+// Errors: where they are, and that they cost nobody else.
+#include "Lowered.h"
+#include "gmock/gmock.h"
+
+using namespace rubia;
+using namespace rubia::lowering;
+using namespace rubia::lowering::test;
+using testing::HasSubstr;
+
+TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
+  Lowered result =
+      lowered(withHeader(".entry a() {\n  .reg .u32 %r;\n\n  mov.u32 %r, %smid;\n}\n"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  const ptx::Diagnostic &diagnostic = result.diagnostics[0];
+  EXPECT_EQ(diagnostic.function, "a");
+  EXPECT_EQ(diagnostic.line, 7u);
+  EXPECT_THAT(diagnostic.message, HasSubstr("'mov.u32'"));
+  EXPECT_TRUE(diagnostic.unsupported);
+}
+
+TEST(LoweringDiagnostics, AllOfAUnit) {
+  Lowered result =
+      lowered(kernel("mov.u32 %r0, %smid;\n bar.sync 1, 32;\n isspacep.const %p0, %rd0;"));
+  EXPECT_EQ(result.diagnostics.size(), 3u);
+}
+
+TEST(LoweringDiagnostics, OneBadKernelOfThree) {
+  std::string text = withHeader(R"(
+.entry a() { ret; }
+.entry b() { bar.arrive 1, 64; ret; }
+.entry c() { ret; })");
+  EXPECT_TRUE(lowered(text, {}, 0).module);
+  Lowered bad = lowered(text, {}, 1);
+  EXPECT_FALSE(bad.module);
+  ASSERT_EQ(bad.diagnostics.size(), 1u);
+  EXPECT_EQ(bad.diagnostics[0].function, "b");
+  EXPECT_TRUE(lowered(text, {}, 2).module);
+}
+
+TEST(LoweringDiagnostics, FunctionWithParseErrors) {
+  ptx::ParseResult result = ptx::parse("test.ptx", withHeader(R"(
+.func broken { nonsense.u32 1, 2; ret; }
+.entry a() { call.uni broken; ret; }
+.entry b() { ret; })"));
+  ASSERT_TRUE(result.usable);
+  ASSERT_TRUE(result.hasErrors());
+  Lowered bad = lowered(result.module, {}, 0);
+  ASSERT_EQ(bad.diagnostics.size(), 1u);
+  EXPECT_THAT(bad.diagnostics[0].message, HasSubstr("'broken'"));
+  EXPECT_TRUE(lowered(result.module, {}, 1).module);
+}
+
+TEST(LoweringDiagnostics, TooMuchSharedMemory) {
+  Lowered result = lowered(kernel("st.shared.u32 [s], %r0;", ".shared .b8 s[70000];"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("70000"));
+  EXPECT_TRUE(lowered(kernel("st.shared.u32 [s], %r0;", ".shared .b8 s[70000];"), forArch("gfx950"))
+                  .module);
+}
+
+TEST(LoweringDiagnostics, TooManyThreadsForTheHalfFilledForm) {
+  Lowered result = lowered(kernel("ret;", "", ".reqntid 1024"), forArch("gfx942"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("1024"));
+}
+
+TEST(LoweringDiagnostics, UnknownArch) {
+  ptx::Module module = parsed(kernel("ret;"));
+  llvm::LLVMContext context;
+  auto result = lower(module, partition(module)[0], forArch("gfx9999"), context);
+  ASSERT_FALSE(bool(result));
+  EXPECT_THAT(llvm::toString(result.takeError()), HasSubstr("gfx9999"));
+}
+
+TEST(LoweringDiagnostics, TargetIdFeatures) {
+  EXPECT_THAT(irOf("ret;", forArch("gfx90a:sramecc+:xnack-")),
+              HasSubstr("\"target-features\"=\"+sramecc,-xnack\""));
+}

@@ -1,0 +1,110 @@
+#include "Lowered.h"
+#include "lowering/lib/ForbiddenForms.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace rubia::lowering::test {
+
+std::string withHeader(const std::string &rest) {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n" + rest;
+}
+
+std::string kernel(const std::string &body, const std::string &before,
+                   const std::string &attributes) {
+  return withHeader(before + "\n.visible .entry k(.param .u64 p, .param .u32 n) " + attributes +
+                    " {\n"
+                    ".reg .pred %p<10>;\n.reg .b16 %rs<10>;\n.reg .b32 %r<10>;\n"
+                    ".reg .b64 %rd<10>;\n.reg .f32 %f<10>;\n.reg .f64 %fd<10>;\n" +
+                    body + "\n}\n");
+}
+
+ptx::Module parsed(const std::string &text) {
+  ptx::ParseResult result = ptx::parse("test.ptx", text);
+  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
+    ADD_FAILURE() << ptx::format(diagnostic, "test.ptx", text);
+  EXPECT_TRUE(result.usable);
+  return std::move(result.module);
+}
+
+std::string Lowered::text() const {
+  std::string text;
+  if (module)
+    raw_string_ostream(text) << *module;
+  return text;
+}
+
+std::string Lowered::metadata() const {
+  NamedMDNode *node = module ? module->getNamedMetadata("rubia.metadata") : nullptr;
+  return node ? cast<MDString>(node->getOperand(0)->getOperand(0))->getString().str() : "";
+}
+
+Lowered lowered(const ptx::Module &module, const Options &options, size_t unit) {
+  Lowered result;
+  std::vector<Unit> units = partition(module);
+  if (unit >= units.size()) {
+    ADD_FAILURE() << "there is no unit " << unit;
+    return result;
+  }
+  Expected<std::unique_ptr<Module>> made = lower(module, units[unit], options, *result.context);
+  if (!made) {
+    handleAllErrors(
+        made.takeError(),
+        [&](const LoweringError &error) { result.diagnostics = error.diagnostics; },
+        [&](const ErrorInfoBase &error) { ADD_FAILURE() << error.message(); });
+    return result;
+  }
+  result.module = std::move(*made);
+  for (const std::string &form : forbiddenForms(*result.module))
+    ADD_FAILURE() << form;
+  LLVMContext again;
+  SMDiagnostic problem;
+  EXPECT_TRUE(parseAssemblyString(result.text(), problem, again)) << problem.getMessage().str();
+  return result;
+}
+
+Lowered lowered(const std::string &text, const Options &options, size_t unit) {
+  ptx::Module module = parsed(text);
+  return lowered(module, options, unit);
+}
+
+std::string irOf(const std::string &body, const Options &options, const std::string &before,
+                 const std::string &attributes) {
+  Lowered result = lowered(kernel(body, before, attributes), options);
+  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
+    ADD_FAILURE() << diagnostic.line << ": " << diagnostic.message;
+  return result.text();
+}
+
+// Where `part`, with `*` for anything within a line, begins and ends; npos if it does not occur.
+static std::pair<size_t, size_t> find(const std::string &text, const std::string &part,
+                                      size_t from) {
+  size_t star = part.find('*');
+  std::string head = part.substr(0, star);
+  for (size_t at = text.find(head, from); at != std::string::npos; at = text.find(head, at + 1)) {
+    if (star == std::string::npos)
+      return {at, at + head.size()};
+    size_t line = std::min(text.find('\n', at), text.size());
+    auto [begin, end] = find(text.substr(0, line), part.substr(star + 1), at + head.size());
+    if (begin != std::string::npos)
+      return {at, end};
+  }
+  return {std::string::npos, std::string::npos};
+}
+
+testing::AssertionResult hasInOrder(const std::string &text,
+                                    std::initializer_list<std::string> parts) {
+  size_t at = 0;
+  for (const std::string &part : parts) {
+    auto [begin, end] = find(text, part, at);
+    if (begin == std::string::npos)
+      return testing::AssertionFailure() << "'" << part << "' does not follow in:\n"
+                                         << text.substr(at);
+    at = end;
+  }
+  return testing::AssertionSuccess();
+}
+
+} // namespace rubia::lowering::test

@@ -1,0 +1,73 @@
+// PTX ISA: special-registers.
+#include "Lowered.h"
+#include "gmock/gmock.h"
+
+using namespace rubia::lowering;
+using namespace rubia::lowering::test;
+using testing::HasSubstr;
+
+struct SpecialCase {
+  const char *ptx;
+  std::initializer_list<std::string> ir;
+};
+
+TEST(LoweringSpecialRegisters, Wave32) {
+  for (const SpecialCase &test : std::initializer_list<SpecialCase>{
+           {"mov.u32 %r0, %tid.y;", {"@llvm.amdgcn.workitem.id.y"}},
+           {"mov.u32 %r0, %ctaid.z;", {"@llvm.amdgcn.workgroup.id.z"}},
+           {"mov.u32 %r0, %ntid.y;", {"%arguments, i64 16", "i64 4", "load i32"}},
+           {"mov.u32 %r0, %nctaid.x;", {"%arguments, i64 16", "i64 16", "load i32"}},
+           {"mov.u32 %r0, %laneid;", {"@llvm.amdgcn.mbcnt.lo"}},
+           {"mov.u32 %r0, %warpid;", {"mul i32", "add i32", "lshr i32 *, 5"}},
+           {"mov.u32 %r0, %nwarpid;", {"store i32 32"}},
+           {"mov.u32 %r0, WARP_SZ;", {"store i32 32"}},
+           {"mov.u64 %rd0, %gridid;", {"i64 32", "load i64"}},
+           {"mov.u32 %r0, %lanemask_eq;", {"shl i32 1, "}},
+           {"mov.u32 %r0, %lanemask_lt;", {"shl i32 1, ", "sub i32 *, 1"}},
+           {"mov.u32 %r0, %lanemask_le;", {"sub i32 *, 1", "or i32"}},
+           {"mov.u32 %r0, %lanemask_ge;", {"sub i32 *, 1", "xor i32 *, -1"}},
+           {"mov.u32 %r0, %lanemask_gt;", {"or i32", "xor i32 *, -1"}},
+           {"mov.u32 %r0, %clock;", {"@llvm.readsteadycounter", "trunc i64"}},
+           {"mov.u32 %r0, %clock_hi;", {"@llvm.readsteadycounter", "lshr i64 *, 32"}},
+           {"mov.u64 %rd0, %clock64;", {"@llvm.readsteadycounter"}},
+           {"mov.u64 %rd0, %globaltimer;", {"@llvm.readsteadycounter", "mul i64 *, 10"}},
+           {"mov.u32 %r0, %globaltimer_lo;", {"@llvm.readsteadycounter", "trunc i64"}},
+           {"mov.u32 %r0, %globaltimer_hi;", {"@llvm.readsteadycounter", "lshr i64 *, 32"}},
+           {"mov.u32 %r0, %dynamic_smem_size;", {"i64 12", "load i32"}},
+           {"mov.u32 %r0, %total_smem_size;", {"i64 12", "load i32", "add i32 *, 0"}},
+           {"mov.b32 %r0, %envreg1;", {"i64 40", "load i64", "lshr i64 *, 32"}},
+           {"mov.b32 %r0, %envreg2;", {"i64 40", "load i64", "trunc i64"}},
+           {"cvt.u32.u16 %r0, %tid.x;", {"@llvm.amdgcn.workitem.id.x", "trunc i32 * to i16"}},
+       })
+    EXPECT_TRUE(hasInOrder(irOf(test.ptx), test.ir)) << test.ptx;
+}
+
+TEST(LoweringSpecialRegisters, CycleCounterWhereThereIsA64BitOne) {
+  EXPECT_THAT(irOf("mov.u64 %rd0, %clock64;", forArch("gfx1030")),
+              HasSubstr("@llvm.readcyclecounter"));
+}
+
+TEST(LoweringSpecialRegisters, RequiredSizeIsAConstant) {
+  EXPECT_THAT(irOf("mov.u32 %r0, %ntid.x; mov.u32 %r1, %ntid.y;", {}, "", ".reqntid 96"),
+              HasSubstr("store i32 96"));
+}
+
+TEST(LoweringSpecialRegisters, HalfFilledThreadIndex) {
+  EXPECT_TRUE(hasInOrder(irOf("mov.u32 %r0, %tid.z;", forArch("gfx90a")),
+                         {"lshr i32 *, 6", "shl i32 *, 5", "@llvm.umax", "udiv i32", "udiv i32",
+                          "mul i32", "sub i32"}));
+}
+
+TEST(LoweringSpecialRegisters, FunctionsFindTheLaunchBehindTheHiddenArguments) {
+  std::string ir = irOf("call.uni f;", {}, ".func f { .reg .u32 %r; mov.u32 %r, %ntid.x; ret; }");
+  EXPECT_TRUE(hasInOrder(
+      ir, {"define internal void @f", "@llvm.amdgcn.implicitarg.ptr", "i64 -64", "load i32"}));
+}
+
+TEST(LoweringSpecialRegisters, SmidIsUnsupported) {
+  for (const char *body : {"mov.u32 %r0, %smid;", "mov.u32 %r0, %nsmid;"}) {
+    Lowered result = lowered(kernel(body));
+    ASSERT_EQ(result.diagnostics.size(), 1u);
+    EXPECT_TRUE(result.diagnostics[0].unsupported);
+  }
+}
