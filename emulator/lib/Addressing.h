@@ -11,6 +11,9 @@ namespace rubia::emulator {
 
 enum class Space : uint8_t { Global, Flat, Scratch, Buffer };
 
+/// MicroOp::data of buffer operations: which registers follow the address operand.
+constexpr uint8_t kBufferOffset = 1, kBufferIndex = 2;
+
 struct LaneAddresses {
   uint64_t at[kBlockLanes];
 };

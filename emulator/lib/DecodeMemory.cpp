@@ -126,7 +126,36 @@ Refusal Decoder::decodeBuffer() {
     emit(op);
     return {};
   }
-  return "no semantics for " + name.str();
+  StringRef action = name;
+  action.consume_front("BUFFER_");
+  op.handler = findMemory(kBufferMemory, action);
+  const int resource = index(OperandName::srsrc), offset = index(OperandName::soffset),
+            data = index(OperandName::vdata);
+  if (!op.handler || resource < 0 || data < 0)
+    return "no semantics for " + name.str();
+  const StringRef full = target.fullName(inst->getOpcode());
+  const bool both = full.contains("_BOTHEN");
+  op.data = (both || full.contains("_OFFEN") ? kBufferOffset : 0) |
+            (both || full.contains("_IDXEN") ? kBufferIndex : 0);
+  uint32_t registerOffset;
+  if (int vaddr = index(OperandName::vaddr); vaddr >= 0) {
+    if (Refusal refusal = vectorRegister(unsigned(vaddr), registerOffset); !refusal.empty())
+      return refusal;
+    op.kind[0] = OperandKind::Vector;
+    op.source[0] = registerOffset;
+  }
+  if (offset >= 0)
+    if (Refusal refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
+      return refusal;
+  if (Refusal refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
+    return refusal;
+  op.source[2] = op.result; // a store's data
+  if (registerAt(unsigned(resource)).kind != RegisterOperand::Scalar)
+    return "unsupported buffer resource";
+  op.source[3] = registerAt(unsigned(resource)).index;
+  op.immediate = int32_t(immediate(OperandName::offset));
+  emit(op);
+  return {};
 }
 
 Handler findMemory(const MemoryTable &table, StringRef name) {

@@ -1,12 +1,12 @@
-// GLOBAL, FLAT and SCRATCH loads and stores (RDNA3 ISA "Flat, Scratch and Global instructions").
+// GLOBAL, FLAT, SCRATCH and BUFFER loads and stores (RDNA3 ISA "Flat, Scratch and Global
+// instructions", "Vector Memory Buffer Instructions").
 #include "emulator/lib/LoadStore.h"
 
 namespace rubia::emulator {
 namespace {
 
 template <class Kind>
-void loadAt(uint32_t *registers, uint32_t mask, uint64_t base,
-            const LaneAddresses &addresses) {
+void loadAt(uint32_t *registers, uint32_t mask, uint64_t base, const LaneAddresses &addresses) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
     uint32_t words[4] = {};
@@ -133,6 +133,37 @@ bool accessLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
   return true;
 }
 
+/// The lanes of `mask` that a buffer resource lets through, and their addresses. Raises a fault for
+/// swizzled buffers.
+uint32_t bufferAddresses(Wave &w, const MicroOp &op, unsigned block, uint32_t mask, uint32_t size,
+                         LaneAddresses &addresses) {
+  const uint32_t *resource = &w.scalars[op.source[3]];
+  const uint64_t base = uint64_t(resource[1] & 0xffff) << 32 | resource[0];
+  const uint32_t stride = resource[1] >> 16 & 0x3fff, records = resource[2];
+  const unsigned outOfBounds = resource[3] >> 28 & 3; // OOB_SELECT
+  const bool swizzled = resource[1] >> 30 != 0, addsThreadId = resource[3] >> 23 & 1;
+  if (swizzled || addsThreadId) {
+    raise(w, op, FaultKind::IllegalInstruction);
+    return 0;
+  }
+  const bool hasOffset = op.data & kBufferOffset, hasIndex = op.data & kBufferIndex;
+  const uint32_t *vector = w.block(block) + op.source[0];
+  const uint64_t scalarOffset = readScalar32(w, op, 1);
+  uint32_t inside = 0;
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const uint64_t index = hasIndex ? vector[lane] : 0;
+    const uint64_t offset = uint64_t(uint32_t(op.immediate)) +
+                            (hasOffset ? vector[lane + (hasIndex ? kBlockLanes : 0)] : 0);
+    addresses.at[lane] = base + scalarOffset + index * stride + offset;
+    const bool good = outOfBounds == 0 ? index < records && (stride == 0 || offset + size <= stride)
+                      : outOfBounds == 1 ? index < records
+                      : outOfBounds == 2 ? records != 0
+                                         : index * stride + offset + scalarOffset + size <= records;
+    inside |= uint32_t(good) << lane;
+  }
+  return inside & mask;
+}
+
 template <class Kind, bool IsStore, Space S> void handler(Wave &w, const MicroOp &op) {
   LaneAddresses addresses;
   for (unsigned block = 0; block < w.blocks; ++block) {
@@ -142,6 +173,19 @@ template <class Kind, bool IsStore, Space S> void handler(Wave &w, const MicroOp
     if constexpr (S == Space::Scratch) {
       scratchAddresses(w, op, block, addresses);
       if (!access<Kind, IsStore>(Space::Scratch, w, op, block, mask, addresses))
+        return;
+      continue;
+    }
+    if constexpr (S == Space::Buffer) {
+      const uint32_t inside = bufferAddresses(w, op, block, mask, Kind::kBytes, addresses);
+      if (w.stop)
+        return;
+      if constexpr (!IsStore) // what lies outside reads 0
+        for (uint32_t rest = mask & ~inside; rest; rest &= rest - 1) {
+          const uint32_t zeros[4] = {};
+          Kind::load(w.block(block) + op.result, unsigned(std::countr_zero(rest)), zeros);
+        }
+      if (inside && !access<Kind, IsStore>(Space::Global, w, op, block, inside, addresses))
         return;
       continue;
     }
@@ -198,5 +242,6 @@ template <Space S> struct Rows {
 const MemoryTable kGlobalMemory = table(Rows<Space::Global>::kRows);
 const MemoryTable kFlatMemory = table(Rows<Space::Flat>::kRows);
 const MemoryTable kScratchMemory = table(Rows<Space::Scratch>::kRows);
+const MemoryTable kBufferMemory = table(Rows<Space::Buffer>::kRows);
 
 } // namespace rubia::emulator

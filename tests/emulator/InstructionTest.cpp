@@ -306,6 +306,23 @@ TEST_F(Instructions, ConstantTablesAndFunctionPointers) {
     EXPECT_EQ(out[i], table[i & 15] * 11);
 }
 
+TEST_F(Instructions, BuffersClampTheirRange) {
+  build("global uint *a, global uint *out",
+        "__amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(a, 0, 40 * 4, 0x31014000);"
+        "out[i] = __builtin_amdgcn_raw_buffer_load_b32(r, (int)i * 4, 0, 0);"
+        "__builtin_amdgcn_raw_buffer_store_b32(i, r, (int)i * 4, 8, 0);");
+  uint32_t *a = random<uint32_t>(64), *out = allocate<uint32_t>(64);
+  std::vector<uint32_t> a0(a, a + 64);
+  expectRun("k", {1}, {32}, Arguments().add(a).add(out));
+  for (uint32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(out[i], a0[i]);
+  expectRun("k", {1}, {64}, Arguments().add(a).add(out));
+  for (uint32_t i = 40; i < 64; ++i)
+    EXPECT_EQ(out[i], 0u);
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(a[i], i >= 2 && i < 40 ? i - 2 : a0[i]);
+}
+
 TEST_F(Instructions, RoundingModeTakesEffect) {
   build("global float *a, global float *out",
         "__builtin_amdgcn_s_setreg(0x1801 | 0, 0); volatile float x = a[0], y = a[1];"
