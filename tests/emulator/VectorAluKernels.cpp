@@ -10,7 +10,7 @@ namespace rubia::emulator::test {
 
 // clang-format off
 /// Each line is {name, type of result, type of sources, expression of a, b, c}. Both sides have the
-/// types i32, u32, i64, u64, i16, u16, f16, f32, f64. Not compared: the sign of a zero minimum or maximum
+/// types i32, u32, i64, u64, i16, u16, f16, f32, f64 and the functions of RUBIA_PACKED. Not compared: the sign of a zero minimum or maximum
 /// and what they make of signaling NaNs, which C leaves open.
 #define RUBIA_EXPRESSIONS(X)                                                                      \
   X(add32, u32, u32, a + b * c)                                                                   \
@@ -90,8 +90,33 @@ namespace rubia::emulator::test {
   X(intFromSingle, i32, f32, a > -2e9f && a < 2e9f ? (i32)a : 7)                                  \
   X(unsignedFromSingle, u32, f32, a >= 0 && a < 4e9f ? (u32)a : 7)                                \
   X(intFromDouble, i32, f64, a > -2e9 && a < 2e9 ? (i32)a : 7)                                    \
-  X(longFromDouble, i64, f64, a > -9e18 && a < 9e18 ? (i64)a : 7)                                 \
-  X(classSingle, u32, f32, (a != a) + 2 * (a == b) + 4 * (__builtin_isinf(a) != 0))
+  X(longFromDouble, i64, f64, a > -9e18 && a < 9e18 ? (i64)a : 7)                                   X(classSingle, u32, f32, (a != a) + 2 * (a == b) + 4 * (__builtin_isinf(a) != 0))              \
+  X(packedSum, u32, u32, ofHalves(smallHalves(a) + smallHalves(b)))                              \
+  X(packedMix, u32, u32, ofHalves(times(smallHalves(a), smallHalves(b)) - smallHalves(c)))             \
+  X(packedCrossed, u32, u32, ofHalves(times(smallHalves(a), smallHalves(b).yx) - smallHalves(c).xx))   \
+  X(packedNegated, u32, u32, ofHalves(-smallHalves(a).yy + times(-smallHalves(b).xy, smallHalves(c)))) \
+  X(packedConstant, u32, u32, ofHalves(times(smallHalves(a), (f16)2) + (f16)0.5))                      \
+  X(packedShorts, u32, u32, ofShorts(shorts(a) + shorts(b) * shorts(c)))                         \
+  X(packedShortsCrossed, u32, u32, ofShorts(shorts(a).yx - shorts(b).yy))                        \
+  X(packedShortsShifted, u32, u32, ofShorts((shorts(a) << (shorts(b) & (u16)15)) ^ (shorts(a) >> (shorts(c) & (u16)15)))) \
+  X(packedShortsConstant, u32, u32, ofShorts(shorts(a) * (u16)3 + (u16)7))                       \
+  X(packedShortsSigned, u32, u32, ofSigned(signedShorts(a) >> (signedShorts(b) & (i16)15)))      \
+  X(halvesApart, u32, u32, ofHalves(smallHalves(a)) ^ (u32)(u16)(i16)(smallHalves(b).y * (f16)3))     \
+  X(mixedLow, f32, u32, (f32)smallHalves(a).y * (f32)smallHalves(b).x - (f32)smallHalves(c).y)
+
+/// Pairs of 16-bit numbers in 32 bits. smallHalves() are below 2, so that results are numbers;
+/// times() makes the host round the product too.
+#define RUBIA_PACKED(X)                                                                            \
+  X(typedef f16 f16x2 __attribute__((ext_vector_type(2)));)                                        \
+  X(typedef u16 u16x2 __attribute__((ext_vector_type(2)));)                                        \
+  X(typedef i16 i16x2 __attribute__((ext_vector_type(2)));)                                        \
+  X(static f16x2 smallHalves(u32 x) { union { u32 u; f16x2 v; } w; w.u = x & 0xbfffbfff; return w.v; }) \
+  X(static f16x2 times(f16x2 a, f16x2 b) { return a * b; })                                        \
+  X(static u32 ofHalves(f16x2 x) { union { u32 u; f16x2 v; } w; w.v = x; return w.u; })            \
+  X(static u16x2 shorts(u32 x) { union { u32 u; u16x2 v; } w; w.u = x; return w.v; })              \
+  X(static u32 ofShorts(u16x2 x) { union { u32 u; u16x2 v; } w; w.v = x; return w.u; })            \
+  X(static i16x2 signedShorts(u32 x) { union { u32 u; i16x2 v; } w; w.u = x; return w.v; })        \
+  X(static u32 ofSigned(i16x2 x) { union { u32 u; i16x2 v; } w; w.v = x; return w.u; })
 // clang-format on
 
 namespace {
@@ -105,6 +130,10 @@ using f16 = _Float16;
 using f32 = float;
 using f64 = double;
 
+#define RUBIA_SAME(...) __VA_ARGS__
+#define RUBIA_TEXT(...) #__VA_ARGS__ "\n"
+RUBIA_PACKED(RUBIA_SAME)
+
 const char *const kSource = R"(
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -117,7 +146,7 @@ typedef short i16; typedef ushort u16; typedef half f16; typedef float f32; type
   " *as, global const " #source " *bs, global const " #source " *cs) {\n"                          \
   "  u32 index = INDEX; " #source " a = as[index], b = bs[index], c = cs[index];\n"                \
   "  (void)b; (void)c; out[index] = " #__VA_ARGS__ ";\n}\n"
-    RUBIA_EXPRESSIONS(RUBIA_KERNEL);
+    RUBIA_PACKED(RUBIA_TEXT) RUBIA_EXPRESSIONS(RUBIA_KERNEL);
 
 template <class T> T randomValue(std::mt19937_64 &random) {
   using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
@@ -201,6 +230,33 @@ TEST_F(VectorAluKernels, ExpressionsEqualTheHost) {
                      " -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -w"));
     ASSERT_TRUE(code);
     compareAll();
+  }
+}
+
+// Where MODE flushes f32 denormals, LLVM turns that off around the steps of a division.
+TEST_F(VectorAluKernels, DivisionUnderFlushedDenormals) {
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  load(compile(kSource, "gfx1100",
+               "-O3 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -cl-denorms-are-zero "
+               "-w"));
+  ASSERT_TRUE(code);
+  auto flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  constexpr unsigned kCases = 2048;
+  float *a = allocate<float>(kCases), *b = allocate<float>(kCases), *out = allocate<float>(kCases);
+  std::mt19937_64 random(12);
+  for (unsigned i = 0; i < kCases; ++i) {
+    a[i] = randomValue<float>(random);
+    b[i] = randomValue<float>(random);
+  }
+  expectRun("quotientSingle", {kCases / 64}, {64}, Arguments().add(out).add(a).add(b).add(b));
+  for (unsigned i = 0; i < kCases; ++i) {
+    float want = flushed(flushed(a[i]) / flushed(b[i]));
+    if (want != want)
+      EXPECT_TRUE(out[i] != out[i]);
+    else
+      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(want))
+          << std::hexfloat << a[i] << " / " << b[i] << " is " << out[i];
   }
 }
 
