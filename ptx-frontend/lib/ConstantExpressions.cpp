@@ -259,6 +259,12 @@ bool ModuleParser::parseNumber(Constant &value) {
     advance();
     return true;
   }
+  if (number[0] != '0' && number.size() < 19 && llvm::isDigit(number.back())) {
+    for (char c : number) // nearly always
+      value.bits = value.bits * 10 + uint64_t(c - '0');
+    advance();
+    return true;
+  }
   bool isUnsigned = number.consume_back("U");
   unsigned radix = 10;
   if (number.consume_front("0x") || number.consume_front("0X"))

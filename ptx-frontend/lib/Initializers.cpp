@@ -180,7 +180,7 @@ bool ModuleParser::parseAddressTerm(Relocation &relocation) {
   else if (kind == Symbol::Kind::Function)
     relocation.function = name->symbol.function;
   else
-    return error(nameToken.offset, undeclared(word));
+    return undeclared(nameToken.offset, word);
   return true;
 }
 

@@ -18,12 +18,10 @@ bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
     size_t index = operands.size();
     if (index == kMaxOperands)
       return errorHere("too many operands");
-    Operand operand{};
     const OperandSlot *slot =
         index < spelling.expected.size() ? spelling.expected[index].slot : nullptr;
-    if (!parseOperand(operand, slot))
+    if (!parseOperand(operands.emplace_back(), slot))
       return false;
-    operands.push_back(operand);
   } while (take(Kind::Comma));
   return true;
 }
@@ -122,7 +120,7 @@ bool ModuleParser::parseName(Operand &operand) {
     return true;
   }
   if (!resolved.symbol)
-    return errorHere(undeclared(word));
+    return undeclared(token.offset, word);
   switch (resolved.symbol->kind) {
   case Symbol::Kind::Special:
     operand.kind = Operand::Kind::SpecialRegister;
@@ -151,7 +149,7 @@ bool ModuleParser::parseName(Operand &operand) {
   case Symbol::Kind::Register: // handled above
     break;
   }
-  return errorHere(undeclared(word));
+  return undeclared(token.offset, word);
 }
 
 // [reg], [reg+4], [variable+4], [16]. PTX ISA: addresses-as-operands.
@@ -166,7 +164,7 @@ bool ModuleParser::parseAddress(Operand &operand) {
       operand.reg = resolved.reg;
       operand.component = resolved.component;
     } else if (!resolved.symbol) {
-      return errorHere(undeclared(spell(token)));
+      return undeclared(token.offset, spell(token));
     } else if (resolved.symbol->kind == Symbol::Kind::Variable) {
       operand.variable = resolved.symbol->variable;
     } else {

@@ -139,7 +139,7 @@ private:
   bool declare(Name *name, const Symbol &symbol, uint32_t place);
   Resolved resolve(llvm::StringRef word);
   Resolved resolvePlain(llvm::StringRef word);
-  std::string undeclared(llvm::StringRef word);
+  bool undeclared(uint32_t place, llvm::StringRef word); // reports, gives false
 
   struct UndoSymbol {
     Name *name;

@@ -109,9 +109,10 @@ bool ModuleParser::parseGuard(Guard &guard) {
   if (!expect(Kind::Word, "a predicate"))
     return false;
   Resolved resolved = resolve(spell(word));
+  if (resolved.reg == kNone && resolved.symbol)
+    return error(word.offset, "a guard is a predicate register");
   if (resolved.reg == kNone)
-    return error(word.offset,
-                 resolved.symbol ? "a guard is a predicate register" : undeclared(spell(word)));
+    return undeclared(word.offset, spell(word));
   guard.reg = resolved.reg;
   return true;
 }

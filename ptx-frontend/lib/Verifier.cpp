@@ -16,10 +16,7 @@ namespace {
 
 bool isInteger(TypeClass c) { return c == TypeClass::Unsigned || c == TypeClass::Signed; }
 
-// May a register or variable of type `actual` stand where the instruction has type `expected`?
-// Bits fit everything of their size, signedness does not matter, and floating point types fit only
-// themselves and bits. `wider`: ld, st and cvt also take a larger one.
-bool fits(Type expected, Type actual, bool wider) {
+bool mayStandFor(Type expected, Type actual, bool wider) {
   if (expected == actual)
     return true;
   unsigned expectedSize = sizeInBits(expected), actualSize = sizeInBits(actual);
@@ -33,6 +30,24 @@ bool fits(Type expected, Type actual, bool wider) {
   if (e == TypeClass::Bits || a == TypeClass::Bits)
     return true;
   return isInteger(e) && isInteger(a);
+}
+
+// May a register or variable of type `actual` stand where the instruction has type `expected`?
+// Bits fit everything of their size, signedness does not matter, and floating point types fit only
+// themselves and bits. `wider`: ld, st and cvt also take a larger one.
+bool fits(Type expected, Type actual, bool wider) {
+  constexpr unsigned kTypes = unsigned(Type::SurfRef) + 1;
+  struct Table {
+    bool fits[2][kTypes][kTypes];
+    Table() {
+      for (unsigned e = 0; e < kTypes; ++e)
+        for (unsigned a = 0; a < kTypes; ++a)
+          for (bool wider : {false, true})
+            fits[wider][e][a] = mayStandFor(Type(e), Type(a), wider);
+    }
+  };
+  static const Table table;
+  return table.fits[wider][unsigned(expected)][unsigned(actual)];
 }
 
 class Verifier {
@@ -147,7 +162,7 @@ bool Verifier::checkVersion() {
 void Verifier::checkHistory() {
   Version version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)};
   const Spelling &s = *spelling;
-  bool exact = s.first(ModCategory::Rounding) != Mod::None;
+  auto exact = [&] { return s.first(ModCategory::Rounding) != Mod::None; };
   switch (s.op) {
   case Op::Shfl:
   case Op::Vote:
@@ -158,7 +173,7 @@ void Verifier::checkHistory() {
   case Op::FDiv:
   case Op::FRcp:
   case Op::FSqrt:
-    if (!exact && !s.has(Mod::Approx) && !s.has(Mod::Full) && !(version < Version{1, 4}))
+    if (!exact() && !s.has(Mod::Approx) && !s.has(Mod::Full) && !(version < Version{1, 4}))
       error(inst->place, "'" + Twine(s.text) + "' needs a rounding or '.approx' since PTX 1.4");
     return;
   case Op::FSin:
@@ -170,7 +185,7 @@ void Verifier::checkHistory() {
       error(inst->place, "'" + Twine(s.text) + "' needs '.approx' since PTX 1.4");
     return;
   case Op::FMad:
-    if (!exact && module.sm >= 20 && !(version < Version{2, 0}))
+    if (!exact() && module.sm >= 20 && !(version < Version{2, 0}))
       error(inst->place, "'" + Twine(s.text) + "' needs a rounding for sm_20 and later");
     return;
   default: // nothing was taken back
@@ -412,7 +427,6 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
 bool Verifier::checkAddress(const Operand &operand, unsigned index) {
   if (operand.kind != Operand::Kind::Address)
     return operandError(operand, index, "must be an address in brackets");
-  StateSpace space = spelling->space();
   if (operand.reg != kNone) {
     const Register &reg = fn.registers[operand.reg];
     TypeClass c = classOf(reg.type);
@@ -425,6 +439,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index) {
       return operandError(operand, index, "has a vector as address");
     return true;
   }
+  StateSpace space = spelling->space();
   if (!operand.variable) {
     if (space != StateSpace::Local)
       return operandError(operand, index, "is a constant address, which only .local has");
