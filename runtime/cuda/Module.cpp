@@ -109,6 +109,19 @@ static LoadedImage readImage(const void *pointer) {
   return result;
 }
 
+// Kernels that cannot be compiled are their own launches' matter, but text of which nothing is left
+// is no module.
+static bool isNothing(const Manifest &manifest) {
+  return manifest.kernels.empty() && manifest.variables.empty() && !manifest.diagnostics.empty();
+}
+
+static std::string joined(const std::vector<std::string> &lines) {
+  std::string text;
+  for (const std::string &line : lines)
+    text += line + "\n";
+  return text;
+}
+
 static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
                        unsigned capability, Module **out, std::string &text) {
   Expected<std::unique_ptr<LoadedModule>> loaded = LoadedModule::load(hip(), bytes, capability);
@@ -121,9 +134,10 @@ static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> byt
     text = toString(std::move(rest));
     return result;
   }
+  text = joined((*loaded)->manifest().diagnostics);
+  if (isNothing((*loaded)->manifest()))
+    return kInvalidPtx;
   auto *module = new Module(context, library, std::move(*loaded));
-  for (const std::string &line : module->loaded->manifest().diagnostics)
-    text += line + "\n";
   add(modules, module);
   {
     std::lock_guard<std::recursive_mutex> lock(context.mutex);
@@ -374,6 +388,12 @@ Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, v
       return fail(kInvalidPtx, text);
     }
     made->manifest = std::move(*manifest);
+    std::string text = joined(made->manifest->diagnostics);
+    if (isNothing(*made->manifest)) {
+      options.writeError(text);
+      return fail(kInvalidPtx, text);
+    }
+    options.writeInfo(text);
     add(libraries, made.get());
     *library = made.release();
     return kSuccess;

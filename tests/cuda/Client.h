@@ -16,7 +16,13 @@ inline void PrintTo(Result result, std::ostream *os) { *os << int(result); }
 
 inline void *library() {
   static void *handle = [] {
-    setenv("RUBIA_HIP_LIBRARY", RUBIA_FAKE_HIP, 0);
+#ifdef RUBIA_FAKE_HIP
+    setenv("RUBIA_HIP_LIBRARY", RUBIA_FAKE_HIP, 1);
+#else
+    unsetenv("RUBIA_HIP_LIBRARY");
+    setenv("RUBIA_DEVICE", "emulator", 1);
+    setenv("RUBIA_CACHE_DIR", RUBIA_TEST_CACHE, 1);
+#endif
     void *opened = dlopen(RUBIA_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
     if (!opened)
       throw std::runtime_error(dlerror());
@@ -37,11 +43,13 @@ template <class... Arguments> Result cu(const char *name, Arguments... arguments
   return reinterpret_cast<Result (*)(Arguments...)>(symbol(name))(arguments...);
 }
 
+#ifdef RUBIA_FAKE_HIP
 // A function of the fake HIP library.
 template <class Function> Function *fakeHip(const char *name) {
   void *hip = dlopen(RUBIA_FAKE_HIP, RTLD_NOW | RTLD_NOLOAD);
   return hip ? reinterpret_cast<Function *>(dlsym(hip, name)) : nullptr;
 }
+#endif
 
 // A context on device 0.
 class InContext : public testing::Test {
