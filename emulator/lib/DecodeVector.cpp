@@ -132,6 +132,29 @@ Refusal Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
   return {};
 }
 
+/// The cheapest handler that does all that an operation asks for.
+Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
+  const Shape &shape = detail.shape;
+  const VectorPath &path = vectorPath();
+  if (detail.clamp || detail.omod || detail.signs || detail.dpp != VectorDetail::Dpp::None ||
+      isHalf(shape.result) || shape.resultRegisters > 4 || detail.flags & kMixedSources)
+    return path.general;
+  unsigned kind = 0;
+  for (unsigned i = 0; i < shape.sourceCount; ++i) {
+    if (shape.sourceRegisters[i] > 4)
+      return path.general;
+    op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
+    if (detail.sources[i].fix) {
+      if (shape.sources[i] != Element::F32 && shape.sources[i] != Element::B32)
+        return path.general;
+      kind = 2;
+    } else if (op.kind[i] != OperandKind::Vector && op.kind[i] != OperandKind::Constant) {
+      kind = std::max(kind, 1u);
+    }
+  }
+  return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
+}
+
 Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
                             MicroOp &op) {
   std::string key = rowName.str();
@@ -248,17 +271,7 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     op.round = wide ? 2 : 1;
     op.special |= wide ? kRound16And64 : kRound32;
   }
-  bool general = detail.clamp || detail.omod || detail.signs ||
-                 detail.dpp != VectorDetail::Dpp::None || isHalf(shape.result) ||
-                 shape.resultRegisters > 4;
-  for (unsigned i = 0; i < shape.sourceCount; ++i) {
-    general |= detail.sources[i].fix || shape.sourceRegisters[i] > 4;
-    op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
-  }
-  const VectorPath &path = vectorPath();
-  op.handler = general                           ? path.general
-               : shape.carryIn || shape.carryOut ? path.simpleCarry
-                                                 : path.simple;
+  op.handler = chooseHandler(op, detail);
   program.details.push_back(detail);
   op.detail = &program.details.back();
   return {};
@@ -332,11 +345,11 @@ Refusal Decoder::decodeDual() {
     program.details.push_back(detail);
     move.detail = &program.details.back();
     move.kernel = row->operation.kernel;
-    move.handler = vectorPath().simple;
     move.registers = 1;
     move.kind[0] = OperandKind::Vector;
     move.source[0] = kTemporaryRegister;
     move.result = x.result;
+    move.handler = chooseHandler(move, detail);
     x.result = kTemporaryRegister;
     emit(x);
     emit(y);

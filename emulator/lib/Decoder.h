@@ -38,6 +38,7 @@ private:
   Refusal readModifiers(const struct Semantics &row, llvm::ArrayRef<unsigned> sources,
                         VectorDetail &detail);
   Refusal readDpp(VectorDetail &detail);
+  Handler chooseHandler(MicroOp &op, const VectorDetail &detail) const;
 
   MicroOp start() const;
   void emit(const MicroOp &op) { program.operations.push_back(op); }

@@ -68,31 +68,59 @@ void copy(uint32_t *to, const uint32_t *from, unsigned registers) {
 
 void general(Wave &w, const MicroOp &op);
 
-/// `data` holds the registers of each source, two bits each, minus one.
-template <bool WithMasks> void simple(Wave &w, const MicroOp &op) {
+/// How a source of a simple operation is found.
+enum class Sources : uint8_t {
+  Direct,   // registers and constants
+  Any,      // scalars too
+  Modified, // with neg and abs of 32-bit sources
+};
+
+/// neg and abs of a 32-bit source.
+void modify(uint32_t *to, const uint32_t *from, const VectorDetail::Source &fix) {
+  const uint32_t keep = fix.absolute ? 0x7fffffff : ~0u, flip = fix.negate ? 0x80000000 : 0;
+  RUBIA_LANES to[lane] = (from[lane] & keep) ^ flip;
+}
+
+template <Sources S>
+[[gnu::always_inline]] inline const uint32_t *source(const Wave &w, const MicroOp &op, unsigned i,
+                                                     const uint32_t *registers, uint32_t *buffer) {
+  if constexpr (S == Sources::Direct) {
+    const bool isVector = op.kind[i] == OperandKind::Vector; // without a branch
+    return reinterpret_cast<const uint32_t *>((isVector ? uint64_t(registers) : 0) +
+                                              (op.source[i] << (isVector ? 2 : 0)));
+  } else {
+    if (op.kind[i] == OperandKind::None)
+      return nullptr;
+    // `data` holds the number of registers of each source, two bits each, minus one.
+    const uint32_t *from = fetch(w, op, i, registers, (op.data >> (2 * i) & 3) + 1, buffer);
+    if (S == Sources::Modified && op.detail->sources[i].fix) {
+      modify(buffer, from, op.detail->sources[i]);
+      return buffer;
+    }
+    return from;
+  }
+}
+
+/// An operation without result modifiers, whose result is whole registers.
+template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const MicroOp &op) {
   if (w.special & op.special) [[unlikely]]
     return general(w, op);
-  alignas(64) Buffer buffers[3];
-  alignas(64) Buffer temporary;
-  uint32_t masks[2];
-  unsigned blocks = w.blocks;
-  for (unsigned block = 0; block < blocks; ++block) {
+  uint32_t buffers[S == Sources::Direct ? 1 : 3][4 * kBlockLanes];
+  uint32_t masks[Blocks];
+  for (unsigned block = 0; block < Blocks; ++block) {
     uint32_t *registers = w.block(block);
-    uint32_t exec = w.scalars[kExec + block];
-    const uint32_t *a = fetch(w, op, 0, registers, (op.data & 3) + 1, buffers[0]);
-    const uint32_t *b = op.kind[1] == OperandKind::None
-                            ? nullptr
-                            : fetch(w, op, 1, registers, (op.data >> 2 & 3) + 1, buffers[1]);
-    const uint32_t *c = op.kind[2] == OperandKind::None
-                            ? nullptr
-                            : fetch(w, op, 2, registers, (op.data >> 4 & 3) + 1, buffers[2]);
+    const uint32_t exec = w.scalars[kExec + block];
+    const uint32_t *a = source<S>(w, op, 0, registers, buffers[0]);
+    const uint32_t *b = source<S>(w, op, 1, registers, buffers[S == Sources::Direct ? 0 : 1]);
+    const uint32_t *c = source<S>(w, op, 2, registers, buffers[S == Sources::Direct ? 0 : 2]);
     w.lane.firstLane = block * kBlockLanes;
     if constexpr (WithMasks)
       w.lane.carryIn = w.scalars[op.maskSource + block];
     uint32_t *result = registers + op.result;
-    if (exec == ~0u) {
+    if (exec == ~0u) [[likely]] {
       op.kernel(result, a, b, c, w.lane);
     } else if (exec != 0) {
+      uint32_t temporary[4 * kBlockLanes];
       op.kernel(temporary, a, b, c, w.lane);
       blend(result, temporary, exec, op.registers);
     }
@@ -100,9 +128,12 @@ template <bool WithMasks> void simple(Wave &w, const MicroOp &op) {
       masks[block] = w.lane.carryOut & exec;
   }
   if constexpr (WithMasks)
-    for (unsigned block = 0; block < blocks; ++block)
+    for (unsigned block = 0; block < Blocks; ++block)
       w.scalars[op.maskResult + block] = masks[block];
 }
+
+template <Sources S, bool WithMasks>
+constexpr VectorPath::Simple kSimple = {simple<S, WithMasks, 1>, simple<S, WithMasks, 2>};
 
 /// The lane that feeds `lane` of a row-wise DPP16 control, or -1 (RDNA3 ISA "DPP16"; the values are
 /// LLVM's DppCtrl).
@@ -130,8 +161,8 @@ int dppSource(unsigned control, unsigned lane) {
 }
 
 /// Moves the lanes of source 0 and returns the lanes that may be written.
-uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint32_t exec, const uint32_t *from, uint32_t *to,
-                  unsigned registers) {
+uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint32_t exec, const uint32_t *from,
+                  uint32_t *to, unsigned registers) {
   uint32_t writable = 0;
   for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
     int source;
@@ -139,9 +170,9 @@ uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint32_t exec, con
       source = int((lane & ~7u) | (detail.selectors >> (3 * (lane & 7)) & 7));
     else
       source = dppSource(detail.control, lane);
-    bool masked =
-        detail.dpp == VectorDetail::Dpp::Dpp16 &&
-        !((detail.rowMask >> (block * 2 + lane / 16) & 1) && (detail.bankMask >> (lane / 4 & 3) & 1));
+    bool masked = detail.dpp == VectorDetail::Dpp::Dpp16 &&
+                  !((detail.rowMask >> (block * 2 + lane / 16) & 1) &&
+                    (detail.bankMask >> (lane / 4 & 3) & 1));
     bool valid = source >= 0 && ((exec >> source & 1) || detail.fetchInactive);
     if (!masked && (valid || detail.boundControl))
       writable |= 1u << lane;
@@ -404,6 +435,10 @@ void general(Wave &w, const MicroOp &op) {
 } // namespace
 
 extern const VectorPath kVectorPath;
-const VectorPath kVectorPath = {simple<false>, simple<true>, general};
+const VectorPath kVectorPath = {
+    {{kSimple<Sources::Direct, false>, kSimple<Sources::Direct, true>},
+     {kSimple<Sources::Any, false>, kSimple<Sources::Any, true>},
+     {kSimple<Sources::Modified, false>, kSimple<Sources::Modified, true>}},
+    general};
 
 } // namespace rubia::emulator::RUBIA_ISA

@@ -6,9 +6,14 @@
 namespace rubia::emulator {
 
 struct VectorPath {
-  Handler simple;      // no modifiers, a result of whole registers
-  Handler simpleCarry; // the same with a mask source and/or a mask result
-  Handler general;     // everything
+  struct Simple {
+    Handler byBlocks[2]; // wave32, wave64
+  };
+  /// No result modifiers, a result of whole registers. First index: sources are registers and
+  /// constants; scalars too; with neg and abs on 32-bit sources. Second index: with a mask source
+  /// or a mask result.
+  Simple simple[3][2];
+  Handler general; // everything
 };
 
 namespace baseline {
