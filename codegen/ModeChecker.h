@@ -14,18 +14,23 @@
 
 namespace rubia::codegen {
 
-/// Checks every function of a linked code object. The rules:
-/// - at the end of every basic block, at every call and every return, rounding and denormal mode
-/// are the kernel descriptor's;
-/// - where control flow joins, all ways agree on the mode;
-/// - a region of another rounding contains at least one instruction that rounds, and besides those
-/// only register moves and waits:
-///   no memory access, no scalar floating point, no branch;
-/// - a region of another denormal mode contains only floating-point instructions, moves and waits,
-/// as in LLVM's f32 division;
-/// - the MODE register is written only by constants, and nothing but its rounding and denormal
-/// fields is changed. The error names function, address, instruction, expected and found mode; one
-/// line for each violation, at most 20.
+/// Checks every function of a linked code object, and code without a symbol. The rules:
+/// - a kernel's descriptor says round to nearest even;
+/// - at the beginning and end of every basic block, at every call and every return, the mode is the
+/// kernel descriptor's (so all ways agree at
+///   joins); a function that is no kernel must satisfy this for the mode of at least one kernel in
+///   the code object;
+/// - a region of another rounding consists of arithmetic that rounds, conversions, register moves
+/// and waits, at least one of which depends on
+///   a changed field; every one that rounds needs a changed rounding of its own width, conversions
+///   between widths of both;
+/// - a region of another denormal mode or f16 overflow mode contains vector arithmetic that depends
+/// on it, and besides that only what depends
+///   on no mode: LLVM schedules integer instructions and loads into its f32 division. No scalar
+///   floating point, no float atomics, no branches;
+/// - the MODE register is written by constants only, and only these fields of it.
+/// The error is a CodegenError that names function, address, instruction, expected and found mode;
+/// one line for each violation, at most 20.
 llvm::Error checkMode(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen

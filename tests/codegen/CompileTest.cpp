@@ -260,7 +260,7 @@ TEST(Emit, StopsWhereItIsTold) {
                                                     "ELF");
 }
 
-// Straight-line strength reduction alone would take 25 s of CPU time for this; everything else
+// Straight-line strength reduction alone would take 30 s of CPU time for this; everything else
 // takes one.
 TEST(CompileTime, OfALongBlockOfAddressArithmetic) {
   std::string text = "define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %n) {\n";
