@@ -38,8 +38,8 @@ struct OperandSlot {
   bool pairRequired = false; // p|q
   bool negatable = false;    // {!}c
   bool immediate = false;    // :imm    a constant
-  bool anything = false;     // :any    also a special register or the address of a name
-  bool special = false;      // :special also a special register
+  bool anything = false;     // :name, :any  also the address of a name
+  bool special = false;      // :special, :any  also a special register
   bool wider = false;        // :wider  a register may be wider than the type (ld, st, cvt)
   bool vector = false;       // :vec    a vector where the spelling has .v2, .v4 or .v8
   bool packed = false;       // :pack   may be a vector whose elements make up the type

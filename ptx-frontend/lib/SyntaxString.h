@@ -190,6 +190,8 @@ private:
         slot.immediate = true;
       else if (a == "any")
         slot.anything = slot.special = true;
+      else if (a == "name")
+        slot.anything = true;
       else if (a == "special")
         slot.special = true;
       else if (a == "wider")
