@@ -1,0 +1,87 @@
+#include "runtime/Manifest.h"
+#include <gtest/gtest.h>
+
+using namespace rubia::runtime;
+
+static Manifest sample() {
+  Manifest m;
+  m.ptxMajor = 8;
+  m.ptxMinor = 4;
+  m.sm = 80;
+  m.unitCount = 2;
+  Manifest::Kernel k;
+  k.name = "first";
+  k.unit = 1;
+  k.parameters = {{0, 8, 8}, {8, 4, 4}};
+  k.parameterBytes = 12;
+  k.maxThreads[0] = 256;
+  k.staticSharedBytes = 4096;
+  m.kernels.push_back(k);
+  Manifest::Kernel broken;
+  broken.name = "broken";
+  broken.error = "k.ptx:3:1: error: no\n";
+  m.kernels.push_back(broken);
+  Manifest::Variable g;
+  g.name = "g";
+  g.visible = true;
+  g.size = 4;
+  g.alignment = 4;
+  g.initialized = true;
+  m.blob = {1, 2, 3, 4};
+  m.variables.push_back(g);
+  Manifest::Variable p;
+  p.name = "p";
+  p.size = 8;
+  p.alignment = 8;
+  p.initialized = true;
+  p.blobOffset = 4;
+  p.relocations.push_back({0, 8, 0, -2});
+  m.blob.resize(12);
+  m.variables.push_back(p);
+  m.diagnostics = {"k.ptx:3:1: error: no\n"};
+  return m;
+}
+
+TEST(Manifest, ComesBackAsItWas) {
+  Manifest before = sample();
+  llvm::Expected<Manifest> after = Manifest::deserialize(before.serialize());
+  ASSERT_TRUE(bool(after)) << llvm::toString(after.takeError());
+  EXPECT_EQ(after->serialize(), before.serialize());
+  ASSERT_NE(after->kernel("first"), nullptr);
+  EXPECT_EQ(after->kernel("first")->parameters[1].offset, 8u);
+  EXPECT_EQ(after->kernel("first")->maxThreads[0], 256u);
+  EXPECT_EQ(after->kernel("broken")->error, "k.ptx:3:1: error: no\n");
+  EXPECT_EQ(after->variable("p")->relocations[0].addend, -2);
+  EXPECT_EQ(after->blob, before.blob);
+  EXPECT_EQ(after->kernel("second"), nullptr);
+}
+
+TEST(Manifest, RefusesEveryTruncation) {
+  std::vector<uint8_t> bytes = sample().serialize();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    llvm::Expected<Manifest> m = Manifest::deserialize(llvm::ArrayRef(bytes).take_front(size));
+    EXPECT_FALSE(bool(m)) << size;
+    if (!m)
+      llvm::consumeError(m.takeError());
+  }
+}
+
+TEST(Manifest, RefusesIndexesOutOfRange) {
+  auto refused = [](auto change) {
+    Manifest m = sample();
+    change(m);
+    llvm::Expected<Manifest> result = Manifest::deserialize(m.serialize());
+    if (result)
+      return false;
+    llvm::consumeError(result.takeError());
+    return true;
+  };
+  EXPECT_FALSE(refused([](Manifest &) {}));
+  EXPECT_TRUE(refused([](Manifest &m) { m.kernels[0].unit = 2; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.kernels[0].parameters[1].size = 5; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].relocations[0].variable = 2; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].relocations[0].offset = 1; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].relocations[0].width = 3; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].blobOffset = 5; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.variables[0].alignment = 3; }));
+}
