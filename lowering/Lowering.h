@@ -54,6 +54,9 @@ struct Options {
   // since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics always
   // take this form.
   bool safeAtomics = false;
+  // The half-filled form (docs/architecture.md) also where the target has wave32: tests of the form
+  // run on such targets.
+  bool halfFilled = false;
 };
 
 // A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported input

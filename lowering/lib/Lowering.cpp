@@ -29,6 +29,11 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   if (!target)
     return target.takeError();
 
+  if (options.halfFilled && !target->halfFilled()) {
+    target->waveSize = 64;
+    target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
+  }
+
   StringRef name = ptxModule.name;
   auto module = std::make_unique<Module>(name, context);
   Triple triple("amdgcn-amd-amdhsa");

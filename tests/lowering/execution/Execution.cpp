@@ -1,0 +1,206 @@
+#include "tests/lowering/execution/Execution.h"
+#include "codegen/Codegen.h"
+#include "lowering/Lowering.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include <cstring>
+#include <numeric>
+
+using namespace llvm;
+
+namespace rubia::lowering::test {
+
+std::string executable(const std::string &body, const std::string &before,
+                       const std::string &attributes) {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n" + before +
+         "\n.visible .entry k(.param .u64 p, .param .u32 n) " + attributes + R"(
+{
+.reg .pred %p<20>;
+.reg .b16 %rs<20>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<20>;
+.reg .f64 %fd<20>;
+.reg .b64 %buf, %mine;
+.reg .b32 %tid, %scratch<4>;
+ld.param.u64 %buf, [p];
+cvta.to.global.u64 %buf, %buf;
+mov.u32 %scratch0, %ntid.y;
+mov.u32 %scratch1, %tid.z;
+mov.u32 %scratch2, %tid.y;
+mad.lo.u32 %scratch1, %scratch1, %scratch0, %scratch2;
+mov.u32 %scratch2, %ntid.x;
+mov.u32 %scratch3, %tid.x;
+mad.lo.u32 %tid, %scratch1, %scratch2, %scratch3;
+mul.lo.u32 %scratch0, %scratch0, %scratch2;
+mov.u32 %scratch2, %ntid.z;
+mul.lo.u32 %scratch0, %scratch0, %scratch2;
+mov.u32 %scratch1, %ctaid.x;
+mad.lo.u32 %scratch0, %scratch0, %scratch1, %tid;
+mul.wide.u32 %mine, %scratch0, 4;
+add.u64 %mine, %mine, %buf;
+)" + body +
+         "\n}\n";
+}
+
+template <typename T> static T take(Expected<T> value) {
+  if (value)
+    return std::move(*value);
+  ADD_FAILURE() << toString(value.takeError());
+  return T();
+}
+
+namespace {
+
+struct Compiled {
+  ptx::Module module;
+  std::vector<uint8_t> code;
+};
+
+Compiled compile(const std::string &ptx, const Form &form) {
+  ptx::ParseResult parsed = ptx::parse("test.ptx", ptx);
+  for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+    ADD_FAILURE() << ptx::format(diagnostic, "test.ptx", ptx);
+  Compiled result{std::move(parsed.module), {}};
+  std::vector<Unit> units = partition(result.module);
+  if (units.empty())
+    return result;
+  Options options;
+  options.halfFilled = form.halfFilled;
+  LLVMContext context;
+  std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
+  if (!module)
+    return result;
+  codegen::Options codegenOptions;
+  codegenOptions.optLevel = form.optLevel;
+  Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions);
+  if (object)
+    result.code.assign(object->bytes.begin(), object->bytes.end());
+  else
+    ADD_FAILURE() << toString(object.takeError());
+  return result;
+}
+
+// What the loader does: memory for the module's variables, initialised, and the table of their
+// addresses. Gives the trap record.
+abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeObject &object,
+                               emulator::Memory &memory) {
+  std::vector<const ptx::Variable *> variables = moduleVariables(module);
+  std::vector<uint64_t> table(abi::kFirstVariableSlot + variables.size());
+  auto allocate = [&](uint64_t size) {
+    void *address = take(memory.allocate(size, emulator::MemoryKind::Device));
+    memset(address, 0, size);
+    return reinterpret_cast<uint64_t>(address);
+  };
+  table[abi::kTrapRecordSlot] = allocate(sizeof(abi::TrapRecord));
+  for (size_t i = 0; i < variables.size(); ++i)
+    table[abi::kFirstVariableSlot + i] = allocate(std::max<uint64_t>(variables[i]->sizeInBytes, 1));
+  for (size_t i = 0; i < variables.size(); ++i) {
+    auto *bytes = reinterpret_cast<uint8_t *>(table[abi::kFirstVariableSlot + i]);
+    memcpy(bytes, variables[i]->initializer.data(), variables[i]->initializer.size());
+    for (const ptx::Relocation &relocation : variables[i]->relocations)
+      for (size_t target = 0; target < variables.size(); ++target)
+        if (variables[target] == relocation.variable) {
+          uint64_t value = table[abi::kFirstVariableSlot + target] + uint64_t(relocation.addend);
+          memcpy(bytes + relocation.offset, &value, relocation.width);
+        }
+  }
+  if (std::optional<emulator::Symbol> symbol = object.symbol(abi::kModuleTable)) {
+    EXPECT_EQ(symbol->size, table.size() * 8);
+    memcpy(reinterpret_cast<void *>(symbol->address), table.data(), symbol->size);
+  }
+  return reinterpret_cast<abi::TrapRecord *>(table[abi::kTrapRecordSlot]);
+}
+
+} // namespace
+
+Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form) {
+  SCOPED_TRACE("-O" + std::to_string(form.optLevel) +
+               (form.halfFilled ? ", half-filled" : ", wave32"));
+  Outcome outcome;
+  Compiled compiled = compile(ptx, form);
+  if (compiled.code.empty())
+    return outcome;
+  emulator::Memory memory;
+  std::unique_ptr<emulator::CodeObject> object =
+      take(emulator::CodeObject::load(compiled.code, memory));
+  if (!object)
+    return outcome;
+  abi::TrapRecord *trap = loadVariables(compiled.module, *object, memory);
+  void *buffer = take(memory.allocate(words.size() * 4, emulator::MemoryKind::Device));
+  memcpy(buffer, words.data(), words.size() * 4);
+
+  struct {
+    uint64_t p;
+    uint32_t n, padding;
+    abi::LaunchArguments launch;
+  } arguments = {};
+  arguments.p = reinterpret_cast<uint64_t>(buffer);
+  arguments.n = uint32_t(words.size());
+  arguments.launch.ntid[0] = form.block.x;
+  arguments.launch.ntid[1] = form.block.y;
+  arguments.launch.ntid[2] = form.block.z;
+  arguments.launch.nctaid[0] = form.grid.x;
+  arguments.launch.nctaid[1] = form.grid.y;
+  arguments.launch.nctaid[2] = form.grid.z;
+  arguments.launch.dynamicSharedBytes = form.dynamicSharedBytes;
+  arguments.launch.gridId = 0x1234567890;
+  arguments.launch.gridWorkspace = 0xaaaabbbbccccdddd;
+
+  emulator::Launch launch;
+  launch.kernel = object->kernel("k");
+  if (!launch.kernel) {
+    ADD_FAILURE() << "there is no kernel 'k'";
+    return outcome;
+  }
+  EXPECT_EQ(launch.kernel->explicitKernargSize, sizeof(arguments));
+  EXPECT_EQ(launch.kernel->waveSize, form.halfFilled ? 64u : 32u);
+  launch.grid = form.grid;
+  launch.block = form.block;
+  if (form.halfFilled)
+    launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
+  launch.dynamicLdsBytes = form.dynamicSharedBytes;
+  launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
+  launch.hostThreads = 1;
+  launch.instructionLimit = 10'000'000;
+  Expected<emulator::Statistics> statistics = emulator::run(launch, memory);
+  if (!statistics) {
+    bool trapped = false;
+    std::string message;
+    handleAllErrors(
+        statistics.takeError(),
+        [&](const emulator::Fault &fault) {
+          trapped = fault.kind == emulator::Fault::Trap;
+          message = fault.message();
+        },
+        [&](const ErrorInfoBase &error) { message = error.message(); });
+    EXPECT_TRUE(trapped && form.expectTrap) << message;
+  } else {
+    EXPECT_FALSE(form.expectTrap);
+  }
+  outcome.words.resize(words.size());
+  memcpy(outcome.words.data(), buffer, words.size() * 4);
+  outcome.trap = *trap;
+  return outcome;
+}
+
+std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
+                             Form form) {
+  std::vector<uint32_t> first = run(ptx, words, form).words;
+  form.optLevel = 0;
+  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, wave32";
+  form.halfFilled = true;
+  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, half-filled";
+  form.optLevel = 3;
+  EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, half-filled";
+  return first;
+}
+
+std::vector<uint32_t> counting(size_t size) {
+  std::vector<uint32_t> words(size);
+  std::iota(words.begin(), words.end(), 0);
+  return words;
+}
+
+} // namespace rubia::lowering::test

@@ -1,0 +1,44 @@
+// Compiles a module of one unit and runs its kernel `k` on the emulator, in every warp form.
+#pragma once
+
+#include "emulator/Emulator.h"
+#include "lowering/Abi.h"
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace rubia::lowering::test {
+
+// A way to compile and launch.
+struct Form {
+  bool halfFilled = false;
+  unsigned optLevel = 3;
+  emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
+  uint32_t dynamicSharedBytes = 0;
+  bool expectTrap = false;
+};
+
+struct Outcome {
+  std::vector<uint32_t> words; // of the buffer, after the run
+  abi::TrapRecord trap = {};
+};
+
+// A kernel k(.param .u64 p, .param .u32 n) with registers %p, %rs, %r, %rd, %f, %fd (0 to 19).
+// %buf is p as a global address, %tid the linear index of the thread in its CTA, %mine the address
+// of its word: p + 4 * (%tid + CTA size * %ctaid.x).
+std::string executable(const std::string &body, const std::string &before = "",
+                       const std::string &attributes = "");
+
+// Runs kernel `k` with a buffer of these words as its first parameter and their number as the
+// second.
+Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form = {});
+
+// Runs in wave32 and in the half-filled form, optimised and not, and checks that all agree.
+std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
+                             Form form = {});
+
+// 0, 1, 2, ...
+std::vector<uint32_t> counting(size_t size);
+
+} // namespace rubia::lowering::test

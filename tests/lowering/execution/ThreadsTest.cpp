@@ -1,0 +1,178 @@
+// Who a thread is, and barriers, traps and exits of many.
+#include "tests/lowering/execution/Execution.h"
+#include <algorithm>
+
+using namespace rubia::lowering::test;
+
+TEST(ThreadExecution, IndexesInThreeDimensions) {
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y; mov.u32 %r2, %tid.z;
+    shl.b32 %r1, %r1, 8; shl.b32 %r2, %r2, 16;
+    or.b32 %r0, %r0, %r1; or.b32 %r0, %r0, %r2;
+    mov.u32 %r3, %ctaid.x; shl.b32 %r3, %r3, 24; or.b32 %r0, %r0, %r3;
+    st.global.u32 [%mine], %r0;)");
+  Form form;
+  form.block = {5, 7, 3};
+  form.grid = {2, 1, 1};
+  std::vector<uint32_t> expected;
+  for (uint32_t cta = 0; cta < 2; ++cta)
+    for (uint32_t z = 0; z < 3; ++z)
+      for (uint32_t y = 0; y < 7; ++y)
+        for (uint32_t x = 0; x < 5; ++x)
+          expected.push_back(x | y << 8 | z << 16 | cta << 24);
+  EXPECT_EQ(runAll(ptx, counting(210), form), expected);
+}
+
+TEST(ThreadExecution, RequiredSizeGivesTheSameIndexes) {
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y;
+    shl.b32 %r1, %r1, 8; or.b32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;)",
+                               "", ".reqntid 12, 5, 1");
+  Form form;
+  form.block = {12, 5, 1};
+  std::vector<uint32_t> expected;
+  for (uint32_t y = 0; y < 5; ++y)
+    for (uint32_t x = 0; x < 12; ++x)
+      expected.push_back(x | y << 8);
+  EXPECT_EQ(runAll(ptx, counting(60), form), expected);
+}
+
+TEST(ThreadExecution, WarpAndLane) {
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %warpid; mov.u32 %r1, %laneid;
+    shl.b32 %r0, %r0, 8; or.b32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;)");
+  Form form;
+  form.block = {9, 11, 1};
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 99; ++i)
+    expected.push_back(i / 32 << 8 | i % 32);
+  EXPECT_EQ(runAll(ptx, counting(99), form), expected);
+}
+
+TEST(ThreadExecution, LaunchFacts) {
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %ntid.y; st.global.u32 [%buf], %r0;
+    mov.u32 %r0, %nctaid.y; st.global.u32 [%buf+4], %r0;
+    mov.u32 %r0, %dynamic_smem_size; st.global.u32 [%buf+8], %r0;
+    mov.u32 %r0, %total_smem_size; st.global.u32 [%buf+12], %r0;
+    mov.u64 %rd0, %gridid; st.global.u32 [%buf+16], %rd0;
+    mov.b32 %r0, %envreg1; st.global.u32 [%buf+20], %r0;
+    mov.b32 %r0, %envreg2; st.global.u32 [%buf+24], %r0;
+    mov.u32 %r0, WARP_SZ; st.shared.u32 [s], %r0; ld.shared.u32 %r1, [s];
+    st.global.u32 [%buf+28], %r1;)",
+                               ".shared .align 4 .b8 s[20];");
+  Form form;
+  form.block = {4, 2, 1};
+  form.grid = {1, 3, 1};
+  form.dynamicSharedBytes = 100;
+  EXPECT_EQ(runAll(ptx, counting(8), form),
+            (std::vector<uint32_t>{2, 3, 100, 120, 0x34567890, 0xaaaabbbb, 0xccccdddd, 32}));
+}
+
+TEST(ThreadExecution, FunctionsKnowTheLaunchToo) {
+  std::string ptx = executable(R"({
+    .param .b32 r;
+    call.uni (r), f, ();
+    ld.param.b32 %r0, [r];
+    st.global.u32 [%mine], %r0;
+  })",
+                               R"(
+.func (.param .b32 r) f() {
+  .reg .b32 %r<5>;
+  mov.u32 %r0, %tid.y; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mov.u32 %r3, %laneid;
+  mad.lo.u32 %r0, %r0, %r1, %r2;
+  shl.b32 %r3, %r3, 16; or.b32 %r0, %r0, %r3;
+  st.param.b32 [r], %r0;
+  ret;
+}
+)");
+  Form form;
+  form.block = {10, 7, 1};
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 70; ++i)
+    expected.push_back(i | i % 32 << 16);
+  EXPECT_EQ(runAll(ptx, counting(70), form), expected);
+}
+
+TEST(ThreadExecution, BarrierOrdersSharedMemory) {
+  std::string ptx = executable(R"(
+    mov.u32 %r1, s; shl.b32 %r2, %tid, 2; add.u32 %r1, %r1, %r2;
+    ld.global.u32 %r0, [%mine]; st.shared.u32 [%r1], %r0;
+    bar.sync 0;
+    mov.u32 %r3, s; xor.b32 %r2, %r2, 252; add.u32 %r3, %r3, %r2;
+    ld.shared.u32 %r0, [%r3]; st.global.u32 [%mine], %r0;)",
+                               ".shared .align 4 .b8 s[256];");
+  Form form;
+  form.block = {64, 1, 1};
+  std::vector<uint32_t> expected = counting(64);
+  std::reverse(expected.begin(), expected.end());
+  EXPECT_EQ(runAll(ptx, counting(64), form), expected);
+}
+
+TEST(ThreadExecution, BarrierReductions) {
+  std::string ptx = executable(R"(
+    setp.lt.u32 %p0, %tid, 50;
+    bar.red.popc.u32 %r0, 0, %p0;
+    bar.red.popc.u32 %r1, 0, !%p0;
+    bar.red.and.pred %p1, 0, %p0;
+    setp.lt.u32 %p2, %tid, 1000;
+    bar.red.and.pred %p3, 0, %p2;
+    bar.red.or.pred %p4, 0, %p0;
+    bar.red.or.pred %p5, 0, !%p2;
+    shl.b32 %r1, %r1, 8; or.b32 %r0, %r0, %r1;
+    selp.b32 %r2, 65536, 0, %p1; or.b32 %r0, %r0, %r2;
+    selp.b32 %r2, 131072, 0, %p3; or.b32 %r0, %r0, %r2;
+    selp.b32 %r2, 262144, 0, %p4; or.b32 %r0, %r0, %r2;
+    selp.b32 %r2, 524288, 0, %p5; or.b32 %r0, %r0, %r2;
+    st.global.u32 [%mine], %r0;)");
+  Form form;
+  form.block = {100, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(100), form),
+            std::vector<uint32_t>(100, 50 | 50 << 8 | 131072 | 262144));
+}
+
+TEST(ThreadExecution, BarrierAfterSomeThreadsHaveExited) {
+  // The second warp is gone.
+  std::string ptx = executable(R"(
+    setp.ge.u32 %p0, %tid, 32;
+    @%p0 exit;
+    bar.sync 0;
+    st.global.u32 [%mine], 7;)");
+  Form form;
+  form.block = {64, 1, 1};
+  std::vector<uint32_t> expected = counting(64);
+  std::fill_n(expected.begin(), 32, 7);
+  EXPECT_EQ(runAll(ptx, counting(64), form), expected);
+}
+
+TEST(ThreadExecution, TrapSaysWhoAndWhere) {
+  std::string ptx = executable("setp.eq.u32 %p0, %tid, 37; @%p0 trap; ret;");
+  Form form;
+  form.block = {8, 8, 1};
+  form.expectTrap = true;
+  for (bool halfFilled : {false, true}) {
+    form.halfFilled = halfFilled;
+    rubia::abi::TrapRecord record = run(ptx, counting(64), form).trap;
+    EXPECT_EQ(record.claimed, 1u);
+    EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::TrapInstruction));
+    EXPECT_EQ(record.tid[0], 5u);
+    EXPECT_EQ(record.tid[1], 4u);
+    EXPECT_EQ(record.tid[2], 0u);
+    EXPECT_EQ(record.ctaid[0], 0u);
+  }
+}
+
+TEST(ThreadExecution, ReportingTrapNamesItsPlace) {
+  std::string ptx = executable(R"(
+    mov.u64 %rd0, bad;
+    proto: .callprototype _ ();
+    call %rd0, proto;)",
+                               ".func bad { .reg .u32 %r; mov.u32 %r, %smid; ret; }\n");
+  Form form;
+  form.expectTrap = true;
+  rubia::abi::TrapRecord record = run(ptx, counting(1), form).trap;
+  EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::Unsupported));
+  EXPECT_EQ(record.place, 0u);
+}
