@@ -60,8 +60,9 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
 inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low, uint64_t high, uint32_t size,
                      bool isWrite) {
   for (const AccessWindow &window : w.window)
-    if (low >= window.begin && high + size <= window.end && window.generation == generation &&
-        (!isWrite || window.writable))
+    // Not high + size <= end: that wraps at the top of the address space.
+    if (low >= window.begin && high < window.end && window.end - high >= size &&
+        window.generation == generation && (!isWrite || window.writable))
       return true;
   return false;
 }

@@ -20,7 +20,7 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool
   const Memory &memory = *wave.group->memory;
   const uint64_t generation = memory.generation();
   std::optional<Allocation> allocation = memory.lookup(address);
-  if (!allocation || address + size > allocation->end() || (isWrite && !allocation->writable))
+  if (!allocation || allocation->end() - address < size || (isWrite && !allocation->writable))
     return nullptr;
   AccessWindow &window = wave.window[wave.nextWindow++ % 4];
   window = {allocation->address, allocation->end(), generation, allocation->writable};

@@ -1,6 +1,7 @@
 #include "emulator/lib/FaultReport.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <mutex>
 
 using namespace llvm;
 
@@ -112,6 +113,8 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
   fault->accessSize = record.size;
   fault->isWrite = record.isWrite;
   if (record.pc < program.image.size()) {
+    static std::mutex mutex; // LLVM's disassembler keeps state; launches may fail at the same time
+    std::lock_guard lock(mutex);
     MCInst inst;
     if (program.target->disassemble(inst, program.image.drop_front(record.pc), record.pc))
       fault->disassembly = program.target->print(inst, record.pc);

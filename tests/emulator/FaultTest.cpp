@@ -86,6 +86,23 @@ TEST_F(Faults, OutOfBoundsStoreNamesThreadAddressAndInstruction) {
   EXPECT_NE(fault.detail.find("256 bytes at"), std::string::npos) << fault.detail;
 }
 
+TEST_F(Faults, AccessThatWrapsAroundTheAddressSpace) {
+  build(R"(
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_mov_b32 v2, -4
+  v_mov_b32 v3, -1
+  s_waitcnt lgkmcnt(0)
+  global_load_b32 v4, v[2:3], off
+  global_store_b32 v[2:3], v4, off
+)");
+  ASSERT_TRUE(code);
+  uint32_t *out = allocate<uint32_t>(4);
+  Fault fault = expectFault("k", {1}, {32}, Arguments().add(out).add(out));
+  EXPECT_EQ(fault.kind, Fault::OutOfBounds);
+  EXPECT_EQ(fault.address, 0xfffffffffffffffcull);
+  EXPECT_FALSE(fault.isWrite);
+}
+
 TEST_F(Faults, WriteToFreedMemoryIsToldFromOutOfBounds) {
   build(kStore);
   ASSERT_TRUE(code);
