@@ -91,15 +91,35 @@ static Value *directedSqrtF64(FunctionLowering &fn, Value *value, Rounding round
   return b.CreateFMul(root, powerOfTwo(b, b.CreateAShr(scale, b.getInt32(1))));
 }
 
+// Of mantissas the quotient is right to 24 bits; its exponent then decides what is flushed, before
+// anything is rounded to a denormal. It also avoids a fault of LLVM's f32 division in units that
+// flush denormals: it keeps them for some of its steps only, and loses the residual of dividends up
+// to 2^-102 (errata).
+static Value *flushingQuotient(FunctionLowering &fn, Value *dividend, Value *divisor) {
+  IRBuilder<> &b = fn.builder();
+  Value *quotient = b.CreateFDiv(mantissa(b, dividend), mantissa(b, divisor));
+  Value *scale = b.CreateSub(exponent(b, dividend), exponent(b, divisor));
+  Value *scaled =
+      b.CreateIntrinsic(Intrinsic::ldexp, {b.getFloatTy(), b.getInt32Ty()}, {quotient, scale});
+  // frexp's exponent of 2^-126 is -125. Infinities and NaNs are not above it, but stay.
+  Value *isDenormal = b.CreateICmpSLT(b.CreateAdd(exponent(b, quotient), scale), b.getInt32(-125));
+  Value *isFinite = b.CreateFCmpOLE(b.CreateUnaryIntrinsic(Intrinsic::fabs, quotient),
+                                    ConstantFP::get(b.getFloatTy(), 2.0));
+  Value *zero =
+      b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(b.getFloatTy(), 0.0), quotient);
+  return b.CreateSelect(b.CreateAnd(isDenormal, isFinite), zero, scaled);
+}
+
 static Value *roundedQuotient(FunctionLowering &fn, const ptx::Instruction &inst, Value *dividend,
                               Value *divisor) {
   IRBuilder<> &b = fn.builder();
   Rounding rounding = roundingOf(*inst.spelling);
   bool flushes = inst.spelling->has(ptx::Mod::Ftz);
   if (rounding == Rounding::NearestEven) {
+    if (flushes && !isa<Constant>(dividend))
+      return flushingQuotient(fn, dividend, divisor);
     Value *quotient = b.CreateFDiv(dividend, divisor);
-    // A quotient of normal numbers is never so close to 2^-126 that it matters whether flushing is
-    // decided before or after it is rounded to a denormal.
+    // No reciprocal lies so close to 2^-126 that it is rounded to it.
     return flushes ? flushDenormal(fn, quotient) : quotient;
   }
   if (dividend->getType()->isDoubleTy())

@@ -1,0 +1,356 @@
+// PTX ISA: integer-arithmetic-instructions and extended-precision-arithmetic-instructions, executed
+// on edge values and compared with references written from the manual's pseudocode.
+#include "tests/lowering/arithmetic/Harness.h"
+
+using namespace rubia::lowering::test;
+using I = __int128;
+using U = unsigned __int128;
+
+namespace {
+
+struct IntegerType {
+  const char *name;
+  unsigned bits;
+  bool isSigned;
+  Kind kind() const { return bits == 16 ? Kind::I16 : bits == 32 ? Kind::I32 : Kind::I64; }
+  uint64_t mask() const { return ~0ull >> (64 - bits); }
+  // The number that a pattern stands for.
+  I value(uint64_t pattern) const {
+    pattern &= mask();
+    return isSigned && (pattern >> (bits - 1)) ? I(pattern) - (I(1) << bits) : I(pattern);
+  }
+  uint64_t pattern(I value) const { return uint64_t(value) & mask(); }
+};
+
+const IntegerType kTypes[] = {{"u16", 16, false}, {"s16", 16, true},  {"u32", 32, false},
+                              {"s32", 32, true},  {"u64", 64, false}, {"s64", 64, true}};
+const IntegerType kS32 = kTypes[3];
+
+I clampTo32(I value) { return std::max<I>(INT32_MIN, std::min<I>(INT32_MAX, value)); }
+
+using Binary = std::function<I(const IntegerType &, I, I)>;
+
+void checkBinary(const std::string &operation, const IntegerType &type, const Binary &reference) {
+  Kind kind = type.kind();
+  check({operation + "." + type.name + " d, a, b",
+         kind,
+         {kind, kind},
+         [&](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+           return type.pattern(reference(type, type.value(a), type.value(b)));
+         }});
+}
+
+void checkBinary(const std::string &operation, const Binary &reference) {
+  for (const IntegerType &type : kTypes)
+    checkBinary(operation, type, reference);
+}
+
+} // namespace
+
+TEST(IntegerArithmetic, AddSubWrap) {
+  checkBinary("add", [](const IntegerType &, I a, I b) { return a + b; });
+  checkBinary("sub", [](const IntegerType &, I a, I b) { return a - b; });
+}
+
+TEST(IntegerArithmetic, SaturatingAddSub) {
+  checkBinary("add.sat", kS32, [](const IntegerType &, I a, I b) { return clampTo32(a + b); });
+  checkBinary("sub.sat", kS32, [](const IntegerType &, I a, I b) { return clampTo32(a - b); });
+}
+
+TEST(IntegerArithmetic, MinMax) {
+  checkBinary("min", [](const IntegerType &, I a, I b) { return std::min(a, b); });
+  checkBinary("max", [](const IntegerType &, I a, I b) { return std::max(a, b); });
+}
+
+TEST(IntegerArithmetic, MulLowHigh) {
+  checkBinary("mul.lo", [](const IntegerType &, I a, I b) { return I(U(a) * U(b)); });
+  checkBinary("mul.hi", [](const IntegerType &type, I a, I b) {
+    return type.isSigned ? (a * b) >> type.bits : I((U(a) * U(b)) >> type.bits);
+  });
+}
+
+TEST(IntegerArithmetic, MulMadWide) {
+  for (const IntegerType &type : kTypes) {
+    if (type.bits == 64)
+      continue;
+    Kind wide = type.bits == 16 ? Kind::I32 : Kind::I64;
+    uint64_t mask = ~0ull >> (64 - type.bits * 2);
+    std::string suffix = type.name;
+    check({"mul.wide." + suffix + " d, a, b",
+           wide,
+           {type.kind(), type.kind()},
+           [&](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             return uint64_t(type.value(a) * type.value(b)) & mask;
+           }});
+    check({"mad.wide." + suffix + " d, a, b, c",
+           wide,
+           {type.kind(), type.kind(), wide},
+           [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             return (uint64_t(type.value(a) * type.value(b)) + c) & mask;
+           }});
+  }
+}
+
+TEST(IntegerArithmetic, Mad) {
+  for (const IntegerType &type : kTypes) {
+    Kind kind = type.kind();
+    std::string suffix = type.name;
+    check(
+        {"mad.lo." + suffix + " d, a, b, c",
+         kind,
+         {kind, kind, kind},
+         [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) { return (a * b + c) & type.mask(); }});
+    check({"mad.hi." + suffix + " d, a, b, c",
+           kind,
+           {kind, kind, kind},
+           [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             U product = type.isSigned ? U(type.value(a) * type.value(b)) : U(a) * U(b);
+             return (uint64_t(product >> type.bits) + c) & type.mask();
+           }});
+  }
+  check({"mad.hi.sat.s32 d, a, b, c",
+         Kind::I32,
+         {Kind::I32, Kind::I32, Kind::I32},
+         [](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+           I high = (kS32.value(a) * kS32.value(b)) >> 32;
+           return kS32.pattern(clampTo32(high + kS32.value(c)));
+         }});
+}
+
+TEST(IntegerArithmetic, Mul24UsesTheLowBits) {
+  for (bool isSigned : {false, true}) {
+    IntegerType type = {isSigned ? "s32" : "u32", 24, isSigned};
+    std::string suffix = type.name;
+    auto product = [&](uint64_t a, uint64_t b) { return type.value(a) * type.value(b); };
+    Kind k = Kind::I32;
+    check({"mul24.lo." + suffix + " d, a, b",
+           k,
+           {k, k},
+           [&](uint64_t a, uint64_t b, uint64_t, uint64_t) { return uint32_t(product(a, b)); }});
+    check({"mul24.hi." + suffix + " d, a, b",
+           k,
+           {k, k},
+           [&](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             return uint32_t(product(a, b) >> 16);
+           }});
+    check({"mad24.lo." + suffix + " d, a, b, c",
+           k,
+           {k, k, k},
+           [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             return uint32_t(product(a, b) + c);
+           }});
+    check({"mad24.hi." + suffix + " d, a, b, c",
+           k,
+           {k, k, k},
+           [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             return uint32_t((product(a, b) >> 16) + c);
+           }});
+  }
+  check({"mad24.hi.sat.s32 d, a, b, c",
+         Kind::I32,
+         {Kind::I32, Kind::I32, Kind::I32},
+         [](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+           IntegerType type = {"s32", 24, true};
+           I high = (type.value(a) * type.value(b)) >> 16;
+           return kS32.pattern(clampTo32(I(int32_t(high)) + kS32.value(c)));
+         }});
+}
+
+TEST(IntegerArithmetic, Sad) {
+  for (const IntegerType &type : kTypes) {
+    Kind kind = type.kind();
+    check({std::string("sad.") + type.name + " d, a, b, c",
+           kind,
+           {kind, kind, kind},
+           [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             I x = type.value(a), y = type.value(b);
+             return type.pattern((x > y ? x - y : y - x) + type.value(c));
+           }});
+  }
+}
+
+TEST(IntegerArithmetic, DivisionIsDefinedEverywhere) {
+  checkBinary("div", [](const IntegerType &, I a, I b) { return b ? a / b : I(-1); });
+  checkBinary("rem", [](const IntegerType &, I a, I b) { return b ? a % b : I(-1); });
+}
+
+TEST(IntegerArithmetic, AbsNegOfTheMostNegative) {
+  for (const IntegerType &type : kTypes) {
+    if (!type.isSigned)
+      continue;
+    Kind kind = type.kind();
+    check({std::string("abs.") + type.name + " d, a",
+           kind,
+           {kind},
+           [&](uint64_t a, uint64_t, uint64_t, uint64_t) {
+             I value = type.value(a);
+             return type.pattern(value < 0 ? -value : value);
+           }});
+    check({std::string("neg.") + type.name + " d, a",
+           kind,
+           {kind},
+           [&](uint64_t a, uint64_t, uint64_t, uint64_t) { return type.pattern(-type.value(a)); }});
+  }
+}
+
+static uint64_t leadingZeros(uint64_t value, unsigned bits) {
+  return value ? __builtin_clzll(value) - (64 - bits) : bits;
+}
+
+TEST(IntegerArithmetic, CountAndFindBits) {
+  for (unsigned bits : {32u, 64u}) {
+    Kind kind = bits == 32 ? Kind::I32 : Kind::I64;
+    std::string b = std::to_string(bits);
+    check({"popc.b" + b + " d, a", Kind::I32, {kind}, [](uint64_t a, uint64_t, uint64_t, uint64_t) {
+             return __builtin_popcountll(a);
+           }});
+    check({"clz.b" + b + " d, a", Kind::I32, {kind}, [=](uint64_t a, uint64_t, uint64_t, uint64_t) {
+             return leadingZeros(a, bits);
+           }});
+    check({"brev.b" + b + " d, a", kind, {kind}, [=](uint64_t a, uint64_t, uint64_t, uint64_t) {
+             return __builtin_bitreverse64(a) >> (64 - bits);
+           }});
+    for (bool isSigned : {false, true})
+      for (bool shiftamt : {false, true})
+        check({std::string("bfind.") + (shiftamt ? "shiftamt." : "") + (isSigned ? "s" : "u") + b +
+                   " d, a",
+               Kind::I32,
+               {kind},
+               [=](uint64_t a, uint64_t, uint64_t, uint64_t) -> uint64_t {
+                 if (isSigned && (a >> (bits - 1)))
+                   a = ~a & (~0ull >> (64 - bits));
+                 if (a == 0)
+                   return 0xffffffff;
+                 uint64_t zeros = leadingZeros(a, bits);
+                 return shiftamt ? zeros : bits - 1 - zeros;
+               }});
+  }
+}
+
+// PTX ISA: integer-arithmetic-instructions-bfe, the pseudocode bit by bit.
+static uint64_t extractField(uint64_t a, uint64_t position, uint64_t length, unsigned bits,
+                             bool isSigned) {
+  if (bits == 32)
+    position &= 0xff, length &= 0xff;
+  uint64_t msb = bits - 1;
+  bool sign = isSigned && length && (a >> std::min(position + length - 1, msb) & 1);
+  uint64_t result = 0;
+  for (uint64_t i = 0; i <= msb; ++i) {
+    bool bit = i < length && position + i <= msb ? a >> (position + i) & 1 : sign;
+    result |= uint64_t(bit) << i;
+  }
+  return result;
+}
+
+TEST(IntegerArithmetic, BitFields) {
+  for (unsigned bits : {32u, 64u}) {
+    Kind kind = bits == 32 ? Kind::I32 : Kind::I64;
+    std::string width = std::to_string(bits);
+    for (bool isSigned : {false, true})
+      check({std::string("bfe.") + (isSigned ? "s" : "u") + width + " d, a, b, c",
+             kind,
+             {kind, Kind::I32, Kind::I32},
+             [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               return extractField(a, b, c, bits, isSigned);
+             }});
+    check({"bfi.b" + width + " d, a, b, c, e",
+           kind,
+           {kind, kind, Kind::I32, Kind::I32},
+           [=](uint64_t a, uint64_t b, uint64_t c, uint64_t e) {
+             uint64_t position = bits == 32 ? c & 0xff : c, length = bits == 32 ? e & 0xff : e;
+             for (uint64_t i = 0; i < length && position + i < bits; ++i) {
+               b &= ~(1ull << (position + i));
+               b |= (a >> i & 1) << (position + i);
+             }
+             return b;
+           }});
+  }
+}
+
+TEST(IntegerArithmetic, Dp4a) {
+  for (bool aSigned : {false, true})
+    for (bool bSigned : {false, true}) {
+      std::string instruction = std::string("dp4a.") + (aSigned ? "s32." : "u32.") +
+                                (bSigned ? "s32" : "u32") + " d, a, b, c";
+      std::vector<Kind> sources = {Kind::I32, Kind::I32, Kind::I32};
+      check({instruction, Kind::I32, sources, [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               for (unsigned n = 0; n < 4; ++n) {
+                 int x = aSigned ? int8_t(a >> 8 * n) : uint8_t(a >> 8 * n);
+                 int y = bSigned ? int8_t(b >> 8 * n) : uint8_t(b >> 8 * n);
+                 c += x * y;
+               }
+               return uint32_t(c);
+             }});
+      // Without an instruction for it, or with some only.
+      for (const char *arch : {"gfx900", "gfx90a", "gfx1030", "gfx1201"})
+        EXPECT_FALSE(
+            compileToCode(kernelText(instruction + ";", Kind::I32, sources), {.arch = arch})
+                .empty());
+    }
+}
+
+// The carry chains: a 64-bit operation from 32-bit halves (128 from 64), against wide arithmetic.
+TEST(ExtendedPrecision, CarryChains) {
+  struct Chain {
+    const char *low, *high;
+    bool subtracts;
+  };
+  for (const Chain &chain :
+       {Chain{"add.cc.u32", "addc.u32", false}, Chain{"sub.cc.u32", "subc.u32", true},
+        Chain{"add.cc.s32", "addc.cc.s32", false}, Chain{"sub.cc.s32", "subc.cc.s32", true}})
+    check(
+        {std::string(
+             ".reg .b32 la, ha, lb, hb, ld, hd;\n mov.b64 {la, ha}, a;\n mov.b64 {lb, hb}, b;\n") +
+             chain.low + " ld, la, lb;\n" + chain.high + " hd, ha, hb;\n mov.b64 d, {ld, hd}",
+         Kind::I64,
+         {Kind::I64, Kind::I64},
+         [=](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+           return chain.subtracts ? a - b : a + b;
+         }});
+  // The carry out of a 64-bit addition and of one with a carry in.
+  for (bool subtracts : {false, true}) {
+    std::string op = subtracts ? "sub" : "add";
+    check({".reg .b64 t;\n" + op + ".cc.u64 t, a, b;\n" + op + "c.cc.u64 t, a, b;\n" + op +
+               "c.u64 d, c, 0",
+           Kind::I64,
+           {Kind::I64, Kind::I64, Kind::I64},
+           [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             U first = subtracts ? U(a) - b : U(a) + b;
+             unsigned carry = first >> 64 & 1;
+             U second = subtracts ? U(a) - b - carry : U(a) + b + carry;
+             carry = second >> 64 & 1;
+             return subtracts ? c - carry : c + carry;
+           }});
+  }
+}
+
+TEST(ExtendedPrecision, MultiplyAdd) {
+  for (unsigned bits : {32u, 64u})
+    for (bool isSigned : {false, true}) {
+      Kind kind = bits == 32 ? Kind::I32 : Kind::I64;
+      std::string type = (isSigned ? "s" : "u") + std::to_string(bits), b = std::to_string(bits);
+      IntegerType t = {"", bits, isSigned};
+      // mad.lo.cc, madc.hi.cc: the result is the high word plus the carry out of the whole.
+      check({".reg .b" + b + " l, h, x;\n mad.lo.cc." + type + " l, a, b, c;\n madc.hi.cc." + type +
+                 " h, a, b, c;\n addc." + type + " x, l, 0;\n xor.b" + b + " d, x, h",
+             kind,
+             {kind, kind, kind},
+             [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               U product = isSigned ? U(t.value(a) * t.value(b)) : U(a) * U(b);
+               U low = U(uint64_t(product) & t.mask()) + c;
+               unsigned carry = low >> bits & 1;
+               U high = U(uint64_t(product >> bits) & t.mask()) + c + carry;
+               carry = high >> bits & 1;
+               return (uint64_t(low + carry) ^ uint64_t(high)) & t.mask();
+             }});
+      check({".reg .b" + b + " h;\n mad.hi.cc." + type + " h, a, b, c;\n madc.lo." + type +
+                 " d, a, h, c",
+             kind,
+             {kind, kind, kind},
+             [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               U product = isSigned ? U(t.value(a) * t.value(b)) : U(a) * U(b);
+               U high = U(uint64_t(product >> bits) & t.mask()) + c;
+               return (a * uint64_t(high) + c + uint64_t(high >> bits & 1)) & t.mask();
+             }});
+    }
+}
