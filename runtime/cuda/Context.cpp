@@ -112,6 +112,11 @@ void Context::tearDown() {
   destroyStreamsAndEvents(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
+  // After a fault HIP's own device state has to go too, and with it what other contexts have on the
+  // device: the fault was theirs as well.
+  if (sticky && !isExiting() && hip().hipDeviceReset)
+    if (int error = hip().hipDeviceReset())
+      log(LogLevel::Warning, llvm::Twine("hipDeviceReset: ") + hip().hipGetErrorString(error));
   resetLimits();
   sticky = kSuccess;
   alive = false;

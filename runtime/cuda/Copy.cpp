@@ -67,6 +67,18 @@ static int kindOf(const Side &to, const Side &from) {
   return kHipMemcpyDefault;
 }
 
+static Result copyRows(Context &context, char *to, size_t toPitch, const char *from,
+                       size_t fromPitch, size_t width, size_t rows, int kind, void *hipStream) {
+  if (rows > 1 && hip().hipMemcpy2DAsync)
+    return context.check(
+        hip().hipMemcpy2DAsync(to, toPitch, from, fromPitch, width, rows, kind, hipStream));
+  for (size_t y = 0; y < rows; ++y)
+    if (Result result = context.check(
+            hip().hipMemcpyAsync(to + y * toPitch, from + y * fromPitch, width, kind, hipStream)))
+      return result;
+  return kSuccess;
+}
+
 Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) {
   return callIn(name, [&](Context &context) -> Result {
     if (!copy)
@@ -91,11 +103,10 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
     }
     return onStream(context, stream, [&](void *hipStream) {
       for (size_t z = 0; z < slices; ++z)
-        for (size_t y = 0; y < rows; ++y)
-          if (Result result = context.check(hip().hipMemcpyAsync(
-                  to.base + z * to.slice + y * to.pitch,
-                  from.base + z * from.slice + y * from.pitch, run, kindOf(to, from), hipStream)))
-            return result;
+        if (Result result =
+                copyRows(context, to.base + z * to.slice, to.pitch, from.base + z * from.slice,
+                         from.pitch, run, rows, kindOf(to, from), hipStream))
+          return result;
       return async ? kSuccess : context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
     });
   });

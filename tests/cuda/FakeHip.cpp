@@ -13,8 +13,8 @@ extern "C" {
 struct Fake {
   std::mutex mutex;
   std::map<char *, size_t> allocations;
-  std::atomic<int> nextError = 0;
-  std::atomic<int> launches = 0, streams = 0, synchronizations = 0;
+  std::atomic<int> nextError = 0, broken = 0;
+  std::atomic<int> launches = 0, streams = 0;
   std::atomic<void *> lastStream = nullptr;
 };
 static Fake &fake = *new Fake;
@@ -36,6 +36,10 @@ int fakeHipAllocations() {
 void *fakeHipLastStream() { return fake.lastStream; }
 
 static int done() { return fake.nextError.exchange(0); }
+
+// A fault of the device stays until a reset.
+void fakeHipBreak(int error) { fake.broken = error; }
+int hipDeviceReset() { return fake.broken = 0, 0; }
 
 int hipInit(unsigned) { return 0; }
 int hipRuntimeGetVersion(int *version) { return *version = 50221153, 0; }
@@ -59,7 +63,7 @@ int hipGetDeviceProperties(char *properties, int d) {
   strcpy(properties + 396, "gfx1100");
   return 0;
 }
-int hipDeviceSynchronize() { return ++fake.synchronizations, done(); }
+int hipDeviceSynchronize() { return fake.broken ? fake.broken.load() : done(); }
 int hipMemGetInfo(size_t *free, size_t *total) {
   *free = size_t(7) << 30;
   *total = size_t(8) << 30;
@@ -67,6 +71,8 @@ int hipMemGetInfo(size_t *free, size_t *total) {
 }
 
 static int allocate(void **pointer, size_t bytes) {
+  if (fake.broken)
+    return fake.broken;
   if (bytes > size_t(8) << 30)
     return 2;
   *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);

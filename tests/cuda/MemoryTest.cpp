@@ -328,6 +328,20 @@ TEST_P(Faults, StickToTheContext) {
 }
 INSTANTIATE_TEST_SUITE_P(Driver, Faults, testing::Values(700, 710, 715, 716, 719));
 
+TEST(Reset, MendsABrokenDevice) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  fakeHip<void(int)>("fakeHipBreak")(700);
+  void *pointer = nullptr;
+  EXPECT_EQ(cu("cuCtxSynchronize"), kIllegalAddress);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &pointer, size_t(16)), kIllegalAddress);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  EXPECT_EQ(cu("cuMemAlloc_v2", &pointer, size_t(16)), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+}
+
 TEST_F(Streams, NotReadyIsNoFault) {
   fakeHip<void(int)>("fakeHipFailNext")(600);
   Stream *none = nullptr;
