@@ -50,9 +50,9 @@ enum class NanMode : uint8_t { Any, Canonical };
 struct Options {
   std::string arch = "gfx1100"; // any gfx name that LLVM knows
   NanMode nan = NanMode::Any;
-  // Atomics that are also right on memory of the host or of another device (managed, mapped): slower,
-  // since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics always
-  // take this form.
+  // Atomics that are also right on memory of the host or of another device (managed, mapped):
+  // slower, since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics
+  // always take this form.
   bool safeAtomics = false;
   // The half-filled form (docs/architecture.md) also where the target has wave32: tests of the form
   // run on such targets.

@@ -105,9 +105,9 @@ TEST(LoweringMemory, ModuleVariablesComeFromTheModuleTable) {
   EXPECT_TRUE(
       hasInOrder(ir, {"@__rubia_module_table = protected addrspace(1) "
                       "externally_initialized global [11 x i64] zeroinitializer, align 8"}));
-  EXPECT_TRUE(hasInOrder(ir, {"@__rubia_module_table, i64 9", "i64 8",
-                              "load i32, ptr addrspace(1)", "@__rubia_module_table, i64 10",
-                              "load i32, ptr addrspace(4)", "@__rubia_module_table, i64 8"}));
+  EXPECT_TRUE(hasInOrder(ir, {"@__rubia_module_table, i64 9", "i64 8", "load i32, ptr addrspace(1)",
+                              "@__rubia_module_table, i64 10", "load i32, ptr addrspace(4)",
+                              "@__rubia_module_table, i64 8"}));
 }
 
 TEST(LoweringMemory, SharedVariables) {
