@@ -124,6 +124,8 @@ void Context::tearDown() {
 
 static std::shared_mutex &contextsMutex = *new std::shared_mutex;
 static std::set<Context *> &contexts = *new std::set<Context *>;
+// Contexts that were destroyed: other threads may still have them on their stacks.
+static std::vector<Context *> &destroyed = *new std::vector<Context *>;
 
 void registerContext(Context *context) {
   std::unique_lock<std::shared_mutex> lock(contextsMutex);
@@ -132,7 +134,8 @@ void registerContext(Context *context) {
 
 void unregisterContext(Context *context) {
   std::unique_lock<std::shared_mutex> lock(contextsMutex);
-  contexts.erase(context);
+  if (contexts.erase(context))
+    destroyed.push_back(context);
 }
 
 bool isContext(Context *context) {
@@ -208,7 +211,7 @@ Result destroyContext(Context *context) {
   auto &stack = thread().stack;
   if (!stack.empty() && stack.back() == context)
     stack.pop_back();
-  return kSuccess; // the object stays: other threads may have it on their stacks
+  return kSuccess;
 }
 
 Result retainPrimary(Context **out, int ordinal) {
