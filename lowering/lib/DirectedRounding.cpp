@@ -92,9 +92,8 @@ static std::string modeSwitch(const Target &target, FloatMode mode, bool withRou
 }
 
 // The block may be moved, merged and removed as a whole: it reads nothing but its operands and
-// leaves MODE as it was. Only where the unit flushes f32 denormals it must not be scheduled into
-// LLVM's own f32 division, which switches denormals on for some instructions: a volatile block is
-// ordered against those switches.
+// leaves MODE as it was. LLVM itself switches MODE only for f32 division in units that flush
+// denormals, which is why lowering makes none there (FloatingPointDivision.cpp).
 // LLVM's hazard recognizer does not look into the block. gfx11 needs a wait between a
 // transcendental instruction and a VALU instruction that reads its result; the mode switch itself
 // is what other generations need.
@@ -121,8 +120,7 @@ Value *inMode(FunctionLowering &fn, FloatMode mode, StringRef instruction, Type 
     types.push_back(operand->getType());
   }
   auto *type = FunctionType::get(result, types, /*isVarArg=*/false);
-  auto *block =
-      InlineAsm::get(type, text, constraints, /*hasSideEffects=*/fn.flushesF32Denormals());
+  auto *block = InlineAsm::get(type, text, constraints, /*hasSideEffects=*/false);
   CallInst *call = fn.builder().CreateCall(block, operands);
   call->setDoesNotAccessMemory();
   call->setDoesNotThrow();

@@ -91,13 +91,26 @@ static Value *directedSqrtF64(FunctionLowering &fn, Value *value, Rounding round
   return b.CreateFMul(root, powerOfTwo(b, b.CreateAShr(scale, b.getInt32(1))));
 }
 
-// Of mantissas the quotient is right to 24 bits; its exponent then decides what is flushed, before
-// anything is rounded to a denormal. It also avoids a fault of LLVM's f32 division in units that
-// flush denormals: it keeps them for some of its steps only, and loses the residual of dividends up
-// to 2^-102 (errata).
+// The f32 quotient rounded to nearest, flushed: that of the mantissas, of which no step can be
+// denormal, with the exponents added at the end. So denormals are flushed by what the quotient is
+// with 24 bits, and the mode has no say. (Not fdiv: LLVM's division switches the denormal mode for
+// some of its steps, loses the residual of dividends up to 2^-102, and lets the scheduler put other
+// instructions between its switches; errata.)
+// The steps are those of AMD's own sequence: v_rcp_f32 (1 ulp), one Newton step, two corrections of
+// the quotient by its residual, v_div_fixup_f32 for zeros, infinities and NaNs.
 static Value *flushingQuotient(FunctionLowering &fn, Value *dividend, Value *divisor) {
   IRBuilder<> &b = fn.builder();
-  Value *quotient = b.CreateFDiv(mantissa(b, dividend), mantissa(b, divisor));
+  Type *f32 = b.getFloatTy();
+  auto fma = [&](Value *x, Value *y, Value *z) {
+    return b.CreateIntrinsic(Intrinsic::fma, {f32}, {x, y, z});
+  };
+  Value *n = mantissa(b, dividend), *d = mantissa(b, divisor), *minusD = b.CreateFNeg(d);
+  Value *inverse = b.CreateIntrinsic(Intrinsic::amdgcn_rcp, {f32}, {d});
+  inverse = fma(fma(minusD, inverse, ConstantFP::get(f32, 1.0)), inverse, inverse);
+  Value *quotient = b.CreateFMul(n, inverse);
+  for (int correction = 0; correction < 2; ++correction)
+    quotient = fma(fma(minusD, quotient, n), inverse, quotient);
+  quotient = b.CreateIntrinsic(Intrinsic::amdgcn_div_fixup, {f32}, {quotient, d, n});
   Value *scale = b.CreateSub(exponent(b, dividend), exponent(b, divisor));
   Value *scaled =
       b.CreateIntrinsic(Intrinsic::ldexp, {b.getFloatTy(), b.getInt32Ty()}, {quotient, scale});
@@ -115,13 +128,8 @@ static Value *roundedQuotient(FunctionLowering &fn, const ptx::Instruction &inst
   IRBuilder<> &b = fn.builder();
   Rounding rounding = roundingOf(*inst.spelling);
   bool flushes = inst.spelling->has(ptx::Mod::Ftz);
-  if (rounding == Rounding::NearestEven) {
-    if (flushes && !isa<Constant>(dividend))
-      return flushingQuotient(fn, dividend, divisor);
-    Value *quotient = b.CreateFDiv(dividend, divisor);
-    // No reciprocal lies so close to 2^-126 that it is rounded to it.
-    return flushes ? flushDenormal(fn, quotient) : quotient;
-  }
+  if (rounding == Rounding::NearestEven)
+    return flushes ? flushingQuotient(fn, dividend, divisor) : b.CreateFDiv(dividend, divisor);
   if (dividend->getType()->isDoubleTy())
     return directedQuotientF64(fn, dividend, divisor, rounding);
   Value *quotient = b.CreateFDiv(b.CreateFPExt(dividend, b.getDoubleTy()),

@@ -252,7 +252,7 @@ TEST(RandomRounding, SixtyKernelsPassTheModeCheckerOfWave64Targets) {
 // A kernel that flushes throughout, with LLVM's own switches of the denormal mode for division.
 TEST(RandomRounding, DirectedRoundingBesideDivisionInAFlushingKernel) {
   std::string body = ".reg .f32 q, r, s, t;\n div.rn.ftz.f32 q, a, b;\n add.rm.ftz.f32 r, a, b;\n"
-                     " mul.rp.ftz.f32 s, a, b;\n div.rn.ftz.f32 t, r, s;\n add.rz.ftz.f32 d, q, t";
+                     " sub.rp.ftz.f32 s, a, b;\n div.rn.ftz.f32 t, r, s;\n add.rz.ftz.f32 d, q, t";
   for (const char *arch : {"gfx90a", "gfx942", "gfx1030", "gfx1201"})
     compileToCode(kernelText(body + ";", Kind::F32, {Kind::F32, Kind::F32}), {.arch = arch});
   check({body, Kind::F32, {Kind::F32, Kind::F32}, [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
@@ -263,7 +263,7 @@ TEST(RandomRounding, DirectedRoundingBesideDivisionInAFlushingKernel) {
            float x = f32(a), y = f32(b);
            float q = in("rn", [&] { return opaque(x) / opaque(y); });
            float r = in("rm", [&] { return opaque(x) + opaque(y); });
-           float s = in("rp", [&] { return opaque(x) * opaque(y); });
+           float s = in("rp", [&] { return opaque(x) - opaque(y); });
            float t = in("rn", [&] { return opaque(r) / opaque(s); });
            return bitsOf(in("rz", [&] { return opaque(q) + opaque(t); }));
          }});
