@@ -1,4 +1,4 @@
-// Which passes are too slow for which functions.
+// Which passes are too slow, or wrong, for which functions.
 #ifndef RUBIA_CODEGEN_LIB_PASSLIMITS_H
 #define RUBIA_CODEGEN_LIB_PASSLIMITS_H
 
@@ -12,9 +12,9 @@ class Module;
 
 namespace rubia::codegen {
 
-/// While it lives, the context's IR passes of the back end skip the functions that they would take
-/// too long for. LLVM asks a gate for each pass and function; the gate was made for bisecting, and
-/// it is the only switch that needs no global option.
+/// While it lives, the context's passes of the back end skip the functions that they would take
+/// too long for or miscompile. LLVM asks a gate for each pass and function; the gate was made for
+/// bisecting, and it is the only switch that needs no global option.
 class PassLimits {
 public:
   explicit PassLimits(llvm::Module &module);
@@ -24,9 +24,12 @@ public:
 private:
   class Gate : public llvm::OptPassGate {
   public:
-    bool isEnabled() const override { return !withoutStrengthReduction.empty(); }
+    bool isEnabled() const override {
+      return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty();
+    }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
-    llvm::StringSet<> withoutStrengthReduction; ///< "function (name)", as LLVM describes them
+    /// "function (name)", as LLVM describes them
+    llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole;
   };
 
   llvm::LLVMContext &context;
