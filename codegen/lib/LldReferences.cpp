@@ -13,8 +13,9 @@
   X(Lanai)                                                                                         \
   X(LoongArch)                                                                                     \
   X(M68k)                                                                                          \
-  X(Mips) X(MSP430) X(NVPTX) X(PowerPC) X(RISCV) X(Sparc) X(SPIRV) X(SystemZ) X(VE) X(WebAssembly) \
-      X(X86) X(XCore) X(Xtensa)
+  X(Mips)                                                                                          \
+  X(MSP430) X(NVPTX) X(PowerPC) X(RISCV) X(Sparc) X(SPIRV) X(SystemZ) X(VE) X(WebAssembly) X(X86)  \
+      X(XCore) X(Xtensa)
 
 #define RUBIA_NOTHING_TO_INITIALIZE(Name)                                                          \
   extern "C" [[gnu::weak]] void LLVMInitialize##Name##TargetInfo() {}                              \

@@ -112,7 +112,7 @@ struct Wave {
   const MicroOp *next = nullptr;
   uint32_t *vgprs = nullptr;
   uint32_t blockStride = 0; // dwords
-  uint32_t vgprCount = 0; // with the decoder's register
+  uint32_t vgprCount = 0;   // with the decoder's register
   uint8_t blocks = 1;
   bool scc = false;
   bool stop = false; // leave the instruction loop; status says why

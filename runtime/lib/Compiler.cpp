@@ -2,8 +2,8 @@
 // kept for the life of the process; system trouble (no worker, a broken connection) is not.
 #include "runtime/Compiler.h"
 #include "lowering/Abi.h"
-#include "runtime/Log.h"
 #include "runtime/CacheDirectory.h"
+#include "runtime/Log.h"
 #include "runtime/lib/CompilerIdentity.h"
 #include "runtime/lib/Protocol.h"
 #include "runtime/lib/SpawnSupervisor.h"

@@ -1,7 +1,9 @@
 // Finding and opening the HIP library.
 #include "runtime/Hip.h"
+#include "runtime/lib/Installation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Path.h"
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -57,13 +59,12 @@ static Expected<std::unique_ptr<Hip>> load(const std::string &path) {
 
 // The build tree and the installed tree have the same shape: bin/rubia, lib/rubia/*.so.
 static std::vector<std::string> emulatorPaths() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void *>(&emulatorPaths), &info) || !info.dli_fname)
-    return {"librubia-emulator.so"};
-  std::string folder = info.dli_fname;
-  size_t slash = folder.rfind('/');
-  folder = slash == std::string::npos ? "." : folder.substr(0, slash);
-  return {folder + "/librubia-emulator.so", folder + "/../lib/rubia/librubia-emulator.so"};
+  std::string folder = installationFolder();
+  std::vector<std::string> paths{folder + "/librubia-emulator.so"};
+  if (sys::path::filename(folder) == "bin")
+    paths.insert(paths.begin(),
+                 sys::path::parent_path(folder).str() + "/lib/rubia/librubia-emulator.so");
+  return paths;
 }
 
 static Expected<std::unique_ptr<Hip>> find() {

@@ -3,10 +3,10 @@
 // Memory is shared until then (CLONE_VM|CLONE_VFORK): a program with a large address space is not
 // copied.
 #include "runtime/lib/SpawnSupervisor.h"
+#include "runtime/lib/Installation.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <dlfcn.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,13 +21,7 @@ namespace rubia::runtime {
 Expected<std::string> workerPath() {
   if (const char *path = getenv("RUBIA_WORKER"); path && *path)
     return std::string(path);
-  Dl_info info;
-  std::string folder = ".";
-  if (dladdr(reinterpret_cast<void *>(&workerPath), &info) && info.dli_fname) {
-    folder = info.dli_fname;
-    size_t slash = folder.rfind('/');
-    folder = slash == std::string::npos ? "." : folder.substr(0, slash);
-  }
+  std::string folder = installationFolder();
   for (const char *place : {"/rubia-worker", "/../lib/rubia/rubia-worker"})
     if (std::string path = folder + place; access(path.c_str(), X_OK) == 0)
       return path;

@@ -33,7 +33,8 @@ public:
 
   Manifest manifest() const;
 
-  // Whether lowering takes the unit: success, or the errors that compile() would give before code generation.
+  // Whether lowering takes the unit: success, or the errors that compile() would give before code
+  // generation.
   llvm::Error check(const lowering::Unit &unit, const PipelineOptions &options) const;
   llvm::Expected<codegen::CodeObject> compile(const lowering::Unit &unit,
                                               const PipelineOptions &options) const;
