@@ -24,13 +24,24 @@ struct RawImage {
 };
 Digest digestOf(llvm::ArrayRef<uint8_t> bytes);
 
+// The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
+// later call may fare better.
+class CompilerTrouble : public llvm::ErrorInfo<CompilerTrouble> {
+public:
+  static char ID;
+  std::string message;
+  explicit CompilerTrouble(std::string message) : message(std::move(message)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
 class Compiler {
 public:
   // One per process; lives for ever (programs call us after static destructors have run).
   static Compiler &instance();
 
-  // The error is what the program's log should say: malformed image, no PTX (only SASS for ...),
-  // system trouble.
+  // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
+  // CompilerTrouble.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const RawImage &image);
 
   // The code object of one unit for `arch`. The error names kernel, line and reason.

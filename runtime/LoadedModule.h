@@ -23,7 +23,7 @@ struct LaunchShape {
 class LaunchError : public llvm::ErrorInfo<LaunchError> {
 public:
   static char ID;
-  enum class Kind { NotFound, CannotCompile, InvalidShape, OutOfResources, Hip };
+  enum class Kind { NotFound, CannotCompile, InvalidShape, OutOfResources, System, Hip };
   Kind kind;
   int hipError = 0; // Kind::Hip
   std::string message;
@@ -61,21 +61,27 @@ public:
   // Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
   static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
 
-  // What the first trapping thread left behind, and clears it; nullopt: nothing. Call after
-  // synchronising.
+  // What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies in
+  // pinned host memory: this waits for nothing and works on a device that has faulted.
   llvm::Expected<std::optional<std::string>> takeTrap();
 
 private:
   LoadedModule() = default;
   struct Unit;
   llvm::Error initializeState();
+  llvm::Error makeState();
+  llvm::Expected<std::unique_ptr<Unit>> loadUnit(uint32_t number);
+  void releaseState();
   const Hip *hip = nullptr;
   std::vector<uint8_t> bytes;
   RawImage image;
   std::string arch;
   std::shared_ptr<const Manifest> contents;
   std::recursive_mutex mutex;
-  void *state = nullptr;         // one allocation: trap record, then the variables
+  bool initialized = false;
+  void *state = nullptr;      // the variables, in one allocation
+  void *trapRecord = nullptr; // abi::TrapRecord, pinned host memory
+  void *trapRecordOnDevice = nullptr;
   std::vector<void *> addresses; // of the variables
   std::vector<void *> managed;   // allocations of their own
   std::vector<std::unique_ptr<Unit>> units;

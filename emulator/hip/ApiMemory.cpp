@@ -121,6 +121,11 @@ static bool reaches(const void *pointer, size_t bytes) {
 
 static bool isPageable(const void *pointer) { return !memory().find(pointer); }
 
+// Memory that was the device's until it was freed is nobody's.
+static bool wasFreed(const void *pointer) {
+  return isPageable(pointer) && memory().findFreed(reinterpret_cast<uint64_t>(pointer));
+}
+
 static hipError_t copy(void *to, const void *from, size_t bytes, hipMemcpyKind kind, Stream *stream,
                        bool wait) {
   if (hipError_t error = usable())
@@ -131,7 +136,8 @@ static hipError_t copy(void *to, const void *from, size_t bytes, hipMemcpyKind k
     return hipSuccess;
   bool deviceTo = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
   bool deviceFrom = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-  if (!to || !from || (deviceTo && !reaches(to, bytes)) || (deviceFrom && !reaches(from, bytes)) ||
+  if (!to || !from || wasFreed(to) || wasFreed(from) || (deviceTo && !reaches(to, bytes)) ||
+      (deviceFrom && !reaches(from, bytes)) ||
       (kind == hipMemcpyDefault &&
        ((!isPageable(to) && !reaches(to, bytes)) || (!isPageable(from) && !reaches(from, bytes)))))
     return result(hipErrorInvalidValue);
@@ -164,7 +170,8 @@ static hipError_t fill(void *to, T value, size_t count, hipStream_t handle, bool
     return result(hipErrorInvalidHandle);
   if (count == 0)
     return hipSuccess;
-  if (!reaches(to, count * sizeof(T)) || reinterpret_cast<uint64_t>(to) % sizeof(T))
+  if (count > SIZE_MAX / sizeof(T) || !reaches(to, count * sizeof(T)) ||
+      reinterpret_cast<uint64_t>(to) % sizeof(T))
     return result(hipErrorInvalidValue);
   CompletionRef done = currentDevice().streams.enqueue(
       *stream, [=] { std::fill_n(static_cast<T *>(to), count, value); });

@@ -175,7 +175,10 @@ HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX
   const Kernel &kernel = *function->kernel;
   Device &device = currentDevice();
   Dim3 grid{gridX, gridY, gridZ}, block{blockX, blockY, blockZ};
-  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
+  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
+  if (tooLong(gridX, blockX) || tooLong(gridY, blockY) || tooLong(gridZ, blockZ))
+    return result(hipErrorInvalidConfiguration); // a dispatch packet has 32 bits for each
+  if (!gridX || !gridY || !gridZ || !block.count() || block.count() > kernel.maxWorkgroupSize ||
       uint64_t(kernel.ldsBytes) + sharedBytes > device.model.ldsBytes)
     return result(hipErrorInvalidValue);
   auto kernarg = std::make_shared<std::vector<uint8_t>>();
@@ -193,6 +196,18 @@ HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX
     if (auto statistics = rubia::emulator::run(launch, Machine::instance().memory); !statistics)
       (void)reportFailure(device, statistics.takeError()); // the next call tells the program
   });
+  return hipSuccess;
+}
+
+// Ends all streams and forgets a fault. Memory and modules stay until their owners free them: an
+// address that is still in use elsewhere must not come back as another allocation.
+HIP_EXPORT hipError_t hipDeviceReset() {
+  Machine &machine = Machine::instance();
+  if (machine.devices.empty())
+    return result(hipErrorNoDevice);
+  Device &device = currentDevice();
+  device.streams.reset();
+  device.stickyError = hipSuccess;
   return hipSuccess;
 }
 

@@ -90,6 +90,10 @@ void StreamSet::destroy(Stream *stream) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     streams.erase(stream);
+    forgetFinished();
+    std::lock_guard<std::mutex> streamLock(stream->mutex);
+    if (stream->last && !stream->last->isDone())
+      leaving.push_back({stream->last, stream->blocking});
   }
   bool neverRan;
   {
@@ -100,6 +104,21 @@ void StreamSet::destroy(Stream *stream) {
   }
   if (neverRan)
     delete stream;
+}
+
+void StreamSet::forgetFinished() {
+  std::erase_if(leaving, [](const Leaving &gone) { return gone.last->isDone(); });
+}
+
+void StreamSet::reset() {
+  synchronizeAll();
+  std::set<Stream *> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    all = streams;
+  }
+  for (Stream *stream : all)
+    destroy(stream);
 }
 
 CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
@@ -114,6 +133,10 @@ CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
     for (Stream *other : streams)
       if (other->blocking)
         waitFor(*other);
+    forgetFinished();
+    for (const Leaving &gone : leaving)
+      if (gone.blocking)
+        after.push_back(gone.last);
   } else if (stream.blocking) {
     waitFor(*nullStream);
   }
@@ -132,6 +155,9 @@ void StreamSet::synchronizeAll() {
     add(*nullStream);
     for (Stream *stream : streams)
       add(*stream);
+    for (const Leaving &gone : leaving)
+      all.push_back(gone.last);
+    leaving.clear();
   }
   for (CompletionRef &completion : all)
     completion->wait();

@@ -70,11 +70,21 @@ public:
   CompletionRef enqueue(Stream &stream, std::function<void()> work,
                         std::vector<CompletionRef> after = {});
   void synchronizeAll();
+  // hipDeviceReset: every stream but the null stream is gone, after its work.
+  void reset();
 
 private:
+  struct Leaving {
+    CompletionRef last;
+    bool blocking;
+  };
+  void forgetFinished();
+
   std::mutex mutex;
   Stream *nullStream;
   std::set<Stream *> streams; // without the null stream
+  // Destroyed while they had work: the legacy rule and synchronizeAll() still hold for it.
+  std::vector<Leaving> leaving;
 };
 
 } // namespace rubia::emulator

@@ -9,6 +9,7 @@
 #include "runtime/lib/SpawnSupervisor.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -19,6 +20,10 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
+char CompilerTrouble::ID = 0;
+void CompilerTrouble::log(raw_ostream &os) const { os << message; }
+std::error_code CompilerTrouble::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
 using Bytes = std::vector<uint8_t>;
 
 Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
@@ -26,12 +31,30 @@ Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
 namespace {
 // What everybody who asks for the same key waits for.
 struct Entry {
-  enum { Pending, Done, Failed } state = Pending;
-  std::shared_ptr<const Bytes> bytes;
-  std::string error;
+  bool pending = true;
+  protocol::Outcome outcome = protocol::Outcome::Trouble;
+  std::shared_ptr<const Bytes> bytes; // the result, or the text of the error
 };
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
+  StringRef text = toStringRef(*entry.bytes);
+  switch (entry.outcome) {
+  case protocol::Outcome::Result:
+    return entry.bytes;
+  case protocol::Outcome::Refused:
+    return failure(text);
+  case protocol::Outcome::Trouble:
+    break;
+  }
+  return make_error<CompilerTrouble>(text.str());
+}
+
+protocol::Answer trouble(const Twine &message) {
+  std::string text = message.str();
+  return {protocol::Outcome::Trouble, {text.begin(), text.end()}};
+}
 } // namespace
 
 struct Compiler::State {
@@ -45,7 +68,7 @@ struct Compiler::State {
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
                                              StringRef arch);
-  Expected<protocol::Answer> compile(const RawImage &image, const protocol::Request &request);
+  protocol::Answer compile(const RawImage &image, const protocol::Request &request);
   Error connect();
 };
 
@@ -78,22 +101,21 @@ Error Compiler::State::connect() {
   return Error::success();
 }
 
-Expected<protocol::Answer> Compiler::State::compile(const RawImage &image,
-                                                    const protocol::Request &request) {
+protocol::Answer Compiler::State::compile(const RawImage &image, const protocol::Request &request) {
   protocol::Descriptor file = protocol::memoryFile(image.bytes);
   auto [ours, theirs] = protocol::socketPair();
   if (!file || !ours)
-    return failure(Twine("cannot talk to the compile worker: ") + strerror(errno));
+    return trouble(Twine("cannot talk to the compile worker: ") + strerror(errno));
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (Error error = connect())
-      return std::move(error);
-    if (!protocol::send(supervisor.get(), request, file.get(), theirs.get())) {
-      supervisor = {}; // it died: start another one
+    for (int attempt = 0;; ++attempt) {
       if (Error error = connect())
-        return std::move(error);
-      if (!protocol::send(supervisor.get(), request, file.get(), theirs.get()))
-        return failure("the compile supervisor does not answer");
+        return trouble(toString(std::move(error)));
+      if (protocol::send(supervisor.get(), request, file.get(), theirs.get()))
+        break;
+      supervisor = {}; // it died: start another one
+      if (attempt == 1)
+        return trouble("the compile supervisor does not answer");
     }
   }
   theirs = {};
@@ -104,7 +126,7 @@ Expected<std::shared_ptr<const Bytes>>
 Compiler::State::get(const RawImage &image, protocol::Request request, StringRef arch) {
   Expected<std::string> compiler = compilerIdentity();
   if (!compiler)
-    return compiler.takeError();
+    return make_error<CompilerTrouble>(toString(compiler.takeError()));
   if (arch.size() >= sizeof(request.arch))
     return failure("architecture name too long: " + arch);
   memcpy(request.arch, arch.data(), arch.size());
@@ -118,10 +140,8 @@ Compiler::State::get(const RawImage &image, protocol::Request request, StringRef
     auto [place, isNew] = entries.try_emplace(key, nullptr);
     if (!isNew) {
       entry = place->second;
-      changed.wait(lock, [&] { return entry->state != Entry::Pending; });
-      if (entry->state == Entry::Failed)
-        return failure(entry->error);
-      return entry->bytes;
+      changed.wait(lock, [&] { return !entry->pending; });
+      return resultOf(*entry);
     }
     entry = place->second = std::make_shared<Entry>();
   }
@@ -130,35 +150,25 @@ Compiler::State::get(const RawImage &image, protocol::Request request, StringRef
     if (std::optional<std::string> folder = cacheDirectory())
       cache.emplace(*folder);
   });
-  std::shared_ptr<const Bytes> bytes;
-  std::string error;
-  bool forget = false; // a later call may fare better
+  protocol::Answer answer;
   if (std::optional<Bytes> hit = cache ? cache->read(key) : std::nullopt) {
-    bytes = std::make_shared<const Bytes>(std::move(*hit));
+    answer = {protocol::Outcome::Result, std::move(*hit)};
   } else {
-    Expected<protocol::Answer> answer = compile(image, request);
-    if (!answer) {
-      error = toString(answer.takeError());
-      forget = true;
-    } else if (!answer->ok) {
-      error = toStringRef(answer->bytes).str();
-    } else {
-      bytes = std::make_shared<const Bytes>(std::move(answer->bytes));
-      if (cache)
-        cache->write(key, *bytes);
-    }
+    answer = compile(image, request);
+    if (answer.outcome == protocol::Outcome::Trouble) // killed for memory, say: once more
+      answer = compile(image, request);
+    if (cache && answer.outcome == protocol::Outcome::Result)
+      cache->write(key, answer.bytes);
   }
 
   std::lock_guard<std::mutex> lock(mutex);
-  entry->bytes = bytes;
-  entry->error = error;
-  entry->state = bytes ? Entry::Done : Entry::Failed;
-  if (forget)
-    entries.erase(key);
+  entry->outcome = answer.outcome;
+  entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
+  entry->pending = false;
+  if (entry->outcome == protocol::Outcome::Trouble)
+    entries.erase(key); // a later call may fare better
   changed.notify_all();
-  if (!bytes)
-    return failure(error);
-  return bytes;
+  return resultOf(*entry);
 }
 
 Compiler::Compiler() : state(new State) {}

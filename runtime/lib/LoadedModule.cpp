@@ -34,6 +34,12 @@ static Error hipFailure(const Hip &hip, const Twine &what, int error) {
   return launchError(kind, what + ": " + hip.hipGetErrorString(error), error);
 }
 
+// Errors of HIP while something goes away are logged: the caller has no use for them.
+static void release(const Hip &hip, const char *what, int error) {
+  if (error)
+    runtime::log(LogLevel::Warning, Twine(what) + ": " + hip.hipGetErrorString(error));
+}
+
 Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
                                                            unsigned computeCapability) {
   std::unique_ptr<LoadedModule> m(new LoadedModule);
@@ -55,19 +61,22 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Array
   return m;
 }
 
-// Errors of HIP while a module goes away are logged: the caller has no use for them.
 LoadedModule::~LoadedModule() {
-  auto check = [&](const char *what, int error) {
-    if (error)
-      runtime::log(LogLevel::Warning, Twine(what) + ": " + hip->hipGetErrorString(error));
-  };
   for (std::unique_ptr<Unit> &unit : units)
     if (unit && unit->module)
-      check("hipModuleUnload", hip->hipModuleUnload(unit->module));
+      release(*hip, "hipModuleUnload", hip->hipModuleUnload(unit->module));
+  releaseState();
+}
+
+void LoadedModule::releaseState() {
   for (void *pointer : managed)
-    check("hipFree", hip->hipFree(pointer));
+    release(*hip, "hipFree", hip->hipFree(pointer));
+  managed.clear();
   if (state)
-    check("hipFree", hip->hipFree(state));
+    release(*hip, "hipFree", hip->hipFree(state));
+  if (trapRecord)
+    release(*hip, "hipHostFree", hip->hipHostFree(trapRecord));
+  state = trapRecord = nullptr;
 }
 
 static void relocate(const Manifest::Variable &variable, ArrayRef<void *> addresses,
@@ -79,9 +88,26 @@ static void relocate(const Manifest::Variable &variable, ArrayRef<void *> addres
 }
 
 Error LoadedModule::initializeState() {
-  if (state)
+  if (initialized)
     return Error::success();
-  uint64_t size = sizeof(abi::TrapRecord);
+  if (Error error = makeState()) {
+    releaseState();
+    return error;
+  }
+  initialized = true;
+  return Error::success();
+}
+
+Error LoadedModule::makeState() {
+  if (int error = hip->hipHostMalloc(&trapRecord, sizeof(abi::TrapRecord), 0)) {
+    trapRecord = nullptr;
+    return hipFailure(*hip, "trap record", error);
+  }
+  memset(trapRecord, 0, sizeof(abi::TrapRecord));
+  if (int error = hip->hipHostGetDevicePointer(&trapRecordOnDevice, trapRecord, 0))
+    return hipFailure(*hip, "hipHostGetDevicePointer", error);
+
+  uint64_t size = 1; // HIP allocates no empty blocks
   std::vector<uint64_t> offsets;
   for (const Manifest::Variable &v : contents->variables) {
     size = alignTo(size, std::max<uint64_t>(v.alignment, 16));
@@ -96,7 +122,7 @@ Error LoadedModule::initializeState() {
   if (int error = hip->hipMemsetD8(state, 0, size))
     return hipFailure(*hip, "hipMemsetD8", error);
 
-  addresses.resize(contents->variables.size());
+  addresses.assign(contents->variables.size(), nullptr);
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Manifest::Variable &v = contents->variables[i];
     if (!v.managed) {
@@ -133,13 +159,11 @@ Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
   return Global{addresses[v - contents->variables.data()], v->size};
 }
 
-static Expected<std::string> loadUnit(const Hip &hip, const CodeObjectMetadata &metadata,
-                                      ArrayRef<uint8_t> code, void *trapRecord,
-                                      ArrayRef<void *> addresses, void *&module) {
-  if (int error = hip.hipModuleLoadData(&module, code.data()))
-    return hipFailure(hip, "hipModuleLoadData", error);
+// Fills the module table of a code object that has just been loaded.
+static Error fillModuleTable(const Hip &hip, const CodeObjectMetadata &metadata, void *module,
+                             void *trapRecord, ArrayRef<void *> addresses) {
   if (metadata.slots.empty())
-    return "";
+    return Error::success();
   void *table = nullptr;
   size_t tableSize = 0;
   if (int error = hip.hipModuleGetGlobal(&table, &tableSize, module, abi::kModuleTable))
@@ -160,34 +184,51 @@ static Expected<std::string> loadUnit(const Hip &hip, const CodeObjectMetadata &
   }
   if (int error = hip.hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
     return hipFailure(hip, abi::kModuleTable, error);
-  return "";
+  return Error::success();
+}
+
+Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::loadUnit(uint32_t number) {
+  auto code = Compiler::instance().codeObject(image, number, arch);
+  if (!code) {
+    Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
+    return launchError(kind, toString(code.takeError()));
+  }
+  auto metadata = CodeObjectMetadata::read(**code);
+  if (!metadata)
+    return launchError(Kind::CannotCompile, toString(metadata.takeError()));
+  auto unit = std::make_unique<Unit>();
+  unit->code = std::move(*code);
+  unit->metadata = std::move(*metadata);
+  return unit;
 }
 
 Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
-  std::unique_ptr<Unit> &unit = units[kernel.unit];
-  if (!unit) {
-    auto code = Compiler::instance().codeObject(image, kernel.unit, arch);
-    if (!code)
-      return launchError(Kind::CannotCompile, toString(code.takeError()));
-    auto metadata = CodeObjectMetadata::read(**code);
-    if (!metadata)
-      return launchError(Kind::CannotCompile, toString(metadata.takeError()));
-    if (Error error = initializeState())
-      return std::move(error);
-    auto loaded = std::make_unique<Unit>();
-    loaded->code = std::move(*code);
-    loaded->metadata = std::move(*metadata);
-    if (auto error =
-            loadUnit(*hip, loaded->metadata, *loaded->code, state, addresses, loaded->module);
-        !error)
-      return error.takeError();
-    unit = std::move(loaded);
+  std::unique_lock<std::recursive_mutex> lock(mutex);
+  if (!units[kernel.unit]) {
+    // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
+    lock.unlock();
+    Expected<std::unique_ptr<Unit>> unit = loadUnit(kernel.unit);
+    if (!unit)
+      return unit.takeError();
+    lock.lock();
+    if (!units[kernel.unit]) {
+      if (Error error = initializeState())
+        return std::move(error);
+      if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
+        return hipFailure(*hip, "hipModuleLoadData", error);
+      if (Error error = fillModuleTable(*hip, (*unit)->metadata, (*unit)->module,
+                                        trapRecordOnDevice, addresses)) {
+        release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
+        return std::move(error);
+      }
+      units[kernel.unit] = std::move(*unit);
+    }
   }
   void *function = nullptr;
-  if (int error = hip->hipModuleGetFunction(&function, unit->module, kernel.name.c_str()))
+  if (int error =
+          hip->hipModuleGetFunction(&function, units[kernel.unit]->module, kernel.name.c_str()))
     return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
   return function;
 }
@@ -270,29 +311,24 @@ std::vector<uint8_t> LoadedModule::pack(const Manifest::Kernel &kernel, void *co
 
 Expected<std::optional<std::string>> LoadedModule::takeTrap() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (!state)
+  auto *record = static_cast<abi::TrapRecord *>(trapRecord);
+  if (!record || !__atomic_load_n(&record->claimed, __ATOMIC_ACQUIRE))
     return std::nullopt;
-  abi::TrapRecord record;
-  if (int error = hip->hipMemcpy(&record, state, sizeof(record), kHipMemcpyDeviceToHost))
-    return hipFailure(*hip, "reading the trap record", error);
-  if (!record.claimed)
-    return std::nullopt;
-  if (int error = hip->hipMemsetD8(state, 0, sizeof(record)))
-    return hipFailure(*hip, "clearing the trap record", error);
+  abi::TrapRecord taken = *record;
+  memset(record, 0, sizeof(*record));
   std::string text;
   raw_string_ostream os(text);
-  os << "thread (" << record.tid[0] << ", " << record.tid[1] << ", " << record.tid[2]
-     << ") of CTA (" << record.ctaid[0] << ", " << record.ctaid[1] << ", " << record.ctaid[2]
-     << ") ";
-  if (abi::TrapReason(record.reason) != abi::TrapReason::Unsupported) {
+  os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
+     << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
+  if (abi::TrapReason(taken.reason) != abi::TrapReason::Unsupported) {
     os << "executed trap";
     return text;
   }
   os << "called what cannot be compiled";
   for (const std::unique_ptr<Unit> &unit :
        units) // the record does not say which unit: name each that it can be
-    if (unit && record.place < unit->metadata.traps.size())
-      os << ": " << unit->metadata.traps[record.place];
+    if (unit && taken.place < unit->metadata.traps.size())
+      os << ": " << unit->metadata.traps[taken.place];
   return text;
 }
 

@@ -129,22 +129,31 @@ bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply)
   return readAll(socket, reinterpret_cast<char *>(&request) + n, sizeof(request) - n);
 }
 
-bool sendAnswer(int socket, bool ok, ArrayRef<uint8_t> bytes) {
-  uint64_t header[2] = {ok, bytes.size()};
-  return writeAll(socket, header, sizeof(header)) && writeAll(socket, bytes.data(), bytes.size());
+namespace {
+struct AnswerHeader {
+  uint64_t outcome, size;
+  Digest digest; // of the bytes
+};
+} // namespace
+
+bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes) {
+  AnswerHeader header{uint64_t(outcome), bytes.size(), digestOf(bytes)};
+  return writeAll(socket, &header, sizeof(header)) && writeAll(socket, bytes.data(), bytes.size());
 }
 
-Expected<Answer> receiveAnswer(int socket) {
-  uint64_t header[2];
+Answer receiveAnswer(int socket) {
+  AnswerHeader header;
   Answer answer;
-  if (readAll(socket, header, sizeof(header)) && header[0] <= 1 &&
-      header[1] <= (uint64_t(1) << 32)) {
-    answer.ok = header[0];
-    answer.bytes.resize(header[1]);
-    if (readAll(socket, answer.bytes.data(), answer.bytes.size()))
+  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 3 &&
+      header.size <= (uint64_t(1) << 32)) {
+    answer.outcome = Outcome(header.outcome);
+    answer.bytes.resize(header.size);
+    if (readAll(socket, answer.bytes.data(), answer.bytes.size()) &&
+        digestOf(answer.bytes) == header.digest)
       return answer;
   }
-  return createStringError(inconvertibleErrorCode(), "the compile worker went away");
+  constexpr StringRef kText = "the compile worker went away";
+  return {Outcome::Trouble, {kText.begin(), kText.end()}};
 }
 
 } // namespace rubia::runtime::protocol

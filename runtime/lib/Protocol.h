@@ -46,14 +46,17 @@ bool send(int socket, const Request &request, int image, int reply);
 // False: end of the connection, or something that is no request.
 bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply);
 
-// The answer: a result, or the text of the error.
+// The answer: a result, the text of an error of the image or kernel, or the text of system trouble.
+// It carries its digest, so that one which broke off and was followed by another is not taken for a
+// whole one.
+enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3 };
 struct Answer {
-  bool ok = false;
+  Outcome outcome = Outcome::Trouble;
   std::vector<uint8_t> bytes;
 };
-bool sendAnswer(int socket, bool ok, llvm::ArrayRef<uint8_t> bytes);
-// The error says that the connection broke.
-llvm::Expected<Answer> receiveAnswer(int socket);
+bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes);
+// Trouble, with a text, if the connection broke.
+Answer receiveAnswer(int socket);
 
 // All `size` bytes, or false.
 bool readAll(int fd, void *data, size_t size);

@@ -6,8 +6,8 @@
 #include "runtime/worker/Pipeline.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
-#include <sys/mman.h>
-#include <sys/resource.h>
+#include <csignal>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ std::string currentWhat;
 void tellFatalError(void *, const char *reason, bool) {
   std::string text = "LLVM could not compile " + currentWhat + ": " + reason;
   if (currentReply >= 0)
-    protocol::sendAnswer(currentReply, false, arrayRefFromStringRef(text));
+    protocol::sendAnswer(currentReply, protocol::Outcome::Refused, arrayRefFromStringRef(text));
   _exit(kFatalErrorTold);
 }
 
@@ -79,6 +79,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
 
 int runCompileProcess(int socket) {
   install_fatal_error_handler(tellFatalError);
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody else would end it if the supervisor died
   std::optional<ParsedImage> last;
   for (unsigned served = 0; served < kUnitsPerProcess; ++served) {
     protocol::Request request;
@@ -88,24 +89,23 @@ int runCompileProcess(int socket) {
     request.arch[sizeof(request.arch) - 1] = 0;
     currentReply = reply.get();
     currentWhat = "the image";
-    bool retired = false;
     Expected<std::vector<uint8_t>> result = serve(request, file.get(), last);
     if (result) {
-      protocol::sendAnswer(reply.get(), true, *result);
+      protocol::sendAnswer(reply.get(), protocol::Outcome::Result, *result);
     } else {
-      Error error =
-          handleErrors(result.takeError(), [&](std::unique_ptr<codegen::LinkerRetired> e) -> Error {
-            retired = true;
-            return Error(std::move(e));
-          });
-      std::string text = toString(std::move(error));
-      protocol::sendAnswer(reply.get(), false, arrayRefFromStringRef(text));
+      // lld's state is spent, the kernel is not to blame: the client asks again and gets a fresh
+      // process.
+      bool retired = result.errorIsA<codegen::LinkerRetired>();
+      std::string text = toString(result.takeError());
+      protocol::sendAnswer(reply.get(),
+                           retired ? protocol::Outcome::Trouble : protocol::Outcome::Refused,
+                           arrayRefFromStringRef(text));
     }
     currentReply = -1;
     reply = {};
-    bool last = retired || !codegen::canLink() || served + 1 == kUnitsPerProcess;
-    char done = last ? kDoneAndLeaving : kDone;
-    if (!protocol::writeAll(socket, &done, 1) || last)
+    bool leaving = !codegen::canLink() || served + 1 == kUnitsPerProcess;
+    char done = leaving ? kDoneAndLeaving : kDone;
+    if (!protocol::writeAll(socket, &done, 1) || leaving)
       return 0;
   }
   return 0;

@@ -51,6 +51,11 @@ std::string PtxImage::errorsOf(const ptx::Function &function) const {
   return all;
 }
 
+static bool isSupported(const ptx::Relocation &r, const std::vector<const ptx::Variable *> &all) {
+  return r.variable && r.mask == ~0ull && (r.width == 8 || r.width == 4) &&
+         llvm::is_contained(all, r.variable);
+}
+
 static Manifest::Variable describe(const ptx::Variable &v,
                                    const std::vector<const ptx::Variable *> &all,
                                    std::vector<uint8_t> &blob) {
@@ -67,11 +72,12 @@ static Manifest::Variable describe(const ptx::Variable &v,
     blob.insert(blob.end(), v.initializer.begin(), v.initializer.end());
     blob.resize(result.blobOffset + v.sizeInBytes, 0);
   }
-  for (const ptx::Relocation &r : v.relocations) {
-    auto target = llvm::find(all, r.variable);
-    if (r.variable && target != all.end())
-      result.relocations.push_back({r.offset, r.width, uint32_t(target - all.begin()), r.addend});
-  }
+  // Those that the loader cannot write cost the kernels that use the variable
+  // (unsupportedRelocation).
+  for (const ptx::Relocation &r : v.relocations)
+    if (isSupported(r, all))
+      result.relocations.push_back(
+          {r.offset, r.width, uint32_t(llvm::find(all, r.variable) - all.begin()), r.addend});
   return result;
 }
 
@@ -80,8 +86,7 @@ static Manifest::Variable describe(const ptx::Variable &v,
 static std::string unsupportedRelocation(const ptx::Variable &v,
                                          const std::vector<const ptx::Variable *> &all) {
   for (const ptx::Relocation &r : v.relocations)
-    if (!r.variable || r.mask != ~0ull || (r.width != 8 && r.width != 4) ||
-        !llvm::is_contained(all, r.variable))
+    if (!isSupported(r, all))
       return ("unsupported: the initialiser of '" + v.name + "' holds " +
               (r.function ? "the address of function '" + r.function->name + "'"
                           : Twine("a part of an address")))

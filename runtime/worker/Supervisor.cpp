@@ -40,6 +40,8 @@ struct Process {
   bool timedOut = false;
 };
 
+constexpr size_t kMaxQueue = 200;
+
 class Supervisor {
 public:
   explicit Supervisor(int socket) : clients(socket) {
@@ -62,9 +64,9 @@ private:
   std::vector<std::unique_ptr<Process>> processes;
 };
 
-void answerFailure(const Job &job, const Twine &text) {
+void answerFailure(const Job &job, protocol::Outcome outcome, const Twine &text) {
   std::string message = text.str();
-  protocol::sendAnswer(job.reply.get(), false, arrayRefFromStringRef(message));
+  protocol::sendAnswer(job.reply.get(), outcome, arrayRefFromStringRef(message));
 }
 
 std::unique_ptr<Process> startProcess() {
@@ -109,7 +111,8 @@ void Supervisor::dispatch() {
   while (!queue.empty()) {
     Process *process = idleProcess();
     if (!process && processes.empty()) {
-      answerFailure(*queue.front(), Twine("cannot start a compile process: ") + strerror(errno));
+      answerFailure(*queue.front(), protocol::Outcome::Trouble,
+                    Twine("cannot start a compile process: ") + strerror(errno));
       queue.pop_front();
       continue;
     }
@@ -143,7 +146,10 @@ void Supervisor::ended(Process &process) {
   }
   bool told = WIFEXITED(status) && WEXITSTATUS(status) == kFatalErrorTold;
   if (process.job && !told)
-    answerFailure(*process.job, "the compiler " + reasonOf(status, process.timedOut));
+    // Who takes too long would do so again; who crashed may have been short of memory.
+    answerFailure(*process.job,
+                  process.timedOut ? protocol::Outcome::Refused : protocol::Outcome::Trouble,
+                  "the compiler " + reasonOf(status, process.timedOut));
   llvm::erase_if(processes, [&](auto &p) { return p.get() == &process; });
 }
 
@@ -172,7 +178,9 @@ int Supervisor::timeout() const {
 int Supervisor::run() {
   for (;;) {
     dispatch();
-    std::vector<pollfd> watched{{clients, POLLIN, 0}};
+    // Every queued request holds two descriptors: the rest waits in the socket.
+    short wanted = queue.size() < kMaxQueue ? POLLIN : 0;
+    std::vector<pollfd> watched{{clients, wanted, 0}};
     std::vector<Process *> owners;
     for (std::unique_ptr<Process> &process : processes) {
       watched.push_back({process->socket.get(), POLLIN, 0});

@@ -89,6 +89,12 @@ ordered_json describe(const Source &source, const std::string &arch, unsigned ca
     result["problem"] = toString(image.takeError());
     return result;
   }
+  std::string problems; // of the module; those of functions are their kernels' reasons
+  for (const ptx::Diagnostic &d : image->diagnostics())
+    if (d.severity == ptx::Severity::Error && d.function.empty())
+      problems += (problems.empty() ? "" : "\n") + image->format(d);
+  if (!problems.empty())
+    result["problem"] = problems;
   const ptx::Module &m = image->module();
   result["ptx"] = std::to_string(m.versionMajor) + "." + std::to_string(m.versionMinor);
   result["target"] =
@@ -108,10 +114,10 @@ void print(const ordered_json &file) {
       outs() << "    " << i["kind"].get<std::string>() << " " << i["target"].get<std::string>()
              << ", " << i["compression"].get<std::string>() << ", " << i["bytes"].get<uint64_t>()
              << " bytes\n";
-    if (source.contains("problem")) {
-      outs() << "    " << source["problem"].get<std::string>() << "\n";
+    if (source.contains("problem"))
+      outs() << "    problem: " << source["problem"].get<std::string>() << "\n";
+    if (!source.contains("kernels"))
       continue;
-    }
     outs() << "    taken: PTX " << source["ptx"].get<std::string>() << " for "
            << source["target"].get<std::string>() << ", " << source["variables"].get<uint64_t>()
            << " variables\n";
@@ -150,6 +156,10 @@ int inspect(const InspectOptions &options) {
                        {"modules", ordered_json::array()}};
     for (const Source &source : file->sources)
       entry["modules"].push_back(describe(source, options.arch, *capability));
+    // A container without PTX is a fact about the file; an error in PTX is a failure.
+    for (const ordered_json &module : entry["modules"])
+      if (module.contains("problem") && module.contains("kernels"))
+        status = kFailed;
     if (!options.json)
       print(entry);
     all.push_back(std::move(entry));
