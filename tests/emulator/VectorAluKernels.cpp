@@ -47,7 +47,7 @@ namespace rubia::emulator::test {
   X(population64, u64, u64, __builtin_popcountl(a))                                              \
   X(widening, u64, u32, (u64)a * b + c)                                                           \
   X(wideningSigned, i64, i32, (i64)a * b + c)                                                     \
-  X(add16, u16, u16, a + b * c)                                                                   \
+  X(add16, u16, u16, a + (u32)b * c)                                                                 \
   X(shift16, u16, u16, (u16)(a << (b & 15)) ^ (u16)(a >> (c & 15)))                               \
   X(shiftSigned16, i16, i16, a >> (b & 15))                                                       \
   X(minimum16, i16, i16, a < b ? a : b)                                                           \

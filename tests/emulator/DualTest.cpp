@@ -1,0 +1,31 @@
+// Errata E1: the tied source of a dual instruction's Y half.
+#include "tests/emulator/Fixture.h"
+
+using namespace rubia::emulator::test;
+
+namespace {
+
+class DualInstructions : public EmulatorTest {};
+
+TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  load(compile(
+      "kernel void k(global float *out) {\n"
+      "  float sum;\n"
+      "  asm volatile(\"v_mov_b32 v28, 1.0\\n v_mov_b32 v29, 4.0\\n\"\n"
+      "               \"v_mov_b32 v18, 2.0\\n v_mov_b32 v17, 0.5\\n\"\n"
+      "               \"v_mov_b32 v25, 2.0\\n v_mov_b32 v16, 1.0\\n\"\n"
+      "               \"v_dual_sub_f32 v24, v25, v16 :: v_dual_fmac_f32 v29, v18, v17\\n\"\n"
+      "               \"v_mov_b32 %0, v29\"\n"
+      "               : \"=v\"(sum) : : \"v16\", \"v17\", \"v18\", \"v24\", \"v25\", \"v28\", "
+      "\"v29\");\n"
+      "  *out = sum;\n"
+      "}"));
+  ASSERT_TRUE(code);
+  float *out = allocate<float>(1);
+  expectRun("k", {1}, {1}, Arguments().add(out));
+  EXPECT_EQ(*out, 5.0f); // 2 * 0.5 + 4; with v28 it would be 2
+}
+
+} // namespace
