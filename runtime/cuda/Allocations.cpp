@@ -64,7 +64,7 @@ void freeAllocations(Context &context) {
       }
     }
   }
-  if (isExiting())
+  if (context.hasLostDevice())
     return;
   for (const Allocation &allocation : owned)
     if (int error = release(allocation))

@@ -14,7 +14,7 @@ static uint64_t nextId() {
 }
 
 Context::Context(Device &device, bool primary, unsigned flags)
-    : device(device), primary(primary), id(nextId()), flags(flags) {
+    : device(device), primary(primary), id(nextId()), flags(flags), resets(device.resets.load()) {
   resetLimits();
 }
 
@@ -44,7 +44,7 @@ static bool isDeviceFault(int error) {
 
 // HIP's numbers are CUDA's driver numbers wherever both have the error; what follows are those that
 // only runtime APIs have.
-static Result fromHip(int error) {
+Result fromHip(int error) {
   switch (error) {
   case 9:  // hipErrorInvalidConfiguration
   case 12: // hipErrorInvalidPitchValue
@@ -65,32 +65,43 @@ static Result fromHip(int error) {
 
 Result Context::check(int hipError) {
   Result result = fromHip(hipError);
-  if (isDeviceFault(result)) {
-    Result none = kSuccess;
-    if (sticky.compare_exchange_strong(none, result))
-      log(LogLevel::Error, llvm::Twine("device ") + llvm::Twine(device.ordinal) + ": " +
-                               textOf(result) + "; later calls return the same error");
+  Result none = kSuccess;
+  if (!isDeviceFault(result) || !sticky.compare_exchange_strong(none, result))
+    return result;
+  log(LogLevel::Error, llvm::Twine("device ") + llvm::Twine(device.ordinal) + ": " +
+                           textOf(result) + "; later calls return the same error");
+  std::set<Module *> suspects;
+  {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    suspects = modules;
   }
+  for (Module *module : suspects)
+    (void)module->takeTrap(); // logs which thread it was; the status is the fault's own
   return result;
 }
 
+// Nothing here may wait: another stream's work may be waiting for what the caller does next.
 Result Context::checkSynchronized(int hipError) {
-  if (Result result = check(hipError); result && result != kNotReady)
-    return result;
-  std::set<Module *> modules;
+  if (Result result = check(hipError))
+    return result; // also: not ready
+  std::set<Module *> suspects;
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
-    if (hipError)
-      return fromHip(hipError); // not ready
-    modules.swap(launched);
+    suspects.swap(launched);
   }
-  for (Module *module : modules)
-    if (Result result = module->takeTrap()) {
+  for (Module *module : suspects)
+    if (Result trap = module->takeTrap()) {
       Result none = kSuccess;
-      sticky.compare_exchange_strong(none, result);
+      sticky.compare_exchange_strong(none, trap);
     }
-  trimPools(*this);
   return sticky;
+}
+
+bool Context::hasLostDevice() const { return isExiting() || resets != device.resets; }
+
+void Context::adoptDevice() {
+  if (resets.exchange(device.resets) != device.resets)
+    idleThreadStreams.clear();
 }
 
 void Context::tearDown() {
@@ -112,11 +123,9 @@ void Context::tearDown() {
   destroyStreamsAndEvents(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
-  // After a fault HIP's own device state has to go too, and with it what other contexts have on the
-  // device: the fault was theirs as well.
-  if (sticky && !isExiting() && hip().hipDeviceReset)
-    if (int error = hip().hipDeviceReset())
-      log(LogLevel::Warning, llvm::Twine("hipDeviceReset: ") + hip().hipGetErrorString(error));
+  if (sticky && !hasLostDevice())
+    resetDevice();
+  adoptDevice();
   resetLimits();
   sticky = kSuccess;
   alive = false;
@@ -126,6 +135,23 @@ static std::shared_mutex &contextsMutex = *new std::shared_mutex;
 static std::set<Context *> &contexts = *new std::set<Context *>;
 // Contexts that were destroyed: other threads may still have them on their stacks.
 static std::vector<Context *> &destroyed = *new std::vector<Context *>;
+
+// After a fault HIP's own device state has to go too, and with it what other contexts have on the
+// device: the fault was theirs as well.
+void Context::resetDevice() {
+  if (!hip().hipDeviceReset)
+    return;
+  if (int error = hip().hipDeviceReset()) {
+    log(LogLevel::Warning, llvm::Twine("hipDeviceReset: ") + hip().hipGetErrorString(error));
+    return;
+  }
+  ++device.resets;
+  forgetPooled(device);
+  std::shared_lock<std::shared_mutex> lock(contextsMutex);
+  for (Context *other : contexts)
+    if (Result none = kSuccess; other != this && &other->device == &device && other->alive)
+      other->sticky.compare_exchange_strong(none, sticky);
+}
 
 void registerContext(Context *context) {
   std::unique_lock<std::shared_mutex> lock(contextsMutex);
@@ -148,9 +174,10 @@ bool isContext(Context *context) {
 static void endThread(void *pointer) {
   std::unique_ptr<ThreadState> state(static_cast<ThreadState *>(pointer));
   for (auto [context, stream] : state->streams)
-    if (isContext(context)) {
+    if (isContext(context) && stream.hip) {
       std::lock_guard<std::recursive_mutex> lock(context->mutex);
-      context->idleThreadStreams.push_back(stream);
+      if (stream.resets == context->resets)
+        context->idleThreadStreams.push_back(stream.hip);
     }
 }
 
@@ -223,6 +250,8 @@ Result retainPrimary(Context **out, int ordinal) {
   Context &context = *device->primary;
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   ++context.references;
+  if (!context.alive)
+    context.adoptDevice();
   context.alive = true;
   *out = &context;
   return kSuccess;

@@ -148,7 +148,10 @@ Result cuCtxSynchronize_v2(Context *handle) {
       return kInvalidContext;
     if (Result result = enter(*context))
       return result;
-    return context->checkSynchronized(hip().hipDeviceSynchronize());
+    Result result = context->checkSynchronized(hip().hipDeviceSynchronize());
+    if (!result)
+      trimPools(*context);
+    return result;
   });
 }
 Result cuCtxSynchronize() { return cuCtxSynchronize_v2(nullptr); }

@@ -38,7 +38,14 @@ struct Side {
   bool host;
 };
 
-static Result resolve(const CopySide3D &in, size_t width, size_t height, Side &out) {
+// Adds count * size; false if the sum does not fit.
+static bool addTimes(size_t &sum, size_t count, size_t size) {
+  size_t product;
+  return !__builtin_mul_overflow(count, size, &product) &&
+         !__builtin_add_overflow(sum, product, &sum);
+}
+
+static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t depth, Side &out) {
   switch (in.type) {
   case kMemoryHost:
     out.base = static_cast<char *>(in.host);
@@ -54,10 +61,17 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, Side &o
   }
   out.host = in.type == kMemoryHost;
   out.pitch = in.pitch ? in.pitch : width;
-  out.slice = out.pitch * (in.height ? in.height : height);
-  if (out.pitch < width)
+  size_t offset = in.xInBytes;
+  if (out.pitch < width ||
+      __builtin_mul_overflow(out.pitch, in.height ? in.height : height, &out.slice) ||
+      !addTimes(offset, in.z, out.slice) || !addTimes(offset, in.y, out.pitch))
     return kInvalidValue;
-  out.base += in.z * out.slice + in.y * out.pitch + in.xInBytes;
+  size_t end = offset; // that all of the copy can be addressed
+  if (width && height && depth &&
+      (!addTimes(end, depth - 1, out.slice) || !addTimes(end, height - 1, out.pitch) ||
+       !addTimes(end, 1, width)))
+    return kInvalidValue;
+  out.base += offset;
   return out.base ? kSuccess : kInvalidValue;
 }
 
@@ -85,9 +99,9 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
       return kInvalidValue;
     size_t width = copy->widthInBytes, height = copy->height, depth = copy->depth;
     Side from, to;
-    if (Result result = resolve(copy->from, width, height, from))
+    if (Result result = resolve(copy->from, width, height, depth, from))
       return result;
-    if (Result result = resolve(copy->to, width, height, to))
+    if (Result result = resolve(copy->to, width, height, depth, to))
       return result;
     if (!width || !height || !depth)
       return kSuccess;
@@ -123,16 +137,25 @@ Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async) 
   return copy3D(name, &wide, stream, async);
 }
 
+// The driver gives back a fill of memory that the host can see only when it is done: the program
+// may read it at once. What is not known here is a variable of a module, perhaps a managed one.
+static bool isSeenByHost(const void *pointer) {
+  std::optional<Allocation> found = findAllocation(pointer);
+  return !found || (found->kind != AllocationKind::Device && found->kind != AllocationKind::Pool);
+}
+
 Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
-            size_t width, size_t height, Stream *stream) {
+            size_t width, size_t height, Stream *stream, bool async) {
   return callIn(name, [&](Context &context) -> Result {
     if (reinterpret_cast<uintptr_t>(to) % elementBytes || pitch % elementBytes)
       return kInvalidValue;
     if (!width || !height)
       return kSuccess;
-    if (height > 1 && pitch < width * elementBytes)
+    size_t rowBytes = 0, bytes = 0;
+    if (!addTimes(rowBytes, width, elementBytes) || !addTimes(bytes, height - 1, pitch) ||
+        !addTimes(bytes, 1, rowBytes) || (height > 1 && pitch < rowBytes))
       return kInvalidValue;
-    if (pitch == width * elementBytes) {
+    if (pitch == rowBytes) {
       width *= height;
       height = 1;
     }
@@ -150,7 +173,9 @@ Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned e
       for (size_t y = 0; y < height; ++y)
         if (Result result = context.check(fillRow(static_cast<char *>(to) + y * pitch, hipStream)))
           return result;
-      return kSuccess;
+      return async || !isSeenByHost(to)
+                 ? kSuccess
+                 : context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
     });
   });
 }
@@ -210,43 +235,43 @@ Result cuMemcpy3DAsync_v2(const Copy3D *copy, Stream *stream) {
 }
 
 Result cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
-  return fill(__func__, to, count, value, 1, count, 1, nullptr);
+  return fill(__func__, to, 0, value, 1, count, 1, nullptr, false);
 }
 Result cuMemsetD16_v2(void *to, unsigned short value, size_t count) {
-  return fill(__func__, to, count * 2, value, 2, count, 1, nullptr);
+  return fill(__func__, to, 0, value, 2, count, 1, nullptr, false);
 }
 Result cuMemsetD32_v2(void *to, unsigned value, size_t count) {
-  return fill(__func__, to, count * 4, value, 4, count, 1, nullptr);
+  return fill(__func__, to, 0, value, 4, count, 1, nullptr, false);
 }
 Result cuMemsetD8Async(void *to, unsigned char value, size_t count, Stream *stream) {
-  return fill(__func__, to, count, value, 1, count, 1, stream);
+  return fill(__func__, to, 0, value, 1, count, 1, stream, true);
 }
 Result cuMemsetD16Async(void *to, unsigned short value, size_t count, Stream *stream) {
-  return fill(__func__, to, count * 2, value, 2, count, 1, stream);
+  return fill(__func__, to, 0, value, 2, count, 1, stream, true);
 }
 Result cuMemsetD32Async(void *to, unsigned value, size_t count, Stream *stream) {
-  return fill(__func__, to, count * 4, value, 4, count, 1, stream);
+  return fill(__func__, to, 0, value, 4, count, 1, stream, true);
 }
 Result cuMemsetD2D8_v2(void *to, size_t pitch, unsigned char value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 1, width, height, nullptr);
+  return fill(__func__, to, pitch, value, 1, width, height, nullptr, false);
 }
 Result cuMemsetD2D16_v2(void *to, size_t pitch, unsigned short value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 2, width, height, nullptr);
+  return fill(__func__, to, pitch, value, 2, width, height, nullptr, false);
 }
 Result cuMemsetD2D32_v2(void *to, size_t pitch, unsigned value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 4, width, height, nullptr);
+  return fill(__func__, to, pitch, value, 4, width, height, nullptr, false);
 }
 Result cuMemsetD2D8Async(void *to, size_t pitch, unsigned char value, size_t width, size_t height,
                          Stream *stream) {
-  return fill(__func__, to, pitch, value, 1, width, height, stream);
+  return fill(__func__, to, pitch, value, 1, width, height, stream, true);
 }
 Result cuMemsetD2D16Async(void *to, size_t pitch, unsigned short value, size_t width, size_t height,
                           Stream *stream) {
-  return fill(__func__, to, pitch, value, 2, width, height, stream);
+  return fill(__func__, to, pitch, value, 2, width, height, stream, true);
 }
 Result cuMemsetD2D32Async(void *to, size_t pitch, unsigned value, size_t width, size_t height,
                           Stream *stream) {
-  return fill(__func__, to, pitch, value, 4, width, height, stream);
+  return fill(__func__, to, pitch, value, 4, width, height, stream, true);
 }
 
 // Managed memory moves on its own; the hint is checked only.

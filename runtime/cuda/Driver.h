@@ -41,6 +41,9 @@ struct Context {
   // A fault on the device: every later call returns it, until the context is destroyed or reset.
   std::atomic<Result> sticky = kSuccess;
 
+  // The value of device.resets that its handles of HIP's are from.
+  std::atomic<unsigned> resets;
+
   std::recursive_mutex mutex; // guards what follows
   bool alive = true;          // primary: it is retained
   unsigned references = 0;    // primary
@@ -61,8 +64,14 @@ struct Context {
   Result checkSynchronized(int hipError);
   // Drops everything that belongs to the context.
   void tearDown();
+  // Its handles of HIP's died with a reset of the device, or die as the process ends: they may only
+  // be forgotten.
+  bool hasLostDevice() const;
+  // It has no such handles any more. Needs `mutex`.
+  void adoptDevice();
 
 private:
+  void resetDevice();
   void resetLimits();
 };
 
@@ -75,11 +84,15 @@ struct Device {
   size_t totalMemory;
   std::unique_ptr<Context> primary;
   std::atomic<MemoryPool *> pool = nullptr; // the current one
+  std::atomic<unsigned> resets = 0;         // how often hipDeviceReset took all handles with it
 
   int attribute(int attribute, unsigned capability) const;
   int sharedPerBlockOptin() const;
   bool isWave64() const;
 };
+
+// HIP's status as the driver API knows it.
+Result fromHip(int hipError);
 
 struct Driver {
   const Hip *hip;
@@ -96,11 +109,17 @@ Result initialize();
 Result state();
 bool isExiting();
 
+// A thread's default stream.
+struct ThreadStream {
+  void *hip = nullptr;
+  unsigned resets = 0; // as Context::resets
+};
+
 // What the thread has: its stack of contexts, and its default stream per context.
 struct ThreadState {
   std::vector<Context *> stack;
-  std::unordered_map<Context *, void *> streams; // HIP's
-  int captureMode = 0;                           // CUstreamCaptureMode
+  std::unordered_map<Context *, ThreadStream> streams;
+  int captureMode = 0; // CUstreamCaptureMode
 };
 ThreadState &thread();
 Context *currentContext();        // null: none

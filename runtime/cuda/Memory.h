@@ -29,7 +29,10 @@ Result allocateDevice(Context &context, void **pointer, size_t bytes);
 
 // Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
 void freeToPool(Context &context, const Allocation &allocation);
-// Gives cached memory back as far as the pools' release thresholds ask for it.
+// Forgets the cached memory of a device that was reset.
+void forgetPooled(Device &device);
+// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
+// waits for the device when it frees: not for calls that must not.
 void trimPools(Context &context);
 
 // Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
@@ -40,9 +43,10 @@ Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int
 Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async);
 Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async);
 
-// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream.
+// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream. The pitch of
+// a single row does not matter.
 Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
-            size_t width, size_t height, Stream *stream);
+            size_t width, size_t height, Stream *stream, bool async);
 
 void destroyStreamsAndEvents(Context &context); // Stream.cpp
 

@@ -3,6 +3,7 @@
 #include "runtime/cuda/Module.h"
 #include "fatbin/Container.h"
 #include "runtime/cuda/JitOptions.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <shared_mutex>
 
@@ -30,9 +31,10 @@ template <class T> static void remove(std::set<T *> &handles, T *handle) {
 
 bool isLive(Function *function) { return contains(functions, function); }
 
-Result report(Context &context, Error error) {
-  Result result = kUnknown;
-  std::string text;
+// Maps an error of loading, compiling or launching; `otherwise`: what it is if it does not say. The
+// context may be null where HIP is not involved.
+static Result describe(Context *context, Error error, Result otherwise, std::string &text) {
+  Result result = otherwise;
   handleAllErrors(
       std::move(error),
       [&](const LaunchError &e) {
@@ -50,12 +52,26 @@ Result report(Context &context, Error error) {
         case LaunchError::Kind::OutOfResources:
           result = kOutOfMemory;
           break;
+        case LaunchError::Kind::System:
+          result = kOperatingSystem;
+          break;
         case LaunchError::Kind::Hip:
-          result = context.check(e.hipError);
+          if (context)
+            result = context->check(e.hipError);
           break;
         }
       },
+      [&](const CompilerTrouble &e) {
+        text = e.message;
+        result = kOperatingSystem;
+      },
       [&](const ErrorInfoBase &e) { text = e.message(); });
+  return result;
+}
+
+Result report(Context &context, Error error) {
+  std::string text;
+  Result result = describe(&context, std::move(error), kUnknown, text);
   // A program that asks whether a name exists is told by the result alone.
   log(result == kNotFound ? LogLevel::Info : LogLevel::Error, text);
   return result;
@@ -68,28 +84,20 @@ struct LoadedImage {
   std::string text;
 };
 
-static bool hasPtx(ArrayRef<uint8_t> bytes, std::string &description) {
-  auto images = fatbin::readImages(bytes);
-  if (!images) {
-    description = toString(images.takeError());
-    return false;
-  }
-  description = fatbin::describe(*images);
-  return fatbin::selectPtx(*images, 0);
-}
-
-// The one image behind `pointer` that has PTX. Relocatable device code has several, which would
-// have to be linked with each other.
-static LoadedImage readImage(const void *pointer) {
-  auto images = fatbin::rawImages(pointer);
-  if (!images)
-    return {{}, kInvalidImage, toString(images.takeError())};
+// The one of `images` that has PTX. Relocatable device code has several, which would have to be
+// linked with each other.
+static LoadedImage choose(ArrayRef<fatbin::RawImage> images) {
   LoadedImage result{{}, kNoBinaryForGpu, ""};
   size_t withPtx = 0;
-  for (const fatbin::RawImage &image : *images) {
-    std::string description;
-    if (!hasPtx(image.bytes, description)) {
-      result.text = description;
+  for (const fatbin::RawImage &image : images) {
+    auto parts = fatbin::readImages(image.bytes);
+    if (!parts) {
+      result.error = kInvalidImage;
+      result.text = toString(parts.takeError());
+      continue;
+    }
+    if (!fatbin::selectPtx(*parts, 0)) {
+      result.text = fatbin::describe(*parts);
       continue;
     }
     ++withPtx;
@@ -109,6 +117,33 @@ static LoadedImage readImage(const void *pointer) {
   return result;
 }
 
+// What the program points to; its headers say how far it goes.
+static LoadedImage readImage(const void *pointer) {
+  auto images = fatbin::rawImages(pointer);
+  if (!images)
+    return {{}, kInvalidImage, toString(images.takeError())};
+  return choose(*images);
+}
+
+// A file is as long as it is, whatever its headers say.
+static LoadedImage readFile(const char *path) {
+  auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return {{}, kFileNotFound, (Twine(path) + ": " + file.getError().message()).str()};
+  fatbin::RawImage image;
+  image.bytes = arrayRefFromStringRef((*file)->getBuffer());
+  if (fatbin::startsWithContainer(image.bytes)) { // what follows it does not matter
+    Expected<uint64_t> size = fatbin::containerSize(image.bytes);
+    if (!size)
+      return {{}, kInvalidImage, path + (": " + toString(size.takeError()))};
+    image.bytes = image.bytes.take_front(*size);
+  }
+  LoadedImage result = choose(image);
+  if (result.error)
+    result.text = path + (": " + result.text);
+  return result;
+}
+
 // Kernels that cannot be compiled are their own launches' matter, but text of which nothing is left
 // is no module.
 static bool isNothing(const Manifest &manifest) {
@@ -125,15 +160,8 @@ static std::string joined(const std::vector<std::string> &lines) {
 static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
                        unsigned capability, Module **out, std::string &text) {
   Expected<std::unique_ptr<LoadedModule>> loaded = LoadedModule::load(hip(), bytes, capability);
-  if (!loaded) {
-    Result result = kInvalidPtx;
-    Error rest = handleErrors(loaded.takeError(), [&](std::unique_ptr<LaunchError> e) -> Error {
-      result = e->kind == LaunchError::Kind::Hip ? context.check(e->hipError) : kOutOfMemory;
-      return Error(std::move(e));
-    });
-    text = toString(std::move(rest));
-    return result;
-  }
+  if (!loaded)
+    return describe(&context, loaded.takeError(), kInvalidPtx, text);
   text = joined((*loaded)->manifest().diagnostics);
   if (isNothing((*loaded)->manifest()))
     return kInvalidPtx;
@@ -147,11 +175,8 @@ static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> byt
   return kSuccess;
 }
 
-static Result load(Context &context, Module **out, const void *image, const void *caller,
+static Result load(Context &context, Module **out, const LoadedImage &read, const void *caller,
                    JitOptions options) {
-  if (!out || !image)
-    return kInvalidValue;
-  LoadedImage read = readImage(image);
   if (read.error) {
     options.writeError(read.text);
     return fail(read.error, read.text);
@@ -166,8 +191,43 @@ static Result load(Context &context, Module **out, const void *image, const void
   return kSuccess;
 }
 
+static Result load(Context &context, Module **out, const void *image, const void *caller,
+                   JitOptions options) {
+  return out && image ? load(context, out, readImage(image), caller, options) : kInvalidValue;
+}
+
 Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress) {
   return load(context, out, image, returnAddress, {});
+}
+
+// No context is needed, only a device: the manifest does not depend on it.
+static Result loadLibrary(Library **library, LoadedImage read, const void *caller,
+                          JitOptions options) {
+  if (read.error) {
+    options.writeError(read.text);
+    return fail(read.error, read.text);
+  }
+  auto made = std::make_unique<Library>();
+  made->bytes = std::move(read.bytes);
+  made->capability = capabilityFor(caller);
+  rubia::runtime::RawImage image{made->bytes, digestOf(made->bytes), made->capability};
+  auto manifest = Compiler::instance().manifest(image);
+  if (!manifest) {
+    std::string text;
+    Result result = describe(nullptr, manifest.takeError(), kInvalidPtx, text);
+    options.writeError(text);
+    return fail(result, text);
+  }
+  made->manifest = std::move(*manifest);
+  std::string text = joined(made->manifest->diagnostics);
+  if (isNothing(*made->manifest)) {
+    options.writeError(text);
+    return fail(kInvalidPtx, text);
+  }
+  options.writeInfo(text);
+  add(libraries, made.get());
+  *library = made.release();
+  return kSuccess;
 }
 
 void unloadModule(Module *module) {
@@ -183,8 +243,8 @@ void unloadModule(Module *module) {
   remove(modules, module);
   for (auto &entry : module->functions)
     remove(functions, entry.second.get());
-  if (isExiting())
-    (void)module->loaded.release(); // HIP is going or gone
+  if (module->context->hasLostDevice())
+    (void)module->loaded.release(); // nothing of it can be given back
   delete module;
 }
 
@@ -306,12 +366,7 @@ Result cuModuleLoadFatBinary(Module **module, const void *image) {
 Result cuModuleLoad(Module **module, const char *path) {
   const void *caller = __builtin_return_address(0);
   return callIn(__func__, [&](Context &context) {
-    if (!path)
-      return kInvalidValue;
-    auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
-    if (!file)
-      return fail(kFileNotFound, Twine(path) + ": " + file.getError().message());
-    return load(context, module, (*file)->getBufferStart(), caller, {});
+    return module && path ? load(context, module, readFile(path), caller, {}) : kInvalidValue;
   });
 }
 
@@ -364,52 +419,23 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
   });
 }
 
-// No context is needed, only a device: the manifest does not depend on it.
 Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, void **jitValues,
                          unsigned jitCount, int *, void **, unsigned) {
   const void *caller = __builtin_return_address(0);
-  return call(__func__, [&]() -> Result {
-    if (!library || !code)
-      return kInvalidValue;
-    JitOptions options{jitCount, jitOptions, jitValues};
-    LoadedImage read = readImage(code);
-    if (read.error) {
-      options.writeError(read.text);
-      return fail(read.error, read.text);
-    }
-    auto made = std::make_unique<Library>();
-    made->bytes = std::move(read.bytes);
-    made->capability = capabilityFor(caller);
-    rubia::runtime::RawImage image{made->bytes, digestOf(made->bytes), made->capability};
-    auto manifest = Compiler::instance().manifest(image);
-    if (!manifest) {
-      std::string text = toString(manifest.takeError());
-      options.writeError(text);
-      return fail(kInvalidPtx, text);
-    }
-    made->manifest = std::move(*manifest);
-    std::string text = joined(made->manifest->diagnostics);
-    if (isNothing(*made->manifest)) {
-      options.writeError(text);
-      return fail(kInvalidPtx, text);
-    }
-    options.writeInfo(text);
-    add(libraries, made.get());
-    *library = made.release();
-    return kSuccess;
+  return call(__func__, [&] {
+    return library && code
+               ? loadLibrary(library, readImage(code), caller, {jitCount, jitOptions, jitValues})
+               : kInvalidValue;
   });
 }
 
 Result cuLibraryLoadFromFile(Library **library, const char *path, int *jitOptions, void **jitValues,
                              unsigned jitCount, int *, void **, unsigned) {
-  return call(__func__, [&]() -> Result {
-    if (!path)
-      return kInvalidValue;
-    auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
-    if (!file)
-      return fail(kFileNotFound, Twine(path) + ": " + file.getError().message());
-    return cuLibraryLoadData(library, (*file)->getBufferStart(), jitOptions, jitValues, jitCount,
-                             nullptr, nullptr, 0);
+  const void *caller = __builtin_return_address(0);
+  return call(__func__, [&] {
+    return library && path
+               ? loadLibrary(library, readFile(path), caller, {jitCount, jitOptions, jitValues})
+               : kInvalidValue;
   });
 }
 

@@ -65,45 +65,45 @@ Result cuMemcpy3DAsync_v2_ptsz(const Copy3D *copy, Stream *stream) {
 }
 
 Result cuMemsetD8_v2_ptds(void *to, unsigned char value, size_t count) {
-  return fill(__func__, to, count, value, 1, count, 1, kPerThreadStream);
+  return fill(__func__, to, 0, value, 1, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD16_v2_ptds(void *to, unsigned short value, size_t count) {
-  return fill(__func__, to, count * 2, value, 2, count, 1, kPerThreadStream);
+  return fill(__func__, to, 0, value, 2, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD32_v2_ptds(void *to, unsigned value, size_t count) {
-  return fill(__func__, to, count * 4, value, 4, count, 1, kPerThreadStream);
+  return fill(__func__, to, 0, value, 4, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD2D8_v2_ptds(void *to, size_t pitch, unsigned char value, size_t width,
                             size_t height) {
-  return fill(__func__, to, pitch, value, 1, width, height, kPerThreadStream);
+  return fill(__func__, to, pitch, value, 1, width, height, kPerThreadStream, false);
 }
 Result cuMemsetD2D16_v2_ptds(void *to, size_t pitch, unsigned short value, size_t width,
                              size_t height) {
-  return fill(__func__, to, pitch, value, 2, width, height, kPerThreadStream);
+  return fill(__func__, to, pitch, value, 2, width, height, kPerThreadStream, false);
 }
 Result cuMemsetD2D32_v2_ptds(void *to, size_t pitch, unsigned value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 4, width, height, kPerThreadStream);
+  return fill(__func__, to, pitch, value, 4, width, height, kPerThreadStream, false);
 }
 Result cuMemsetD8Async_ptsz(void *to, unsigned char value, size_t count, Stream *stream) {
-  return fill(__func__, to, count, value, 1, count, 1, mine(stream));
+  return fill(__func__, to, 0, value, 1, count, 1, mine(stream), true);
 }
 Result cuMemsetD16Async_ptsz(void *to, unsigned short value, size_t count, Stream *stream) {
-  return fill(__func__, to, count * 2, value, 2, count, 1, mine(stream));
+  return fill(__func__, to, 0, value, 2, count, 1, mine(stream), true);
 }
 Result cuMemsetD32Async_ptsz(void *to, unsigned value, size_t count, Stream *stream) {
-  return fill(__func__, to, count * 4, value, 4, count, 1, mine(stream));
+  return fill(__func__, to, 0, value, 4, count, 1, mine(stream), true);
 }
 Result cuMemsetD2D8Async_ptsz(void *to, size_t pitch, unsigned char value, size_t width,
                               size_t height, Stream *stream) {
-  return fill(__func__, to, pitch, value, 1, width, height, mine(stream));
+  return fill(__func__, to, pitch, value, 1, width, height, mine(stream), true);
 }
 Result cuMemsetD2D16Async_ptsz(void *to, size_t pitch, unsigned short value, size_t width,
                                size_t height, Stream *stream) {
-  return fill(__func__, to, pitch, value, 2, width, height, mine(stream));
+  return fill(__func__, to, pitch, value, 2, width, height, mine(stream), true);
 }
 Result cuMemsetD2D32Async_ptsz(void *to, size_t pitch, unsigned value, size_t width, size_t height,
                                Stream *stream) {
-  return fill(__func__, to, pitch, value, 4, width, height, mine(stream));
+  return fill(__func__, to, pitch, value, 4, width, height, mine(stream), true);
 }
 
 Result cuMemAllocAsync_ptsz(void **pointer, size_t bytes, Stream *stream) {

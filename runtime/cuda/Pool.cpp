@@ -103,16 +103,26 @@ static void trim(MemoryPool &pool, uint64_t keep) {
   }
 }
 
+static std::vector<MemoryPool *> poolsOf(const Device &device) {
+  std::vector<MemoryPool *> found;
+  std::lock_guard<std::mutex> lock(poolsMutex);
+  for (MemoryPool *pool : pools)
+    if (&pool->device == &device)
+      found.push_back(pool);
+  return found;
+}
+
 void trimPools(Context &context) {
-  std::vector<MemoryPool *> ofDevice;
-  {
-    std::lock_guard<std::mutex> lock(poolsMutex);
-    for (MemoryPool *pool : pools)
-      if (&pool->device == &context.device)
-        ofDevice.push_back(pool);
-  }
-  for (MemoryPool *pool : ofDevice)
+  for (MemoryPool *pool : poolsOf(context.device))
     trim(*pool, pool->releaseThreshold);
+}
+
+void forgetPooled(Device &device) {
+  for (MemoryPool *pool : poolsOf(device)) {
+    std::lock_guard<std::mutex> lock(pool->mutex);
+    pool->free.clear();
+    pool->cached = pool->used = 0;
+  }
 }
 
 static void putBack(MemoryPool &pool, const FreeBlock &block) {

@@ -27,18 +27,17 @@ Event *liveEvent(Event *event) {
 }
 
 static HipStream perThreadStream(Context &context) {
-  void *&stream = thread().streams[&context];
-  if (stream)
-    return {kSuccess, stream};
-  {
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
-    if (!context.idleThreadStreams.empty()) {
-      stream = context.idleThreadStreams.back();
-      context.idleThreadStreams.pop_back();
-      return {kSuccess, stream};
-    }
+  ThreadStream &stream = thread().streams[&context];
+  if (stream.hip && stream.resets == context.resets)
+    return {kSuccess, stream.hip};
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  stream = {nullptr, context.resets};
+  if (!context.idleThreadStreams.empty()) {
+    stream.hip = context.idleThreadStreams.back();
+    context.idleThreadStreams.pop_back();
+    return {kSuccess, stream.hip};
   }
-  return {context.check(hip().hipStreamCreateWithFlags(&stream, 0)), stream};
+  return {context.check(hip().hipStreamCreateWithFlags(&stream.hip, 0)), stream.hip};
 }
 
 HipStream hipStream(Context &context, Stream *stream) {
@@ -75,14 +74,30 @@ static void freeWorkspace(Context &context, Stream *stream) {
   context.workspaces.erase(found);
 }
 
+// Runs `body`, which ends a handle of `owner`, with the owner's device as HIP's current one.
+static Result onDeviceOf(Context &owner, Context &current, llvm::function_ref<Result()> body) {
+  if (owner.hasLostDevice())
+    return kSuccess;
+  if (&owner.device == &current.device)
+    return body();
+  if (Result result = owner.check(hip().hipSetDevice(owner.device.hipDevice)))
+    return result;
+  Result result = body();
+  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
+  return result ? result : back;
+}
+
 static Result destroyStream(Context &context, Stream *stream) {
   {
     std::unique_lock<std::shared_mutex> lock(handlesMutex);
     if (!streams.erase(stream))
       return kInvalidHandle;
   }
-  freeWorkspace(context, stream);
-  Result result = context.check(hip().hipStreamDestroy(stream->hip));
+  Context &owner = *stream->context;
+  Result result = onDeviceOf(owner, context, [&] {
+    freeWorkspace(owner, stream);
+    return owner.check(hip().hipStreamDestroy(stream->hip));
+  });
   delete stream;
   return result;
 }
@@ -97,7 +112,7 @@ void destroyStreamsAndEvents(Context &context) {
       ++i;
       continue;
     }
-    if (!isExiting())
+    if (!context.hasLostDevice())
       context.check(hip().hipStreamDestroy(stream->hip));
     delete stream;
     i = streams.erase(i);
@@ -108,7 +123,7 @@ void destroyStreamsAndEvents(Context &context) {
       ++i;
       continue;
     }
-    if (!isExiting())
+    if (!context.hasLostDevice())
       context.check(hip().hipEventDestroy(event->hip));
     delete event;
     i = events.erase(i);
@@ -132,20 +147,27 @@ struct Callback {
   void (*plain)(void *data);
   Stream *stream;
   void *data;
+  Context *context;
 };
 
-static void runCallback(Callback *pointer, int status) {
+// The status of HIP's callback, or what else the context knows. A function that is not told the
+// status does not run after a fault.
+static void runCallback(Callback *pointer, int hipError) {
   std::unique_ptr<Callback> callback(pointer);
-  if (callback->plain)
+  Result status = fromHip(hipError);
+  if (!status)
+    status = callback->context->sticky;
+  if (callback->withStatus)
+    callback->withStatus(callback->stream, status, callback->data);
+  else if (!status)
     callback->plain(callback->data);
-  else
-    callback->withStatus(callback->stream, Result(status), callback->data);
 }
 
 // The function runs on a thread of HIP's, after all work before it and before all work after it.
 static Result addCallback(Context &context, Stream *stream, const Callback &callback) {
   return onStream(context, stream, [&](void *hipStream) {
-    if (hip().hipLaunchHostFunc) {
+    bool wantsStatus = callback.withStatus && hip().hipStreamAddCallback;
+    if (hip().hipLaunchHostFunc && !wantsStatus) {
       auto *owned = new Callback(callback);
       Result result = context.check(hip().hipLaunchHostFunc(
           hipStream, [](void *data) { runCallback(static_cast<Callback *>(data), 0); }, owned));
@@ -224,7 +246,7 @@ Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, vo
   return callIn(__func__, [&](Context &context) {
     if (!function || flags)
       return kInvalidValue;
-    return addCallback(context, stream, {function, nullptr, stream, data});
+    return addCallback(context, stream, {function, nullptr, stream, data, &context});
   });
 }
 
@@ -232,7 +254,7 @@ Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
   return callIn(__func__, [&](Context &context) {
     if (!function)
       return kInvalidValue;
-    return addCallback(context, stream, {nullptr, function, stream, data});
+    return addCallback(context, stream, {nullptr, function, stream, data, &context});
   });
 }
 
@@ -341,7 +363,9 @@ Result cuEventDestroy_v2(Event *event) {
       if (!events.erase(event))
         return kInvalidHandle;
     }
-    Result result = context.check(hip().hipEventDestroy(event->hip));
+    Context &owner = *event->context;
+    Result result =
+        onDeviceOf(owner, context, [&] { return owner.check(hip().hipEventDestroy(event->hip)); });
     delete event;
     return result;
   });

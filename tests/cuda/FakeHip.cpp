@@ -7,14 +7,17 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 extern "C" {
 
 struct Fake {
   std::mutex mutex;
   std::map<char *, size_t> allocations;
+  std::set<void *> dead; // handles from before a reset: never reused
+  std::map<void *, int> streamDevices;
   std::atomic<int> nextError = 0, broken = 0;
-  std::atomic<int> launches = 0, streams = 0;
+  std::atomic<int> launches = 0, streams = 0, synchronizations = 0, deadUses = 0;
   std::atomic<void *> lastStream = nullptr;
 };
 static Fake &fake = *new Fake;
@@ -33,13 +36,30 @@ int fakeHipAllocations() {
   std::lock_guard<std::mutex> lock(fake.mutex);
   return fake.allocations.size();
 }
+int fakeHipSynchronizations() { return fake.synchronizations; }
+int fakeHipDeadUses() { return fake.deadUses; } // of handles that a reset took
 void *fakeHipLastStream() { return fake.lastStream; }
 
 static int done() { return fake.nextError.exchange(0); }
 
 // A fault of the device stays until a reset.
 void fakeHipBreak(int error) { fake.broken = error; }
-int hipDeviceReset() { return fake.broken = 0, 0; }
+int hipDeviceReset() {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  for (auto &[pointer, bytes] : fake.allocations)
+    fake.dead.insert(pointer);
+  for (auto &[stream, itsDevice] : fake.streamDevices)
+    fake.dead.insert(stream);
+  fake.allocations.clear();
+  fake.streamDevices.clear();
+  fake.streams = 0;
+  return fake.broken = 0, 0;
+}
+static void *used(void *handle) {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  fake.deadUses += fake.dead.count(handle);
+  return handle;
+}
 
 int hipInit(unsigned) { return 0; }
 int hipRuntimeGetVersion(int *version) { return *version = 50221153, 0; }
@@ -83,6 +103,7 @@ static int allocate(void **pointer, size_t bytes) {
   return 0;
 }
 static int release(void *pointer) {
+  used(pointer);
   std::lock_guard<std::mutex> lock(fake.mutex);
   if (!fake.allocations.erase(static_cast<char *>(pointer)))
     return 1;
@@ -120,7 +141,7 @@ int hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
   return done();
 }
 int hipMemsetD8Async(void *to, unsigned char value, size_t count, void *stream) {
-  fake.lastStream = stream;
+  fake.lastStream = used(stream);
   memset(to, value, count);
   return 0;
 }
@@ -145,18 +166,28 @@ int hipMemsetD32(void *to, int v, size_t n) { return hipMemsetD32Async(to, v, n,
 int hipStreamCreateWithFlags(void **stream, unsigned) {
   ++fake.streams;
   *stream = malloc(1);
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  fake.streamDevices[*stream] = device;
   return 0;
 }
 int hipStreamCreateWithPriority(void **stream, unsigned flags, int) {
   return hipStreamCreateWithFlags(stream, flags);
 }
 int hipStreamDestroy(void *stream) {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  auto found = fake.streamDevices.find(stream);
+  if (found == fake.streamDevices.end() || found->second != device) {
+    fake.deadUses += fake.dead.count(stream);
+    return 400;
+  }
+  fake.streamDevices.erase(found);
   --fake.streams;
   free(stream);
   return 0;
 }
 int hipStreamSynchronize(void *stream) {
-  fake.lastStream = stream;
+  fake.lastStream = used(stream);
+  ++fake.synchronizations;
   return done();
 }
 int hipStreamQuery(void *) { return done(); }
@@ -183,6 +214,10 @@ int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int 
 }
 int hipFuncGetAttribute(int *value, int, void *) { return *value = 24, 0; }
 int hipLaunchHostFunc(void *, void (*function)(void *), void *data) { return function(data), 0; }
+int hipStreamAddCallback(void *stream, void (*function)(void *, int, void *), void *data,
+                         unsigned) {
+  return function(stream, fake.broken, data), 0;
+}
 const char *hipGetErrorString(int) { return "an error of the fake HIP library"; }
 
 } // extern "C"

@@ -82,6 +82,67 @@ TEST_F(Memory, CopiesBoxes) {
                   z < 2 && y < 2 && x < 2 ? in[(z + 1) * 16 + (y + 1) * 4 + x + 1] : 0);
 }
 
+// What the host can see it may read when the call returns.
+TEST_F(Memory, FillsOfMemoryThatTheHostSeesHaveFinished) {
+  auto *synchronizations = fakeHip<int()>("fakeHipSynchronizations");
+  void *pinned = nullptr, *managed = nullptr;
+  static char buffer[4096];
+  void *registered = buffer;
+  ASSERT_EQ(cu("cuMemHostAlloc", &pinned, size_t(64), 0u), kSuccess);
+  ASSERT_EQ(cu("cuMemAllocManaged", &managed, size_t(64), 1u), kSuccess);
+  ASSERT_EQ(cu("cuMemHostRegister_v2", registered, size_t(4096), 0u), kSuccess);
+  auto waits = [&](const char *name, void *to) {
+    int before = synchronizations();
+    EXPECT_EQ(cu(name, to, static_cast<unsigned char>(1), size_t(64)), kSuccess);
+    return synchronizations() - before;
+  };
+  for (const char *name : {"cuMemsetD8_v2", "cuMemsetD8_v2_ptds"}) {
+    for (void *to : {pinned, managed, registered})
+      EXPECT_EQ(waits(name, to), 1) << name;
+    EXPECT_EQ(waits(name, allocate(64)), 0) << name;
+  }
+  int before = synchronizations();
+  EXPECT_EQ(cu("cuMemsetD2D32_v2", managed, size_t(16), 1u, size_t(2), size_t(4)), kSuccess);
+  EXPECT_EQ(synchronizations(), before + 1);
+  EXPECT_EQ(cu("cuMemsetD8Async", managed, static_cast<unsigned char>(1), size_t(64),
+               static_cast<Stream *>(nullptr)),
+            kSuccess);
+  EXPECT_EQ(synchronizations(), before + 1);
+}
+
+// Sizes whose product in bytes is small only because it does not fit.
+TEST_F(Memory, SizesThatDoNotFitAreRefused) {
+  void *p = allocate(64);
+  size_t quarter = size_t(1) << 62, half = size_t(1) << 63;
+  Stream *none = nullptr;
+  EXPECT_EQ(cu("cuMemsetD32_v2", p, 1u, quarter), kInvalidValue);
+  EXPECT_EQ(cu("cuMemsetD32Async", p, 1u, quarter, none), kInvalidValue);
+  EXPECT_EQ(cu("cuMemsetD16_v2", p, static_cast<unsigned short>(1), half), kInvalidValue);
+  EXPECT_EQ(cu("cuMemsetD2D32_v2", p, size_t(16), 1u, quarter, size_t(2)), kInvalidValue);
+  EXPECT_EQ(cu("cuMemsetD2D8_v2", p, half, static_cast<unsigned char>(1), size_t(4), size_t(3)),
+            kInvalidValue);
+  EXPECT_EQ(cu("cuMemsetD2D8_v2", p, quarter, static_cast<unsigned char>(1), quarter, size_t(4)),
+            kInvalidValue);
+
+  std::vector<char> host(64);
+  Copy3D good{};
+  good.from = {0, 0, 0, 0, kMemoryHost, host.data(), nullptr, nullptr, nullptr, 4, 4};
+  good.to = {0, 0, 0, 0, kMemoryDevice, nullptr, p, nullptr, nullptr, 4, 4};
+  good.widthInBytes = good.height = good.depth = 4;
+  EXPECT_EQ(cu("cuMemcpy3D_v2", &good), kSuccess);
+  auto with = [&](auto change) {
+    Copy3D copy = good;
+    change(copy);
+    return cu("cuMemcpy3D_v2", &copy);
+  };
+  EXPECT_EQ(with([&](Copy3D &c) { c.from.pitch = c.to.pitch = quarter; }), kInvalidValue);
+  EXPECT_EQ(with([&](Copy3D &c) { c.to.height = quarter; }), kInvalidValue);
+  EXPECT_EQ(with([&](Copy3D &c) { c.to.y = quarter; }), kInvalidValue);
+  EXPECT_EQ(with([&](Copy3D &c) { c.from.z = quarter; }), kInvalidValue);
+  EXPECT_EQ(with([&](Copy3D &c) { c.depth = quarter; }), kInvalidValue);
+  EXPECT_EQ(with([&](Copy3D &c) { c.height = quarter; }), kInvalidValue);
+}
+
 TEST_F(Memory, FillsRows) {
   auto *device = static_cast<unsigned short *>(allocate(4 * 16));
   ASSERT_EQ(cu("cuMemsetD8_v2", static_cast<void *>(device), static_cast<unsigned char>(0xff),
@@ -209,7 +270,10 @@ TEST_F(Memory, PoolsKeepWhatTheirThresholdAllows) {
   ASSERT_EQ(cu("cuMemAllocAsync", &a, size_t(1000), none), kSuccess);
   ASSERT_EQ(cu("cuMemFreeAsync", a, none), kSuccess);
   EXPECT_EQ(live(), before + 1);
+  // HIP waits for the whole device when it frees, which a stream's own wait must not.
   ASSERT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+  EXPECT_EQ(live(), before + 1);
+  ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess);
   EXPECT_EQ(live(), before);
   MemoryPool *pool = nullptr;
   uint64_t threshold = 1 << 20;
@@ -217,7 +281,7 @@ TEST_F(Memory, PoolsKeepWhatTheirThresholdAllows) {
   ASSERT_EQ(cu("cuMemPoolSetAttribute", pool, 4, static_cast<void *>(&threshold)), kSuccess);
   ASSERT_EQ(cu("cuMemAllocAsync", &a, size_t(1000), none), kSuccess);
   ASSERT_EQ(cu("cuMemFreeAsync", a, none), kSuccess);
-  ASSERT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+  ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess);
   EXPECT_EQ(live(), before + 1);
   ASSERT_EQ(cu("cuMemPoolTrimTo", pool, size_t(0)), kSuccess);
   EXPECT_EQ(live(), before);
@@ -308,6 +372,30 @@ TEST_F(Streams, CallBack) {
   EXPECT_EQ(calls, 2);
 }
 
+void keepStatus(Stream *, Result status, void *data) { *static_cast<Result *>(data) = status; }
+
+TEST_F(Streams, CallbacksAreToldOfFaults) {
+  fakeHip<void(int)>("fakeHipBreak")(700);
+  Result told = kSuccess;
+  Stream *none = nullptr;
+  EXPECT_EQ(cu("cuStreamAddCallback", none, &keepStatus, static_cast<void *>(&told), 0u), kSuccess);
+  EXPECT_EQ(told, kIllegalAddress);
+}
+
+TEST(StreamsOfTwoDevices, AreDestroyedOnTheirOwn) {
+  setenv("FAKE_HIP_DEVICES", "2", 1);
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *first = nullptr, *second = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &first, 0u, 0), kSuccess);
+  Stream *stream = nullptr, *another = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 0u), kSuccess);
+  ASSERT_EQ(cu("cuCtxCreate_v2", &second, 0u, 1), kSuccess);
+  EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
+  EXPECT_EQ(fakeHip<int()>("fakeHipStreams")(), 0);
+  ASSERT_EQ(cu("cuStreamCreate", &another, 0u), kSuccess); // on the current device again
+  EXPECT_EQ(cu("cuStreamDestroy_v2", another), kSuccess);
+}
+
 class Faults : public InContext, public testing::WithParamInterface<int> {};
 
 TEST_P(Faults, StickToTheContext) {
@@ -340,6 +428,54 @@ TEST(Reset, MendsABrokenDevice) {
   EXPECT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
   EXPECT_EQ(cu("cuMemAlloc_v2", &pointer, size_t(16)), kSuccess);
   EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+}
+
+// After a reset nothing that HIP gave before it may be used, or given back, by any context of the
+// device.
+TEST(Reset, ForgetsWhatHipGaveBefore) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *other = nullptr, *context = nullptr;
+  Stream *none = nullptr, *stream = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), kSuccess);
+  void *others = allocate(16);
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  auto fill = [&] {
+    return cu("cuMemsetD8Async", allocate(16), static_cast<unsigned char>(0), size_t(16),
+              kPerThreadStream);
+  };
+  auto fillInThread = [&] {
+    std::thread([&] {
+      EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+      EXPECT_EQ(fill(), kSuccess);
+    }).join();
+  };
+  EXPECT_EQ(fill(), kSuccess);
+  fillInThread();
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 0u), kSuccess);
+  void *pooled = nullptr;
+  ASSERT_EQ(cu("cuMemAllocAsync", &pooled, size_t(1000), none), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", pooled, none), kSuccess);
+
+  fakeHip<void(int)>("fakeHipBreak")(700);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kIllegalAddress);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  fillInThread();
+  EXPECT_EQ(fill(), kSuccess);
+  ASSERT_EQ(cu("cuMemAllocAsync", &pooled, size_t(1000), none), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", pooled, none), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+  int live = fakeHip<int()>("fakeHipAllocations")();
+
+  // The other context lost its memory, says so, and its end takes nothing from this one.
+  ASSERT_EQ(cu("cuCtxSetCurrent", other), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", others), kIllegalAddress);
+  EXPECT_EQ(cu("cuCtxDestroy_v2", other), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  EXPECT_EQ(fill(), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+  EXPECT_EQ(fakeHip<int()>("fakeHipAllocations")(), live + 1);
+  EXPECT_EQ(fakeHip<int()>("fakeHipDeadUses")(), 0);
 }
 
 TEST_F(Streams, NotReadyIsNoFault) {
