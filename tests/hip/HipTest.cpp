@@ -1,0 +1,127 @@
+// The emulator through its HIP functions, compiled against AMD's headers as a HIP program is.
+#include <gtest/gtest.h>
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace {
+
+#define OK(CALL) ASSERT_EQ(CALL, hipSuccess)
+
+std::atomic<int> order;
+
+// Work that takes a while and says when it was done.
+struct Slow {
+  std::atomic<int> place{0};
+  static void run(void *data) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    static_cast<Slow *>(data)->place = ++order;
+  }
+};
+
+TEST(Hip, DeviceSynchronizeWaitsForADestroyedStream) {
+  hipStream_t stream;
+  Slow slow;
+  OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  OK(hipLaunchHostFunc(stream, Slow::run, &slow));
+  OK(hipStreamDestroy(stream));
+  OK(hipDeviceSynchronize());
+  EXPECT_NE(slow.place, 0);
+  EXPECT_NE(hipStreamSynchronize(stream), hipSuccess); // the handle is gone
+}
+
+TEST(Hip, TheNullStreamWaitsForADestroyedBlockingStream) {
+  hipStream_t stream;
+  Slow slow;
+  void *memory;
+  OK(hipMalloc(&memory, 16));
+  OK(hipStreamCreateWithFlags(&stream, hipStreamDefault));
+  OK(hipLaunchHostFunc(stream, Slow::run, &slow));
+  OK(hipStreamDestroy(stream));
+  OK(hipMemsetD8(memory, 0, 16));
+  EXPECT_NE(slow.place, 0);
+  OK(hipFree(memory));
+}
+
+TEST(Hip, NonBlockingStreamsDoNotWaitForTheNullStream) {
+  hipStream_t stream;
+  Slow slow;
+  OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  OK(hipLaunchHostFunc(nullptr, Slow::run, &slow));
+  std::atomic<bool> ran{false};
+  OK(hipLaunchHostFunc(
+      stream, [](void *flag) { *static_cast<std::atomic<bool> *>(flag) = true; }, &ran));
+  OK(hipStreamSynchronize(stream));
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(slow.place, 0);
+  OK(hipDeviceSynchronize());
+  OK(hipStreamDestroy(stream));
+}
+
+TEST(Hip, AnEventOrdersTwoStreams) {
+  hipStream_t first, second;
+  hipEvent_t event;
+  Slow a, b;
+  OK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
+  OK(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
+  OK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
+  OK(hipLaunchHostFunc(first, Slow::run, &a));
+  OK(hipEventRecord(event, first));
+  OK(hipStreamWaitEvent(second, event, 0));
+  OK(hipLaunchHostFunc(second, Slow::run, &b));
+  EXPECT_EQ(hipEventQuery(event), hipErrorNotReady);
+  OK(hipStreamSynchronize(second));
+  EXPECT_LT(a.place, b.place);
+  float ms;
+  EXPECT_EQ(hipEventElapsedTime(&ms, event, event), hipErrorInvalidHandle); // no timing
+  OK(hipEventDestroy(event));
+  EXPECT_EQ(hipEventSynchronize(event), hipErrorInvalidHandle);
+  OK(hipStreamDestroy(first));
+  OK(hipStreamDestroy(second));
+}
+
+TEST(Hip, CopiesAndFillsStayInsideOfAllocations) {
+  char *memory;
+  char host[32] = {};
+  OK(hipMalloc(reinterpret_cast<void **>(&memory), 16));
+  EXPECT_EQ(hipMemcpy(memory, host, 17, hipMemcpyHostToDevice), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(host, memory + 8, 9, hipMemcpyDeviceToHost), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemsetD32(memory, 1, 5), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemsetD32(memory, 1, size_t(1) << 62), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemsetD32(memory + 2, 1, 1), hipErrorInvalidValue);
+  OK(hipMemsetD32(memory, 0x01020304, 4));
+  OK(hipMemcpy(host, memory, 16, hipMemcpyDefault));
+  EXPECT_EQ(host[15], 1);
+  OK(hipFree(memory));
+  EXPECT_EQ(hipMemcpy(host, memory, 16, hipMemcpyDefault), hipErrorInvalidValue);
+  EXPECT_EQ(hipFree(memory), hipErrorInvalidValue);
+}
+
+TEST(Hip, ImagesThatAreNoCodeObjectsAreRefused) {
+  hipModule_t module;
+  std::vector<char> bytes(4096, 'x');
+  EXPECT_EQ(hipModuleLoadData(&module, bytes.data()), hipErrorInvalidImage);
+  EXPECT_EQ(hipModuleLoadData(&module, nullptr), hipErrorInvalidValue);
+  hipFunction_t function;
+  EXPECT_EQ(hipModuleGetFunction(&function, reinterpret_cast<hipModule_t>(bytes.data()), "k"),
+            hipErrorInvalidHandle);
+}
+
+TEST(Hip, TheDeviceIsTheOneThatWasAskedFor) {
+  int count = 0;
+  OK(hipGetDeviceCount(&count));
+  ASSERT_EQ(count, 1);
+  hipDeviceProp_t properties;
+  OK(hipGetDeviceProperties(&properties, 0));
+  EXPECT_STREQ(properties.gcnArchName, "gfx1100");
+  EXPECT_EQ(properties.warpSize, 32);
+  EXPECT_EQ(hipSetDevice(1), hipErrorInvalidDevice);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
+  EXPECT_EQ(hipGetLastError(), hipSuccess);
+}
+
+} // namespace
