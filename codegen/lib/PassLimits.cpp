@@ -41,11 +41,28 @@ bool hasSignedHalfword(const Function &function) {
   return false;
 }
 
+/// What the atomic optimizer gets wrong (docs/errata.md): it adds up the wave's operands first, and
+/// the sum of floating-point numbers depends on the order. One order of the atomics must explain
+/// both the memory and all results.
+bool isFloatAtomic(const Instruction &inst) {
+  auto *rmw = dyn_cast<AtomicRMWInst>(&inst);
+  return rmw && rmw->isFloatingPointOperation();
+}
+
+bool hasFloatAtomic(const Function &function) {
+  for (const BasicBlock &block : function)
+    if (any_of(block, isFloatAtomic))
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
   if (pass == "si-peephole-sdwa")
     return !withoutSdwaPeephole.contains(unit);
+  if (pass == "amdgpu-atomic-optimizer")
+    return !withoutAtomicOptimizer.contains(unit);
   return pass != "slsr" || !withoutStrengthReduction.contains(unit);
 }
 
@@ -57,6 +74,8 @@ PassLimits::PassLimits(Module &module)
       gate.withoutStrengthReduction.insert(name);
     if (hasSignedHalfword(function))
       gate.withoutSdwaPeephole.insert(name);
+    if (hasFloatAtomic(function))
+      gate.withoutAtomicOptimizer.insert(name);
   }
   context.setOptPassGate(gate);
 }

@@ -25,11 +25,12 @@ private:
   class Gate : public llvm::OptPassGate {
   public:
     bool isEnabled() const override {
-      return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty();
+      return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty() ||
+             !withoutAtomicOptimizer.empty();
     }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
     /// "function (name)", as LLVM describes them
-    llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole;
+    llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer;
   };
 
   llvm::LLVMContext &context;

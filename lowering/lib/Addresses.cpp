@@ -95,16 +95,26 @@ Value *FunctionLowering::addressOf(const ptx::Variable &variable) {
   return irBuilder.CreateZExt(irBuilder.CreatePtrToInt(pointer, intType(bits)), intType(64));
 }
 
+// PTX ISA: data-movement-and-conversion-instructions-ld: without ::entry or ::func, .param is that
+// of the function that it stands in.
+ptx::StateSpace FunctionLowering::memoryOf(ptx::StateSpace space) const {
+  if (space != ptx::StateSpace::Param)
+    return space;
+  const ptx::Spelling &spelling = *current->spelling;
+  bool ofKernel = spelling.has(ptx::Mod::ParamEntry) ||
+                  (source_.isKernel && !spelling.has(ptx::Mod::ParamFunc));
+  return ofKernel ? ptx::StateSpace::Const : ptx::StateSpace::Local;
+}
+
 Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
   unsigned addressSpace = kFlatSpace;
-  switch (space) {
+  switch (memoryOf(space)) {
   case ptx::StateSpace::Shared:
     addressSpace = kSharedSpace;
     break;
   case ptx::StateSpace::Local:
     addressSpace = kPrivateSpace;
     break;
-  case ptx::StateSpace::Param: // through a register only those of kernels can be reached
   case ptx::StateSpace::Const:
     addressSpace = kConstantSpace;
     break;
@@ -114,6 +124,7 @@ Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
   case ptx::StateSpace::None:
   case ptx::StateSpace::Reg:
   case ptx::StateSpace::SReg:
+  case ptx::StateSpace::Param:
   case ptx::StateSpace::Tex:
     break;
   }
@@ -125,6 +136,7 @@ Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
 // AMDGPU has an aperture for LDS and one for scratch in the flat address space; addrspacecast adds
 // it. Offset 0 is an address like any other: LLVM's null pointer of those spaces is all ones.
 Value *FunctionLowering::toGeneric(Value *address, ptx::StateSpace space) {
+  space = memoryOf(space);
   if (space != ptx::StateSpace::Shared && space != ptx::StateSpace::Local)
     return address;
   Value *generic =

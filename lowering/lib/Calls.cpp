@@ -114,6 +114,13 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
     return fn.malformed(inst, "expected " + Twine(parameters.size()) + " arguments and " +
                                   Twine(results.size()) + " results");
 
+  if (hasArgumentList(parameters))
+    return fn.unsupported(inst, "a call with a variable number of arguments");
+  if (mayExit && !fn.ptxFunction().isKernel && !fn.unit().mayExit(fn.ptxFunction()))
+    return fn.unsupported(inst, "a call of '" + call.callee->function->name +
+                                    "', which may execute exit, in a function whose address is "
+                                    "taken");
+
   SmallVector<Value *> arguments;
   for (auto [parameter, argument] : zip_equal(parameters, call.arguments))
     arguments.push_back(argumentFor(fn, *parameter, argument));

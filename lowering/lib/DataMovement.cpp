@@ -42,12 +42,13 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
   const ptx::Operand &operand = fn.sourceOperand(0);
   Value *address = fn.source(0, ptx::Type::B64);
   if (!inst.spelling->has(ptx::Mod::To)) {
-    // A parameter of a device function lies in local memory.
+    // What a kernel passes to functions lies in local memory too.
     if (operand.variable && operand.variable->space == ptx::StateSpace::Param &&
-        !fn.ptxFunction().isKernel)
+        !is_contained(fn.ptxFunction().parameters, operand.variable))
       space = ptx::StateSpace::Local;
     return fn.toGeneric(address, space);
   }
+  space = fn.memoryOf(space);
   // The aperture is in the upper half, the offset in the lower.
   if (space == ptx::StateSpace::Shared || space == ptx::StateSpace::Local)
     return b.CreateZExt(b.CreateTrunc(address, fn.intType(32)), fn.intType(64));

@@ -58,6 +58,11 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
   case ptx::Op::Set:
   case ptx::Op::Slct:
     return is(1);
+  case ptx::Op::Atom:
+  case ptx::Op::Red:
+    // PTX ISA: in global memory add.f32 flushes, in shared memory, which a generic address may be
+    // of, it does not.
+    return is(0) && spelling.has(ptx::Mod::Add) && spelling.space() != ptx::StateSpace::Global;
   case ptx::Op::Cvt:
     return cvtNeedsF32Denormals(spelling);
   default: // abs, neg, copysign, testp are bit operations; sin, cos and tanh are written for both

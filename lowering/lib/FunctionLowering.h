@@ -104,6 +104,9 @@ public:
   // A variable named directly is reached in its own space. Null, with a recorded problem, if it
   // cannot be.
   llvm::Value *pointer(const ptx::Operand &address, ptx::StateSpace space);
+  // Where the current instruction's `.param` lies if a register has the address: parameters of
+  // kernels in .const, those of functions in .local. Other spaces are themselves.
+  ptx::StateSpace memoryOf(ptx::StateSpace space) const;
   // A register's value as a pointer into a state space.
   llvm::Value *toPointer(llvm::Value *address, ptx::StateSpace space);
   // The address of a variable in its own state space, as an i64: what `mov` gives.

@@ -4,6 +4,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <utility>
 
 using namespace llvm;
 
@@ -53,13 +54,18 @@ namespace {
 struct SharedMemory {
   DenseSet<const ptx::Function *> visited;
   DenseSet<const ptx::Variable *> counted;
+  bool reduces = false;
   uint64_t bytes = 0;
+
+  void add(uint64_t size, uint32_t alignment) {
+    bytes = alignTo(bytes, std::max<uint32_t>(alignment, 1)) + size;
+  }
 
   void visit(const ptx::Operand &operand) {
     const ptx::Variable *variable = operand.variable;
     if (variable && variable->space == ptx::StateSpace::Shared && !variable->incomplete &&
         counted.insert(variable).second)
-      bytes = alignTo(bytes, std::max<uint32_t>(variable->alignment, 1)) + variable->sizeInBytes;
+      add(variable->sizeInBytes, variable->alignment);
     if (operand.function)
       visit(*operand.function);
     for (const ptx::Operand &element : operand.elements)
@@ -71,9 +77,12 @@ struct SharedMemory {
       return visit(*function.aliasOf);
     if (!visited.insert(&function).second)
       return;
-    for (const ptx::Instruction &instruction : function.body)
+    for (const ptx::Instruction &instruction : function.body) {
+      if (instruction.op() == ptx::Op::BarRed && !std::exchange(reduces, true))
+        add(4, 4); // UnitLowering::barrierReductionWord
       for (const ptx::Operand &operand : instruction.operands)
         visit(operand);
+    }
     for (const ptx::Prototype &prototype : function.prototypes)
       for (const ptx::Function *target : prototype.targets)
         visit(*target);

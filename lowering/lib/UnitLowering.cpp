@@ -50,6 +50,11 @@ void UnitLowering::lowerBody(const ptx::Function &function) {
     problems.push_back(diagnosticAt(function.place, function,
                                     "'" + function.name + "' has errors and cannot be compiled",
                                     /*unsupported=*/false));
+  } else if (hasArgumentList(function.parameters)) {
+    problems.push_back(diagnosticAt(
+        function.place, function,
+        "'" + function.name + "' takes a variable number of arguments, which is not supported",
+        /*unsupported=*/true));
   } else {
     FunctionLowering lowering(*this, function, llvmFunction, subprogram);
     lowering.lowerBody();

@@ -26,6 +26,11 @@ inline const ptx::Function &definitionOf(const ptx::Function &function) {
   return function.aliasOf ? *function.aliasOf : function;
 }
 
+// Whether the last parameter is `.param .b8 list[]`, which takes a variable number of arguments.
+inline bool hasArgumentList(llvm::ArrayRef<const ptx::Variable *> parameters) {
+  return !parameters.empty() && parameters.back()->incomplete;
+}
+
 class UnitLowering {
 public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,

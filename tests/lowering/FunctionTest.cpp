@@ -81,6 +81,53 @@ TEST(LoweringCall, ExitInAFunctionEndsTheCaller) {
                               "ret void", "define internal i1 @f", "ret i1 true", "ret i1 false"}));
 }
 
+// Who calls `mid` through its address cannot be told that the thread is to end, so `mid` must not
+// go on either.
+TEST(LoweringCall, ExitBelowAFunctionWhoseAddressIsTakenIsAnError) {
+  const char *callees = ".func leaf() { .reg .pred %p; @%p exit; ret; }\n"
+                        ".func mid() { call.uni leaf; ret; }\n";
+  Lowered direct = lowered(kernel("mov.u64 %rd0, mid; call.uni mid;", callees));
+  ASSERT_EQ(direct.diagnostics.size(), 1u);
+  EXPECT_THAT(direct.diagnostics[0].message, HasSubstr("a call of 'leaf', which may execute exit"));
+  EXPECT_EQ(direct.diagnostics[0].function, "mid");
+  EXPECT_NE(direct.diagnostics[0].line, 0u);
+  EXPECT_TRUE(direct.diagnostics[0].unsupported);
+  // Called through its address only, it reports itself.
+  Lowered indirect =
+      lowered(kernel("mov.u64 %rd0, mid; t: .calltargets mid; call %rd0, (), t;", callees));
+  ASSERT_TRUE(indirect.module);
+  EXPECT_THAT(indirect.metadata(), HasSubstr("a call of 'leaf', which may execute exit"));
+}
+
+TEST(LoweringCall, ParameterAddressesSayWhoseTheyAre) {
+  EXPECT_THAT(irOf("ld.param.u32 %r0, [%rd0];"), HasSubstr("load i32, ptr addrspace(4)"));
+  EXPECT_THAT(irOf("ld.param::func.u32 %r0, [%rd0];"), HasSubstr("load i32, ptr addrspace(5)"));
+  std::string callee = ".func f() { .reg .b32 %r; .reg .b64 %rd; ld.param";
+  EXPECT_THAT(irOf("call.uni f;", {}, callee + ".u32 %r, [%rd]; ret; }\n"),
+              HasSubstr("load i32, ptr addrspace(5)"));
+  EXPECT_THAT(irOf("call.uni f;", {}, callee + "::entry.u32 %r, [%rd]; ret; }\n"),
+              HasSubstr("load i32, ptr addrspace(4)"));
+}
+
+TEST(LoweringCall, AVariableNumberOfArgumentsIsAnError) {
+  const char *callee = ".func f(.param .b32 n, .param .align 8 .b8 list[]) { ret; }\n";
+  Lowered result = lowered(kernel(R"({
+  .param .b32 n; .param .align 8 .b8 list[8];
+  st.param.b32 [n], 2; st.param.b32 [list], 5; st.param.b32 [list+4], 6;
+  call.uni f, (n, list);
+})",
+                                  callee));
+  ASSERT_EQ(result.diagnostics.size(), 2u);
+  EXPECT_EQ(result.diagnostics[0].function, "k");
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("a variable number of arguments"));
+  EXPECT_EQ(result.diagnostics[1].function, "f");
+  EXPECT_THAT(result.diagnostics[1].message, HasSubstr("a variable number of arguments"));
+  for (const auto &diagnostic : result.diagnostics) {
+    EXPECT_TRUE(diagnostic.unsupported);
+    EXPECT_NE(diagnostic.line, 0u);
+  }
+}
+
 TEST(LoweringCall, WithoutABodyIsAnError) {
   Lowered result = lowered(kernel("call.uni f;", ".extern .func f;"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
@@ -109,6 +156,11 @@ TEST(LoweringFunction, DenormalsAreFlushedIfEverythingFlushesThem) {
   EXPECT_THAT(irOf("add.f32 %f0, %f1, %f2; mul.ftz.f32 %f0, %f1, %f2; "
                    "add.ftz.f32 %f0, %f1, %f2; ret;"),
               Not(HasSubstr(flush)));
+  // Atomic additions flush in global memory only.
+  std::string ftz = "add.ftz.f32 %f0, %f1, %f2; ";
+  EXPECT_THAT(irOf(ftz + "red.global.add.f32 [%rd0], %f0; ret;"), HasSubstr(flush));
+  EXPECT_THAT(irOf(ftz + "red.shared.add.f32 [%rd0], %f0; ret;"), Not(HasSubstr(flush)));
+  EXPECT_THAT(irOf(ftz + "atom.add.f32 %f0, [%rd0], %f0; ret;"), Not(HasSubstr(flush)));
 }
 
 TEST(LoweringFunction, HalfFilledKernelLeavesWithItsIdleLanes) {

@@ -75,3 +75,49 @@ TEST(AtomicExecution, HalfWordCompareAndSwap) {
   form.block = {1, 1, 1};
   EXPECT_EQ(runAll(ptx, {0x00070001, 0}, form), (std::vector<uint32_t>{0x00090001, 7}));
 }
+
+// Adding 1 to 2^24 (f32) or 2^53 (f64) gives the same number again, however often; adding the sum
+// of a wave's ones does not.
+TEST(AtomicExecution, FloatsAreAddedOneByOne) {
+  std::string ptx = executable(R"(
+    atom.global.add.f32 %f0, [%buf+16], 0f3F800000;
+    st.global.f32 [%mine], %f0;)");
+  Form form;
+  form.block = {4, 1, 1};
+  uint32_t single = std::bit_cast<uint32_t>(0x1p24f);
+  EXPECT_EQ(runAll(ptx, {0, 0, 0, 0, single}, form), std::vector<uint32_t>(5, single));
+
+  ptx = executable("red.global.add.f64 [%buf], 0d3FF0000000000000;");
+  uint64_t twice = std::bit_cast<uint64_t>(0x1p53);
+  EXPECT_EQ(runAll(ptx, {uint32_t(twice), uint32_t(twice >> 32)}),
+            (std::vector<uint32_t>{uint32_t(twice), uint32_t(twice >> 32)}));
+
+  ptx = executable(R"(
+    st.shared.f32 [s], 0f4B800000;
+    bar.sync 0;
+    red.shared.add.f32 [s], 0f3F800000;
+    bar.sync 0;
+    ld.shared.f32 %f0, [s];
+    st.global.f32 [%mine], %f0;)",
+                   ".shared .f32 s;");
+  EXPECT_EQ(runAll(ptx, std::vector<uint32_t>(32)), std::vector<uint32_t>(32, single));
+}
+
+// In shared memory add.f32 keeps denormals, also where everything else flushes them.
+TEST(AtomicExecution, SharedFloatsKeepDenormals) {
+  for (const char *add : {"atom.shared.add.f32 %f0, [s], %f1;", "red.shared.add.f32 [s], %f1;"}) {
+    std::string ptx = executable(std::string(R"(
+    mov.b32 %f1, 1;
+    st.shared.f32 [s], %f1;)") + add +
+                                     R"(
+    ld.shared.u32 %r0, [s];
+    st.global.u32 [%buf], %r0;
+    ld.global.f32 %f2, [%buf+4];
+    add.ftz.f32 %f2, %f2, %f2;
+    st.global.f32 [%buf+4], %f2;)",
+                                 ".shared .f32 s;");
+    Form form;
+    form.block = {1, 1, 1};
+    EXPECT_EQ(runAll(ptx, {0, 1}, form), (std::vector<uint32_t>{2, 0})) << add;
+  }
+}

@@ -134,3 +134,57 @@ TEST(CallExecution, SwitchAndLoops) {
     expected.push_back(i % 4 == 0 ? 11 : i % 4 == 1 ? 10 : i % 4 == 2 ? 6000 : 5000);
   EXPECT_EQ(runAll(ptx, counting(32)), expected);
 }
+
+// Parameters of functions lie in the thread's own memory, also if a register has their address.
+TEST(CallExecution, ParametersThroughTheirAddress) {
+  std::string ptx = executable(R"({
+    .param .align 8 .b8 a[16]; .param .b32 i; .param .align 4 .b8 r[8];
+    st.param.b32 [a], 100; st.param.b32 [a+4], 200; st.param.b32 [a+8], 300; st.param.b32 [a+12], 400;
+    and.b32 %r0, %tid, 3; st.param.b32 [i], %r0;
+    call.uni (r), pick, (a, i);
+    ld.param.b32 %r1, [r]; ld.param.b32 %r2, [r+4];
+    add.u32 %r1, %r1, %r2;
+    st.global.u32 [%mine], %r1;
+  })",
+                               R"(
+.func (.param .align 4 .b8 r[8]) pick(.param .align 8 .b8 a[16], .param .b32 i) {
+  .reg .b64 %rd<6>; .reg .b32 %r<4>;
+  ld.param.b32 %r0, [i];
+  mov.b64 %rd0, a;
+  mad.wide.u32 %rd1, %r0, 4, %rd0;
+  ld.param.u32 %r1, [%rd1];
+  mov.b64 %rd2, r;
+  st.param.b32 [%rd2], %r1;
+  cvta.param.u64 %rd3, %rd1;
+  ld.u32 %r2, [%rd3];
+  cvta.to.param.u64 %rd4, %rd3;
+  ld.param.u32 %r3, [%rd4];
+  sub.u32 %r2, %r2, %r3; add.u32 %r2, %r2, 7;
+  st.param.b32 [%rd2+4], %r2;
+  ret;
+}
+)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back((i % 4 + 1) * 100 + 7);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
+
+// What a kernel passes to a function is no parameter of the kernel.
+TEST(CallExecution, ArgumentsOfAKernelHaveAGenericAddress) {
+  std::string ptx = executable(R"({
+    .param .b32 a;
+    add.u32 %r0, %tid, 5;
+    st.param.b32 [a], %r0;
+    cvta.param.u64 %rd0, a;
+    ld.u32 %r1, [%rd0];
+    cvta.param.u64 %rd1, n;
+    ld.u32 %r2, [%rd1];
+    add.u32 %r1, %r1, %r2;
+    st.global.u32 [%mine], %r1;
+  })");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back(i + 5 + 32);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
