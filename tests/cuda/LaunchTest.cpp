@@ -1,6 +1,8 @@
 // Modules, libraries, kernels and launches, with the real compiler and the emulator behind the API.
 #include "tests/cuda/Client.h"
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <thread>
 #include <unistd.h>
@@ -282,8 +284,66 @@ TEST_F(Launch, AFaultSticks) {
 
 TEST_F(Launch, ATrapIsALaunchFailure) {
   ASSERT_EQ(launch(kernel(library, "trapping"), 1, 1, 0, nullptr), kSuccess);
+  testing::internal::CaptureStderr();
   EXPECT_EQ(cu("cuCtxSynchronize"), kLaunchFailed);
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("thread (0, 0, 0) of CTA (0, 0, 0) executed trap"), std::string::npos)
+      << said;
   EXPECT_EQ(cu("cuCtxSynchronize"), kLaunchFailed);
+}
+
+TEST(Reset, MendsABrokenDevice) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  Library *library = load(kPtx);
+  auto fill = [&] {
+    void *out = allocate(256 * 4);
+    void *values[] = {&out};
+    EXPECT_EQ(cu("cuLaunchKernel_ptsz", kernel(library, "reverse"), 1u, 1u, 1u, 256u, 1u, 1u, 1024u,
+                 static_cast<Stream *>(nullptr), static_cast<void **>(values),
+                 static_cast<void **>(nullptr)),
+              kSuccess);
+    EXPECT_EQ(cu("cuStreamSynchronize_ptsz", static_cast<Stream *>(nullptr)), kSuccess);
+    EXPECT_EQ(fetch(out, 256)[0], 255);
+  };
+  for (int i = 0; i < 2; ++i) {
+    fill();
+    ASSERT_EQ(launch(kernel(library, i ? "trapping" : "wild"), 1, 1, 0, nullptr), kSuccess);
+    Result fault = i ? kLaunchFailed : kIllegalAddress;
+    EXPECT_EQ(cu("cuCtxSynchronize"), fault);
+    void *none = nullptr;
+    EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), fault);
+    ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  }
+  fill();
+}
+
+// Without its worker the library cannot compile; that is no fault of the image, and passes.
+TEST(Trouble, OfTheWorkerIsTheSystems) {
+  namespace fs = std::filesystem;
+  fs::path folder = testing::TempDir() + "rubia-trouble-" + std::to_string(getpid());
+  fs::create_directory(folder);
+  fs::path worker = folder / "rubia-worker";
+  fs::copy_file(fs::path(RUBIA_LIBCUDA).parent_path() / "rubia-worker", worker);
+  fs::permissions(worker, fs::perms::owner_read);
+  library(); // sets the environment
+  setenv("RUBIA_CACHE_DIR", (folder / "cache").c_str(), 1);
+  setenv("RUBIA_WORKER", worker.c_str(), 1);
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
+  Module *module = nullptr;
+  Library *library = nullptr;
+  EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kOperatingSystem);
+  EXPECT_EQ(cu("cuLibraryLoadData", &library, static_cast<const void *>(kPtx),
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u,
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u),
+            kOperatingSystem);
+  fs::permissions(worker, fs::perms::owner_all);
+  EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  fs::remove_all(folder);
 }
 
 LaunchAttribute attributeOf(LaunchAttributeId id, int value) {
@@ -434,6 +494,39 @@ TEST_F(Modules, LoadFiles) {
   EXPECT_EQ(cu("cuModuleLoad", &module, path.c_str()), kSuccess);
   unlink(path.c_str());
   EXPECT_EQ(cu("cuModuleLoad", &module, path.c_str()), kFileNotFound);
+}
+
+// Whatever its headers say, nothing beyond the file's end is read.
+TEST_F(Modules, LyingFilesAreInvalidImages) {
+  std::string path = testing::TempDir() + "rubia-lying-" + std::to_string(getpid());
+  auto loadFile = [&](std::string bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    Module *module = nullptr;
+    Library *library = nullptr;
+    Result asModule = cu("cuModuleLoad", &module, path.c_str());
+    Result asLibrary = cu("cuLibraryLoadFromFile", &library, path.c_str(),
+                          static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u,
+                          static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u);
+    EXPECT_EQ(asModule, asLibrary);
+    return asModule;
+  };
+  std::vector<uint64_t> words = container(kPtx, 1, 80);
+  std::string whole(reinterpret_cast<char *>(words.data()), words.size() * 8);
+  EXPECT_EQ(loadFile(whole), kSuccess);
+  EXPECT_EQ(loadFile(whole + "what follows"), kSuccess);
+  for (size_t size : {0, 1, 4, 8, 15, 16, 17, 40, 100, 1000})
+    EXPECT_EQ(loadFile(whole.substr(0, size)), kInvalidImage) << size;
+  EXPECT_EQ(loadFile(whole.substr(0, whole.size() - 1)), kInvalidImage);
+  uint64_t huge = uint64_t(1) << 29; // far beyond the file's last page
+  std::string lying = whole;
+  memcpy(lying.data() + 8, &huge, sizeof(huge));
+  EXPECT_EQ(loadFile(lying), kInvalidImage);
+  Wrapper pointers{.data = reinterpret_cast<void *>(0x1000)}; // means nothing in a file
+  EXPECT_EQ(loadFile({reinterpret_cast<char *>(&pointers), sizeof(pointers)}), kInvalidImage);
+  EXPECT_EQ(loadFile("\x7f"
+                     "ELF"),
+            kInvalidImage);
+  unlink(path.c_str());
 }
 
 TEST_F(Modules, BadPtxIsReportedInTheJitLog) {
