@@ -4,18 +4,12 @@
 // are weak: a program that links another back end gets the real one.
 #include "llvm/Plugins/PassPlugin.h"
 
-#define RUBIA_OTHER_TARGETS(X)                                                                     \
-  X(AArch64)                                                                                       \
-  X(ARM)                                                                                           \
-  X(AVR)                                                                                           \
-  X(BPF)                                                                                           \
-  X(Hexagon)                                                                                       \
-  X(Lanai)                                                                                         \
-  X(LoongArch)                                                                                     \
-  X(M68k)                                                                                          \
-  X(Mips)                                                                                          \
-  X(MSP430) X(NVPTX) X(PowerPC) X(RISCV) X(Sparc) X(SPIRV) X(SystemZ) X(VE) X(WebAssembly) X(X86)  \
-      X(XCore) X(Xtensa)
+// clang-format off
+#define RUBIA_OTHER_TARGETS(X) \
+  X(AArch64) X(ARM) X(AVR) X(BPF) X(Hexagon) X(Lanai) X(LoongArch) X(M68k) \
+  X(Mips) X(MSP430) X(NVPTX) X(PowerPC) X(RISCV) X(Sparc) X(SPIRV) X(SystemZ) \
+  X(VE) X(WebAssembly) X(X86) X(XCore) X(Xtensa)
+// clang-format on
 
 #define RUBIA_NOTHING_TO_INITIALIZE(Name)                                                          \
   extern "C" [[gnu::weak]] void LLVMInitialize##Name##TargetInfo() {}                              \
