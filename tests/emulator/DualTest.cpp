@@ -13,7 +13,7 @@ TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
   load(compile(
       "kernel void k(global float *out) {\n"
       "  float sum;\n"
-      "  asm volatile(\"v_mov_b32 v28, 1.0\\n v_mov_b32 v29, 4.0\\n\"\n"
+      "  __asm__ volatile(\"v_mov_b32 v28, 1.0\\n v_mov_b32 v29, 4.0\\n\"\n"
       "               \"v_mov_b32 v18, 2.0\\n v_mov_b32 v17, 0.5\\n\"\n"
       "               \"v_mov_b32 v25, 2.0\\n v_mov_b32 v16, 1.0\\n\"\n"
       "               \"v_dual_sub_f32 v24, v25, v16 :: v_dual_fmac_f32 v29, v18, v17\\n\"\n"
