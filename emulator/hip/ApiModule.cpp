@@ -147,7 +147,7 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
     }
     if (!data || size < buffer.size())
       return false;
-    memcpy(buffer.data(), data, buffer.size());
+    std::copy_n(static_cast<const uint8_t *>(data), buffer.size(), buffer.begin());
     return true;
   }
   size_t i = 0;

@@ -4,6 +4,7 @@
 #include "lowering/Abi.h"
 #include "runtime/Log.h"
 #include "runtime/lib/CodeObjectMetadata.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
@@ -279,7 +280,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
 
   std::vector<uint8_t> arguments(
       abi::launchArgumentsOffset(parameters.size()) + sizeof(abi::LaunchArguments), 0);
-  memcpy(arguments.data(), parameters.data(), parameters.size());
+  llvm::copy(parameters, arguments.begin());
   abi::LaunchArguments trailing{};
   memcpy(trailing.ntid, shape.block, sizeof(trailing.ntid));
   memcpy(trailing.nctaid, shape.grid, sizeof(trailing.nctaid));
