@@ -99,7 +99,6 @@ Refusal Decoder::scalarSource(MicroOp &op, unsigned i, unsigned operand) {
     constant(uint64_t(kPrivateAperture) << 32 | 0xffffffff);
     return {};
   case RegisterOperand::Vector:
-  case RegisterOperand::Accumulator:
   case RegisterOperand::Other:
     break;
   }

@@ -123,11 +123,37 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
   });
 }
 
+/// The processors and generic targets that the emulator executes, by what code for them may rely on
+/// (AMDGPUUsage "Processors", "Initial Kernel Execution State").
 static Expected<Generation> generationOf(StringRef cpu) {
   Generation traits;
-  if (cpu.starts_with("gfx11"))
+  if (cpu.starts_with("gfx11")) {
+    traits.major = 11;
     return traits;
-  return createStringError("code for " + cpu + " is not supported by the emulator yet");
+  }
+  if (cpu == "gfx1200" || cpu == "gfx1201" || cpu == "gfx12-generic") {
+    traits.major = 12;
+    traits.workgroupIdsInTtmp = true;
+    traits.hasDx10ClampAndIeee = false;
+    return traits;
+  }
+  if (cpu.starts_with("gfx103") || cpu == "gfx10-3-generic") {
+    traits.major = 10;
+    traits.packedWorkItemIds = false;
+    traits.architectedFlatScratch = false;
+    return traits;
+  }
+  if (cpu == "gfx90a" || cpu == "gfx942" || cpu == "gfx950" || cpu == "gfx9-4-generic") {
+    traits.major = 9;
+    traits.architectedFlatScratch = cpu != "gfx90a";
+    traits.waveSizeFixed64 = true;
+    traits.halfResultsZeroHigh = true;
+    traits.unifiedVgprs = true;
+    traits.vgprGranule64 = 8;
+    traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
+    return traits;
+  }
+  return createStringError("code for " + cpu + " is not supported by the emulator");
 }
 
 static RegisterOperand classify(StringRef name, unsigned encoding) {
@@ -141,13 +167,15 @@ static RegisterOperand classify(StringRef name, unsigned encoding) {
   else if (name.starts_with("VGPR"))
     result.kind = Class::Vector;
   else if (name.starts_with("AGPR"))
-    result.kind = Class::Accumulator;
+    result = {Class::Vector, uint16_t(kFirstAccumulator + index), result.highHalf};
   else if (name.starts_with("SGPR") || name.starts_with("TTMP"))
     result.kind = Class::Scalar;
   else if (name.starts_with("M0_"))
     result = {Class::Scalar, kM0, result.highHalf};
-  else if (name.starts_with("VCC") || name.starts_with("EXEC") || name.starts_with("FLAT_SCR_") ||
-           name.starts_with("FLAT_SCR"))
+  else if (name.starts_with("FLAT_SCR"))
+    result = {Class::Scalar, uint16_t(kFlatScratch + (name.starts_with("FLAT_SCR_HI") ? 1 : 0)),
+              result.highHalf};
+  else if (name.starts_with("VCC") || name.starts_with("EXEC") || name.starts_with("XNACK_MASK"))
     result.kind = Class::Scalar;
   else if (name.starts_with("SRC_SCC"))
     result.kind = Class::Scc;

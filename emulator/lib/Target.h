@@ -76,6 +76,7 @@ struct Generation {
   bool waveSizeFixed64 = false;       // gfx9
   bool halfResultsZeroHigh = false;   // 16-bit results clear the upper half (gfx9)
   bool hasDx10ClampAndIeee = true;    // not on gfx12
+  bool unifiedVgprs = false;          // accumulation registers are part of the VGPR allocation
   unsigned vgprGranule32 = 8, vgprGranule64 = 4;
   unsigned maxLdsBytes = 65536;
 };
@@ -83,8 +84,7 @@ struct Generation {
 /// A register operand in the emulator's numbering (Wave.h).
 struct RegisterOperand {
   enum Class : uint8_t {
-    Vector,
-    Accumulator,
+    Vector, // accumulation registers too, from kFirstAccumulator on
     Scalar,
     Null,
     Scc,

@@ -3,7 +3,12 @@
 // Registers. A vector register is 32 consecutive dwords, one per lane of a block; a wave64 has two
 // blocks, each with its own file, `blockStride` dwords apart. Scalars live in one array under the
 // hardware's operand numbers (RDNA3 ISA "Scalar operands"), in gfx11's numbering for all
-// generations: NULL reads as a constant and writes to a sink.
+// generations: NULL reads as a constant and writes to a sink; FLAT_SCRATCH has a place of its own,
+// since it is a pair of SGPRs on gfx9 and a hardware register on gfx10.
+//
+// Accumulation registers (gfx90a, gfx942, gfx950) are vector registers: AGPR n is register
+// kFirstAccumulator + n, whatever ACCUM_OFFSET says, so that a function decodes the same for all
+// kernels that call it. Hence every instruction that takes a VGPR takes an AGPR.
 //
 // No LLVM and no containers here: this header is compiled for two instruction sets.
 #pragma once
@@ -13,14 +18,17 @@
 namespace rubia::emulator {
 
 enum ScalarIndex : uint16_t {
-  kFlatScratch = 102, // gfx9: a pair
   kVcc = 106,
   kTtmp = 108,
   kM0 = 125,
   kExec = 126,
-  kSink = 128, // takes writes to NULL
+  kSink = 128,        // takes writes to NULL, up to 16 registers
+  kFlatScratch = 144, // a pair
   kScalarCount = 160,
 };
+
+/// The vector register that AGPR 0 is.
+constexpr unsigned kFirstAccumulator = 256;
 
 /// Register 0 of the file is the decoder's, for intermediate results; v0 follows it.
 constexpr uint32_t kTemporaryRegister = 0;
