@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace rubia::ptx {
@@ -22,11 +23,18 @@ using LabelId = uint32_t;    // index into Function::labels
 inline constexpr uint32_t kNone = ~0u;
 
 // One virtual register; `.reg .b32 %r<4>` declares four. Scopes are resolved: each declaration has
-// its own ids.
+// its own ids. Function::registerName tells how it is written.
 struct Register {
-  llvm::StringRef name; // with its number, e.g. "%r3"
   Type type;
   uint8_t vectorWidth = 1; // 2 or 4 for `.reg .v4 .f32 %v`
+};
+
+// A declaration of registers with consecutive ids.
+struct RegisterRange {
+  llvm::StringRef name; // "%r" of `%r<4>`, "x" of `.reg .b32 x`
+  RegisterId first = 0; // id of %r0
+  uint32_t count = 1;
+  bool isNumbered = false; // `%r<4>`: the names are %r0 to %r3
 };
 
 // PTX ISA: special-registers.
@@ -35,42 +43,66 @@ enum class SpecialRegister : uint8_t {
 #include "ptx-frontend/SpecialRegisters.def"
 };
 
+// 24 bytes: a module has three for each instruction. What only some kinds have shares memory, so it
+// is read through functions that give nothing (null, empty) for all other kinds.
 struct Operand {
   enum class Kind : uint8_t {
-    Register, // reg, component (kNone or 0..3 for .x .y .z .w), negated (`!%p`)
+    Register, // reg, component (0..3 for .x .y .z .w), negated (`!%p`)
     Integer,  // bits: the value of a constant expression, two's complement in 64 bits; isUnsigned
     Float,    // bits: IEEE double bits (decimal, 0d), or single bits if isSingle (0f)
     SpecialRegister, // special, component
-    Variable,        // variable, offset: the address of a variable (mov, call argument)
-    Function,        // function: its address, or the callee of call
-    Address, // [reg|variable|nothing + offset]; elements: texture coordinates or further bracketed
-             // operands
-    Vector,  // {elements}
-    Label,   // label
-    LabelList, // label list of brx.idx: labels
-    Sink,      // _
-    Pair,      // d|p: elements[0], elements[1]
-    List,      // ( ... ): call arguments and results
-    Prototype, // name of a .callprototype or .calltargets: prototype
+    Variable,        // variable(), offset: the address of a variable (mov, call argument)
+    Function,        // function(): its address, or the callee of call
+    Address,         // [reg|variable()|nothing + offset]
+    AddressList,     // [a, {x, y}], [texture, sampler, {x, y}]: elements(), the first an Address
+    Vector,          // {elements()}
+    Label,           // label
+    LabelList,       // label list of brx.idx: labels()
+    Sink,            // _
+    Pair,            // d|p: elements()[0], elements()[1]
+    List,            // ( ... ): call arguments and results
+    Prototype,       // name of a .callprototype or .calltargets: prototype
   };
-  Kind kind;
-  bool negated = false;
-  bool isUnsigned = false;
-  bool isSingle = false;
+  Kind kind{};
+  bool negated : 1 = false;
+  bool isUnsigned : 1 = false;
+  bool isSingle : 1 = false;
   uint8_t component = 0xff; // 0..3; 0xff: none
   uint8_t selector = 0xff;  // video instructions' .b0 .. .h1: index; 0xff: none
-  ptx::SpecialRegister special{};
-  RegisterId reg = kNone; // Register; base of Address
-  LabelId label = kNone;
-  uint32_t prototype = kNone; // index into Function::prototypes
-  uint64_t bits = 0;
-  int64_t offset = 0; // Address, Variable
-  const ptx::Variable *variable = nullptr;
-  const ptx::Function *function = nullptr;
-  llvm::ArrayRef<Operand> elements;
-  llvm::ArrayRef<LabelId> labels;
-  uint32_t place = 0; // byte offset in the text
+  uint32_t place = 0;       // byte offset in the text
+  RegisterId reg = kNone;   // Register; base of Address
+  union {
+    int32_t offset = 0; // Address, Variable. PTX ISA: addresses-as-operands (32 bits, signed)
+    uint32_t count;     // of elements() or labels()
+  };
+  union {
+    uint64_t bits = 0;
+    ptx::SpecialRegister special;
+    LabelId label;
+    uint32_t prototype; // index into Function::prototypes
+    const void *target; // what variable(), function(), elements() or labels() point to
+  };
+
+  const ptx::Variable *variable() const {
+    return kind == Kind::Variable || kind == Kind::Address
+               ? static_cast<const ptx::Variable *>(target)
+               : nullptr;
+  }
+  const ptx::Function *function() const {
+    return kind == Kind::Function ? static_cast<const ptx::Function *>(target) : nullptr;
+  }
+  llvm::ArrayRef<Operand> elements() const {
+    bool has = kind == Kind::Vector || kind == Kind::Pair || kind == Kind::List ||
+               kind == Kind::AddressList;
+    return has ? llvm::ArrayRef(static_cast<const Operand *>(target), count)
+               : llvm::ArrayRef<Operand>();
+  }
+  llvm::ArrayRef<LabelId> labels() const {
+    return kind == Kind::LabelList ? llvm::ArrayRef(static_cast<const LabelId *>(target), count)
+                                   : llvm::ArrayRef<LabelId>();
+  }
 };
+static_assert(sizeof(Operand) == 24);
 
 // A dotted word that was met in the text, matched against the table once and shared by all its
 // instructions.
@@ -193,10 +225,13 @@ struct Function {
   llvm::ArrayRef<const Variable *> parameters;
   llvm::ArrayRef<const Variable *> locals; // .local .shared .param ... declared in the body
   llvm::ArrayRef<Register> registers;
+  llvm::ArrayRef<RegisterRange> registerRanges; // in the order of their ids; they cover all
   llvm::ArrayRef<Label> labels;
   llvm::ArrayRef<Prototype> prototypes;
   llvm::ArrayRef<Instruction> body;
   uint32_t place = 0;
+
+  std::string registerName(RegisterId reg) const; // with its number: "%r3"
 };
 
 struct SourceFile {

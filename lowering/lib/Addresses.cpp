@@ -149,22 +149,18 @@ Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace sp
     problem(address, "an address in brackets is needed");
     return nullptr;
   }
-  if (!address.elements.empty()) {
-    problem(address, "an address with several parts is not supported here", true);
-    return nullptr;
-  }
   Value *base;
-  if (address.variable) {
-    ptx::StateSpace own = address.variable->space;
+  if (address.variable()) {
+    ptx::StateSpace own = address.variable()->space;
     if (space != ptx::StateSpace::None && own != space) {
-      problem(address, "'" + address.variable->name + "' lives in " + nameOf(own) + ", not in " +
+      problem(address, "'" + address.variable()->name + "' lives in " + nameOf(own) + ", not in " +
                            nameOf(space));
       return nullptr;
     }
-    base = variablePointer(*address.variable);
+    base = variablePointer(*address.variable());
     if (!base) {
       problem(address,
-              "'" + address.variable->name + "' in " + nameOf(own) +
+              "'" + address.variable()->name + "' in " + nameOf(own) +
                   " cannot be reached from this function",
               true);
       return nullptr;
@@ -176,7 +172,7 @@ Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace sp
   } else if (address.reg != ptx::kNone) {
     base = toPointer(readRegister(address.reg, address.component), space);
   } else {
-    return toPointer(irBuilder.getInt64(uint64_t(address.offset)), space);
+    return toPointer(irBuilder.getInt64(uint64_t(int64_t(address.offset))), space);
   }
   if (address.offset == 0)
     return base;

@@ -24,7 +24,7 @@ CallOperands operandsOf(const ptx::Function &caller, const ptx::Instruction &ins
   CallOperands call;
   for (const ptx::Operand &operand : inst.operands) {
     if (operand.kind == Kind::List)
-      (call.callee ? call.arguments : call.results) = operand.elements;
+      (call.callee ? call.arguments : call.results) = operand.elements();
     else if (operand.kind == Kind::Prototype)
       call.prototype = operand.prototype < caller.prototypes.size()
                            ? &caller.prototypes[operand.prototype]
@@ -40,13 +40,13 @@ Value *argumentFor(FunctionLowering &fn, const ptx::Variable &parameter,
                    const ptx::Operand &argument) {
   Type *type = fn.unit().passedType(parameter);
   IRBuilder<> &b = fn.builder();
-  if (argument.kind == Kind::Variable && argument.variable->space == ptx::StateSpace::Param) {
-    if (argument.variable->sizeInBytes < parameter.sizeInBytes) {
-      fn.problem(argument, "'" + argument.variable->name + "' is smaller than parameter '" +
+  if (argument.kind == Kind::Variable && argument.variable()->space == ptx::StateSpace::Param) {
+    if (argument.variable()->sizeInBytes < parameter.sizeInBytes) {
+      fn.problem(argument, "'" + argument.variable()->name + "' is smaller than parameter '" +
                                parameter.name + "'");
       return PoisonValue::get(type);
     }
-    return b.CreateLoad(type, fn.variablePointer(*argument.variable));
+    return b.CreateLoad(type, fn.variablePointer(*argument.variable()));
   }
   if (!type->isIntegerTy()) {
     fn.problem(argument, "parameter '" + parameter.name + "' needs a .param variable");
@@ -57,10 +57,10 @@ Value *argumentFor(FunctionLowering &fn, const ptx::Variable &parameter,
 
 void storeResult(FunctionLowering &fn, const ptx::Variable &declared, const ptx::Operand &result,
                  Value *value) {
-  if (result.kind == Kind::Variable && result.variable->space == ptx::StateSpace::Param) {
-    if (result.variable->sizeInBytes < declared.sizeInBytes)
-      return fn.problem(result, "'" + result.variable->name + "' is smaller than the result");
-    fn.builder().CreateStore(value, fn.variablePointer(*result.variable));
+  if (result.kind == Kind::Variable && result.variable()->space == ptx::StateSpace::Param) {
+    if (result.variable()->sizeInBytes < declared.sizeInBytes)
+      return fn.problem(result, "'" + result.variable()->name + "' is smaller than the result");
+    fn.builder().CreateStore(value, fn.variablePointer(*result.variable()));
     return;
   }
   if (!value->getType()->isIntegerTy())
@@ -81,7 +81,7 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
   FunctionType *type;
   bool mayExit = false;
   if (call.callee->kind == Kind::Function) {
-    const ptx::Function &callee = *call.callee->function;
+    const ptx::Function &callee = *call.callee->function();
     Function *function = fn.unit().functionFor(callee);
     if (!function)
       return fn.unsupported(inst, "a call of '" + callee.name + "', which has no body here");
@@ -117,7 +117,7 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
   if (hasArgumentList(parameters))
     return fn.unsupported(inst, "a call with a variable number of arguments");
   if (mayExit && !fn.ptxFunction().isKernel && !fn.unit().mayExit(fn.ptxFunction()))
-    return fn.unsupported(inst, "a call of '" + call.callee->function->name +
+    return fn.unsupported(inst, "a call of '" + call.callee->function()->name +
                                     "', which may execute exit, in a function whose address is "
                                     "taken");
 

@@ -14,7 +14,7 @@ Expected<Value *> lowerBra(FunctionLowering &fn, const ptx::Instruction &inst) {
 
 // brx.idx{.uni} index, targets   An index beyond the list is undefined in PTX; it takes the first.
 Expected<Value *> lowerBrxIdx(FunctionLowering &fn, const ptx::Instruction &inst) {
-  ArrayRef<ptx::LabelId> targets = inst.operands[1].labels;
+  ArrayRef<ptx::LabelId> targets = inst.operands[1].labels();
   if (targets.empty())
     return fn.malformed(inst, "the list of targets is empty");
   Value *index = fn.source(0, ptx::Type::U32);

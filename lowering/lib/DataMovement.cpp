@@ -43,8 +43,8 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
   Value *address = fn.source(0, ptx::Type::B64);
   if (!inst.spelling->has(ptx::Mod::To)) {
     // What a kernel passes to functions lies in local memory too.
-    if (operand.variable && operand.variable->space == ptx::StateSpace::Param &&
-        !is_contained(fn.ptxFunction().parameters, operand.variable))
+    if (operand.variable() && operand.variable()->space == ptx::StateSpace::Param &&
+        !is_contained(fn.ptxFunction().parameters, operand.variable()))
       space = ptx::StateSpace::Local;
     return fn.toGeneric(address, space);
   }

@@ -62,13 +62,13 @@ struct SharedMemory {
   }
 
   void visit(const ptx::Operand &operand) {
-    const ptx::Variable *variable = operand.variable;
+    const ptx::Variable *variable = operand.variable();
     if (variable && variable->space == ptx::StateSpace::Shared && !variable->incomplete &&
         counted.insert(variable).second)
       add(variable->sizeInBytes, variable->alignment);
-    if (operand.function)
-      visit(*operand.function);
-    for (const ptx::Operand &element : operand.elements)
+    if (operand.function())
+      visit(*operand.function());
+    for (const ptx::Operand &element : operand.elements())
       visit(element);
   }
 

@@ -94,7 +94,7 @@ void annotate(FunctionLowering &fn, const Access &access, Instruction *memory) {
 SmallVector<const ptx::Operand *, 8> elementsOf(const ptx::Operand &operand) {
   SmallVector<const ptx::Operand *, 8> elements;
   if (operand.kind == ptx::Operand::Kind::Vector)
-    for (const ptx::Operand &element : operand.elements)
+    for (const ptx::Operand &element : operand.elements())
       elements.push_back(&element);
   else
     elements.push_back(&operand);
@@ -152,7 +152,7 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
     // Memory of this thread or CTA that was never written must be any value, not undefined
     // behaviour; LLVM can see that only of variables it knows.
     bool known = addressSpace == kPrivateSpace ||
-                 (addressSpace == kSharedSpace && inst.operands[1].variable);
+                 (addressSpace == kSharedSpace && inst.operands[1].variable());
     Value *loaded = known ? b.CreateFreeze(load) : load;
     for (unsigned i = 0; i < access.count; ++i)
       values.push_back(access.count == 1 ? loaded : b.CreateExtractElement(loaded, i));

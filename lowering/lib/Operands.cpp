@@ -91,7 +91,7 @@ Value *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
   if (!slot) {
     const ptx::Register &declared = source_.registers[reg];
     Type *type = intType(std::max(bitsOf(declared.type), 1u));
-    slot = entryBuilder.CreateAlloca(type, kPrivateSpace, nullptr, declared.name);
+    slot = entryBuilder.CreateAlloca(type, kPrivateSpace, nullptr, source_.registerName(reg));
     entryBuilder.CreateStore(undefinedBits(type), slot);
   }
   return slot;
@@ -159,7 +159,7 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
     return fromBits(operand, value, type);
   }
   case Kind::Variable: {
-    Value *address = addressOf(*operand.variable);
+    Value *address = addressOf(*operand.variable());
     if (!address)
       return PoisonValue::get(typeOf(type));
     if (operand.offset)
@@ -167,20 +167,21 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
     return fromBits(operand, address, type);
   }
   case Kind::Function: {
-    Function *target = unitLowering.functionFor(*operand.function);
-    if (!target || operand.function->isKernel) {
+    Function *target = unitLowering.functionFor(*operand.function());
+    if (!target || operand.function()->isKernel) {
       problem(operand,
-              "the address of '" + operand.function->name + "' is not known in this module", true);
+              "the address of '" + operand.function()->name + "' is not known in this module",
+              true);
       return PoisonValue::get(typeOf(type));
     }
     return fromBits(operand, irBuilder.CreatePtrToInt(target, irBuilder.getInt64Ty()), type);
   }
   case Kind::Vector: { // {a, b}: a in the low bits
-    unsigned want = bitsOf(type), count = unsigned(operand.elements.size());
+    unsigned want = bitsOf(type), count = unsigned(operand.elements().size());
     if (count == 0 || want % count != 0)
       break;
     Value *packed = nullptr;
-    for (auto [index, element] : enumerate(operand.elements)) {
+    for (auto [index, element] : enumerate(operand.elements())) {
       unsigned width = want / count;
       Value *part = nullptr;
       switch (element.kind) {
@@ -208,6 +209,7 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
     return irBuilder.CreateBitCast(packed, typeOf(type));
   }
   case Kind::Address:
+  case Kind::AddressList:
   case Kind::Label:
   case Kind::LabelList:
   case Kind::Sink:
@@ -263,14 +265,14 @@ bool FunctionLowering::hasDestination(unsigned n) const {
   if (destinations(*current) == 0 || current->operands.empty())
     return false;
   const ptx::Operand &first = current->operands[0];
-  return n == 0 || (first.kind == Kind::Pair && n < first.elements.size());
+  return n == 0 || (first.kind == Kind::Pair && n < first.elements().size());
 }
 
 void FunctionLowering::setDestination(unsigned n, Value *value) {
   if (!hasDestination(n))
     return;
   const ptx::Operand &first = current->operands[0];
-  const ptx::Operand &operand = first.kind == Kind::Pair ? first.elements[n] : first;
+  const ptx::Operand &operand = first.kind == Kind::Pair ? first.elements()[n] : first;
   write(operand, value, n == 0 ? destinationType() : ptx::Type::Pred);
 }
 
@@ -294,16 +296,16 @@ void FunctionLowering::write(const ptx::Operand &operand, Value *value, ptx::Typ
   if (operand.kind == Kind::Sink)
     return;
   if (operand.kind == Kind::Pair)
-    return write(operand.elements[0], value, type);
+    return write(operand.elements()[0], value, type);
   Value *bits = irBuilder.CreateBitCast(
       value, intType(unsigned(value->getType()->getPrimitiveSizeInBits().getFixedValue())));
   switch (operand.kind) {
   case Kind::Register:
     return writeBits(operand, bits, ptx::classOf(type) == ptx::TypeClass::Signed);
   case Kind::Vector: {
-    unsigned count = unsigned(operand.elements.size());
+    unsigned count = unsigned(operand.elements().size());
     unsigned width = bits->getType()->getIntegerBitWidth() / std::max(count, 1u);
-    for (auto [index, element] : enumerate(operand.elements)) {
+    for (auto [index, element] : enumerate(operand.elements())) {
       if (element.kind == Kind::Sink)
         continue;
       Value *part =

@@ -23,13 +23,13 @@ struct Mentions {
 };
 
 void addMentions(Mentions &mentions, const ptx::Operand &operand, bool isCallee) {
-  if (operand.function) {
-    mentions.functions.push_back(operand.function);
+  if (operand.function()) {
+    mentions.functions.push_back(operand.function());
     mentions.takesAddress |= !isCallee;
   }
-  if (operand.variable)
-    mentions.variables.push_back(operand.variable);
-  for (const ptx::Operand &element : operand.elements)
+  if (operand.variable())
+    mentions.variables.push_back(operand.variable());
+  for (const ptx::Operand &element : operand.elements())
     addMentions(mentions, element, false);
 }
 

@@ -96,9 +96,9 @@ void UnitLowering::findAddressesAndCalls() {
   for (const ptx::Function *function : concat(unit, storage))
     for (const ptx::Instruction &instruction : function->body)
       for (const ptx::Operand &operand : instruction.operands)
-        if (operand.kind == ptx::Operand::Kind::Function && operand.function)
+        if (operand.kind == ptx::Operand::Kind::Function)
           (instruction.op() == ptx::Op::Call ? directlyCalled : addressTaken)
-              .insert(&definitionOf(*operand.function));
+              .insert(&definitionOf(*operand.function()));
   for (const auto &[variable, slot] : slots)
     for (const ptx::Relocation &relocation : variable->relocations)
       if (relocation.function)
@@ -115,7 +115,7 @@ void UnitLowering::findExitingFunctions() {
         bool exits = instruction.op() == ptx::Op::Exit;
         if (instruction.op() == ptx::Op::Call)
           for (const ptx::Operand &operand : instruction.operands)
-            exits |= operand.function && mayExit(*operand.function);
+            exits |= operand.function() && mayExit(*operand.function());
         if (exits) {
           exiting.insert(function);
           changed = true;

@@ -33,8 +33,7 @@ bool ModuleParser::parseParameterList(llvm::SmallVectorImpl<const Variable *> &p
     Name *name = names.intern(variable->name);
     Symbol symbol;
     if (declaration.isReg) {
-      variable->reg = RegisterId(registers.size());
-      registers.push_back({variable->name, variable->type, variable->vectorWidth});
+      variable->reg = addRegisters(variable->name, declaration, 1, /*isNumbered=*/false);
       symbol.kind = Symbol::Kind::Register;
       symbol.index = variable->reg;
     } else {
@@ -63,6 +62,7 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
   scopeParents.clear();
   scopes.clear();
   registers.clear();
+  registerRanges.clear();
   pushScope(); // of the parameters
 
   Function header; // until the name is known
@@ -291,6 +291,7 @@ void ModuleParser::finishBody(Function &fn) {
   }
   fn.locals = storage.copy<const Variable *>(locals);
   fn.registers = storage.copy<Register>(registers);
+  fn.registerRanges = storage.copy<RegisterRange>(registerRanges);
   fn.labels = storage.copy<Label>(labels);
   fn.prototypes = storage.copy<Prototype>(prototypes);
   fn.body = storage.copy<Instruction>(body);

@@ -2,6 +2,7 @@
 
 #include "ptx-frontend/lib/Spellings.h"
 #include "ptx-frontend/lib/Storage.h"
+#include "llvm/ADT/Twine.h"
 
 using llvm::StringRef;
 
@@ -13,6 +14,12 @@ Module::~Module() = default;
 
 const Function *Module::function(StringRef name) const {
   return storage->functionsByName.lookup(name);
+}
+
+std::string Function::registerName(RegisterId reg) const {
+  const RegisterRange &range = *llvm::partition_point(
+      registerRanges, [&](const RegisterRange &r) { return r.first + r.count <= reg; });
+  return range.isNumbered ? (range.name + llvm::Twine(reg - range.first)).str() : range.name.str();
 }
 
 bool Spelling::has(Mod mod) const { return llvm::is_contained(modifiers, mod); }

@@ -30,6 +30,7 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
   operand.place = token.offset;
   if (slot && slot->kind == OperandSlot::Kind::Label) {
     operand.kind = Operand::Kind::Label;
+    operand.label = kNone; // until the end of the body
     pendingLabel = spell(token);
     return expect(Kind::Word, "a label");
   }
@@ -41,7 +42,8 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
     if (!name || name->symbol.kind != Symbol::Kind::Targets)
       return error(operand.place, "undeclared list of branch targets '" + Twine(word) + "'");
     operand.kind = Operand::Kind::LabelList;
-    operand.labels = targetLists[name->symbol.index];
+    operand.target = targetLists[name->symbol.index].data();
+    operand.count = uint32_t(targetLists[name->symbol.index].size());
     return true;
   }
   if (at(Kind::LeftBracket))
@@ -59,7 +61,7 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
   operand = {};
   operand.kind = Operand::Kind::Pair;
   operand.place = pair[0].place;
-  operand.elements = storage.copy<Operand>(pair);
+  setElements(operand, pair);
   return true;
 }
 
@@ -130,12 +132,12 @@ bool ModuleParser::parseName(Operand &operand) {
     return true;
   case Symbol::Kind::Variable:
     operand.kind = Operand::Kind::Variable;
-    operand.variable = resolved.symbol->variable;
+    operand.target = resolved.symbol->variable;
     advance();
-    return !at(Kind::Plus) || parseInteger(operand.offset);
+    return !at(Kind::Plus) || parseOffset(operand.offset);
   case Symbol::Kind::Function:
     operand.kind = Operand::Kind::Function;
-    operand.function = resolved.symbol->function;
+    operand.target = resolved.symbol->function;
     advance();
     return true;
   case Symbol::Kind::Prototype:
@@ -152,13 +154,28 @@ bool ModuleParser::parseName(Operand &operand) {
   return undeclared(token.offset, word);
 }
 
-// [reg], [reg+4], [variable+4], [16]. PTX ISA: addresses-as-operands.
+void ModuleParser::setElements(Operand &operand, llvm::ArrayRef<Operand> elements) {
+  operand.target = storage.copy(elements).data();
+  operand.count = uint32_t(elements.size());
+}
+
+// PTX ISA: addresses-as-operands. Offsets are 32 bits and signed, or an address of 32 bits.
+bool ModuleParser::parseOffset(int32_t &offset) {
+  uint32_t place = token.offset;
+  int64_t value;
+  if (!parseInteger(value))
+    return false;
+  if (module.addressSize == 32 ? value < INT32_MIN || value > UINT32_MAX : value != int32_t(value))
+    return error(place, "offset does not fit into 32 bits");
+  offset = int32_t(value);
+  return true;
+}
+
+// [reg], [reg+4], [variable+4], [16], [base, {x, y}]. PTX ISA: addresses-as-operands.
 bool ModuleParser::parseAddress(Operand &operand) {
   operand.kind = Operand::Kind::Address;
   advance();
   if (at(Kind::Word) && spell(token) != "WARP_SZ") {
-    Operand base{};
-    base.place = token.offset;
     Resolved resolved = resolve(spell(token));
     if (resolved.reg != kNone) {
       operand.reg = resolved.reg;
@@ -166,18 +183,31 @@ bool ModuleParser::parseAddress(Operand &operand) {
     } else if (!resolved.symbol) {
       return undeclared(token.offset, spell(token));
     } else if (resolved.symbol->kind == Symbol::Kind::Variable) {
-      operand.variable = resolved.symbol->variable;
+      operand.target = resolved.symbol->variable;
     } else {
       return expectedHere("a register or variable as address");
     }
     advance();
-    if (at(Kind::Plus) && !parseInteger(operand.offset))
+    if (at(Kind::Plus) && !parseOffset(operand.offset))
       return false;
-  } else if (!parseInteger(operand.offset)) {
+  } else if (!parseOffset(operand.offset)) {
     return false;
   }
-  if (at(Kind::Comma))
-    return error(token.offset, "unsupported: an address with coordinates", /*unsupported=*/true);
+  if (at(Kind::Comma)) {
+    llvm::SmallVector<Operand, 8> elements{operand};
+    while (take(Kind::Comma)) {
+      if (elements.size() == kMaxOperands)
+        return errorHere("too many elements");
+      Operand &element = elements.emplace_back();
+      element.place = token.offset;
+      if (!parseScalar(element))
+        return false;
+    }
+    operand = {};
+    operand.kind = Operand::Kind::AddressList;
+    operand.place = elements[0].place;
+    setElements(operand, elements);
+  }
   return expect(Kind::RightBracket, "']'");
 }
 
@@ -204,7 +234,7 @@ bool ModuleParser::parseVector(Operand &operand) {
     operand = elements[0];
     return true;
   }
-  operand.elements = storage.copy<Operand>(elements);
+  setElements(operand, elements);
   return true;
 }
 
@@ -227,7 +257,7 @@ bool ModuleParser::parseOperandList(Operand &operand) {
         return false;
       elements.push_back(element);
     } while (take(Kind::Comma));
-  operand.elements = storage.copy<Operand>(elements);
+  setElements(operand, elements);
   return expect(Kind::RightParen, "',' or ')'");
 }
 

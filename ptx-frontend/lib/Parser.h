@@ -109,6 +109,8 @@ private:
   Variable *parseVariable(const Declaration &declaration, bool isParameter);
   bool parseVariables(Linkage linkage);
   bool parseRegisters();
+  RegisterId addRegisters(llvm::StringRef name, const Declaration &declaration, uint32_t count,
+                          bool isNumbered);
   bool declareRange(Name *name, const Declaration &declaration, uint64_t count, uint32_t place);
   bool parseInitializer(Variable &variable, llvm::ArrayRef<uint64_t> dimensions);
   struct InitializerState;
@@ -178,6 +180,8 @@ private:
   bool parseScalar(Operand &operand);
   bool parseName(Operand &operand);
   bool parseAddress(Operand &operand);
+  bool parseOffset(int32_t &offset);
+  void setElements(Operand &operand, llvm::ArrayRef<Operand> elements);
   bool parseVector(Operand &operand);
   void refer(LabelId &label, Name *name, uint32_t place);
 
@@ -190,6 +194,7 @@ private:
   Function *current = nullptr;
   uint32_t functionNumber = 0; // counted from 1
   std::vector<Register> registers;
+  std::vector<RegisterRange> registerRanges;
   std::vector<Label> labels;
   llvm::DenseMap<std::pair<Name *, uint32_t>, LabelId> labelsByName;
   std::vector<LabelReference> labelReferences;

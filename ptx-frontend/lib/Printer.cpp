@@ -69,42 +69,20 @@ private:
   llvm::StringSet<> used;
 
   void nameRegisters(const Function &fn) {
-    ArrayRef<Register> all = fn.registers;
-    registers.resize(all.size());
-    for (uint32_t i = 0; i < all.size();) {
-      uint32_t count = runLength(all.drop_front(i));
-      Run run{i, std::max(count, 1u), ""};
-      if (count == 0) {
-        registers[i] = unique(all[i].name);
+    registers.resize(fn.registers.size());
+    for (const RegisterRange &range : fn.registerRanges) {
+      Run run{range.first, range.count, ""};
+      if (!range.isNumbered) {
+        registers[range.first] = unique(range.name);
       } else {
-        run.prefix = all[i].name.drop_back().str();
-        std::string base = run.prefix;
-        for (unsigned k = 2; !claim(run.prefix, count); ++k)
-          run.prefix = base + "_" + std::to_string(k) + "_";
-        for (uint32_t j = 0; j < count; ++j)
-          registers[i + j] = run.prefix + std::to_string(j);
+        run.prefix = range.name.str();
+        for (unsigned k = 2; !claim(run.prefix, range.count); ++k)
+          run.prefix = (range.name + "_" + llvm::Twine(k) + "_").str();
+        for (uint32_t i = 0; i < range.count; ++i)
+          registers[range.first + i] = run.prefix + std::to_string(i);
       }
       runs.push_back(run);
-      i += run.count;
     }
-  }
-
-  // The length of the run x0, x1, x2 ... of one type that begins here; 0 if none does.
-  static uint32_t runLength(ArrayRef<Register> registers) {
-    StringRef first = registers[0].name;
-    if (first.size() < 2 || !first.ends_with("0") || llvm::isDigit(first[first.size() - 2]))
-      return 0;
-    StringRef prefix = first.drop_back();
-    uint32_t count = 0;
-    while (count < registers.size()) {
-      const Register &reg = registers[count];
-      if (reg.type != registers[0].type || reg.vectorWidth != registers[0].vectorWidth ||
-          !reg.name.starts_with(prefix) ||
-          reg.name.drop_front(prefix.size()) != std::to_string(count))
-        break;
-      ++count;
-    }
-    return count;
   }
 
   bool claim(StringRef prefix, uint32_t count) {
@@ -145,6 +123,7 @@ private:
   void printOperand(const Function &fn, const Operand &operand);
   void printOperands(const Function &fn, ArrayRef<Operand> operands);
   void printRegister(const Operand &operand);
+  void printAddress(const Operand &operand);
   void printOffset(int64_t offset) {
     if (offset)
       out << '+' << offset;
@@ -205,7 +184,8 @@ void Printer::printModule() {
 bool Printer::canDefine(const Function &fn) const {
   auto known = [&](const Function *other) { return other == &fn || declared.contains(other); };
   std::function<bool(const Operand &)> knows = [&](const Operand &operand) {
-    return (!operand.function || known(operand.function)) && llvm::all_of(operand.elements, knows);
+    return (!operand.function() || known(operand.function())) &&
+           llvm::all_of(operand.elements(), knows);
   };
   for (const Instruction &instruction : fn.body)
     if (!llvm::all_of(instruction.operands, knows))
@@ -479,7 +459,7 @@ void Printer::printInstruction(const Function &fn, const Instruction &instructio
     if (operand.kind == Operand::Kind::LabelList) {
       list = names->unique("$targets" + std::to_string(++targetLists));
       out << list << ": .branchtargets ";
-      llvm::interleaveComma(operand.labels, out, [&](LabelId id) {
+      llvm::interleaveComma(operand.labels(), out, [&](LabelId id) {
         out << (id < names->labels.size() ? names->labels[id] : "<undefined>");
       });
       out << ";\n";
@@ -518,6 +498,17 @@ void Printer::printRegister(const Operand &operand) {
     out << '.' << "xyzw"[operand.component & 3];
 }
 
+void Printer::printAddress(const Operand &operand) {
+  if (operand.reg != kNone)
+    printRegister(operand);
+  else if (operand.variable())
+    out << nameOfVariable(operand.variable());
+  else
+    out << operand.offset;
+  if (operand.reg != kNone || operand.variable())
+    printOffset(operand.offset);
+}
+
 void Printer::printOperand(const Function &fn, const Operand &operand) {
   if (operand.negated)
     out << '!';
@@ -540,28 +531,31 @@ void Printer::printOperand(const Function &fn, const Operand &operand) {
       out << '.' << "xyzw"[operand.component & 3];
     return;
   case Operand::Kind::Variable:
-    out << nameOfVariable(operand.variable);
+    out << nameOfVariable(operand.variable());
     printOffset(operand.offset);
     return;
   case Operand::Kind::Function:
-    out << operand.function->name;
+    out << operand.function()->name;
     return;
   case Operand::Kind::Address:
     out << '[';
-    if (operand.reg != kNone) {
-      printRegister(operand);
-      printOffset(operand.offset);
-    } else if (operand.variable) {
-      out << nameOfVariable(operand.variable);
-      printOffset(operand.offset);
-    } else {
-      out << operand.offset;
+    printAddress(operand);
+    out << ']';
+    return;
+  case Operand::Kind::AddressList: {
+    out << '[';
+    ArrayRef<Operand> elements = operand.elements();
+    printAddress(elements[0]);
+    for (const Operand &element : elements.drop_front()) {
+      out << ", ";
+      printOperand(fn, element);
     }
     out << ']';
     return;
+  }
   case Operand::Kind::Vector:
     out << '{';
-    printOperands(fn, operand.elements);
+    printOperands(fn, operand.elements());
     out << '}';
     return;
   case Operand::Kind::Label:
@@ -573,13 +567,13 @@ void Printer::printOperand(const Function &fn, const Operand &operand) {
     out << '_';
     return;
   case Operand::Kind::Pair:
-    printOperand(fn, operand.elements[0]);
+    printOperand(fn, operand.elements()[0]);
     out << '|';
-    printOperand(fn, operand.elements[1]);
+    printOperand(fn, operand.elements()[1]);
     return;
   case Operand::Kind::List:
     out << '(';
-    printOperands(fn, operand.elements);
+    printOperands(fn, operand.elements());
     out << ')';
     return;
   case Operand::Kind::Prototype:

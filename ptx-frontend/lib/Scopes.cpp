@@ -48,6 +48,14 @@ bool ModuleParser::declare(Name *name, const Symbol &symbol, uint32_t place) {
   return true;
 }
 
+RegisterId ModuleParser::addRegisters(StringRef name, const Declaration &declaration,
+                                      uint32_t count, bool isNumbered) {
+  RegisterId first = RegisterId(registers.size());
+  registerRanges.push_back({name, first, count, isNumbered});
+  registers.resize(first + count, {declaration.type, declaration.vectorWidth});
+  return first;
+}
+
 bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint64_t count,
                                 uint32_t place) {
   StringRef prefix = name->text();
@@ -65,24 +73,7 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
     outer = new (storage.arena.Allocate<RangeSymbol>()) RangeSymbol(name->range);
   name->range = {uint32_t(count), uint32_t(registers.size()), depth(), outer};
 
-  // The names of the registers: one block of text.
-  size_t bytes = 0;
-  for (uint64_t digits = 1, from = 0, to = 10; from < count; ++digits, from = to, to *= 10)
-    bytes += (std::min(count, to) - from) * (prefix.size() + digits);
-  char *out = storage.arena.Allocate<char>(bytes);
-  for (uint64_t i = 0; i < count; ++i) {
-    char *begin = out;
-    out = std::copy(prefix.begin(), prefix.end(), out);
-    char digits[20];
-    unsigned n = 0;
-    uint64_t rest = i;
-    do
-      digits[n++] = char('0' + rest % 10);
-    while (rest /= 10);
-    while (n)
-      *out++ = digits[--n];
-    registers.push_back({{begin, size_t(out - begin)}, declaration.type, declaration.vectorWidth});
-  }
+  addRegisters(prefix, declaration, uint32_t(count), /*isNumbered=*/true);
   return true;
 }
 

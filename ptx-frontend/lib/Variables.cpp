@@ -282,13 +282,13 @@ bool ModuleParser::parseRegisters() {
         return errorHere("a register cannot have an initialiser");
       Symbol symbol;
       symbol.kind = Symbol::Kind::Register;
-      symbol.index = uint32_t(registers.size());
+      symbol.index = RegisterId(registers.size());
       if (!declare(name, symbol, nameToken.offset))
         return false;
       if (registerBudget == 0)
         return error(nameToken.offset, "too many registers");
       --registerBudget;
-      registers.push_back({word, declaration.type, declaration.vectorWidth});
+      addRegisters(word, declaration, 1, /*isNumbered=*/false);
     }
   } while (take(Kind::Comma));
   return endStatement("declaration");

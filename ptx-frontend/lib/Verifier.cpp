@@ -120,7 +120,7 @@ void Verifier::check(const Instruction &instruction) {
   checkHistory();
   const Guard &guard = instruction.guard;
   if (guard.reg != kNone && fn.registers[guard.reg].type != Type::Pred)
-    error(instruction.place, "guard '" + Twine(fn.registers[guard.reg].name) +
+    error(instruction.place, Twine("guard '") + fn.registerName(guard.reg) +
                                  "' is no predicate but has type " +
                                  nameOf(fn.registers[guard.reg].type));
   if (spelling->call)
@@ -243,8 +243,8 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
     OperandSlot sinkable = slot;
     sinkable.sink = true;
     second.slot = &sinkable;
-    return checkValue(operand.elements[0], index, second, expected.type, true) &&
-           checkValue(operand.elements[1], index, second, Type::Pred, true);
+    return checkValue(operand.elements()[0], index, second, expected.type, true) &&
+           checkValue(operand.elements()[1], index, second, Type::Pred, true);
   }
   if (expected.vectorWidth > 1)
     return checkVector(operand, index, expected);
@@ -278,6 +278,7 @@ bool Verifier::checkValue(const Operand &operand, unsigned index, const Expected
       return operandError(operand, index, "must be a register");
     return checkName(operand, index, expected, type);
   case Operand::Kind::Address:
+  case Operand::Kind::AddressList:
     return operandError(operand, index, "cannot be an address in brackets");
   case Operand::Kind::Vector:
     return operandError(operand, index, "cannot be a vector");
@@ -298,11 +299,12 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
     return operandError(operand, index, "cannot be negated");
   if (reg.vectorWidth > 1 && operand.component == 0xff)
     return operandError(operand, index,
-                        "is the vector '" + Twine(reg.name) + "', expected a component of it");
+                        Twine("is the vector '") + fn.registerName(operand.reg) +
+                            "', expected a component of it");
   if (!fits(type, reg.type, expected.slot->wider))
     return operandError(operand, index,
-                        "is '" + Twine(reg.name) + "' of type " + nameOf(reg.type) + ", expected " +
-                            nameOf(type));
+                        Twine("is '") + fn.registerName(operand.reg) + "' of type " +
+                            nameOf(reg.type) + ", expected " + nameOf(type));
   return true;
 }
 
@@ -352,10 +354,10 @@ bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedO
     return true;
   if (operand.kind == Operand::Kind::Function)
     return operandError(operand, index, "is a function, expected a variable");
-  if (operand.variable->space != space)
+  if (operand.variable()->space != space)
     return operandError(operand, index,
-                        "is '" + Twine(operand.variable->name) + "' in " +
-                            nameOf(operand.variable->space) + ", expected " + nameOf(space));
+                        "is '" + Twine(operand.variable()->name) + "' in " +
+                            nameOf(operand.variable()->space) + ", expected " + nameOf(space));
   return true;
 }
 
@@ -368,16 +370,16 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
     const Register &reg = fn.registers[operand.reg];
     return fits(expected.type, reg.type, expected.slot->wider) ||
            operandError(operand, index,
-                        "is '" + Twine(reg.name) + "' of type " + nameOf(reg.type) + ", expected " +
-                            nameOf(expected.type));
+                        Twine("is '") + fn.registerName(operand.reg) + "' of type " +
+                            nameOf(reg.type) + ", expected " + nameOf(expected.type));
   }
   if (operand.kind != Operand::Kind::Vector)
     return operandError(operand, index, "must be a vector of " + Twine(width) + " elements");
-  if (operand.elements.size() != width)
+  if (operand.elements().size() != width)
     return operandError(operand, index,
-                        "is a vector of " + Twine(operand.elements.size()) +
+                        "is a vector of " + Twine(operand.elements().size()) +
                             " elements, expected " + Twine(width));
-  for (const Operand &element : operand.elements) {
+  for (const Operand &element : operand.elements()) {
     if (destination && element.kind == Operand::Kind::Sink)
       continue;
     if (!checkValue(element, index, expected, expected.type, destination))
@@ -390,12 +392,12 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
 // PTX ISA: data-movement-and-conversion-instructions-mov-2.
 bool Verifier::checkPacked(const Operand &operand, unsigned index,
                            const ExpectedOperand &expected) {
-  size_t count = operand.elements.size();
+  size_t count = operand.elements().size();
   unsigned total = sizeInBits(expected.type);
   if (count != 2 && count != 4)
     return operandError(operand, index,
                         "is a vector of " + Twine(count) + " elements, expected 2 or 4");
-  for (const Operand &element : operand.elements) {
+  for (const Operand &element : operand.elements()) {
     switch (element.kind) {
     case Operand::Kind::Sink:
       if (!expected.slot->destination)
@@ -407,8 +409,8 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
         return operandError(element, index, "must contain plain registers");
       if (sizeInBits(reg.type) * count != total)
         return operandError(element, index,
-                            "contains '" + Twine(reg.name) + "' of type " + nameOf(reg.type) +
-                                ", expected " + Twine(total / count) + " bits");
+                            Twine("contains '") + fn.registerName(element.reg) + "' of type " +
+                                nameOf(reg.type) + ", expected " + Twine(total / count) + " bits");
       break;
     }
     case Operand::Kind::Integer:
@@ -425,6 +427,8 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
 }
 
 bool Verifier::checkAddress(const Operand &operand, unsigned index) {
+  if (operand.kind == Operand::Kind::AddressList)
+    return operandError(operand, index, "is an address with coordinates");
   if (operand.kind != Operand::Kind::Address)
     return operandError(operand, index, "must be an address in brackets");
   if (operand.reg != kNone) {
@@ -433,19 +437,19 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index) {
     unsigned size = sizeInBits(reg.type);
     if ((c != TypeClass::Bits && !isInteger(c)) || (size != 32 && size != 64))
       return operandError(operand, index,
-                          "has the address '" + Twine(reg.name) + "' of type " + nameOf(reg.type) +
-                              ", expected an integer of 32 or 64 bits");
+                          Twine("has the address '") + fn.registerName(operand.reg) + "' of type " +
+                              nameOf(reg.type) + ", expected an integer of 32 or 64 bits");
     if (reg.vectorWidth > 1 && operand.component == 0xff)
       return operandError(operand, index, "has a vector as address");
     return true;
   }
   StateSpace space = spelling->space();
-  if (!operand.variable) {
+  if (!operand.variable()) {
     if (space != StateSpace::Local)
       return operandError(operand, index, "is a constant address, which only .local has");
     return true;
   }
-  const Variable &variable = *operand.variable;
+  const Variable &variable = *operand.variable();
   if (space == StateSpace::None ? variable.space == StateSpace::Param : variable.space != space)
     return operandError(operand, index,
                         "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
@@ -511,18 +515,18 @@ void Verifier::checkCall() {
   ArrayRef<const Variable *> formalResults, formalParameters;
   StringRef name;
   if (callee.kind == Operand::Kind::Function) {
-    if (callee.function->isKernel) {
+    if (callee.function()->isKernel) {
       error(callee.place, "a kernel cannot be called");
       return;
     }
-    formalResults = callee.function->results;
-    formalParameters = callee.function->parameters;
-    name = callee.function->name;
+    formalResults = callee.function()->results;
+    formalParameters = callee.function()->parameters;
+    name = callee.function()->name;
   } else if (callee.kind == Operand::Kind::Register) {
     const Register &reg = fn.registers[callee.reg];
     if (!fits(module.addressSize == 64 ? Type::U64 : Type::U32, reg.type, false)) {
-      error(callee.place,
-            "the function address '" + Twine(reg.name) + "' has type " + nameOf(reg.type));
+      error(callee.place, Twine("the function address '") + fn.registerName(callee.reg) +
+                              "' has type " + nameOf(reg.type));
       return;
     }
     if (!prototype) {
@@ -537,9 +541,9 @@ void Verifier::checkCall() {
     error(callee.place, "expected a function or the address of one");
     return;
   }
-  checkArguments(results ? results->elements : ArrayRef<Operand>(), formalResults, "result", name,
+  checkArguments(results ? results->elements() : ArrayRef<Operand>(), formalResults, "result", name,
                  results ? results->place : inst->place);
-  checkArguments(arguments ? arguments->elements : ArrayRef<Operand>(), formalParameters,
+  checkArguments(arguments ? arguments->elements() : ArrayRef<Operand>(), formalParameters,
                  "argument", name, arguments ? arguments->place : inst->place);
 }
 
@@ -571,11 +575,12 @@ bool Verifier::checkArguments(ArrayRef<Operand> actual, ArrayRef<const Variable 
     case Operand::Kind::Register: {
       const Register &reg = fn.registers[operand.reg];
       if (operand.negated || !isScalar || !fits(parameter.type, reg.type, false))
-        return mismatch("'" + reg.name + "' of type " + nameOf(reg.type));
+        return mismatch(Twine("'") + fn.registerName(operand.reg) + "' of type " +
+                        nameOf(reg.type));
       break;
     }
     case Operand::Kind::Variable: {
-      const Variable &variable = *operand.variable;
+      const Variable &variable = *operand.variable();
       bool matches = variable.space == StateSpace::Param;
       if (parameter.incomplete)
         ; // takes anything. PTX ISA: variadic-functions

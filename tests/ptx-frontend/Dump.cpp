@@ -100,18 +100,37 @@ private:
       out << '\n';
     }
   }
+  void value(const Operand &o) {
+    if (o.variable())
+      name(o.variable());
+    if (o.function())
+      out << o.function()->name;
+    for (LabelId label : o.labels())
+      out << " L" << label;
+    switch (o.kind) {
+    case Operand::Kind::Integer:
+    case Operand::Kind::Float:
+      out << o.bits;
+      break;
+    case Operand::Kind::SpecialRegister:
+      out << int(o.special);
+      break;
+    case Operand::Kind::Label:
+      out << o.label;
+      break;
+    case Operand::Kind::Prototype:
+      out << o.prototype;
+      break;
+    default: // said above
+      break;
+    }
+  }
   void operands(ArrayRef<Operand> list) {
     for (const Operand &o : list) {
       out << " (" << int(o.kind) << ' ' << o.negated << o.isUnsigned << o.isSingle << ' '
-          << int(o.component) << ' ' << int(o.special) << ' ' << o.reg << ' ' << o.label << ' '
-          << o.prototype << ' ' << o.bits << ' ' << o.offset << ' ';
-      if (o.variable)
-        name(o.variable);
-      if (o.function)
-        out << o.function->name;
-      for (LabelId label : o.labels)
-        out << " L" << label;
-      operands(o.elements);
+          << int(o.component) << ' ' << int(o.selector) << ' ' << o.reg << ' ' << o.offset << ' ';
+      value(o);
+      operands(o.elements());
       out << ')';
     }
   }

@@ -96,9 +96,9 @@ TEST(PtxParser, ResolvesRegisterRanges) {
                                        "mov.b32 %a2, %b1; mov.b32 x, %a0; ret; }");
   const Function &k = *result.module.function("k");
   ASSERT_EQ(k.registers.size(), 7u);
-  EXPECT_EQ(k.registers[2].name, "%a2");
-  EXPECT_EQ(k.registers[3].name, "x");
-  EXPECT_EQ(k.registers[5].name, "%b1");
+  EXPECT_EQ(k.registerName(2), "%a2");
+  EXPECT_EQ(k.registerName(3), "x");
+  EXPECT_EQ(k.registerName(5), "%b1");
   EXPECT_EQ(k.registers[6].type, Type::F64);
   EXPECT_EQ(k.body[0].operands[0].reg, 2u);
   EXPECT_EQ(k.body[0].operands[1].reg, 5u);
@@ -193,7 +193,7 @@ TEST(PtxParser, MergesDeclarationsAndDefinitions) {
   const Function &f = *result.module.function("f");
   EXPECT_TRUE(f.hasBody);
   EXPECT_EQ(f.parameters[0]->name, "argument");
-  EXPECT_EQ(result.module.function("k")->body[0].operands[1].function, &f);
+  EXPECT_EQ(result.module.function("k")->body[0].operands[1].function(), &f);
   EXPECT_FALSE(result.module.function("vprintf")->hasBody);
   EXPECT_EQ(result.module.function("vprintf")->linkage, Linkage::Extern);
   EXPECT_TRUE(result.module.function("g")->attributes.noReturn);
@@ -234,7 +234,7 @@ B:
   EXPECT_EQ(k.prototypes[1].targets[0]->name, "f");
   EXPECT_EQ(k.body[0].operands[3].prototype, 0u);
   EXPECT_EQ(k.body[1].operands[3].prototype, 1u);
-  EXPECT_EQ(k.body[2].operands[1].labels, (llvm::ArrayRef<LabelId>{0, 1, 0}));
+  EXPECT_EQ(k.body[2].operands[1].labels(), (llvm::ArrayRef<LabelId>{0, 1, 0}));
 }
 
 TEST(PtxParser, ReadsVariables) {
