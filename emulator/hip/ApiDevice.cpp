@@ -155,7 +155,11 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.clockRate = p.memoryClockRate = model.clockKilohertz;
   p.memoryBusWidth = 256;
   p.totalConstMem = model.memoryBytes;
-  p.major = llvm::StringRef(model.arch).starts_with("gfx11") ? 11 : 9;
+  // gfx1100 is 11.0, gfx90a 9.0: the last two digits are minor and stepping.
+  unsigned major = 0;
+  llvm::StringRef(model.arch).drop_front(3).drop_back(2).getAsInteger(10, major);
+  p.major = int(major);
+  p.minor = model.arch[model.arch.size() - 2] - '0';
   p.multiProcessorCount = model.computeUnits;
   p.l2CacheSize = 4 << 20;
   p.maxThreadsPerMultiProcessor = 2048;

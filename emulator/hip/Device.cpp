@@ -13,6 +13,11 @@ static constexpr struct {
   unsigned waveSize, ldsBytes;
 } kModels[] = {
     {"gfx1100", "AMD Radeon RX 7900 XTX (emulated by Rubia)", 32, 65536},
+    {"gfx1201", "AMD Radeon RX 9070 XT (emulated by Rubia)", 32, 65536},
+    {"gfx1030", "AMD Radeon RX 6800 XT (emulated by Rubia)", 32, 65536},
+    {"gfx90a", "AMD Instinct MI250X (emulated by Rubia)", 64, 65536},
+    {"gfx942", "AMD Instinct MI300X (emulated by Rubia)", 64, 65536},
+    {"gfx950", "AMD Instinct MI355X (emulated by Rubia)", 64, 163840},
 };
 
 static bool makeModel(StringRef arch, DeviceModel &model) {

@@ -1,5 +1,6 @@
 // Loading a code object: ELF segments into a Memory, relocations, kernel descriptors, metadata,
 // decoding.
+#include "emulator/lib/InitialState.h"
 #include "emulator/lib/KernelMetadata.h"
 #include "emulator/lib/Program.h"
 #include "llvm/ADT/StringExtras.h"
@@ -289,7 +290,7 @@ Error Loader::decode() {
   }
   for (Kernel &kernel : state->kernels) {
     kernel.program = state->program.get();
-    if (!state->program->map.find(kernel.entryAddress))
+    if (!state->program->map.find(entryOf(kernel)))
       return createStringError("malformed code object: kernel " + kernel.name +
                                " has no code at its entry");
   }

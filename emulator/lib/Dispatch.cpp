@@ -101,8 +101,9 @@ void RunningGroup::start(uint64_t linearId) {
                        : nullptr;
     if (!scratch)
       wave.scratchPerLane = 0; // every access then is a ScratchOverflow
-    initialiseWave(wave, dispatch.launch, *dispatch.program.target,
-                   {dispatch.kernarg, dispatch.packet}, id);
+    initialiseWave(
+        wave, dispatch.launch, *dispatch.program.target,
+        {dispatch.kernarg, dispatch.packet, {uint64_t(scratch), scratch ? scratchSize : 0}, id});
   }
 }
 

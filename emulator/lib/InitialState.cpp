@@ -8,6 +8,9 @@ unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
   return ((kernel.resource1 & 63) + 1) * granule;
 }
 
+/// Dwords of arguments that arrive in SGPRs.
+static unsigned kernargPreloadLength(const Kernel &kernel) { return kernel.kernargPreload & 0x7f; }
+
 /// MODE as COMPUTE_PGM_RSRC1 sets it.
 static uint32_t initialMode(const Kernel &kernel, const Generation &generation) {
   uint32_t mode = kernel.resource1 >> 12 & 0xff; // rounding and denormals
@@ -17,37 +20,57 @@ static uint32_t initialMode(const Kernel &kernel, const Generation &generation) 
   return mode;
 }
 
+/// The buffer resource for scratch: swizzled by lane in elements of four bytes, so that an offset
+/// of a lane is dword offset / 4 of every lane's (AMDGPUUsage "Private Segment Buffer").
+static void writeScratchResource(Wave &wave, unsigned first, const Generation &generation,
+                                 const ScratchArea &scratch) {
+  constexpr uint32_t kSwizzle = 1u << 31, kAddThreadId = 1u << 23, kElementOf4 = 1u << 19,
+                     kGfx10Level = 1u << 24, kGfx10Unchecked = 2u << 28;
+  const uint32_t indexStride = (wave.lanes() == 64 ? 3u : 2u) << 21;
+  wave.scalars[first] = uint32_t(scratch.base);
+  wave.scalars[first + 1] = uint32_t(scratch.base >> 32 & 0xffff) | kSwizzle;
+  wave.scalars[first + 2] = uint32_t(std::min<uint64_t>(scratch.size, ~0u));
+  wave.scalars[first + 3] =
+      indexStride | kAddThreadId |
+      (generation.major == 9 ? kElementOf4 : uint32_t(kGfx10Level | kGfx10Unchecked));
+}
+
 /// User SGPRs, packed in this order if enabled, then system SGPRs from USER_SGPR_COUNT on.
 static void initialiseScalars(Wave &wave, const Launch &launch, const Target &target,
-                              LaunchPointers pointers, Dim3 workgroup) {
+                              const WaveInputs &inputs) {
   const Kernel &kernel = *launch.kernel;
   const Generation &generation = target.generation();
+  const Dim3 workgroup = inputs.workgroup;
   unsigned next = 0;
   auto pair = [&](uint64_t value) {
     wave.setPair(next, value);
     next += 2;
   };
   const uint16_t properties = kernel.properties;
-  if (properties & 1) // private segment buffer
+  if (properties & 1) {
+    writeScratchResource(wave, next, generation, inputs.scratch);
     next += 4;
+  }
   if (properties & 2)
-    pair(pointers.packet);
+    pair(inputs.packet);
   if (properties & 4) // queue
     pair(0);
   if (properties & 8)
-    pair(pointers.kernarg);
+    pair(inputs.kernarg);
   if (properties & 16) // dispatch id
     pair(0);
-  if (properties & 32) // flat scratch
-    next += 2;
-  const unsigned preloaded = kernel.kernargPreload & 0x7f,
+  if (properties & 32) // the prologue adds the wave's offset and writes FLAT_SCRATCH
+    pair(inputs.scratch.base);
+  const unsigned preloaded = kernargPreloadLength(kernel),
                  preloadOffset = kernel.kernargPreload >> 7;
   for (unsigned i = 0; i < preloaded && next < 16; ++i, ++next)
     std::memcpy(&wave.scalars[next],
-                reinterpret_cast<const uint8_t *>(pointers.kernarg) + 4 * (preloadOffset + i), 4);
+                reinterpret_cast<const uint8_t *>(inputs.kernarg) + 4 * (preloadOffset + i), 4);
   if (properties & 64)
-    wave.scalars[next++] = wave.scratchPerLane;
+    wave.scalars[next++] = kernel.scratchBytes;
 
+  if (generation.architectedFlatScratch)
+    wave.setPair(kFlatScratch, uint64_t(wave.scratch));
   next = kernel.resource2 >> 1 & 31;
   if (generation.workgroupIdsInTtmp) {
     wave.scalars[kTtmp + 9] = workgroup.x;
@@ -65,27 +88,41 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
     const uint32_t waves = uint32_t((launch.block.count() + kernel.waveSize - 1) / kernel.waveSize);
     wave.scalars[next++] = (wave.indexInGroup == 0 ? 1u << 31 : 0) | (waves & 63);
   }
+  if (!generation.architectedFlatScratch && kernel.resource2 & 1)
+    wave.scalars[next++] = uint32_t(uint64_t(wave.scratch) - inputs.scratch.base);
 }
 
+/// Ids that the descriptor does not ask for are not there: packed ones are zero, the registers of
+/// unpacked ones keep what they held.
 static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &target) {
   const Dim3 block = launch.block;
+  const unsigned enabled = launch.kernel->resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
   const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
   for (unsigned lane = 0; lane < wave.lanes(); ++lane) {
     const uint64_t flat = first + lane;
     const uint32_t x = uint32_t(flat % block.x), y = uint32_t(flat / block.x % block.y),
                    z = uint32_t(flat / block.x / block.y);
     if (target.generation().packedWorkItemIds) {
-      wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (y & 1023) << 10 | (z & 1023) << 20;
+      wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (enabled >= 1 ? (y & 1023) << 10 : 0) |
+                                         (enabled >= 2 ? (z & 1023) << 20 : 0);
     } else {
       wave.vgpr(vectorOffset(0), lane) = x;
-      wave.vgpr(vectorOffset(1), lane) = y;
-      wave.vgpr(vectorOffset(2), lane) = z;
+      if (enabled >= 1)
+        wave.vgpr(vectorOffset(1), lane) = y;
+      if (enabled >= 2)
+        wave.vgpr(vectorOffset(2), lane) = z;
     }
   }
 }
 
-void initialiseWave(Wave &wave, const Launch &launch, const Target &target, LaunchPointers pointers,
-                    Dim3 workgroup) {
+uint64_t entryOf(const Kernel &kernel) {
+  // Firmware that preloads arguments starts behind the 256 bytes that load them for firmware that
+  // does not (AMDGPUUsage "Preloaded Kernel Arguments").
+  return kernel.entryAddress + (kernargPreloadLength(kernel) ? 256 : 0);
+}
+
+void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
+                    const WaveInputs &inputs) {
   std::memset(wave.scalars, 0, sizeof(wave.scalars));
   wave.scc = false;
   wave.stop = false;
@@ -94,7 +131,7 @@ void initialiseWave(Wave &wave, const Launch &launch, const Target &target, Laun
   wave.trapStatus = 0;
   wave.lane = LaneState();
   wave.setMode(initialMode(*launch.kernel, target.generation()));
-  initialiseScalars(wave, launch, target, pointers, workgroup);
+  initialiseScalars(wave, launch, target, inputs);
   initialiseWorkItems(wave, launch, target);
   const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
   const uint64_t active = std::min<uint64_t>(launch.block.count() - first, wave.lanes());
@@ -102,7 +139,7 @@ void initialiseWave(Wave &wave, const Launch &launch, const Target &target, Laun
   wave.scalars[kExec] = uint32_t(exec);
   wave.scalars[kExec + 1] = uint32_t(exec >> 32);
   wave.barrierLanes = exec;
-  wave.next = launch.kernel->program->map.find(launch.kernel->entryAddress);
+  wave.next = launch.kernel->program->map.find(entryOf(*launch.kernel));
 }
 
 } // namespace rubia::emulator

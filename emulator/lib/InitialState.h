@@ -7,16 +7,27 @@
 
 namespace rubia::emulator {
 
-struct LaunchPointers {
+/// The scratch memory of a workgroup: its waves' parts lie one behind the other.
+struct ScratchArea {
+  uint64_t base = 0;
+  uint64_t size = 0;
+};
+
+struct WaveInputs {
   uint64_t kernarg = 0;
   uint64_t packet = 0;
+  ScratchArea scratch;
+  Dim3 workgroup;
 };
+
+/// Where a wave starts.
+uint64_t entryOf(const Kernel &kernel);
 
 /// Vector registers that the kernel's descriptor asks for.
 unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation);
 
 /// Puts a wave, whose memory and place in the group are set, at the start of the launch's kernel.
-void initialiseWave(Wave &wave, const Launch &launch, const Target &target, LaunchPointers pointers,
-                    Dim3 workgroup);
+void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
+                    const WaveInputs &inputs);
 
 } // namespace rubia::emulator

@@ -103,6 +103,9 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
   auto at = [&](unsigned offset, auto value) {
     std::memcpy(packet + offset, &value, sizeof(value));
   };
+  const bool z = launch.grid.z * launch.block.z > 1, y = launch.grid.y * launch.block.y > 1;
+  at(0, uint16_t(2)); // HSA_PACKET_TYPE_KERNEL_DISPATCH
+  at(2, uint16_t(z ? 3 : y ? 2 : 1));
   at(4, uint16_t(launch.block.x));
   at(6, uint16_t(launch.block.y));
   at(8, uint16_t(launch.block.z));

@@ -45,7 +45,8 @@ static std::string baseName(StringRef name) {
       "_ST",        "_SVS",         "_RTN",    "_OFFEN",     "_OFFSET",
       "_IDXEN",     "_BOTHEN",      "_ADDR64", "_VBUFFER",   "_twoaddr",
       "_threeaddr", "_w32",         "_w64",    "_TIED",      "_gfx6_gfx7_gfx8_gfx9",
-      "_gfx6_gfx7", "_vi",          "_agpr",   "_OP_SEL"};
+      "_gfx6_gfx7", "_vi",          "_agpr",   "_OP_SEL",    "_vgprcd",
+      "_mac",       "_OPT"};
   bool changed = true;
   while (changed) {
     changed = false;
@@ -56,6 +57,9 @@ static std::string baseName(StringRef name) {
         (name.consume_back("_SGPR_IMM") || name.consume_back("_IMM") || name.consume_back("_SGPR")))
       changed = true;
   }
+  // V_MFMA_F32_16X16X128_F8F6F4_f8_f4: the formats are operands too.
+  if (name.contains("F8F6F4_"))
+    name = name.take_front(name.find("F8F6F4_") + 6);
   std::string result = name.str();
   if (size_t at = result.find("_RTN_"); name.starts_with("DS_") && at != std::string::npos)
     result.erase(at, 4);

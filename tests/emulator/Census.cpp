@@ -35,7 +35,7 @@ static std::string familyOf(uint64_t flags, StringRef name) {
   for (auto [bit, family] : kFamilies)
     if (has(bit))
       return family;
-  return name.starts_with("V_DUAL_") ? "VOPD" : "OTHER";
+  return has(14) ? "SDWA" : has(15) ? "DPP" : name.starts_with("V_DUAL_") ? "VOPD" : "OTHER";
 }
 
 std::vector<EncodableInstruction> encodableInstructions(StringRef cpu, unsigned waveSize) {
@@ -69,13 +69,15 @@ std::vector<EncodableInstruction> encodableInstructions(StringRef cpu, unsigned 
     const MCInstrDesc &description = instructions->get(opcode);
     if (description.isPseudo() || description.getSize() == 0)
       continue;
-    // Names with a generation are real opcodes; what has none is a pseudo that says it is none.
     MCInst inst;
     inst.setOpcode(opcode);
+    StringRef full = instructions->getName(opcode);
+    const bool isHardwareRegister = full.starts_with("S_GETREG") || full.starts_with("S_SETREG");
     for (const MCOperandInfo &info : description.operands()) {
       const int registerClass = instructions->getOpRegClassID(info, mode);
       if (registerClass < 0) {
-        inst.addOperand(MCOperand::createImm(0));
+        // Immediates are 0, but a hardware register must be one: 1 is MODE.
+        inst.addOperand(MCOperand::createImm(isHardwareRegister ? 1 : 0));
         continue;
       }
       const MCRegisterClass &classInfo = registers->getRegClass(unsigned(registerClass));
@@ -92,9 +94,9 @@ std::vector<EncodableInstruction> encodableInstructions(StringRef cpu, unsigned 
     if (size == 0 || decoded.getOpcode() != opcode)
       continue;
     EncodableInstruction one;
-    one.fullName = instructions->getName(opcode).str();
+    one.fullName = full.str();
     one.name = (*target)->name(opcode).str();
-    one.family = familyOf(description.TSFlags, instructions->getName(opcode));
+    one.family = familyOf(description.TSFlags, full);
     one.bytes.assign(bytes.begin(), bytes.begin() + ptrdiff_t(size));
     one.text = (*target)->print(decoded, 0);
     result.push_back(std::move(one));
