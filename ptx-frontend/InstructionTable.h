@@ -11,40 +11,11 @@
 namespace rubia::ptx {
 
 struct ModifierSet {
-  uint64_t words[4] = {};
+  uint64_t words[(kModifierCount + 63) / 64] = {};
   constexpr bool contains(Mod mod) const {
     return words[unsigned(mod) / 64] >> (unsigned(mod) % 64) & 1;
   }
   constexpr void insert(Mod mod) { words[unsigned(mod) / 64] |= 1ull << (unsigned(mod) % 64); }
-};
-
-// One place of a spelling: `.(lo|hi)`, `{.ftz}`, `.rnd`.
-struct ModifierSlot {
-  ModifierSet choices;
-  bool optional = false;
-};
-
-// One place of the operand list. Its type is that of the instruction's last type modifier unless an
-// annotation says otherwise.
-struct OperandSlot {
-  enum class Kind : uint8_t { Value, Address, Label, LabelList, Call };
-  enum class TypeRule : uint8_t { Last, First, Second, Wide, Fixed };
-  Kind kind = Kind::Value;
-  TypeRule typeRule = TypeRule::Last;
-  Type fixed = Type::None;
-  bool optional = false;     // {, c}
-  bool destination = false;  // written: the first operand where it is called d, p or f
-  bool pair = false;         // p{|q}
-  bool pairRequired = false; // p|q
-  bool negatable = false;    // {!}c
-  bool immediate = false;    // :imm    a constant
-  bool anything = false;     // :name, :any  also the address of a name
-  bool special = false;      // :special, :any  also a special register
-  bool wider = false;        // :wider  a register may be wider than the type (ld, st, cvt)
-  bool vector = false;       // :vec    a vector where the spelling has .v2, .v4 or .v8
-  bool packed = false;       // :pack   may be a vector whose elements make up the type
-  bool sink = false;         // :sink   may be `_`
-  char name = 0;             // first letter in the row
 };
 
 struct Version {
@@ -54,33 +25,142 @@ struct Version {
   }
 };
 
-inline constexpr unsigned kMaxModifierSlots = 12;
-inline constexpr unsigned kMaxOperandSlots = 6;
+// The versions that have a form: from `first` on, and before `removed` where the module is for
+// removedSm or later.
+struct Availability {
+  Version first, removed;
+  uint16_t removedSm = 0;
+
+  constexpr Availability until(unsigned major, unsigned minor, unsigned sm = 0) const {
+    return {first, {uint8_t(major), uint8_t(minor)}, uint16_t(sm)};
+  }
+  bool hasRemoved(Version version, unsigned sm) const {
+    return removed.major && !(version < removed) && sm >= removedSm;
+  }
+};
+
+// The targets that have a form: all from a number on, or a list of architecture-specific (`sm_90a`)
+// and family-specific (`sm_100f`) ones. PTX ISA: ptx-module-directives-target.
+struct Targets {
+  struct Specific {
+    uint16_t sm = 0;
+    char variant = 0; // 'a', 'f'; 0: all from this one on
+  };
+  uint16_t first = 0; // the lowest number of all
+  Specific specific[6] = {};
+  uint8_t specificCount = 0; // 0: all from `first` on
+
+  constexpr Targets(unsigned sm = 0) : first(uint16_t(sm)) {}
+  constexpr Targets(const char *list); // "90a 100f 110f"; SyntaxString.h
+
+  // `variant`: 'a', 'f' or 0. sm_101 is the old name of sm_110.
+  bool allows(unsigned sm, char variant) const;
+};
+
+// One place of a spelling: `.(lo|hi)`, `{.ftz}`, `.rnd`.
+struct ModifierSlot {
+  ModifierSet choices;
+  bool optional = false;
+  Version version; // @7.0/80: what the spelling needs if it has one of the choices
+  uint16_t sm = 0;
+};
+
+// Constants that an operand may be.
+struct ConstantRange {
+  enum class Kind : uint8_t { Any, List, Interval };
+  Kind kind = Kind::Any;
+  uint8_t count = 0;      // List
+  int32_t values[4] = {}; // List: the values. Interval: first, last, divisor
+  bool allows(int64_t value) const;
+};
+
+// One place of the operand list. Its type is that of the instruction's last type modifier unless an
+// annotation says otherwise.
+struct OperandSlot {
+  enum class Kind : uint8_t { Value, Address, Label, LabelList, Call };
+  enum class TypeRule : uint8_t { Last, First, Second, Third, Wide, Fixed };
+  enum class WidthRule : uint8_t {
+    One,
+    Spelled,     // :vec    of .v2, .v4, .v8
+    Fixed,       // :v4     widthFactor elements
+    Times,       // :x2     of .x1 to .x128, times widthFactor
+    PerColumn,   // :n2     of the n of a shape as .m64n16k16, divided by widthFactor
+    Coordinates, // :coords of a texture, surface or tensor
+    Gradients,   // :grads  of derivatives and offsets of a texture
+    Im2col,      // :im2col of a tensor's im2col offsets
+  };
+  // :sel, :sel2, :sel4, :mask2, :mask4. PTX ISA: video-instructions
+  enum class Selector : uint8_t { None, Scalar, Halves, Bytes, HalfMask, ByteMask };
+  // The state space of an address: that of the spelling's first or second space modifier, or fixed.
+  enum class SpaceRule : uint8_t { First, Second, Fixed };
+
+  Kind kind = Kind::Value;
+  TypeRule typeRule = TypeRule::Last;
+  Type fixed = Type::None;
+  WidthRule widthRule = WidthRule::One;
+  uint8_t widthFactor = 1;
+  Selector selector = Selector::None;
+  SpaceRule spaceRule = SpaceRule::First;
+  StateSpace space = StateSpace::None; // SpaceRule::Fixed; None: generic
+  uint8_t insideCount = 0;             // [a, c]: further operands in the brackets: Form::inside()
+  char name = 0;                       // first letter in the row
+  Mod condition = Mod::None;           // {.x?, c}  there exactly if the spelling has this modifier
+  bool optional : 1 = false;           // {, c}
+  bool destination : 1 = false;        // written: the first one if it is called d, p or f, or :out
+  bool pair : 1 = false;               // p{|q}
+  bool pairRequired : 1 = false;       // p|q
+  bool negatable : 1 = false;          // {!}c
+  bool minus : 1 = false;              // {-}c
+  bool immediate : 1 = false;          // :imm    a constant
+  bool anything : 1 = false;           // :name, :any  also the address of a name
+  bool special : 1 = false;            // :special, :any  also a special register
+  bool wider : 1 = false;              // :wider  a register may be wider than the type
+  bool packed : 1 = false;             // :pack   may be a vector whose elements make up the type
+  bool sink : 1 = false;               // :sink   may be `_`
+  bool unified : 1 = false;            // [a]{.unified}
+  bool orPredicate : 1 = false;        // :orpred   or a predicate
+  bool orVector : 1 = false;           // :orv4     or a vector of four .b32
+  bool orAddress : 1 = false;          // :oraddress  or an address in brackets
+  ConstantRange range;                 // which constants it may be
+};
+
+inline constexpr unsigned kMaxModifierSlots = 15;
+inline constexpr unsigned kMaxOperandSlots = 10;
+inline constexpr unsigned kMaxInsideSlots = 3;
 
 // A row of Instructions.def.
 struct Form {
   Op op{};
+  bool lowered = false;   // false: parsed and verified, but lowering cannot do it yet
   llvm::StringRef syntax; // the row's text
   llvm::StringRef opcode; // "add"
   ModifierSlot modifierSlots[kMaxModifierSlots];
   OperandSlot operandSlots[kMaxOperandSlots];
-  uint8_t modifierCount = 0, operandCount = 0;
+  OperandSlot insideSlots[kMaxInsideSlots]; // of the one address that has any
+  uint8_t modifierCount = 0, operandCount = 0, insideCount = 0;
+  Availability availability;
+  Targets targets;
   Version version;        // first PTX version that has it
   uint16_t sm = 0;        // first SM that has it
   llvm::StringRef anchor; // of the PTX ISA manual
 
   llvm::ArrayRef<ModifierSlot> modifiers() const { return {modifierSlots, modifierCount}; }
   llvm::ArrayRef<OperandSlot> operands() const { return {operandSlots, operandCount}; }
-  unsigned requiredOperands() const; // without the optional ones
+  llvm::ArrayRef<OperandSlot> inside() const { return {insideSlots, insideCount}; }
+  unsigned requiredOperands() const; // without the optional and conditional ones
 };
 
 // All rows, in the order of Instructions.def; Spelling::form is an index into it.
 llvm::ArrayRef<Form> instructionForms();
 
-// Opcodes ("add", "tex") that PTX has: those of the table and those that are not in it yet.
+// Opcodes ("add", "tex") that PTX has.
 bool isKnownOpcode(llvm::StringRef opcode);
 
 // The modifier with this text (".ftz"), or Mod::None.
 Mod modifierNamed(llvm::StringRef text);
+
+// What a spelling with this modifier needs, whatever else it has: 0.0 and 0 for most.
+Version versionOf(Mod mod);
+unsigned smOf(Mod mod);
 
 } // namespace rubia::ptx

@@ -10,6 +10,7 @@ namespace rubia::ptx {
 
 enum class Op : uint16_t {
 #define PTX_OP(Name) Name,
+#define PTX_OP_PARSED(Name) Name,
 #include "ptx-frontend/Instructions.def"
 };
 
@@ -33,13 +34,25 @@ enum class ModCategory : uint8_t {
   Vote,
   Half,
   Flag,
+  Geometry, // of textures, surfaces and tensors
+  Query,    // what txq, suq and tensormap.replace name
+  Shape,    // of matrices
+  Count,    // .x1 to .x128
+  Layout,   // .row, .col
+  Matrix,   // what else matrix instructions say
+  Async,    // what asynchronous instructions say
 };
 
 enum class Mod : uint16_t {
   None,
-#define PTX_MODIFIER(Name, Text, Category) Name,
+#define PTX_MODIFIER(Name, ...) Name,
 #include "ptx-frontend/Modifiers.def"
 };
+
+inline constexpr unsigned kModifierCount = 1 // Mod::None
+#define PTX_MODIFIER(...) +1
+#include "ptx-frontend/Modifiers.def"
+    ;
 
 llvm::StringRef textOf(Mod mod); // ".ftz"
 ModCategory categoryOf(Mod mod);

@@ -2,6 +2,7 @@
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/UnitLowering.h"
+#include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 
@@ -170,10 +171,13 @@ void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
 using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instruction &);
 static LoweringFunction *const kLoweringFunctions[] = {
 #define PTX_OP(Name) lower##Name,
+#define PTX_OP_PARSED(Name) nullptr, // none of its forms is lowered
 #include "ptx-frontend/Instructions.def"
 };
 
 void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
+  if (!ptx::instructionForms()[inst.spelling->form].lowered)
+    return collect(unsupported(inst, "unsupported instruction"));
   selectCondition = selectIf;
   Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
   if (!result)

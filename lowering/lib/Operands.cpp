@@ -65,6 +65,26 @@ Type *FunctionLowering::typeOf(ptx::Type type) {
   case ptx::Type::E5M2:
   case ptx::Type::E4M3x2:
   case ptx::Type::E5M2x2:
+  case ptx::Type::E4M3x4:
+  case ptx::Type::E5M2x4:
+  case ptx::Type::E2M1:
+  case ptx::Type::E2M3:
+  case ptx::Type::E3M2:
+  case ptx::Type::E2M1x2:
+  case ptx::Type::E2M3x2:
+  case ptx::Type::E3M2x2:
+  case ptx::Type::E2M1x4:
+  case ptx::Type::E2M3x4:
+  case ptx::Type::E3M2x4:
+  case ptx::Type::UE8M0:
+  case ptx::Type::UE8M0x2:
+  case ptx::Type::UE4M3:
+  case ptx::Type::B1:
+  case ptx::Type::U2:
+  case ptx::Type::S2:
+  case ptx::Type::U4:
+  case ptx::Type::S4:
+  case ptx::Type::S2F6x2:
   case ptx::Type::TexRef:
   case ptx::Type::SamplerRef:
   case ptx::Type::SurfRef:

@@ -10,13 +10,21 @@ using llvm::StringRef;
 
 namespace rubia::ptx {
 
-static constexpr Version V(unsigned major, unsigned minor) {
-  return {uint8_t(major), uint8_t(minor)};
+static constexpr Availability V(unsigned major, unsigned minor) {
+  return {{uint8_t(major), uint8_t(minor)}, {}, 0};
 }
 
+static constexpr bool kIsLowered[] = {
+#define PTX_OP(Name) true,
+#define PTX_OP_PARSED(Name) false,
+#include "ptx-frontend/Instructions.def"
+};
+
 static constexpr Form kForms[] = {
-#define PTX_FORM(Op_, Syntax, Version_, Sm, Anchor)                                                \
-  SyntaxString(Syntax).parse(Op::Op_, Version_, Sm, Anchor),
+#define PTX_FORM(Op_, Syntax, Version_, Targets_, Anchor)                                          \
+  SyntaxString(Syntax).parse(Op::Op_, kIsLowered[unsigned(Op::Op_)], Version_, Targets_, Anchor),
+#define PTX_FORM_PARSED(Op_, Syntax, Version_, Targets_, Anchor)                                   \
+  SyntaxString(Syntax).parse(Op::Op_, false, Version_, Targets_, Anchor),
 #include "ptx-frontend/Instructions.def"
 };
 
@@ -25,51 +33,73 @@ ArrayRef<Form> instructionForms() { return kForms; }
 unsigned Form::requiredOperands() const {
   unsigned count = 0;
   for (const OperandSlot &slot : operands())
-    count += !slot.optional;
+    count += !slot.optional && slot.condition == Mod::None;
   return count;
 }
 
-// Opcodes of PTX ISA 9.0 that have no row yet: using one is legal PTX, so the message says
-// "unsupported" and never suggests another word. PTX ISA: instructions.
-static constexpr StringRef kOtherOpcodes[] = {
-    "alloca",     "applypriority", "bmsk",       "clusterlaunchcontrol",
-    "cp",         "createpolicy",  "discard",    "dp2a",
-    "elect",      "fns",           "getctarank", "griddepcontrol",
-    "istypep",    "ldmatrix",      "ldu",        "mapa",
-    "match",      "mbarrier",      "mma",        "movmatrix",
-    "multimem",   "pmevent",       "prefetchu",  "redux",
-    "setmaxnreg", "stackrestore",  "stacksave",  "stmatrix",
-    "suld",       "suq",           "sured",      "sust",
-    "szext",      "tcgen05",       "tensormap",  "tex",
-    "tld4",       "txq",           "vabsdiff",   "vabsdiff2",
-    "vabsdiff4",  "vadd",          "vadd2",      "vadd4",
-    "vavrg2",     "vavrg4",        "vmad",       "vmax",
-    "vmax2",      "vmax4",         "vmin",       "vmin2",
-    "vmin4",      "vset",          "vset2",      "vset4",
-    "vshl",       "vshr",          "vsub",       "vsub2",
-    "vsub4",      "wgmma",         "wmma",
-};
+bool Targets::allows(unsigned sm, char variant) const {
+  auto number = [](unsigned sm) { return sm == 101 ? 110 : sm; };
+  sm = number(sm);
+  if (!specificCount)
+    return sm >= number(first);
+  for (const Specific &target : ArrayRef(specific, specificCount)) {
+    unsigned own = number(target.sm);
+    switch (target.variant) {
+    case 0:
+      if (sm >= own)
+        return true;
+      break;
+    case 'a':
+      if (sm == own && variant == 'a')
+        return true;
+      break;
+    case 'f': // later members of the family have it too, and so have their 'a' targets
+      if (sm / 10 == own / 10 && sm >= own && variant)
+        return true;
+      break;
+    }
+  }
+  return false;
+}
+
+bool ConstantRange::allows(int64_t value) const {
+  switch (kind) {
+  case Kind::Any:
+    return true;
+  case Kind::List:
+    return llvm::is_contained(ArrayRef(values, count), value);
+  case Kind::Interval:
+    return value >= values[0] && value <= values[1] && value % values[2] == 0;
+  }
+  return false;
+}
 
 bool isKnownOpcode(StringRef opcode) {
   static const llvm::StringSet<> opcodes = [] {
     llvm::StringSet<> set;
     for (const Form &form : kForms)
       set.insert(form.opcode);
-    for (StringRef other : kOtherOpcodes)
-      set.insert(other);
     return set;
   }();
   return opcodes.contains(opcode);
 }
 
-Mod modifierNamed(StringRef text) {
-  static const llvm::StringMap<Mod> modifiers = [] {
-    llvm::StringMap<Mod> map;
-    for (unsigned i = 1; i < std::size(kModifierTexts); ++i)
-      map.try_emplace(StringRef(kModifierTexts[i].data(), kModifierTexts[i].size()), Mod(i));
-    return map;
-  }();
-  return modifiers.lookup(text);
-}
+Mod modifierNamed(StringRef text) { return modifierWithText({text.data(), text.size()}); }
+
+namespace {
+struct Need {
+  Version version;
+  uint16_t sm = 0;
+};
+constexpr Need kNeeds[] = {
+    {},
+#define PTX_MODIFIER(Name, Text, Category) {},
+#define PTX_MODIFIER_SINCE(Name, Text, Category, Version_, Sm) {Version_.first, Sm},
+#include "ptx-frontend/Modifiers.def"
+};
+} // namespace
+
+Version versionOf(Mod mod) { return kNeeds[unsigned(mod)].version; }
+unsigned smOf(Mod mod) { return kNeeds[unsigned(mod)].sm; }
 
 } // namespace rubia::ptx

@@ -140,12 +140,114 @@ Type expectedType(const OperandSlot &slot, const Spelling &spelling) {
     return spelling.type(0);
   case OperandSlot::TypeRule::Second:
     return spelling.type(1);
+  case OperandSlot::TypeRule::Third:
+    return spelling.type(2);
   case OperandSlot::TypeRule::Wide:
     return widened(last);
   case OperandSlot::TypeRule::Fixed:
     return slot.fixed;
   }
   return last;
+}
+
+// The n of a shape such as `.m64n16k32`.
+unsigned columnsOf(const Spelling &spelling) {
+  StringRef shape = textOf(spelling.first(ModCategory::Shape));
+  shape = shape.substr(shape.find('n') + 1);
+  unsigned columns = 0;
+  return shape.consumeInteger(10, columns) ? 1 : columns;
+}
+
+// Components of coordinates. PTX ISA: texture-instructions-tex, tensor-dimensions-coordinates.
+unsigned coordinatesOf(const Spelling &spelling) {
+  bool fiveTiles = spelling.has(Mod::TileGather4) || spelling.has(Mod::TileScatter4);
+  switch (spelling.first(ModCategory::Geometry)) {
+  case Mod::Geometry1d:
+    return 1;
+  case Mod::Geometry2d:
+    return fiveTiles ? 5 : 2;
+  case Mod::A1d:
+    return 2;
+  case Mod::Geometry3d: // the fourth component of a texture's is ignored
+    return spelling.has(Mod::Tensor) ? 3 : 4;
+  case Mod::Geometry5d:
+    return 5;
+  default: // .4d, .a2d, .cube, .acube, .2dms, .a2dms
+    return 4;
+  }
+}
+
+unsigned gradientsOf(const Spelling &spelling) {
+  switch (spelling.first(ModCategory::Geometry)) {
+  case Mod::Geometry1d:
+  case Mod::A1d:
+    return 1;
+  case Mod::Geometry2d:
+  case Mod::A2d:
+  case Mod::Geometry2dms:
+  case Mod::A2dms:
+    return 2;
+  default: // .3d, .cube, .acube
+    return 4;
+  }
+}
+
+// PTX ISA: tensor-im2col-mode: one offset for each dimension but the first two; .im2col::w has two.
+unsigned im2colOffsetsOf(const Spelling &spelling) {
+  return spelling.has(Mod::Im2col) ? coordinatesOf(spelling) - 2 : 2;
+}
+
+unsigned widthOf(const OperandSlot &slot, const Spelling &spelling) {
+  using Rule = OperandSlot::WidthRule;
+  switch (slot.widthRule) {
+  case Rule::One:
+    return 1;
+  case Rule::Spelled:
+    return spelling.vectorWidth();
+  case Rule::Fixed:
+    return slot.widthFactor;
+  case Rule::Times: {
+    unsigned count = 1;
+    textOf(spelling.first(ModCategory::Count)).drop_front(2).getAsInteger(10, count);
+    return count * slot.widthFactor;
+  }
+  case Rule::PerColumn:
+    return columnsOf(spelling) / slot.widthFactor;
+  case Rule::Coordinates:
+    return coordinatesOf(spelling);
+  case Rule::Gradients:
+    return gradientsOf(spelling);
+  case Rule::Im2col:
+    return im2colOffsetsOf(spelling);
+  }
+  return 1;
+}
+
+ArrayRef<ExpectedOperand> expectedOperands(ArrayRef<OperandSlot> slots, const Spelling &spelling,
+                                           llvm::BumpPtrAllocator &arena) {
+  auto *expected = arena.Allocate<ExpectedOperand>(slots.size());
+  size_t count = 0;
+  for (const OperandSlot &slot : slots)
+    if (slot.condition == Mod::None || spelling.has(slot.condition))
+      expected[count++] = {&slot, expectedType(slot, spelling), uint8_t(widthOf(slot, spelling))};
+  return {expected, count};
+}
+
+// What the row, its places and its modifiers need.
+void findNeeds(MatchedSpelling &spelling) {
+  const Form &form = *spelling.row;
+  spelling.version = form.version;
+  spelling.sm = form.sm;
+  auto need = [&](Version version, unsigned sm) {
+    spelling.version = std::max(spelling.version, version);
+    spelling.sm = std::max(spelling.sm, uint16_t(sm));
+  };
+  for (Mod mod : spelling.modifiers) {
+    need(versionOf(mod), smOf(mod));
+    for (const ModifierSlot &slot : form.modifiers())
+      if (slot.sm && slot.choices.contains(mod))
+        need(slot.version, slot.sm);
+  }
 }
 
 } // namespace
@@ -163,17 +265,15 @@ const MatchedSpelling *matchSpelling(StringRef text, llvm::BumpPtrAllocator &are
   spelling->form = uint16_t(form - instructionForms().data());
   spelling->modifiers = {mods, word.mods.size()};
   spelling->row = form;
-  spelling->requiredOperands = uint8_t(form->requiredOperands());
-  auto *expected = arena.Allocate<ExpectedOperand>(form->operandCount);
-  for (unsigned i = 0; i < form->operandCount; ++i) {
-    const OperandSlot &slot = form->operandSlots[i];
-    expected[i] = {&slot, expectedType(slot, *spelling),
-                   uint8_t(slot.vector ? spelling->vectorWidth() : 1)};
-    spelling->labels |=
-        slot.kind == OperandSlot::Kind::Label || slot.kind == OperandSlot::Kind::LabelList;
-    spelling->call |= slot.kind == OperandSlot::Kind::Call;
+  spelling->expected = expectedOperands(form->operands(), *spelling, arena);
+  spelling->inside = expectedOperands(form->inside(), *spelling, arena);
+  for (const ExpectedOperand &expected : spelling->expected) {
+    OperandSlot::Kind kind = expected.slot->kind;
+    spelling->requiredOperands += !expected.slot->optional;
+    spelling->labels |= kind == OperandSlot::Kind::Label || kind == OperandSlot::Kind::LabelList;
+    spelling->call |= kind == OperandSlot::Kind::Call;
   }
-  spelling->expected = {expected, form->operandCount};
+  findNeeds(*spelling);
   return spelling;
 }
 

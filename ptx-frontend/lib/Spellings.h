@@ -12,13 +12,16 @@ namespace rubia::ptx {
 struct ExpectedOperand {
   const OperandSlot *slot;
   Type type;
-  uint8_t vectorWidth; // 1, or the width of .v2, .v4, .v8 where the slot is a vector
+  uint8_t vectorWidth; // 1, or the number of elements where it is a vector: up to 128
 };
 
 struct MatchedSpelling : Spelling {
   const Form *row;
-  llvm::ArrayRef<ExpectedOperand> expected;
-  uint8_t requiredOperands; // expected.size() with the optional ones
+  llvm::ArrayRef<ExpectedOperand> expected; // without those that hang on a modifier it has not
+  llvm::ArrayRef<ExpectedOperand> inside;   // in the brackets of the address that has such
+  Version version;                          // what the row and the modifiers need
+  uint16_t sm;
+  uint8_t requiredOperands; // expected.size() without the optional ones
   bool labels;              // has a label or label list operand
   bool call;
 };

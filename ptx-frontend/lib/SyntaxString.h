@@ -4,164 +4,237 @@
 #pragma once
 
 #include "ptx-frontend/InstructionTable.h"
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace rubia::ptx {
 
+void errorInSyntaxStringOfInstructionsDef(const char *what); // has no body: see above
+
 inline constexpr std::string_view kModifierTexts[] = {
     "",
-#define PTX_MODIFIER(Name, Text, Category) Text,
+#define PTX_MODIFIER(Name, Text, ...) Text,
 #include "ptx-frontend/Modifiers.def"
 };
 
+// The modifiers in the order of their texts, for the search by halves.
+inline constexpr auto kModifiersByText = [] {
+  std::array<uint16_t, kModifierCount> order{};
+  for (unsigned i = 0; i < kModifierCount; ++i)
+    order[i] = uint16_t(i);
+  std::sort(order.begin(), order.end(),
+            [](unsigned a, unsigned b) { return kModifierTexts[a] < kModifierTexts[b]; });
+  return order;
+}();
+
+// `text` has its dot.
+constexpr Mod modifierWithText(std::string_view text) {
+  auto at = std::lower_bound(kModifiersByText.begin(), kModifiersByText.end(), text,
+                             [](unsigned i, std::string_view t) { return kModifierTexts[i] < t; });
+  return at != kModifiersByText.end() && kModifierTexts[*at] == text ? Mod(*at) : Mod::None;
+}
+
+constexpr void insertChoices(ModifierSet &set, std::string_view choices) {
+  while (true) {
+    size_t end = choices.find('|');
+    std::string_view choice = choices.substr(0, end);
+    std::array<char, 48> dotted{'.'};
+    if (choice.size() + 1 > dotted.size())
+      errorInSyntaxStringOfInstructionsDef("long modifier");
+    std::copy(choice.begin(), choice.end(), dotted.begin() + 1);
+    Mod mod = modifierWithText({dotted.data(), choice.size() + 1});
+    if (mod == Mod::None)
+      errorInSyntaxStringOfInstructionsDef("unknown modifier");
+    set.insert(mod);
+    if (end == std::string_view::npos)
+      return;
+    choices.remove_prefix(end + 1);
+  }
+}
+
 struct ModifierClass {
-  std::string_view name, choices;
+  std::string_view name;
+  ModifierSet choices;
+  constexpr ModifierClass(std::string_view name, std::string_view texts) : name(name) {
+    insertChoices(choices, texts);
+  }
 };
 inline constexpr ModifierClass kModifierClasses[] = {
 #define PTX_MODIFIER_CLASS(Name, Choices) {Name, Choices},
 #include "ptx-frontend/ModifierClasses.def"
 };
 
-void errorInSyntaxStringOfInstructionsDef(const char *what); // has no body: see above
+// Reads words, numbers and marks from the front of a text.
+class SyntaxReader {
+public:
+  constexpr SyntaxReader(std::string_view text) : text(text) {}
+
+  constexpr bool atEnd() const { return text.empty(); }
+  constexpr bool peek(std::string_view mark) const { return text.starts_with(mark); }
+  constexpr bool take(std::string_view mark) {
+    if (!peek(mark))
+      return false;
+    text.remove_prefix(mark.size());
+    return true;
+  }
+  constexpr void expect(std::string_view mark) {
+    if (!take(mark))
+      errorInSyntaxStringOfInstructionsDef("a character is missing");
+  }
+  constexpr std::string_view word() {
+    size_t length = 0;
+    while (length < text.size() && isWordCharacter(text[length]))
+      ++length;
+    return front(length);
+  }
+  constexpr std::string_view upTo(char end) { return front(text.find(end)); }
+  constexpr int number() {
+    bool negative = take("-");
+    int value = 0;
+    if (text.empty() || !isDigit(text[0]))
+      errorInSyntaxStringOfInstructionsDef("a number is missing");
+    while (!text.empty() && isDigit(text[0])) {
+      value = value * 10 + (text[0] - '0');
+      text.remove_prefix(1);
+    }
+    return negative ? -value : value;
+  }
+
+private:
+  std::string_view text;
+
+  constexpr std::string_view front(size_t length) {
+    if (length == 0 || length > text.size())
+      errorInSyntaxStringOfInstructionsDef("a word is missing");
+    std::string_view result = text.substr(0, length);
+    text.remove_prefix(length);
+    return result;
+  }
+  static constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
+  static constexpr bool isWordCharacter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || isDigit(c) || c == '_' || c == ':';
+  }
+};
+
+constexpr Targets::Targets(const char *list) {
+  SyntaxReader reader{std::string_view(list)};
+  do {
+    if (specificCount == std::size(specific))
+      errorInSyntaxStringOfInstructionsDef("too many targets");
+    Specific &target = specific[specificCount++];
+    target.sm = uint16_t(reader.number());
+    target.variant = reader.take("a") ? 'a' : reader.take("f") ? 'f' : 0;
+    first = first ? std::min(first, target.sm) : target.sm;
+  } while (reader.take(" "));
+  if (!reader.atEnd())
+    errorInSyntaxStringOfInstructionsDef("a list of targets has something else");
+}
 
 class SyntaxString {
 public:
-  consteval SyntaxString(std::string_view text) : text(text) {}
+  consteval SyntaxString(std::string_view text) : text(text), reader(text) {}
 
-  consteval Form parse(Op op, Version version, unsigned sm, std::string_view anchor) {
+  consteval Form parse(Op op, bool lowered, Availability availability, Targets targets,
+                       std::string_view anchor) {
     Form form;
     form.op = op;
+    form.lowered = lowered;
     form.syntax = llvm::StringRef(text.data(), text.size());
-    form.version = version;
-    form.sm = sm;
+    form.availability = availability;
+    form.targets = targets;
+    form.version = availability.first;
+    form.sm = targets.first;
     form.anchor = llvm::StringRef(anchor.data(), anchor.size());
-    std::string_view opcode = word();
+    std::string_view opcode = reader.word();
     form.opcode = llvm::StringRef(opcode.data(), opcode.size());
-    while (at < text.size() && text[at] != ' ')
+    while (!reader.atEnd() && !reader.peek(" "))
       parseModifier(form);
-    if (at < text.size()) {
-      ++at;
+    if (reader.take(" "))
       parseOperands(form);
-    }
     return form;
   }
 
 private:
   std::string_view text;
-  size_t at = 0;
-
-  consteval bool peek(char c) const { return at < text.size() && text[at] == c; }
-  consteval bool take(char c) {
-    if (!peek(c))
-      return false;
-    ++at;
-    return true;
-  }
-  consteval void expect(char c) {
-    if (!take(c))
-      errorInSyntaxStringOfInstructionsDef("a character is missing");
-  }
-  static consteval bool isWordCharacter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == ':';
-  }
-  consteval std::string_view word() {
-    size_t begin = at;
-    while (at < text.size() && isWordCharacter(text[at]))
-      ++at;
-    if (begin == at)
-      errorInSyntaxStringOfInstructionsDef("a word is missing");
-    return text.substr(begin, at - begin);
-  }
-  // `text` is without the dot.
-  static consteval Mod modifier(std::string_view text) {
-    for (unsigned i = 1; i < std::size(kModifierTexts); ++i) {
-      std::string_view candidate = kModifierTexts[i];
-      if (candidate.size() == text.size() + 1 && candidate[1] == text[0] &&
-          candidate.substr(1) == text)
-        return Mod(i);
-    }
-    return Mod::None;
-  }
-  static consteval void insertAll(ModifierSet &set, std::string_view choices) {
-    while (true) {
-      size_t end = choices.find('|');
-      Mod mod = modifier(choices.substr(0, end));
-      if (mod == Mod::None)
-        errorInSyntaxStringOfInstructionsDef("unknown modifier");
-      set.insert(mod);
-      if (end == std::string_view::npos)
-        return;
-      choices.remove_prefix(end + 1);
-    }
-  }
+  SyntaxReader reader;
 
   consteval void parseModifier(Form &form) {
     if (form.modifierCount == kMaxModifierSlots)
       errorInSyntaxStringOfInstructionsDef("too many modifiers");
     ModifierSlot &slot = form.modifierSlots[form.modifierCount++];
-    slot.optional = take('{');
-    expect('.');
-    if (take('(')) {
-      size_t end = text.find(')', at);
-      insertAll(slot.choices, text.substr(at, end - at));
-      at = end;
-      expect(')');
+    slot.optional = reader.take("{");
+    reader.expect(".");
+    if (reader.take("(")) {
+      insertChoices(slot.choices, reader.upTo(')'));
+      reader.expect(")");
     } else {
-      std::string_view name = word();
-      if (name == "xorsign") { // one modifier of two words
-        expect('.');
-        word();
-        name = "xorsign.abs";
-      }
-      bool found = false;
-      for (const ModifierClass &c : kModifierClasses)
-        if (c.name == name) {
-          insertAll(slot.choices, c.choices);
-          found = true;
-        }
-      if (!found)
-        insertAll(slot.choices, name);
+      parseNamedModifier(slot);
+    }
+    if (reader.take("@")) {
+      slot.version.major = uint8_t(reader.number());
+      reader.expect(".");
+      slot.version.minor = uint8_t(reader.number());
+      reader.expect("/");
+      slot.sm = uint16_t(reader.number());
     }
     if (slot.optional)
-      expect('}');
+      reader.expect("}");
+  }
+
+  consteval void parseNamedModifier(ModifierSlot &slot) {
+    std::string_view name = reader.word();
+    if (name == "xorsign") { // one modifier of two words
+      reader.expect(".abs");
+      name = "xorsign.abs";
+    }
+    for (const ModifierClass &c : kModifierClasses)
+      if (c.name == name) {
+        slot.choices = c.choices;
+        return;
+      }
+    insertChoices(slot.choices, name);
   }
 
   consteval void parseOperands(Form &form) {
-    while (true) {
+    do {
       if (form.operandCount == kMaxOperandSlots)
         errorInSyntaxStringOfInstructionsDef("too many operands");
       OperandSlot &slot = form.operandSlots[form.operandCount++];
-      bool first = form.operandCount == 1;
-      if (!first) {
-        slot.optional = take('{');
-        expect(',');
-        expect(' ');
-      }
-      parseOperand(slot, first);
-      if (slot.optional)
-        expect('}');
-      if (at == text.size())
-        return;
-    }
+      parseListed(form, slot, form.operandCount == 1);
+    } while (!reader.atEnd());
   }
 
-  consteval void parseOperand(OperandSlot &slot, bool first) {
-    if (take('[')) {
-      slot.kind = OperandSlot::Kind::Address;
-      slot.name = text[at];
-      if (word().size() != 1)
-        errorInSyntaxStringOfInstructionsDef("an address has no annotation");
-      expect(']');
-      return;
+  // `, b`, `{, b}` or `{.x?, b}`; the first operand of a list has no comma, except in braces.
+  consteval void parseListed(Form &form, OperandSlot &slot, bool first) {
+    bool braced = reader.peek("{,") || reader.peek("{.");
+    if (braced) {
+      reader.expect("{");
+      slot.optional = true;
+      if (reader.take(".")) {
+        ModifierSet set;
+        std::string_view name = reader.word();
+        insertChoices(set, name);
+        slot.optional = false;
+        for (unsigned i = 0; i < kModifierCount; ++i)
+          if (set.contains(Mod(i)))
+            slot.condition = Mod(i);
+        reader.expect("?");
+      }
     }
-    if (peek('{')) { // {!}c, or nothing that we know
-      ++at;
-      expect('!');
-      expect('}');
-      slot.negatable = true;
-    }
-    std::string_view annotated = word();
+    if (!first || (braced && reader.peek(",")))
+      reader.expect(", ");
+    parseOperand(form, slot, first);
+    if (braced)
+      reader.expect("}");
+  }
+
+  consteval void parseOperand(Form &form, OperandSlot &slot, bool first) {
+    if (reader.take("["))
+      return parseAddress(form, slot);
+    slot.negatable = reader.take("{!}");
+    slot.minus = reader.take("{-}");
+    std::string_view annotated = reader.word();
     std::string_view name = annotated.substr(0, annotated.find(':'));
     slot.name = name[0];
     slot.destination = first && (name == "d" || name == "p" || name == "f");
@@ -170,15 +243,64 @@ private:
       return;
     }
     annotate(slot, annotated.substr(name.size()));
-    if (text.substr(at, 2) == "{|") {
-      at += 2;
+    if (reader.take("("))
+      parseRange(slot.range);
+    if (reader.take("{|")) {
       slot.pair = true;
-      word();
-      expect('}');
-    } else if (take('|')) {
+      reader.word();
+      reader.expect("}");
+    } else if (reader.take("|")) {
       slot.pair = slot.pairRequired = true;
-      word();
+      reader.word();
     }
+  }
+
+  // [a], [a:shared], [a{, b}, c:coords:s32], [a]{.unified}
+  consteval void parseAddress(Form &form, OperandSlot &slot) {
+    slot.kind = OperandSlot::Kind::Address;
+    std::string_view annotated = reader.word();
+    slot.name = annotated[0];
+    annotate(slot,
+             annotated.substr(annotated.find(':') == std::string_view::npos ? annotated.size()
+                                                                            : annotated.find(':')));
+    while (!reader.take("]")) {
+      if (form.insideCount == kMaxInsideSlots)
+        errorInSyntaxStringOfInstructionsDef("too many operands in brackets");
+      OperandSlot &inside = form.insideSlots[form.insideCount++];
+      ++slot.insideCount;
+      parseListed(form, inside, false);
+    }
+    slot.unified = reader.take("{.unified}");
+  }
+
+  // 4|8|16), 0..15), 24..256/8)
+  consteval void parseRange(ConstantRange &range) {
+    range.values[range.count++] = reader.number();
+    if (reader.take("..")) {
+      range.kind = ConstantRange::Kind::Interval;
+      range.values[1] = reader.number();
+      range.values[2] = reader.take("/") ? reader.number() : 1;
+    } else {
+      range.kind = ConstantRange::Kind::List;
+      while (reader.take("|")) {
+        if (range.count == std::size(range.values))
+          errorInSyntaxStringOfInstructionsDef("too many constants");
+        range.values[range.count++] = reader.number();
+      }
+    }
+    reader.expect(")");
+  }
+
+  static consteval bool isNumbered(std::string_view annotation, char letter, unsigned &number) {
+    if (annotation.size() < 2 || annotation[0] != letter)
+      return false;
+    number = 0;
+    for (char c : annotation.substr(1)) {
+      if (c < '0' || c > '9')
+        return false;
+      number = number * 10 + unsigned(c - '0');
+    }
+    return number > 0 && number < 256;
   }
 
   consteval void annotate(OperandSlot &slot, std::string_view annotations) {
@@ -186,45 +308,116 @@ private:
       annotations.remove_prefix(1);
       std::string_view a = annotations.substr(0, annotations.find(':'));
       annotations.remove_prefix(a.size());
-      if (a == "imm")
-        slot.immediate = true;
-      else if (a == "any")
-        slot.anything = slot.special = true;
-      else if (a == "name")
-        slot.anything = true;
-      else if (a == "special")
-        slot.special = true;
-      else if (a == "wider")
-        slot.wider = true;
-      else if (a == "vec")
-        slot.vector = true;
-      else if (a == "pack")
-        slot.packed = true;
-      else if (a == "sink")
-        slot.sink = true;
-      else if (a == "label")
-        slot.kind = OperandSlot::Kind::Label;
-      else if (a == "labels")
-        slot.kind = OperandSlot::Kind::LabelList;
-      else if (a == "first")
-        slot.typeRule = OperandSlot::TypeRule::First;
-      else if (a == "second")
-        slot.typeRule = OperandSlot::TypeRule::Second;
-      else if (a == "wide")
-        slot.typeRule = OperandSlot::TypeRule::Wide;
-      else {
-        Mod mod = modifier(a);
-        if (mod == Mod::None || mod > Mod::E5M2x2)
-          errorInSyntaxStringOfInstructionsDef("unknown annotation");
-        slot.typeRule = OperandSlot::TypeRule::Fixed;
-        slot.fixed = Type(unsigned(mod)); // the type modifiers come first, in the order of Type
-      }
+      if (!annotateFlag(slot, a) && !annotateWidth(slot, a) &&
+          !(slot.kind == OperandSlot::Kind::Address && annotateSpace(slot, a)))
+        annotateType(slot, a);
     }
   }
+
+  static consteval bool annotateFlag(OperandSlot &slot, std::string_view a) {
+    if (a == "imm")
+      return slot.immediate = true;
+    if (a == "any")
+      return slot.anything = slot.special = true;
+    if (a == "name")
+      return slot.anything = true;
+    if (a == "special")
+      return slot.special = true;
+    if (a == "wider")
+      return slot.wider = true;
+    if (a == "pack")
+      return slot.packed = true;
+    if (a == "sink")
+      return slot.sink = true;
+    if (a == "out")
+      return slot.destination = true;
+    if (a == "orpred")
+      return slot.orPredicate = true;
+    if (a == "orv4")
+      return slot.orVector = true;
+    if (a == "oraddress")
+      return slot.orAddress = true;
+    using Selector = OperandSlot::Selector;
+    slot.selector = a == "sel"     ? Selector::Scalar
+                    : a == "sel2"  ? Selector::Halves
+                    : a == "sel4"  ? Selector::Bytes
+                    : a == "mask2" ? Selector::HalfMask
+                    : a == "mask4" ? Selector::ByteMask
+                                   : slot.selector;
+    return a.starts_with("sel") || a.starts_with("mask");
+  }
+
+  static consteval bool annotateWidth(OperandSlot &slot, std::string_view a) {
+    using Rule = OperandSlot::WidthRule;
+    unsigned number = 1;
+    if (a == "vec")
+      slot.widthRule = Rule::Spelled;
+    else if (a == "coords")
+      slot.widthRule = Rule::Coordinates;
+    else if (a == "grads")
+      slot.widthRule = Rule::Gradients;
+    else if (a == "im2col")
+      slot.widthRule = Rule::Im2col;
+    else if (isNumbered(a, 'v', number))
+      slot.widthRule = Rule::Fixed;
+    else if (isNumbered(a, 'x', number))
+      slot.widthRule = Rule::Times;
+    else if (isNumbered(a, 'n', number))
+      slot.widthRule = Rule::PerColumn;
+    else
+      return false;
+    slot.widthFactor = uint8_t(number);
+    return true;
+  }
+
+  static consteval bool annotateSpace(OperandSlot &slot, std::string_view a) {
+    slot.spaceRule = OperandSlot::SpaceRule::Fixed;
+    if (a == "shared")
+      slot.space = StateSpace::Shared;
+    else if (a == "global")
+      slot.space = StateSpace::Global;
+    else if (a == "generic")
+      slot.space = StateSpace::None;
+    else if (a == "second")
+      slot.spaceRule = OperandSlot::SpaceRule::Second;
+    else
+      return false;
+    return true;
+  }
+
+  static consteval void annotateType(OperandSlot &slot, std::string_view a) {
+    slot.typeRule = a == "first"    ? OperandSlot::TypeRule::First
+                    : a == "second" ? OperandSlot::TypeRule::Second
+                    : a == "third"  ? OperandSlot::TypeRule::Third
+                    : a == "wide"   ? OperandSlot::TypeRule::Wide
+                                    : OperandSlot::TypeRule::Fixed;
+    if (a == "label")
+      slot.kind = OperandSlot::Kind::Label;
+    else if (a == "labels")
+      slot.kind = OperandSlot::Kind::LabelList;
+    else if (a == "texref")
+      slot.fixed = Type::TexRef;
+    else if (a == "samplerref")
+      slot.fixed = Type::SamplerRef;
+    else if (a == "surfref")
+      slot.fixed = Type::SurfRef;
+    else if (slot.typeRule == OperandSlot::TypeRule::Fixed) {
+      ModifierSet set;
+      insertChoices(set, a);
+      for (unsigned i = 1; i <= unsigned(kLastTypeModifier); ++i)
+        if (set.contains(Mod(i)))
+          slot.fixed = Type(i); // the type modifiers come first, in the order of Type
+      if (slot.fixed == Type::None)
+        errorInSyntaxStringOfInstructionsDef("unknown annotation");
+    }
+  }
+
+public:
+  static constexpr Mod kLastTypeModifier = Mod::S2F6x2;
 };
 
 static_assert(unsigned(Mod::Pred) == unsigned(Type::Pred) &&
-                  unsigned(Mod::E5M2x2) == unsigned(Type::E5M2x2),
+                  unsigned(SyntaxString::kLastTypeModifier) + 1 == unsigned(Type::TexRef),
               "Modifiers.def begins with the types, in the order of Types.h");
 
 } // namespace rubia::ptx

@@ -16,7 +16,21 @@ unsigned sizeInBits(Type type) {
   case Type::S8:
   case Type::E4M3:
   case Type::E5M2:
+  case Type::E2M3: // six bits in a byte
+  case Type::E3M2:
+  case Type::E2M1x2:
+  case Type::UE8M0:
+  case Type::UE4M3:
     return 8;
+  case Type::B1:
+    return 1;
+  case Type::U2:
+  case Type::S2:
+    return 2;
+  case Type::U4:
+  case Type::S4:
+  case Type::E2M1:
+    return 4;
   case Type::B16:
   case Type::U16:
   case Type::S16:
@@ -24,6 +38,11 @@ unsigned sizeInBits(Type type) {
   case Type::BF16:
   case Type::E4M3x2:
   case Type::E5M2x2:
+  case Type::E2M3x2:
+  case Type::E3M2x2:
+  case Type::E2M1x4:
+  case Type::UE8M0x2:
+  case Type::S2F6x2:
     return 16;
   case Type::B32:
   case Type::U32:
@@ -34,6 +53,10 @@ unsigned sizeInBits(Type type) {
   case Type::BF16x2:
   case Type::U16x2:
   case Type::S16x2:
+  case Type::E4M3x4:
+  case Type::E5M2x4:
+  case Type::E2M3x4:
+  case Type::E3M2x4:
     return 32;
   case Type::B64:
   case Type::U64:
@@ -61,18 +84,23 @@ TypeClass classOf(Type type) {
   case Type::B32:
   case Type::B64:
   case Type::B128:
+  case Type::B1:
     return TypeClass::Bits;
   case Type::U8:
   case Type::U16:
   case Type::U32:
   case Type::U64:
   case Type::U16x2:
+  case Type::U2:
+  case Type::U4:
     return TypeClass::Unsigned;
   case Type::S8:
   case Type::S16:
   case Type::S32:
   case Type::S64:
   case Type::S16x2:
+  case Type::S2:
+  case Type::S4:
     return TypeClass::Signed;
   case Type::F16:
   case Type::F16x2:
@@ -86,6 +114,21 @@ TypeClass classOf(Type type) {
   case Type::E5M2:
   case Type::E4M3x2:
   case Type::E5M2x2:
+  case Type::E4M3x4:
+  case Type::E5M2x4:
+  case Type::E2M1:
+  case Type::E2M3:
+  case Type::E3M2:
+  case Type::E2M1x2:
+  case Type::E2M3x2:
+  case Type::E3M2x2:
+  case Type::E2M1x4:
+  case Type::E2M3x4:
+  case Type::E3M2x4:
+  case Type::UE8M0:
+  case Type::UE8M0x2:
+  case Type::UE4M3:
+  case Type::S2F6x2:
     return TypeClass::Float;
   case Type::TexRef:
   case Type::SamplerRef:
@@ -107,6 +150,7 @@ constexpr ModifierRow kModifiers[] = {
 };
 constexpr StringRef kOpNames[] = {
 #define PTX_OP(Name) #Name,
+#define PTX_OP_PARSED(Name) #Name,
 #include "ptx-frontend/Instructions.def"
 };
 } // namespace
