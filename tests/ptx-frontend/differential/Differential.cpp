@@ -1,0 +1,164 @@
+// The front end against ptxas: random legal instances and mutations of every row, judged by both.
+// Prints the agreement and each disagreement; fails below what is wanted.
+//   ptxas_differential [--legal N] [--illegal N] [--seed S] [--modern PERCENT] [--show N]
+//                      [--form TEXT]
+
+#include "Ptxas.h"
+#include "ptx-frontend/Parser.h"
+#include "tests/ptx-generator/InstructionGenerator.h"
+#include "tests/ptx-generator/InstructionMutator.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <map>
+#include <set>
+
+using llvm::outs;
+using llvm::StringRef;
+using namespace rubia;
+using namespace rubia::test;
+
+namespace {
+
+constexpr int kSkipped = 77;            // for ctest
+constexpr double kWantedAgreement = 90; // percent
+
+struct Options {
+  unsigned legal = 1, illegal = 1, show = 40;
+  unsigned modern = 50; // percent of the instances that are of a newer dialect than they need
+  uint64_t seed = 1;
+  std::string form;
+};
+
+struct Case {
+  std::string text;
+  std::string kind; // "legal", or the mutation
+  const ptx::Form *form;
+  Verdict ours, theirs;
+};
+using Cases = std::map<Dialect, std::vector<Case>>;
+
+// Some instances are of the oldest dialect that has their row, some of a newer one.
+void modernize(Instance &instance, unsigned percent, Random &random) {
+  if (!random.chance(percent))
+    return;
+  for (unsigned sm : {75u, 80u, 90u})
+    if (sm >= instance.dialect.sm && (sm == 90 || random.chance(30))) {
+      instance.dialect = {{9, 0}, sm, 0};
+      return;
+    }
+}
+
+Cases makeCases(const Options &options) {
+  Cases cases;
+  std::set<std::pair<Dialect, std::string>> known;
+  size_t row = 0;
+  for (const ptx::Form &form : ptx::instructionForms()) {
+    Random random(options.seed * 1000003 + row++);
+    if (!form.syntax.contains(options.form))
+      continue;
+    auto add = [&](const Instance &instance, StringRef kind) {
+      std::string text = instance.text();
+      if (known.insert({instance.dialect, text}).second)
+        cases[instance.dialect].push_back({text, kind.str(), &form, {}, {}});
+    };
+    for (unsigned i = 0; i < options.legal; ++i) {
+      Instance instance = generate(form, random);
+      modernize(instance, options.modern, random);
+      add(instance, "legal");
+    }
+    for (unsigned i = 0; i < options.illegal; ++i) {
+      Instance instance = generate(form, random);
+      auto mutation = Mutation((random.below(kMutations) + i) % kMutations);
+      if (mutation != Mutation::OldVersion && mutation != Mutation::OldTarget)
+        modernize(instance, options.modern, random);
+      add(mutate(instance, mutation, random), nameOf(mutation));
+    }
+  }
+  return cases;
+}
+
+Verdict ourVerdict(const Dialect &dialect, const std::string &text) {
+  ptx::ParseResult result = ptx::parse("t", moduleWith(dialect, text));
+  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
+    if (diagnostic.severity == ptx::Severity::Error)
+      return {false, diagnostic.message};
+  return {};
+}
+
+int compare(Ptxas &ptxas, const Options &options) {
+  Cases cases = makeCases(options);
+  size_t count = 0, accepted = 0, differences = 0;
+  std::map<std::string, std::pair<size_t, size_t>> byKind;
+  for (auto &[dialect, group] : cases) {
+    std::vector<std::string> texts;
+    for (Case &c : group) {
+      texts.push_back(c.text);
+      c.ours = ourVerdict(dialect, c.text);
+    }
+    llvm::Expected<std::vector<Verdict>> verdicts = ptxas.judge(dialect, texts);
+    if (!verdicts) {
+      llvm::errs() << llvm::toString(verdicts.takeError()) << '\n';
+      return 1;
+    }
+    for (size_t i = 0; i < group.size(); ++i) {
+      Case &c = group[i];
+      c.theirs = (*verdicts)[i];
+      ++count;
+      accepted += c.theirs.accepted;
+      auto &[total, different] = byKind[c.kind];
+      ++total;
+      if (c.ours.accepted == c.theirs.accepted)
+        continue;
+      ++different;
+      if (++differences <= options.show)
+        outs() << unsigned(dialect.version.major) << '.' << unsigned(dialect.version.minor) << ' '
+               << dialect.target() << "  " << c.text << "\n    [" << c.kind << "] "
+               << (c.ours.accepted ? "we accept, ptxas: " + c.theirs.message
+                                   : "ptxas accepts, we: " + c.ours.message)
+               << '\n';
+    }
+  }
+  for (auto &[kind, numbers] : byKind)
+    outs() << llvm::format("%-18s %6zu, different %zu\n", kind.c_str(), numbers.first,
+                           numbers.second);
+  double agreement = count ? 100.0 * double(count - differences) / double(count) : 0;
+  outs() << llvm::format("%zu instances (%zu accepted by ptxas), %zu different: %.2f %% agreement, "
+                         "%u runs of ptxas\n",
+                         count, accepted, differences, agreement, ptxas.runs());
+  return agreement < kWantedAgreement;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    StringRef name = argv[i], value = argv[i + 1];
+    if (name == "--form") {
+      options.form = value.str();
+      continue;
+    }
+    unsigned long long number = 0;
+    if (value.getAsInteger(10, number)) {
+      llvm::errs() << "not a number: " << value << '\n';
+      return 2;
+    }
+    if (name == "--legal")
+      options.legal = unsigned(number);
+    else if (name == "--illegal")
+      options.illegal = unsigned(number);
+    else if (name == "--modern")
+      options.modern = unsigned(number);
+    else if (name == "--show")
+      options.show = unsigned(number);
+    else if (name == "--seed")
+      options.seed = number;
+  }
+  std::unique_ptr<Ptxas> ptxas = Ptxas::find();
+  if (!ptxas) {
+    outs() << "skipped: no ptxas\n";
+    return kSkipped;
+  }
+  return compare(*ptxas, options);
+}
