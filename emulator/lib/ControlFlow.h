@@ -6,8 +6,9 @@
 
 namespace rubia::emulator {
 
-bool canReadHardwareRegister(unsigned id);
-bool canWriteHardwareRegister(unsigned id);
+/// By the number in hwreg() and the major ISA version.
+bool canReadHardwareRegister(unsigned id, unsigned major);
+bool canWriteHardwareRegister(unsigned id, unsigned major);
 
 /// The handler behind the last instruction of a function and of padding: raises IllegalInstruction.
 void illegalInstruction(Wave &wave, const MicroOp &op);

@@ -27,7 +27,7 @@ static bool isHint(StringRef name) {
                                              "S_TTRACEDATA_IMM",
                                              "S_VERSION",
                                              "S_SETPRIO_INC_WG"};
-  return is_contained(kNames, name) || name.starts_with("S_WAIT") || name.starts_with("S_PREFETCH");
+  return is_contained(kNames, name) || name.starts_with("S_WAIT");
 }
 
 RegisterOperand Decoder::registerAt(unsigned operand) const {
@@ -119,7 +119,8 @@ Refusal Decoder::scalarResult(MicroOp &op, unsigned operand) {
 static Handler findScalar(StringRef name) {
   static const StringMap<Handler> index = [] {
     StringMap<Handler> map;
-    for (const ScalarTable &table : {kScalarAlu, kControlFlow})
+    for (const ScalarTable &table :
+         {kScalarAlu, kScalarFloat, kControlFlow, kBarriers, kHardwareRegisters})
       for (size_t i = 0; i < table.count; ++i)
         map[table.rows[i].name] = table.rows[i].handler;
     return map;
@@ -147,7 +148,8 @@ Refusal Decoder::decodeScalar() {
       return refusal;
 
   const int simm16 = index(OperandName::simm16);
-  const bool isBranch = name.starts_with("S_CBRANCH") || name == "S_BRANCH" || name == "S_CALL_B64";
+  const bool isBranch = name.starts_with("S_CBRANCH") || name.starts_with("S_SUBVECTOR_LOOP") ||
+                        name == "S_BRANCH" || name == "S_CALL_B64";
   const bool isHardwareRegister = name.starts_with("S_GETREG") || name.starts_with("S_SETREG");
   const bool isProgramFlow = simm16 >= 0 && !name.starts_with("S_MOVK") &&
                              !name.starts_with("S_CMOVK") && !name.starts_with("S_ADDK") &&
@@ -174,8 +176,9 @@ Refusal Decoder::decodeScalar() {
   }
   if (isHardwareRegister) {
     unsigned id = unsigned(op.immediate) & 63;
-    bool known =
-        name.starts_with("S_GETREG") ? canReadHardwareRegister(id) : canWriteHardwareRegister(id);
+    bool known = name.starts_with("S_GETREG")
+                     ? canReadHardwareRegister(id, target.generation().major)
+                     : canWriteHardwareRegister(id, target.generation().major);
     if (!known)
       return "hardware register " + std::to_string(id) + " is not supported";
   }
@@ -186,12 +189,45 @@ Refusal Decoder::decodeScalar() {
   return {};
 }
 
+/// Cache maintenance, where only the order matters, and what has no effect at all here.
+static bool isScalarFence(StringRef name) {
+  static constexpr StringLiteral kNames[] = {"S_DCACHE_INV", "S_DCACHE_INV_VOL", "S_DCACHE_WB",
+                                             "S_DCACHE_WB_VOL", "S_GL1_INV"};
+  return is_contained(kNames, name);
+}
+static bool isScalarMemoryHint(StringRef name) {
+  return name.starts_with("S_ATC_PROBE") || name.starts_with("S_DCACHE_DISCARD") ||
+         name.starts_with("S_PREFETCH") || name.starts_with("S_BUFFER_PREFETCH");
+}
+
+static Handler findScalarAtomic(StringRef name) {
+  const bool buffer = name.consume_front("S_BUFFER_ATOMIC_");
+  if (!buffer && !name.consume_front("S_ATOMIC_"))
+    return nullptr;
+  const bool wide = name.consume_back("_X2");
+  for (size_t i = 0; i < kScalarAtomics.count; ++i)
+    if (name == kScalarAtomics.rows[i].name)
+      return kScalarAtomics.rows[i].handlers[buffer][wide];
+  return nullptr;
+}
+
 Refusal Decoder::decodeScalarMemory() {
-  if (name == "S_DCACHE_INV" || name == "S_MEMTIME" || name == "S_MEMREALTIME" ||
-      name == "S_DCACHE_WB" || name == "S_GL1_INV")
-    return name.starts_with("S_MEM") ? decodeScalar() : Refusal();
+  if (isScalarMemoryHint(name))
+    return {};
+  if (name == "S_MEMTIME" || name == "S_MEMREALTIME")
+    return decodeScalar();
+  if (isScalarFence(name)) {
+    MicroOp op = start();
+    op.handler = findScalar("S_FENCE");
+    emit(op);
+    return {};
+  }
   MicroOp op = start();
   op.handler = findMemory(kScalarMemory, name);
+  if (!op.handler) {
+    op.handler = findScalarAtomic(name);
+    op.data = target.fullName(inst->getOpcode()).contains("_RTN") ? kScalarAtomicReturns : 0;
+  }
   if (!op.handler)
     return "no semantics for " + name.str();
   if (Refusal refusal = scalarResult(op, 0); !refusal.empty())

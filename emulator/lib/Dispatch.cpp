@@ -95,6 +95,7 @@ void RunningGroup::start(uint64_t linearId) {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
   }
+  shared.resetBarriers(unsigned(waves.size()));
   for (Wave &wave : waves) {
     wave.scratch = scratch
                        ? scratch + uint64_t(wave.indexInGroup) * wave.scratchPerLane * wave.lanes()
@@ -130,15 +131,19 @@ RunningGroup::Outcome RunningGroup::run() {
   uint64_t budget = kSlice * waves.size();
   const uint64_t limit = dispatch.launch.instructionLimit;
   for (;;) {
-    unsigned running = 0, ended = 0;
+    unsigned ran = 0, ended = 0;
     bool yielded = false;
     for (Wave &wave : waves) {
       if (wave.status == WaveStatus::Ended) {
         ++ended;
         continue;
       }
-      if (wave.status == WaveStatus::AtBarrier)
-        continue;
+      if (wave.status == WaveStatus::AtBarrier) {
+        if (!shared.mayPass(wave))
+          continue;
+        wave.barrierPhase[wave.waitsFor != 0] = shared.barriers[wave.waitsFor].phase;
+      }
+      ++ran;
       uint64_t slice = std::max<uint64_t>(budget / waves.size(), 1000);
       if (limit)
         slice = std::min(slice, limit > wave.instructions ? limit - wave.instructions : 1);
@@ -147,19 +152,19 @@ RunningGroup::Outcome RunningGroup::run() {
         raise(wave, *wave.next, FaultKind::Deadlock);
       if (wave.status == WaveStatus::Faulted)
         return Outcome::Faulted;
-      if (wave.status == WaveStatus::Ended)
+      if (wave.status == WaveStatus::Ended) {
         ++ended;
-      else if (wave.status != WaveStatus::AtBarrier)
-        ++running;
+        shared.waveEnded();
+      }
       yielded |= wave.status == WaveStatus::Yielded || wave.status == WaveStatus::Ready;
     }
     if (ended == waves.size())
       return Outcome::Finished;
-    if (running == 0) { // all that have not ended are at the barrier; ended waves do not count
+    if (ran == 0) { // all wait for signals that nobody is left to give
       for (Wave &wave : waves)
         if (wave.status == WaveStatus::AtBarrier)
-          wave.status = WaveStatus::Ready;
-      continue;
+          raise(wave, wave.next[-1], FaultKind::Deadlock);
+      return Outcome::Faulted;
     }
     if (yielded || dispatch.failed.load(std::memory_order_relaxed))
       return Outcome::Paused;

@@ -139,6 +139,8 @@ void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
   wave.scalars[kExec] = uint32_t(exec);
   wave.scalars[kExec + 1] = uint32_t(exec >> 32);
   wave.barrierLanes = exec;
+  wave.joined = wave.waitsFor = 0;
+  wave.barrierPhase[0] = wave.barrierPhase[1] = 0;
   wave.next = launch.kernel->program->map.find(entryOf(*launch.kernel));
 }
 

@@ -241,6 +241,15 @@ constexpr ScalarSemantics kRows[] = {
        writeRelative(w, op, 0, uint32_t(a));
        writeRelative(w, op, 1, uint32_t(a >> 32));
      }>},
+    {"S_MOVRELSD_2_B32", scalar<[](Wave &w, const MicroOp &op) {
+       // M0 holds two offsets: 9:0 of the source, 25:16 of the destination.
+       const uint32_t offsets = w.scalars[kM0];
+       const uint64_t from = op.source[0] + (offsets & 0x3ff),
+                      to = uint64_t(op.result) + (offsets >> 16 & 0x3ff);
+       const bool inFile = op.kind[0] == OperandKind::Scalar && from < kVcc;
+       if (to < kVcc)
+         w.scalars[to] = inFile ? w.scalars[from] : 0;
+     }>},
     {"S_AND_SAVEEXEC_B32", saveExec<kAnd, uint32_t>},
     {"S_AND_SAVEEXEC_B64", saveExec<kAnd, uint64_t>},
     {"S_OR_SAVEEXEC_B32", saveExec<kOr, uint32_t>},

@@ -4,9 +4,14 @@
 // MCInst order without tied operands. Parameters that are not operands: Wave &, Scc (SCC as it
 // was), Old<T> (the destination's contents). Results: a value (the destination), WithScc<T> (a
 // value and SCC), SccOnly, void.
+//
+// Where a float or a Half is among them, MODE holds for it: denormal sources and results are
+// flushed as it says for their type, and the host rounds in the mode of the result's type while the
+// lambda runs.
 #pragma once
 
 #include "emulator/lib/Wave.h"
+#include <xmmintrin.h>
 
 namespace rubia::emulator {
 
@@ -58,6 +63,56 @@ template <class T> void writeScalar(Wave &wave, unsigned index, T value) {
     wave.setPair(index, std::bit_cast<uint64_t>(value));
 }
 
+using RUBIA_ISA::Half;
+
+template <class T> constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
+
+/// A source or result as MODE wants its denormals.
+template <class T>
+T flushedBy(T value, [[maybe_unused]] bool flush32, [[maybe_unused]] bool flush16) {
+  if constexpr (std::is_same_v<T, float>) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    return flush32 && !(bits & 0x7f800000) ? std::bit_cast<float>(bits & 0x80000000) : value;
+  } else if constexpr (std::is_same_v<T, Half>) {
+    return flush16 && !(value.bits & 0x7c00) ? Half::fromBits(value.bits & 0x8000) : value;
+  } else {
+    return value;
+  }
+}
+template <class T> T flushedSource(const Wave &wave, T value) {
+  return flushedBy(value, wave.lane.mode.flushSource32, wave.lane.mode.flushSource16And64);
+}
+template <class T> T flushedResult(const Wave &wave, T value) {
+  return flushedBy(value, wave.lane.mode.flushResult32, wave.lane.mode.flushResult16And64);
+}
+
+/// The host's rounding mode while a lambda runs. MODE's order is nearest, up, down, zero; MXCSR's
+/// nearest, down, up, zero.
+class HostRounding {
+public:
+  explicit HostRounding(unsigned mode) : saved(_mm_getcsr()) {
+    constexpr unsigned kControl[4] = {0x0000, 0x4000, 0x2000, 0x6000};
+    _mm_setcsr((saved & ~0x6000u) | kControl[mode]);
+  }
+  ~HostRounding() { _mm_setcsr(saved); }
+
+private:
+  unsigned saved;
+};
+
+/// Keeps the compiler from moving the arithmetic on a value across a change of the rounding mode.
+template <class T> T pinned(T value) {
+  asm volatile("" : "+m"(value));
+  return value;
+}
+
+template <class T> T pinnedArgument(T &&value) { // T is a reference for what is no operand
+  if constexpr (std::is_arithmetic_v<T> || kIsFloat<T>)
+    return pinned(value);
+  else
+    return std::forward<T>(value);
+}
+
 template <class T> struct IsScalarContext : std::false_type {};
 template <> struct IsScalarContext<Wave> : std::true_type {};
 template <> struct IsScalarContext<MicroOp> : std::true_type {};
@@ -66,7 +121,8 @@ template <class T> struct IsScalarContext<Old<T>> : std::true_type {};
 
 template <class P> struct ScalarParameter {
   static P get(Wave &wave, const MicroOp &op, unsigned i) {
-    return fromBits<P>(sizeof(P) == 8 ? readScalar64(wave, op, i) : readScalar32(wave, op, i));
+    return flushedSource(
+        wave, fromBits<P>(sizeof(P) == 8 ? readScalar64(wave, op, i) : readScalar32(wave, op, i)));
   }
 };
 template <> struct ScalarParameter<Wave> {
@@ -80,7 +136,8 @@ template <> struct ScalarParameter<Scc> {
 };
 template <class T> struct ScalarParameter<Old<T>> {
   static Old<T> get(Wave &wave, const MicroOp &op, unsigned) {
-    return {fromBits<T>(sizeof(T) == 8 ? wave.pair(op.result) : wave.scalars[op.result])};
+    return {flushedSource(
+        wave, fromBits<T>(sizeof(T) == 8 ? wave.pair(op.result) : wave.scalars[op.result]))};
   }
 };
 
@@ -116,7 +173,13 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
   template <auto Function, size_t... I>
   static void run(Wave &wave, const MicroOp &op, std::index_sequence<I...>) {
     static constexpr auto kIndex = sourceIndices();
-    if constexpr (std::is_void_v<R>)
+    if constexpr (kIsFloat<R>) {
+      const FloatMode &mode = wave.lane.mode;
+      HostRounding rounding(std::is_same_v<R, float> ? mode.round32 : mode.round16And64);
+      R value = pinned(Function(
+          pinnedArgument(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I]))...));
+      StoreResult<R>::put(wave, op, flushedResult(wave, value));
+    } else if constexpr (std::is_void_v<R>)
       Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);
     else
       StoreResult<R>::put(

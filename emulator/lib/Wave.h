@@ -50,6 +50,7 @@ enum SpecialMode : uint8_t {
   kFlush16And64 = 2,
   kRound32 = 4,      // the rounding mode of f32 is not nearest even
   kRound16And64 = 8, // the same for f16 and f64
+  kGprIndex = 16,    // MODE.gpr_idx_en of gfx9: M0 is added to register numbers
 };
 
 struct Wave;
@@ -65,14 +66,20 @@ struct VectorDetail {
     bool selectHigh = false;        // 16 bits: the high half; packed: the low result's source
     bool selectHighForHigh = false; // packed: the high result's source
     bool half = false;              // kMixedSources: an f16
+    bool signExtend = false;        // of the bits below, SDWA's sext
+    uint8_t shift = 0, width = 32;  // SDWA or byte select: the bits that are the operand
     bool fix = false;               // any of the above says something
   } sources[3];
   uint32_t flags = 0; // SemanticsFlags
   bool clamp = false;
   uint8_t omod = 0;
-  bool resultHigh = false;
-  bool zeroHigh = false; // 16-bit results clear the other half (gfx9)
+  // Where a narrow result goes in its register, and what becomes of the other bits.
+  enum class Unused : uint8_t { Zero, Sign, Keep } resultUnused = Unused::Keep;
+  uint8_t resultShift = 0, resultWidth = 32;
+  bool writesExecToo = false;             // V_CMPX_* of gfx9 write a mask and EXEC
+  Exactness perturbed = Exactness::Exact; // RUBIA_EMULATOR_TRANS=worst
   uint32_t signs = 0;
+  uint32_t immediate = 0;
   // DPP
   enum class Dpp : uint8_t { None, Dpp16, Dpp8 } dpp = Dpp::None;
   bool boundControl = false;
@@ -83,6 +90,7 @@ struct VectorDetail {
   // wavewise
   uint32_t modifiers[4] = {};
   uint8_t sourceCount = 0;
+  MatrixControl matrix;
 };
 
 struct MicroOp {
@@ -135,7 +143,10 @@ struct Wave {
   uint32_t scratchPerLane = 0;
   AccessWindow window[4];
   unsigned nextWindow = 0;
-  uint64_t barrierLanes = 0; // EXEC at the last barrier, at first all lanes
+  uint64_t barrierLanes = 0;     // EXEC at the last barrier, at first all lanes
+  uint8_t waitsFor = 0;          // the barrier that status AtBarrier is about
+  uint8_t joined = 0;            // the named barrier that the wave is a member of; 0: none
+  uint32_t barrierPhase[2] = {}; // of the workgroup's and of the named barrier: what wait outlasts
   uint32_t indexInGroup = 0;
   uint64_t instructions = 0;
   Workgroup *group = nullptr;

@@ -38,7 +38,17 @@ struct FaultRecord {
 constexpr uint32_t kSharedAperture = 0x10000;
 constexpr uint32_t kPrivateAperture = 0x20000;
 
+struct Barrier {
+  uint32_t members = 0; // waves that must signal
+  uint32_t signals = 0; // so far
+  uint32_t phase = 0;   // how often it has completed
+  void signal();
+  void complete(); // if all members have signalled
+};
+
 struct Workgroup {
+  static constexpr unsigned kNamedBarriers = 16;
+
   const CodeMap *code = nullptr;
   Memory *memory = nullptr;
   const std::atomic<uint64_t> *generation = nullptr; // of memory
@@ -46,6 +56,13 @@ struct Workgroup {
   uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
   uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
   uint32_t ldsAllocated = 0;
+  Barrier barriers[1 + kNamedBarriers]; // the first is the workgroup's
+
+  void resetBarriers(unsigned waveCount);
+  /// A wave that has ended is not waited for.
+  void waveEnded();
+  /// Whether the barrier that the wave waits for has completed.
+  bool mayPass(const Wave &wave) const;
 };
 
 } // namespace rubia::emulator
