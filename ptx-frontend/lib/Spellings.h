@@ -24,6 +24,7 @@ struct MatchedSpelling : Spelling {
   uint8_t requiredOperands; // expected.size() without the optional ones
   bool labels;              // has a label or label list operand
   bool call;
+  mutable bool legal = false; // in its module: the verifier's finding, once a spelling
 };
 
 // Matches `text` ("add.rn.f32") against the forms of its opcode; null if none matches.

@@ -81,10 +81,10 @@ std::string operandOf(const ExpectedOperand &expected, unsigned number, bool alt
   return text;
 }
 
-std::string moduleWith(const Form &form, StringRef instruction) {
-  std::string text = ".version " + std::to_string(form.version.major) + "." +
-                     std::to_string(form.version.minor) + "\n.target sm_" +
-                     std::to_string(form.sm) +
+std::string moduleWith(const MatchedSpelling &spelling, StringRef instruction) {
+  std::string text = ".version " + std::to_string(spelling.version.major) + "." +
+                     std::to_string(spelling.version.minor) + "\n.target sm_" +
+                     std::to_string(spelling.sm) +
                      "\n.address_size 64\n.func f() { ret; }\n"
                      ".func (.reg .u32 r) g(.reg .u32 a) { ret; }\n.entry k() {\n";
   for (unsigned i = unsigned(Type::Pred); i <= unsigned(Type::E5M2x2); ++i)
@@ -123,7 +123,7 @@ TEST_P(PtxInstructionRow, ParsesAndPrintsBack) {
           text += (number ? ", " : " ") + operandOf(expected, number, alternative);
           ++number;
         }
-        ParseResult result = parse("row.ptx", moduleWith(form, text));
+        ParseResult result = parse("row.ptx", moduleWith(*match, text));
         ASSERT_EQ(messages(result), "") << text;
         const Function &k = *result.module.function("k");
         ASSERT_EQ(k.body.size(), 1u);

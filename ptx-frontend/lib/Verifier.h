@@ -1,0 +1,85 @@
+// The checks of one function's instructions. What follows from the spelling alone (version, target,
+// vector width) is decided once a module and spelling; the operands take a few compares each.
+#pragma once
+
+#include "ptx-frontend/lib/Parser.h"
+#include "ptx-frontend/lib/TypeNames.h"
+
+namespace rubia::ptx {
+
+// May a register or variable of type `actual` stand where the instruction has type `expected`?
+// Bits fit everything of their size, signedness does not matter, and floating point types fit only
+// themselves and bits. `wider`: ld, st and cvt also take a larger one.
+bool fits(Type expected, Type actual, bool wider);
+
+class Verifier {
+public:
+  Verifier(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics)
+      : module(module), fn(fn), diagnostics(diagnostics),
+        version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)} {}
+
+  void run() {
+    for (const Instruction &instruction : fn.body)
+      check(instruction);
+  }
+
+private:
+  const Module &module;
+  Function &fn;
+  std::vector<Diagnostic> &diagnostics;
+  Version version;
+  const Instruction *inst = nullptr;
+  const MatchedSpelling *spelling = nullptr;
+  const MatchedSpelling *lastRejected = nullptr; // reported once in a row
+
+  // ---------- Verifier.cpp: errors. All give false.
+  bool error(uint32_t place, const llvm::Twine &message, bool unsupported = false);
+  bool spellingError(const llvm::Twine &message) {
+    return error(inst->place, "'" + llvm::Twine(inst->spelling->text) + "' " + message);
+  }
+  bool operandError(const Operand &operand, unsigned index, const llvm::Twine &message);
+  bool typeError(const Operand &operand, unsigned index, Type expected);
+
+  void check(const Instruction &instruction);
+
+  // ---------- VerifySpelling.cpp: what holds for all instructions of a spelling
+  bool checkSpelling();
+  bool checkVersion();
+  bool checkHistory();
+  bool checkVectorWidth();
+
+  // ---------- VerifyOperands.cpp
+  void checkOperands();
+  bool checkCount(size_t found, llvm::ArrayRef<ExpectedOperand> expected);
+  bool checkOperand(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+  bool checkValue(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                  Type type, bool destination);
+  bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                     Type type);
+  bool checkConstant(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                     Type type);
+  bool checkSpecial(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                    Type type);
+  bool checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                 Type type);
+  bool checkVector(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+  bool checkElementsAgree(const Operand &vector, unsigned index);
+  bool checkPacked(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+
+  // ---------- VerifyAddresses.cpp
+  bool checkAddress(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+  bool checkInside(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+  bool checkOpaque(const Operand &operand, unsigned index, Type type);
+  StateSpace spaceOfAddress(const OperandSlot &slot) const;
+
+  // ---------- VerifyRules.cpp: rules between operands
+  void checkRules();
+  void checkBarrier();
+
+  // ---------- VerifyCalls.cpp
+  void checkCall();
+  bool checkArguments(llvm::ArrayRef<Operand> actual, llvm::ArrayRef<const Variable *> formal,
+                      llvm::StringRef what, llvm::StringRef callee, uint32_t place);
+};
+
+} // namespace rubia::ptx

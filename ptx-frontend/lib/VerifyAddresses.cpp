@@ -1,0 +1,124 @@
+// Operands in brackets: the address, its state space, and what stands beside it (coordinates,
+// samplers, masks). PTX ISA: addresses-as-operands.
+
+#include "ptx-frontend/lib/Verifier.h"
+
+using llvm::ArrayRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+StateSpace Verifier::spaceOfAddress(const OperandSlot &slot) const {
+  switch (slot.spaceRule) {
+  case OperandSlot::SpaceRule::First:
+    return spelling->space();
+  case OperandSlot::SpaceRule::Second: {
+    unsigned seen = 0;
+    for (Mod mod : spelling->modifiers)
+      if (StateSpace space = spaceOf(mod); space != StateSpace::None && seen++)
+        return space;
+    return StateSpace::None;
+  }
+  case OperandSlot::SpaceRule::Fixed:
+    return slot.space;
+  }
+  return StateSpace::None;
+}
+
+bool Verifier::checkAddress(const Operand &operand, unsigned index,
+                            const ExpectedOperand &expected) {
+  const OperandSlot &slot = *expected.slot;
+  if (operand.kind == Operand::Kind::AddressList || slot.insideCount)
+    return checkInside(operand, index, expected);
+  if (operand.kind != Operand::Kind::Address)
+    return operandError(operand, index, "must be an address in brackets");
+  if (classOf(slot.fixed) == TypeClass::Opaque)
+    return checkOpaque(operand, index, slot.fixed);
+  if (operand.reg != kNone) {
+    const Register &reg = fn.registers[operand.reg];
+    TypeClass c = classOf(reg.type);
+    unsigned size = sizeInBits(reg.type);
+    bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
+    if (!isInteger || (size != 32 && size != 64))
+      return operandError(operand, index,
+                          Twine("has the address '") + fn.registerName(operand.reg) + "' of type " +
+                              nameOf(reg.type) + ", expected an integer of 32 or 64 bits");
+    if (reg.vectorWidth > 1 && operand.component == 0xff)
+      return operandError(operand, index, "has a vector as address");
+    return true;
+  }
+  StateSpace space = spaceOfAddress(slot);
+  if (!operand.variable()) {
+    if (space != StateSpace::Local)
+      return operandError(operand, index, "is a constant address, which only .local has");
+    return true;
+  }
+  const Variable &variable = *operand.variable();
+  if (space == StateSpace::None ? variable.space == StateSpace::Param : variable.space != space)
+    return operandError(operand, index,
+                        "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
+                            ", expected " +
+                            (space == StateSpace::None ? "a generic address" : nameOf(space)));
+  if (inst->op() == Op::St && fn.isKernel && llvm::is_contained(fn.parameters, &variable))
+    return operandError(operand, index,
+                        "writes the kernel parameter '" + Twine(variable.name) + "'");
+  return true;
+}
+
+// [a, b, {c, d}]: an address and the operands that the row has inside the brackets.
+bool Verifier::checkInside(const Operand &operand, unsigned index,
+                           const ExpectedOperand &expected) {
+  ArrayRef<Operand> elements = operand.elements();
+  if (operand.kind == Operand::Kind::Address)
+    elements = operand;
+  else if (operand.kind != Operand::Kind::AddressList)
+    return operandError(operand, index, "must be an address in brackets");
+  ArrayRef<ExpectedOperand> inside =
+      expected.slot->insideCount ? spelling->inside : ArrayRef<ExpectedOperand>();
+  size_t found = elements.size() - 1, required = 0;
+  for (const ExpectedOperand &e : inside)
+    required += !e.slot->optional;
+  if (found < required || found > inside.size())
+    return operandError(operand, index,
+                        "has " + Twine(found + 1) + " operands in its brackets, expected " +
+                            Twine(required + 1) +
+                            (required == inside.size() ? "" : " to " + Twine(inside.size() + 1)));
+  OperandSlot plain = *expected.slot;
+  plain.insideCount = 0;
+  ExpectedOperand base = expected;
+  base.slot = &plain;
+  if (!checkAddress(elements[0], index, base))
+    return false;
+  size_t optional = found - required, next = 1;
+  for (const ExpectedOperand &e : inside) {
+    if (e.slot->optional) {
+      if (optional == 0)
+        continue;
+      --optional;
+    }
+    if (!checkOperand(elements[next++], index, e))
+      return false;
+  }
+  return true;
+}
+
+// A texture, sampler or surface: a variable of that type, or a register with its handle.
+// PTX ISA: texture-sampler-and-surface-types.
+bool Verifier::checkOpaque(const Operand &operand, unsigned index, Type type) {
+  if (operand.reg != kNone) {
+    if (!fits(Type::U64, fn.registers[operand.reg].type, false))
+      return typeError(operand, index, Type::U64);
+    return operand.offset == 0 || operandError(operand, index, "has an offset");
+  }
+  const Variable *variable = operand.variable();
+  if (!variable)
+    return operandError(operand, index, "must be a " + Twine(nameOf(type)) + " or a register");
+  if (variable->type != type &&
+      !(variable->space == StateSpace::Param && variable->type == Type::U64))
+    return operandError(operand, index,
+                        "is '" + Twine(variable->name) + "' of type " + nameOf(variable->type) +
+                            ", expected " + nameOf(type));
+  return operand.offset == 0 || operandError(operand, index, "has an offset");
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,303 @@
+// Operands against their places in the row: kind, type, constants, vectors.
+// PTX ISA: operand-type-checking, operand-size-exceeding-instruction-type-size.
+
+#include "ptx-frontend/lib/Verifier.h"
+
+using llvm::ArrayRef;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+bool Verifier::checkCount(size_t found, ArrayRef<ExpectedOperand> expected) {
+  if (found >= spelling->requiredOperands && found <= expected.size())
+    return true;
+  std::string count = std::to_string(spelling->requiredOperands);
+  if (spelling->requiredOperands != expected.size())
+    count += " to " + std::to_string(expected.size());
+  return spellingError("takes " + count + " operands, found " + Twine(found));
+}
+
+void Verifier::checkOperands() {
+  ArrayRef<ExpectedOperand> expected = spelling->expected;
+  ArrayRef<Operand> operands = inst->operands;
+  if (!checkCount(operands.size(), expected))
+    return;
+  // Optional operands are filled from the left.
+  size_t optional = operands.size() - spelling->requiredOperands;
+  size_t next = 0;
+  bool right = true;
+  for (const ExpectedOperand &e : expected) {
+    if (e.slot->optional) {
+      if (optional == 0)
+        continue;
+      --optional;
+    }
+    right &= checkOperand(operands[next], unsigned(next), e);
+    ++next;
+  }
+  if (right)
+    checkRules();
+}
+
+bool Verifier::checkOperand(const Operand &operand, unsigned index,
+                            const ExpectedOperand &expected) {
+  const OperandSlot &slot = *expected.slot;
+  switch (slot.kind) {
+  case OperandSlot::Kind::Address:
+    return checkAddress(operand, index, expected);
+  case OperandSlot::Kind::Label:
+  case OperandSlot::Kind::LabelList:
+  case OperandSlot::Kind::Call:
+    return true; // the parser takes nothing else there
+  case OperandSlot::Kind::Value:
+    break;
+  }
+  if (slot.pairRequired && operand.kind != Operand::Kind::Pair)
+    return operandError(operand, index, "must be a pair d|p");
+  if (operand.kind == Operand::Kind::Pair) {
+    if (!slot.pair)
+      return operandError(operand, index, "cannot be a pair");
+    ExpectedOperand second = expected;
+    OperandSlot sinkable = slot;
+    sinkable.sink = true;
+    second.slot = &sinkable;
+    return checkValue(operand.elements()[0], index, second, expected.type, true) &&
+           checkValue(operand.elements()[1], index, second, Type::Pred, true);
+  }
+  if (slot.orPredicate && operand.kind == Operand::Kind::Register &&
+      fn.registers[operand.reg].type == Type::Pred)
+    return checkValue(operand, index, expected, Type::Pred, slot.destination);
+  if (slot.orAddress && operand.kind == Operand::Kind::Address) {
+    OperandSlot address = slot;
+    address.fixed = Type::None;
+    ExpectedOperand other = expected;
+    other.slot = &address;
+    return checkAddress(operand, index, other);
+  }
+  if (slot.orVector && operand.kind == Operand::Kind::Vector) {
+    ExpectedOperand vector = expected;
+    vector.vectorWidth = 4;
+    vector.type = Type::B32;
+    return checkVector(operand, index, vector);
+  }
+  if (expected.vectorWidth > 1)
+    return checkVector(operand, index, expected);
+  if (operand.kind == Operand::Kind::Vector && slot.packed)
+    return checkPacked(operand, index, expected);
+  return checkValue(operand, index, expected, expected.type, slot.destination);
+}
+
+bool Verifier::checkValue(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                          Type type, bool destination) {
+  const OperandSlot &slot = *expected.slot;
+  if (slot.immediate && operand.kind != Operand::Kind::Integer)
+    return operandError(operand, index, "must be an integer constant");
+  switch (operand.kind) {
+  case Operand::Kind::Register:
+    return checkRegister(operand, index, expected, type);
+  case Operand::Kind::Sink:
+    return slot.sink || operandError(operand, index, "cannot be '_'");
+  case Operand::Kind::Integer:
+  case Operand::Kind::Float:
+    if (destination)
+      return operandError(operand, index, "must be a register, found a constant");
+    return checkConstant(operand, index, expected, type);
+  case Operand::Kind::SpecialRegister:
+    if (destination)
+      return operandError(operand, index, "must be a register that can be written");
+    return checkSpecial(operand, index, expected, type);
+  case Operand::Kind::Variable:
+  case Operand::Kind::Function:
+    if (destination)
+      return operandError(operand, index, "must be a register");
+    return checkName(operand, index, expected, type);
+  case Operand::Kind::Address:
+  case Operand::Kind::AddressList:
+    return operandError(operand, index, "cannot be an address in brackets");
+  case Operand::Kind::Vector:
+    return operandError(operand, index, "cannot be a vector");
+  case Operand::Kind::Label:
+  case Operand::Kind::LabelList:
+  case Operand::Kind::Pair:
+  case Operand::Kind::List:
+  case Operand::Kind::Prototype:
+    break;
+  }
+  return operandError(operand, index, "must be a register or constant");
+}
+
+bool Verifier::checkRegister(const Operand &operand, unsigned index,
+                             const ExpectedOperand &expected, Type type) {
+  const Register &reg = fn.registers[operand.reg];
+  if (operand.negated && !expected.slot->negatable && !expected.slot->minus)
+    return operandError(operand, index, "cannot be negated");
+  if (reg.vectorWidth > 1 && operand.component == 0xff)
+    return operandError(operand, index,
+                        Twine("is the vector '") + fn.registerName(operand.reg) +
+                            "', expected a component of it");
+  if (!fits(type, reg.type, expected.slot->wider))
+    return typeError(operand, index, type);
+  return true;
+}
+
+static std::string describe(const ConstantRange &range) {
+  if (range.kind == ConstantRange::Kind::List) {
+    std::string list;
+    for (int32_t value : ArrayRef(range.values, range.count))
+      list += (list.empty() ? "" : ", ") + std::to_string(value);
+    return list;
+  }
+  std::string text = std::to_string(range.values[0]) + " to " + std::to_string(range.values[1]);
+  return range.values[2] == 1 ? text : text + " in steps of " + std::to_string(range.values[2]);
+}
+
+bool Verifier::checkConstant(const Operand &operand, unsigned index,
+                             const ExpectedOperand &expected, Type type) {
+  TypeClass c = classOf(type);
+  if (operand.kind == Operand::Kind::Integer) {
+    if (c == TypeClass::Float)
+      return operandError(operand, index,
+                          "is an integer, expected a " + Twine(nameOf(type)) + " constant");
+    const ConstantRange &range = expected.slot->range;
+    return range.kind == ConstantRange::Kind::Any || range.allows(int64_t(operand.bits)) ||
+           operandError(operand, index,
+                        "is " + Twine(int64_t(operand.bits)) + ", expected " + describe(range));
+  }
+  if (type == Type::F32 || type == Type::F64)
+    return true;
+  // 0f3F800000 is 32 bits, and stands as such; all other constants are doubles.
+  if (c == TypeClass::Bits && sizeInBits(type) == (operand.isSingle ? 32u : 64u))
+    return true;
+  return operandError(operand, index,
+                      "is a floating point constant, expected " + Twine(nameOf(type)));
+}
+
+bool Verifier::checkSpecial(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                            Type type) {
+  StringRef name = nameOf(operand.special);
+  if (!expected.slot->special)
+    return operandError(operand, index,
+                        "cannot be a special register such as '" + Twine(name) + "'");
+  if (widthOf(operand.special) > 1 && operand.component == 0xff)
+    return operandError(operand, index,
+                        "is the vector '" + Twine(name) + "', expected a component of it");
+  // PTX ISA 1.x had 16-bit ones: their low halves can still be read.
+  Type own = elementTypeOf(operand.special);
+  bool half = sizeInBits(own) == 32 && sizeInBits(type) == 16;
+  if (classOf(type) == TypeClass::Float || (!fits(type, own, false) && !half))
+    return operandError(operand, index,
+                        "is '" + Twine(name) + "' of type " + nameOf(own) + ", expected " +
+                            nameOf(type));
+  return true;
+}
+
+// The address of a variable or function as a value.
+bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,
+                         Type type) {
+  if (!expected.slot->anything)
+    return operandError(operand, index, "cannot be the address of a name");
+  if (classOf(type) == TypeClass::Float || (sizeInBits(type) != 32 && sizeInBits(type) != 64))
+    return operandError(operand, index, "is an address, expected " + Twine(nameOf(type)));
+  StateSpace space = spelling->space(); // of cvta
+  if (space == StateSpace::None)
+    return true;
+  if (operand.kind == Operand::Kind::Function)
+    return operandError(operand, index, "is a function, expected a variable");
+  if (operand.variable()->space != space)
+    return operandError(operand, index,
+                        "is '" + Twine(operand.variable()->name) + "' in " +
+                            nameOf(operand.variable()->space) + ", expected " + nameOf(space));
+  return true;
+}
+
+bool Verifier::checkVector(const Operand &operand, unsigned index,
+                           const ExpectedOperand &expected) {
+  unsigned width = expected.vectorWidth;
+  bool destination = expected.slot->destination;
+  if (operand.kind == Operand::Kind::Register && operand.component == 0xff &&
+      fn.registers[operand.reg].vectorWidth == width) {
+    return fits(expected.type, fn.registers[operand.reg].type, expected.slot->wider) ||
+           typeError(operand, index, expected.type);
+  }
+  if (operand.kind != Operand::Kind::Vector)
+    return operandError(operand, index, "must be a vector of " + Twine(width) + " elements");
+  if (operand.elements().size() != width)
+    return operandError(operand, index,
+                        "is a vector of " + Twine(operand.elements().size()) +
+                            " elements, expected " + Twine(width));
+  for (const Operand &element : operand.elements()) {
+    if (destination && element.kind == Operand::Kind::Sink)
+      continue;
+    if (!checkValue(element, index, expected, expected.type, destination))
+      return false;
+  }
+  return checkElementsAgree(operand, index);
+}
+
+// ptxas infers one type for all elements of a vector: registers of one size and of types that may
+// stand for each other, integers or floating point constants but not both, and not `_` alone.
+bool Verifier::checkElementsAgree(const Operand &vector, unsigned index) {
+  Type common = Type::None; // .b32 gives way to .u32 and .f32
+  bool integers = false, floats = false;
+  for (const Operand &element : vector.elements()) {
+    integers |= element.kind == Operand::Kind::Integer;
+    floats |= element.kind == Operand::Kind::Float;
+    if (element.kind != Operand::Kind::Register)
+      continue;
+    Type type = fn.registers[element.reg].type;
+    if (common != Type::None && !fits(common, type, false))
+      return operandError(element, index,
+                          Twine("is a vector of registers of types ") + nameOf(common) + " and " +
+                              nameOf(type));
+    if (common == Type::None || classOf(common) == TypeClass::Bits)
+      common = type;
+  }
+  if (integers && floats)
+    return operandError(vector, index, "is a vector of integers and floating point constants");
+  if (common == Type::None && !integers && !floats &&
+      llvm::all_of(vector.elements(),
+                   [](const Operand &e) { return e.kind == Operand::Kind::Sink; }))
+    return operandError(vector, index, "is a vector of nothing but '_'");
+  return true;
+}
+
+// mov.b64 {%r1, %r2}, %rd1: elements of equal size that make up the type.
+// PTX ISA: data-movement-and-conversion-instructions-mov-2.
+bool Verifier::checkPacked(const Operand &operand, unsigned index,
+                           const ExpectedOperand &expected) {
+  size_t count = operand.elements().size();
+  unsigned total = sizeInBits(expected.type);
+  if (count != 2 && count != 4)
+    return operandError(operand, index,
+                        "is a vector of " + Twine(count) + " elements, expected 2 or 4");
+  for (const Operand &element : operand.elements()) {
+    switch (element.kind) {
+    case Operand::Kind::Sink:
+      if (!expected.slot->destination)
+        return operandError(element, index, "cannot contain '_'");
+      break;
+    case Operand::Kind::Register: {
+      const Register &reg = fn.registers[element.reg];
+      if (element.negated || (reg.vectorWidth > 1 && element.component == 0xff))
+        return operandError(element, index, "must contain plain registers");
+      if (sizeInBits(reg.type) * count != total)
+        return operandError(element, index,
+                            Twine("contains '") + fn.registerName(element.reg) + "' of type " +
+                                nameOf(reg.type) + ", expected " + Twine(total / count) + " bits");
+      break;
+    }
+    case Operand::Kind::Integer:
+    case Operand::Kind::Float:
+      if (!expected.slot->destination &&
+          (element.kind == Operand::Kind::Integer || (element.isSingle ? 32 : 64) * count == total))
+        break;
+      [[fallthrough]];
+    default: // all others
+      return operandError(element, index, "contains an element that is no register");
+    }
+  }
+  return true;
+}
+
+} // namespace rubia::ptx

@@ -1,0 +1,54 @@
+// Rules that no single operand place can say.
+
+#include "ptx-frontend/lib/Verifier.h"
+
+using llvm::Twine;
+
+namespace rubia::ptx {
+
+void Verifier::checkRules() {
+  switch (inst->op()) {
+  case Op::BarSync:
+  case Op::BarArrive:
+  case Op::BarRed:
+    checkBarrier();
+    return;
+  case Op::Mov:
+    if (inst->operands[0].kind == Operand::Kind::Vector &&
+        inst->operands[1].kind == Operand::Kind::Vector)
+      error(inst->place, "'" + Twine(spelling->text) + "' cannot move a vector to a vector");
+    return;
+  case Op::Bfe:
+  case Op::Bfi: { // position and length
+    unsigned first = inst->op() == Op::Bfe ? 2 : 3;
+    for (unsigned i = first; i < first + 2; ++i) {
+      const Operand &operand = inst->operands[i];
+      if (operand.kind == Operand::Kind::Integer && operand.bits > 255)
+        operandError(operand, i, "is a constant outside of 0 to 255");
+    }
+    return;
+  }
+  default: // the row says it all
+    return;
+  }
+}
+
+// PTX ISA: parallel-synchronization-and-communication-instructions-bar.
+void Verifier::checkBarrier() {
+  unsigned first = inst->op() == Op::BarRed ? 1 : 0;
+  const Operand &barrier = inst->operands[first];
+  if (barrier.kind == Operand::Kind::Integer && barrier.bits > 15)
+    operandError(barrier, first, "is no barrier from 0 to 15");
+  bool hasCount = inst->operands.size() > (first ? 3u : 1u);
+  if (!hasCount)
+    return;
+  const Operand &threads = inst->operands[first + 1];
+  if (threads.kind != Operand::Kind::Integer)
+    return;
+  if (threads.bits % 32)
+    operandError(threads, first + 1, "is no multiple of the warp size");
+  else if (threads.bits == 0 && inst->op() == Op::BarArrive) // elsewhere it is all of the CTA
+    operandError(threads, first + 1, "must not be zero");
+}
+
+} // namespace rubia::ptx
