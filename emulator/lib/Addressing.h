@@ -5,14 +5,16 @@
 // `immediate` the offset, `result` the destination.
 #pragma once
 
+#include "emulator/lib/ScratchLayout.h"
 #include "emulator/lib/Workgroup.h"
 
 namespace rubia::emulator {
 
-enum class Space : uint8_t { Global, Flat, Scratch, Buffer };
+enum class Space : uint8_t { Global, Local, Scratch, Flat, Buffer };
 
-/// MicroOp::data of buffer operations: which registers follow the address operand.
-constexpr uint8_t kBufferOffset = 1, kBufferIndex = 2;
+/// MicroOp::data: which registers the address operand of a buffer operation has; whether an atomic
+/// returns the old value.
+constexpr uint8_t kBufferOffset = 1, kBufferIndex = 2, kAtomicReturns = 4;
 
 struct LaneAddresses {
   uint64_t at[kBlockLanes];
@@ -50,6 +52,14 @@ inline void scratchAddresses(const Wave &w, const MicroOp &op, unsigned block,
   const uint32_t *vector = w.block(block) + op.source[0];
   for (unsigned lane = 0; lane < kBlockLanes; ++lane)
     addresses.at[lane] = uint32_t(base + vector[lane]);
+}
+
+/// Addresses in LDS: vaddr + offset, modulo 2^32 (compilers fold offsets onto negative bases).
+inline void localAddresses(const Wave &w, const MicroOp &op, unsigned block, uint32_t offset,
+                           LaneAddresses &addresses) {
+  const uint32_t *vector = w.block(block) + op.source[0];
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    addresses.at[lane] = uint32_t(vector[lane] + offset);
 }
 
 /// Whether every lane of `mask` may access `size` bytes at its global address. Raises a fault for
@@ -102,22 +112,19 @@ inline bool checkLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
   return true;
 }
 
+/// Whether every lane of `mask` stays within its private memory, and FLAT_SCRATCH leads there.
 inline bool checkScratch(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                          const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  const uint64_t bytes = w.pair(kFlatScratch) == uint64_t(w.scratch) ? w.scratchPerLane : 0;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
-    if (addresses.at[lane] + size > w.scratchPerLane) [[unlikely]] {
+    if (addresses.at[lane] + size > bytes) [[unlikely]] {
       raise(w, op, FaultKind::ScratchOverflow, block * kBlockLanes + lane, addresses.at[lane], size,
             isWrite);
       return false;
     }
   }
   return true;
-}
-
-/// A byte of a lane's scratch memory.
-inline uint8_t *scratchByte(const Wave &w, unsigned lane, uint64_t offset) {
-  return w.scratch + ((offset / 4) * w.lanes() + lane) * 4 + offset % 4;
 }
 
 /// The lanes of a flat access by aperture (AMDGPUUsage "Flat"). Addresses in LDS and scratch become
@@ -156,10 +163,13 @@ template <size_t N> constexpr MemoryTable table(const MemorySemantics (&rows)[N]
   return {rows, N};
 }
 
+// Rows are named without the prefix of their table.
 extern const MemoryTable kGlobalMemory, kFlatMemory, kScratchMemory; // loads and stores
-extern const MemoryTable kGlobalAtomics, kFlatAtomics;               // ATOMIC_*
-extern const MemoryTable kLocalMemory;                               // DS_*
-extern const MemoryTable kScalarMemory;                              // S_LOAD_*, S_BUFFER_LOAD_*
-extern const MemoryTable kBufferMemory;                              // BUFFER_*
+extern const MemoryTable kGlobalAtomics, kFlatAtomics, kBufferAtomics;
+extern const MemoryTable kGlobalToLds, kScratchToLds, kBufferToLds; // loads into LDS
+extern const MemoryTable kGlobalByThread;                           // *_ADDTID
+extern const MemoryTable kBufferMemory;                             // BUFFER_*
+extern const MemoryTable kLocalMemory, kLocalAtomics, kLocalLanes;  // DS_*, with the prefix
+extern const MemoryTable kScalarMemory;                             // S_LOAD_*, S_BUFFER_LOAD_*
 
 } // namespace rubia::emulator

@@ -1,25 +1,126 @@
-// GLOBAL_ATOMIC_* and FLAT_ATOMIC_* (RDNA3 ISA "Atomic memory operations"). They act on host memory
-// with host atomics, so that workgroups on several host threads, and the host program itself, see
-// them as one operation.
+// GLOBAL, FLAT and BUFFER atomics (RDNA3 ISA "Memory Atomics"). They act on host memory with host
+// atomics, so that workgroups on several host threads, and the host program itself, see them as one
+// operation.
 #include "emulator/lib/AtomicSemantics.h"
+#include "emulator/lib/BufferResource.h"
 
 namespace rubia::emulator {
+
+FloatRules floatRules(const Wave &w, FloatAtomic atomic, bool inLds, bool byFlat) {
+  const unsigned major = w.group->generationOfTarget;
+  const FloatMode &mode = w.lane.mode;
+  FloatRules rules;
+  rules.number = major >= 12;
+  // gfx12's tables say "mode" for DS instructions only.
+  const bool followsMode = inLds && !(byFlat && major >= 12);
+  auto follow = [&](bool input, bool result) {
+    rules.flushInputs = input;
+    rules.flushResult = result;
+  };
+  switch (atomic) {
+  case FloatAtomic::None:
+  case FloatAtomic::Add64:
+    break;
+  case FloatAtomic::Add32: // memory flushes, except on gfx12
+    if (followsMode)
+      follow(mode.flushSource32, mode.flushResult32);
+    else if (!inLds && major < 12)
+      follow(true, true);
+    break;
+  case FloatAtomic::AddPacked:
+    if (followsMode)
+      follow(mode.flushSource16And64, mode.flushResult16And64);
+    break;
+  case FloatAtomic::Select32:
+    if (followsMode || (!inLds && major < 12))
+      follow(mode.flushSource32, false);
+    break;
+  case FloatAtomic::Select64:
+    if (followsMode || (!inLds && (major == 10 || major == 11)))
+      follow(mode.flushSource16And64, false);
+    break;
+  case FloatAtomic::Compare32:
+    if (followsMode || (!inLds && major < 12))
+      follow(mode.flushSource32, mode.flushSource32);
+    break;
+  case FloatAtomic::Compare64:
+    if (followsMode || (!inLds && major < 12))
+      follow(mode.flushSource16And64, mode.flushSource16And64);
+    break;
+  }
+  return rules;
+}
+
 namespace {
 
+/// One lane's operation on `pointer`. Returns the old value.
 template <auto Function, bool Shared, class T>
-T applyAt(void *pointer, const uint32_t *data, unsigned lane) {
+T applyAt(void *pointer, const FloatRules &rules, const uint32_t *data, unsigned lane) {
   constexpr unsigned kRegisters = sizeof(T) / 4;
   auto operation = [&](T old) {
+    const T value = readRegisters<T>(data, lane);
     if constexpr (AtomicParts<Function>::kOperands == 1)
-      return Function(old, readRegisters<T>(data, lane));
+      return callAtomic<Function>(rules, old, value);
     else
-      return Function(old, readRegisters<T>(data, lane),
-                      readRegisters<T>(data + kRegisters * kBlockLanes, lane));
+      return callAtomic<Function>(rules, old, value,
+                                  readRegisters<T>(data + kRegisters * kBlockLanes, lane));
   };
   if constexpr (Shared)
     return updateShared<T>(pointer, operation);
   else
     return updateOwn<T>(pointer, operation);
+}
+
+template <auto Function, class T>
+void applyGlobal(const Wave &w, const uint32_t *data, uint32_t mask, const LaneAddresses &addresses,
+                 T *old) {
+  const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, false, false);
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    old[lane] =
+        applyAt<Function, true, T>(reinterpret_cast<void *>(addresses.at[lane]), rules, data, lane);
+  }
+}
+
+template <auto Function, class T>
+bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, uint32_t mask,
+              const LaneAddresses &addresses, T *old) {
+  if (!checkLds(w, op, block, mask, addresses, sizeof(T), true))
+    return false;
+  const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, true, true);
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    old[lane] = applyAt<Function, false, T>(w.lds + addresses.at[lane], rules, data, lane);
+  }
+  return true;
+}
+
+template <auto Function, class T>
+bool applyScratch(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, uint32_t mask,
+                  const LaneAddresses &addresses, T *old) {
+  if (!checkScratch(w, op, block, mask, addresses, sizeof(T), true))
+    return false;
+  const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, false, false);
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    unsigned waveLane = block * kBlockLanes + lane;
+    uint32_t words[2] = {};
+    for (unsigned i = 0; i < sizeof(T) / 4; ++i)
+      std::memcpy(&words[i], scratchByte(w, waveLane, addresses.at[lane] + 4 * i), 4);
+    old[lane] = applyAt<Function, false, T>(words, rules, data, lane);
+    for (unsigned i = 0; i < sizeof(T) / 4; ++i)
+      std::memcpy(scratchByte(w, waveLane, addresses.at[lane] + 4 * i), &words[i], 4);
+  }
+  return true;
+}
+
+template <class T>
+void returnOld(Wave &w, const MicroOp &op, unsigned block, uint32_t mask, const T *old) {
+  if (op.data & kAtomicReturns)
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      unsigned lane = unsigned(std::countr_zero(rest));
+      writeRegisters<T>(w.block(block) + op.result, lane, old[lane]);
+    }
 }
 
 template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
@@ -40,95 +141,57 @@ template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
     if (lanes.global) {
       if (!checkGlobal(w, op, block, lanes.global, addresses, sizeof(T), true))
         return;
-      for (uint32_t rest = lanes.global; rest; rest &= rest - 1) {
-        unsigned lane = unsigned(std::countr_zero(rest));
-        old[lane] =
-            applyAt<Function, true, T>(reinterpret_cast<void *>(addresses.at[lane]), data, lane);
-      }
+      applyGlobal<Function>(w, data, lanes.global, addresses, old);
     }
-    if (lanes.lds) {
-      if (!checkLds(w, op, block, lanes.lds, addresses, sizeof(T), true))
-        return;
-      for (uint32_t rest = lanes.lds; rest; rest &= rest - 1) {
-        unsigned lane = unsigned(std::countr_zero(rest));
-        old[lane] = applyAt<Function, false, T>(w.lds + addresses.at[lane], data, lane);
-      }
-    }
-    if (lanes.scratch) {
-      if (!checkScratch(w, op, block, lanes.scratch, addresses, sizeof(T), true))
-        return;
-      for (uint32_t rest = lanes.scratch; rest; rest &= rest - 1) {
-        unsigned lane = unsigned(std::countr_zero(rest));
-        unsigned waveLane = block * kBlockLanes + lane;
-        uint32_t words[2] = {};
-        for (unsigned i = 0; i < sizeof(T) / 4; ++i)
-          std::memcpy(&words[i], scratchByte(w, waveLane, addresses.at[lane] + 4 * i), 4);
-        old[lane] = applyAt<Function, false, T>(words, data, lane);
-        for (unsigned i = 0; i < sizeof(T) / 4; ++i)
-          std::memcpy(scratchByte(w, waveLane, addresses.at[lane] + 4 * i), &words[i], 4);
-      }
-    }
-    if (op.data & kAtomicReturns) {
-      uint32_t *result = w.block(block) + op.result;
-      for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        unsigned lane = unsigned(std::countr_zero(rest));
-        writeRegisters<T>(result, lane, old[lane]);
-      }
-    }
+    if (lanes.lds && !applyLds<Function>(w, op, block, data, lanes.lds, addresses, old))
+      return;
+    if (lanes.scratch && !applyScratch<Function>(w, op, block, data, lanes.scratch, addresses, old))
+      return;
+    returnOld(w, op, block, mask, old);
   }
 }
 
-template <class T> constexpr auto kSwap = [](T, T value) { return value; };
-template <class T>
-constexpr auto kCompareSwap =
-    [](T old, T value, T expected) { return old == expected ? value : old; };
-template <class T> constexpr auto kAdd = [](T old, T value) { return T(old + value); };
-template <class T> constexpr auto kSub = [](T old, T value) { return T(old - value); };
-template <class T>
-constexpr auto kClampedSub = [](T old, T value) { return old >= value ? T(old - value) : T(0); };
-template <class T>
-constexpr auto kConditionalSub = [](T old, T value) { return old >= value ? T(old - value) : old; };
-template <class T> constexpr auto kMin = [](T old, T value) { return old < value ? old : value; };
-template <class T> constexpr auto kMax = [](T old, T value) { return old > value ? old : value; };
-template <class T> constexpr auto kMinNumber = [](T old, T value) { return std::fmin(old, value); };
-template <class T> constexpr auto kMaxNumber = [](T old, T value) { return std::fmax(old, value); };
-template <class T> constexpr auto kAnd = [](T old, T value) { return T(old & value); };
-template <class T> constexpr auto kOr = [](T old, T value) { return T(old | value); };
-template <class T> constexpr auto kXor = [](T old, T value) { return T(old ^ value); };
-template <class T>
-constexpr auto kInc = [](T old, T limit) { return old >= limit ? T(0) : T(old + 1); };
-template <class T>
-constexpr auto kDec = [](T old, T limit) { return old == 0 || old > limit ? limit : T(old - 1); };
-
-/// Two 16-bit floats in a word.
-template <class F> uint32_t addPacked(uint32_t old, uint32_t value) {
-  auto add = [](uint32_t a, uint32_t b) {
-    return uint32_t(F(F::fromBits(uint16_t(a)) + F::fromBits(uint16_t(b))).bits);
-  };
-  return add(old, value) | add(old >> 16, value >> 16) << 16;
+/// A lane whose operand is not wholly in range does nothing and returns 0.
+template <auto Function> void bufferHandler(Wave &w, const MicroOp &op) {
+  using T = typename AtomicParts<Function>::Value;
+  const BufferResource resource = BufferResource::read(w, op);
+  if (resource.swizzled() && sizeof(T) > 1u << resource.elementShift)
+    return raise(w, op, FaultKind::Misaligned);
+  LaneAddresses addresses;
+  BufferLanes lanes;
+  for (unsigned block = 0; block < w.blocks; ++block) {
+    const uint32_t mask = w.scalars[kExec + block];
+    if (mask == 0)
+      continue;
+    bufferLanes(w, op, resource, block, lanes);
+    const uint32_t inside = bufferAddresses(resource, lanes, mask, 0, sizeof(T), addresses);
+    if (!checkAligned(w, op, block, inside, addresses, sizeof(T)) ||
+        !checkBuffer(w, op, resource, block, inside, addresses, sizeof(T), true))
+      return;
+    T old[kBlockLanes] = {};
+    applyGlobal<Function>(w, w.block(block) + op.source[2], inside, addresses, old);
+    returnOld(w, op, block, mask, old);
+  }
 }
-constexpr auto kAddHalves = [](uint32_t old, uint32_t value) {
-  return addPacked<RUBIA_ISA::Half>(old, value);
-};
-constexpr auto kAddBfloats = [](uint32_t old, uint32_t value) {
-  return addPacked<RUBIA_ISA::Bfloat>(old, value);
-};
 
 template <Space S> struct Rows {
-  template <auto Function> static constexpr Handler atomic = handler<Function, S>;
+  template <auto Function>
+  static constexpr Handler atomic =
+      S == Space::Buffer ? bufferHandler<Function> : handler<Function, S>;
 
   static constexpr MemorySemantics kRows[] = {
       {"ATOMIC_SWAP", atomic<kSwap<uint32_t>>},
       {"ATOMIC_SWAP_X2", atomic<kSwap<uint64_t>>},
       {"ATOMIC_CMPSWAP", atomic<kCompareSwap<uint32_t>>},
       {"ATOMIC_CMPSWAP_X2", atomic<kCompareSwap<uint64_t>>},
-      {"ATOMIC_FCMPSWAP", atomic<kCompareSwap<float>>},
+      {"ATOMIC_FCMPSWAP", atomic<kCompareSwapFloat<float>>},
+      {"ATOMIC_FCMPSWAP_X2", atomic<kCompareSwapFloat<double>>},
       {"ATOMIC_ADD", atomic<kAdd<uint32_t>>},
       {"ATOMIC_ADD_X2", atomic<kAdd<uint64_t>>},
       {"ATOMIC_SUB", atomic<kSub<uint32_t>>},
       {"ATOMIC_SUB_X2", atomic<kSub<uint64_t>>},
       {"ATOMIC_CSUB", atomic<kClampedSub<uint32_t>>},
-      {"ATOMIC_SUB_CLAMP_U32", atomic<kClampedSub<uint32_t>>},
+      {"ATOMIC_CSUB_U32", atomic<kClampedSub<uint32_t>>},
       {"ATOMIC_COND_SUB_U32", atomic<kConditionalSub<uint32_t>>},
       {"ATOMIC_SMIN", atomic<kMin<int32_t>>},
       {"ATOMIC_SMIN_X2", atomic<kMin<int64_t>>},
@@ -148,14 +211,12 @@ template <Space S> struct Rows {
       {"ATOMIC_INC_X2", atomic<kInc<uint64_t>>},
       {"ATOMIC_DEC", atomic<kDec<uint32_t>>},
       {"ATOMIC_DEC_X2", atomic<kDec<uint64_t>>},
-      {"ATOMIC_ADD_F32", atomic<kAdd<float>>},
-      {"ATOMIC_ADD_F64", atomic<kAdd<double>>},
-      {"ATOMIC_FMIN", atomic<kMinNumber<float>>},
-      {"ATOMIC_FMAX", atomic<kMaxNumber<float>>},
-      {"ATOMIC_FMIN_X2", atomic<kMinNumber<double>>},
-      {"ATOMIC_FMAX_X2", atomic<kMaxNumber<double>>},
-      {"ATOMIC_MIN_F64", atomic<kMinNumber<double>>},
-      {"ATOMIC_MAX_F64", atomic<kMaxNumber<double>>},
+      {"ATOMIC_ADD_F32", atomic<kAddFloat<float>>},
+      {"ATOMIC_ADD_F64", atomic<kAddFloat<double>>},
+      {"ATOMIC_FMIN", atomic<kMinFloat<float>>},
+      {"ATOMIC_FMAX", atomic<kMaxFloat<float>>},
+      {"ATOMIC_MIN_F64", atomic<kMinFloat<double>>},
+      {"ATOMIC_MAX_F64", atomic<kMaxFloat<double>>},
       {"ATOMIC_PK_ADD_F16", atomic<kAddHalves>},
       {"ATOMIC_PK_ADD_BF16", atomic<kAddBfloats>},
   };
@@ -165,5 +226,6 @@ template <Space S> struct Rows {
 
 const MemoryTable kGlobalAtomics = table(Rows<Space::Global>::kRows);
 const MemoryTable kFlatAtomics = table(Rows<Space::Flat>::kRows);
+const MemoryTable kBufferAtomics = table(Rows<Space::Buffer>::kRows);
 
 } // namespace rubia::emulator

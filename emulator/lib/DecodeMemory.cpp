@@ -8,6 +8,20 @@ using namespace llvm;
 
 namespace rubia::emulator {
 
+Handler findMemory(const MemoryTable &table, StringRef name) {
+  for (size_t i = 0; i < table.count; ++i)
+    if (name == table.rows[i].name)
+      return table.rows[i].handler;
+  return nullptr;
+}
+
+static Handler findIn(std::initializer_list<const MemoryTable *> tables, StringRef name) {
+  for (const MemoryTable *table : tables)
+    if (Handler handler = findMemory(*table, name))
+      return handler;
+  return nullptr;
+}
+
 /// Cache maintenance: everything is coherent here, so only the order matters.
 static void fence(Wave &, const MicroOp &) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
@@ -18,6 +32,40 @@ static bool isCacheOperation(StringRef name) {
   return is_contained(kNames, name);
 }
 
+/// Why an instruction without a row has none.
+static Refusal whyNot(StringRef name) {
+  struct Reason {
+    StringLiteral part, why;
+  };
+  static constexpr Reason kReasons[] = {
+      {"_FORMAT_", "typed buffers are not supported"},
+      {"_TFE", "TFE is not supported"},
+      {"DS_GWS_", "global wave sync is not supported"},
+      {"ORDERED", "ordered append is not supported"},
+      {"_GS_REG", "geometry shader registers are not supported"},
+      {"DS_BVH_", "ray tracing is not supported"},
+      {"_LOAD_TR_", "no public document gives the layout of this transposed load"},
+      {"STORE_LDS_", "stores from LDS to memory are not supported"},
+  };
+  for (const Reason &reason : kReasons)
+    if (name.contains(reason.part))
+      return reason.why.str();
+  return "no semantics for " + name.str();
+}
+
+/// Source `i` from a vector register operand, if the instruction has it.
+Refusal Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
+  const int at = index(operand);
+  if (at < 0)
+    return {};
+  uint32_t offset = 0;
+  if (Refusal refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
+    return refusal;
+  op.kind[i] = OperandKind::Vector;
+  op.source[i] = offset;
+  return {};
+}
+
 Refusal Decoder::decodeFlat(StringRef prefix) {
   MicroOp op = start();
   if (isCacheOperation(name)) {
@@ -25,47 +73,40 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
     emit(op);
     return {};
   }
-  StringRef action = name.substr(prefix.size());
-  const bool isScratch = prefix == "SCRATCH_", isAtomic = action.starts_with("ATOMIC_");
-  if (isAtomic)
-    op.handler = findMemory(prefix == "FLAT_" ? kFlatAtomics : kGlobalAtomics, action);
+  const StringRef action = name.substr(prefix.size());
+  if (prefix == "GLOBAL_")
+    op.handler = findIn({&kGlobalMemory, &kGlobalAtomics, &kGlobalToLds, &kGlobalByThread}, action);
+  else if (prefix == "SCRATCH_")
+    op.handler = findIn({&kScratchMemory, &kScratchToLds}, action);
   else
-    op.handler = findMemory(isScratch           ? kScratchMemory
-                            : prefix == "FLAT_" ? kFlatMemory
-                                                : kGlobalMemory,
-                            action);
-  if (!op.handler || (isAtomic && isScratch))
-    return "no semantics for " + name.str();
+    op.handler = findIn({&kFlatMemory, &kFlatAtomics}, action);
+  if (!op.handler)
+    return whyNot(name);
 
-  uint32_t offset = 0;
-  if (int vaddr = index(OperandName::vaddr); vaddr >= 0) {
-    if (Refusal refusal = vectorRegister(unsigned(vaddr), offset); !refusal.empty())
-      return refusal;
-    op.kind[0] = OperandKind::Vector;
-    op.source[0] = offset;
-  }
+  if (Refusal refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
+    return refusal;
+  if (Refusal refusal = vectorSource(op, 2, OperandName::vdata); !refusal.empty())
+    return refusal;
   if (int saddr = index(OperandName::saddr);
       saddr >= 0 && registerAt(unsigned(saddr)).kind != RegisterOperand::Null) {
     if (Refusal refusal = scalarSource(op, 1, unsigned(saddr)); !refusal.empty())
       return refusal;
-    if (!isScratch && op.kind[1] != OperandKind::Scalar)
+    if (prefix != "SCRATCH_" && op.kind[1] != OperandKind::Scalar)
       return "unsupported base register";
-  }
-  if (int vdata = index(OperandName::vdata); vdata >= 0) {
-    if (Refusal refusal = vectorRegister(unsigned(vdata), offset); !refusal.empty())
-      return refusal;
-    op.kind[2] = OperandKind::Vector;
-    op.source[2] = offset;
   }
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
     if (Refusal refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
       return refusal;
-    op.data = isAtomic ? kAtomicReturns : 0;
+    op.data = kAtomicReturns;
   }
-  // LLVM leaves the field as it is encoded; its width differs per generation.
+  // LLVM leaves the field as it is encoded; its width differs per generation. FLAT ignores the sign
+  // before gfx12.
   const unsigned major = target.generation().major;
   const unsigned bits = major >= 12 ? 24 : major == 10 ? 12 : 13;
-  op.immediate = int32_t(SignExtend64(uint64_t(immediate(OperandName::offset)), bits));
+  const uint64_t offset = uint64_t(immediate(OperandName::offset));
+  op.immediate = prefix == "FLAT_" && major < 12
+                     ? int32_t(offset & maskTrailingOnes<uint64_t>(bits - 1))
+                     : int32_t(SignExtend64(offset, bits));
   emit(op);
   return {};
 }
@@ -79,42 +120,29 @@ Refusal Decoder::decodeLocal() {
   if (st64)
     key.erase(strided + 1, 4);
   MicroOp op = start();
-  op.handler = findMemory(kLocalMemory, key);
+  op.handler = findIn({&kLocalMemory, &kLocalAtomics, &kLocalLanes}, key);
   if (!op.handler)
-    return "no semantics for " + name.str();
+    return whyNot(name);
   if (immediate(OperandName::gds) != 0)
     return "GDS is not supported";
 
   static constexpr std::pair<OperandName, unsigned> kOperands[] = {
       {OperandName::addr, 0}, {OperandName::data0, 2}, {OperandName::data1, 3}};
   for (auto [operand, i] : kOperands)
-    if (int at = index(operand); at >= 0) {
-      uint32_t offset;
-      if (Refusal refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
-        return refusal;
-      op.kind[i] = OperandKind::Vector;
-      op.source[i] = offset;
-    }
+    if (Refusal refusal = vectorSource(op, i, operand); !refusal.empty())
+      return refusal;
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
     if (Refusal refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
       return refusal;
     op.data = kAtomicReturns;
   }
   if (index(OperandName::offset0) >= 0) {
-    const unsigned element = key.ends_with("B64") ? 8 : 4;
-    const unsigned scale = element * (st64 ? 64 : 1);
-    uint32_t first = uint8_t(immediate(OperandName::offset0)) * scale;
-    uint32_t second = uint8_t(immediate(OperandName::offset1)) * scale;
-    if (first > 0xffff || second > 0xffff) {
-      // 255 * 8 * 64 does not fit 16 bits; no LDS is that large either.
-      return "offset beyond LDS";
-    }
-    op.immediate = int32_t(first | second << 16);
+    op.immediate = int32_t(uint8_t(immediate(OperandName::offset0)) |
+                           uint8_t(immediate(OperandName::offset1)) << 16);
+    op.registers = uint8_t((StringRef(key).ends_with("B64") ? 3 : 2) + (st64 ? 6 : 0));
   } else {
     op.immediate = int32_t(uint16_t(immediate(OperandName::offset)));
   }
-  if (name == "DS_SWIZZLE_B32" && uint32_t(op.immediate) >= 0xe000)
-    return "FFT mode of ds_swizzle is not supported";
   emit(op);
   return {};
 }
@@ -126,43 +154,37 @@ Refusal Decoder::decodeBuffer() {
     emit(op);
     return {};
   }
-  StringRef action = name;
-  action.consume_front("BUFFER_");
-  op.handler = findMemory(kBufferMemory, action);
+  std::string action = name.str();
+  action.erase(0, StringRef("BUFFER_").size());
+  if (StringRef(action).starts_with("LOAD_") && StringRef(action).ends_with("_LDS")) {
+    action.resize(action.size() - 4);
+    action.insert(StringRef("LOAD_").size(), "LDS_");
+  }
+  op.handler = findIn({&kBufferMemory, &kBufferAtomics, &kBufferToLds}, action);
   const int resource = index(OperandName::srsrc), offset = index(OperandName::soffset),
             data = index(OperandName::vdata);
-  if (!op.handler || resource < 0 || data < 0)
-    return "no semantics for " + name.str();
+  if (!op.handler || resource < 0)
+    return whyNot(name);
   const StringRef full = target.fullName(inst->getOpcode());
   const bool both = full.contains("_BOTHEN");
   op.data = (both || full.contains("_OFFEN") ? kBufferOffset : 0) |
-            (both || full.contains("_IDXEN") ? kBufferIndex : 0);
-  uint32_t registerOffset;
-  if (int vaddr = index(OperandName::vaddr); vaddr >= 0) {
-    if (Refusal refusal = vectorRegister(unsigned(vaddr), registerOffset); !refusal.empty())
-      return refusal;
-    op.kind[0] = OperandKind::Vector;
-    op.source[0] = registerOffset;
-  }
+            (both || full.contains("_IDXEN") ? kBufferIndex : 0) |
+            (full.contains("_RTN") ? kAtomicReturns : 0);
+  if (Refusal refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
+    return refusal;
   if (offset >= 0)
     if (Refusal refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
       return refusal;
-  if (Refusal refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
-    return refusal;
-  op.source[2] = op.result; // a store's data
+  if (data >= 0) // loaded, stored, or both in an atomic
+    if (Refusal refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
+      return refusal;
+  op.source[2] = op.result;
   if (registerAt(unsigned(resource)).kind != RegisterOperand::Scalar)
     return "unsupported buffer resource";
   op.source[3] = registerAt(unsigned(resource)).index;
   op.immediate = int32_t(immediate(OperandName::offset));
   emit(op);
   return {};
-}
-
-Handler findMemory(const MemoryTable &table, StringRef name) {
-  for (size_t i = 0; i < table.count; ++i)
-    if (name == table.rows[i].name)
-      return table.rows[i].handler;
-  return nullptr;
 }
 
 } // namespace rubia::emulator

@@ -27,6 +27,10 @@ private:
   Refusal decodeScalarMemory();
   Refusal decodeVector();
   Refusal decodeDual();
+  bool isMatrixInstruction() const;
+  Refusal decodeMatrix();
+  Refusal matrixSource(MicroOp &op, unsigned i, OperandName operand);
+  Refusal emitMatrixOperation(llvm::StringRef key, MicroOp &op, const VectorDetail &detail);
   Refusal decodeFlat(llvm::StringRef prefix);
   Refusal decodeLocal();
   Refusal decodeBuffer();
@@ -37,6 +41,9 @@ private:
                      MicroOp &op);
   Refusal readModifiers(const struct Semantics &row, llvm::ArrayRef<unsigned> sources,
                         VectorDetail &detail);
+  void readResultPlace(const struct Semantics &row, bool named, bool highRegister,
+                       VectorDetail &detail);
+  void noteApproximation(const struct Semantics &row, VectorDetail &detail);
   Refusal readDpp(VectorDetail &detail);
   Handler chooseHandler(MicroOp &op, const VectorDetail &detail) const;
 
@@ -51,6 +58,8 @@ private:
   Refusal scalarResult(MicroOp &op, unsigned operand);
   /// Sets source `i` to a vector register operand, counting its use.
   Refusal vectorRegister(unsigned operand, uint32_t &offset);
+  /// Source `i` from a vector register operand, if the instruction has it.
+  Refusal vectorSource(MicroOp &op, unsigned i, OperandName operand);
   RegisterOperand registerAt(unsigned operand) const;
   uint16_t maskIndex(unsigned operand) const;
 

@@ -6,14 +6,11 @@
 // computes (CDNA4 ISA "Swizzled Buffer Addressing"), what FLAT_SCRATCH + swizzle means (CDNA4 ISA
 // "Scratch") and what the private aperture of flat addresses leads to. So three views agree:
 //
-//   SCRATCH_*, FLAT_* in the private aperture   FLAT_SCRATCH is Wave::scratch. With architected
-//   flat
-//                                               scratch the wave starts with that value; on gfx90a
-//                                               and gfx10 the kernel's prologue sets it to
-//                                               flatScratchInit + waveOffset.
-//   BUFFER_* with the resource in s[0:3]        base is that of the workgroup; the prologue adds
-//                                               waveOffset to s0 (AMDGPUUsage "Private Segment
-//                                               Buffer"). soffset counts unswizzled bytes.
+// - SCRATCH_*, FLAT_* in the private aperture: FLAT_SCRATCH is Wave::scratch. With architected flat
+//   scratch the wave starts with that value; on gfx90a and gfx10 the kernel's prologue sets it to
+//   the sum of base and wave offset that it finds in SGPRs.
+// - BUFFER_* with the resource in s[0:3]: its base is that of the workgroup, to which the prologue
+//   adds the wave's offset (AMDGPUUsage "Private Segment Buffer"); soffset counts unswizzled bytes.
 #pragma once
 
 #include "emulator/lib/Wave.h"
@@ -29,29 +26,5 @@ inline uint8_t *scratchByte(const Wave &w, unsigned lane, uint64_t offset) {
 }
 
 inline uint64_t scratchBytes(const Wave &w) { return uint64_t(w.scratchPerLane) * w.lanes(); }
-
-/// What the SGPRs of a wave hold at its start on targets without architected flat scratch.
-struct ScratchRegisters {
-  uint32_t resource[4] = {};    // private segment buffer, before the prologue adds waveOffset
-  uint64_t flatScratchInit = 0; // flat scratch init, likewise
-  uint32_t waveOffset = 0;      // scratch wave offset, the last system SGPR
-};
-
-inline ScratchRegisters scratchRegisters(const Wave &w, unsigned major) {
-  ScratchRegisters registers;
-  registers.waveOffset = uint32_t(w.indexInGroup * scratchBytes(w));
-  const uint64_t base = uint64_t(w.scratch) - (w.scratch ? registers.waveOffset : 0);
-  registers.flatScratchInit = base;
-  constexpr uint32_t kSwizzle = 1u << 31, kAddThreadId = 1u << 23;
-  const uint32_t indexStride = w.lanes() == 64 ? 3u << 21 : 2u << 21;
-  registers.resource[0] = uint32_t(base);
-  registers.resource[1] = (uint32_t(base >> 32) & 0xffff) | kSwizzle;
-  registers.resource[2] = ~0u; // number of records: scratch is not range checked
-  // gfx10: format 32_UINT, resource level, OOB_SELECT 2 (no check). gfx9: the format's place holds
-  // the high bits of the stride.
-  registers.resource[3] =
-      kAddThreadId | indexStride | (major == 10 ? 20u << 12 | 1u << 24 | 2u << 28 : 0);
-  return registers;
-}
 
 } // namespace rubia::emulator
