@@ -2,7 +2,8 @@
 
 #include "InstructionGenerator.h"
 #include "ptx-frontend/lib/Spellings.h"
-#include "ptx-frontend/lib/TypeNames.h"
+#include "ptx-frontend/lib/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 
 using llvm::StringRef;
 using namespace rubia::ptx;
@@ -11,37 +12,21 @@ namespace rubia::test {
 
 namespace {
 
-// Register types that may stand for an instruction's type. PTX ISA: operand-type-checking.
+// Register types that may stand for an instruction's type, the plainest first.
+// PTX ISA: operand-type-checking.
 std::vector<StringRef> registerTypesFor(Type type, bool wider) {
-  switch (type) {
-  case Type::Pred:
+  static constexpr StringRef kAll[] = {"b8",  "b16", "b32", "b64", "b128", "u8",  "u16", "u32",
+                                       "u64", "s8",  "s16", "s32", "s64",  "f16", "f32", "f64"};
+  if (type == Type::Pred)
     return {"pred"};
-  case Type::F32:
-    return wider ? std::vector<StringRef>{"f32", "b32", "b64"}
-                 : std::vector<StringRef>{"f32", "b32"};
-  case Type::F64:
-    return {"f64", "b64"};
-  case Type::F16:
-    return {"f16", "b16"};
-  default:
-    break;
-  }
   std::vector<StringRef> types;
-  static constexpr StringRef kBySize[5][4] = {{"b8", "u8", "s8", ""},
-                                              {"b16", "u16", "s16", "f16"},
-                                              {"b32", "u32", "s32", "f32"},
-                                              {"b64", "u64", "s64", "f64"},
-                                              {"b128", "", "", ""}};
-  unsigned size = sizeInBits(type);
-  TypeClass c = classOf(type);
-  for (unsigned row = 0; row < 5; ++row) {
-    if (size != 8u << row && !(wider && size < 8u << row && row < 4))
-      continue;
-    unsigned count = c == TypeClass::Bits ? 4 : c == TypeClass::Float ? 1 : 3;
-    for (unsigned i = 0; i < count; ++i)
-      if (!kBySize[row][i].empty())
-        types.push_back(kBySize[row][i]);
-  }
+  for (StringRef candidate : kAll)
+    if ((candidate != "b128" || type == Type::B128) && // a register type of PTX 8.3
+        fits(type, typeOf(modifierNamed("." + candidate.str())), wider))
+      types.push_back(candidate);
+  for (size_t i = 0; i < types.size(); ++i) // the type itself, or the bits of its size
+    if (nameOf(type).drop_front() == types[i])
+      std::swap(types[0], types[i]);
   return types;
 }
 
@@ -51,20 +36,26 @@ public:
 
   std::vector<std::string> operands() {
     std::vector<std::string> texts;
-    bool skipping = false; // optional operands are filled from the left
-    for (const ExpectedOperand &expected : spelling.expected) {
-      if (expected.slot->optional && (skipping || random.chance(50))) {
-        skipping = true;
-        continue;
-      }
-      texts.push_back(operand(expected));
-    }
+    list(spelling.expected, texts);
     return texts;
   }
 
 private:
   const MatchedSpelling &spelling;
   Random &random;
+
+  void list(llvm::ArrayRef<ExpectedOperand> places, std::vector<std::string> &texts) {
+    bool skipping = false; // optional operands are filled from the left
+    for (const ExpectedOperand &expected : places) {
+      if (expected.slot->optional && (skipping || random.chance(50))) {
+        skipping = true;
+        continue;
+      }
+      texts.push_back(operand(expected));
+    }
+  }
+
+  std::string number(uint64_t bound) { return std::to_string(random.below(bound)); }
 
   std::string reg(Type type, bool wider = false) {
     std::vector<StringRef> types = registerTypesFor(type, wider);
@@ -73,7 +64,17 @@ private:
     return "%" + chosen.str() + "_" + std::to_string(random.below(8));
   }
 
-  std::string constant(Type type) {
+  std::string constant(Type type, const ConstantRange &range) {
+    switch (range.kind) {
+    case ConstantRange::Kind::Any:
+      break;
+    case ConstantRange::Kind::List:
+      return std::to_string(range.values[random.below(range.count)]);
+    case ConstantRange::Kind::Interval: {
+      uint64_t steps = uint64_t(range.values[1] - range.values[0]) / uint64_t(range.values[2]) + 1;
+      return std::to_string(range.values[0] + int64_t(random.below(steps)) * range.values[2]);
+    }
+    }
     if (type == Type::Pred)
       return random.oneOf({"1", "0", "-1"}).str();
     if (classOf(type) == TypeClass::Float)
@@ -83,10 +84,19 @@ private:
     return random.oneOf({"0", "1", "-1", "31", "0x7f", "4", "(2+3)*4", "0b101", "017"}).str();
   }
 
+  // ptxas wants elements of one type.
   std::string vector(const ExpectedOperand &expected) {
+    std::vector<StringRef> types = registerTypesFor(expected.type, expected.slot->wider);
+    StringRef type = random.chance(60) ? types.front() : random.pick(types);
+    bool sinks = expected.slot->destination && random.chance(20);
     std::string text = "{";
-    for (unsigned i = 0; i < expected.vectorWidth; ++i)
-      text += std::string(i ? ", " : "") + scalar(expected, /*element=*/true);
+    for (unsigned i = 0; i < expected.vectorWidth; ++i) {
+      text += i ? ", " : "";
+      if (i && sinks && random.chance(50))
+        text += "_";
+      else
+        text += "%" + type.str() + "_" + number(8);
+    }
     return text + "}";
   }
 
@@ -101,75 +111,133 @@ private:
     return text + "}";
   }
 
-  std::string scalar(const ExpectedOperand &expected, bool element = false) {
+  std::string scalar(const ExpectedOperand &expected) {
     const OperandSlot &slot = *expected.slot;
     if (slot.immediate)
-      return std::to_string(random.below(128));
+      return slot.range.kind == ConstantRange::Kind::Any ? number(128)
+                                                         : constant(expected.type, slot.range);
     if (slot.destination) {
       if (slot.sink && random.chance(10))
         return "_";
       return reg(expected.type, slot.wider);
     }
     unsigned kind = unsigned(random.below(10));
-    if (kind < 3 && expected.type != Type::F16)
-      return constant(expected.type);
-    if (kind == 3 && slot.special && !element)
+    bool plain = classOf(expected.type) != TypeClass::Float || expected.type == Type::F32 ||
+                 expected.type == Type::F64;
+    if (kind < 3 && plain)
+      return constant(expected.type, slot.range);
+    if (kind == 3 && slot.special)
       if (StringRef special = specialRegister(expected.type); !special.empty())
         return special.str();
-    if (kind == 4 && slot.anything && !element && classOf(expected.type) != TypeClass::Float &&
+    if (kind == 4 && slot.anything && classOf(expected.type) != TypeClass::Float &&
         sizeInBits(expected.type) >= 32)
-      return "gv";
+      return variableFor(spelling.space());
     std::string text = reg(expected.type, slot.wider);
     if (slot.negatable && random.chance(30))
       return "!" + text;
-    return text;
+    if (slot.minus && random.chance(30))
+      return "-" + text;
+    return text + selector(slot.selector);
+  }
+
+  // PTX ISA: video-instructions.
+  std::string selector(OperandSlot::Selector kind) {
+    switch (kind) {
+    case OperandSlot::Selector::None:
+      return "";
+    case OperandSlot::Selector::Scalar:
+      return random.oneOf({"", ".b0", ".b3", ".h0", ".h1"}).str();
+    case OperandSlot::Selector::Halves:
+      return random.oneOf({"", ".h10", ".h32", ".h20"}).str();
+    case OperandSlot::Selector::Bytes:
+      return random.oneOf({"", ".b3210", ".b7654", ".b0000"}).str();
+    case OperandSlot::Selector::HalfMask:
+      return random.oneOf({"", ".h0", ".h1", ".h10"}).str();
+    case OperandSlot::Selector::ByteMask:
+      return random.oneOf({"", ".b0", ".b3210", ".b31"}).str();
+    }
+    return "";
   }
 
   StringRef specialRegister(Type type) {
     if (classOf(type) == TypeClass::Float)
       return "";
     if (sizeInBits(type) == 32)
-      return random.oneOf({"%tid.x", "%ntid.y", "%ctaid.z", "%laneid", "%clock"});
-    return sizeInBits(type) == 64 ? "%clock64" : "";
+      return random.oneOf({"%tid.x", "%ntid.y", "%ctaid.z", "%nctaid.x", "%clock"});
+    return sizeInBits(type) == 64 && !(spelling.version < Version{2, 0}) ? "%clock64" : "";
   }
 
-  std::string address() {
-    StringRef variable;
-    switch (spelling.space()) {
+  static std::string variableFor(StateSpace space) {
+    switch (space) {
     case StateSpace::Const:
-      variable = "cv";
-      break;
+      return "cv";
     case StateSpace::Shared:
-      variable = "sv";
-      break;
+      return "sv";
     case StateSpace::Local:
-      variable = "lv";
-      break;
+      return "lv";
     case StateSpace::Param:
-      return random.oneOf({"[pv]", "[pv+16]"}).str();
-    default:
-      variable = "gv";
+      return "pv";
+    default: // generic addresses can be of .global
+      return "gv";
+    }
+  }
+
+  StateSpace spaceOf(const OperandSlot &slot) {
+    switch (slot.spaceRule) {
+    case OperandSlot::SpaceRule::First:
+      return spelling.space();
+    case OperandSlot::SpaceRule::Second: {
+      unsigned seen = 0;
+      for (Mod mod : spelling.modifiers)
+        if (ptx::spaceOf(mod) != StateSpace::None && seen++)
+          return ptx::spaceOf(mod);
+      return StateSpace::None;
+    }
+    case OperandSlot::SpaceRule::Fixed:
+      return slot.space;
+    }
+    return StateSpace::None;
+  }
+
+  std::string base(const OperandSlot &slot) {
+    switch (slot.fixed) {
+    case Type::TexRef:
+      return "texture";
+    case Type::SamplerRef:
+      return "sampler";
+    case Type::SurfRef:
+      return "surface";
+    default: // bytes
       break;
     }
+    StateSpace space = spaceOf(slot);
+    std::string variable = variableFor(space);
+    if (space == StateSpace::Param)
+      return random.oneOf({"pv", "pv+16"}).str();
     switch (random.below(6)) {
     case 0:
-      return "[" + variable.str() + "]";
+      return variable;
     case 1:
-      return "[" + variable.str() + "+16]";
+      return variable + "+16";
     case 2:
-      return "[%b64_" + std::to_string(random.below(8)) + "+-16]";
+      return "%b64_" + number(8) + "+-16";
     case 3:
-      return "[%u64_" + std::to_string(random.below(8)) + "+32]";
+      return "%u64_" + number(8) + "+32";
     default:
-      return "[%b64_" + std::to_string(random.below(8)) + "]";
+      return "%b64_" + number(8);
     }
   }
 
   std::string operand(const ExpectedOperand &expected) {
     const OperandSlot &slot = *expected.slot;
     switch (slot.kind) {
-    case OperandSlot::Kind::Address:
-      return address();
+    case OperandSlot::Kind::Address: {
+      std::vector<std::string> texts{base(slot)};
+      if (slot.insideCount)
+        list(spelling.inside, texts);
+      return "[" + llvm::join(texts, ", ") + "]" +
+             (slot.unified && random.chance(10) ? ".unified" : "");
+    }
     case OperandSlot::Kind::Label:
       return "L1";
     case OperandSlot::Kind::LabelList:
@@ -179,6 +247,10 @@ private:
     case OperandSlot::Kind::Value:
       break;
     }
+    if (classOf(slot.fixed) == TypeClass::Opaque)
+      return base(slot);
+    if (slot.orPredicate && random.chance(30))
+      return reg(Type::Pred);
     if (expected.vectorWidth > 1)
       return vector(expected);
     if (slot.packed && sizeInBits(expected.type) >= 32 && random.chance(40))
@@ -192,7 +264,7 @@ private:
 
 std::vector<Mod> choicesOf(const ModifierSlot &slot) {
   std::vector<Mod> mods;
-  for (unsigned i = 1; i < 64 * std::size(slot.choices.words); ++i)
+  for (unsigned i = 1; i < kModifierCount; ++i)
     if (slot.choices.contains(Mod(i)))
       mods.push_back(Mod(i));
   return mods;
@@ -200,11 +272,22 @@ std::vector<Mod> choicesOf(const ModifierSlot &slot) {
 
 } // namespace
 
+// A target that the spelling may be for.
+static Dialect oldestDialect(const MatchedSpelling &spelling, Random &random) {
+  Dialect dialect{spelling.version, spelling.sm, 0};
+  const Targets &targets = spelling.row->targets;
+  if (targets.specificCount) {
+    Targets::Specific target = targets.specific[random.below(targets.specificCount)];
+    if (target.variant || target.sm >= dialect.sm)
+      dialect = {spelling.version, target.sm, target.variant};
+  }
+  return withKnownTarget(dialect);
+}
+
 Instance generate(const Form &form, Random &random) {
   Instance instance;
   instance.form = &form;
   instance.opcode = form.opcode.str();
-  instance.dialect = withKnownTarget({form.version, form.sm, 0});
   llvm::BumpPtrAllocator arena;
   while (true) {
     instance.modifiers.clear();
@@ -214,6 +297,9 @@ Instance generate(const Form &form, Random &random) {
     const MatchedSpelling *spelling = matchSpelling(instance.spelling(), arena);
     if (!spelling || spelling->row != &form) // a row before it has this spelling
       continue;
+    instance.dialect = oldestDialect(*spelling, random);
+    if (spelling->space() == StateSpace::Param) // kernels have none before
+      instance.dialect.version = std::max(instance.dialect.version, Version{1, 4});
     if (random.chance(15))
       instance.guard = random.oneOf({"@%pred_1 ", "@!%pred_2 "}).str();
     instance.operands = Generator(*spelling, random).operands();

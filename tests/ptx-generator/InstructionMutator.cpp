@@ -41,7 +41,7 @@ std::string siblingModifier(const Instance &instance, Random &random) {
     return ".ftz";
   const ModifierSlot &slot = *random.pick(slots);
   std::vector<Mod> mods;
-  for (unsigned i = 1; i < 64 * std::size(slot.choices.words); ++i)
+  for (unsigned i = 1; i < kModifierCount; ++i)
     if (slot.choices.contains(Mod(i)))
       mods.push_back(Mod(i));
   return textOf(random.pick(mods)).str();

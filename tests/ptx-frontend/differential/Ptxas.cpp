@@ -81,6 +81,8 @@ Expected<Ptxas::Report> Ptxas::run(StringRef text, StringRef arch) {
       report.rest += line.str() + "\n";
       continue;
     }
+    if (!where.contains(input)) // `<macro util>`: an instruction that ptxas expands
+      entry.number = 0;
     entry.fatal = what.starts_with("fatal");
     entry.message = what.split(": ").second.str();
     report.lines.push_back(entry);
