@@ -1,31 +1,14 @@
-// Lexical elements of PTX (PTX ISA: lexical-elements, constants). One table lookup a character.
+// Lexical elements of PTX (PTX ISA: lexical-elements, constants). The first character tells what
+// follows; runs of blanks and words are measured sixteen characters at a time (Characters.h).
 
 #include "ptx-frontend/lib/Lexer.h"
+#include "ptx-frontend/lib/Characters.h"
 #include <array>
 #include <cstring>
 
 namespace rubia::ptx {
 
 namespace {
-enum CharacterClass : uint8_t { kBlank = 1, kWordStart = 2, kDigit = 4, kWord = 8, kHexDigit = 16 };
-
-constexpr std::array<uint8_t, 256> kClasses = [] {
-  std::array<uint8_t, 256> classes{};
-  for (char c : {' ', '\t', '\r', '\n', '\f', '\v'})
-    classes[uint8_t(c)] = kBlank;
-  for (unsigned c = 'a'; c <= 'z'; ++c)
-    classes[c] = classes[c - 'a' + 'A'] = kWordStart | kWord;
-  for (char c : {'_', '$'})
-    classes[uint8_t(c)] = kWordStart | kWord;
-  for (unsigned c = '0'; c <= '9'; ++c)
-    classes[c] = kDigit | kWord | kHexDigit;
-  for (char c : {'a', 'b', 'c', 'd', 'e', 'f', 'A', 'B', 'C', 'D', 'E', 'F'})
-    classes[uint8_t(c)] |= kHexDigit;
-  return classes;
-}();
-
-bool is(char c, uint8_t classes) { return kClasses[uint8_t(c)] & classes; }
-
 // `.name` parts; "::" may stand between two words (.L2::cache_hint, .shared::cta).
 const char *skipDottedPart(const char *p) {
   while (true) {
@@ -38,57 +21,44 @@ const char *skipDottedPart(const char *p) {
 }
 } // namespace
 
-Token Lexer::make(Token::Kind kind, const char *start, const char *end, bool startsLine) {
-  at = end;
-  return {kind, startsLine, uint32_t(start - begin), uint32_t(end - start)};
-}
-
-// True if a token follows; false with `problem` set for a comment that never ends and for a
-// preprocessor line that cannot be skipped.
-bool Lexer::skipBlanks(bool &startsLine, Token &problem) {
-  const char *p = at;
-  while (true) {
-    if (*p == ' ' || *p == '\t') {
-      ++p;
-    } else if (*p == '\n') {
-      startsLine = true;
-      ++p;
-    } else if (is(*p, kBlank)) {
-      ++p;
-    } else if (p[0] == '/' && p[1] == '/') {
-      const void *end = memchr(p, '\n', limit - p);
-      p = end ? static_cast<const char *>(end) : limit;
-    } else if (p[0] == '/' && p[1] == '*') {
-      size_t end = llvm::StringRef(p, limit - p).find("*/", 2);
-      if (end == llvm::StringRef::npos) {
-        problem = make(Token::Kind::UnterminatedComment, p, limit, startsLine);
-        return false;
-      }
-      startsLine |= memchr(p, '\n', end) != nullptr;
-      p += end + 2;
-    } else if (startsLine && (*p == '#' || (p[0] == '@' && p[1] == '@'))) {
-      // `# 12 "file"`, `#line` and `#pragma` change nothing; `@@DWARF` is PTX 1.x debug
-      // information.
-      const void *found = memchr(p, '\n', limit - p);
-      const char *end = found ? static_cast<const char *>(found) : limit;
-      llvm::StringRef line = llvm::StringRef(p, end - p);
-      llvm::StringRef rest = line.drop_front(1).ltrim();
-      if (*p == '#' && !rest.empty() && !is(rest[0], kDigit) && !rest.starts_with("line") &&
-          !rest.starts_with("pragma")) {
-        problem = make(Token::Kind::Preprocessor, p, end, true);
-        return false;
-      }
-      p = end;
-    } else {
-      at = p;
-      return true;
-    }
+// At a character that begins a comment or a preprocessor line, if one does: behind it. True if it
+// was one; `problem` is set for a comment that never ends and a line that cannot be skipped.
+bool Lexer::skipComment(const char *&p, bool &startsLine, Token &problem) {
+  if (p[0] == '/' && p[1] == '/') {
+    const void *end = memchr(p, '\n', size_t(limit - p));
+    p = end ? static_cast<const char *>(end) : limit;
+    return true;
   }
+  if (p[0] == '/' && p[1] == '*') {
+    size_t end = llvm::StringRef(p, size_t(limit - p)).find("*/", 2);
+    if (end == llvm::StringRef::npos) {
+      problem = make(Token::Kind::UnterminatedComment, p, limit, startsLine);
+      return false;
+    }
+    startsLine |= memchr(p, '\n', end) != nullptr;
+    p += end + 2;
+    return true;
+  }
+  if (!startsLine || (*p != '#' && (p[0] != '@' || p[1] != '@')))
+    return false;
+  // `# 12 "file"`, `#line` and `#pragma` change nothing; `@@DWARF` is PTX 1.x debug information.
+  const void *found = memchr(p, '\n', size_t(limit - p));
+  const char *end = found ? static_cast<const char *>(found) : limit;
+  llvm::StringRef rest = llvm::StringRef(p, size_t(end - p)).drop_front(1).ltrim();
+  if (*p == '#' && !rest.empty() && !is(rest[0], kDigit) && !rest.starts_with("line") &&
+      !rest.starts_with("pragma")) {
+    problem = make(Token::Kind::Preprocessor, p, end, true);
+    return false;
+  }
+  p = end;
+  return true;
 }
 
 // PTX ISA: integer-constants, floating-point-constants.
 Token Lexer::number(const char *start, bool startsLine) {
   const char *p = start;
+  if (is(*p, kDigit) && !is(p[1], kWord) && p[1] != '.')
+    return make(Token::Kind::Integer, start, p + 1, startsLine);
   if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) {
     p += 2;
     while (is(*p, kHexDigit))
@@ -136,59 +106,129 @@ Token Lexer::number(const char *start, bool startsLine) {
   return make(Token::Kind::Invalid, start, p, startsLine);
 }
 
-Token Lexer::next() {
-  using Kind = Token::Kind;
-  bool startsLine = at == begin;
-  Token problem;
-  if (!skipBlanks(startsLine, problem))
-    return problem;
-  const char *p = at;
-  char c = *p;
-  if (is(c, kWordStart) || (c == '%' && is(p[1], kWordStart))) {
-    ++p;
-    while (is(*p, kWord))
-      ++p;
-    while (*p == '.' && is(p[1], kWord))
-      p = skipDottedPart(p + 1);
-    return make(Kind::Word, at, p, startsLine);
+// The end of the word that starts at `start`: a run of letters and digits, and dotted parts.
+inline const char *Lexer::wordEnd(const char *start) const {
+  const char *p = start + 1;       // may be %
+  if (limit - p >= Chunk::kSize) { // nearly always all there is
+    Chunk chunk(p);
+    unsigned words = chunk.words(), dots = chunk.dots();
+    unsigned length = unsigned(std::countr_one(words | dots));
+    unsigned inside = (1u << length) - 1;
+    // A dot before anything but a word's character, and "::", are for the loop below.
+    if (length < Chunk::kSize && !(dots & inside & ~(words >> 1)) && p[length] != ':')
+      return p + length;
   }
-  if (is(c, kDigit))
+  while (is(*p, kWord))
+    ++p;
+  while (*p == '.' && is(p[1], kWord))
+    p = skipDottedPart(p + 1);
+  return p;
+}
+
+namespace {
+// What a token is by its first character, as far as that tells.
+enum First : uint8_t { kRare, kStartsWord, kStartsNumber, kPercent, kStartsDot, kSingle };
+struct FirstCharacter {
+  First first = kRare;
+  Token::Kind kind = Token::Kind::Invalid; // of a kSingle
+};
+constexpr std::array<FirstCharacter, 256> kFirst = [] {
+  using Kind = Token::Kind;
+  std::array<FirstCharacter, 256> table{};
+  for (unsigned c = 0; c < 256; ++c)
+    if (kClasses[c] & kWordStart)
+      table[c].first = kStartsWord;
+    else if (kClasses[c] & kDigit)
+      table[c].first = kStartsNumber;
+  table['%'].first = kPercent;
+  table['.'].first = kStartsDot;
+  constexpr struct {
+    char c;
+    Kind kind;
+  } kSingles[] = {{',', Kind::Comma},      {';', Kind::Semicolon},   {':', Kind::Colon},
+                  {'{', Kind::LeftBrace},  {'}', Kind::RightBrace},  {'(', Kind::LeftParen},
+                  {')', Kind::RightParen}, {'[', Kind::LeftBracket}, {']', Kind::RightBracket},
+                  {'~', Kind::Tilde},      {'^', Kind::Xor},         {'+', Kind::Plus},
+                  {'-', Kind::Minus},      {'*', Kind::Star},        {'?', Kind::Question}};
+  for (auto single : kSingles)
+    table[uint8_t(single.c)] = {kSingle, single.kind};
+  return table;
+}();
+} // namespace
+
+Token Lexer::next(const char *p, bool startsLine) {
+  using Kind = Token::Kind;
+  while (is(*p, kBlank)) {
+    startsLine |= *p == '\n'; // mostly the only one
+    if (!is(*++p, kBlank))
+      break;
+    if (limit - p < Chunk::kSize) {
+      startsLine |= *p++ == '\n';
+      continue;
+    }
+    Chunk chunk(p);
+    unsigned count = unsigned(std::countr_one(chunk.blanks()));
+    startsLine |= (chunk.newlines() & ((1u << count) - 1)) != 0;
+    p += count;
+  }
+  FirstCharacter first = kFirst[uint8_t(*p)];
+  switch (first.first) {
+  case kPercent:
+    if (!is(p[1], kWordStart))
+      return make(Kind::Percent, p, p + 1, startsLine);
+    [[fallthrough]];
+  case kStartsWord:
+    return make(Kind::Word, p, wordEnd(p), startsLine);
+  case kSingle:
+    return make(first.kind, p, p + 1, startsLine);
+  case kStartsNumber:
     return number(p, startsLine);
+  case kStartsDot:
+    if (is(p[1], kWordStart))
+      return make(Kind::Dot, p, skipDottedPart(p + 1), startsLine);
+    if (is(p[1], kDigit))
+      return number(p, startsLine);
+    return make(Kind::Invalid, p, p + 1, startsLine);
+  case kRare:
+    break;
+  }
+  return rare(p, startsLine);
+}
+
+// Comments, then whatever follows them.
+Token Lexer::afterComments(const char *p, bool startsLine) {
+  Token problem;
+  do
+    for (; is(*p, kBlank); ++p)
+      startsLine |= *p == '\n';
+  while (skipComment(p, startsLine, problem));
+  return problem.kind == Token::Kind::End ? next(p, startsLine) : problem;
+}
+
+// Comments, the tokens that may have two characters, strings, the end, and what is no token.
+Token Lexer::rare(const char *p, bool startsLine) {
+  using Kind = Token::Kind;
+  if (*p == '/' || *p == '#' || *p == '@') {
+    Token problem;
+    if (skipComment(p, startsLine, problem))
+      return afterComments(p, startsLine);
+    if (problem.kind != Kind::End)
+      return problem;
+  }
   auto one = [&](Kind kind) { return make(kind, p, p + 1, startsLine); };
   auto oneOrTwo = [&](Kind single, char second, Kind both) {
     return p[1] == second ? make(both, p, p + 2, startsLine) : one(single);
   };
-  switch (c) {
+  const char *start = p;
+  switch (*p) {
   case '\0':
     return p >= limit ? make(Kind::End, limit, limit, startsLine) : one(Kind::Invalid);
-  case '.':
-    if (is(p[1], kWordStart))
-      return make(Kind::Dot, p, skipDottedPart(p + 1), startsLine);
-    return is(p[1], kDigit) ? number(p, startsLine) : one(Kind::Invalid);
   case '"':
     for (++p; p < limit && *p != '"' && *p != '\n'; ++p)
       if (*p == '\\' && p + 1 < limit)
         ++p;
-    return p < limit && *p == '"' ? make(Kind::String, at, p + 1, startsLine)
-                                  : make(Kind::UnterminatedString, at, p, startsLine);
-  case ',':
-    return one(Kind::Comma);
-  case ';':
-    return one(Kind::Semicolon);
-  case ':':
-    return one(Kind::Colon);
-  case '{':
-    return one(Kind::LeftBrace);
-  case '}':
-    return one(Kind::RightBrace);
-  case '(':
-    return one(Kind::LeftParen);
-  case ')':
-    return one(Kind::RightParen);
-  case '[':
-    return one(Kind::LeftBracket);
-  case ']':
-    return one(Kind::RightBracket);
+    return p < limit && *p == '"' ? make(Kind::String, start, p + 1, startsLine)
+                                  : make(Kind::UnterminatedString, start, p, startsLine);
   case '<':
     if (p[1] == '<')
       return make(Kind::ShiftLeft, p, p + 2, startsLine);
@@ -201,28 +241,14 @@ Token Lexer::next() {
     return oneOrTwo(Kind::Equal, '=', Kind::EqualEqual);
   case '!':
     return oneOrTwo(Kind::Not, '=', Kind::NotEqual);
-  case '@':
-    return one(Kind::At);
-  case '~':
-    return one(Kind::Tilde);
   case '|':
     return oneOrTwo(Kind::Or, '|', Kind::OrOr);
   case '&':
     return oneOrTwo(Kind::And, '&', Kind::AndAnd);
-  case '^':
-    return one(Kind::Xor);
-  case '+':
-    return one(Kind::Plus);
-  case '-':
-    return one(Kind::Minus);
-  case '*':
-    return one(Kind::Star);
+  case '@':
+    return one(Kind::At);
   case '/':
     return one(Kind::Slash);
-  case '%':
-    return one(Kind::Percent);
-  case '?':
-    return one(Kind::Question);
   }
   return one(Kind::Invalid);
 }

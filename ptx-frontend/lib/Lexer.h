@@ -65,14 +65,21 @@ public:
   // `text` must be followed by a NUL character, as a std::string is.
   explicit Lexer(llvm::StringRef text) : begin(text.begin()), limit(text.end()), at(begin) {}
 
-  Token next();
+  Token next() { return next(at, at == begin); }
 
 private:
   const char *begin, *limit, *at;
 
-  Token make(Token::Kind kind, const char *start, const char *end, bool startsLine);
-  Token number(const char *start, bool startsLine);
-  bool skipBlanks(bool &startsLine, Token &problem);
+  Token make(Token::Kind kind, const char *start, const char *end, bool startsLine) {
+    at = end;
+    return {kind, startsLine, uint32_t(start - begin), uint32_t(end - start)};
+  }
+  const char *wordEnd(const char *start) const;
+  [[gnu::noinline]] Token number(const char *start, bool startsLine);
+  Token next(const char *p, bool startsLine);
+  [[gnu::noinline]] Token rare(const char *p, bool startsLine);
+  Token afterComments(const char *p, bool startsLine);
+  bool skipComment(const char *&p, bool &startsLine, Token &problem);
 };
 
 } // namespace rubia::ptx

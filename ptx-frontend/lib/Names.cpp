@@ -7,7 +7,8 @@ using llvm::StringRef;
 
 namespace rubia::ptx {
 
-NameTable::NameTable(size_t expected) {
+NameTable::NameTable(StringRef text, size_t expected)
+    : textBegin(text.begin()), textEnd(text.end()) {
   slots.resize(std::max<size_t>(1024, llvm::PowerOf2Ceil(expected * 2)));
   mask = slots.size() - 1;
 
@@ -57,10 +58,11 @@ NameTable::NameTable(size_t expected) {
   }
 }
 
-Name *NameTable::insert(StringRef text, uint32_t hash, size_t slot) {
+Name *NameTable::insert(const WordKey &key, uint32_t hash, StringRef word, size_t slot) {
   Name *name = new (arena.Allocate<Name>()) Name{};
-  name->data = text.data();
-  name->length = uint32_t(text.size());
+  name->key = key;
+  name->data = word.data();
+  name->length = uint32_t(word.size());
   name->hash = hash;
   slots[slot] = name;
   if (++count * 2 > slots.size())

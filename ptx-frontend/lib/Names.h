@@ -4,7 +4,9 @@
 #pragma once
 
 #include "ptx-frontend/Module.h"
+#include "ptx-frontend/lib/Characters.h"
 #include "llvm/Support/Allocator.h"
+#include <algorithm>
 #include <vector>
 
 namespace rubia::ptx {
@@ -39,14 +41,47 @@ struct RangeSymbol {
   const RangeSymbol *outer = nullptr; // the range that this one hides in part
 };
 
+// The first sixteen characters of a word, zeros behind its end. Words that are not longer are
+// compared by their keys alone.
+struct WordKey {
+  static constexpr size_t kSize = 16;
+  uint64_t low = 0, high = 0;
+
+  // Reads sixteen characters whatever the length is.
+  static WordKey load(const char *data, size_t length) {
+    WordKey key;
+    __builtin_memcpy(&key, data, kSize);
+    if (length >= kSize)
+      return key;
+    static constexpr std::array<uint8_t, 2 * kSize> kMask = [] {
+      std::array<uint8_t, 2 * kSize> mask{};
+      for (size_t i = 0; i < kSize; ++i)
+        mask[i] = 0xff;
+      return mask;
+    }();
+    WordKey mask;
+    __builtin_memcpy(&mask, kMask.data() + kSize - length, kSize);
+    key.low &= mask.low;
+    key.high &= mask.high;
+    return key;
+  }
+  static WordKey loadExactly(const char *data, size_t length) {
+    WordKey key;
+    __builtin_memcpy(&key, data, std::min(length, kSize));
+    return key;
+  }
+  friend bool operator==(const WordKey &, const WordKey &) = default;
+};
+
 struct Name {
+  WordKey key;
   const char *data;
   uint32_t length;
   uint32_t hash;
-  Symbol symbol;
   RangeSymbol range;
-  uint32_t rejectedIn = 0; // as an instruction: the function, counted from 1, that reported it last
   const MatchedSpelling *spelling = nullptr;
+  Symbol symbol;
+  uint32_t rejectedIn = 0; // as an instruction: the function, counted from 1, that reported it last
   Mod mod = Mod::None;
   Directive directive = Directive::None;
 
@@ -56,62 +91,119 @@ struct Name {
 // Pointers to names stay valid. Texts must outlive the table.
 class NameTable {
 public:
-  // `expected` is a hint: about how many names there will be.
-  explicit NameTable(size_t expected);
+  // `text` is what most words will be part of; `expected` a hint: about how many names there will
+  // be.
+  NameTable(llvm::StringRef text, size_t expected);
 
-  Name *intern(llvm::StringRef text) {
-    uint32_t hash = hashOf(text);
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
-      Name *name = slots[i];
-      if (!name)
-        return insert(text, hash, i);
-      if (name->hash == hash && name->length == text.size() &&
-          __builtin_memcmp(name->data, text.data(), text.size()) == 0)
-        return name;
-    }
+  Name *intern(llvm::StringRef word) {
+    WordKey key = keyOf(word);
+    uint32_t hash = hashOf(key, word);
+    size_t slot = slotOf(key, hash, word);
+    return slots[slot] ? slots[slot] : insert(key, hash, word, slot);
   }
-  Name *find(llvm::StringRef text) const {
-    uint32_t hash = hashOf(text);
-    for (size_t i = hash & mask;; i = (i + 1) & mask) {
-      Name *name = slots[i];
-      if (!name || (name->hash == hash && name->length == text.size() &&
-                    __builtin_memcmp(name->data, text.data(), text.size()) == 0))
-        return name;
-    }
+  // Null if there is none.
+  Name *find(llvm::StringRef word) const {
+    WordKey key = keyOf(word);
+    return slots[slotOf(key, hashOf(key, word), word)];
   }
 
 private:
   llvm::BumpPtrAllocator arena;
-  std::vector<Name *> slots;
+  std::vector<Name *> slots; // a power of two; the first free one after hash & mask
   size_t mask, count = 0;
+  const char *textBegin, *textEnd;
 
-  // Eight bytes a step; the names of a module differ mostly at their ends.
-  static uint32_t hashOf(llvm::StringRef text) {
-    const char *p = text.data();
-    size_t n = text.size();
-    uint64_t hash = n * 0x9e3779b97f4a7c15ull;
-    auto mix = [&](uint64_t value) {
-      hash = (hash ^ value) * 0xff51afd7ed558ccdull;
-      hash ^= hash >> 32;
-    };
-    uint64_t word = 0;
-    for (; n >= 8; p += 8, n -= 8) {
-      __builtin_memcpy(&word, p, 8);
-      mix(word);
-    }
-    if (n >= 4) {
-      uint32_t low, high;
-      __builtin_memcpy(&low, p, 4);
-      __builtin_memcpy(&high, p + n - 4, 4);
-      mix(uint64_t(high) << 32 | low);
-    } else if (n) {
-      mix(uint64_t(uint8_t(p[0])) | uint64_t(uint8_t(p[n / 2])) << 8 |
-          uint64_t(uint8_t(p[n - 1])) << 16);
-    }
-    return uint32_t(hash ^ hash >> 29);
+  WordKey keyOf(llvm::StringRef word) const {
+    bool canOverread = word.data() >= textBegin && word.data() + WordKey::kSize <= textEnd;
+    return canOverread ? WordKey::load(word.data(), word.size())
+                       : WordKey::loadExactly(word.data(), word.size());
   }
-  Name *insert(llvm::StringRef text, uint32_t hash, size_t slot);
+  static uint32_t hashOf(const WordKey &key, llvm::StringRef word) {
+    uint64_t hash =
+        (key.low + word.size()) * 0x9e3779b97f4a7c15ull + key.high * 0xff51afd7ed558ccdull;
+    if (word.size() > WordKey::kSize)
+      hash = addRest(hash, word);
+    return uint32_t(hash >> 32);
+  }
+  // Eight bytes a step from the end on; the names of a module differ mostly there.
+  static uint64_t addRest(uint64_t hash, llvm::StringRef word) {
+    const char *p = word.end();
+    for (size_t n = word.size() - WordKey::kSize;; n -= 8) {
+      uint64_t part;
+      p -= 8;
+      __builtin_memcpy(&part, p, 8);
+      hash = (hash ^ part) * 0xff51afd7ed558ccdull;
+      hash ^= hash >> 32;
+      if (n <= 8) // the last step may read characters of the key again
+        return hash * 0x9e3779b97f4a7c15ull;
+    }
+  }
+  static bool sameRest(const Name &name, llvm::StringRef word) {
+    return word.size() <= WordKey::kSize ||
+           __builtin_memcmp(name.data + WordKey::kSize, word.data() + WordKey::kSize,
+                            word.size() - WordKey::kSize) == 0;
+  }
+  // Of the name, or the free one where it belongs.
+  size_t slotOf(const WordKey &key, uint32_t hash, llvm::StringRef word) const {
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+      const Name *name = slots[i];
+      if (!name || (name->key == key && name->length == word.size() && sameRest(*name, word)))
+        return i;
+    }
+  }
+  Name *insert(const WordKey &key, uint32_t hash, llvm::StringRef word, size_t slot);
   void grow();
+};
+
+// "%r17" as "%r" and 17. PTX ISA: parameterized-variable-names.
+struct NumberedWord {
+  uint64_t prefix = 0; // its characters, the first one lowest; 0: the word needs a closer look
+  unsigned prefixLength = 0;
+  uint32_t number = 0;
+
+  // For words of two to sixteen characters, of which up to eight are digits at the end and up to
+  // eight stand before those; the characters from eight before the word's end to sixteen behind its
+  // start can be read.
+  static NumberedWord split(const char *data, unsigned length) {
+    unsigned letters = ~Chunk(data).digits() & ((1u << length) - 1);
+    unsigned prefixLength = 32 - unsigned(std::countl_zero(letters)),
+             digits = length - prefixLength;
+    if (digits - 1 >= 8 || prefixLength - 1 >= 8)
+      return {};
+    uint64_t prefix, value;
+    __builtin_memcpy(&prefix, data, 8);
+    __builtin_memcpy(&value, data + length - 8, 8);
+    unsigned behind = 64 - 8 * prefixLength, before = 64 - 8 * digits;
+    // Eight digits at once: pairs, then fours, then all.
+    value = (value - 0x3030303030303030ull) >> before << before;
+    value = value * 10 + (value >> 8);
+    value = ((value & 0x000000ff000000ffull) * 0x000f424000000064ull +
+             (value >> 16 & 0x000000ff000000ffull) * 0x0000271000000001ull) >>
+            32;
+    return {prefix << behind >> behind, prefixLength, uint32_t(value)};
+  }
+};
+
+// The few prefixes that the registers of a function have, so that a register costs one compare.
+class PrefixCache {
+public:
+  Name *find(const NumberedWord &word, const char *data, const NameTable &names) {
+    Entry &entry = entries[(word.prefix * 0x9e3779b97f4a7c15ull) >> (64 - kBits)];
+    if (entry.prefix == word.prefix)
+      return entry.name;
+    Name *name = names.find({data, word.prefixLength});
+    if (name)
+      entry = {word.prefix, name};
+    return name;
+  }
+
+private:
+  static constexpr unsigned kBits = 6;
+  struct Entry {
+    uint64_t prefix = 0;
+    Name *name = nullptr;
+  };
+  Entry entries[1 << kBits];
 };
 
 } // namespace rubia::ptx

@@ -18,9 +18,21 @@ bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
     size_t index = operands.size();
     if (index == kMaxOperands)
       return errorHere("too many operands");
+    // Nearly always; parseOperand would do the same.
+    if (RegisterId reg = at(Kind::Word) && !spelling.labels ? registerOf(token) : kNone;
+        reg != kNone) {
+      Operand &operand = operands.add();
+      operand.kind = Operand::Kind::Register;
+      operand.reg = reg;
+      operand.place = token.offset;
+      advance();
+      if (at(Kind::Or) && !parsePair(operand))
+        return false;
+      continue;
+    }
     const OperandSlot *slot =
         index < spelling.expected.size() ? spelling.expected[index].slot : nullptr;
-    if (!parseOperand(operands.emplace_back(), slot))
+    if (!parseOperand(operands.add(), slot))
       return false;
   } while (take(Kind::Comma));
   return true;
@@ -53,7 +65,12 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
   if (!at(Kind::Or) ||
       (operand.kind != Operand::Kind::Register && operand.kind != Operand::Kind::Sink))
     return true;
-  advance(); // d|p
+  return parsePair(operand);
+}
+
+// d|p, when d was read.
+bool ModuleParser::parsePair(Operand &operand) {
+  advance();
   Operand pair[2] = {operand, {}};
   pair[1].place = token.offset;
   if (!parseScalar(pair[1]))
@@ -71,7 +88,7 @@ bool ModuleParser::parseScalar(Operand &operand) {
   case Kind::LeftBrace:
     return parseVector(operand);
   case Kind::Word:
-    if (spell(token) != "WARP_SZ")
+    if (!atWarpSize())
       return parseName(operand);
     break;
   case Kind::Not: {
@@ -107,6 +124,12 @@ bool ModuleParser::parseScalar(Operand &operand) {
 }
 
 bool ModuleParser::parseName(Operand &operand) {
+  if (RegisterId reg = registerOf(token); reg != kNone) {
+    operand.kind = Operand::Kind::Register;
+    operand.reg = reg;
+    advance();
+    return true;
+  }
   StringRef word = spell(token);
   if (word == "_") {
     operand.kind = Operand::Kind::Sink;
@@ -175,7 +198,12 @@ bool ModuleParser::parseOffset(int32_t &offset) {
 bool ModuleParser::parseAddress(Operand &operand) {
   operand.kind = Operand::Kind::Address;
   advance();
-  if (at(Kind::Word) && spell(token) != "WARP_SZ") {
+  if (RegisterId reg = at(Kind::Word) ? registerOf(token) : kNone; reg != kNone) {
+    operand.reg = reg;
+    advance();
+    if (at(Kind::Plus) && !parseOffset(operand.offset))
+      return false;
+  } else if (at(Kind::Word) && !atWarpSize()) {
     Resolved resolved = resolve(spell(token));
     if (resolved.reg != kNone) {
       operand.reg = resolved.reg;
@@ -265,13 +293,12 @@ bool ModuleParser::parseCallOperands() {
   do {
     if (operands.size() == 4)
       return errorHere("too many operands of call");
-    Operand operand{};
+    Operand &operand = operands.add();
     operand.place = token.offset;
     if (!at(Kind::LeftParen) && !at(Kind::Word))
       return expectedHere("a function, a register or a list");
     if (at(Kind::LeftParen) ? !parseOperandList(operand) : !parseName(operand))
       return false;
-    operands.push_back(operand);
   } while (take(Kind::Comma));
   return true;
 }

@@ -31,7 +31,8 @@ bool ParseResult::hasErrors() const {
 
 ModuleParser::ModuleParser(ParseResult &result)
     : result(result), module(result.module), storage(*result.module.storage),
-      text(*result.module.text), lexer(text), names(text.size() / 512) {
+      text(*result.module.text), lexer(text), names(text, text.size() / 512),
+      operands(storage.arena) {
   // A module of N characters can use at most N registers and a few times as many bytes of data.
   registerBudget = (1u << 20) + text.size();
   initializerBudget = (64u << 20) + 8 * uint64_t(text.size());
@@ -409,15 +410,16 @@ void ModuleParser::finish() {
   std::sort(result.diagnostics.begin(), result.diagnostics.end(), [](const auto &a, const auto &b) {
     return std::tie(a.place, a.message) < std::tie(b.place, b.message);
   });
-  uint32_t line = 1, lineStart = 0, place = 0;
+  const char *at = text.begin(), *lineStart = at;
+  uint32_t line = 1;
   for (Diagnostic &diagnostic : result.diagnostics) {
-    for (; place < diagnostic.place && place < text.size(); ++place)
-      if (text[place] == '\n') {
-        ++line;
-        lineStart = place + 1;
-      }
+    const char *place = text.begin() + std::min<size_t>(diagnostic.place, text.size());
+    while (const void *newline = at < place ? memchr(at, '\n', size_t(place - at)) : nullptr) {
+      at = lineStart = static_cast<const char *>(newline) + 1;
+      ++line;
+    }
     diagnostic.line = line;
-    diagnostic.column = diagnostic.place - lineStart + 1;
+    diagnostic.column = uint32_t(place - lineStart) + 1;
   }
 }
 

@@ -35,6 +35,7 @@ private:
   llvm::StringRef text;
   Lexer lexer;
   NameTable names;
+  PrefixCache prefixes;
   Token token;              // the lookahead
   uint32_t previousEnd = 0; // of the token before it
 
@@ -52,6 +53,7 @@ private:
   }
   // The text of a token; nothing is copied.
   llvm::StringRef spell(Token t) const { return text.substr(t.offset, t.length); }
+  bool atWarpSize() const { return token.length == 7 && spell(token) == "WARP_SZ"; }
   std::string found() const; // "'add.u32'", "end of file"
   bool expect(Token::Kind kind, llvm::StringRef what);
   // All report and return false.
@@ -139,6 +141,7 @@ private:
   void pushScope();
   void popScope();
   bool declare(Name *name, const Symbol &symbol, uint32_t place);
+  RegisterId registerOf(Token word);
   Resolved resolve(llvm::StringRef word);
   Resolved resolvePlain(llvm::StringRef word);
   bool undeclared(uint32_t place, llvm::StringRef word); // reports, gives false
@@ -170,13 +173,14 @@ private:
   bool parseCallTargets(Token name);
   bool parseBranchTargets(Token name);
   bool parseLoc();
-  bool parseGuard(Guard &guard);
+  std::optional<Guard> parseGuard();
   bool parseInstruction(Guard guard);
   const MatchedSpelling *spellingOf(llvm::StringRef word, uint32_t place);
   bool parseOperands(const MatchedSpelling &spelling);
   bool parseCallOperands();
   bool parseOperandList(Operand &operand);
   bool parseOperand(Operand &operand, const OperandSlot *slot);
+  bool parsePair(Operand &operand);
   bool parseScalar(Operand &operand);
   bool parseName(Operand &operand);
   bool parseAddress(Operand &operand);
@@ -202,7 +206,7 @@ private:
   std::vector<Prototype> prototypes;
   std::vector<const Variable *> locals;
   std::vector<Instruction> body;
-  llvm::SmallVector<Operand, 8> operands;
+  OperandList operands;
   bool hasPlainNumbers = false; // a "%r3" was declared on its own: see resolvePlain
   uint32_t sourceLine = kNone;
 

@@ -77,32 +77,37 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
   return true;
 }
 
-// The innermost range of this name that has the register number `digits`, or null.
-static const RangeSymbol *rangeWith(const Name *name, StringRef digits, uint64_t &number) {
-  if (!name || !name->range.count || digits.size() > 9)
-    return nullptr;
-  number = 0;
-  for (char c : digits)
-    number = number * 10 + uint64_t(c - '0');
+// The register that the innermost range of this name gives the number, or kNone.
+static RegisterId numbered(const Name *name, uint64_t number, uint32_t *depth = nullptr) {
+  if (!name || !name->range.count)
+    return kNone;
   const RangeSymbol *range = &name->range;
   while (range && number >= range->count)
     range = range->outer;
-  return range;
+  if (!range)
+    return kNone;
+  if (depth)
+    *depth = range->depth;
+  return range->first + RegisterId(number);
+}
+
+// Nearly all operands: "%r7", where no single register has such a name and hides the range's.
+RegisterId ModuleParser::registerOf(Token word) {
+  const char *data = text.data() + word.offset;
+  if (*data != '%' || hasPlainNumbers || word.length > WordKey::kSize || word.end() < 8 ||
+      word.offset + WordKey::kSize > text.size())
+    return kNone;
+  NumberedWord split = NumberedWord::split(data, word.length);
+  if (split.prefix == 0)
+    return kNone;
+  Name *name = prefixes.find(split, data, names);
+  if (name && split.number < name->range.count)
+    return name->range.first + split.number;
+  return numbered(name, split.number);
 }
 
 ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
-  size_t prefix = word.size();
-  while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
-    --prefix;
   Resolved result;
-  uint64_t number = 0;
-  // Nearly all operands: "%r7", where no single register has such a name and hides the range's.
-  if (prefix != word.size() && word[0] == '%' && !hasPlainNumbers)
-    if (const RangeSymbol *range =
-            rangeWith(names.find(word.take_front(prefix)), word.drop_front(prefix), number)) {
-      result.reg = range->first + uint32_t(number);
-      return result;
-    }
   int64_t bestDepth = -1;
   if (Name *name = names.find(word); name && name->symbol.kind != Symbol::Kind::None) {
     result.symbol = &name->symbol;
@@ -111,14 +116,21 @@ ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
       result.reg = name->symbol.index;
     result.component = name->symbol.component;
   }
+  // "a12" can be register 12 of `a<20>` or 2 of `a1<3>`.
+  size_t prefix = word.size();
+  while (prefix > 1 && llvm::isDigit(word[prefix - 1]) && word.size() - prefix < 9)
+    --prefix;
   for (; prefix < word.size(); ++prefix) {
-    const RangeSymbol *range =
-        rangeWith(names.find(word.take_front(prefix)), word.drop_front(prefix), number);
-    if (!range || int64_t(range->depth) <= bestDepth)
+    uint64_t number = 0;
+    for (char c : word.drop_front(prefix))
+      number = number * 10 + uint64_t(c - '0');
+    uint32_t depth = 0;
+    RegisterId reg = numbered(names.find(word.take_front(prefix)), number, &depth);
+    if (reg == kNone || int64_t(depth) <= bestDepth)
       continue;
-    bestDepth = range->depth;
+    bestDepth = depth;
     result = {};
-    result.reg = range->first + uint32_t(number);
+    result.reg = reg;
   }
   return result;
 }

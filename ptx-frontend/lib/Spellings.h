@@ -3,6 +3,7 @@
 
 #include "ptx-frontend/InstructionTable.h"
 #include "ptx-frontend/Module.h"
+#include "ptx-frontend/lib/Shape.h"
 #include "llvm/Support/Allocator.h"
 #include <string>
 
@@ -24,6 +25,7 @@ struct MatchedSpelling : Spelling {
   uint8_t requiredOperands; // expected.size() without the optional ones
   bool labels;              // has a label or label list operand
   bool call;
+  mutable RightShapes rightShapes;
   mutable bool legal = false; // in its module: the verifier's finding, once a spelling
 };
 

@@ -12,17 +12,16 @@ using Kind = Token::Kind;
 bool ModuleParser::parseStatement() {
   if (at(Kind::Dot))
     return parseBodyDirective();
-  Guard guard;
-  if (at(Kind::At)) {
-    if (!parseGuard(guard))
-      return false;
-    if (!at(Kind::Word))
-      return expectedHere("an instruction");
-    return parseInstruction(guard);
-  }
-  if (!at(Kind::Word))
+  if (at(Kind::Word))
+    return parseInstruction(Guard());
+  if (!at(Kind::At))
     return expectedHere("a statement");
-  return parseInstruction(guard);
+  std::optional<Guard> guard = parseGuard();
+  if (!guard)
+    return false;
+  if (!at(Kind::Word))
+    return expectedHere("an instruction");
+  return parseInstruction(*guard);
 }
 
 bool ModuleParser::parseBodyDirective() {
@@ -102,19 +101,22 @@ bool ModuleParser::parseLoc() {
   return true;
 }
 
-bool ModuleParser::parseGuard(Guard &guard) {
+std::optional<Guard> ModuleParser::parseGuard() {
   advance();
-  guard.negated = take(Kind::Not);
+  bool negated = take(Kind::Not);
   Token word = token;
   if (!expect(Kind::Word, "a predicate"))
-    return false;
+    return std::nullopt;
+  if (RegisterId reg = registerOf(word); reg != kNone)
+    return Guard{reg, negated};
   Resolved resolved = resolve(spell(word));
-  if (resolved.reg == kNone && resolved.symbol)
-    return error(word.offset, "a guard is a predicate register");
-  if (resolved.reg == kNone)
-    return undeclared(word.offset, spell(word));
-  guard.reg = resolved.reg;
-  return true;
+  if (resolved.reg != kNone)
+    return Guard{resolved.reg, negated};
+  if (resolved.symbol)
+    error(word.offset, "a guard is a predicate register");
+  else
+    undeclared(word.offset, spell(word));
+  return std::nullopt;
 }
 
 // ---------- Labels and what is written like one
@@ -263,18 +265,13 @@ bool ModuleParser::parseInstruction(Guard guard) {
   const MatchedSpelling *spelling = spellingOf(word, wordToken.offset);
   if (!spelling)
     return false;
-  operands.clear();
+  operands.begin();
   if (!at(Kind::Semicolon) && !at(Kind::RightBrace) && !parseOperands(*spelling))
     return false;
   if (!endStatement("instruction"))
     return false;
-  Instruction instruction{};
-  instruction.spelling = spelling;
-  instruction.guard = guard;
-  instruction.place = wordToken.offset;
-  instruction.sourceLine = sourceLine;
-  instruction.operands = storage.copy<Operand>(operands);
-  body.push_back(instruction);
+  Instruction &instruction = body.emplace_back(
+      Instruction{spelling, guard, operands.finish(), wordToken.offset, sourceLine});
   if (spelling->labels)
     for (const Operand &operand : instruction.operands)
       if (operand.kind == Operand::Kind::Label) {

@@ -5,6 +5,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Allocator.h"
+#include <algorithm>
+#include <memory>
 
 namespace rubia::ptx {
 
@@ -23,6 +25,42 @@ struct Module::Storage {
     char *memory = arena.Allocate<char>(text.size());
     std::copy(text.begin(), text.end(), memory);
     return {memory, text.size()};
+  }
+};
+
+// Builds the operands of one instruction after the other where they stay, in blocks of the arena:
+// most instructions are written once and never copied.
+class OperandList {
+public:
+  explicit OperandList(llvm::BumpPtrAllocator &arena) : arena(arena) {}
+
+  void begin() { last = first; } // drops what was not finished
+  size_t size() const { return size_t(last - first); }
+  // References to the others become invalid.
+  Operand &add() {
+    if (last == end)
+      grow();
+    return *new (last++) Operand();
+  }
+  llvm::ArrayRef<Operand> finish() {
+    llvm::ArrayRef<Operand> list(first, last);
+    first = last;
+    return list;
+  }
+
+private:
+  llvm::BumpPtrAllocator &arena;
+  Operand *first = nullptr, *last = nullptr, *end = nullptr;
+  size_t blockSize = 128;
+
+  void grow() {
+    size_t used = size();
+    blockSize = std::max(std::min<size_t>(2 * blockSize, 4096), 2 * used);
+    Operand *block = arena.Allocate<Operand>(blockSize);
+    std::uninitialized_copy(first, last, block);
+    first = block;
+    last = block + used;
+    end = block + blockSize;
   }
 };
 

@@ -105,6 +105,17 @@ void Verifier::check(const Instruction &instruction) {
     checkOperands();
 }
 
+// What is remembered must follow from the spelling and the shape alone (Shape.h).
+void Verifier::checkAndRemember(const Instruction &instruction, const Shape &shape) {
+  bool wasValid = fn.valid;
+  fn.valid = true;
+  constantsMatter = false;
+  check(instruction);
+  if (fn.valid && shape.known() && !(constantsMatter && shape.hasConstants()))
+    spelling->rightShapes.insert(shape);
+  fn.valid &= wasValid;
+}
+
 void verify(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics) {
   Verifier(module, fn, diagnostics).run();
 }

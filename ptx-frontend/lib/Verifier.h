@@ -19,8 +19,12 @@ public:
         version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)} {}
 
   void run() {
-    for (const Instruction &instruction : fn.body)
-      check(instruction);
+    for (const Instruction &instruction : fn.body) {
+      Shape shape(instruction, fn);
+      const auto *matched = static_cast<const MatchedSpelling *>(instruction.spelling);
+      if (!shape.known() || !matched->rightShapes.contains(shape))
+        checkAndRemember(instruction, shape);
+    }
   }
 
 private:
@@ -41,6 +45,8 @@ private:
   bool typeError(const Operand &operand, unsigned index, Type expected);
 
   void check(const Instruction &instruction);
+  void checkAndRemember(const Instruction &instruction, const Shape &shape);
+  bool constantsMatter = false; // a rule or range that looks at their values was met
 
   // ---------- VerifySpelling.cpp: what holds for all instructions of a spelling
   bool checkSpelling();

@@ -160,6 +160,7 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
       return operandError(operand, index,
                           "is an integer, expected a " + Twine(nameOf(type)) + " constant");
     const ConstantRange &range = expected.slot->range;
+    constantsMatter |= range.kind != ConstantRange::Kind::Any;
     return range.kind == ConstantRange::Kind::Any || range.allows(int64_t(operand.bits)) ||
            operandError(operand, index,
                         "is " + Twine(int64_t(operand.bits)) + ", expected " + describe(range));

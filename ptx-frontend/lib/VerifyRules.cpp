@@ -1,12 +1,14 @@
 // Rules that no single operand place can say.
 
 #include "ptx-frontend/lib/Verifier.h"
+#include <utility>
 
 using llvm::Twine;
 
 namespace rubia::ptx {
 
 void Verifier::checkRules() {
+  bool ranges = std::exchange(constantsMatter, true);
   switch (inst->op()) {
   case Op::BarSync:
   case Op::BarArrive:
@@ -29,6 +31,7 @@ void Verifier::checkRules() {
     return;
   }
   default: // the row says it all
+    constantsMatter = ranges;
     return;
   }
 }
