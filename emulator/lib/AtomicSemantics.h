@@ -186,8 +186,8 @@ template <class T> T selectFloat(const FloatRules &rules, bool maximum, T old, T
   bool takesOld;
   if (a != a || b != b)
     takesOld = b != b;
-  else if (a == b) // zeros of different sign, or the same
-    takesOld = bool(F::of(a) & F::kSign) != maximum;
+  else if (a == b) // the same, or zeros of different sign
+    takesOld = F::of(a) == F::of(b) || bool(F::of(a) & F::kSign) != maximum;
   else
     takesOld = (a > b) == maximum;
   if (rules.number)

@@ -32,27 +32,6 @@ static bool isCacheOperation(StringRef name) {
   return is_contained(kNames, name);
 }
 
-/// Why an instruction without a row has none.
-static Refusal whyNot(StringRef name) {
-  struct Reason {
-    StringLiteral part, why;
-  };
-  static constexpr Reason kReasons[] = {
-      {"_FORMAT_", "typed buffers are not supported"},
-      {"_TFE", "TFE is not supported"},
-      {"DS_GWS_", "global wave sync is not supported"},
-      {"ORDERED", "ordered append is not supported"},
-      {"_GS_REG", "geometry shader registers are not supported"},
-      {"DS_BVH_", "ray tracing is not supported"},
-      {"_LOAD_TR_", "no public document gives the layout of this transposed load"},
-      {"STORE_LDS_", "stores from LDS to memory are not supported"},
-  };
-  for (const Reason &reason : kReasons)
-    if (name.contains(reason.part))
-      return reason.why.str();
-  return "no semantics for " + name.str();
-}
-
 /// Source `i` from a vector register operand, if the instruction has it.
 Refusal Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
   const int at = index(operand);
@@ -81,7 +60,7 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   else
     op.handler = findIn({&kFlatMemory, &kFlatAtomics}, action);
   if (!op.handler)
-    return whyNot(name);
+    return "no semantics for " + name.str();
 
   if (Refusal refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
     return refusal;
@@ -122,7 +101,7 @@ Refusal Decoder::decodeLocal() {
   MicroOp op = start();
   op.handler = findIn({&kLocalMemory, &kLocalAtomics, &kLocalLanes}, key);
   if (!op.handler)
-    return whyNot(name);
+    return "no semantics for " + name.str();
   if (immediate(OperandName::gds) != 0)
     return "GDS is not supported";
 
@@ -164,7 +143,7 @@ Refusal Decoder::decodeBuffer() {
   const int resource = index(OperandName::srsrc), offset = index(OperandName::soffset),
             data = index(OperandName::vdata);
   if (!op.handler || resource < 0)
-    return whyNot(name);
+    return "no semantics for " + name.str();
   const StringRef full = target.fullName(inst->getOpcode());
   const bool both = full.contains("_BOTHEN");
   op.data = (both || full.contains("_OFFEN") ? kBufferOffset : 0) |
