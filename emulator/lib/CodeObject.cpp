@@ -8,6 +8,7 @@
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <cstdlib>
 
 using namespace llvm;
 using namespace llvm::object;
@@ -273,14 +274,29 @@ Error Loader::readKernels() {
   return Error::success();
 }
 
+/// Whether results that the manuals only bound are to differ from the correctly rounded ones.
+static Expected<bool> perturbsApproximations() {
+  const char *value = std::getenv("RUBIA_EMULATOR_TRANS");
+  StringRef word = value ? value : "exact";
+  if (word == "worst")
+    return true;
+  if (word == "exact" || word.empty())
+    return false;
+  return createStringError("RUBIA_EMULATOR_TRANS is neither exact nor worst: " + word);
+}
+
 Error Loader::decode() {
+  Expected<bool> perturb = perturbsApproximations();
+  if (!perturb)
+    return perturb.takeError();
   Expected<std::unique_ptr<Target>> target = Target::create(cpu, waveSize);
   if (!target)
     return target.takeError();
   state->target = std::move(*target);
   std::vector<Unsupported> unsupported;
-  state->program = decodeProgram(*state->target, {state->image, state->imageSize},
-                                 uint64_t(state->image), functions, waveSize, unsupported);
+  state->program =
+      decodeProgram(*state->target, {state->image, state->imageSize}, uint64_t(state->image),
+                    functions, waveSize, unsupported, *perturb);
   if (!unsupported.empty()) {
     std::string message = "the code object contains instructions that the emulator cannot execute:";
     for (const Unsupported &one : unsupported)

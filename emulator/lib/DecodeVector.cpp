@@ -9,23 +9,8 @@ using namespace llvm;
 
 namespace rubia::emulator {
 
-// Modifier immediates (LLVM's SISrcMods).
-enum Modifier : unsigned { kNeg = 1, kAbs = 2, kNegHigh = 2, kOpSel0 = 4, kOpSel1 = 8 };
-
 static const VectorPath &vectorPath() {
   return hasAvx2() ? avx2::kVectorPath : baseline::kVectorPath;
-}
-
-static bool isHalf(Element e) {
-  return e == Element::B16 || e == Element::F16 || e == Element::Bf16;
-}
-static bool isPackedHalf(Element e) {
-  return e == Element::PackedB16 || e == Element::PackedF16 || e == Element::PackedBf16;
-}
-static bool isPackedSingle(Element e) { return e == Element::PackedB32 || e == Element::PackedF32; }
-static bool isFloat(Element e) {
-  return e == Element::F16 || e == Element::Bf16 || e == Element::F32 || e == Element::F64 ||
-         e == Element::PackedF16 || e == Element::PackedBf16 || e == Element::PackedF32;
 }
 
 static uint8_t flushClass(Element e) {
@@ -56,88 +41,14 @@ static uint64_t mixedConstant(uint64_t value, bool asHalf) {
   return std::bit_cast<uint32_t>(float(RUBIA_ISA::Half::fromBits(uint16_t(value))));
 }
 
-Refusal Decoder::readDpp(VectorDetail &detail) {
-  if (index(OperandName::dpp8) >= 0) {
-    detail.dpp = VectorDetail::Dpp::Dpp8;
-    detail.selectors = uint32_t(immediate(OperandName::dpp8));
-    detail.fetchInactive = immediate(OperandName::fi) & 1;
-    return {};
-  }
-  if (index(OperandName::dpp_ctrl) < 0)
-    return {};
-  detail.dpp = VectorDetail::Dpp::Dpp16;
-  detail.control = uint16_t(immediate(OperandName::dpp_ctrl));
-  detail.rowMask = uint8_t(immediate(OperandName::row_mask, 0xf));
-  detail.bankMask = uint8_t(immediate(OperandName::bank_mask, 0xf));
-  detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
-  detail.fetchInactive = immediate(OperandName::fi) & 1;
-  const unsigned group = detail.control & 0x1f0;
-  const bool known =
-      detail.control <= 0xff ||
-      ((group == 0x100 || group == 0x110 || group == 0x120) && detail.control & 15) ||
-      detail.control == 0x140 || detail.control == 0x141 || group == 0x150 || group == 0x160;
-  return known ? Refusal() : "DPP control " + std::to_string(detail.control) + " is not supported";
-}
-
-Refusal Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
-                               VectorDetail &detail) {
-  static constexpr OperandName kModifiers[] = {
-      OperandName::src0_modifiers, OperandName::src1_modifiers, OperandName::src2_modifiers};
-  const bool packed = flags() & kFlagVop3p;
-  const Shape &shape = row.operation.shape;
-  for (unsigned i = 0; i < 3; ++i) {
-    unsigned bits = unsigned(immediate(kModifiers[i], 0));
-    detail.modifiers[i] = bits;
-    if (i >= sources.size() || row.operation.function)
-      continue;
-    VectorDetail::Source &source = detail.sources[i];
-    const Element element = shape.sources[i];
-    if (isHalf(element) && at(sources[i]).isReg() && registerAt(sources[i]).highHalf)
-      source.selectHigh = true;
-    if (i == 0 && !packed && bits & kOpSel1) // of the result
-      detail.resultHigh = isHalf(shape.result);
-    if (shape.takesSigns) {
-      detail.signs |= (bits & kNeg) << i;
-      continue;
-    }
-    if (isPackedHalf(element) || isPackedSingle(element)) {
-      source.negate = bits & kNeg;
-      source.negateHigh = bits & kNegHigh;
-      source.selectHigh = bits & kOpSel0;
-      source.selectHighForHigh = packed ? bits & kOpSel1 : true;
-      source.fix =
-          source.negate || source.negateHigh || source.selectHigh || !source.selectHighForHigh;
-      if ((source.negate || source.negateHigh) && !isFloat(element))
-        return "neg on a packed integer";
-      continue;
-    }
-    source.negate = bits & kNeg;
-    source.absolute = bits & kAbs;
-    if (row.flags & kMixedSources) {
-      source.half = bits & kOpSel1;
-      source.selectHigh = bits & kOpSel0;
-    } else if (isHalf(element)) {
-      source.selectHigh |= bool(bits & kOpSel0);
-    }
-    source.fix = source.negate || source.absolute || source.selectHigh || source.half;
-  }
-  detail.clamp = immediate(OperandName::clamp) & 1;
-  detail.omod = uint8_t(immediate(OperandName::omod) & 3);
-  if (row.operation.function)
-    return {};
-  if (detail.clamp && !isFloat(shape.result) && !shape.takesSaturate)
-    return "clamp of " + name.str() + " is not supported";
-  if (detail.omod && (!isFloat(shape.result) || shape.result == Element::PackedF16))
-    return "omod of " + name.str() + " is not supported";
-  return {};
-}
-
 /// The cheapest handler that does all that an operation asks for.
 Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
-  if (detail.clamp || detail.omod || detail.signs || detail.dpp != VectorDetail::Dpp::None ||
-      isHalf(shape.result) || shape.resultRegisters > 4 || detail.flags & kMixedSources)
+  if (detail.clamp || detail.omod || detail.signs || detail.immediate ||
+      detail.dpp != VectorDetail::Dpp::None || detail.resultWidth != 32 || detail.writesExecToo ||
+      detail.perturbed != Exactness::Exact || shape.resultRegisters > 4 ||
+      detail.flags & kMixedSources)
     return path.general;
   unsigned kind = 0;
   for (unsigned i = 0; i < shape.sourceCount; ++i) {
@@ -145,7 +56,8 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
       return path.general;
     op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
     if (detail.sources[i].fix) {
-      if (shape.sources[i] != Element::F32 && shape.sources[i] != Element::B32)
+      if ((shape.sources[i] != Element::F32 && shape.sources[i] != Element::B32) ||
+          detail.sources[i].width != 32)
         return path.general;
       kind = 2;
     } else if (op.kind[i] != OperandKind::Vector && op.kind[i] != OperandKind::Constant) {
@@ -161,11 +73,21 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   const bool writesExec = rowName.starts_with("V_CMPX_");
   if (writesExec)
     key = "V_CMP_" + rowName.substr(7).str();
-  const Semantics *row = findVectorAlu(key);
+  const Semantics *row = nullptr;
+  if (target.generation().float8IsFnuz)
+    row = findVectorAlu(key + "_FNUZ");
+  if (target.cpu() == "gfx90a")
+    row = findVectorAlu(key + "_MI200");
+  if (!row)
+    row = findVectorAlu(key);
   if (!row)
     return "no semantics for " + key;
   const Shape &shape = row->operation.shape;
   SmallVector<unsigned, 4> sources(operands.begin(), operands.end());
+
+  VectorDetail detail;
+  detail.shape = shape;
+  detail.flags = row->flags;
 
   // The mask operands: an explicit one is the last source, an explicit result is sdst; else VCC.
   op.maskSource = kVcc;
@@ -179,26 +101,25 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
         return "unsupported mask operand";
       sources.pop_back();
     }
+    // The destination's old contents, for instructions that write a part of it.
+    if (sources.size() == shape.sourceCount + 1u && int(sources.back()) == result)
+      sources.pop_back();
     if (sources.size() != shape.sourceCount)
       return "row " + key + " has " + std::to_string(shape.sourceCount) +
              " sources, the instruction " + std::to_string(sources.size());
     if (shape.carryOut) {
+      // gfx9's V_CMPX_* write a mask beside EXEC.
       int sdst = plain ? -1 : index(OperandName::sdst);
-      op.maskResult = writesExec  ? uint16_t(kExec)
+      const bool execOnly = writesExec && target.generation().major >= 10;
+      op.maskResult = execOnly    ? uint16_t(kExec)
                       : sdst >= 0 ? maskIndex(unsigned(sdst))
                                   : uint16_t(kVcc);
+      detail.writesExecToo = writesExec && !execOnly;
     }
   }
 
-  VectorDetail detail;
-  detail.shape = shape;
-  detail.flags = row->flags;
   detail.sourceCount = uint8_t(sources.size());
-  detail.resultHigh = row->flags & kResultHigh;
-  detail.zeroHigh = target.generation().halfResultsZeroHigh;
   if (!plain) {
-    if (flags() & kFlagSdwa)
-      return "SDWA is not supported";
     if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
       return refusal;
     if (Refusal refusal = readDpp(detail); !refusal.empty())
@@ -229,24 +150,34 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
       op.source[i] = reinterpret_cast<uint64_t>(program.constants.get(value, registers));
     }
   }
+  bool highResult = false, scalarDestination = false;
   if (result >= 0) {
     RegisterOperand reg = registerAt(unsigned(result));
     if (reg.kind == RegisterOperand::Vector) {
       if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
         return refusal;
-      if (isHalf(shape.result) && reg.highHalf)
-        detail.resultHigh = true;
+      highResult = reg.highHalf;
     } else if (row->operation.function) {
       if (Refusal refusal = scalarResult(op, unsigned(result)); !refusal.empty())
         return refusal;
+    } else if (rowName.starts_with("V_S_")) {
+      scalarDestination = true;
+      op.maskResult = maskIndex(unsigned(result));
+      op.result = kTemporaryRegister;
     } else {
       return "unsupported destination";
     }
   }
+  readResultPlace(*row, !plain, highResult, detail);
+  if (scalarDestination)
+    detail.resultUnused = VectorDetail::Unused::Zero;
 
   if (row->operation.function) {
     if (detail.dpp != VectorDetail::Dpp::None)
       return "DPP on " + key;
+    detail.modifiers[0] |= highResult ? 8 : 0;
+    detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
+    detail.fetchInactive = immediate(OperandName::fi) & 1;
     op.function = row->operation.function;
     op.handler = callWaveFunction;
     program.details.push_back(detail);
@@ -266,12 +197,15 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   }
   if (row->flags & kMixedSources)
     op.special |= kFlush16And64;
-  if (floats && shape.result != Element::Mask) {
+  if (target.generation().major < 10)
+    op.special |= kGprIndex;
+  if (floats && shape.result != Element::Mask && !(row->flags & kRoundNearest)) {
     bool wide = plain ? false : flags() & kFlagFpDpRounding;
     op.round = wide ? 2 : 1;
     op.special |= wide ? kRound16And64 : kRound32;
   }
-  op.handler = chooseHandler(op, detail);
+  noteApproximation(*row, detail);
+  op.handler = scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail);
   program.details.push_back(detail);
   op.detail = &program.details.back();
   return {};
@@ -282,18 +216,24 @@ Refusal Decoder::decodeVector() {
     return {};
   static constexpr OperandName kSources[] = {OperandName::src0, OperandName::src1,
                                              OperandName::src2, OperandName::imm};
-  const MCInstrDesc &description = target.description(inst->getOpcode());
   SmallVector<unsigned, 4> sources;
   for (OperandName source : kSources)
     if (int i = index(source); i >= 0)
       sources.push_back(unsigned(i));
-  llvm::sort(sources); // V_FMAMK has its constant in the middle
-  if (name == "V_SWAP_B32" ||
-      name == "V_SWAP_B16") // both sources are tied to destinations; one of them will do
+  llvm::sort(sources);         // V_FMAMK has its constant in the middle
+  if (name == "V_PK_FMAC_F16") // the addend, which LLVM does not model
+    sources.push_back(unsigned(index(OperandName::vdst)));
+  // Both sources are tied to destinations; one of them will do.
+  if (name.starts_with("V_SWAP") || name.ends_with("_SWAP_B32"))
     sources.resize(1);
   MicroOp op = start();
   int result = index(OperandName::vdst);
-  (void)description;
+  // LLVM 22's disassembler gives a source that is tied to the destination without its half:
+  // `v_fmac_f16_e64 v0.h, v1.l, v2.l` has v0.l there.
+  const MCInstrDesc &description = target.description(inst->getOpcode());
+  for (unsigned &source : sources)
+    if (result >= 0 && description.getOperandConstraint(source, MCOI::TIED_TO) == result)
+      source = unsigned(result);
   if (Refusal refusal = makeVector(name, result, sources, false, op); !refusal.empty())
     return refusal;
   emit(op);

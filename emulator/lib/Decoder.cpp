@@ -57,8 +57,9 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
 
 std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,
                                        ArrayRef<CodeRange> ranges, unsigned waveSize,
-                                       std::vector<Unsupported> &unsupported) {
+                                       std::vector<Unsupported> &unsupported, bool perturb) {
   auto program = std::make_unique<Program>();
+  program->perturb = perturb;
   program->target = &target;
   program->image = image;
   if (ranges.empty())

@@ -43,7 +43,7 @@ private:
                         VectorDetail &detail);
   void readResultPlace(const struct Semantics &row, bool named, bool highRegister,
                        VectorDetail &detail);
-  void noteApproximation(const struct Semantics &row, VectorDetail &detail);
+  void noteApproximation(const struct Semantics &row, VectorDetail &detail) const;
   Refusal readDpp(VectorDetail &detail);
   Handler chooseHandler(MicroOp &op, const VectorDetail &detail) const;
 

@@ -90,6 +90,7 @@ template <> struct IsContext<FloatMode> : std::true_type {};
 template <> struct IsContext<LaneId> : std::true_type {};
 template <> struct IsContext<Saturate> : std::true_type {};
 template <> struct IsContext<Signs> : std::true_type {};
+template <> struct IsContext<Immediate> : std::true_type {};
 template <> struct IsContext<bool> : std::true_type {}; // a bit of the mask operand
 
 template <class T> constexpr Element elementOf() {
@@ -113,6 +114,8 @@ template <class T> constexpr Element elementOf() {
     return Element::PackedF32;
   else if constexpr (std::is_same_v<T, Pair<uint32_t>> || std::is_same_v<T, Pair<int32_t>>)
     return Element::PackedB32;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 1)
+    return Element::B8;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 2)
     return Element::B16;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 4)
@@ -132,7 +135,9 @@ template <class T> constexpr uint8_t registersOf() {
 
 template <class T>
 [[gnu::always_inline]] inline T loadLane(const uint32_t *registers, unsigned lane) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (sizeof(T) == 1) {
+    return std::bit_cast<T>(uint8_t(registers[lane]));
+  } else if constexpr (sizeof(T) == 2) {
     return std::bit_cast<T>(uint16_t(registers[lane]));
   } else if constexpr (sizeof(T) == 4) {
     return std::bit_cast<T>(registers[lane]);
@@ -148,7 +153,9 @@ template <class T>
 
 template <class T>
 [[gnu::always_inline]] inline void storeLane(uint32_t *registers, unsigned lane, T value) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (sizeof(T) == 1) {
+    registers[lane] = std::bit_cast<uint8_t>(value);
+  } else if constexpr (sizeof(T) == 2) {
     registers[lane] = std::bit_cast<uint16_t>(value);
   } else if constexpr (sizeof(T) == 4) {
     registers[lane] = std::bit_cast<uint32_t>(value);
@@ -174,6 +181,8 @@ template <class P, unsigned Index>
     return Saturate{state.saturate};
   else if constexpr (std::is_same_v<P, Signs>)
     return Signs{state.signs};
+  else if constexpr (std::is_same_v<P, Immediate>)
+    return Immediate{state.immediate};
   else if constexpr (std::is_same_v<P, bool>)
     return bool(state.carryIn >> lane & 1);
   else

@@ -33,6 +33,7 @@ struct Program {
   ConstantPool constants;
   unsigned vgprCount =
       0; // highest register that any function uses, plus one, with the scratch register
+  bool perturb = false; // results that the manuals only bound differ (RUBIA_EMULATOR_TRANS=worst)
   const Target *target = nullptr;
   llvm::ArrayRef<uint8_t> image; // the mapped segments, to disassemble again for messages
   uint64_t textBegin = 0;        // address in the image that `pc` 0 stands for: the image's base
@@ -53,6 +54,7 @@ struct Unsupported {
 /// Instructions that cannot be executed go to `unsupported`.
 std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint8_t> image,
                                        uint64_t base, llvm::ArrayRef<CodeRange> ranges,
-                                       unsigned waveSize, std::vector<Unsupported> &unsupported);
+                                       unsigned waveSize, std::vector<Unsupported> &unsupported,
+                                       bool perturb = false);
 
 } // namespace rubia::emulator

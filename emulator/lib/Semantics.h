@@ -15,13 +15,18 @@
 //   float, uint32_t, int32_t           one register
 //   double, uint64_t, int64_t          two registers
 //   Half, Bfloat, uint16_t, int16_t    16 bits; op_sel and .l/.h choose the half, the other half of
-//   the result is kept Pair<T> of a 16-bit T              one register; op_sel, op_sel_hi, neg_lo,
-//   neg_hi are already applied Pair<T> of a 32-bit T              two registers (V_PK_FMA_F32)
+//   the result is kept
+//   uint8_t                            8 bits; op_sel, byte_sel or SDWA choose the byte, the others
+//   of the result are kept
+//   Pair<T> of a 16-bit T              one register; op_sel, op_sel_hi, neg_lo, neg_hi are already
+//   applied
+//   Pair<T> of a 32-bit T              two registers (V_PK_FMA_F32)
 //   std::array<uint32_t, N>            N registers
 //   bool (source)                      this lane's bit of a mask: the last mask operand, or VCC
-//   where it is implicit bool (result)                      this lane's bit of the mask result
-//   (compares) Carry<T> (result)                  a value and a bit of the mask result
-//   (V_ADD_CO_U32, V_DIV_SCALE_F32)
+//   where it is implicit
+//   bool (result)                      this lane's bit of the mask result (compares)
+//   Carry<T> (result)                  a value and a bit of the mask result (V_ADD_CO_U32,
+//   V_DIV_SCALE_F32)
 // Parameters that are not operands, in any position:
 //   const FloatMode &                  rounding and denormal mode, IEEE, DX10_CLAMP
 //   LaneId                             the lane's number in the wave
@@ -32,8 +37,9 @@
 //   Signs                              the neg bits where they mean "source i is signed"
 //   (V_DOT4_I32_IU8): they are then not
 //                                      applied to the sources
+//   Immediate                          an immediate operand beside the sources (V_BITOP3_B32)
 // Done around the lambda, once for all rows: EXEC, neg and abs (the sign bit of the source's type,
-// also for uint32_t as in V_CNDMASK_B32), op_sel, DPP, DPP8, clamp and omod of float results,
+// also for uint32_t as in V_CNDMASK_B32), op_sel, SDWA, DPP, DPP8, clamp and omod of float results,
 // flushing of denormal sources and results of the types float, double, Half according to MODE, and
 // the rounding mode (MXCSR holds it while the lambda runs: + - * / std::sqrt, std::fma, std::rint
 // and the conversion double -> float obey it; Half(float) too). Flags of a row change that.
@@ -46,6 +52,9 @@
 // An instruction that looks across lanes is a function on the wave's operands:
 //   void readFirstLane(WaveOperands &w) { w.setScalarResult(w.source(0, w.firstActiveLane())); }
 //   {"V_READFIRSTLANE_B32", wavewise<readFirstLane>},
+//
+// A row whose name ends in _FNUZ takes the place of the one without on processors whose FP8 and BF8
+// have neither infinities nor a negative zero (gfx942), one in _MI200 on gfx90a.
 //
 // A new file VectorAlu<Family>.cpp ends with `const SemanticsTable kVectorAlu<Family> =
 // table(kRows);` in namespace rubia::emulator::RUBIA_ISA, and gets one line in VectorAluTables.def.
@@ -87,6 +96,9 @@ struct LaneId {
 struct Saturate {
   bool on;
 };
+struct Immediate {
+  uint32_t value;
+};
 struct Signs {
   uint32_t bits; // bit i: source i is signed
   bool operator[](unsigned source) const { return bits >> source & 1; }
@@ -104,6 +116,7 @@ template <class T> struct Pair {
 /// What an operand holds, as the machinery around a kernel must know it.
 enum class Element : uint8_t {
   None,
+  B8,
   B16,
   F16,
   Bf16,
@@ -119,6 +132,20 @@ enum class Element : uint8_t {
   Registers,
   Mask
 };
+
+constexpr bool isHalf(Element e) {
+  return e == Element::B16 || e == Element::F16 || e == Element::Bf16;
+}
+constexpr bool isPackedHalf(Element e) {
+  return e == Element::PackedB16 || e == Element::PackedF16 || e == Element::PackedBf16;
+}
+constexpr bool isPackedSingle(Element e) {
+  return e == Element::PackedB32 || e == Element::PackedF32;
+}
+constexpr bool isFloat(Element e) {
+  return e == Element::F16 || e == Element::Bf16 || e == Element::F32 || e == Element::F64 ||
+         e == Element::PackedF16 || e == Element::PackedBf16 || e == Element::PackedF32;
+}
 
 struct Shape {
   Element result = Element::None;
@@ -139,6 +166,7 @@ struct LaneState {
   uint32_t carryOut = 0; // written by the kernel, for all 32 lanes whether active or not
   uint32_t firstLane = 0;
   uint32_t signs = 0;
+  uint32_t immediate = 0;
   bool saturate = false;
 };
 
@@ -146,6 +174,15 @@ struct LaneState {
 /// operand follows it. `result` may be the same registers as a source.
 using LaneKernel = void (*)(uint32_t *result, const uint32_t *a, const uint32_t *b,
                             const uint32_t *c, LaneState &state);
+
+/// What a matrix instruction has besides its sources and their modifiers.
+struct MatrixControl {
+  uint8_t cbsz = 0, abid = 0, blgp = 0; // gfx9
+  uint8_t indexKey = 0;                 // V_SWMMAC_*: which set of indices
+  bool packedHalves = false;            // gfx12's layouts: nothing repeated, 16-bit results packed
+  bool fnuz = false;                    // gfx942's FP8 and BF8
+  bool flush16 = false;                 // gfx90a's denormals of F16 and BF16
+};
 
 /// The operands of an instruction that is not lanewise. Lanes are numbered within the wave.
 class WaveOperands {
@@ -167,6 +204,13 @@ public:
   uint32_t modifiers(unsigned i) const;
   /// An immediate operand after the sources by LLVM's name for it: clamp, ...; 0 if absent.
   bool clamp() const;
+  const MatrixControl &matrix() const;
+  /// Whether sums of unspecified order are to be taken in the other order
+  /// (RUBIA_EMULATOR_TRANS=worst).
+  bool reversesSums() const;
+  /// The operands bound_ctrl and fi (V_PERMLANE32_SWAP_B32).
+  bool boundControl() const;
+  bool fetchInactive() const;
   const FloatMode &mode() const;
   uint32_t m0() const;
   uint64_t vcc() const;
@@ -180,9 +224,12 @@ public:
   /// Relative addressing (V_MOVRELS_B32): the vector source or destination `offset` registers
   /// further on. Out of the allocated range is a fault of the wave, and reads 0.
   uint32_t sourceRelative(unsigned i, unsigned lane, uint32_t offset) const;
+  uint32_t resultRelative(unsigned lane, uint32_t offset) const;
+  void setSourceRelative(unsigned i, unsigned lane, uint32_t offset, uint32_t value);
   void setResultRelative(unsigned lane, uint32_t offset, uint32_t value);
 
 private:
+  uint32_t *relative(uint64_t registerOffset, unsigned lane, uint32_t offset) const;
   friend struct WaveOperandsAccess;
   WaveOperands() = default;
   struct Wave *wave = nullptr;
@@ -196,8 +243,22 @@ enum SemanticsFlags : uint32_t {
   kKeepDenormals = 3,
   kMixedSources =
       4, // V_FMA_MIX*: op_sel_hi says that a float source is f16, op_sel which half, neg_hi is abs
-  kResultHigh = 8, // V_FMA_MIXHI_F16: a 16-bit result goes to the high half
+  kResultHigh = 8,      // V_FMA_MIXHI_F16: a 16-bit result goes to the high half
+  kKeepsHigh = 16,      // a 16-bit result leaves the other half alone on gfx9 too
+  kRoundNearest = 32,   // to nearest even, whatever MODE says
+  kWithinUlp = 64,      // the manuals bound the error by one unit in the last place
+  kApproximation = 128, // the manuals bound it by 2^29 units (f64)
+  kUnorderedSum = 256,  // no manual fixes the order and the roundings of its sum
 };
+
+/// How far the hardware's result may be from the emulator's, which is correctly rounded.
+enum class Exactness : uint8_t { Exact, WithinUlp, Approximation, UnorderedSum };
+constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
+  return semanticsFlags & kApproximation  ? Exactness::Approximation
+         : semanticsFlags & kWithinUlp    ? Exactness::WithinUlp
+         : semanticsFlags & kUnorderedSum ? Exactness::UnorderedSum
+                                          : Exactness::Exact;
+}
 
 struct Operation {
   LaneKernel kernel = nullptr; // lanewise

@@ -85,9 +85,29 @@ struct Target::Names {
           base[unsigned(real)] = name;
       }
     }
+    // No pseudo leads to most of the DPP8 forms and to some DPP ones, nor to gfx12's buffer
+    // operations with another FORMAT field than the assembler writes, which they ignore: they have
+    // the names of the same instruction's other forms.
+    StringMap<unsigned> known;
     for (unsigned opcode = 0; opcode < base.size(); ++opcode)
-      if (base[opcode].empty() && instructions.getName(opcode).starts_with("V_MOV_B32_dpp8"))
-        base[opcode] = "V_MOV_B32";
+      if (!base[opcode].empty())
+        known[instructions.getName(opcode)] = opcode;
+    for (unsigned opcode = 0; opcode < base.size(); ++opcode) {
+      StringRef name = instructions.getName(opcode);
+      if (StringRef plain = name; base[opcode].empty() && plain.consume_back("_format"))
+        if (auto found = known.find(plain); found != known.end())
+          base[opcode] = base[found->second];
+      StringRef form = name.contains("_dpp8_") ? "_dpp8_" : "_dpp_";
+      const size_t at = name.find(form);
+      if (!base[opcode].empty() || at == StringRef::npos)
+        continue;
+      for (StringRef other : {"_", "_dpp_", "_e32_"}) {
+        auto found =
+            known.find((name.take_front(at) + other + name.substr(at + form.size())).str());
+        if (found != known.end() && base[opcode].empty())
+          base[opcode] = base[found->second];
+      }
+    }
   }
 };
 
@@ -113,6 +133,15 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
       {"DS_CMPSTORE_B32_gfx11", OperandName::data1, 2},
       {"BUFFER_LOAD_DWORD_OFFEN_gfx11", OperandName::srsrc, 2},
       {"V_MAD_U64_U32_gfx11_e64_gfx11", OperandName::sdst, 1},
+      {"V_MFMA_SCALE_F32_16X16X128_F8F6F4_f8_f8_gfx940_vcd", OperandName::scale_src1, 7},
+      {"V_MFMA_F32_32X32X1F32_gfx90a_vcd", OperandName::abid, 5},
+      {"V_SMFMAC_F32_16X16X64_F16_gfx940", OperandName::idx, 3},
+      {"V_SWMMAC_F32_16X16X32_F16_w32_twoaddr_gfx12", OperandName::index_key_16bit, 7},
+      {"V_SWMMAC_F32_16X16X32_F16_w64_twoaddr_gfx12", OperandName::index_key_8bit, 7},
+      {"V_ADD_U32_sdwa_gfx9", OperandName::dst_unused, 7},
+      {"V_ADD_U32_sdwa_gfx9", OperandName::src1_sel, 9},
+      {"V_BITOP3_B32_gfx9", OperandName::bitop3, 4},
+      {"V_CVT_F32_FP8_e64_gfx12", OperandName::byte_sel, 2},
   };
   StringMap<unsigned> wanted;
   for (const Known &known : kKnown)
@@ -153,6 +182,7 @@ static Expected<Generation> generationOf(StringRef cpu) {
     traits.waveSizeFixed64 = true;
     traits.halfResultsZeroHigh = true;
     traits.unifiedVgprs = true;
+    traits.float8IsFnuz = cpu == "gfx942";
     traits.vgprGranule64 = 8;
     traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
     return traits;

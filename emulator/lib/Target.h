@@ -48,6 +48,7 @@ enum class OperandName : uint8_t {
   src0_modifiers = 30,
   clamp = 31,
   omod = 32,
+  idx = 44,
   sdst = 48,
   simm16 = 49,
   sbase = 51,
@@ -58,8 +59,21 @@ enum class OperandName : uint8_t {
   bank_mask = 63,
   bound_ctrl = 64,
   src1_modifiers = 65,
+  dst_sel = 66,
+  dst_unused = 67,
+  src0_sel = 68,
+  src1_sel = 69,
   src2_modifiers = 70,
+  bitop3 = 71,
+  byte_sel = 72,
+  cbsz = 79,
+  blgp = 80,
+  abid = 81,
+  scale_src0 = 82,
+  scale_src1 = 83,
   fi = 85,
+  index_key_16bit = 88,
+  index_key_8bit = 91,
   dpp8 = 120,
   vdstX = 121,
   vdstY = 122,
@@ -76,6 +90,7 @@ struct Generation {
   bool waveSizeFixed64 = false;       // gfx9
   bool halfResultsZeroHigh = false;   // 16-bit results clear the upper half (gfx9)
   bool hasDx10ClampAndIeee = true;    // not on gfx12
+  bool float8IsFnuz = false;          // FP8 and BF8 have no infinities and no -0 (gfx942)
   bool unifiedVgprs = false;          // accumulation registers are part of the VGPR allocation
   unsigned vgprGranule32 = 8, vgprGranule64 = 4;
   unsigned maxLdsBytes = 65536;

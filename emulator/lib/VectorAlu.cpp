@@ -23,6 +23,36 @@ void swap(WaveOperands &w) {
     }
 }
 
+// op_sel of the source chooses its half, op_sel_hi (the destination's bit) that of the destination.
+void swapHalves(WaveOperands &w) {
+  const unsigned fromShift = w.modifiers(0) & 4 ? 16 : 0, toShift = w.modifiers(0) & 8 ? 16 : 0;
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
+    if (w.active(lane)) {
+      const uint32_t to = w.result(lane) >> toShift & 0xffff;
+      const uint32_t from = w.source(0, lane) >> fromShift & 0xffff;
+      w.setResult(lane, (w.result(lane) & ~(0xffffu << toShift)) | from << toShift);
+      w.setSource(0, lane, (w.source(0, lane) & ~(0xffffu << fromShift)) | to << fromShift);
+    }
+}
+
+/// Lanes of the source whose number lacks bit kDistance change places with those of the destination
+/// that have it. Assumed: an active lane whose partner is not keeps its value, or is 0 with
+/// bound_ctrl; fi lets it read the partner all the same.
+template <unsigned kDistance> void swapLanes(WaveOperands &w) {
+  for (unsigned low = 0; low < w.laneCount(); ++low) {
+    if (low & kDistance)
+      continue;
+    const unsigned high = low | kDistance;
+    const uint32_t fromLow = w.source(0, low), fromHigh = w.result(high);
+    const bool takesHigh = w.active(high) || w.fetchInactive();
+    const bool takesLow = w.active(low) || w.fetchInactive();
+    if (w.active(low) && (takesHigh || w.boundControl()))
+      w.setSource(0, low, takesHigh ? fromHigh : 0);
+    if (w.active(high) && (takesLow || w.boundControl()))
+      w.setResult(high, takesLow ? fromLow : 0);
+  }
+}
+
 /// Every active lane takes the value of lane `from(lane)`. op_sel of the first source lets it read
 /// inactive lanes, op_sel of the second makes the result of such a read 0 instead of the old value.
 template <class From> void permute(WaveOperands &w, From from) {
@@ -96,6 +126,15 @@ void moveBetweenTwoRelative(WaveOperands &w) {
   });
 }
 
+void swapTwoRelative(WaveOperands &w) {
+  const uint32_t from = w.m0() & 0x3ff, to = w.m0() >> 16 & 0x3ff;
+  forActiveLanes(w, [&](unsigned lane) {
+    const uint32_t old = w.resultRelative(lane, to);
+    w.setResultRelative(lane, to, w.sourceRelative(0, lane, from));
+    w.setSourceRelative(0, lane, from, old);
+  });
+}
+
 uint32_t bitsBelow(uint32_t lane) { return lane >= 32 ? ~0u : (1u << lane) - 1; }
 
 constexpr Semantics kRows[] = {
@@ -120,6 +159,10 @@ constexpr Semantics kRows[] = {
     {"V_READLANE_B32", wavewise<readLane>},
     {"V_WRITELANE_B32", wavewise<writeLane>},
     {"V_SWAP_B32", wavewise<swap>},
+    {"V_SWAP_B16", wavewise<swapHalves>},
+    {"V_SWAPREL_B32", wavewise<swapTwoRelative>},
+    {"V_PERMLANE16_SWAP_B32", wavewise<swapLanes<16>>},
+    {"V_PERMLANE32_SWAP_B32", wavewise<swapLanes<32>>},
     {"V_PERMLANE16_B32", wavewise<permuteRows<0>>},
     {"V_PERMLANEX16_B32", wavewise<permuteRows<16>>},
     {"V_PERMLANE16_VAR_B32", wavewise<permuteRowsVariable<0>>},

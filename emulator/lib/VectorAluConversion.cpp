@@ -29,6 +29,17 @@ uint32_t packByte(float value, uint32_t index, uint32_t rest) {
   return (rest & ~(0xffu << shift)) | uint32_t(toInteger<uint8_t>(value)) << shift;
 }
 
+// V_CVT_PKACCUM_U8_F32 replaces one byte of its destination.
+void packIntoResult(WaveOperands &w) {
+  const uint32_t flip = w.modifiers(0) & 1 ? 0x80000000 : 0;
+  const uint32_t keep = w.modifiers(0) & 2 ? 0x7fffffff : ~0u;
+  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
+    if (w.active(lane)) {
+      const float value = std::bit_cast<float>((w.source(0, lane) & keep) ^ flip);
+      w.setResult(lane, packByte(value, w.source(1, lane), w.result(lane)));
+    }
+}
+
 constexpr Semantics kRows[] = {
     {"V_CVT_F32_I32", lanewise<[](int32_t a) { return float(a); }>},
     {"V_CVT_F32_U32", lanewise<[](uint32_t a) { return float(fromUnsigned(a)); }>},
@@ -63,7 +74,9 @@ constexpr Semantics kRows[] = {
 
     {"V_CVT_PKRTZ_F16_F32",
      lanewise<[](float a, float b) { return Pair<Half>{truncateToHalf(a), truncateToHalf(b)}; }>},
-    {"V_CVT_PK_F16_F32", lanewise<[](float a, float b) { return Pair<Half>{Half(a), Half(b)}; }>},
+    // CDNA4 ISA: to nearest even, whatever MODE says.
+    {"V_CVT_PK_F16_F32", lanewise<[](float a, float b) { return Pair<Half>{Half(a), Half(b)}; }>,
+     kRoundNearest},
     {"V_CVT_PK_BF16_F32",
      lanewise<[](float a, float b) { return Pair<Bfloat>{Bfloat(a), Bfloat(b)}; }>},
     {"V_CVT_NORM_I16_F16", lanewise<[](Half a) { return normalized<int16_t>(a); }>},
@@ -94,6 +107,7 @@ constexpr Semantics kRows[] = {
      }>},
     {"V_CVT_PK_U8_F32",
      lanewise<[](float a, uint32_t index, uint32_t rest) { return packByte(a, index, rest); }>},
+    {"V_CVT_PKACCUM_U8_F32", wavewise<packIntoResult>},
     {"V_SAT_PK_U8_I16", lanewise<[](Pair<int16_t> a) {
        return uint16_t(saturated<uint8_t>(int32_t(a.lo)) | saturated<uint8_t>(int32_t(a.hi)) << 8);
      }>},

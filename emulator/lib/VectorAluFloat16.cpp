@@ -24,14 +24,22 @@ constexpr Semantics kRows[] = {
     {"V_SUB_F16", lanewise<[](Half a, Half b) { return Half(a - b); }>},
     {"V_SUBREV_F16", lanewise<[](Half a, Half b) { return Half(b - a); }>},
     {"V_MUL_F16", lanewise<[](Half a, Half b) { return Half(a * b); }>},
-    {"V_FMA_F16", lanewise<[](Half a, Half b, Half c) { return fusedMultiplyAdd(a, b, c); }>},
-    {"V_FMAC_F16", lanewise<[](Half a, Half b, Half d) { return fusedMultiplyAdd(a, b, d); }>},
-    {"V_FMAMK_F16", lanewise<[](Half a, Half k, Half b) { return fusedMultiplyAdd(a, k, b); }>},
-    {"V_FMAAK_F16", lanewise<[](Half a, Half b, Half k) { return fusedMultiplyAdd(a, b, k); }>},
-    {"V_MAD_F16", lanewise<[](Half a, Half b, Half c) { return multiplyThenAdd(a, b, c); }>},
-    {"V_MAC_F16", lanewise<[](Half a, Half b, Half d) { return multiplyThenAdd(a, b, d); }>},
-    {"V_MADMK_F16", lanewise<[](Half a, Half k, Half b) { return multiplyThenAdd(a, k, b); }>},
-    {"V_MADAK_F16", lanewise<[](Half a, Half b, Half k) { return multiplyThenAdd(a, b, k); }>},
+    {"V_FMA_F16", lanewise<[](Half a, Half b, Half c) { return fusedMultiplyAdd(a, b, c); }>,
+     kKeepsHigh},
+    {"V_FMAC_F16", lanewise<[](Half a, Half b, Half d) { return fusedMultiplyAdd(a, b, d); }>,
+     kKeepsHigh},
+    {"V_FMAMK_F16", lanewise<[](Half a, Half k, Half b) { return fusedMultiplyAdd(a, k, b); }>,
+     kKeepsHigh},
+    {"V_FMAAK_F16", lanewise<[](Half a, Half b, Half k) { return fusedMultiplyAdd(a, b, k); }>,
+     kKeepsHigh},
+    {"V_MAD_F16", lanewise<[](Half a, Half b, Half c) { return multiplyThenAdd(a, b, c); }>,
+     kKeepsHigh},
+    {"V_MAC_F16", lanewise<[](Half a, Half b, Half d) { return multiplyThenAdd(a, b, d); }>,
+     kKeepsHigh},
+    {"V_MADMK_F16", lanewise<[](Half a, Half k, Half b) { return multiplyThenAdd(a, k, b); }>,
+     kKeepsHigh},
+    {"V_MADAK_F16", lanewise<[](Half a, Half b, Half k) { return multiplyThenAdd(a, b, k); }>,
+     kKeepsHigh},
 
     {"V_MIN_F16",
      lanewise<[](const FloatMode &mode, Half a, Half b) { return minNumber(a, b, mode.ieee); }>},
@@ -39,13 +47,16 @@ constexpr Semantics kRows[] = {
      lanewise<[](const FloatMode &mode, Half a, Half b) { return maxNumber(a, b, mode.ieee); }>},
     {"V_MIN3_F16", lanewise<[](const FloatMode &mode, Half a, Half b, Half c) {
        return minNumber(minNumber(a, b, mode.ieee), c, mode.ieee);
-     }>},
+     }>,
+     kKeepsHigh},
     {"V_MAX3_F16", lanewise<[](const FloatMode &mode, Half a, Half b, Half c) {
        return maxNumber(maxNumber(a, b, mode.ieee), c, mode.ieee);
-     }>},
+     }>,
+     kKeepsHigh},
     {"V_MED3_F16", lanewise<[](const FloatMode &mode, Half a, Half b, Half c) {
        return medianNumber(a, b, c, mode.ieee);
-     }>},
+     }>,
+     kKeepsHigh},
     {"V_MAXMIN_F16", lanewise<[](const FloatMode &mode, Half a, Half b, Half c) {
        return minNumber(maxNumber(a, b, mode.ieee), c, mode.ieee);
      }>},

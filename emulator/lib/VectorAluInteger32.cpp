@@ -27,6 +27,13 @@ int32_t firstHigh(uint32_t x) {
   return x ? int32_t(32 - populationCount(y)) : -1;
 }
 
+// V_ASHR_PK_*: two shifted and saturated bytes.
+template <class I> uint16_t shiftedBytes(int32_t a, int32_t b, uint32_t amount) {
+  uint8_t low = uint8_t(saturated<I>(a >> (amount & 31)));
+  uint8_t high = uint8_t(saturated<I>(b >> (amount & 31)));
+  return uint16_t(low | high << 8);
+}
+
 constexpr Semantics kRows[] = {
     {"V_ADD_U32", lanewise<[](Saturate saturate, uint32_t a, uint32_t b) {
        uint32_t sum = a + b;
@@ -139,6 +146,19 @@ constexpr Semantics kRows[] = {
     {"V_LSHLREV_B32", lanewise<[](uint32_t a, uint32_t b) { return b << (a & 31); }>},
     {"V_LSHRREV_B32", lanewise<[](uint32_t a, uint32_t b) { return b >> (a & 31); }>},
     {"V_ASHRREV_I32", lanewise<[](uint32_t a, int32_t b) { return b >> (a & 31); }>},
+
+    {"V_BITOP3_B32", lanewise<[](Immediate table, uint32_t a, uint32_t b, uint32_t c) {
+       return lookedUp(table.value, a, b, c);
+     }>},
+    {"V_PRNG_B32", lanewise<[](uint32_t a) { return nextRandom(a); }>},
+    {"V_ASHR_PK_I8_I32", lanewise<[](int32_t a, int32_t b, uint32_t amount) {
+       return shiftedBytes<int8_t>(a, b, amount);
+     }>,
+     kKeepsHigh},
+    {"V_ASHR_PK_U8_I32", lanewise<[](int32_t a, int32_t b, uint32_t amount) {
+       return shiftedBytes<uint8_t>(a, b, amount);
+     }>,
+     kKeepsHigh},
 
     {"V_BFE_U32", lanewise<[](uint32_t a, uint32_t offset, uint32_t width) {
        return (a >> (offset & 31)) & ((1u << (width & 31)) - 1);

@@ -10,9 +10,10 @@ constexpr Semantics kRows[] = {
     {"V_LSHLREV_B64", lanewise<[](uint32_t a, uint64_t b) { return b << (a & 63); }>},
     {"V_LSHRREV_B64", lanewise<[](uint32_t a, uint64_t b) { return b >> (a & 63); }>},
     {"V_ASHRREV_I64", lanewise<[](uint32_t a, int64_t b) { return b >> (a & 63); }>},
-    // Assumed: of the shift amount three bits count, and amounts above 4 are not clamped.
-    {"V_LSHL_ADD_U64",
-     lanewise<[](uint64_t a, uint32_t b, uint64_t c) { return (a << (b & 7)) + c; }>},
+    // CDNA4 ISA: of the shift amount three bits count, and amounts above 4 are none.
+    {"V_LSHL_ADD_U64", lanewise<[](uint64_t a, uint32_t b, uint64_t c) {
+       return (a << ((b & 7) > 4 ? 0 : b & 7)) + c;
+     }>},
     {"V_MAD_U64_U32", lanewise<[](Saturate saturate, uint32_t a, uint32_t b, uint64_t c) {
        uint64_t result = uint64_t(a) * b + c;
        bool carry = result < c;

@@ -19,34 +19,55 @@ double reductionSegment(double value, uint32_t segment) {
   return __builtin_scalbn(double(twoOverPiBits(unsigned(position))), scale);
 }
 
+constexpr Operation kReciprocal = lanewise<[](float a) { return reciprocal(a); }>;
+constexpr Operation kSquareRoot = lanewise<[](float a) { return std::sqrt(flushed(a)); }>;
+constexpr Operation kReciprocalRoot =
+    lanewise<[](float a) { return reciprocalSqrtRounded(flushed(a)); }>;
+constexpr Operation kExp = lanewise<[](float a) { return flushed(exp2Rounded(flushed(a))); }>;
+constexpr Operation kLog = lanewise<[](float a) { return log2Rounded(flushed(a)); }>;
+constexpr uint32_t kSingle = kKeepDenormals | kWithinUlp;
+
+constexpr Operation kReciprocal16 = lanewise<[](Half a) { return Half(1.0f / a); }>;
+constexpr Operation kSquareRoot16 = lanewise<[](Half a) { return Half(std::sqrt(float(a))); }>;
+constexpr Operation kReciprocalRoot16 =
+    lanewise<[](Half a) { return roundToHalf(1.0 / std::sqrt(double(float(a)))); }>;
+constexpr Operation kExp16 = lanewise<[](Half a) { return roundToHalf(exp2OfHalf(a)); }>;
+constexpr Operation kLog16 = lanewise<[](Half a) { return roundToHalf(log2OfHalf(a)); }>;
+
+// V_S_*: gfx12's, on scalar registers.
 constexpr Semantics kRows[] = {
-    {"V_RCP_F32", lanewise<[](float a) { return reciprocal(a); }>, kKeepDenormals},
-    {"V_RCP_IFLAG_F32", lanewise<[](float a) { return reciprocal(a); }>, kKeepDenormals},
-    {"V_SQRT_F32", lanewise<[](float a) { return std::sqrt(flushed(a)); }>, kKeepDenormals},
-    {"V_RSQ_F32", lanewise<[](float a) { return reciprocalSqrtRounded(flushed(a)); }>,
-     kKeepDenormals},
-    {"V_EXP_F32", lanewise<[](float a) { return flushed(exp2Rounded(flushed(a))); }>,
-     kKeepDenormals},
-    {"V_EXP_LEGACY_F32", lanewise<[](float a) { return flushed(exp2Rounded(flushed(a))); }>,
-     kKeepDenormals},
-    {"V_LOG_F32", lanewise<[](float a) { return log2Rounded(flushed(a)); }>, kKeepDenormals},
-    {"V_LOG_LEGACY_F32", lanewise<[](float a) { return log2Rounded(flushed(a)); }>, kKeepDenormals},
-    {"V_SIN_F32", lanewise<[](float a) { return flushed(sinTurnsRounded(flushed(a))); }>,
-     kKeepDenormals},
-    {"V_COS_F32", lanewise<[](float a) { return flushed(cosTurnsRounded(flushed(a))); }>,
-     kKeepDenormals},
+    {"V_RCP_F32", kReciprocal, kSingle},
+    {"V_RCP_IFLAG_F32", kReciprocal, kSingle},
+    {"V_S_RCP_F32", kReciprocal, kSingle},
+    {"V_SQRT_F32", kSquareRoot, kSingle},
+    {"V_S_SQRT_F32", kSquareRoot, kSingle},
+    {"V_RSQ_F32", kReciprocalRoot, kSingle},
+    {"V_S_RSQ_F32", kReciprocalRoot, kSingle},
+    {"V_EXP_F32", kExp, kSingle},
+    {"V_EXP_LEGACY_F32", kExp, kSingle},
+    {"V_S_EXP_F32", kExp, kSingle},
+    {"V_LOG_F32", kLog, kSingle},
+    {"V_LOG_LEGACY_F32", kLog, kSingle},
+    {"V_S_LOG_F32", kLog, kSingle},
+    {"V_SIN_F32", lanewise<[](float a) { return flushed(sinTurnsRounded(flushed(a))); }>, kSingle},
+    {"V_COS_F32", lanewise<[](float a) { return flushed(cosTurnsRounded(flushed(a))); }>, kSingle},
 
-    {"V_RCP_F16", lanewise<[](Half a) { return Half(1.0f / a); }>},
-    {"V_SQRT_F16", lanewise<[](Half a) { return Half(std::sqrt(float(a))); }>},
-    {"V_RSQ_F16", lanewise<[](Half a) { return roundToHalf(1.0 / std::sqrt(double(float(a)))); }>},
-    {"V_EXP_F16", lanewise<[](Half a) { return roundToHalf(exp2OfHalf(a)); }>},
-    {"V_LOG_F16", lanewise<[](Half a) { return roundToHalf(log2OfHalf(a)); }>},
-    {"V_SIN_F16", lanewise<[](Half a) { return roundToHalf(sinTurnsOfHalf(a)); }>},
-    {"V_COS_F16", lanewise<[](Half a) { return roundToHalf(cosTurnsOfHalf(a)); }>},
+    {"V_RCP_F16", kReciprocal16, kWithinUlp},
+    {"V_S_RCP_F16", kReciprocal16, kWithinUlp},
+    {"V_SQRT_F16", kSquareRoot16, kWithinUlp},
+    {"V_S_SQRT_F16", kSquareRoot16, kWithinUlp},
+    {"V_RSQ_F16", kReciprocalRoot16, kWithinUlp},
+    {"V_S_RSQ_F16", kReciprocalRoot16, kWithinUlp},
+    {"V_EXP_F16", kExp16, kWithinUlp},
+    {"V_S_EXP_F16", kExp16, kWithinUlp},
+    {"V_LOG_F16", kLog16, kWithinUlp},
+    {"V_S_LOG_F16", kLog16, kWithinUlp},
+    {"V_SIN_F16", lanewise<[](Half a) { return roundToHalf(sinTurnsOfHalf(a)); }>, kWithinUlp},
+    {"V_COS_F16", lanewise<[](Half a) { return roundToHalf(cosTurnsOfHalf(a)); }>, kWithinUlp},
 
-    {"V_RCP_F64", lanewise<[](double a) { return 1.0 / a; }>},
-    {"V_SQRT_F64", lanewise<[](double a) { return std::sqrt(a); }>},
-    {"V_RSQ_F64", lanewise<[](double a) { return reciprocalSqrtRounded(a); }>},
+    {"V_RCP_F64", lanewise<[](double a) { return 1.0 / a; }>, kApproximation},
+    {"V_SQRT_F64", lanewise<[](double a) { return std::sqrt(a); }>, kApproximation},
+    {"V_RSQ_F64", lanewise<[](double a) { return reciprocalSqrtRounded(a); }>, kApproximation},
     {"V_TRIG_PREOP_F64",
      lanewise<[](double a, uint32_t segment) { return reductionSegment(a, segment); }>},
 };

@@ -1,6 +1,6 @@
 // Everything around a lanewise kernel: fetching sources, modifiers, DPP, EXEC, result modifiers and
 // masks. Compiled once per instruction set, like the tables.
-#include "emulator/lib/VectorPath.h"
+#include "emulator/lib/VectorPathModifiers.h"
 #include <xmmintrin.h>
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -17,15 +17,6 @@ struct LaneBits {
   }
 };
 constexpr LaneBits kLane;
-
-#define RUBIA_LANES                                                                                \
-  _Pragma(                                                                                         \
-      "clang loop vectorize(assume_safety) interleave_count(4) unroll(disable)") for (unsigned     \
-                                                                                          lane =   \
-                                                                                              0;   \
-                                                                                      lane <       \
-                                                                                      kBlockLanes; \
-                                                                                      ++lane)
 
 /// result = mask ? value : result, for each lane of `registers` registers.
 void blend(uint32_t *result, const uint32_t *value, uint32_t mask, unsigned registers) {
@@ -135,230 +126,6 @@ template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const
 template <Sources S, bool WithMasks>
 constexpr VectorPath::Simple kSimple = {simple<S, WithMasks, 1>, simple<S, WithMasks, 2>};
 
-/// The lane that feeds `lane` of a row-wise DPP16 control, or -1 (RDNA3 ISA "DPP16"; the values are
-/// LLVM's DppCtrl).
-int dppSource(unsigned control, unsigned lane) {
-  unsigned row = lane & ~15u, inRow = lane & 15;
-  if (control <= 0xff)
-    return int((lane & ~3u) | (control >> (2 * (lane & 3)) & 3));
-  unsigned amount = control & 15;
-  switch (control & 0x1f0) {
-  case 0x100: // row_shl
-    return inRow + amount < 16 ? int(lane + amount) : -1;
-  case 0x110: // row_shr
-    return inRow >= amount ? int(lane - amount) : -1;
-  case 0x120: // row_ror
-    return int(row | ((inRow - amount) & 15));
-  case 0x140: // row_mirror, row_half_mirror
-    return amount == 0 ? int(row | (15 - inRow)) : int((lane & ~7u) | (7 - (lane & 7)));
-  case 0x150: // row_share (row_newbcast on gfx90a)
-    return int(row | amount);
-  case 0x160: // row_xmask
-    return int(row | (inRow ^ amount));
-  default:
-    return -1;
-  }
-}
-
-/// Moves the lanes of source 0 and returns the lanes that may be written.
-uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint32_t exec, const uint32_t *from,
-                  uint32_t *to, unsigned registers) {
-  uint32_t writable = 0;
-  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
-    int source;
-    if (detail.dpp == VectorDetail::Dpp::Dpp8)
-      source = int((lane & ~7u) | (detail.selectors >> (3 * (lane & 7)) & 7));
-    else
-      source = dppSource(detail.control, lane);
-    bool masked = detail.dpp == VectorDetail::Dpp::Dpp16 &&
-                  !((detail.rowMask >> (block * 2 + lane / 16) & 1) &&
-                    (detail.bankMask >> (lane / 4 & 3) & 1));
-    bool valid = source >= 0 && ((exec >> source & 1) || detail.fetchInactive);
-    if (!masked && (valid || detail.boundControl))
-      writable |= 1u << lane;
-    for (unsigned r = 0; r < registers; ++r)
-      to[r * kBlockLanes + lane] = valid ? from[r * kBlockLanes + unsigned(source)] : 0;
-  }
-  return writable;
-}
-
-uint32_t flush32(uint32_t x) { return (x & 0x7f800000) == 0 ? x & 0x80000000 : x; }
-uint32_t flush16(uint32_t x) { return (x & 0x7c00) == 0 ? x & 0x8000 : x; }
-
-/// Applies neg, abs, half selection and denormal flushing to the registers of a source, in place.
-void fixSource(uint32_t *x, const VectorDetail &detail, unsigned i, const FloatMode &mode) {
-  const VectorDetail::Source fix = detail.sources[i];
-  const bool keep = detail.flags & kKeepSourceDenormals;
-  const bool flushSingle = mode.flushSource32 && !keep,
-             flushOther = mode.flushSource16And64 && !keep;
-  const uint32_t absolute = fix.absolute ? 1 : 0, negate = fix.negate ? 1 : 0;
-  uint32_t *high = x + kBlockLanes;
-  switch (detail.shape.sources[i]) {
-  case Element::F32:
-    if (detail.flags & kMixedSources) {
-      const unsigned shift = fix.selectHigh ? 16 : 0;
-      if (fix.half)
-        RUBIA_LANES {
-          uint32_t half = x[lane] >> shift & 0xffff;
-          x[lane] = std::bit_cast<uint32_t>(
-              float(Half::fromBits(uint16_t(flushOther ? flush16(half) : half))));
-        }
-    }
-    RUBIA_LANES {
-      uint32_t v = (x[lane] & ~(absolute << 31)) ^ negate << 31;
-      x[lane] = flushSingle ? flush32(v) : v;
-    }
-    return;
-  case Element::B32:
-    RUBIA_LANES x[lane] = (x[lane] & ~(absolute << 31)) ^ negate << 31;
-    return;
-  case Element::F64:
-  case Element::B64: {
-    const bool flush = flushOther && detail.shape.sources[i] == Element::F64;
-    RUBIA_LANES {
-      uint32_t v = (high[lane] & ~(absolute << 31)) ^ negate << 31;
-      bool small = flush && (v & 0x7ff00000) == 0;
-      high[lane] = small ? v & 0x80000000 : v;
-      x[lane] = small ? 0 : x[lane];
-    }
-    return;
-  }
-  case Element::F16:
-  case Element::Bf16:
-  case Element::B16: {
-    const unsigned shift = fix.selectHigh ? 16 : 0;
-    const bool flush = flushOther && detail.shape.sources[i] == Element::F16;
-    RUBIA_LANES {
-      uint32_t v = ((x[lane] >> shift & 0xffff) & ~(absolute << 15)) ^ negate << 15;
-      x[lane] = flush ? flush16(v) : v;
-    }
-    return;
-  }
-  case Element::PackedF16:
-  case Element::PackedBf16:
-  case Element::PackedB16: {
-    const unsigned lowShift = fix.selectHigh ? 16 : 0, highShift = fix.selectHighForHigh ? 16 : 0;
-    const uint32_t negateHigh = fix.negateHigh ? 1 : 0;
-    const bool flush = flushOther && detail.shape.sources[i] == Element::PackedF16;
-    RUBIA_LANES {
-      uint32_t lo = (x[lane] >> lowShift & 0xffff) ^ negate << 15;
-      uint32_t hi = (x[lane] >> highShift & 0xffff) ^ negateHigh << 15;
-      x[lane] = flush ? flush16(lo) | flush16(hi) << 16 : lo | hi << 16;
-    }
-    return;
-  }
-  case Element::PackedF32:
-  case Element::PackedB32: {
-    const uint32_t negateHigh = fix.negateHigh ? 1 : 0;
-    const bool flush = flushSingle && detail.shape.sources[i] == Element::PackedF32;
-    RUBIA_LANES {
-      uint32_t lo = (fix.selectHigh ? high[lane] : x[lane]) ^ negate << 31;
-      uint32_t hi = (fix.selectHighForHigh ? high[lane] : x[lane]) ^ negateHigh << 31;
-      x[lane] = flush ? flush32(lo) : lo;
-      high[lane] = flush ? flush32(hi) : hi;
-    }
-    return;
-  }
-  case Element::None:
-  case Element::Registers:
-  case Element::Mask:
-    return;
-  }
-}
-
-template <class T> T modifyFloat(T value, const VectorDetail &detail, bool dx10Clamp) {
-  constexpr T kFactor[4] = {T(1), T(2), T(4), T(0.5)};
-  if (detail.omod)
-    value *= kFactor[detail.omod];
-  if (detail.clamp) {
-    if (std::isnan(value))
-      return dx10Clamp ? T(0) : value;
-    value = value > T(1) ? T(1) : value > T(0) ? value : T(0);
-  }
-  return value;
-}
-
-/// Applies omod, clamp and denormal flushing to a result, in place.
-void fixResult(uint32_t *x, const VectorDetail &detail, const FloatMode &mode) {
-  const bool keep = detail.flags & kKeepResultDenormals;
-  const bool flushSingle = mode.flushResult32 && !keep,
-             flushOther = mode.flushResult16And64 && !keep;
-  const bool modify = detail.omod || detail.clamp;
-  const bool dx10 = mode.dx10Clamp;
-  uint32_t *high = x + kBlockLanes;
-  switch (detail.shape.result) {
-  case Element::PackedF32:
-  case Element::F32:
-    for (unsigned r = 0; r < detail.shape.resultRegisters; ++r, x += kBlockLanes) {
-      if (modify)
-        RUBIA_LANES x[lane] =
-            std::bit_cast<uint32_t>(modifyFloat(std::bit_cast<float>(x[lane]), detail, dx10));
-      if (flushSingle)
-        RUBIA_LANES x[lane] = flush32(x[lane]);
-    }
-    return;
-  case Element::F64:
-    if (modify)
-      RUBIA_LANES {
-        double value = std::bit_cast<double>(uint64_t(high[lane]) << 32 | x[lane]);
-        uint64_t bits = std::bit_cast<uint64_t>(modifyFloat(value, detail, dx10));
-        x[lane] = uint32_t(bits);
-        high[lane] = uint32_t(bits >> 32);
-      }
-    if (flushOther)
-      RUBIA_LANES {
-        bool small = (high[lane] & 0x7ff00000) == 0;
-        x[lane] = small ? 0 : x[lane];
-        high[lane] = small ? high[lane] & 0x80000000 : high[lane];
-      }
-    return;
-  case Element::F16:
-    if (modify)
-      RUBIA_LANES x[lane] =
-          Half(modifyFloat(float(Half::fromBits(uint16_t(x[lane]))), detail, dx10)).bits;
-    if (flushOther)
-      RUBIA_LANES x[lane] = flush16(x[lane] & 0xffff);
-    return;
-  case Element::PackedF16:
-    if (modify)
-      RUBIA_LANES {
-        uint32_t lo =
-            Half(modifyFloat(float(Half::fromBits(uint16_t(x[lane]))), detail, dx10)).bits;
-        uint32_t hi =
-            Half(modifyFloat(float(Half::fromBits(uint16_t(x[lane] >> 16))), detail, dx10)).bits;
-        x[lane] = lo | hi << 16;
-      }
-    if (flushOther)
-      RUBIA_LANES x[lane] = flush16(x[lane] & 0xffff) | flush16(x[lane] >> 16) << 16;
-    return;
-  case Element::None:
-  case Element::B16:
-  case Element::Bf16:
-  case Element::B32:
-  case Element::B64:
-  case Element::PackedB16:
-  case Element::PackedBf16:
-  case Element::PackedB32:
-  case Element::Registers:
-  case Element::Mask:
-    return;
-  }
-}
-
-/// Puts a 16-bit result into its half of the destination.
-void mergeHalf(uint32_t *value, const uint32_t *old, const VectorDetail &detail) {
-  if (detail.resultHigh)
-    RUBIA_LANES value[lane] = (old[lane] & 0xffff) | value[lane] << 16;
-  else if (detail.zeroHigh)
-    RUBIA_LANES value[lane] &= 0xffff;
-  else
-    RUBIA_LANES value[lane] = (old[lane] & 0xffff0000) | (value[lane] & 0xffff);
-}
-
-bool isHalf(Element element) {
-  return element == Element::F16 || element == Element::Bf16 || element == Element::B16;
-}
-
 /// Sets the host's rounding mode while it lives. MODE's order is nearest, up, down, zero; MXCSR's
 /// nearest, down, up, zero.
 class Rounding {
@@ -384,17 +151,56 @@ private:
   bool active;
 };
 
-void general(Wave &w, const MicroOp &op) {
+/// MODE.gpr_idx_en (CDNA3 ISA "VGPR Indexing"): M0[7:0] is added to the numbers of the vector
+/// operands that M0[15:12] names. Out of the allocated range is a fault.
+bool addIndex(Wave &w, MicroOp &op) {
+  const uint32_t m0 = w.scalars[kM0], offset = (m0 & 0xff) * kBlockLanes;
+  const Shape &shape = op.detail->shape;
+  auto inside = [&](uint64_t first, unsigned registers) {
+    return first + uint64_t(registers) * kBlockLanes <= uint64_t(w.vgprCount) * kBlockLanes;
+  };
+  bool valid = true;
+  for (unsigned i = 0; i < 3; ++i)
+    if (m0 >> (12 + i) & 1 && op.kind[i] == OperandKind::Vector) {
+      op.source[i] += offset;
+      valid &= inside(op.source[i], shape.sourceRegisters[i]);
+    }
+  if (m0 >> 15 & 1 && shape.resultRegisters) {
+    op.result += offset;
+    valid &= inside(op.result, shape.resultRegisters);
+  }
+  if (!valid)
+    raise(w, op, FaultKind::IllegalInstruction, 0, m0 & 0xff);
+  return valid;
+}
+
+/// DPP of source 0. Lanes may come from the other block, whose registers the result of this one has
+/// perhaps replaced: `earlier` holds those of block 0.
+uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint32_t *from,
+                   unsigned count, uint32_t *earlier, uint32_t *to) {
+  const uint32_t *blocks[2] = {from, from};
+  if (w.blocks == 2 && op.kind[0] == OperandKind::Vector) {
+    if (block == 0)
+      copy(earlier, from, count);
+    blocks[0] = earlier;
+    blocks[1] = w.block(1) + op.source[0];
+  }
+  return applyDpp(*op.detail, block, w.exec(), w.lanes(), blocks, to, count);
+}
+
+void run(Wave &w, const MicroOp &op) {
   const VectorDetail &detail = *op.detail;
   const Shape &shape = detail.shape;
   Rounding rounding(w, op);
   alignas(64) Buffer buffers[3];
   alignas(64) Buffer moved;
   alignas(64) Buffer temporary;
+  alignas(64) Buffer earlier;
   uint32_t masks[2] = {};
   LaneState state = w.lane;
   state.saturate = detail.clamp;
   state.signs = detail.signs;
+  state.immediate = detail.immediate;
   const bool flushes = w.special & op.special & (kFlush32 | kFlush16And64);
   for (unsigned block = 0; block < w.blocks; ++block) {
     uint32_t *registers = w.block(block);
@@ -405,7 +211,7 @@ void general(Wave &w, const MicroOp &op) {
       const unsigned count = shape.sourceRegisters[i];
       const uint32_t *from = fetch(w, op, i, registers, count, buffers[i]);
       if (i == 0 && detail.dpp != VectorDetail::Dpp::None) {
-        writable &= applyDpp(detail, block, exec, from, moved, count);
+        writable &= moveLanes(w, op, block, from, count, earlier, moved);
         from = moved;
       }
       if (detail.sources[i].fix || flushes) {
@@ -423,13 +229,39 @@ void general(Wave &w, const MicroOp &op) {
     if (shape.resultRegisters == 0)
       continue;
     uint32_t *result = registers + op.result;
+    if (detail.perturbed == Exactness::WithinUlp || detail.perturbed == Exactness::Approximation)
+      perturbResult(temporary, sources[0], detail);
     fixResult(temporary, detail, state.mode);
-    if (isHalf(shape.result))
-      mergeHalf(temporary, result, detail);
+    if (detail.resultWidth != 32)
+      placeResult(temporary, result, detail);
     blend(result, temporary, writable, shape.resultRegisters);
   }
-  for (unsigned block = 0; block < w.blocks; ++block)
+  for (unsigned block = 0; block < w.blocks; ++block) {
     w.scalars[op.maskResult + block] = masks[block];
+    if (detail.writesExecToo)
+      w.scalars[kExec + block] = masks[block];
+  }
+}
+
+void general(Wave &w, const MicroOp &op) {
+  if (!(w.special & op.special & kGprIndex))
+    return run(w, op);
+  MicroOp indexed = op;
+  if (addIndex(w, indexed))
+    run(w, indexed);
+}
+
+/// V_S_*: computes once, whatever EXEC says, and writes a scalar register, whose index is in
+/// maskResult; the result goes through the decoder's register.
+void pseudoScalar(Wave &w, const MicroOp &op) {
+  const uint64_t exec = w.exec();
+  const uint16_t destination = op.maskResult;
+  MicroOp once = op;
+  once.maskResult = kSink;
+  w.setMask(kExec, 1);
+  run(w, once);
+  w.setMask(kExec, exec);
+  w.scalars[destination] = w.block(0)[op.result];
 }
 
 } // namespace
@@ -439,6 +271,7 @@ const VectorPath kVectorPath = {
     {{kSimple<Sources::Direct, false>, kSimple<Sources::Direct, true>},
      {kSimple<Sources::Any, false>, kSimple<Sources::Any, true>},
      {kSimple<Sources::Modified, false>, kSimple<Sources::Modified, true>}},
-    general};
+    general,
+    pseudoScalar};
 
 } // namespace rubia::emulator::RUBIA_ISA

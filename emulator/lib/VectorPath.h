@@ -13,7 +13,8 @@ struct VectorPath {
   /// constants; scalars too; with neg and abs on 32-bit sources. Second index: with a mask source
   /// or a mask result.
   Simple simple[3][2];
-  Handler general; // everything
+  Handler general;      // everything
+  Handler pseudoScalar; // V_S_*: one value, to the scalar register maskResult
 };
 
 namespace baseline {

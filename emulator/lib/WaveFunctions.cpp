@@ -48,6 +48,10 @@ uint32_t WaveOperands::source(unsigned i, unsigned lane, unsigned dword) const {
 
 uint32_t WaveOperands::modifiers(unsigned i) const { return op->detail->modifiers[i]; }
 bool WaveOperands::clamp() const { return op->detail->clamp; }
+bool WaveOperands::boundControl() const { return op->detail->boundControl; }
+bool WaveOperands::fetchInactive() const { return op->detail->fetchInactive; }
+const MatrixControl &WaveOperands::matrix() const { return op->detail->matrix; }
+bool WaveOperands::reversesSums() const { return op->detail->perturbed == Exactness::UnorderedSum; }
 const FloatMode &WaveOperands::mode() const { return wave->lane.mode; }
 uint32_t WaveOperands::m0() const { return wave->scalars[kM0]; }
 uint64_t WaveOperands::vcc() const { return wave->mask(kVcc); }
@@ -63,20 +67,31 @@ void WaveOperands::setSource(unsigned i, unsigned lane, uint32_t value, unsigned
   wave->vgpr(uint32_t(op->source[i]) + dword * kBlockLanes, lane % wave->lanes()) = value;
 }
 
-uint32_t WaveOperands::sourceRelative(unsigned i, unsigned lane, uint32_t offset) const {
-  uint64_t index = op->source[i] / kBlockLanes + uint64_t(offset);
-  if (op->kind[i] != OperandKind::Vector || index >= wave->vgprCount) {
+uint32_t *WaveOperands::relative(uint64_t registerOffset, unsigned lane, uint32_t offset) const {
+  uint64_t index = registerOffset / kBlockLanes + uint64_t(offset);
+  if (index >= wave->vgprCount) {
     raise(*wave, *op, FaultKind::IllegalInstruction, lane, index);
-    return 0;
+    return nullptr;
   }
-  return wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes());
+  return &wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes());
 }
 
+uint32_t WaveOperands::sourceRelative(unsigned i, unsigned lane, uint32_t offset) const {
+  const bool isVector = op->kind[i] == OperandKind::Vector;
+  const uint32_t *found = relative(isVector ? op->source[i] : ~uint64_t(0), lane, offset);
+  return found ? *found : 0;
+}
+uint32_t WaveOperands::resultRelative(unsigned lane, uint32_t offset) const {
+  const uint32_t *found = relative(op->result, lane, offset);
+  return found ? *found : 0;
+}
+void WaveOperands::setSourceRelative(unsigned i, unsigned lane, uint32_t offset, uint32_t value) {
+  if (uint32_t *found = relative(op->source[i], lane, offset))
+    *found = value;
+}
 void WaveOperands::setResultRelative(unsigned lane, uint32_t offset, uint32_t value) {
-  uint64_t index = op->result / kBlockLanes + uint64_t(offset);
-  if (index >= wave->vgprCount)
-    return raise(*wave, *op, FaultKind::IllegalInstruction, lane, index);
-  wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes()) = value;
+  if (uint32_t *found = relative(op->result, lane, offset))
+    *found = value;
 }
 
 } // namespace rubia::emulator

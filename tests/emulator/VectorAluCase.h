@@ -23,6 +23,7 @@ struct Setting {
   bool carryIn = false;
   int carryOut = -1; // -1: the row has none
   uint32_t signs = 0;
+  uint32_t immediate = 0;
 };
 
 struct Case {
@@ -86,6 +87,9 @@ std::vector<Case> packedCases();
 std::vector<Case> divisionCases();
 std::vector<Case> transcendentalCases();
 std::vector<Case> moveCases();
+std::vector<Case> float8Cases();
 llvm::ArrayRef<const char *> laneOperations();
+std::vector<const char *> matrixOperationsOfCdna();
+std::vector<const char *> matrixOperationsOfRdna();
 
 } // namespace rubia::emulator::test

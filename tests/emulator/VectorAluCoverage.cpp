@@ -47,6 +47,7 @@ Outcome execute(const Semantics &row, llvm::ArrayRef<uint64_t> values, const Set
   state.carryIn = setting.carryIn ? ~0u : 0;
   state.saturate = setting.saturate;
   state.signs = setting.signs;
+  state.immediate = setting.immediate;
   EXPECT_TRUE(!setting.saturate || shape.takesSaturate) << row.name;
   runKernel(row, sources, result, state, setting.rounding);
   for (unsigned lane = 1; lane < kBlockLanes; ++lane) {
@@ -106,13 +107,15 @@ static std::vector<SemanticsTable> allTables() {
 
 TEST(VectorAluRows, EveryRowHasATest) {
   std::set<std::string> tested;
-  for (auto cases :
-       {float32Cases(), float64Cases(), float16Cases(), integerCases(), conversionCases(),
-        compareCases(), packedCases(), divisionCases(), transcendentalCases(), moveCases()})
+  for (auto cases : {float32Cases(), float64Cases(), float16Cases(), integerCases(),
+                     conversionCases(), compareCases(), packedCases(), divisionCases(),
+                     transcendentalCases(), moveCases(), float8Cases()})
     for (const Case &c : cases)
       tested.insert(c.op);
   for (const char *op : laneOperations())
     tested.insert(op);
+  for (auto operations : {matrixOperationsOfCdna(), matrixOperationsOfRdna()})
+    tested.insert(operations.begin(), operations.end());
   for (SemanticsTable table : allTables())
     for (size_t i = 0; i < table.count; ++i)
       EXPECT_TRUE(tested.count(table.rows[i].name)) << table.rows[i].name << " has no test";
@@ -148,6 +151,7 @@ static uint64_t withoutPayload(uint32_t low, uint32_t high, Element element) {
   case Element::F64:
     return (both & 0x7fffffffffffffff) > 0x7ff0000000000000 ? kNanD : both;
   case Element::None:
+  case Element::B8:
   case Element::B16:
   case Element::B32:
   case Element::B64:
@@ -191,6 +195,7 @@ TEST(VectorAluRows, BothBuildsGiveTheSameBits) {
         LaneState states[2];
         states[0].carryIn = uint32_t(random());
         states[0].signs = random() & 3;
+        states[0].immediate = random() & 0xff;
         states[0].saturate = shape.takesSaturate && random() & 1;
         states[0].mode.ieee = random() & 1;
         states[1] = states[0];

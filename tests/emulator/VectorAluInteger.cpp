@@ -174,6 +174,7 @@ static std::vector<Case> cases64() {
       {"V_LSHRREV_B64", {127, kMin}, 1},
       {"V_ASHRREV_I64", {127, kMin}, kAll},
       {"V_LSHL_ADD_U64", {3, 4, kAll}, 47},
+      {"V_LSHL_ADD_U64", {3, 5, 1}, 4}, // no such shift
       {"V_MOV_B64", {0x123456789abcdef0}, 0x123456789abcdef0},
       {"V_MAD_U64_U32", {i(-1), i(-1), 0}, 0xfffffffe00000001, carry(false, false)},
       {"V_MAD_U64_U32", {i(-1), i(-1), kAll}, 0xfffffffe00000000, carry(false, true)},
@@ -215,6 +216,23 @@ static std::vector<Case> byteCases() {
 
 std::vector<Case> integerCases() {
   std::vector<Case> cases = cases32();
+  // The three columns of a truth table, and the functions that the CDNA4 ISA lists.
+  const uint64_t a = 0xf0f0ff00, b = 0xccccf0f0, c = 0xaaaacccc;
+  struct {
+    uint32_t table;
+    uint64_t result;
+  } const kTables[] = {
+      {0xfe, a | b | c}, {0x96, a ^ b ^ c}, {0xea, (a & b) | c}, {0x01, ~(a | b | c)}};
+  for (auto &t : kTables) {
+    cases.push_back({"V_BITOP3_B32", {a, b, c}, i(int64_t(t.result)), {.immediate = t.table}});
+    cases.push_back({"V_BITOP3_B16", {a, b, c}, t.result & 0xffff, {.immediate = t.table}});
+  }
+  cases.insert(cases.end(), {{"V_PRNG_B32", {1}, 2},
+                             {"V_PRNG_B32", {0xc0000001}, 0x80000002 ^ 197},
+                             {"V_ASHR_PK_I8_I32", {i(-1000), 254, 33}, 0x7f80},
+                             {"V_ASHR_PK_I8_I32", {i(-4), 6, 1}, 0x03fe},
+                             {"V_ASHR_PK_U8_I32", {i(-1000), 254, 33}, 0x7f00},
+                             {"V_ASHR_PK_U8_I32", {600, 510, 1}, 0xffff}});
   for (auto more : {cases16(), cases64(), byteCases()})
     cases.insert(cases.end(), more.begin(), more.end());
   return cases;

@@ -30,6 +30,29 @@ llvm::ArrayRef<const char *> laneOperations() {
       "V_WRITELANE_B32",
       "V_READFIRSTLANE_B32",
       "V_SWAP_B32",
+      "V_SWAP_B16",
+      "V_SWAPREL_B32",
+      "V_PERMLANE16_SWAP_B32",
+      "V_PERMLANE32_SWAP_B32",
+      "V_CVT_PKACCUM_U8_F32",
+      "V_CVT_SCALEF32_PK32_F32_FP6",
+      "V_CVT_SCALEF32_PK32_F32_BF6",
+      "V_CVT_SCALEF32_PK32_F16_FP6",
+      "V_CVT_SCALEF32_PK32_F16_BF6",
+      "V_CVT_SCALEF32_PK32_BF16_FP6",
+      "V_CVT_SCALEF32_PK32_BF16_BF6",
+      "V_CVT_SCALEF32_PK32_FP6_F16",
+      "V_CVT_SCALEF32_PK32_BF6_F16",
+      "V_CVT_SCALEF32_PK32_FP6_BF16",
+      "V_CVT_SCALEF32_PK32_BF6_BF16",
+      "V_CVT_SCALEF32_SR_PK32_FP6_F32",
+      "V_CVT_SCALEF32_SR_PK32_BF6_F32",
+      "V_CVT_SCALEF32_SR_PK32_FP6_F16",
+      "V_CVT_SCALEF32_SR_PK32_BF6_F16",
+      "V_CVT_SCALEF32_SR_PK32_FP6_BF16",
+      "V_CVT_SCALEF32_SR_PK32_BF6_BF16",
+      "V_CVT_SCALEF32_2XPK16_FP6_F32",
+      "V_CVT_SCALEF32_2XPK16_BF6_F32",
       "V_PERMLANE16_B32",
       "V_PERMLANEX16_B32",
       "V_PERMLANE16_VAR_B32",
@@ -40,12 +63,6 @@ llvm::ArrayRef<const char *> laneOperations() {
       "V_MOVRELSD_B32",
       "V_MOVRELSD_2_B32",
       "V_MQSAD_U32_U8",
-      "V_WMMA_F32_16X16X16_F16",
-      "V_WMMA_F32_16X16X16_BF16",
-      "V_WMMA_F16_16X16X16_F16",
-      "V_WMMA_BF16_16X16X16_BF16",
-      "V_WMMA_I32_16X16X16_IU8",
-      "V_WMMA_I32_16X16X16_IU4",
   };
   return kNames;
 }
@@ -164,6 +181,30 @@ TEST(VectorAluLanes, PermuteHalves) {
   TestWave narrow(32);
   narrow.vector(0, 1).run("V_PERMLANE64_B32");
   EXPECT_EQ(narrow.at(0, 3), 3u);
+}
+
+TEST(VectorAluLanes, SwapsOfRowsAndHalves) {
+  for (unsigned distance : {16u, 32u}) {
+    TestWave w(64);
+    w.vector(0, 1).run(distance == 16 ? "V_PERMLANE16_SWAP_B32" : "V_PERMLANE32_SWAP_B32");
+    for (unsigned lane = 0; lane < 64; ++lane) {
+      EXPECT_EQ(w.at(0, lane), lane & distance ? 100 + (lane ^ distance) : lane);
+      EXPECT_EQ(w.at(1, lane), lane & distance ? 100 + lane : lane ^ distance);
+    }
+  }
+  TestWave partly(64); // lane 33 is active, its partner is not
+  partly.vector(0, 1).exec(uint64_t(1) << 33).run("V_PERMLANE32_SWAP_B32");
+  EXPECT_EQ(partly.at(0, 33), 33u);
+  EXPECT_EQ(partly.at(1, 1), 101u);
+}
+
+TEST(VectorAluLanes, ByteIntoTheResult) {
+  TestWave w(32);
+  w.at(0, 3) = 0x11223344;
+  w.vector(0, 1).scalar(1, 6).modifiers(0, 1);
+  w.at(1, 3) = uint32_t(f(-200.5f));
+  w.run("V_CVT_PKACCUM_U8_F32");
+  EXPECT_EQ(w.at(0, 3), 0x11c83344u);
 }
 
 TEST(VectorAluLanes, RelativeMoves) {

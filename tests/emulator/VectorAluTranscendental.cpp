@@ -75,6 +75,15 @@ std::vector<Case> transcendentalCases() {
     cases.push_back({op, {f(kInf)}, f(kInf)});
     cases.push_back({op, {f(1)}, f(0)});
   }
+  // V_S_* are the same functions.
+  for (size_t n = 0, count = cases.size(); n < count; ++n)
+    for (const char *name : {"RCP", "SQRT", "RSQ", "EXP", "LOG"})
+      for (const char *type : {"_F32", "_F16"})
+        if (cases[n].op == std::string("V_") + name + type) {
+          Case scalar = cases[n];
+          scalar.op = std::string("V_S_") + name + type;
+          cases.push_back(scalar);
+        }
   return cases;
 }
 

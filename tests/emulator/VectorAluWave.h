@@ -40,6 +40,18 @@ public:
     detail.clamp = true;
     return *this;
   }
+  TestWave &matrix(const MatrixControl &control) {
+    detail.matrix = control;
+    return *this;
+  }
+  TestWave &reverseSums() {
+    detail.perturbed = Exactness::UnorderedSum;
+    return *this;
+  }
+  TestWave &sourceCount(unsigned count) {
+    detail.sourceCount = uint8_t(count);
+    return *this;
+  }
   TestWave &exec(uint64_t mask) {
     wave.setMask(kExec, mask);
     return *this;
