@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct RegisterRange {
 
 // PTX ISA: special-registers.
 enum class SpecialRegister : uint8_t {
-#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width) Name,
+#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm) Name,
 #include "ptx-frontend/SpecialRegisters.def"
 };
 
@@ -47,7 +48,7 @@ enum class SpecialRegister : uint8_t {
 // is read through functions that give nothing (null, empty) for all other kinds.
 struct Operand {
   enum class Kind : uint8_t {
-    Register, // reg, component (0..3 for .x .y .z .w), negated (`!%p`)
+    Register, // reg, component (0..3 for .x .y .z .w), negated (`!%p`, `-%r`)
     Integer,  // bits: the value of a constant expression, two's complement in 64 bits; isUnsigned
     Float,    // bits: IEEE double bits (decimal, 0d), or single bits if isSingle (0f)
     SpecialRegister, // special, component
@@ -67,10 +68,15 @@ struct Operand {
   bool negated : 1 = false;
   bool isUnsigned : 1 = false;
   bool isSingle : 1 = false;
+  bool unified : 1 = false; // Address: `[a].unified`
+  bool braced : 1 = false;  // {a}: a vector of one element, which matrix instructions insist on
   uint8_t component = 0xff; // 0..3; 0xff: none
-  uint8_t selector = 0xff;  // video instructions' .b0 .. .h1: index; 0xff: none
-  uint32_t place = 0;       // byte offset in the text
-  RegisterId reg = kNone;   // Register; base of Address
+  // Register: the part of it that a video instruction takes, as `.b0`, `.h10`, `.b7610`: the number
+  // of digits (1 to 4), plus 8 for halves; the digits are in `offset`, four bits each, as written.
+  // 0xff: all of it. PTX ISA: video-instructions
+  uint8_t selector = 0xff;
+  uint32_t place = 0;     // byte offset in the text
+  RegisterId reg = kNone; // Register; base of Address
   union {
     int32_t offset = 0; // Address, Variable. PTX ISA: addresses-as-operands (32 bits, signed)
     uint32_t count;     // of elements() or labels()
@@ -137,7 +143,8 @@ struct Guard {
 struct SourceLine {
   uint32_t file = 0, line = 0, column = 0; // file: number given by .file
   uint32_t inlinedAt = kNone;              // index into Module::sourceLines
-  llvm::StringRef inlinedFunction;         // function_name, where given
+  llvm::StringRef inlinedFunction;         // function_name, where given: a label in a section
+  uint32_t inlinedFunctionOffset = 0;      // behind that label
 };
 
 struct Instruction {
@@ -167,6 +174,21 @@ struct Relocation {
   uint64_t mask = ~0ull; // PTX ISA: initializers, mask() operator
 };
 
+// A field of a texture, sampler or surface reference: `addr_mode_0 = wrap`.
+// PTX ISA: texture-sampler-and-surface-types.
+struct OpaqueField {
+  uint64_t element; // of the array
+  llvm::StringRef name, word;
+  int64_t value; // where there is no word
+};
+
+// .attribute(.unified(a, b)): identifies a function or variable across hosts and devices.
+// PTX ISA: variable-and-function-attribute-directive-attribute.
+struct UnifiedId {
+  uint64_t first = 0, second = 0;
+  bool given = false;
+};
+
 enum class Linkage : uint8_t { Internal, Visible, Extern, Weak, Common };
 
 struct Variable {
@@ -186,6 +208,8 @@ struct Variable {
   bool initialized = false;
   llvm::ArrayRef<uint8_t> initializer; // sizeInBytes long if initialized, else empty
   llvm::ArrayRef<Relocation> relocations;
+  llvm::ArrayRef<OpaqueField> fields; // of .texref, .samplerref and .surfref
+  UnifiedId unified;
   const Function *function = nullptr; // the function it is declared in; null: module scope
   RegisterId reg = kNone;             // a .reg parameter of a device function
   uint32_t place = 0;
@@ -196,12 +220,15 @@ struct KernelAttributes {
   uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; 0: not given
   uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
   uint32_t minBlocksPerMultiprocessor = 0; // .minnctapersm
+  uint32_t maxBlocksPerMultiprocessor = 0; // .maxnctapersm
   uint32_t maxRegisters = 0;               // .maxnreg
   uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster
   bool explicitCluster = false;
   bool blocksAreClusters = false;
   uint32_t maxClusterRank = 0; // .maxclusterrank
   bool noReturn = false;       // .noreturn
+  // Registers that a call preserves: .abi_preserve, .abi_preserve_control; kNone: not given
+  uint32_t abiPreserve = kNone, abiPreserveControl = kNone;
 };
 
 // The signature of an indirect call. PTX ISA: kernel-and-function-directives-callprototype.
@@ -211,6 +238,13 @@ struct Prototype {
   llvm::ArrayRef<const Function *> targets; // .calltargets: the possible callees
   bool isTargetList = false;
   bool noReturn = false;
+  uint32_t abiPreserve = kNone, abiPreserveControl = kNone; // as in KernelAttributes
+};
+
+// A hint to a compiler. PTX ISA: pragma-strings.
+struct Pragma {
+  llvm::StringRef text;
+  uint32_t instruction; // that it stands before; kNone: before the body
 };
 
 struct Function {
@@ -229,6 +263,8 @@ struct Function {
   llvm::ArrayRef<Label> labels;
   llvm::ArrayRef<Prototype> prototypes;
   llvm::ArrayRef<Instruction> body;
+  llvm::ArrayRef<Pragma> pragmas;
+  UnifiedId unified;
   uint32_t place = 0;
 
   std::string registerName(RegisterId reg) const; // with its number: "%r3"
@@ -237,6 +273,13 @@ struct Function {
 struct SourceFile {
   uint32_t number;
   llvm::StringRef path;
+  std::optional<uint64_t> modified, size; // time stamp and bytes, where given
+};
+
+// DWARF data. PTX ISA: debugging-directives-section.
+struct Section {
+  llvm::StringRef name;     // ".debug_str"
+  llvm::StringRef contents; // what stands between its braces
 };
 
 struct Module {
@@ -258,6 +301,8 @@ struct Module {
       functions; // definitions and extern declarations, one per name, in order
   std::vector<SourceFile> files;
   std::vector<SourceLine> sourceLines;
+  std::vector<Section> sections;
+  std::vector<llvm::StringRef> pragmas; // outside of functions
 
   const Function *function(llvm::StringRef name) const; // null if there is none
 

@@ -98,14 +98,26 @@ bool ModuleParser::parseScalar(Operand &operand) {
     advance();
     if (!parseName(operand))
       return false;
-    if (operand.kind != Operand::Kind::Register)
+    if (operand.kind != Operand::Kind::Register || registers[operand.reg].type != Type::Pred)
       return error(operand.place, "'!' takes a predicate");
+    operand.negated = true;
+    return true;
+  }
+  case Kind::Minus: { // `-%r`, of vmad; not `-5`
+    Lexer saved = lexer;
+    Token word = saved.next();
+    if (word.kind != Kind::Word || spell(word) == "WARP_SZ")
+      break;
+    advance();
+    if (!parseName(operand))
+      return false;
+    if (operand.kind != Operand::Kind::Register || registers[operand.reg].type == Type::Pred)
+      return error(operand.place, "'-' takes a number or a register of integers");
     operand.negated = true;
     return true;
   }
   case Kind::Integer:
   case Kind::Float:
-  case Kind::Minus:
   case Kind::Plus:
   case Kind::Tilde:
   case Kind::LeftParen:
@@ -145,7 +157,7 @@ bool ModuleParser::parseName(Operand &operand) {
     return true;
   }
   if (!resolved.symbol)
-    return undeclared(token.offset, word);
+    return parseSelected(operand, word) || undeclared(token.offset, word);
   switch (resolved.symbol->kind) {
   case Symbol::Kind::Special:
     operand.kind = Operand::Kind::SpecialRegister;
@@ -175,6 +187,30 @@ bool ModuleParser::parseName(Operand &operand) {
     break;
   }
   return undeclared(token.offset, word);
+}
+
+// `%r1.b0`, `%r1.h10`, `%r1.b7610`. False, and nothing is taken, if `word` is no such thing.
+bool ModuleParser::parseSelected(Operand &operand, StringRef word) {
+  auto [base, selector] = word.rsplit('.');
+  bool halves = selector.consume_front("h");
+  if ((!halves && !selector.consume_front("b")) || selector.empty() || selector.size() > 4)
+    return false;
+  unsigned digits = 0;
+  for (char c : selector) {
+    if (c < '0' || c > '7')
+      return false;
+    digits = digits << 4 | unsigned(c - '0');
+  }
+  Resolved resolved = resolve(base);
+  if (resolved.reg == kNone)
+    return false;
+  operand.kind = Operand::Kind::Register;
+  operand.reg = resolved.reg;
+  operand.component = resolved.component;
+  operand.selector = uint8_t(selector.size() + (halves ? 8 : 0));
+  operand.offset = int32_t(digits);
+  advance();
+  return true;
 }
 
 void ModuleParser::setElements(Operand &operand, llvm::ArrayRef<Operand> elements) {
@@ -236,7 +272,13 @@ bool ModuleParser::parseAddress(Operand &operand) {
     operand.place = elements[0].place;
     setElements(operand, elements);
   }
-  return expect(Kind::RightBracket, "']'");
+  if (!expect(Kind::RightBracket, "']'"))
+    return false;
+  if (at(Kind::Dot) && spell(token) == ".unified") {
+    operand.unified = true;
+    advance();
+  }
+  return true;
 }
 
 bool ModuleParser::parseVector(Operand &operand) {
@@ -260,6 +302,7 @@ bool ModuleParser::parseVector(Operand &operand) {
   --braces;
   if (elements.size() == 1) { // {%r1} is %r1, as ptxas has it
     operand = elements[0];
+    operand.braced = true;
     return true;
   }
   setElements(operand, elements);

@@ -183,6 +183,7 @@ private:
   bool parsePair(Operand &operand);
   bool parseScalar(Operand &operand);
   bool parseName(Operand &operand);
+  bool parseSelected(Operand &operand, llvm::StringRef word);
   bool parseAddress(Operand &operand);
   bool parseOffset(int32_t &offset);
   void setElements(Operand &operand, llvm::ArrayRef<Operand> elements);

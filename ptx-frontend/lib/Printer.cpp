@@ -496,6 +496,11 @@ void Printer::printRegister(const Operand &operand) {
   out << names->registers[operand.reg];
   if (operand.component != 0xff)
     out << '.' << "xyzw"[operand.component & 3];
+  if (operand.kind == Operand::Kind::Register && operand.selector != 0xff) {
+    out << (operand.selector & 8 ? ".h" : ".b");
+    for (unsigned i = operand.selector & 7; i > 0; --i)
+      out << (operand.offset >> 4 * (i - 1) & 15);
+  }
 }
 
 void Printer::printAddress(const Operand &operand) {
@@ -510,8 +515,16 @@ void Printer::printAddress(const Operand &operand) {
 }
 
 void Printer::printOperand(const Function &fn, const Operand &operand) {
+  if (operand.braced) {
+    Operand element = operand;
+    element.braced = false;
+    out << '{';
+    printOperand(fn, element);
+    out << '}';
+    return;
+  }
   if (operand.negated)
-    out << '!';
+    out << (fn.registers[operand.reg].type == Type::Pred ? '!' : '-');
   switch (operand.kind) {
   case Operand::Kind::Register:
     printRegister(operand);
@@ -540,7 +553,7 @@ void Printer::printOperand(const Function &fn, const Operand &operand) {
   case Operand::Kind::Address:
     out << '[';
     printAddress(operand);
-    out << ']';
+    out << (operand.unified ? "].unified" : "]");
     return;
   case Operand::Kind::AddressList: {
     out << '[';
@@ -550,7 +563,7 @@ void Printer::printOperand(const Function &fn, const Operand &operand) {
       out << ", ";
       printOperand(fn, element);
     }
-    out << ']';
+    out << (operand.unified ? "].unified" : "]");
     return;
   }
   case Operand::Kind::Vector:

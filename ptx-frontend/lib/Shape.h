@@ -55,9 +55,10 @@ private:
     auto ofRegister = [&] {
       Register reg = fn.registers[operand.reg];
       return unsigned(reg.type) | unsigned(reg.vectorWidth) << 8 |
-             unsigned(operand.component != 0xff) << 12 | unsigned(operand.negated) << 13;
+             unsigned(operand.component != 0xff) << 12 | unsigned(operand.negated) << 13 |
+             unsigned(operand.braced) << 7;
     };
-    fits &= operand.selector == 0xff;
+    fits &= operand.selector == 0xff && !operand.unified;
     switch (operand.kind) {
     case Operand::Kind::Register:
       return add(kRegister | ofRegister());
@@ -67,9 +68,9 @@ private:
       return add(kAddress | ofRegister() | unsigned(operand.offset != 0) << 13);
     case Operand::Kind::Integer:
       constants = true;
-      return add(kInteger);
+      return add(kInteger | unsigned(operand.braced) << 7);
     case Operand::Kind::Float:
-      return add(kFloat | unsigned(operand.isSingle));
+      return add(kFloat | unsigned(operand.isSingle) | unsigned(operand.braced) << 7);
     case Operand::Kind::SpecialRegister:
       return add(kSpecial | unsigned(operand.special) | unsigned(operand.component != 0xff) << 13);
     case Operand::Kind::Sink:

@@ -62,6 +62,7 @@ private:
                   Type type, bool destination);
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
+  bool checkSelector(const Operand &operand, unsigned index, OperandSlot::Selector kind);
   bool checkConstant(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
   bool checkSpecial(const Operand &operand, unsigned index, const ExpectedOperand &expected,

@@ -32,6 +32,8 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     return checkInside(operand, index, expected);
   if (operand.kind != Operand::Kind::Address)
     return operandError(operand, index, "must be an address in brackets");
+  if (operand.unified && !slot.unified)
+    return operandError(operand, index, "cannot be '.unified'");
   if (classOf(slot.fixed) == TypeClass::Opaque)
     return checkOpaque(operand, index, slot.fixed);
   if (operand.reg != kNone) {

@@ -83,6 +83,12 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
   }
   if (expected.vectorWidth > 1)
     return checkVector(operand, index, expected);
+  // A vector of one is written as such; a single coordinate may be a register.
+  if (slot.widthRule != OperandSlot::WidthRule::One &&
+      slot.widthRule != OperandSlot::WidthRule::Spelled && !operand.braced &&
+      (slot.widthRule != OperandSlot::WidthRule::Coordinates ||
+       operand.kind != Operand::Kind::Register))
+    return operandError(operand, index, "must be a vector of one element");
   if (operand.kind == Operand::Kind::Vector && slot.packed)
     return checkPacked(operand, index, expected);
   return checkValue(operand, index, expected, expected.type, slot.destination);
@@ -132,6 +138,8 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
   const Register &reg = fn.registers[operand.reg];
   if (operand.negated && !expected.slot->negatable && !expected.slot->minus)
     return operandError(operand, index, "cannot be negated");
+  if (operand.selector != 0xff && !checkSelector(operand, index, expected.slot->selector))
+    return false;
   if (reg.vectorWidth > 1 && operand.component == 0xff)
     return operandError(operand, index,
                         Twine("is the vector '") + fn.registerName(operand.reg) +
@@ -139,6 +147,45 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
   if (!fits(type, reg.type, expected.slot->wider))
     return typeError(operand, index, type);
   return true;
+}
+
+// PTX ISA: video-instructions: `.b0` to `.b3`, `.h0`, `.h1` of scalar ones; two halves or four
+// bytes of both sources (`.h30`, `.b7610`), or of the destination as a mask.
+bool Verifier::checkSelector(const Operand &operand, unsigned index, OperandSlot::Selector kind) {
+  using Selector = OperandSlot::Selector;
+  bool halves = operand.selector & 8;
+  unsigned count = operand.selector & 7, most = 0;
+  bool rising = false; // as seen from the right
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned digit = operand.offset >> 4 * i & 15;
+    rising = i == 0 || (rising && digit > (unsigned(operand.offset >> 4 * (i - 1)) & 15));
+    most = std::max(most, digit);
+  }
+  switch (kind) {
+  case Selector::None:
+    return operandError(operand, index, "cannot have a selector");
+  case Selector::Scalar:
+    if (count == 1 && most <= (halves ? 1 : 3))
+      return true;
+    return operandError(operand, index, "has a selector other than .b0 to .b3, .h0 and .h1");
+  case Selector::Halves:
+    if (halves && count == 2 && most <= 3)
+      return true;
+    return operandError(operand, index, "has a selector other than two halves such as .h10");
+  case Selector::Bytes:
+    if (!halves && count == 4)
+      return true;
+    return operandError(operand, index, "has a selector other than four bytes such as .b3210");
+  case Selector::HalfMask:
+    if (halves && most <= 1 && rising)
+      return true;
+    return operandError(operand, index, "has a mask other than .h0, .h1 and .h10");
+  case Selector::ByteMask:
+    if (!halves && most <= 3 && rising)
+      return true;
+    return operandError(operand, index, "has a mask other than bytes in descending order");
+  }
+  return false;
 }
 
 static std::string describe(const ConstantRange &range) {
@@ -156,6 +203,9 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
                              const ExpectedOperand &expected, Type type) {
   TypeClass c = classOf(type);
   if (operand.kind == Operand::Kind::Integer) {
+    if (type == Type::U16x2 || type == Type::S16x2)
+      return operandError(operand, index,
+                          "is a constant, expected a register of " + Twine(nameOf(type)));
     if (c == TypeClass::Float)
       return operandError(operand, index,
                           "is an integer, expected a " + Twine(nameOf(type)) + " constant");
@@ -180,6 +230,13 @@ bool Verifier::checkSpecial(const Operand &operand, unsigned index, const Expect
   if (!expected.slot->special)
     return operandError(operand, index,
                         "cannot be a special register such as '" + Twine(name) + "'");
+  if (Version first = versionOf(operand.special); version < first)
+    return operandError(operand, index,
+                        "is '" + Twine(name) + "', which needs PTX " +
+                            Twine(unsigned(first.major)) + "." + Twine(unsigned(first.minor)));
+  if (module.sm < smOf(operand.special))
+    return operandError(operand, index,
+                        "is '" + Twine(name) + "', which needs sm_" + Twine(smOf(operand.special)));
   if (widthOf(operand.special) > 1 && operand.component == 0xff)
     return operandError(operand, index,
                         "is the vector '" + Twine(name) + "', expected a component of it");

@@ -16,7 +16,7 @@ void Verifier::checkRules() {
     checkBarrier();
     return;
   case Op::Mov:
-    if (inst->operands[0].kind == Operand::Kind::Vector &&
+    if (spelling->vectorWidth() == 1 && inst->operands[0].kind == Operand::Kind::Vector &&
         inst->operands[1].kind == Operand::Kind::Vector)
       error(inst->place, "'" + Twine(spelling->text) + "' cannot move a vector to a vector");
     return;

@@ -54,7 +54,7 @@ TEST(PtxParser, ReadsInstructions) {
       {"setp.lt.s32 %p1|%p2, %r1, 5;", "setp.lt.s32 %p1|%p2, %r1, 5;"},
       {"atom.global.add.u32 _, [%rd1], 1;", "atom.global.add.u32 _, [%rd1], 1;"},
       {"ld .global .u32 %r1, [%rd1];", "ld.global.u32 %r1, [%rd1];"},
-      {"ld.relaxed.gpu.u64 {%rd1}, [%rd2];", "ld.relaxed.gpu.u64 %rd1, [%rd2];"},
+      {"ld.relaxed.gpu.u64 {%rd1}, [%rd2];", "ld.relaxed.gpu.u64 {%rd1}, [%rd2];"},
       {"add.f32.rn %f1, %f2, %f3;", "add.f32.rn %f1, %f2, %f3;"},
       {"call.uni (%r1), fn, (%r2);", "call.uni (%r1), fn, (%r2);"},
       {"membar.gl; trap;", "membar.gl; | trap;"},

@@ -159,7 +159,7 @@ TEST(PtxVerifier, RejectsWrongOperands) {
             "operand 2 of 'mov.u64' is '%tid' of type .u32, expected .u64"},
            {"add.u64 %rd1, %rd2, gv;", "operand 3 of 'add.u64' cannot be the address of a name"},
            {"add.s32 %r1|%p1, %r2, %r3;", "operand 1 of 'add.s32' cannot be a pair"},
-           {"add.s32 %r1, !%r2, %r3;", "operand 2 of 'add.s32' cannot be negated"},
+           {"add.s32 %r1, !%r2, %r3;", "'!' takes a predicate"},
            {"add.s32 %r1, {%r1, %r2}, %r3;", "operand 2 of 'add.s32' cannot be a vector"},
            {"add.s32 %r1, [%rd2], %r3;", "operand 2 of 'add.s32' cannot be an address in brackets"},
            {"ld.global.u32 %r1, %rd1;",

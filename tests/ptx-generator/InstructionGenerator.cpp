@@ -14,16 +14,20 @@ namespace {
 
 // Register types that may stand for an instruction's type, the plainest first.
 // PTX ISA: operand-type-checking.
-std::vector<StringRef> registerTypesFor(Type type, bool wider) {
+std::vector<StringRef> registerTypesFor(Type type, bool wider, bool strict = false) {
   static constexpr StringRef kAll[] = {"b8",  "b16", "b32", "b64", "b128", "u8",  "u16", "u32",
                                        "u64", "s8",  "s16", "s32", "s64",  "f16", "f32", "f64"};
   if (type == Type::Pred)
     return {"pred"};
   std::vector<StringRef> types;
-  for (StringRef candidate : kAll)
-    if ((candidate != "b128" || type == Type::B128) && // a register type of PTX 8.3
-        fits(type, typeOf(modifierNamed("." + candidate.str())), wider))
+  for (StringRef candidate : kAll) {
+    // Places of a fixed type take no floats for bits; .b128 is a register type of PTX 8.3.
+    if ((strict && candidate.starts_with("f") && classOf(type) == TypeClass::Bits) ||
+        (candidate == "b128" && type != Type::B128))
+      continue;
+    if (fits(type, typeOf(modifierNamed("." + candidate.str())), wider))
       types.push_back(candidate);
+  }
   for (size_t i = 0; i < types.size(); ++i) // the type itself, or the bits of its size
     if (nameOf(type).drop_front() == types[i])
       std::swap(types[0], types[i]);
@@ -55,10 +59,14 @@ private:
     }
   }
 
+  static bool isStrict(const OperandSlot &slot) {
+    return slot.typeRule == OperandSlot::TypeRule::Fixed;
+  }
   std::string number(uint64_t bound) { return std::to_string(random.below(bound)); }
 
-  std::string reg(Type type, bool wider = false) {
-    std::vector<StringRef> types = registerTypesFor(type, wider);
+  std::string reg(const ExpectedOperand &expected) {
+    std::vector<StringRef> types =
+        registerTypesFor(expected.type, expected.slot->wider, isStrict(*expected.slot));
     // The plain type most of the time.
     StringRef chosen = random.chance(60) ? types.front() : random.pick(types);
     return "%" + chosen.str() + "_" + std::to_string(random.below(8));
@@ -86,7 +94,8 @@ private:
 
   // ptxas wants elements of one type.
   std::string vector(const ExpectedOperand &expected) {
-    std::vector<StringRef> types = registerTypesFor(expected.type, expected.slot->wider);
+    std::vector<StringRef> types =
+        registerTypesFor(expected.type, expected.slot->wider, isStrict(*expected.slot));
     StringRef type = random.chance(60) ? types.front() : random.pick(types);
     bool sinks = expected.slot->destination && random.chance(20);
     std::string text = "{";
@@ -119,11 +128,12 @@ private:
     if (slot.destination) {
       if (slot.sink && random.chance(10))
         return "_";
-      return reg(expected.type, slot.wider);
+      return reg(expected);
     }
     unsigned kind = unsigned(random.below(10));
     bool plain = classOf(expected.type) != TypeClass::Float || expected.type == Type::F32 ||
                  expected.type == Type::F64;
+    plain &= expected.type != Type::U16x2 && expected.type != Type::S16x2;
     if (kind < 3 && plain)
       return constant(expected.type, slot.range);
     if (kind == 3 && slot.special)
@@ -132,7 +142,7 @@ private:
     if (kind == 4 && slot.anything && classOf(expected.type) != TypeClass::Float &&
         sizeInBits(expected.type) >= 32)
       return variableFor(spelling.space());
-    std::string text = reg(expected.type, slot.wider);
+    std::string text = reg(expected);
     if (slot.negatable && random.chance(30))
       return "!" + text;
     if (slot.minus && random.chance(30))
@@ -233,6 +243,12 @@ private:
     switch (slot.kind) {
     case OperandSlot::Kind::Address: {
       std::vector<std::string> texts{base(slot)};
+      if (slot.insideCount && random.chance(50)) // no offset beside coordinates
+        texts[0] = variableFor(spaceOf(slot));
+      else if (slot.insideCount)
+        texts[0] = "%b64_" + number(8);
+      if (classOf(slot.fixed) == TypeClass::Opaque)
+        texts[0] = base(slot);
       if (slot.insideCount)
         list(spelling.inside, texts);
       return "[" + llvm::join(texts, ", ") + "]" +
@@ -250,8 +266,9 @@ private:
     if (classOf(slot.fixed) == TypeClass::Opaque)
       return base(slot);
     if (slot.orPredicate && random.chance(30))
-      return reg(Type::Pred);
-    if (expected.vectorWidth > 1)
+      return "%pred_" + number(8);
+    if (expected.vectorWidth > 1 || (slot.widthRule != OperandSlot::WidthRule::One &&
+                                     slot.widthRule != OperandSlot::WidthRule::Spelled))
       return vector(expected);
     if (slot.packed && sizeInBits(expected.type) >= 32 && random.chance(40))
       return packed(expected.type);

@@ -55,10 +55,12 @@ Cases makeCases(const Options &options) {
   size_t row = 0;
   for (const ptx::Form &form : ptx::instructionForms()) {
     Random random(options.seed * 1000003 + row++);
-    if (!form.syntax.contains(options.form))
-      continue;
+    if (!form.syntax.contains(options.form) || ptx::Version{9, 0} < form.version)
+      continue; // ptxas 13.0 knows PTX up to 9.0
     auto add = [&](const Instance &instance, StringRef kind) {
       std::string text = instance.text();
+      if (ptx::Version{9, 0} < instance.dialect.version)
+        return;
       if (known.insert({instance.dialect, text}).second)
         cases[instance.dialect].push_back({text, kind.str(), &form, {}, {}});
     };

@@ -72,9 +72,11 @@ Expected<Ptxas::Report> Ptxas::run(StringRef text, StringRef arch) {
   while (!rest.empty()) {
     StringRef line;
     std::tie(line, rest) = rest.split('\n');
-    if (line.contains("; warning") || line.contains("aborted due to errors") || line.empty())
-      continue;
     auto [where, what] = line.split("; ");
+    bool isPlaced = !what.empty();
+    if (line.empty() || line.contains("aborted due to errors") ||
+        (isPlaced && !what.starts_with("error") && !what.starts_with("fatal"))) // advice
+      continue;
     size_t number = where.find(", line ");
     Report::Line entry;
     if (number == StringRef::npos || where.drop_front(number + 7).getAsInteger(10, entry.number)) {
