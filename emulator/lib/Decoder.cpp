@@ -2,6 +2,7 @@
 // hints, resolves branches.
 #include "emulator/lib/Decoder.h"
 #include "emulator/lib/ControlFlow.h"
+#include "emulator/lib/OutOfScope.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCExpr.h"
 
@@ -34,10 +35,13 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
   size = bytes;
   name = target.name(inst->getOpcode());
   const uint64_t bits = flags();
-  if (target.fullName(inst->getOpcode()).starts_with("V_DUAL_"))
+  const StringRef fullName = target.fullName(inst->getOpcode());
+  if (const OutOfScope *row = findOutOfScope(name.empty() ? fullName : name, fullName))
+    return row->reason;
+  if (fullName.starts_with("V_DUAL_"))
     return decodeDual();
   if (name.empty())
-    return "unknown instruction " + target.fullName(inst->getOpcode()).str();
+    return "unknown instruction " + fullName.str();
   if (bits & kFlagSmrd)
     return decodeScalarMemory();
   if (bits & kFlagSalu)
@@ -50,6 +54,8 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
     return decodeLocal();
   if (bits & kFlagMubuf)
     return decodeBuffer();
+  if (isMatrixInstruction())
+    return decodeMatrix();
   if (bits & kFlagValu)
     return decodeVector();
   return "no semantics for " + name.str();

@@ -1,5 +1,8 @@
 // Dot products. Float ones add one product after the other in the order of RDNA3's pseudocode;
-// assumed: each step is rounded, and nothing but MODE flushes denormals.
+// assumed: each step is rounded, and nothing but MODE flushes denormals, except that gfx90a always
+// flushes those of V_DOT2_F32_F16 and V_DOT2C_F32_F16 (PyTorch, "Reduced Precision FP16 and BF16
+// GEMMs and Convolutions on AMD Instinct MI200 devices"; assumed: of the addend too).
+#include "emulator/lib/SmallFloat.h"
 #include "emulator/lib/VectorAluInteger.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -9,6 +12,18 @@ namespace {
 template <class T> float dot2(Pair<T> a, Pair<T> b, float c) {
   float sum = c + float(a.lo) * float(b.lo);
   return sum + float(a.hi) * float(b.hi);
+}
+
+float dot2Flushing(Pair<Half> a, Pair<Half> b, float c) {
+  Pair<Half> x = {flushed(a.lo), flushed(a.hi)}, y = {flushed(b.lo), flushed(b.hi)};
+  return flushed(dot2(x, y, flushed(c)));
+}
+
+/// Four products of 8-bit floats, the lowest byte first.
+template <SmallFormat kA, SmallFormat kB> float dot4(uint32_t a, uint32_t b, float c) {
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    c += decodeSmall(kA, a >> shift & 0xff) * decodeSmall(kB, b >> shift & 0xff);
+  return c;
 }
 
 Half dot2InHalf(Pair<Half> a, Pair<Half> b, Half c) {
@@ -56,17 +71,42 @@ using PackedI16 = Pair<int16_t>;
 using PackedU16 = Pair<uint16_t>;
 
 constexpr Semantics kRows[] = {
-    {"V_DOT2_F32_F16", lanewise<[](PackedHalf a, PackedHalf b, float c) { return dot2(a, b, c); }>},
-    {"V_DOT2C_F32_F16",
-     lanewise<[](PackedHalf a, PackedHalf b, float d) { return dot2(a, b, d); }>},
+    {"V_DOT2_F32_F16", lanewise<[](PackedHalf a, PackedHalf b, float c) { return dot2(a, b, c); }>,
+     kUnorderedSum},
+    {"V_DOT2C_F32_F16", lanewise<[](PackedHalf a, PackedHalf b, float d) { return dot2(a, b, d); }>,
+     kUnorderedSum},
+    // gfx90a's
+    {"V_DOT2_F32_F16_MI200",
+     lanewise<[](PackedHalf a, PackedHalf b, float c) { return dot2Flushing(a, b, c); }>,
+     kUnorderedSum},
+    {"V_DOT2C_F32_F16_MI200",
+     lanewise<[](PackedHalf a, PackedHalf b, float d) { return dot2Flushing(a, b, d); }>,
+     kUnorderedSum},
     {"V_DOT2_F32_BF16",
-     lanewise<[](PackedBfloat a, PackedBfloat b, float c) { return dot2(a, b, c); }>},
+     lanewise<[](PackedBfloat a, PackedBfloat b, float c) { return dot2(a, b, c); }>,
+     kUnorderedSum},
     {"V_DOT2C_F32_BF16",
-     lanewise<[](PackedBfloat a, PackedBfloat b, float d) { return dot2(a, b, d); }>},
+     lanewise<[](PackedBfloat a, PackedBfloat b, float d) { return dot2(a, b, d); }>,
+     kUnorderedSum},
     {"V_DOT2_F16_F16",
-     lanewise<[](PackedHalf a, PackedHalf b, Half c) { return dot2InHalf(a, b, c); }>},
+     lanewise<[](PackedHalf a, PackedHalf b, Half c) { return dot2InHalf(a, b, c); }>,
+     kUnorderedSum},
     {"V_DOT2_BF16_BF16",
-     lanewise<[](PackedBfloat a, PackedBfloat b, Bfloat c) { return dot2InBfloat(a, b, c); }>},
+     lanewise<[](PackedBfloat a, PackedBfloat b, Bfloat c) { return dot2InBfloat(a, b, c); }>,
+     kUnorderedSum},
+
+    {"V_DOT4_F32_FP8_FP8",
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE4m3>(a, b, c); }>,
+     kUnorderedSum},
+    {"V_DOT4_F32_FP8_BF8",
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE5m2>(a, b, c); }>,
+     kUnorderedSum},
+    {"V_DOT4_F32_BF8_FP8",
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE4m3>(a, b, c); }>,
+     kUnorderedSum},
+    {"V_DOT4_F32_BF8_BF8",
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE5m2>(a, b, c); }>,
+     kUnorderedSum},
 
     {"V_DOT2_I32_I16",
      lanewise<[](Saturate s, PackedI16 a, PackedI16 b, int32_t c) { return dot2(a, b, c, s); }>},

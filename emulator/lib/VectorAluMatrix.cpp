@@ -1,98 +1,160 @@
-// Matrix instructions of RDNA3 (WMMA): D = A * B + C with matrices of 16 by 16 spread over a wave.
+// Matrix instructions of RDNA3 and RDNA4: WMMA, and SWMMAC with a sparse A, whose C is the
+// destination. The results are 16 by 16.
 //
-// Lane m holds row m of A and lane n column n of B, both repeated in every 16 lanes. Of C and D
-// lane l holds column l mod 16; its register r holds row r * (lanes / 16) + l / 16 (RDNA3 ISA
-// "WMMA"). A lane uses the copies of A and B in its own 16 lanes, so that a missing repetition
-// shows (assumed). Assumed: float sums are added in order of k, every step rounded to f32; integers
-// are exact and saturated once.
-#include "emulator/lib/VectorAluInteger.h"
+// RDNA3 ISA 7.9 "WMMA", RDNA4 ISA "WMMA" and "SWMMAC". EXEC and MODE play no part (assumed as to
+// denormals, which are kept). RDNA3 has a 16-bit C and D in the low halves of its registers, or in
+// the high ones by op_sel, and keeps D's other halves; RDNA4 packs two into a register. Assumed: a
+// 16-bit result is summed in f32 and rounded once.
+#include "emulator/lib/VectorAluMatrix.h"
 
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
 
+using enum MatrixFormat;
+
 // Modifier immediates (Semantics.h, WaveOperands::modifiers).
 constexpr uint32_t kNegLow = 1, kNegHigh = 2, kOpSel = 4;
 
-constexpr unsigned kSize = 16;
-
-/// Element k of the row or column that `lane` holds in source `i`.
-template <class T> float element16(WaveOperands &w, unsigned i, unsigned lane, unsigned k) {
-  uint32_t word = w.source(i, lane, k / 2);
-  float value = std::bit_cast<T>(uint16_t(k & 1 ? word >> 16 : word));
-  return w.modifiers(i) & (k & 1 ? kNegHigh : kNegLow) ? -value : value;
-}
-template <unsigned kBits>
-int32_t elementInteger(WaveOperands &w, unsigned i, unsigned lane, unsigned k) {
-  constexpr unsigned kPerRegister = 32 / kBits, kUnused = 32 - kBits;
-  uint32_t top = w.source(i, lane, k / kPerRegister) << (kUnused - k % kPerRegister * kBits);
-  return w.modifiers(i) & kNegLow ? int32_t(top) >> kUnused : int32_t(top >> kUnused);
+/// Calls `visit(lane, item, place)` for all of C or D.
+template <class Visit> void forOutput(const WaveOperands &w, Visit visit) {
+  const unsigned lanes = w.laneCount(), items = kWmmaSize * kWmmaSize / lanes;
+  for (unsigned lane = 0; lane < lanes; ++lane)
+    for (unsigned item = 0; item < items; ++item)
+      visit(lane, item,
+            w.matrix().packedHalves ? packedOutput(lanes, lane, item)
+                                    : repeatedOutput(lanes, lane, item));
 }
 
-/// C's register `r` in a lane; a constant is the same in all.
-uint32_t addend(WaveOperands &w, unsigned lane, unsigned r) {
-  return w.source(2, lane, w.sourceIsVector(2) ? r : 0);
-}
-float signedAddend(WaveOperands &w, float value) {
-  value = w.modifiers(2) & kNegHigh ? __builtin_fabsf(value) : value;
-  return w.modifiers(2) & kNegLow ? -value : value;
+template <class T, class S, bool kSparse>
+void loadInputs(WaveOperands &w, MatrixProduct<T, S> &product) {
+  const MatrixShape &shape = product.shape;
+  const unsigned lanes = w.laneCount(), bits = bitsOf(shape.a);
+  auto reading = [&](unsigned source, MatrixFormat format) {
+    const uint32_t modifiers = w.modifiers(source);
+    return InputReading{.format = format,
+                        .isSigned = bool(modifiers & kNegLow),
+                        .negateEven = bool(modifiers & kNegLow),
+                        .negateOdd = bool(modifiers & kNegHigh)};
+  };
+  auto layout = [&](bool sparse) {
+    return w.matrix().packedHalves
+               ? packedInput(lanes, shape.depth, bits, kSparse ? 128 : 64, sparse)
+               : repeatedInput(lanes, shape.depth);
+  };
+  const InputLayout layoutA = layout(kSparse), layoutB = layout(false);
+  if constexpr (kSparse)
+    product.loadSparseA(w, layoutA, reading(0, shape.a), w.matrix().indexKey * layoutA.perLane);
+  else
+    product.loadA(w, layoutA, reading(0, shape.a),
+                  [&](unsigned block, unsigned row, unsigned group) {
+                    return layoutA.lane(block, row, group);
+                  });
+  product.loadB(w, layoutB, reading(1, shape.b),
+                [&](unsigned block, unsigned column, unsigned group) {
+                  return layoutB.lane(block, column, group);
+                });
 }
 
-/// Calls `compute(lane, r, row, column)` for all elements of D, with `row` and `column` as the
-/// lanes that hold them; the results are written afterwards, since D may overlap the sources.
-template <class Compute> void forElements(WaveOperands &w, Compute compute) {
-  const unsigned groups = w.laneCount() / kSize, registers = kSize / groups;
-  uint32_t results[kSize / 2][64];
-  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
-    for (unsigned r = 0; r < registers; ++r) {
-      unsigned copies = lane / kSize * kSize;
-      results[r][lane] = compute(lane, r, copies + r * groups + lane / kSize, lane);
-    }
-  for (unsigned lane = 0; lane < w.laneCount(); ++lane)
-    for (unsigned r = 0; r < registers; ++r)
-      w.setResult(lane, results[r][lane], r);
+/// C's register: that of source 2, or of the destination where source 2 has indices.
+template <bool kSparse> uint32_t addendWord(const WaveOperands &w, unsigned lane, unsigned r) {
+  return kSparse ? w.result(lane, r) : w.source(2, lane, w.sourceIsVector(2) ? r : 0);
+}
+template <bool kSparse> float modifiedAddend(const WaveOperands &w, float value) {
+  value = !kSparse && w.modifiers(2) & kNegHigh ? __builtin_fabsf(value) : value;
+  return !kSparse && w.modifiers(2) & kNegLow ? -value : value;
 }
 
-template <class T> float dot(WaveOperands &w, unsigned row, unsigned column, float sum) {
-  for (unsigned k = 0; k < kSize; ++k)
-    sum += element16<T>(w, 0, row, k) * element16<T>(w, 1, column, k);
-  return sum;
-}
-
-template <class T> void multiplyToFloat(WaveOperands &w) {
-  forElements(w, [&](unsigned lane, unsigned r, unsigned row, unsigned column) {
-    float c = signedAddend(w, std::bit_cast<float>(addend(w, lane, r)));
-    return std::bit_cast<uint32_t>(dot<T>(w, row, column, c));
+template <bool kSparse> void multiplyToFloat(WaveOperands &w, const MatrixShape &shape) {
+  MatrixProduct<float, float> product(shape, kSparse);
+  loadInputs<float, float, kSparse>(w, product);
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    const float c = std::bit_cast<float>(addendWord<kSparse>(w, lane, item));
+    product.sum(place) = modifiedAddend<kSparse>(w, c);
+  });
+  product.multiply(w.reversesSums());
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    w.setResult(lane, std::bit_cast<uint32_t>(product.sum(place)), item);
   });
 }
 
-/// C and D are in the low halves of their registers, or in the high ones by op_sel; D's other
-/// halves keep their contents.
-template <class T> void multiplyToHalf(WaveOperands &w) {
-  const unsigned shift = w.modifiers(2) & kOpSel ? 16 : 0;
-  forElements(w, [&](unsigned lane, unsigned r, unsigned row, unsigned column) {
-    uint32_t word = addend(w, lane, r) >> (w.sourceIsVector(2) ? shift : 0);
-    float c = signedAddend(w, std::bit_cast<T>(uint16_t(word)));
-    uint32_t result = std::bit_cast<uint16_t>(T(dot<T>(w, row, column, c)));
-    return (w.result(lane, r) & ~(0xffffu << shift)) | result << shift;
+/// T is the 16-bit type of C and D.
+template <class T, bool kSparse> void multiplyToHalf(WaveOperands &w, const MatrixShape &shape) {
+  const bool packed = w.matrix().packedHalves;
+  auto at = [&](unsigned item) -> std::pair<unsigned, unsigned> { // register, first bit
+    if (packed)
+      return {item / 2, item % 2 * 16};
+    return {item, w.modifiers(2) & kOpSel ? 16 : 0};
+  };
+  MatrixProduct<float, float> product(shape, kSparse);
+  loadInputs<float, float, kSparse>(w, product);
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    const auto [r, shift] = at(item);
+    const bool constant = !kSparse && !w.sourceIsVector(2);
+    const uint32_t word = addendWord<kSparse>(w, lane, r) >> (constant ? 0 : shift);
+    product.sum(place) = modifiedAddend<kSparse>(w, std::bit_cast<T>(uint16_t(word)));
+  });
+  product.multiply(w.reversesSums());
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    const auto [r, shift] = at(item);
+    const uint32_t bits = std::bit_cast<uint16_t>(T(product.sum(place)));
+    w.setResult(lane, (w.result(lane, r) & ~(0xffffu << shift)) | bits << shift, r);
   });
 }
 
-template <unsigned kBits> void multiplyToInteger(WaveOperands &w) {
-  forElements(w, [&](unsigned lane, unsigned r, unsigned row, unsigned column) {
-    int64_t sum = int32_t(addend(w, lane, r));
-    for (unsigned k = 0; k < kSize; ++k)
-      sum += int64_t(elementInteger<kBits>(w, 0, row, k)) * elementInteger<kBits>(w, 1, column, k);
-    return uint32_t(narrowed<int32_t>(sum, Saturate{w.clamp()}));
+template <bool kSparse> void multiplyToInteger(WaveOperands &w, const MatrixShape &shape) {
+  MatrixProduct<int32_t, int64_t> product(shape, kSparse);
+  loadInputs<int32_t, int64_t, kSparse>(w, product);
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    product.sum(place) = int32_t(addendWord<kSparse>(w, lane, item));
+  });
+  product.multiply(w.reversesSums());
+  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+    w.setResult(lane, uint32_t(narrowed<int32_t>(product.sum(place), Saturate{w.clamp()})), item);
   });
 }
+
+template <unsigned kDepth, MatrixFormat kA, MatrixFormat kB, MatrixFormat kSum, bool kSparse>
+void multiply(WaveOperands &w) {
+  const unsigned copies = w.matrix().packedHalves ? 1 : w.laneCount() / kWmmaSize;
+  const MatrixShape shape = {kWmmaSize, kWmmaSize, kDepth, copies, kA, kB, kSum};
+  if constexpr (kSum == F16)
+    multiplyToHalf<Half, kSparse>(w, shape);
+  else if constexpr (kSum == Bf16)
+    multiplyToHalf<Bfloat, kSparse>(w, shape);
+  else if constexpr (kSum == I8)
+    multiplyToInteger<kSparse>(w, shape);
+  else
+    multiplyToFloat<kSparse>(w, shape);
+}
+template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
+constexpr Operation wmma = wavewise<multiply<kDepth, kA, kB, kSum, false>>;
+template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
+constexpr Operation swmmac = wavewise<multiply<kDepth, kA, kB, kSum, true>>;
 
 constexpr Semantics kRows[] = {
-    {"V_WMMA_F32_16X16X16_F16", wavewise<multiplyToFloat<Half>>},
-    {"V_WMMA_F32_16X16X16_BF16", wavewise<multiplyToFloat<Bfloat>>},
-    {"V_WMMA_F16_16X16X16_F16", wavewise<multiplyToHalf<Half>>},
-    {"V_WMMA_BF16_16X16X16_BF16", wavewise<multiplyToHalf<Bfloat>>},
-    {"V_WMMA_I32_16X16X16_IU8", wavewise<multiplyToInteger<8>>},
-    {"V_WMMA_I32_16X16X16_IU4", wavewise<multiplyToInteger<4>>},
+    {"V_WMMA_F32_16X16X16_F16", wmma<F32, 16, F16>, kUnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF16", wmma<F32, 16, Bf16>, kUnorderedSum},
+    {"V_WMMA_F16_16X16X16_F16", wmma<F16, 16, F16>, kUnorderedSum},
+    {"V_WMMA_BF16_16X16X16_BF16", wmma<Bf16, 16, Bf16>, kUnorderedSum},
+    {"V_WMMA_F32_16X16X16_FP8_FP8", wmma<F32, 16, Fp8, Fp8>, kUnorderedSum},
+    {"V_WMMA_F32_16X16X16_FP8_BF8", wmma<F32, 16, Fp8, Bf8>, kUnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF8_FP8", wmma<F32, 16, Bf8, Fp8>, kUnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF8_BF8", wmma<F32, 16, Bf8, Bf8>, kUnorderedSum},
+    {"V_WMMA_I32_16X16X16_IU8", wmma<I8, 16, Iu8>},
+    {"V_WMMA_I32_16X16X16_IU4", wmma<I8, 16, Iu4>},
+    {"V_WMMA_I32_16X16X32_IU4", wmma<I8, 32, Iu4>},
+
+    {"V_SWMMAC_F32_16X16X32_F16", swmmac<F32, 32, F16>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF16", swmmac<F32, 32, Bf16>, kUnorderedSum},
+    {"V_SWMMAC_F16_16X16X32_F16", swmmac<F16, 32, F16>, kUnorderedSum},
+    {"V_SWMMAC_BF16_16X16X32_BF16", swmmac<Bf16, 32, Bf16>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_FP8_FP8", swmmac<F32, 32, Fp8, Fp8>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_FP8_BF8", swmmac<F32, 32, Fp8, Bf8>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF8_FP8", swmmac<F32, 32, Bf8, Fp8>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF8_BF8", swmmac<F32, 32, Bf8, Bf8>, kUnorderedSum},
+    {"V_SWMMAC_I32_16X16X32_IU8", swmmac<I8, 32, Iu8>},
+    {"V_SWMMAC_I32_16X16X32_IU4", swmmac<I8, 32, Iu4>},
+    {"V_SWMMAC_I32_16X16X64_IU4", swmmac<I8, 64, Iu4>},
 };
 
 } // namespace

@@ -38,6 +38,9 @@ constexpr Semantics kRows[] = {
      }>},
     {"V_PK_FMA_F16",
      lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) { return fused(a, b, c); }>},
+    // The destination is the addend.
+    {"V_PK_FMAC_F16",
+     lanewise<[](PackedHalf a, PackedHalf b, PackedHalf d) { return fused(a, b, d); }>},
     {"V_PK_MIN_F16", lanewise<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
        return each(a, b, [&](Half x, Half y) { return minNumber(x, y, mode.ieee); });
      }>},
@@ -49,6 +52,12 @@ constexpr Semantics kRows[] = {
      }>},
     {"V_PK_MAXIMUM_F16", lanewise<[](PackedHalf a, PackedHalf b) {
        return each(a, b, [](Half x, Half y) { return maximum(x, y); });
+     }>},
+    {"V_PK_MINIMUM3_F16", lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) {
+       return each(a, b, c, [](Half x, Half y, Half z) { return minimum(minimum(x, y), z); });
+     }>},
+    {"V_PK_MAXIMUM3_F16", lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) {
+       return each(a, b, c, [](Half x, Half y, Half z) { return maximum(maximum(x, y), z); });
      }>},
 
     {"V_PK_ADD_U16", lanewise<[](Saturate s, PackedU16 a, PackedU16 b) { return sum(a, b, s); }>},
@@ -100,7 +109,7 @@ constexpr Semantics kRows[] = {
     {"V_FMA_MIX_F32", lanewise<[](float a, float b, float c) { return std::fma(a, b, c); }>,
      kMixedSources},
     {"V_FMA_MIXLO_F16", lanewise<[](float a, float b, float c) { return Half(std::fma(a, b, c)); }>,
-     kMixedSources},
+     kMixedSources | kKeepsHigh},
     {"V_FMA_MIXHI_F16", lanewise<[](float a, float b, float c) { return Half(std::fma(a, b, c)); }>,
      kMixedSources | kResultHigh},
     // gfx900's: product and sum are rounded, denormals of f32 are flushed.
@@ -109,7 +118,7 @@ constexpr Semantics kRows[] = {
      kMixedSources},
     {"V_MAD_MIXLO_F16",
      lanewise<[](float a, float b, float c) { return Half(flushed(flushed(a * b) + c)); }>,
-     kMixedSources},
+     kMixedSources | kKeepsHigh},
     {"V_MAD_MIXHI_F16",
      lanewise<[](float a, float b, float c) { return Half(flushed(flushed(a * b) + c)); }>,
      kMixedSources | kResultHigh},

@@ -2,6 +2,7 @@
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>
+#include <tuple>
 
 namespace rubia::emulator::test {
 
@@ -37,6 +38,22 @@ static std::vector<Case> dotCases() {
     cases.push_back({op, {hh(1, -4096), hh(1, 4096), f(0x1p24f)}, f(0)});
     cases.push_back({op, {hh(-4096, 1), hh(4096, 1), f(0x1p24f)}, f(1)});
   }
+  // gfx90a flushes denormal sources and results.
+  for (const char *op : {"V_DOT2_F32_F16_MI200", "V_DOT2C_F32_F16_MI200"}) {
+    cases.push_back({op, {hh(1, 2), hh(3, 4), f(5)}, f(16)});
+    cases.push_back({op, {hh(0x1p-15f, 0x1p-14f), hh(1, 1), 0}, f(0x1p-14f)});
+    cases.push_back({op, {hh(1, 0), hh(0x1p-15f, 0), f(-0x1p-127f)}, f(0)});
+  }
+  // 1, 1.5, -2 and 0.5 in each format
+  for (auto [op, a, b] : {std::tuple("V_DOT4_F32_FP8_FP8", 0x30c03c38u, 0x38383838u),
+                          std::tuple("V_DOT4_F32_FP8_BF8", 0x30c03c38u, 0x3c3c3c3cu),
+                          std::tuple("V_DOT4_F32_BF8_FP8", 0x38c03e3cu, 0x38383838u),
+                          std::tuple("V_DOT4_F32_BF8_BF8", 0x38c03e3cu, 0x3c3c3c3cu)}) {
+    cases.push_back({op, {a, b, f(10)}, f(11)});
+    // The lowest byte is added first, each step rounded.
+    cases.push_back({op, {a & 0xffff, b, f(0x1p24f)}, f(0x1p24f + 2)});
+    cases.push_back({op, {a & 0xff, b, f(0x1p24f)}, f(0x1p24f)});
+  }
   for (const char *op : {"V_DOT2_F32_BF16", "V_DOT2C_F32_BF16"})
     cases.push_back({op, {bb(1, 2), bb(3, 4), f(5)}, f(16)});
   for (const char *op : {"V_DOT2_I32_I16", "V_DOT2C_I32_I16"}) {
@@ -57,6 +74,11 @@ std::vector<Case> packedCases() {
       {"V_PK_FMA_F16",
        {hh(0x1.004p0f, 2), hh(0x1.004p0f, 3), hh(-0x1.008p0f, 4)},
        hh(0x1p-20f, 10)},
+      {"V_PK_FMAC_F16", {hh(2, 2), hh(3, 3), hh(1, -6)}, hh(7, 0)},
+      {"V_PK_MINIMUM3_F16", {hh(1, -0.0f), hh(2, 0), hh(3, 1)}, hh(1, -0.0f)},
+      {"V_PK_MINIMUM3_F16", {hh(1, 3), hh(2, 2), pair16(kNanH, h(1))}, pair16(kNanH, h(1))},
+      {"V_PK_MAXIMUM3_F16", {hh(1, -0.0f), hh(2, 0), hh(3, -1)}, hh(3, 0)},
+      {"V_PK_MAXIMUM3_F16", {pair16(kNanH, h(1)), hh(2, 2), hh(3, 3)}, pair16(kNanH, h(3))},
       {"V_PK_MIN_F16", {hh(1, -0.0f), hh(2, 0)}, hh(1, -0.0f)},
       {"V_PK_MIN_F16", {pair16(kNanH, h(1)), pair16(h(2), kSnanH)}, pair16(h(2), 0x7e01)},
       {"V_PK_MAX_F16", {hh(1, -0.0f), hh(2, 0)}, hh(2, 0)},

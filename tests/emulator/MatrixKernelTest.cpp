@@ -1,0 +1,121 @@
+// Matrix products that clang compiles from builtins, end to end: operands in whatever registers the
+// compiler chooses, accumulators kept over a loop and stored.
+#include "tests/emulator/Fixture.h"
+#include <random>
+
+using namespace rubia::emulator;
+using namespace rubia::emulator::test;
+
+namespace {
+
+class MatrixKernels : public EmulatorTest {
+protected:
+  void SetUp() override {
+    if (!haveCompiler())
+      GTEST_SKIP() << "no clang";
+  }
+  template <class T> T *random(uint32_t count, int low, int high) {
+    T *data = allocate<T>(count);
+    for (uint32_t i = 0; i < count; ++i)
+      data[i] = T(low + int(engine() % unsigned(high - low + 1)));
+    return data;
+  }
+  std::mt19937 engine{3};
+};
+
+/// Row-major product of [rows][depth] and [depth][columns].
+template <class T, class S>
+void expectProduct(const T *a, const T *b, const S *d, uint32_t rows, uint32_t columns,
+                   uint32_t depth) {
+  for (uint32_t i = 0; i < rows; ++i)
+    for (uint32_t j = 0; j < columns; ++j) {
+      S sum = 0;
+      for (uint32_t k = 0; k < depth; ++k)
+        sum += S(a[i * depth + k]) * S(b[k * columns + j]);
+      ASSERT_EQ(d[i * columns + j], sum) << i << " " << j;
+    }
+}
+
+TEST_F(MatrixKernels, HalvesOnCdna) {
+  constexpr uint32_t kDepth = 64;
+  const std::string source = R"(
+    #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+    typedef half half4_ __attribute__((ext_vector_type(4)));
+    typedef float float16_ __attribute__((ext_vector_type(16)));
+    kernel void k(global half *a, global half *b, global float *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x(), line = lane % 32, group = lane / 32;
+      float16_ sum = 0;
+      for (uint k = 0; k < 64; k += 8) {
+        half4_ x, y;
+        for (uint e = 0; e < 4; ++e) {
+          x[e] = a[line * 64 + k + group * 4 + e];
+          y[e] = b[(k + group * 4 + e) * 32 + line];
+        }
+        sum = __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, sum, 0, 0, 0);
+      }
+      for (uint r = 0; r < 16; ++r)
+        d[(r % 4 + 8 * (r / 4) + 4 * group) * 32 + line] = sum[r];
+    })";
+  for (const char *cpu : {"gfx90a", "gfx942", "gfx950"})
+    for (const char *options : {"-O0", "-O3"}) {
+      SCOPED_TRACE(std::string(cpu) + " " + options);
+      load(compile(source, cpu, options));
+      ASSERT_TRUE(code);
+      auto *a = random<_Float16>(32 * kDepth, -8, 8), *b = random<_Float16>(kDepth * 32, -8, 8);
+      float *d = allocate<float>(32 * 32);
+      expectRun("k", {1}, {64}, Arguments().add(a).add(b).add(d));
+      expectProduct(a, b, d, 32, 32, kDepth);
+    }
+}
+
+TEST_F(MatrixKernels, DoublesOnCdna) {
+  const std::string source = R"(
+    #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+    typedef double double4_ __attribute__((ext_vector_type(4)));
+    kernel void k(global double *a, global double *b, global double *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x(), line = lane % 16, group = lane / 16;
+      double4_ sum = 0;
+      for (uint k = 0; k < 16; k += 4)
+        sum = __builtin_amdgcn_mfma_f64_16x16x4f64(a[line * 16 + k + group],
+                                                   b[(k + group) * 16 + line], sum, 0, 0, 0);
+      for (uint r = 0; r < 4; ++r)
+        d[(4 * r + group) * 16 + line] = sum[r];
+    })";
+  for (const char *cpu : {"gfx90a", "gfx942", "gfx950"}) {
+    SCOPED_TRACE(cpu);
+    load(compile(source, cpu));
+    ASSERT_TRUE(code);
+    auto *a = random<double>(256, -99, 99), *b = random<double>(256, -99, 99);
+    double *d = allocate<double>(256);
+    expectRun("k", {1}, {64}, Arguments().add(a).add(b).add(d));
+    expectProduct(a, b, d, 16, 16, 16);
+  }
+}
+
+// The same source for both layouts of halves: a lane's eight elements along the depth.
+TEST_F(MatrixKernels, HalvesOnRdna4) {
+  const std::string source = R"(
+    #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+    typedef half half8_ __attribute__((ext_vector_type(8)));
+    typedef float float8_ __attribute__((ext_vector_type(8)));
+    kernel void k(global half *a, global half *b, global float *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x(), line = lane % 16, group = lane / 16;
+      half8_ x, y;
+      for (uint e = 0; e < 8; ++e) {
+        x[e] = a[line * 16 + group * 8 + e];
+        y[e] = b[(group * 8 + e) * 16 + line];
+      }
+      float8_ sum = 0;
+      sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(x, y, sum);
+      for (uint r = 0; r < 8; ++r)
+        d[(group * 8 + r) * 16 + line] = sum[r];
+    })";
+  load(compile(source, "gfx1201"));
+  ASSERT_TRUE(code);
+  auto *a = random<_Float16>(256, -8, 8), *b = random<_Float16>(256, -8, 8);
+  float *d = allocate<float>(256);
+  expectRun("k", {1}, {32}, Arguments().add(a).add(b).add(d));
+  expectProduct(a, b, d, 16, 16, 16);
+}
+
+} // namespace
