@@ -136,6 +136,16 @@ private:
   std::unique_ptr<State> state;
 };
 
+/// Whether code for `target`, which may be generic ("gfx11-generic") or name features
+/// ("gfx90a:xnack-"), runs on the processor `arch`.
+bool runsOn(llvm::StringRef target, llvm::StringRef arch);
+
+/// The code object for `arch` in `file`: an ELF file as it is, or the entry of clang's offload
+/// bundle (`__CLANG_OFFLOAD_BUNDLE__`, or compressed, `CCOB`) that fits best. Errors: a malformed
+/// bundle, none for `arch` (the message lists what there is).
+llvm::Expected<std::vector<uint8_t>> selectCodeObject(llvm::ArrayRef<uint8_t> file,
+                                                      llvm::StringRef arch);
+
 /// Pointers that the hidden arguments hand to the kernel; 0 where the host offers nothing.
 struct HiddenPointers {
   uint64_t printfBuffer = 0;
@@ -153,12 +163,23 @@ struct Launch {
   HiddenPointers hidden;
   unsigned hostThreads = 0;      // 0: one per core
   uint64_t instructionLimit = 0; // per wave; exceeding it is Fault::Deadlock; 0: none
+  bool countOperations = false;  // fills Statistics::operations, which costs some speed
+};
+
+/// How often an instruction was executed.
+struct OperationCount {
+  std::string name; // as LLVM prints it, without encoding; "v_dual_a :: v_dual_b" for pairs
+  /// How far hardware may be from the emulator: "exact", "within 1 ulp", "approximation" (the
+  /// manuals give a wide bound), "order of a sum" (they do not fix the order of additions).
+  llvm::StringRef exactness;
+  uint64_t waves = 0; // wave instructions
 };
 
 struct Statistics {
   uint64_t workgroups = 0;
   uint64_t waves = 0;
   uint64_t instructions = 0; // wave instructions, without those that decoding drops (waits, hints)
+  std::vector<OperationCount> operations; // most frequent first; if Launch::countOperations
 };
 
 /// What a kernel did that it must not do.

@@ -1,5 +1,6 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/hip/Api.h"
+#include "emulator/hip/StatisticsFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <elf.h>
@@ -28,6 +29,36 @@ static size_t sizeOfElf(const void *image) {
   return end;
 }
 
+template <class T> static T readAt(const void *image, uint64_t offset) {
+  T value;
+  memcpy(&value, static_cast<const uint8_t *>(image) + offset, sizeof(value));
+  return value;
+}
+
+// The same for clang's offload bundles (Clang Offload Bundler, "Bundled Binary File Layout"),
+// compressed or not. 0 if it is not one.
+static size_t sizeOfBundle(const void *image) {
+  constexpr char kMagic[] = "__CLANG_OFFLOAD_BUNDLE__";
+  if (!memcmp(image, "CCOB", 4)) {
+    const auto version = readAt<uint16_t>(image, 4);
+    return version == 2   ? readAt<uint32_t>(image, 8)
+           : version == 3 ? readAt<uint64_t>(image, 8)
+                          : 0;
+  }
+  if (memcmp(image, kMagic, sizeof(kMagic) - 1))
+    return 0;
+  uint64_t at = sizeof(kMagic) - 1, end = at + 8;
+  const auto count = readAt<uint64_t>(image, at);
+  at += 8;
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto offset = readAt<uint64_t>(image, at), size = readAt<uint64_t>(image, at + 8),
+               length = readAt<uint64_t>(image, at + 16);
+    at += 24 + length;
+    end = std::max({end, at, offset + size});
+  }
+  return end;
+}
+
 static Module *moduleOf(hipModule_t handle) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
@@ -47,17 +78,24 @@ HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) 
     return result(error);
   if (!handle || !image)
     return result(hipErrorInvalidValue);
-  size_t size = sizeOfElf(image);
+  size_t size = sizeOfBundle(image);
+  if (!size)
+    size = sizeOfElf(image);
   if (!size)
     return result(hipErrorInvalidImage);
   Machine &machine = Machine::instance();
-  auto code =
-      CodeObject::load(llvm::ArrayRef(static_cast<const uint8_t *>(image), size), machine.memory);
+  auto elf = selectCodeObject(llvm::ArrayRef(static_cast<const uint8_t *>(image), size),
+                              currentDevice().model.arch);
+  if (!elf) {
+    llvm::errs() << "rubia emulator: " << llvm::toString(elf.takeError()) << "\n";
+    return result(hipErrorInvalidImage);
+  }
+  auto code = CodeObject::load(*elf, machine.memory);
   if (!code) {
     llvm::errs() << "rubia emulator: " << llvm::toString(code.takeError()) << "\n";
     return result(hipErrorInvalidImage);
   }
-  if ((*code)->target().split(':').first != currentDevice().model.arch) {
+  if (!runsOn((*code)->target(), currentDevice().model.arch)) {
     llvm::errs() << "rubia emulator: a code object for " << (*code)->target()
                  << " on a device that is " << currentDevice().model.arch << "\n";
     return result(hipErrorInvalidImage);
@@ -193,8 +231,12 @@ HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX
     launch.block = block;
     launch.dynamicLdsBytes = sharedBytes;
     launch.kernarg = *kernarg;
-    if (auto statistics = rubia::emulator::run(launch, Machine::instance().memory); !statistics)
+    launch.countOperations = statisticsAreWanted();
+    auto statistics = rubia::emulator::run(launch, Machine::instance().memory);
+    if (!statistics)
       (void)reportFailure(device, statistics.takeError()); // the next call tells the program
+    else if (launch.countOperations)
+      writeStatistics(kernel, *statistics);
   });
   return hipSuccess;
 }

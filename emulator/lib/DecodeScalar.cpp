@@ -141,7 +141,8 @@ Refusal Decoder::decodeScalar() {
   if (!op.handler)
     return "no semantics for " + name.str();
   const MCInstrDesc &description = target.description(inst->getOpcode());
-  const unsigned results = description.getNumDefs();
+  // LLVM takes the destination of S_MOVRELD as a source: it names only where M0 starts to count.
+  const unsigned results = name.starts_with("S_MOVRELD_") ? 1 : description.getNumDefs();
   op.source[3] = address + size; // where calls return to
   if (results > 0)
     if (Refusal refusal = scalarResult(op, 0); !refusal.empty())

@@ -1,0 +1,76 @@
+#include "emulator/lib/OutOfScope.h"
+#include <iterator>
+
+namespace rubia::emulator {
+namespace {
+
+constexpr char kGraphics[] = "graphics instructions are out of scope";
+constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
+constexpr char kGlobalDataShare[] = "global data share and wave sync are out of scope";
+constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
+constexpr char kFork[] = "fork, join and VSKIP, which no compiler emits, are out of scope";
+constexpr char kBlock[] =
+    "block transfers of registers, which LLVM emits only on request, are out of scope";
+constexpr char kUndocumented[] = "no public document says what this instruction does";
+
+constexpr OutOfScope kRows[] = {
+    {"IMAGE_*", kGraphics},
+    {"EXP", kGraphics},
+    {"EXP_*", kGraphics},
+    {"V_INTERP_*", kGraphics},
+    {"LDS_PARAM_LOAD", kGraphics},
+    {"DS_PARAM_LOAD", kGraphics},
+    {"LDS_DIRECT_LOAD", kGraphics},
+    {"DS_DIRECT_LOAD", kGraphics},
+    {"DS_BVH_STACK_*", kGraphics},
+    {"DS_ADD_GS_REG", kGraphics},
+    {"DS_SUB_GS_REG", kGraphics},
+    {"S_ENDPGM_ORDERED_PS_DONE", kGraphics},
+    {"S_ALLOC_VGPR", "dynamic VGPR allocation, which only graphics uses, is out of scope"},
+    {"TBUFFER_*", kTypedBuffer},
+    {"BUFFER_LOAD_FORMAT_*", kTypedBuffer},
+    {"BUFFER_STORE_FORMAT_*", kTypedBuffer},
+    {"*_TFE", "accesses that report a texture failure are out of scope"},
+    {"BUFFER_STORE_LDS_DWORD",
+     "stores from LDS to memory, which no compiler emits, are out of scope"},
+    {"DS_GWS_*", kGlobalDataShare},
+    {"DS_ORDERED_COUNT", kGlobalDataShare},
+    {"GLOBAL_ATOMIC_ORDERED_ADD_B64", kGlobalDataShare},
+    {"S_RFE_*", kTrapHandler},
+    {"S_SETKILL", "the debugger's command to kill a wave is out of scope"},
+    {"S_CBRANCH_G_FORK", kFork},
+    {"S_CBRANCH_I_FORK", kFork},
+    {"S_CBRANCH_JOIN", kFork},
+    {"S_SETVSKIP", kFork},
+    {"V_ILLEGAL", "this encoding stands for an illegal instruction"},
+    {"V_SCREEN_PARTITION_4SE_B32", kUndocumented},
+    {"GLOBAL_LOAD_TR_*", kUndocumented},
+    {"V_MOVREL*", "DPP on relative moves, which no compiler emits, is out of scope", "_dpp"},
+    {"GLOBAL_LOAD_BLOCK", kBlock},
+    {"GLOBAL_STORE_BLOCK", kBlock},
+    {"SCRATCH_LOAD_BLOCK", kBlock},
+    {"SCRATCH_STORE_BLOCK", kBlock},
+    {"V_MFMA_LD_SCALE_B32", "this is only valid as the first half of a scaled MFMA"},
+};
+
+} // namespace
+
+bool OutOfScope::matches(llvm::StringRef key, llvm::StringRef fullName) const {
+  llvm::StringRef pattern = name;
+  if (!fullName.contains(encoding))
+    return false;
+  if (pattern.consume_back("*"))
+    return key.starts_with(pattern);
+  return pattern.consume_front("*") ? key.ends_with(pattern) : key == pattern;
+}
+
+const OutOfScopeTable kOutOfScope = {kRows, std::size(kRows)};
+
+const OutOfScope *findOutOfScope(llvm::StringRef key, llvm::StringRef fullName) {
+  for (const OutOfScope &row : kRows)
+    if (row.matches(key, fullName))
+      return &row;
+  return nullptr;
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,27 @@
+// Instructions that LLVM can encode for the emulated processors and that the emulator refuses on
+// purpose.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include <cstddef>
+
+namespace rubia::emulator {
+
+struct OutOfScope {
+  const char *name; // the tables' key; a '*' at its end or beginning stands for anything
+  const char *reason;
+  const char *encoding = ""; // only where LLVM's name of the opcode contains this
+  bool matches(llvm::StringRef key, llvm::StringRef fullName) const;
+};
+
+struct OutOfScopeTable {
+  const OutOfScope *rows;
+  size_t count;
+};
+extern const OutOfScopeTable kOutOfScope;
+
+/// Why the instruction is out of scope, or null. `key` is the tables' name of the instruction,
+/// `fullName` LLVM's.
+const OutOfScope *findOutOfScope(llvm::StringRef key, llvm::StringRef fullName);
+
+} // namespace rubia::emulator
