@@ -127,16 +127,16 @@ inline bool checkScratch(Wave &w, const MicroOp &op, unsigned block, uint32_t ma
   return true;
 }
 
-/// The lanes of a flat access by aperture (AMDGPUUsage "Flat"). Addresses in LDS and scratch become
-/// offsets.
+/// The lanes of a flat access by aperture: that of the address register, without the instruction's
+/// offset (RDNA4 ISA "Flat Address"). Addresses in LDS and scratch become offsets.
 struct FlatLanes {
   uint32_t global = 0, lds = 0, scratch = 0;
 };
-inline FlatLanes splitFlat(uint32_t mask, LaneAddresses &addresses) {
+inline FlatLanes splitFlat(const MicroOp &op, uint32_t mask, LaneAddresses &addresses) {
   FlatLanes lanes;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
-    uint32_t aperture = uint32_t(addresses.at[lane] >> 32);
+    uint32_t aperture = uint32_t((addresses.at[lane] - uint64_t(int64_t(op.immediate))) >> 32);
     uint32_t bit = 1u << lane;
     if (aperture == kSharedAperture) {
       lanes.lds |= bit;
@@ -167,6 +167,7 @@ template <size_t N> constexpr MemoryTable table(const MemorySemantics (&rows)[N]
 extern const MemoryTable kGlobalMemory, kFlatMemory, kScratchMemory; // loads and stores
 extern const MemoryTable kGlobalAtomics, kFlatAtomics, kBufferAtomics;
 extern const MemoryTable kGlobalToLds, kScratchToLds, kBufferToLds; // loads into LDS
+extern const MemoryTable kGlobalBlocks, kScratchBlocks;             // *_BLOCK
 extern const MemoryTable kGlobalByThread;                           // *_ADDTID
 extern const MemoryTable kBufferMemory;                             // BUFFER_*
 extern const MemoryTable kLocalMemory, kLocalAtomics, kLocalLanes;  // DS_*, with the prefix

@@ -135,7 +135,7 @@ template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
       return;
     FlatLanes lanes{mask};
     if constexpr (S == Space::Flat)
-      lanes = splitFlat(mask, addresses);
+      lanes = splitFlat(op, mask, addresses);
     const uint32_t *data = w.block(block) + op.source[2];
     T old[kBlockLanes];
     if (lanes.global) {

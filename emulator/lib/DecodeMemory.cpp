@@ -54,9 +54,10 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   }
   const StringRef action = name.substr(prefix.size());
   if (prefix == "GLOBAL_")
-    op.handler = findIn({&kGlobalMemory, &kGlobalAtomics, &kGlobalToLds, &kGlobalByThread}, action);
+    op.handler = findIn(
+        {&kGlobalMemory, &kGlobalAtomics, &kGlobalToLds, &kGlobalBlocks, &kGlobalByThread}, action);
   else if (prefix == "SCRATCH_")
-    op.handler = findIn({&kScratchMemory, &kScratchToLds}, action);
+    op.handler = findIn({&kScratchMemory, &kScratchToLds, &kScratchBlocks}, action);
   else
     op.handler = findIn({&kFlatMemory, &kFlatAtomics}, action);
   if (!op.handler)

@@ -24,7 +24,7 @@ bool accessBlock(Wave &w, const MicroOp &op, uint32_t *registers, unsigned block
   globalAddresses(w, op, block, addresses);
   if constexpr (S == Space::Global)
     return reach(Space::Global, mask);
-  const FlatLanes lanes = splitFlat(mask, addresses);
+  const FlatLanes lanes = splitFlat(op, mask, addresses);
   return reach(Space::Global, lanes.global) && reach(Space::Local, lanes.lds) &&
          reach(Space::Scratch, lanes.scratch);
 }
@@ -63,6 +63,28 @@ template <bool IsStore> void byThread(Wave &w, const MicroOp &op) {
   }
 }
 
+/// *_LOAD_BLOCK, *_STORE_BLOCK: up to 32 registers and dwords, those whose bit in M0 is set
+/// (RDNA4 ISA "Block VGPR Load & Store").
+template <bool IsStore, Space S> void transferBlock(Wave &w, const MicroOp &op) {
+  for (unsigned block = 0; block < w.blocks; ++block) {
+    const uint32_t mask = w.scalars[kExec + block];
+    uint32_t *registers = dataRegisters(w, op, block, IsStore);
+    for (uint32_t rest = mask ? w.scalars[kM0] : 0; rest; rest &= rest - 1) {
+      const int i = std::countr_zero(rest);
+      MicroOp one = op;
+      one.immediate += 4 * i;
+      if (!accessBlock<Dwords<1>, IsStore, S>(w, one, registers + i * int(kBlockLanes), block,
+                                              mask))
+        return;
+    }
+  }
+}
+
+template <Space S>
+constexpr MemorySemantics kBlocks[] = {
+    {"LOAD_BLOCK", transferBlock<false, S>},
+    {"STORE_BLOCK", transferBlock<true, S>},
+};
 constexpr MemorySemantics kByThread[] = {
     {"LOAD_DWORD_ADDTID", byThread<false>},
     {"STORE_DWORD_ADDTID", byThread<true>},
@@ -76,5 +98,7 @@ const MemoryTable kScratchMemory = table(LoadStoreRows<Handlers<Space::Scratch>>
 const MemoryTable kGlobalToLds = table(ToLdsRows<Handlers<Space::Global>>::kRows);
 const MemoryTable kScratchToLds = table(ToLdsRows<Handlers<Space::Scratch>>::kRows);
 const MemoryTable kGlobalByThread = table(kByThread);
+const MemoryTable kGlobalBlocks = table(kBlocks<Space::Global>);
+const MemoryTable kScratchBlocks = table(kBlocks<Space::Scratch>);
 
 } // namespace rubia::emulator

@@ -9,8 +9,6 @@ constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of s
 constexpr char kGlobalDataShare[] = "global data share and wave sync are out of scope";
 constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
 constexpr char kFork[] = "fork, join and VSKIP, which no compiler emits, are out of scope";
-constexpr char kBlock[] =
-    "block transfers of registers, which LLVM emits only on request, are out of scope";
 constexpr char kUndocumented[] = "no public document says what this instruction does";
 
 constexpr OutOfScope kRows[] = {
@@ -46,10 +44,6 @@ constexpr OutOfScope kRows[] = {
     {"V_SCREEN_PARTITION_4SE_B32", kUndocumented},
     {"GLOBAL_LOAD_TR_*", kUndocumented},
     {"V_MOVREL*", "DPP on relative moves, which no compiler emits, is out of scope", "_dpp"},
-    {"GLOBAL_LOAD_BLOCK", kBlock},
-    {"GLOBAL_STORE_BLOCK", kBlock},
-    {"SCRATCH_LOAD_BLOCK", kBlock},
-    {"SCRATCH_STORE_BLOCK", kBlock},
     {"V_MFMA_LD_SCALE_B32", "this is only valid as the first half of a scaled MFMA"},
 };
 

@@ -398,6 +398,40 @@ TEST_P(LoadsIntoLds, WriteALanesDwordsToItsPlace) {
   }
 }
 
+/// LLVM folds an offset into a flat address only if that does not change the aperture.
+TEST_P(LoadsAndStores, TheApertureIsThatOfTheAddressWithoutOffset) {
+  MemoryWave w(GetParam());
+  w.addresses(0, 0);
+  for (unsigned lane = 0; lane < w.lanes(); ++lane)
+    w.setPair(6, lane, (uint64_t(kSharedAperture) << 32) - 8);
+  w.run("flat_load_dword v20, v[6:7] offset:16");
+  ASSERT_TRUE(w.fault().set);
+  EXPECT_EQ(w.fault().kind, FaultKind::OutOfBounds);
+}
+
+class Blocks : public MemoryTest {};
+
+TEST_P(Blocks, MoveTheRegistersThatM0Names) {
+  MemoryWave w(GetParam()), before(GetParam());
+  w.s(kM0) = 0x80000005;
+  w.addresses(64, 256)
+      .exec(~uint64_t(2))
+      .run("global_load_block v[20:51], v[2:3], off offset:8\n"
+           "global_store_block v4, v[60:91], s[4:5] offset:128");
+  w.addresses(0, 0).run("scratch_store_block v4, v[60:91], off offset:16\n"
+                        "scratch_load_block v[100:131], v4, off offset:16");
+  for (unsigned lane = 0; lane < w.lanes(); ++lane)
+    for (unsigned i = 0; i < 32; ++i) {
+      const bool moves = w.active(lane) && (w.s(kM0) >> i & 1);
+      const uint32_t at = 64 + 256 * lane + 4 * i;
+      EXPECT_EQ(w.v(20 + i, lane), moves ? before.at<uint32_t>(at + 8) : w.start(20 + i, lane));
+      EXPECT_EQ(w.at<uint32_t>(at + 128),
+                moves ? w.start(60 + i, lane) : before.at<uint32_t>(at + 128));
+      EXPECT_EQ(w.v(100 + i, lane), moves ? w.start(60 + i, lane) : w.start(100 + i, lane));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Blocks, targetsFrom(12, 12), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, LoadsAndStores, testing::ValuesIn(kTargetCases), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, Accumulators, targetsFrom(9, 9), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, ByThread, targetsFrom(10, 12), nameOf);
