@@ -15,14 +15,15 @@ using enum MatrixFormat;
 // Modifier immediates (Semantics.h, WaveOperands::modifiers).
 constexpr uint32_t kNegLow = 1, kNegHigh = 2, kOpSel = 4;
 
-/// Calls `visit(lane, item, place)` for all of C or D.
-template <class Visit> void forOutput(const WaveOperands &w, Visit visit) {
+/// Calls `visit(lane, item, sum)` for all of C or D.
+template <class T, class S, class Visit>
+void forOutput(const WaveOperands &w, MatrixProduct<T, S> &product, Visit visit) {
   const unsigned lanes = w.laneCount(), items = kWmmaSize * kWmmaSize / lanes;
-  for (unsigned lane = 0; lane < lanes; ++lane)
-    for (unsigned item = 0; item < items; ++item)
-      visit(lane, item,
-            w.matrix().packedHalves ? packedOutput(lanes, lane, item)
-                                    : repeatedOutput(lanes, lane, item));
+  auto placeOf = [&](unsigned lane, unsigned item) {
+    return w.matrix().packedHalves ? packedOutput(lanes, lane, item)
+                                   : repeatedOutput(lanes, lane, item);
+  };
+  product.forOutput(lanes, items, placeOf, visit);
 }
 
 template <class T, class S, bool kSparse>
@@ -67,13 +68,13 @@ template <bool kSparse> float modifiedAddend(const WaveOperands &w, float value)
 template <bool kSparse> void multiplyToFloat(WaveOperands &w, const MatrixShape &shape) {
   MatrixProduct<float, float> product(shape, kSparse);
   loadInputs<float, float, kSparse>(w, product);
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
     const float c = std::bit_cast<float>(addendWord<kSparse>(w, lane, item));
-    product.sum(place) = modifiedAddend<kSparse>(w, c);
+    sum = modifiedAddend<kSparse>(w, c);
   });
   product.multiply(w.reversesSums());
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
-    w.setResult(lane, std::bit_cast<uint32_t>(product.sum(place)), item);
+  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
+    w.setResult(lane, std::bit_cast<uint32_t>(sum), item);
   });
 }
 
@@ -87,16 +88,16 @@ template <class T, bool kSparse> void multiplyToHalf(WaveOperands &w, const Matr
   };
   MatrixProduct<float, float> product(shape, kSparse);
   loadInputs<float, float, kSparse>(w, product);
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
     const auto [r, shift] = at(item);
     const bool constant = !kSparse && !w.sourceIsVector(2);
     const uint32_t word = addendWord<kSparse>(w, lane, r) >> (constant ? 0 : shift);
-    product.sum(place) = modifiedAddend<kSparse>(w, std::bit_cast<T>(uint16_t(word)));
+    sum = modifiedAddend<kSparse>(w, std::bit_cast<T>(uint16_t(word)));
   });
   product.multiply(w.reversesSums());
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
+  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
     const auto [r, shift] = at(item);
-    const uint32_t bits = std::bit_cast<uint16_t>(T(product.sum(place)));
+    const uint32_t bits = std::bit_cast<uint16_t>(T(sum));
     w.setResult(lane, (w.result(lane, r) & ~(0xffffu << shift)) | bits << shift, r);
   });
 }
@@ -104,12 +105,12 @@ template <class T, bool kSparse> void multiplyToHalf(WaveOperands &w, const Matr
 template <bool kSparse> void multiplyToInteger(WaveOperands &w, const MatrixShape &shape) {
   MatrixProduct<int32_t, int64_t> product(shape, kSparse);
   loadInputs<int32_t, int64_t, kSparse>(w, product);
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
-    product.sum(place) = int32_t(addendWord<kSparse>(w, lane, item));
+  forOutput(w, product, [&](unsigned lane, unsigned item, int64_t &sum) {
+    sum = int32_t(addendWord<kSparse>(w, lane, item));
   });
   product.multiply(w.reversesSums());
-  forOutput(w, [&](unsigned lane, unsigned item, OutputPlace place) {
-    w.setResult(lane, uint32_t(narrowed<int32_t>(product.sum(place), Saturate{w.clamp()})), item);
+  forOutput(w, product, [&](unsigned lane, unsigned item, int64_t &sum) {
+    w.setResult(lane, uint32_t(narrowed<int32_t>(sum, Saturate{w.clamp()})), item);
   });
 }
 

@@ -158,6 +158,15 @@ struct LaneRegisters {
   }
 };
 
+/// The depth of each element of a lane, relative to the first: the same in all groups.
+struct DepthTable {
+  unsigned at[32];
+  explicit DepthTable(const InputLayout &layout) {
+    for (unsigned e = 0; e < layout.perLane; ++e)
+      at[e] = layout.depth(0, e);
+  }
+};
+
 /// A, B and the sums of one instruction. T is what elements are multiplied as, S what is summed.
 template <class T, class S> struct MatrixProduct {
   MatrixShape shape;
@@ -174,11 +183,12 @@ template <class T, class S> struct MatrixProduct {
   template <class LaneOf>
   void loadA(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
              LaneOf laneOf) {
+    const DepthTable depths(layout);
     forLanes(w, 0, layout, layout.perLane, reading, laneOf,
              [&](const LaneRegisters &lane, unsigned block, unsigned row, unsigned group) {
-               T *values = a + (block * shape.rows + row) * terms;
+               T *values = a + (block * shape.rows + row) * terms + layout.depth(group, 0);
                for (unsigned e = 0; e < layout.perLane; ++e)
-                 values[layout.depth(group, e)] = lane.element<T>(reading, e);
+                 values[depths.at[e]] = lane.element<T>(reading, e);
              });
   }
 
@@ -186,6 +196,7 @@ template <class T, class S> struct MatrixProduct {
   /// source 2, from bit `firstIndex` on, in the order of the stored elements.
   void loadSparseA(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
                    unsigned firstIndex) {
+    const DepthTable depths(layout);
     const unsigned stored = layout.perLane / 2;
     forLanes(
         w, 0, layout, stored, reading,
@@ -195,7 +206,7 @@ template <class T, class S> struct MatrixProduct {
         [&](const LaneRegisters &lane, unsigned block, unsigned row, unsigned group) {
           const uint32_t indices = w.source(2, layout.lane(block, row, group)) >> firstIndex;
           for (unsigned e = 0; e < stored; ++e) {
-            const unsigned depth = layout.depth(group, e / 2 * 4);
+            const unsigned depth = layout.depth(group, 0) + depths.at[e / 2 * 4];
             const unsigned at = (block * shape.rows + row) * terms + depth / 2 + e % 2;
             a[at] = lane.element<T>(reading, e);
             depthOf[at] = uint8_t(depth + (indices >> 2 * e & 3));
@@ -206,16 +217,32 @@ template <class T, class S> struct MatrixProduct {
   template <class LaneOf>
   void loadB(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
              LaneOf laneOf) {
+    const DepthTable depths(layout);
     forLanes(w, 1, layout, layout.perLane, reading, laneOf,
              [&](const LaneRegisters &lane, unsigned block, unsigned column, unsigned group) {
-               T *values = b + block * shape.depth * shape.columns + column;
+               const unsigned first = block * shape.depth + layout.depth(group, 0);
+               T *values = b + first * shape.columns + column;
                for (unsigned e = 0; e < layout.perLane; ++e)
-                 values[layout.depth(group, e) * shape.columns] = lane.element<T>(reading, e);
+                 values[depths.at[e] * shape.columns] = lane.element<T>(reading, e);
              });
   }
 
-  S &sum(const OutputPlace &place) {
-    return sums[(place.block * shape.rows + place.row) * shape.columns + place.column];
+  /// Calls `visit(lane, item, sum)` for all elements of C or D. `placeOf(lane, item)` is where they
+  /// belong: the lane's part of that and the item's add up in all layouts.
+  template <class PlaceOf, class Visit>
+  void forOutput(unsigned lanes, unsigned items, PlaceOf placeOf, Visit visit) {
+    auto offset = [&](unsigned lane, unsigned item) {
+      const OutputPlace place = placeOf(lane, item);
+      return (place.block * shape.rows + place.row) * shape.columns + place.column;
+    };
+    unsigned itemOffset[32];
+    for (unsigned item = 0; item < items; ++item)
+      itemOffset[item] = offset(0, item);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      S *first = sums + offset(lane, 0);
+      for (unsigned item = 0; item < items; ++item)
+        visit(lane, item, first[itemOffset[item]]);
+    }
   }
 
   void multiply(bool reversed) {

@@ -41,12 +41,14 @@ MatrixFormat selectedFormat(unsigned code) {
   return kFormats[code < 5 ? code : 0]; // the decoder refuses others
 }
 
-/// Calls `visit(lane, item, place)` for all of C or D.
-template <class Visit> void forOutput(const MatrixShape &shape, Visit visit) {
+/// Calls `visit(lane, item, sum)` for all of C or D.
+template <class T, class S, class Visit> void forOutput(MatrixProduct<T, S> &product, Visit visit) {
+  const MatrixShape &shape = product.shape;
   const unsigned items = shape.blocks * shape.rows * shape.columns / 64;
-  for (unsigned lane = 0; lane < 64; ++lane)
-    for (unsigned item = 0; item < items; ++item)
-      visit(lane, item, mfmaOutput(shape.rows, shape.columns, shape.sum == F64, lane, item));
+  auto placeOf = [&](unsigned lane, unsigned item) {
+    return mfmaOutput(shape.rows, shape.columns, shape.sum == F64, lane, item);
+  };
+  product.forOutput(64, items, placeOf, visit);
 }
 
 /// C's item in a lane; a constant is the same in all.
@@ -81,12 +83,12 @@ void multiplyToFloat(WaveOperands &w, const MatrixShape &shape) {
   MatrixProduct<float, float> product(shape, false);
   loadInputs(w, product, reading(shape.a), reading(shape.b));
   auto result = [&](float value) { return flush16 ? flushedBelow(value, 0x1p-126f) : value; };
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    product.sum(place) = result(std::bit_cast<float>(addendWord(w, lane, item)));
+  forOutput(product, [&](unsigned lane, unsigned item, float &sum) {
+    sum = result(std::bit_cast<float>(addendWord(w, lane, item)));
   });
   product.multiply(w.reversesSums());
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    w.setResult(lane, std::bit_cast<uint32_t>(result(product.sum(place))), item);
+  forOutput(product, [&](unsigned lane, unsigned item, float &sum) {
+    w.setResult(lane, std::bit_cast<uint32_t>(result(sum)), item);
   });
 }
 
@@ -98,15 +100,15 @@ void multiplyToDouble(WaveOperands &w, const MatrixShape &shape) {
   };
   MatrixProduct<double, double> product(shape, false);
   loadInputs(w, product, reading(negate & 1), reading(negate & 2));
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
+  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
     const unsigned first = w.sourceIsVector(2) ? item * 2 : 0;
     const double c = std::bit_cast<double>(uint64_t(w.source(2, lane, first + 1)) << 32 |
                                            w.source(2, lane, first));
-    product.sum(place) = negate & 4 ? -c : c;
+    sum = negate & 4 ? -c : c;
   });
   product.multiply(w.reversesSums());
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    const uint64_t bits = std::bit_cast<uint64_t>(product.sum(place));
+  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
+    const uint64_t bits = std::bit_cast<uint64_t>(sum);
     w.setResult(lane, uint32_t(bits), item * 2);
     w.setResult(lane, uint32_t(bits >> 32), item * 2 + 1);
   });
@@ -115,12 +117,12 @@ void multiplyToDouble(WaveOperands &w, const MatrixShape &shape) {
 void multiplyToInteger(WaveOperands &w, const MatrixShape &shape) {
   MatrixProduct<int32_t, int64_t> product(shape, false);
   loadInputs(w, product, {.format = I8}, {.format = I8});
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    product.sum(place) = int32_t(addendWord(w, lane, item));
+  forOutput(product, [&](unsigned lane, unsigned item, int64_t &sum) {
+    sum = int32_t(addendWord(w, lane, item));
   });
   product.multiply(w.reversesSums());
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    w.setResult(lane, uint32_t(product.sum(place)), item);
+  forOutput(product, [&](unsigned lane, unsigned item, int64_t &sum) {
+    w.setResult(lane, uint32_t(sum), item);
   });
 }
 
@@ -142,12 +144,12 @@ void multiplySelected(WaveOperands &w, const MatrixShape &shape) {
         product.b[depth * shape.columns + line] *= scale(line, depth, 8);
       }
   }
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    product.sum(place) = std::bit_cast<float>(addendWord(w, lane, item));
+  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
+    sum = std::bit_cast<float>(addendWord(w, lane, item));
   });
   product.multiply(w.reversesSums());
-  forOutput(shape, [&](unsigned lane, unsigned item, OutputPlace place) {
-    const float value = clampedOverflow(w.mode(), float(product.sum(place)));
+  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
+    const float value = clampedOverflow(w.mode(), float(sum));
     w.setResult(lane, std::bit_cast<uint32_t>(value), item);
   });
 }

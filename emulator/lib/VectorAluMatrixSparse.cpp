@@ -26,16 +26,16 @@ void multiplySparse(WaveOperands &w, const MatrixShape &shape, S (*addend)(uint3
                   return layout.lane(block, column, group);
                 });
   const unsigned items = shape.rows * shape.columns / 64;
-  auto place = [&](unsigned lane, unsigned item) -> S & {
-    return product.sum(mfmaOutput(shape.rows, shape.columns, false, lane, item));
+  auto placeOf = [&](unsigned lane, unsigned item) {
+    return mfmaOutput(shape.rows, shape.columns, false, lane, item);
   };
-  for (unsigned lane = 0; lane < 64; ++lane)
-    for (unsigned item = 0; item < items; ++item)
-      place(lane, item) = addend(w.result(lane, item));
+  product.forOutput(64, items, placeOf, [&](unsigned lane, unsigned item, S &sum) {
+    sum = addend(w.result(lane, item));
+  });
   product.multiply(w.reversesSums());
-  for (unsigned lane = 0; lane < 64; ++lane)
-    for (unsigned item = 0; item < items; ++item)
-      w.setResult(lane, result(w.mode(), place(lane, item)), item);
+  product.forOutput(64, items, placeOf, [&](unsigned lane, unsigned item, S &sum) {
+    w.setResult(lane, result(w.mode(), sum), item);
+  });
 }
 
 float floatAddend(uint32_t bits) { return std::bit_cast<float>(bits); }
