@@ -98,9 +98,8 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
   case Special::EnvReg2:
     return b.CreateTrunc(launch.argument(offsetof(abi::LaunchArguments, gridWorkspace), 64),
                          b.getInt32Ty());
-  case Special::SmId:
-  case Special::NSmId:
-    break; // which compute unit this is has no portable answer
+  default: // %smid: which compute unit this is has no portable answer; clusters, counters
+    break;
   }
   ptx::Operand here{};
   problem(here, "this special register is not supported", true);

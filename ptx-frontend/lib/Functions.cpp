@@ -63,6 +63,7 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
   scopes.clear();
   registers.clear();
   registerRanges.clear();
+  pragmas.clear();
   pushScope(); // of the parameters
 
   Function header; // until the name is known
@@ -70,7 +71,15 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
   header.linkage = linkage;
   current = &header;
   llvm::SmallVector<const Variable *, 8> results, parameters;
-  bool fine = isKernel || !at(Kind::LeftParen) || parseParameterList(results, &header, false);
+  bool fine = true;
+  if (directive() == Directive::Attribute) {
+    bool managed = false;
+    uint32_t place = token.offset;
+    fine = parseAttributeList(managed, header.unified);
+    if (fine && managed)
+      fine = error(place, "a function cannot be managed");
+  }
+  fine = fine && (isKernel || !at(Kind::LeftParen) || parseParameterList(results, &header, false));
   Token nameToken = token;
   fine = fine && expect(Kind::Word, "the name of a function");
   if (!fine) {
@@ -133,6 +142,8 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
     fn->results = storage.copy<const Variable *>(results);
     fn->parameters = storage.copy<const Variable *>(parameters);
     fn->place = header.place;
+    if (header.unified.given)
+      fn->unified = header.unified;
     if (linkage != Linkage::Internal || !known)
       fn->linkage = linkage;
   }
@@ -171,7 +182,6 @@ bool ModuleParser::parseTriple(uint32_t (&values)[3]) {
 // PTX ISA: performance-tuning-directives, cluster-dimension-directives.
 bool ModuleParser::parseAttributes(Function &fn) {
   KernelAttributes &attributes = fn.attributes;
-  uint32_t hint;
   while (at(Kind::Dot)) {
     switch (directive()) {
     case Directive::MaxNTid:
@@ -186,8 +196,8 @@ bool ModuleParser::parseAttributes(Function &fn) {
       if (!parseCount(attributes.minBlocksPerMultiprocessor))
         return false;
       break;
-    case Directive::MaxNCtaPerSm: // deprecated name; a hint
-      if (!parseCount(hint))
+    case Directive::MaxNCtaPerSm: // deprecated: a hint
+      if (!parseCount(attributes.maxBlocksPerMultiprocessor))
         return false;
       break;
     case Directive::MaxNReg:
@@ -215,16 +225,17 @@ bool ModuleParser::parseAttributes(Function &fn) {
         return false;
       break;
     case Directive::AbiPreserve: // register allocation hints
+      if (!parseCount(attributes.abiPreserve))
+        return false;
+      break;
     case Directive::AbiPreserveControl:
-      if (!parseCount(hint))
+      if (!parseCount(attributes.abiPreserveControl))
         return false;
       break;
     case Directive::Pragma:
-      if (!parsePragma())
+      if (!parsePragma(kNone))
         return false;
       break;
-    case Directive::Attribute:
-      return error(token.offset, "unsupported: attribute of a function", /*unsupported=*/true);
     default: // anything else belongs to variables
       return expectedHere("'{' or ';'");
     }
@@ -295,6 +306,7 @@ void ModuleParser::finishBody(Function &fn) {
   fn.labels = storage.copy<Label>(labels);
   fn.prototypes = storage.copy<Prototype>(prototypes);
   fn.body = storage.copy<Instruction>(body);
+  fn.pragmas = storage.copy<Pragma>(pragmas);
 }
 
 } // namespace rubia::ptx

@@ -26,8 +26,7 @@ struct ModuleParser::InitializerState {
 
 bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimensions) {
   if (classOf(variable.type) == TypeClass::Opaque)
-    return error(token.offset, "unsupported: initialised texture, sampler or surface reference",
-                 /*unsupported=*/true);
+    return parseOpaqueInitializer(variable);
   InitializerState state{variable, sizeInBits(variable.type) / 8, dimensions, {}, 0, {}, {}};
   state.strides.resize(dimensions.size());
   uint64_t stride = 1;
@@ -56,6 +55,81 @@ bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimen
   variable.initialized = true;
   variable.initializer = {bytes, size_t(variable.sizeInBytes)};
   variable.relocations = storage.copy<Relocation>(state.relocations);
+  return true;
+}
+
+// `{width = 4, addr_mode_0 = wrap}`, for an array a list of such.
+// PTX ISA: texture-sampler-and-surface-types.
+bool ModuleParser::parseOpaqueInitializer(Variable &variable) {
+  llvm::SmallVector<OpaqueField, 8> fields;
+  if (variable.elementCount == 1 && !variable.incomplete) {
+    if (!parseOpaqueFields(0, fields))
+      return false;
+  } else {
+    if (!expect(Kind::LeftBrace, "'{'"))
+      return false;
+    ++braces;
+    uint64_t count = 0;
+    do {
+      if (!variable.incomplete && count == variable.elementCount)
+        return errorHere("too many initialisers for '" + Twine(variable.name) + "'");
+      if (!parseOpaqueFields(count++, fields))
+        return false;
+    } while (take(Kind::Comma));
+    if (!expect(Kind::RightBrace, "',' or '}'"))
+      return false;
+    --braces;
+    if (variable.incomplete) {
+      variable.incomplete = false;
+      variable.elementCount = count;
+      variable.sizeInBytes = count * sizeInBits(variable.type) / 8;
+    }
+  }
+  variable.fields = storage.copy<OpaqueField>(fields);
+  return true;
+}
+
+bool ModuleParser::parseOpaqueFields(uint64_t element, llvm::SmallVectorImpl<OpaqueField> &fields) {
+  static constexpr StringRef kFields[] = {"width",
+                                          "height",
+                                          "depth",
+                                          "array_size",
+                                          "num_mipmap_levels",
+                                          "num_samples",
+                                          "memory_layout",
+                                          "channel_data_type",
+                                          "channel_order",
+                                          "filter_mode",
+                                          "normalized_coords",
+                                          "force_unnormalized_coords",
+                                          "addr_mode_0",
+                                          "addr_mode_1",
+                                          "addr_mode_2"};
+  static constexpr StringRef kWords[] = {"nearest",   "linear",        "wrap",           "mirror",
+                                         "clamp_ogl", "clamp_to_edge", "clamp_to_border"};
+  if (!expect(Kind::LeftBrace, "'{'"))
+    return false;
+  ++braces;
+  while (!at(Kind::RightBrace)) {
+    OpaqueField field{element, spell(token), {}, 0};
+    if (!at(Kind::Word) || !llvm::is_contained(kFields, field.name))
+      return expectedHere("a field such as width or addr_mode_0");
+    advance();
+    if (!expect(Kind::Equal, "'='"))
+      return false;
+    if (at(Kind::Word) && llvm::is_contained(kWords, spell(token))) {
+      field.word = spell(token);
+      advance();
+    } else if (!parseInteger(field.value)) {
+      return false;
+    }
+    fields.push_back(field);
+    if (!take(Kind::Comma))
+      break;
+  }
+  if (!expect(Kind::RightBrace, "',' or '}'"))
+    return false;
+  --braces;
   return true;
 }
 

@@ -88,6 +88,14 @@ bool ModuleParser::error(uint32_t place, const Twine &message, bool unsupported)
   return false;
 }
 
+void ModuleParser::warning(uint32_t place, const Twine &message) {
+  Diagnostic diagnostic;
+  diagnostic.severity = Severity::Warning;
+  diagnostic.message = message.str();
+  diagnostic.place = place;
+  result.diagnostics.push_back(std::move(diagnostic));
+}
+
 bool ModuleParser::expectedHere(const Twine &what) {
   return errorHere("expected " + what + ", found " + found());
 }
@@ -201,6 +209,11 @@ bool ModuleParser::parseVersion() {
       minor.getAsInteger(10, module.versionMinor) || module.versionMajor < 1 ||
       module.versionMajor > 99 || module.versionMinor > 9)
     return expectedHere("a version such as 8.0");
+  constexpr std::pair<unsigned, unsigned> kNewestVersion{9, 1};
+  if (std::pair(module.versionMajor, module.versionMinor) > kNewestVersion)
+    warning(token.offset, "PTX " + Twine(version) + " is newer than " +
+                              Twine(kNewestVersion.first) + "." + Twine(kNewestVersion.second) +
+                              ", the newest version that is known");
   advance();
   return true;
 }
@@ -288,7 +301,7 @@ bool ModuleParser::parseTopLevelStatement() {
   case Directive::Reg:
     return error(token.offset, "unsupported: registers of the module", /*unsupported=*/true);
   case Directive::Tex:
-    return error(token.offset, "unsupported: '.tex' variables", /*unsupported=*/true);
+    return parseVariables(linkage);
   case Directive::Param:
     return error(token.offset, "unsupported: parameters of the module", /*unsupported=*/true);
   default: // no linkage can stand before the others
@@ -304,7 +317,7 @@ bool ModuleParser::parseTopLevelStatement() {
   case Directive::Section:
     return parseSection();
   case Directive::Pragma:
-    return parsePragma();
+    return parsePragma(kNone);
   case Directive::Alias:
     return parseAlias();
   case Directive::Loc: // LLVM writes one before a function
@@ -332,12 +345,18 @@ bool ModuleParser::parseAddressSize() {
   return true;
 }
 
-// Pragmas are hints; unknown ones have no effect. PTX ISA: pragma-strings.
-bool ModuleParser::parsePragma() {
+// Pragmas are hints: none changes what a program does. PTX ISA: pragma-strings.
+bool ModuleParser::parsePragma(uint32_t instruction) {
   advance();
   do {
+    Token string = token;
     if (!expect(Kind::String, "a pragma string"))
       return false;
+    StringRef hint = spell(string).drop_front().drop_back();
+    if (current)
+      pragmas.push_back({hint, instruction});
+    else
+      module.pragmas.push_back(hint);
   } while (take(Kind::Comma));
   return endStatement("pragma");
 }
@@ -354,21 +373,60 @@ bool ModuleParser::parseFile() {
   Token path = token;
   if (!expect(Kind::String, "a file name"))
     return false;
-  int64_t ignored; // time stamp and size: nothing depends on them
-  for (int i = 0; i < 2 && take(Kind::Comma); ++i)
-    if (!parseInteger(ignored))
-      return false;
-  module.files.push_back({uint32_t(number), spell(path).drop_front().drop_back()});
+  SourceFile file{uint32_t(number), spell(path).drop_front().drop_back(), {}, {}};
+  for (std::optional<uint64_t> *field : {&file.modified, &file.size})
+    if (int64_t value; take(Kind::Comma)) {
+      if (!parseInteger(value))
+        return false;
+      *field = uint64_t(value);
+    }
+  module.files.push_back(file);
   return true;
 }
 
-// DWARF sections have no effect on the code. PTX ISA: debugging-directives-section.
+// DWARF data has no effect on the code. PTX ISA: debugging-directives-section.
 bool ModuleParser::parseSection() {
   advance();
-  advance(); // name
-  if (!at(Kind::LeftBrace))
-    return expectedHere("'{'");
-  skipBraces();
+  Token name = token;
+  if (!expect(Kind::Dot, "the name of a section, such as .debug_info"))
+    return false;
+  uint32_t begin = token.end();
+  if (!expect(Kind::LeftBrace, "'{'"))
+    return false;
+  while (!at(Kind::RightBrace))
+    if (!parseSectionStatement())
+      return false;
+  module.sections.push_back({spell(name), text.slice(begin, token.offset)});
+  advance();
+  return true;
+}
+
+// `label:`, `.b8 1, 2`, `.b32 label+4`, `.b64 label-label`, `.b32 .debug_info`
+bool ModuleParser::parseSectionStatement() {
+  if (take(Kind::Word))
+    return expect(Kind::Colon, "':' after a label");
+  Name *name = at(Kind::Dot) ? names.find(spell(token)) : nullptr;
+  Type type = name ? typeOf(name->mod) : Type::None;
+  if (type != Type::B8 && type != Type::B16 && type != Type::B32 && type != Type::B64)
+    return expectedHere("'.b8', '.b16', '.b32', '.b64', a label or '}'");
+  advance();
+  do {
+    if (take(Kind::Minus) || at(Kind::Integer)) {
+      if (!expect(Kind::Integer, "a number"))
+        return false;
+      continue;
+    }
+    bool isLabel = at(Kind::Word);
+    if (!isLabel && !at(Kind::Dot))
+      return expectedHere("a number, a label or a section");
+    advance();
+    if (take(Kind::Plus)) {
+      if (!expect(Kind::Integer, "a number"))
+        return false;
+    } else if (isLabel && take(Kind::Minus) && !expect(Kind::Word, "a label")) {
+      return false;
+    }
+  } while (take(Kind::Comma));
   return true;
 }
 
@@ -393,8 +451,6 @@ bool ModuleParser::parseAlias() {
     return false;
   if (from->hasBody)
     return error(alias.offset, "alias '" + Twine(from->name) + "' has a body");
-  if (!to->hasBody)
-    return error(target.offset, "'" + Twine(to->name) + "' is not defined");
   from->aliasOf = to;
   return endStatement("alias");
 }

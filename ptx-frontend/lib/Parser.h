@@ -58,6 +58,7 @@ private:
   bool expect(Token::Kind kind, llvm::StringRef what);
   // All report and return false.
   bool error(uint32_t place, const llvm::Twine &message, bool unsupported = false);
+  void warning(uint32_t place, const llvm::Twine &message);
   bool errorHere(const llvm::Twine &message) { return error(token.offset, message); }
   bool expectedHere(const llvm::Twine &what);
   bool endStatement(llvm::StringRef after);
@@ -72,9 +73,10 @@ private:
   void parseTopLevel();
   bool parseTopLevelStatement();
   bool parseAddressSize();
-  bool parsePragma();
+  bool parsePragma(uint32_t instruction);
   bool parseFile();
   bool parseSection();
+  bool parseSectionStatement();
   bool parseAlias();
   Linkage parseLinkage();
   Directive directive() const;
@@ -99,13 +101,14 @@ private:
     uint8_t vectorWidth = 1;
     uint64_t alignment = 0;
     bool managed = false;
+    UnifiedId unified;
     bool isPointer = false;
     StateSpace pointerSpace = StateSpace::None;
     uint32_t pointerAlignment = 0;
     bool isReg = false;
   };
   bool parseDeclaration(Declaration &declaration);
-  bool parseAttributeList(Declaration &declaration);
+  bool parseAttributeList(bool &managed, UnifiedId &unified);
   bool parseAlignment(uint64_t &alignment);
   // One declarator: name, dimensions, initialiser. Null after an error.
   Variable *parseVariable(const Declaration &declaration, bool isParameter);
@@ -115,6 +118,8 @@ private:
                           bool isNumbered);
   bool declareRange(Name *name, const Declaration &declaration, uint64_t count, uint32_t place);
   bool parseInitializer(Variable &variable, llvm::ArrayRef<uint64_t> dimensions);
+  bool parseOpaqueInitializer(Variable &variable);
+  bool parseOpaqueFields(uint64_t element, llvm::SmallVectorImpl<OpaqueField> &fields);
   struct InitializerState;
   bool parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin);
   bool parseInitializerElement(InitializerState &state, uint64_t index);
@@ -206,6 +211,7 @@ private:
   std::vector<llvm::MutableArrayRef<LabelId>> targetLists;
   std::vector<Prototype> prototypes;
   std::vector<const Variable *> locals;
+  std::vector<Pragma> pragmas;
   std::vector<Instruction> body;
   OperandList operands;
   bool hasPlainNumbers = false; // a "%r3" was declared on its own: see resolvePlain

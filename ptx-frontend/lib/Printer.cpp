@@ -116,6 +116,10 @@ private:
   void printSignature(const Function &fn);
   void printDeclaration(const Function &fn);
   void printDefinition(const Function &fn);
+  void printFile(const SourceFile &file);
+  void printUnified(const UnifiedId &unified);
+  void printFields(const Variable &variable);
+  void printPreserved(uint32_t data, uint32_t control);
   void printAttributes(const KernelAttributes &attributes);
   void printParameters(ArrayRef<const Variable *> parameters);
   void printPrototype(const Prototype &prototype, StringRef name);
@@ -148,7 +152,9 @@ void Printer::printModule() {
     out << ", map_f64_to_f32";
   out << "\n.address_size " << module.addressSize << "\n\n";
   for (const SourceFile &file : module.files)
-    out << ".file " << file.number << " \"" << file.path << "\"\n";
+    printFile(file);
+  for (StringRef pragma : module.pragmas)
+    out << ".pragma \"" << pragma << "\";\n";
 
   // Functions whose address a variable holds must be declared before it.
   size_t next = 0;
@@ -178,6 +184,17 @@ void Printer::printModule() {
     if (fn->aliasOf)
       out << ".alias " << fn->name << ", " << fn->aliasOf->name << ";\n";
   printSourceLines(uint32_t(module.sourceLines.size()));
+  for (const Section &section : module.sections)
+    out << ".section " << section.name << " {" << section.contents << "}\n";
+}
+
+void Printer::printFile(const SourceFile &file) {
+  out << ".file " << file.number << " \"" << file.path << '"';
+  if (file.modified)
+    out << ", " << int64_t(*file.modified);
+  if (file.size)
+    out << ", " << int64_t(*file.size);
+  out << '\n';
 }
 
 // Everything that the body names has been declared.
@@ -205,7 +222,7 @@ void Printer::printSourceLines(uint32_t end) {
     const SourceLine &line = module.sourceLines[nextSourceLine];
     out << ".loc " << line.file << ' ' << line.line << ' ' << line.column;
     if (!line.inlinedFunction.empty())
-      out << ", function_name " << line.inlinedFunction;
+      out << ", function_name " << line.inlinedFunction << '+' << line.inlinedFunctionOffset;
     if (line.inlinedAt != kNone) {
       const SourceLine &caller = module.sourceLines[line.inlinedAt];
       out << ", inlined_at " << caller.file << ' ' << caller.line << ' ' << caller.column;
@@ -248,6 +265,7 @@ void Printer::printVariable(const Variable &variable, StringRef name) {
     out << textOf(variable.linkage) << nameOf(variable.space) << ' ';
     if (variable.managed)
       out << ".attribute(.managed) ";
+    printUnified(variable.unified);
     if (variable.alignment > 0 && classOf(variable.type) != TypeClass::Opaque)
       out << ".align " << variable.alignment << ' ';
   }
@@ -268,6 +286,34 @@ void Printer::printVariable(const Variable &variable, StringRef name) {
     out << '[' << variable.elementCount << ']';
   if (variable.initialized)
     printInitializer(variable);
+  if (!variable.fields.empty())
+    printFields(variable);
+}
+
+void Printer::printUnified(const UnifiedId &unified) {
+  if (unified.given)
+    out << ".attribute(.unified(0x" << llvm::utohexstr(unified.first) << ", 0x"
+        << llvm::utohexstr(unified.second) << ")) ";
+}
+
+void Printer::printFields(const Variable &variable) {
+  bool isArray = variable.elementCount != 1;
+  out << (isArray ? " = {{" : " = {");
+  uint64_t element = 0;
+  bool first = true;
+  for (const OpaqueField &field : variable.fields) {
+    for (; element < field.element; ++element, first = true)
+      out << "}, {";
+    if (!first)
+      out << ", ";
+    first = false;
+    out << field.name << " = ";
+    if (field.word.empty())
+      printInteger(uint64_t(field.value), false);
+    else
+      out << field.word;
+  }
+  out << (isArray ? "}}" : "}");
 }
 
 void Printer::printInitializer(const Variable &variable) {
@@ -346,6 +392,7 @@ void Printer::printParameters(ArrayRef<const Variable *> parameters) {
 
 void Printer::printSignature(const Function &fn) {
   out << textOf(fn.linkage) << (fn.isKernel ? ".entry " : ".func ");
+  printUnified(fn.unified);
   if (!fn.results.empty()) {
     printParameters(fn.results);
     out << ' ';
@@ -367,6 +414,7 @@ void Printer::printAttributes(const KernelAttributes &attributes) {
   printTriple(out, ".maxntid", attributes.maxThreads);
   printTriple(out, ".reqntid", attributes.requiredThreads);
   printCount(".minnctapersm", attributes.minBlocksPerMultiprocessor);
+  printCount(".maxnctapersm", attributes.maxBlocksPerMultiprocessor);
   printCount(".maxnreg", attributes.maxRegisters);
   printTriple(out, ".reqnctapercluster", attributes.requiredCluster);
   if (attributes.explicitCluster)
@@ -376,6 +424,14 @@ void Printer::printAttributes(const KernelAttributes &attributes) {
   printCount(".maxclusterrank", attributes.maxClusterRank);
   if (attributes.noReturn)
     out << "\n.noreturn";
+  printPreserved(attributes.abiPreserve, attributes.abiPreserveControl);
+}
+
+void Printer::printPreserved(uint32_t data, uint32_t control) {
+  if (data != kNone)
+    out << "\n.abi_preserve " << data;
+  if (control != kNone)
+    out << "\n.abi_preserve_control " << control;
 }
 
 void Printer::printDeclaration(const Function &fn) {
@@ -399,6 +455,7 @@ void Printer::printPrototype(const Prototype &prototype, StringRef name) {
     printParameters(prototype.parameters);
     if (prototype.noReturn)
       out << " .noreturn";
+    printPreserved(prototype.abiPreserve, prototype.abiPreserveControl);
   }
   out << ";\n";
 }
@@ -409,7 +466,15 @@ void Printer::printDefinition(const Function &fn) {
   useNamesOf(fn);
   printSignature(fn);
   printAttributes(fn.attributes);
-  out << "\n{\n";
+  ArrayRef<Pragma> pragmas = fn.pragmas;
+  auto printPragmas = [&](uint32_t instruction) {
+    for (; !pragmas.empty() && pragmas[0].instruction == instruction;
+         pragmas = pragmas.drop_front())
+      out << ".pragma \"" << pragmas[0].text << "\";\n";
+  };
+  out << '\n';
+  printPragmas(kNone);
+  out << "{\n";
   llvm::DenseSet<RegisterId> inSignature;
   for (ArrayRef<const Variable *> list : {fn.results, fn.parameters})
     for (const Variable *variable : list)
@@ -442,11 +507,13 @@ void Printer::printDefinition(const Function &fn) {
   };
   for (size_t i = 0; i < fn.body.size(); ++i) {
     printLabels(i);
+    printPragmas(uint32_t(i));
     if (fn.body[i].sourceLine != kNone)
       printSourceLines(fn.body[i].sourceLine + 1);
     printInstruction(fn, fn.body[i]);
   }
   printLabels(fn.body.size());
+  printPragmas(uint32_t(fn.body.size()));
   out << "}\n\n";
   names.reset();
 }

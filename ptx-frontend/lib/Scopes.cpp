@@ -153,22 +153,7 @@ ModuleParser::Resolved ModuleParser::resolve(StringRef word) {
   return vector;
 }
 
-// Special registers that have no row yet. PTX ISA: special-registers.
-static bool isOtherSpecialRegister(StringRef word) {
-  for (StringRef prefix :
-       {"%pm", "%envreg", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid",
-        "%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster", "%aggr_smem_size",
-        "%current_graph_exec", "%reserved_smem_offset_"}) {
-    StringRef rest = word;
-    if (rest.consume_front(prefix) && (rest.empty() || !llvm::isAlpha(rest[0])))
-      return true;
-  }
-  return false;
-}
-
 bool ModuleParser::undeclared(uint32_t place, StringRef word) {
-  if (isOtherSpecialRegister(word))
-    return error(place, "unsupported: special register '" + word + "'", /*unsupported=*/true);
   size_t prefix = word.size();
   while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
     --prefix;

@@ -42,7 +42,7 @@ bool ModuleParser::parseBodyDirective() {
   case Directive::File:
     return parseFile();
   case Directive::Pragma:
-    return parsePragma();
+    return parsePragma(uint32_t(body.size()));
   default: // no other directive stands in a body
     return error(token.offset, "unexpected directive " + found());
   }
@@ -72,12 +72,13 @@ bool ModuleParser::parseLoc() {
     if (attribute == "function_name") {
       advance();
       line.inlinedFunction = spell(token);
-      if (!at(Kind::Word) && !at(Kind::Integer))
-        return expectedHere("a label");
-      advance();
-      int64_t offset; // into the string section
-      if (at(Kind::Plus) && !parseInteger(offset))
+      if (!expect(Kind::Word, "a label"))
         return false;
+      if (at(Kind::Plus)) {
+        advance();
+        if (!parseNumberInto(line.inlinedFunctionOffset))
+          return false;
+      }
     } else if (attribute == "inlined_at") {
       advance();
       SourceLine caller;
@@ -169,6 +170,8 @@ bool ModuleParser::parseCallPrototype(Token nameToken) {
   prototype.results = storage.copy<const Variable *>(results);
   prototype.parameters = storage.copy<const Variable *>(parameters);
   prototype.noReturn = attributes.attributes.noReturn;
+  prototype.abiPreserve = attributes.attributes.abiPreserve;
+  prototype.abiPreserveControl = attributes.attributes.abiPreserveControl;
   prototypes.push_back(prototype);
   return endStatement("'.callprototype'");
 }

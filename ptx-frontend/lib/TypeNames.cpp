@@ -50,9 +50,13 @@ struct SpecialRow {
   StringRef text;
   Type type;
   unsigned width;
+  Version version;
+  unsigned sm;
 };
+constexpr Version V(unsigned major, unsigned minor) { return {uint8_t(major), uint8_t(minor)}; }
 constexpr SpecialRow kSpecials[] = {
-#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width) {Text, Type::ElementType, Width},
+#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm)                          \
+  {Text, Type::ElementType, Width, Version, Sm},
 #include "ptx-frontend/SpecialRegisters.def"
 };
 } // namespace
@@ -60,6 +64,8 @@ constexpr SpecialRow kSpecials[] = {
 StringRef nameOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].text; }
 Type elementTypeOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].type; }
 unsigned widthOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].width; }
+Version versionOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].version; }
+unsigned smOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].sm; }
 
 std::string describe(const Variable &variable) {
   std::string out = nameOf(variable.space).str();

@@ -25,7 +25,7 @@ bool ModuleParser::parseAlignment(uint64_t &alignment) {
 }
 
 // PTX ISA: variable-and-function-attribute-directive-attribute.
-bool ModuleParser::parseAttributeList(Declaration &declaration) {
+bool ModuleParser::parseAttributeList(bool &managed, UnifiedId &unified) {
   advance();
   if (!expect(Kind::LeftParen, "'('"))
     return false;
@@ -33,10 +33,17 @@ bool ModuleParser::parseAttributeList(Declaration &declaration) {
     switch (directive()) {
     case Directive::Managed:
       advance();
-      declaration.managed = true;
+      managed = true;
       break;
-    case Directive::Unified:
-      return error(token.offset, "unsupported: attribute '.unified'", /*unsupported=*/true);
+    case Directive::Unified: {
+      advance();
+      int64_t first, second;
+      if (!expect(Kind::LeftParen, "'('") || !parseInteger(first) || !expect(Kind::Comma, "','") ||
+          !parseInteger(second) || !expect(Kind::RightParen, "')'"))
+        return false;
+      unified = {uint64_t(first), uint64_t(second), true};
+      break;
+    }
     default: // PTX has no others
       return expectedHere("an attribute");
     }
@@ -58,6 +65,8 @@ static StateSpace spaceOf(Directive directive) {
     return StateSpace::Param;
   case Directive::Reg:
     return StateSpace::Reg;
+  case Directive::Tex:
+    return StateSpace::Tex;
   default: // no state space
     return StateSpace::None;
   }
@@ -83,7 +92,7 @@ bool ModuleParser::parseDeclaration(Declaration &declaration) {
       continue;
     }
     if (name && name->directive == Directive::Attribute) {
-      if (!parseAttributeList(declaration))
+      if (!parseAttributeList(declaration.managed, declaration.unified))
         return false;
       continue;
     }
@@ -125,6 +134,16 @@ bool ModuleParser::parseDeclaration(Declaration &declaration) {
     return expectedHere("a type");
   if (declaration.type == Type::Pred && !declaration.isReg)
     return error(place, "a predicate is a register");
+  if (sizeInBits(declaration.type) * declaration.vectorWidth > 128)
+    return error(place, "a vector has at most 128 bits");
+  if (declaration.space == StateSpace::Tex) { // PTX ISA: texture-state-space-deprecated
+    if (std::pair(module.versionMajor, module.versionMinor) >= std::pair(1u, 5u))
+      return error(place, "'.tex' is not available since PTX 1.5");
+    if (declaration.type != Type::U32 && declaration.type != Type::U64)
+      return error(place, "'.tex' has type .u32 or .u64");
+    declaration.space = StateSpace::Global;
+    declaration.type = Type::TexRef;
+  }
   return true;
 }
 
@@ -144,6 +163,7 @@ Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isPar
   variable->vectorWidth = declaration.vectorWidth;
   variable->linkage = declaration.linkage;
   variable->managed = declaration.managed;
+  variable->unified = declaration.unified;
   variable->isPointer = declaration.isPointer;
   variable->pointerSpace = declaration.pointerSpace;
   variable->pointerAlignment = declaration.pointerAlignment;

@@ -91,8 +91,10 @@ TEST(PtxDiagnostics, FindsUndeclaredAndDuplicateNames) {
   check({
       {"mov.u32 %x1, 5;", "9:9: undeclared register '%x1'"},
       {"mov.u32 %r10, 5;", "9:9: undeclared register '%r10': '.reg' declares '%r<10>'"},
-      {"mov.u32 %r1, %cluster_ctarank;", "9:14: unsupported: special register '%cluster_ctarank'"},
-      {"mov.u32 %r1, %clusterid.x;", "9:14: unsupported: special register '%clusterid.x'"},
+      {"mov.u32 %r1, %cluster_ctarank;",
+       "9:14: operand 2 of 'mov.u32' is '%cluster_ctarank', which needs sm_90"},
+      {"mov.u32 %r1, %clusterid.x;",
+       "9:14: operand 2 of 'mov.u32' is '%clusterid', which needs sm_90"},
       {"@%tid.x ret;", "9:2: a guard is a predicate register"},
       {"mov.u32 foo, 5;", "9:9: undeclared name 'foo'"},
       {"ld.global.u32 %r1, [nosuch];", "9:21: undeclared name 'nosuch'"},

@@ -21,14 +21,19 @@ public:
         << int(module.smVariant) << module.texmodeIndependent << module.debug << module.mapF64ToF32
         << ' ' << module.addressSize << '\n';
     for (const SourceFile &file : module.files)
-      out << "file " << file.number << ' ' << file.path << '\n';
+      out << "file " << file.number << ' ' << file.path << ' ' << file.modified.value_or(77) << ' '
+          << file.size.value_or(77) << '\n';
+    for (llvm::StringRef pragma : module.pragmas)
+      out << "pragma " << pragma << '\n';
+    for (const Section &section : module.sections)
+      out << "section " << section.name << '{' << section.contents << "}\n";
     for (const Variable *v : module.variables)
       variable(v, /*named=*/true);
     for (const Function *fn : module.functions)
       function(*fn);
     for (const SourceLine &line : module.sourceLines)
       out << "loc " << line.file << ' ' << line.line << ' ' << line.column << ' ' << line.inlinedAt
-          << ' ' << line.inlinedFunction << '\n';
+          << ' ' << line.inlinedFunction << '+' << line.inlinedFunctionOffset << '\n';
   }
 
 private:
@@ -62,7 +67,14 @@ private:
       out << " [" << r.offset << ' ' << int(r.width) << ' '
           << (r.variable ? r.variable->name : r.function->name) << ' ' << r.addend << ' '
           << r.generic << ' ' << r.mask << ']';
+    for (const OpaqueField &f : v->fields)
+      out << " [" << f.element << ' ' << f.name << '=' << f.word << f.value << ']';
+    unified(v->unified);
     out << '\n';
+  }
+  void unified(const UnifiedId &id) {
+    if (id.given)
+      out << " unified " << id.first << ' ' << id.second;
   }
   void function(const Function &fn) {
     current = &fn;
@@ -73,7 +85,12 @@ private:
       out << ' ' << (*triple)[0] << ' ' << (*triple)[1] << ' ' << (*triple)[2];
     out << ' ' << a.minBlocksPerMultiprocessor << ' ' << a.maxRegisters << ' ' << a.explicitCluster
         << a.blocksAreClusters << a.noReturn << ' ' << a.maxClusterRank << ' '
-        << (fn.aliasOf ? fn.aliasOf->name : "") << '\n';
+        << (fn.aliasOf ? fn.aliasOf->name : "") << ' ' << a.maxBlocksPerMultiprocessor << ' '
+        << a.abiPreserve << ' ' << a.abiPreserveControl;
+    unified(fn.unified);
+    for (const Pragma &pragma : fn.pragmas)
+      out << " pragma " << pragma.text << '@' << pragma.instruction;
+    out << '\n';
     for (auto list : {fn.results, fn.parameters, fn.locals}) {
       out << " list\n";
       for (const Variable *v : list)
@@ -85,7 +102,8 @@ private:
     for (const Label &label : fn.labels)
       out << ' ' << label.instruction;
     for (const Prototype &p : fn.prototypes) {
-      out << "\n prototype " << p.isTargetList << p.noReturn << '\n';
+      out << "\n prototype " << p.isTargetList << p.noReturn << ' ' << p.abiPreserve << ' '
+          << p.abiPreserveControl << '\n';
       for (const Function *target : p.targets)
         out << target->name << ' ';
       for (auto list : {p.results, p.parameters})

@@ -39,7 +39,8 @@ TEST(PtxHostile, BoundsNesting) {
             "generic() inside generic()");
   EXPECT_EQ(firstMessage(".entry k() { " + repeat("{", 100000) + repeat("}", 100000) + " ret; }"),
             "blocks are nested too deeply");
-  EXPECT_EQ(firstMessage(".section .x " + repeat("{", 100000)), "");
+  EXPECT_EQ(firstMessage(".section .x " + repeat("{", 100000)),
+            "expected '.b8', '.b16', '.b32', '.b64', a label or '}', found '{'");
 }
 
 TEST(PtxHostile, BoundsNumbers) {

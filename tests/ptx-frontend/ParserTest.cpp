@@ -400,7 +400,7 @@ TEST(PtxParser, GivesAliasesTheirFunction) {
 
 TEST(PtxParser, SkipsWhatHasNoEffect) {
   parsed(header + R"(
-.section .debug_info { .b32 .debug_abbrev .b8 1,2 { } }
+.section .debug_info { .b32 .debug_abbrev .b8 1,2 }
 .pragma "nounroll";
 # 1 "file"
 .entry k() .pragma "x"; { .pragma "used_bytes_mask 0xf"; /* c */ ret; // d

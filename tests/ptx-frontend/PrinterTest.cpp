@@ -40,6 +40,19 @@ TEST(PtxPrinter, PrintsWhatItRead) {
           ".func (.param .b32 r) g(.param .b32 a); .entry k() { .param .b32 x; .param .b32 y; call "
           "(y), g, (x); ret; } .func (.param .b32 r) g(.param .b32 b) { ret; }",
           ".func a(); .func b() { call a; ret; } .func a() { call b; ret; }",
+          ".global .samplerref s[2] = {{addr_mode_0 = wrap, filter_mode = 1}, {}}; .global .texref "
+          "t = {width = 4, channel_order = -1}; .global .surfref u[] = {{}, {memory_layout = 0}};",
+          ".global .attribute(.managed, .unified(1, 0xffffffffffffffff)) .u32 m; .func "
+          ".attribute(.unified(3, 4)) f() { ret; }",
+          ".pragma \"a\", \"b\"; .entry k() .pragma \"c\"; { .pragma \"nounroll\"; ret; .pragma "
+          "\"used_bytes_mask 0xff\"; .pragma \"frequency 3\"; ret; .pragma \"end\"; }",
+          ".section .debug_str { lab: .b8 1, -2\n.b16 3 .b32 lab, lab+4, lab-end, .debug_info, "
+          ".debug_info+8\n.b64 k end: } .entry k() { .loc 1 2 3, function_name lab+4, inlined_at 1 "
+          "2 3\n ret; }",
+          ".file 1 \"a.cu\", 1700000000, 4096\n.file 2 \"b.cu\", 1\n",
+          ".func f() .abi_preserve 8 .abi_preserve_control 0 .noreturn { p: .callprototype _ () "
+          ".noreturn .abi_preserve 3; ret; } .entry k() .maxnctapersm 3 { ret; }",
+          ".func b(); .func a(); .alias a, b;",
           ".func f() { ret; } .func g(); .alias g, f; .entry k() { call g; ret; }",
           ".file 1 \"a.cu\"\n.entry k() { .loc 1 2 3\n ret; .loc 1 3 4, function_name s, "
           "inlined_at "
