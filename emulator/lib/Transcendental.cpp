@@ -30,6 +30,8 @@ private:
   unsigned saved;
 };
 
+/// `approximate` is within one ulp of 2^-53, `exact()` of 2^-64. Rounded as the caller's mode says;
+/// where 2^-50 leaves two floats, one of which is then that close, to the nearest.
 template <class Exact> float rounded(double approximate, Exact exact) {
   constexpr double kMargin = 0x1p-50;
   float low = float(approximate * (1 - kMargin)), high = float(approximate * (1 + kMargin));
@@ -38,21 +40,13 @@ template <class Exact> float rounded(double approximate, Exact exact) {
   return float(exact());
 }
 
-[[gnu::noinline]] float exp2InDefaultEnvironment(float x) {
-  return rounded(std::exp2(double(x)), [&] { return std::exp2((long double)x); });
+/// A function of libm, with the default environment around the call.
+template <class T, class Function> [[gnu::noinline]] T called(Function function, T x) {
+  DefaultFloatEnvironment environment;
+  return function(x);
 }
 
-[[gnu::noinline]] float log2InDefaultEnvironment(float x) {
-  return rounded(std::log2(double(x)), [&] { return std::log2((long double)x); });
-}
-
-[[gnu::noinline]] float reciprocalSqrtInDefaultEnvironment(float x) {
-  return rounded(1.0 / std::sqrt(double(x)), [&] { return 1.0l / std::sqrt((long double)x); });
-}
-
-[[gnu::noinline]] double reciprocalSqrtInDefaultEnvironment(double x) {
-  return double(1.0l / std::sqrt((long double)x));
-}
+template <class T> [[gnu::noinline]] T reciprocalSqrt(T x) { return 1 / std::sqrt(x); }
 
 /// sin(2 pi x) for |x| <= 2^20, and cos with a quarter turn more.
 template <class T> T sinTurns(T x, int quarters) {
@@ -72,13 +66,8 @@ template <class T> T sinTurns(T x, int quarters) {
   }
 }
 
-[[gnu::noinline]] float sinTurnsInDefaultEnvironment(float x, int quarters) {
-  if (std::fabs(x) > 256 && !std::isinf(x))
-    return quarters ? 1.0f : 0.0f;
-  if (!std::isfinite(x))
-    return x - x;
-  return rounded(sinTurns(double(x), quarters), [&] { return sinTurns((long double)x, quarters); });
-}
+template <class T> [[gnu::noinline]] T sinOf(T x) { return sinTurns(x, 0); }
+template <class T> [[gnu::noinline]] T cosOf(T x) { return sinTurns(x, 1); }
 
 [[gnu::noinline]] double sinTurnsToDouble(double x, int quarters) {
   if (std::isfinite(x) && std::fabs(x) > 256)
@@ -89,35 +78,44 @@ template <class T> T sinTurns(T x, int quarters) {
 } // namespace
 
 float exp2Rounded(float x) {
-  DefaultFloatEnvironment environment;
-  return exp2InDefaultEnvironment(x);
+  return rounded(called<double>([](double y) { return std::exp2(y); }, x), [&] {
+    return called<long double>([](long double y) { return std::exp2(y); }, x);
+  });
 }
 
 float log2Rounded(float x) {
-  DefaultFloatEnvironment environment;
-  return log2InDefaultEnvironment(x);
+  return rounded(called<double>([](double y) { return std::log2(y); }, x), [&] {
+    return called<long double>([](long double y) { return std::log2(y); }, x);
+  });
 }
 
 float reciprocalSqrtRounded(float x) {
-  DefaultFloatEnvironment environment;
-  return reciprocalSqrtInDefaultEnvironment(x);
+  return rounded(called<double>(reciprocalSqrt<double>, x),
+                 [&] { return called<long double>(reciprocalSqrt<long double>, x); });
 }
 
 double reciprocalSqrtRounded(double x) {
-  DefaultFloatEnvironment environment;
-  return reciprocalSqrtInDefaultEnvironment(x);
+  return double(called<long double>(reciprocalSqrt<long double>, x));
 }
 
 float sinTurnsRounded(float x) {
   if (x == 0)
     return x;
-  DefaultFloatEnvironment environment;
-  return sinTurnsInDefaultEnvironment(x, 0);
+  if (!std::isfinite(x))
+    return x - x;
+  if (std::fabs(x) > 256)
+    return 0;
+  return rounded(called<double>(sinOf<double>, x),
+                 [&] { return called<long double>(sinOf<long double>, x); });
 }
 
 float cosTurnsRounded(float x) {
-  DefaultFloatEnvironment environment;
-  return sinTurnsInDefaultEnvironment(x, 1);
+  if (!std::isfinite(x))
+    return x - x;
+  if (std::fabs(x) > 256)
+    return 1;
+  return rounded(called<double>(cosOf<double>, x),
+                 [&] { return called<long double>(cosOf<long double>, x); });
 }
 
 double exp2OfHalf(double x) {

@@ -2,9 +2,8 @@
 // their error (1 ulp for most f32 ones) but do not say what the hardware's bits are.
 //
 // Results are computed in double; where that leaves the rounding to the result type undecided they
-// are computed again in long double. All functions round to nearest even and see all denormals of
-// their argument type, whatever MODE or MXCSR say (assumed: hardware does not apply MODE's
-// rounding).
+// are computed again in long double. Only the last rounding follows MXCSR; all denormals of the
+// argument type are seen. The rows round to nearest even (assumed: hardware does not apply MODE).
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ constexpr Operation kReciprocalRoot =
     lanewise<[](float a) { return reciprocalSqrtRounded(flushed(a)); }>;
 constexpr Operation kExp = lanewise<[](float a) { return flushed(exp2Rounded(flushed(a))); }>;
 constexpr Operation kLog = lanewise<[](float a) { return log2Rounded(flushed(a)); }>;
-constexpr uint32_t kSingle = kKeepDenormals | kWithinUlp;
+constexpr uint32_t kFollowsMode = kKeepDenormals | kWithinUlp;
+constexpr uint32_t kSingle = kFollowsMode | kRoundNearest;
 
 constexpr Operation kReciprocal16 = lanewise<[](Half a) { return Half(1.0f / a); }>;
 constexpr Operation kSquareRoot16 = lanewise<[](Half a) { return Half(std::sqrt(float(a))); }>;
@@ -36,11 +37,11 @@ constexpr Operation kLog16 = lanewise<[](Half a) { return roundToHalf(log2OfHalf
 
 // V_S_*: gfx12's, on scalar registers.
 constexpr Semantics kRows[] = {
-    {"V_RCP_F32", kReciprocal, kSingle},
-    {"V_RCP_IFLAG_F32", kReciprocal, kSingle},
-    {"V_S_RCP_F32", kReciprocal, kSingle},
-    {"V_SQRT_F32", kSquareRoot, kSingle},
-    {"V_S_SQRT_F32", kSquareRoot, kSingle},
+    {"V_RCP_F32", kReciprocal, kFollowsMode},
+    {"V_RCP_IFLAG_F32", kReciprocal, kFollowsMode},
+    {"V_S_RCP_F32", kReciprocal, kFollowsMode},
+    {"V_SQRT_F32", kSquareRoot, kFollowsMode},
+    {"V_S_SQRT_F32", kSquareRoot, kFollowsMode},
     {"V_RSQ_F32", kReciprocalRoot, kSingle},
     {"V_S_RSQ_F32", kReciprocalRoot, kSingle},
     {"V_EXP_F32", kExp, kSingle},
@@ -67,7 +68,8 @@ constexpr Semantics kRows[] = {
 
     {"V_RCP_F64", lanewise<[](double a) { return 1.0 / a; }>, kApproximation},
     {"V_SQRT_F64", lanewise<[](double a) { return std::sqrt(a); }>, kApproximation},
-    {"V_RSQ_F64", lanewise<[](double a) { return reciprocalSqrtRounded(a); }>, kApproximation},
+    {"V_RSQ_F64", lanewise<[](double a) { return reciprocalSqrtRounded(a); }>,
+     kApproximation | kRoundNearest},
     {"V_TRIG_PREOP_F64",
      lanewise<[](double a, uint32_t segment) { return reductionSegment(a, segment); }>},
 };

@@ -1,7 +1,7 @@
 // Everything around a lanewise kernel: fetching sources, modifiers, DPP, EXEC, result modifiers and
 // masks. Compiled once per instruction set, like the tables.
 #include "emulator/lib/VectorPathModifiers.h"
-#include <xmmintrin.h>
+#include <optional>
 
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
@@ -126,30 +126,15 @@ template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const
 template <Sources S, bool WithMasks>
 constexpr VectorPath::Simple kSimple = {simple<S, WithMasks, 1>, simple<S, WithMasks, 2>};
 
-/// Sets the host's rounding mode while it lives. MODE's order is nearest, up, down, zero; MXCSR's
-/// nearest, down, up, zero.
-class Rounding {
-public:
-  Rounding(const Wave &w, const MicroOp &op) {
-    unsigned mode = op.round == 1   ? w.lane.mode.round32
-                    : op.round == 2 ? w.lane.mode.round16And64
-                                    : 0;
-    active = mode != 0;
-    if (!active)
-      return;
-    constexpr unsigned kControl[4] = {0x0000, 0x4000, 0x2000, 0x6000};
-    saved = _mm_getcsr();
-    _mm_setcsr((saved & ~0x6000u) | kControl[mode]);
-  }
-  ~Rounding() {
-    if (active)
-      _mm_setcsr(saved);
-  }
-
-private:
-  unsigned saved = 0;
-  bool active;
-};
+/// The host's rounding direction for an operation. MODE's order is nearest, up, down, zero.
+HostRounding::Direction roundingOf(const Wave &w, const MicroOp &op) {
+  using Direction = HostRounding::Direction;
+  constexpr Direction kDirections[4] = {Direction::Nearest, Direction::Up, Direction::Down,
+                                        Direction::TowardZero};
+  return kDirections[op.round == 1   ? w.lane.mode.round32
+                     : op.round == 2 ? w.lane.mode.round16And64
+                                     : 0];
+}
 
 /// MODE.gpr_idx_en (CDNA3 ISA "VGPR Indexing"): M0[7:0] is added to the numbers of the vector
 /// operands that M0[15:12] names. Out of the allocated range is a fault.
@@ -191,7 +176,9 @@ uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint3
 void run(Wave &w, const MicroOp &op) {
   const VectorDetail &detail = *op.detail;
   const Shape &shape = detail.shape;
-  Rounding rounding(w, op);
+  std::optional<HostRounding> rounding;
+  if (auto direction = roundingOf(w, op); direction != HostRounding::Nearest)
+    rounding.emplace(direction);
   alignas(64) Buffer buffers[3];
   alignas(64) Buffer moved;
   alignas(64) Buffer temporary;
@@ -229,8 +216,10 @@ void run(Wave &w, const MicroOp &op) {
     if (shape.resultRegisters == 0)
       continue;
     uint32_t *result = registers + op.result;
-    if (detail.perturbed == Exactness::WithinUlp || detail.perturbed == Exactness::Approximation)
-      perturbResult(temporary, sources[0], detail);
+    if (detail.perturbed == Exactness::WithinUlp)
+      takeEitherNeighbour(op.kernel, temporary, sources[0], state, detail);
+    else if (detail.perturbed == Exactness::Approximation)
+      approximateResult(temporary, sources[0], detail);
     fixResult(temporary, detail, state.mode);
     if (detail.resultWidth != 32)
       placeResult(temporary, result, detail);

@@ -5,6 +5,8 @@
 
 #include "emulator/lib/VectorPath.h"
 
+#include <xmmintrin.h>
+
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
 
@@ -298,43 +300,68 @@ uint64_t perturbation(const uint32_t *source, unsigned registers, unsigned lane)
   return bits ^ bits >> 29;
 }
 
-/// RUBIA_EMULATOR_TRANS=worst: moves the results of instructions whose bits the manuals do not
-/// fix, by at most the error that they allow and always by the same amount for the same source.
-/// Zeros, infinities, NaNs and powers of two stay: the manuals' examples give those exactly. So do
-/// results that would leave the normal numbers.
-void perturbResult(uint32_t *x, const uint32_t *source, const VectorDetail &detail) {
-  const unsigned registers = detail.shape.sourceRegisters[0];
-  auto moved = [&](uint64_t bits, unsigned fraction, unsigned exponent, unsigned lane) {
-    const uint64_t random = perturbation(source, registers, lane);
-    int64_t steps = int64_t(random % 3) - 1;
-    if (detail.perturbed == Exactness::Approximation)
-      steps = int64_t(random >> 34) - (int64_t(1) << 29);
-    const uint64_t fractionMask = (uint64_t(1) << fraction) - 1;
-    const uint64_t exponentMask = (uint64_t(1) << exponent) - 1;
-    const uint64_t result = bits + uint64_t(steps);
-    const uint64_t before = bits >> fraction & exponentMask,
-                   after = result >> fraction & exponentMask;
-    const bool stays = (bits & fractionMask) == 0 || before == 0 || before == exponentMask ||
-                       after == 0 || after == exponentMask;
-    return stays ? bits : result;
+/// The host's rounding mode while it lives.
+class HostRounding {
+public:
+  enum Direction : unsigned { Nearest = 0, Down = 0x2000, Up = 0x4000, TowardZero = 0x6000 };
+  explicit HostRounding(Direction direction) : saved(_mm_getcsr()) {
+    _mm_setcsr((saved & ~0x6000u) | direction);
+  }
+  ~HostRounding() { _mm_setcsr(saved); }
+  HostRounding(const HostRounding &) = delete;
+  HostRounding &operator=(const HostRounding &) = delete;
+
+private:
+  unsigned saved;
+};
+
+/// RUBIA_EMULATOR_TRANS=worst for instructions that are exact to one unit in the last place: one of
+/// the two numbers around the exact result, always the same one for the same source. What is
+/// representable, infinite, zero or denormal stays.
+void takeEitherNeighbour(LaneKernel kernel, uint32_t *x, const uint32_t *source, LaneState &state,
+                         const VectorDetail &detail) {
+  uint32_t up[2 * kBlockLanes], down[2 * kBlockLanes];
+  {
+    HostRounding rounding(HostRounding::Up);
+    kernel(up, source, source, source, state);
+  }
+  {
+    HostRounding rounding(HostRounding::Down);
+    kernel(down, source, source, source, state);
+  }
+  const uint32_t infinity = detail.shape.result == Element::F16 ? 0x7c00 : 0x7f800000;
+  const uint32_t quantum = detail.shape.result == Element::F16 ? 0x0400 : 0x00800000;
+  const uint32_t mask = detail.shape.result == Element::F16 ? 0x7fff : 0x7fffffff;
+  auto isNormal = [&](uint32_t bits) {
+    const uint32_t magnitude = bits & mask;
+    return magnitude >= quantum && magnitude < infinity;
   };
-  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
-    switch (detail.shape.result) {
-    case Element::F16:
-      x[lane] = uint32_t(moved(x[lane] & 0xffff, 10, 5, lane));
-      break;
-    case Element::F32:
-      x[lane] = uint32_t(moved(x[lane], 23, 8, lane));
-      break;
-    case Element::F64: {
-      uint64_t bits = moved(uint64_t(x[lane + kBlockLanes]) << 32 | x[lane], 52, 11, lane);
-      x[lane] = uint32_t(bits);
-      x[lane + kBlockLanes] = uint32_t(bits >> 32);
-      break;
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const bool upward = perturbation(source, detail.shape.sourceRegisters[0], lane) & 1;
+    const uint32_t other = upward ? up[lane] : down[lane];
+    if (isNormal(x[lane]) && isNormal(other))
+      x[lane] = other;
+  }
+}
+
+/// The same for f64 instructions that are only the start of an iteration: the error is up to 2^29
+/// units in the last place (RDNA3 ISA V_RCP_F64). Powers of two stay.
+void approximateResult(uint32_t *x, const uint32_t *source, const VectorDetail &detail) {
+  constexpr uint64_t kFraction = (uint64_t(1) << 52) - 1;
+  constexpr unsigned kInfinity = 0x7ff;
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const uint64_t bits = uint64_t(x[lane + kBlockLanes]) << 32 | x[lane];
+    const uint64_t random = perturbation(source, detail.shape.sourceRegisters[0], lane);
+    const uint64_t moved = bits + (random >> 34) - (uint64_t(1) << 29);
+    auto isNormal = [](uint64_t value) {
+      const unsigned exponent = value >> 52 & kInfinity;
+      return exponent != 0 && exponent != kInfinity;
+    };
+    if (bits & kFraction && isNormal(bits) && isNormal(moved)) {
+      x[lane] = uint32_t(moved);
+      x[lane + kBlockLanes] = uint32_t(moved >> 32);
     }
-    default:
-      break;
-    }
+  }
 }
 
 } // namespace

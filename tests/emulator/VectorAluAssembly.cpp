@@ -110,7 +110,8 @@ std::unique_ptr<Program> AssemblyWave::decode(const std::string &text,
                                               std::vector<Unsupported> &unsupported) {
   images.push_back(assembled(text, cpu, lanes()));
   const std::vector<uint8_t> &image = images.back();
-  return decodeProgram(*target, image, 0, CodeRange{0, image.size()}, lanes(), unsupported);
+  return decodeProgram(*target, image, 0, CodeRange{0, image.size()}, lanes(), unsupported,
+                       perturb);
 }
 
 AssemblyWave &AssemblyWave::run(const std::string &text) {

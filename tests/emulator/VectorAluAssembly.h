@@ -31,6 +31,7 @@ public:
   unsigned lanes() const { return wave.lanes(); }
 
   Wave wave;
+  bool perturb = false; // as RUBIA_EMULATOR_TRANS=worst does
 
 private:
   std::unique_ptr<Program> decode(const std::string &text, std::vector<Unsupported> &unsupported);

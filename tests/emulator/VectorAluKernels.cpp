@@ -233,6 +233,29 @@ TEST_F(VectorAluKernels, ExpressionsEqualTheHost) {
   }
 }
 
+// LLVM's expansions of division and square root are right whatever the last bits of the hardware's
+// reciprocals and roots are.
+TEST_F(VectorAluKernels, ExpressionsDoNotRestOnExactReciprocals) {
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  setenv("RUBIA_EMULATOR_TRANS", "worst", 1);
+  load(compile(kSource, "gfx1100",
+               "-O3 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -w"));
+  unsetenv("RUBIA_EMULATOR_TRANS");
+  ASSERT_TRUE(code);
+  compareAll();
+}
+
+TEST_F(VectorAluKernels, UnknownKindsOfTranscendentalsAreErrors) {
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  setenv("RUBIA_EMULATOR_TRANS", "wrost", 1);
+  auto loaded = CodeObject::load(assemble("s_endpgm\n"), memory);
+  unsetenv("RUBIA_EMULATOR_TRANS");
+  ASSERT_FALSE(bool(loaded));
+  EXPECT_EQ(toString(loaded.takeError()), "RUBIA_EMULATOR_TRANS is neither exact nor worst: wrost");
+}
+
 // Where MODE flushes f32 denormals, LLVM turns that off around the steps of a division.
 TEST_F(VectorAluKernels, DivisionUnderFlushedDenormals) {
   if (!haveCompiler())

@@ -81,6 +81,10 @@ TEST_P(VectorAluOperands, RowsHaveTheInstructionsSources) {
     llvm::sort(sources);
     if (shape.carryIn && sources.size() == shape.sourceCount + 1u)
       sources.pop_back();
+    // The destination's old contents, where the instruction writes a part of it.
+    if (sources.size() == shape.sourceCount + 1u &&
+        description.getOperandConstraint(unsigned(sources.back()), MCOI::TIED_TO) >= 0)
+      sources.pop_back();
     if (name == "V_PK_FMAC_F16") // LLVM does not model that it reads its destination
       sources.push_back((*target)->operand(inst, OperandName::vdst));
     EXPECT_EQ(sources.size(), shape.sourceCount) << full.str();

@@ -1,6 +1,7 @@
 // The transcendental unit: special cases, flushed denormals, and correct rounding against x87's
 // long double, which has 11 and more bits to spare over f32.
 #include "emulator/lib/Transcendental.h"
+#include "tests/emulator/VectorAluAssembly.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>
@@ -246,6 +247,74 @@ TEST(VectorAluTranscendental, TrigPreopSegmentsSumToTwoOverPi) {
   // From exponent field 1968 on the result is scaled up by 2^128.
   double huge = asDouble(run("V_TRIG_PREOP_F64", {d(0x1p1000), 0}));
   EXPECT_EQ(huge, std::ldexp(double(twoOverPiBits(946)), -53 - 946 + 128));
+}
+
+TEST(VectorAluTranscendental, WorstResultsDifferWithinTheBound) {
+  for (const char *op : {"v_rcp_f32", "v_sqrt_f32", "v_rsq_f32", "v_exp_f32", "v_log_f32",
+                         "v_sin_f32", "v_cos_f32"}) {
+    SCOPED_TRACE(op);
+    AssemblyWave exact("gfx90a"), worst("gfx90a");
+    worst.perturb = true;
+    unsigned moved = 0;
+    for (unsigned round = 0; round < 16; ++round) {
+      for (unsigned lane = 0; lane < 64; ++lane)
+        exact.v(1, lane) = worst.v(1, lane) =
+            uint32_t(f(0.37f + 0.01f * float(lane) + 0.7f * float(round)));
+      const std::string text = std::string(op) + " v0, v1";
+      exact.run(text);
+      worst.run(text);
+      for (unsigned lane = 0; lane < 64; ++lane) {
+        const int64_t ulps = int64_t(worst.v(0, lane)) - int64_t(exact.v(0, lane));
+        EXPECT_LE(std::abs(ulps), 1);
+        moved += ulps != 0;
+      }
+      worst.run(std::string(op) + " v2, v1");
+      for (unsigned lane = 0; lane < 64; ++lane)
+        EXPECT_EQ(worst.v(2, lane), worst.v(0, lane));
+    }
+    EXPECT_GT(moved, 400u); // of 1024
+    EXPECT_LT(moved, 900u);
+  }
+}
+
+TEST(VectorAluTranscendental, WorstDoublesAreWideApproximations) {
+  AssemblyWave exact("gfx1100"), worst("gfx1100");
+  worst.perturb = true;
+  uint64_t largest = 0;
+  for (AssemblyWave *w : {&exact, &worst}) {
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      w->v(2, lane) = uint32_t(d(1.1 + lane));
+      w->v(3, lane) = uint32_t(d(1.1 + lane) >> 32);
+    }
+    w->run("v_rcp_f64 v[0:1], v[2:3]");
+  }
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const int64_t ulps = int64_t(pair32(worst.v(0, lane), worst.v(1, lane)) -
+                                 pair32(exact.v(0, lane), exact.v(1, lane)));
+    largest = std::max(largest, uint64_t(std::abs(ulps)));
+  }
+  EXPECT_LE(largest, uint64_t(1) << 29);
+  EXPECT_GT(largest, uint64_t(1) << 24);
+}
+
+// The manuals' examples and what is no number of its own.
+TEST(VectorAluTranscendental, WorstResultsKeepPowersOfTwo) {
+  AssemblyWave w("gfx1201");
+  w.perturb = true;
+  const std::pair<const char *, float> kExact[] = {
+      {"v_rcp_f32 v0, -2.0", -0.5f}, {"v_sqrt_f32 v0, 4.0", 2}, {"v_exp_f32 v0, 0", 1},
+      {"v_log_f32 v0, 1.0", 0},      {"v_rcp_f32 v0, 0", kInf}, {"v_log_f32 v0, 0", -kInf},
+      {"v_rsq_f32 v0, 4.0", 0.5f},   {"v_exp_f32 v0, 4.0", 16}};
+  for (auto &[text, want] : kExact)
+    EXPECT_EQ(w.run(text).v(0, 0), f(want)) << text;
+}
+
+TEST(VectorAluTranscendental, RowsTellHowExactTheyAre) {
+  EXPECT_EQ(exactnessOf(row("V_EXP_F32").flags), Exactness::WithinUlp);
+  EXPECT_EQ(exactnessOf(row("V_S_LOG_F16").flags), Exactness::WithinUlp);
+  EXPECT_EQ(exactnessOf(row("V_RSQ_F64").flags), Exactness::Approximation);
+  for (const char *op : {"V_ADD_F32", "V_FMA_F64", "V_DIV_FIXUP_F32", "V_TRIG_PREOP_F64"})
+    EXPECT_EQ(exactnessOf(row(op).flags), Exactness::Exact) << op;
 }
 
 } // namespace rubia::emulator::test
