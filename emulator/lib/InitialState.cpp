@@ -1,5 +1,6 @@
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/Program.h"
+#include <algorithm>
 
 namespace rubia::emulator {
 
@@ -7,6 +8,9 @@ unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
   unsigned granule = kernel.waveSize == 32 ? generation.vgprGranule32 : generation.vgprGranule64;
   return ((kernel.resource1 & 63) + 1) * granule;
 }
+
+/// A signaling NaN as a float, out of all bounds as an index or a pointer.
+static constexpr uint32_t kPoison = 0x7fa5a5a5;
 
 /// Dwords of arguments that arrive in SGPRs.
 static unsigned kernargPreloadLength(const Kernel &kernel) { return kernel.kernargPreload & 0x7f; }
@@ -123,7 +127,11 @@ uint64_t entryOf(const Kernel &kernel) {
 
 void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
                     const WaveInputs &inputs) {
-  std::memset(wave.scalars, 0, sizeof(wave.scalars));
+  // What nothing initialises holds what some other program left: not zeros, and always the same.
+  std::fill(std::begin(wave.scalars), std::end(wave.scalars), kPoison);
+  for (unsigned block = 0; block < wave.blocks; ++block)
+    std::fill_n(wave.block(block) + vectorOffset(0),
+                allocatedVgprs(*launch.kernel, target.generation()) * kBlockLanes, kPoison);
   wave.scc = false;
   wave.stop = false;
   wave.status = WaveStatus::Ready;

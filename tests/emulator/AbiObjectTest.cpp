@@ -134,24 +134,26 @@ TEST_F(AbiObject, CutBundlesAreRefused) {
   }
 }
 
-TEST_F(AbiObject, GraphicsInstructionsAreRefusedWithTheReason) {
+TEST_P(AbiObjectOf, InstructionsOutOfScopeAreRefusedWithAddressTextAndReason) {
   auto object = assemble(R"(
 .text
 .globl k
 .p2align 8
 .type k,@function
 k:
-  image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D
+  s_nop 0
+  s_rfe_b64 s[4:5]
   s_endpgm
 .Lend:
 .size k, .Lend-k
 )",
-                         "gfx1100");
+                         GetParam().cpu);
   auto loaded = CodeObject::load(object, memory);
   ASSERT_FALSE(bool(loaded));
   const std::string message = llvm::toString(loaded.takeError());
-  EXPECT_NE(message.find("image_load"), std::string::npos) << message;
-  EXPECT_NE(message.find("graphics instructions are out of scope"), std::string::npos) << message;
+  EXPECT_NE(message.find("04: s_rfe_b64 s[4:5]: instructions of trap handlers are out of scope"),
+            std::string::npos)
+      << message;
 }
 
 } // namespace
