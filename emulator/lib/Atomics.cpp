@@ -95,21 +95,25 @@ bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, 
   return true;
 }
 
+/// Private memory is interleaved dword by dword, so hardware does a wider atomic on the wrong
+/// bytes; LLVM never lets one get there.
 template <auto Function, class T>
 bool applyScratch(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, uint32_t mask,
                   const LaneAddresses &addresses, T *old) {
+  if (sizeof(T) > kScratchElement) {
+    const unsigned lane = unsigned(std::countr_zero(mask));
+    raise(w, op, FaultKind::Misaligned, block * kBlockLanes + lane, addresses.at[lane], sizeof(T),
+          true);
+    return false;
+  }
   if (!checkScratch(w, op, block, mask, addresses, sizeof(T), true))
     return false;
   const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, false, false);
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
     unsigned waveLane = block * kBlockLanes + lane;
-    uint32_t words[2] = {};
-    for (unsigned i = 0; i < sizeof(T) / 4; ++i)
-      std::memcpy(&words[i], scratchByte(w, waveLane, addresses.at[lane] + 4 * i), 4);
-    old[lane] = applyAt<Function, false, T>(words, rules, data, lane);
-    for (unsigned i = 0; i < sizeof(T) / 4; ++i)
-      std::memcpy(scratchByte(w, waveLane, addresses.at[lane] + 4 * i), &words[i], 4);
+    old[lane] = applyAt<Function, false, T>(scratchByte(w, waveLane, addresses.at[lane]), rules,
+                                            data, lane);
   }
   return true;
 }

@@ -127,6 +127,8 @@ bool exists(const AtomicCase &c, const Place &place, bool returns, unsigned majo
   const char *name = place.isLds ? c.dsName : c.name;
   if (!name || major < c.first || major > c.last)
     return false;
+  if (place.aperture == kPrivateAperture && c.bits == 64)
+    return false;
   // Exchanges in LDS always return. Assemblers know sub_clamp in some forms only.
   if (place.isLds)
     return returns || !StringRef(name).contains("_rtn");
@@ -245,6 +247,15 @@ TEST_P(Atomics, LanesOfOneAddressTakeTurns) {
   EXPECT_EQ(seen[0].size(), active);
   EXPECT_EQ(*seen[0].rbegin(), 100 + active - 1);
   EXPECT_EQ(seen[1].size(), active);
+}
+
+TEST_P(Atomics, PrivateMemoryTearsWideOnesApart) {
+  MemoryWave w(GetParam());
+  w.addresses(8, 0).aperture(kPrivateAperture).exec(~uint64_t(3));
+  w.run("flat_atomic_add_x2 v[6:7], v[20:21]");
+  ASSERT_TRUE(w.fault().set);
+  EXPECT_EQ(w.fault().kind, FaultKind::Misaligned);
+  EXPECT_EQ(w.fault().lane, 2u);
 }
 
 TEST_P(Atomics, MisalignedIsAFault) {

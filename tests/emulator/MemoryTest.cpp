@@ -409,6 +409,19 @@ TEST_P(LoadsAndStores, TheApertureIsThatOfTheAddressWithoutOffset) {
   EXPECT_EQ(w.fault().kind, FaultKind::OutOfBounds);
 }
 
+TEST_P(LoadsAndStores, CacheOperationsChangeNothing) {
+  const std::string cpu = GetParam().cpu;
+  const std::string text = cpu == "gfx90a" ? "buffer_wbinvl1\nbuffer_wbinvl1_vol\nbuffer_wbl2\n"
+                                             "buffer_invl2\ns_dcache_inv\ns_dcache_wb"
+                           : major() == 9  ? "buffer_inv sc1\nbuffer_wbl2 sc0 sc1\ns_dcache_inv"
+                           : major() == 12 ? "global_inv scope:SCOPE_DEV\nglobal_wb\nglobal_wbinv"
+                                           : "buffer_gl0_inv\nbuffer_gl1_inv\ns_dcache_inv";
+  MemoryWave w(GetParam()), before(GetParam());
+  w.run(text);
+  EXPECT_FALSE(w.fault().set);
+  EXPECT_EQ(std::memcmp(w.global, before.global, MemoryWave::kBytes), 0);
+}
+
 class Blocks : public MemoryTest {};
 
 TEST_P(Blocks, MoveTheRegistersThatM0Names) {

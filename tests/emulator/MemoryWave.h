@@ -8,6 +8,24 @@
 
 namespace rubia::emulator::test {
 
+/// A value in memory at any address.
+template <class T> struct Unaligned {
+  uint8_t *place;
+  operator T() const {
+    T value;
+    std::memcpy(&value, place, sizeof(T));
+    return value;
+  }
+  const Unaligned &operator=(T value) const {
+    std::memcpy(place, &value, sizeof(T));
+    return *this;
+  }
+  const Unaligned &operator=(const Unaligned &other) const { return *this = T(other); }
+  explicit Unaligned(uint8_t *place) : place(place) {}
+  Unaligned(const Unaligned &) = default;
+};
+template <class T> void PrintTo(const Unaligned<T> &value, std::ostream *os) { *os << T(value); }
+
 /// v[2:3] holds each lane's address in `global`, v4 the same as an offset, s[4:5] the address of
 /// `global`. s[8:11] is a raw buffer resource of `global`. LDS and private memory are as large.
 /// Every byte of the three holds a pattern of its own.
@@ -45,9 +63,9 @@ public:
     v(r, lane) = uint32_t(value);
     v(r + 1, lane) = uint32_t(value >> 32);
   }
-  template <class T> T &at(uint32_t offset) { return *reinterpret_cast<T *>(global + offset); }
-  template <class T> T &ldsAt(uint32_t offset) {
-    return *reinterpret_cast<T *>(lds.data() + offset);
+  template <class T> Unaligned<T> at(uint32_t offset) { return Unaligned<T>(global + offset); }
+  template <class T> Unaligned<T> ldsAt(uint32_t offset) {
+    return Unaligned<T>(lds.data() + offset);
   }
   uint8_t &privateByte(unsigned lane, uint32_t offset) { return *scratchByte(wave, lane, offset); }
 
