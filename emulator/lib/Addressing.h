@@ -77,54 +77,65 @@ inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low, uint64_t 
   return false;
 }
 
+/// The lowest and highest address of the lanes of `mask`.
+struct Extent {
+  uint64_t low = ~uint64_t(0), high = 0;
+};
+inline Extent extentOf(uint32_t mask, const LaneAddresses &addresses) {
+  Extent extent;
+  if (mask == ~0u) { // vectorises
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      extent.low = addresses.at[lane] < extent.low ? addresses.at[lane] : extent.low;
+      extent.high = addresses.at[lane] > extent.high ? addresses.at[lane] : extent.high;
+    }
+    return extent;
+  }
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    uint64_t address = addresses.at[std::countr_zero(rest)];
+    extent.low = address < extent.low ? address : extent.low;
+    extent.high = address > extent.high ? address : extent.high;
+  }
+  return extent;
+}
+
 inline bool checkGlobal(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                         const LaneAddresses &addresses, uint32_t size, bool isWrite) {
-  uint64_t low = ~uint64_t(0), high = 0;
-  if (mask == ~0u) {
-    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
-      low = addresses.at[lane] < low ? addresses.at[lane] : low;
-      high = addresses.at[lane] > high ? addresses.at[lane] : high;
-    }
-  } else {
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-      uint64_t address = addresses.at[std::countr_zero(rest)];
-      low = address < low ? address : low;
-      high = address > high ? address : high;
-    }
-  }
+  const Extent extent = extentOf(mask, addresses);
   uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-  if (inWindow(w, generation, low, high, size, isWrite)) [[likely]]
+  if (inWindow(w, generation, extent.low, extent.high, size, isWrite)) [[likely]]
     return true;
   return checkGlobalSlow(w, op, block, mask, addresses, size, isWrite);
 }
 
-/// Whether every lane of `mask` stays within LDS. Raises a fault for the first that does not.
-inline bool checkLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
-                     const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+/// Whether every lane of `mask` stays within the first `bytes` of a memory whose addresses have 32
+/// bits. Raises a fault for the first that does not.
+inline bool checkWithin(uint64_t bytes, FaultKind kind, Wave &w, const MicroOp &op, unsigned block,
+                        uint32_t mask, const LaneAddresses &addresses, uint32_t size,
+                        bool isWrite) {
+  if (extentOf(mask, addresses).high + size <= bytes) [[likely]]
+    return true;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
-    if (addresses.at[lane] + size > w.ldsSize) [[unlikely]] {
-      raise(w, op, FaultKind::LdsOutOfBounds, block * kBlockLanes + lane, addresses.at[lane], size,
-            isWrite);
-      return false;
-    }
+    if (addresses.at[lane] + size <= bytes)
+      continue;
+    raise(w, op, kind, block * kBlockLanes + lane, addresses.at[lane], size, isWrite);
+    return false;
   }
-  return true;
+  return true; // no lane at all
 }
 
-/// Whether every lane of `mask` stays within its private memory, and FLAT_SCRATCH leads there.
+inline bool checkLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                     const LaneAddresses &addresses, uint32_t size, bool isWrite) {
+  return checkWithin(w.ldsSize, FaultKind::LdsOutOfBounds, w, op, block, mask, addresses, size,
+                     isWrite);
+}
+
+/// A lane's own private memory, if FLAT_SCRATCH leads there.
 inline bool checkScratch(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                          const LaneAddresses &addresses, uint32_t size, bool isWrite) {
   const uint64_t bytes = w.pair(kFlatScratch) == uint64_t(w.scratch) ? w.scratchPerLane : 0;
-  for (uint32_t rest = mask; rest; rest &= rest - 1) {
-    unsigned lane = unsigned(std::countr_zero(rest));
-    if (addresses.at[lane] + size > bytes) [[unlikely]] {
-      raise(w, op, FaultKind::ScratchOverflow, block * kBlockLanes + lane, addresses.at[lane], size,
-            isWrite);
-      return false;
-    }
-  }
-  return true;
+  return checkWithin(bytes, FaultKind::ScratchOverflow, w, op, block, mask, addresses, size,
+                     isWrite);
 }
 
 /// The lanes of a flat access by aperture: that of the address register, without the instruction's

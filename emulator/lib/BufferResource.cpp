@@ -79,10 +79,13 @@ bool checkBuffer(Wave &w, const MicroOp &op, const BufferResource &resource, uns
   if (!isPrivate)
     return checkGlobal(w, op, block, mask, addresses, size, isWrite);
   const uint64_t begin = uint64_t(w.scratch), bytes = scratchBytes(w);
+  const Extent extent = extentOf(mask, addresses);
+  if (extent.low >= begin && extent.high - begin + size <= bytes) [[likely]]
+    return true;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
     const uint64_t address = addresses.at[lane];
-    if (address - begin < bytes && bytes - (address - begin) >= size) [[likely]]
+    if (address - begin < bytes && bytes - (address - begin) >= size)
       continue;
     if (findWindow(w, address, size, isWrite)) // a program's own resource of this kind
       continue;
