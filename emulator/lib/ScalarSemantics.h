@@ -6,8 +6,8 @@
 // value and SCC), SccOnly, void.
 //
 // Where a float or a Half is among them, MODE holds for it: denormal sources and results are
-// flushed as it says for their type, and the host rounds in the mode of the result's type while the
-// lambda runs.
+// flushed as it says for their type, the host rounds in the mode of the result's type while the
+// lambda runs, and FP16_OVFL holds for Half results.
 #pragma once
 
 #include "emulator/lib/Wave.h"
@@ -113,6 +113,16 @@ template <class T> T pinnedArgument(T &&value) { // T is a reference for what is
     return std::forward<T>(value);
 }
 
+template <class T> bool hasInfinity(const T &value) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::isinf(value);
+  else if constexpr (std::is_same_v<T, Half>)
+    return (value.bits & 0x7fff) == 0x7c00;
+  else
+    return false;
+}
+template <class T> bool hasInfinity(const Old<T> &old) { return hasInfinity(old.value); }
+
 template <class T> struct IsScalarContext : std::false_type {};
 template <> struct IsScalarContext<Wave> : std::true_type {};
 template <> struct IsScalarContext<MicroOp> : std::true_type {};
@@ -176,8 +186,16 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
     if constexpr (kIsFloat<R>) {
       const FloatMode &mode = wave.lane.mode;
       HostRounding rounding(std::is_same_v<R, float> ? mode.round32 : mode.round16And64);
-      R value = pinned(Function(
-          pinnedArgument(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I]))...));
+      auto compute = [&](auto &&...arguments) {
+        const bool exact = (hasInfinity(arguments) || ...); // an infinite result is no overflow
+        R result =
+            pinned(Function(pinnedArgument(std::forward<decltype(arguments)>(arguments))...));
+        if constexpr (std::is_same_v<R, Half>)
+          if (mode.fp16Overflow && !exact && (result.bits & 0x7fff) == 0x7c00)
+            result.bits -= 1; // the largest number
+        return result;
+      };
+      R value = compute(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);
       StoreResult<R>::put(wave, op, flushedResult(wave, value));
     } else if constexpr (std::is_void_v<R>)
       Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);

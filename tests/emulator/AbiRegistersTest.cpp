@@ -155,7 +155,8 @@ TEST_P(AbiRegisters, AreInOrder) {
       EXPECT_NE(pair(layout.kernarg), 0u);
       EXPECT_EQ(pair(layout.queue), 0u);
       EXPECT_EQ(s[layout.size], 48u);
-      EXPECT_EQ(s[kScalars], 24u); // the grid's size in x, from the packet
+      EXPECT_EQ(s[kScalars - 1], 0x7fa5a5a5u); // nothing initialises it
+      EXPECT_EQ(s[kScalars], 24u);             // the grid's size in x, from the packet
       if (!layout.architected) {
         // The resource: swizzled, with the lane added, in elements of 4 bytes.
         const uint64_t base = pair(0) & 0xffffffffffff;
