@@ -94,8 +94,16 @@ Refusal Decoder::decodeMatrix() {
   for (unsigned i = 0; i < 3; ++i) {
     if (Refusal refusal = matrixSource(op, i, sources[i]); !refusal.empty())
       return refusal;
-    if (!isScaled)
-      detail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
+    if (i < 2 && op.kind[i] != OperandKind::Vector)
+      return "expected a vector register";
+    if (isScaled) // the modifiers are those of the scales
+      continue;
+    constexpr uint32_t kNegHigh = 2, kOpSel = 4;
+    detail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
+    if (i < 2 && detail.modifiers[i] & kOpSel)
+      return "op_sel of a matrix that is multiplied";
+    if (detail.modifiers[i] & kNegHigh && key.contains("_I32_"))
+      return "neg_hi of a matrix of integers";
   }
   if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
     return refusal;

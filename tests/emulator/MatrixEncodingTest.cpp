@@ -293,6 +293,10 @@ TEST(MatrixEncoding, RefusesWhatIsUndefined) {
   WideWave w("gfx942", 64);
   EXPECT_EQ(w.refusal("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] cbsz:1 abid:2"),
             "abid 2 needs a larger cbsz");
+  WideWave rdna("gfx1100", 32);
+  EXPECT_EQ(rdna.refusal("v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[24:31] "
+                         "op_sel:[1,0,0]"),
+            "op_sel of a matrix that is multiplied");
 }
 
 TEST(MatrixEncoding, MovesOfAccumulators) {

@@ -1,6 +1,7 @@
 // Matrix products that clang compiles from builtins, end to end: operands in whatever registers the
 // compiler chooses, accumulators kept over a loop and stored.
 #include "tests/emulator/Fixture.h"
+#include <cmath>
 #include <random>
 
 using namespace rubia::emulator;
@@ -92,7 +93,45 @@ TEST_F(MatrixKernels, DoublesOnCdna) {
   }
 }
 
-// The same source for both layouts of halves: a lane's eight elements along the depth.
+// FP4 with scales: 32 numbers in 16 bytes have one exponent.
+TEST_F(MatrixKernels, ScaledNibblesOnCdna4) {
+  const std::string source = R"(
+    typedef int int8_ __attribute__((ext_vector_type(8)));
+    typedef float float4_ __attribute__((ext_vector_type(4)));
+    kernel void k(global int4 *a, global int4 *b, global uchar *sa, global uchar *sb,
+                  global float *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x(), line = lane % 16, group = lane / 16;
+      int8_ x = 0, y = 0;
+      x.s0123 = a[line * 4 + group];
+      y.s0123 = b[line * 4 + group];
+      float4_ sum = 0;
+      sum = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(
+          x, y, sum, 4, 4, 2, sa[line * 4 + group] << 16, 1, sb[line * 4 + group] << 8);
+      for (uint r = 0; r < 4; ++r)
+        d[(4 * group + r) * 16 + line] = sum[r];
+    })";
+  static constexpr float kValues[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  load(compile(source, "gfx950"));
+  ASSERT_TRUE(code);
+  auto *a = random<uint8_t>(16 * 64, 0, 255), *b = random<uint8_t>(16 * 64, 0, 255);
+  auto *sa = random<uint8_t>(64, 125, 130), *sb = random<uint8_t>(64, 125, 130);
+  float *d = allocate<float>(256);
+  expectRun("k", {1}, {64}, Arguments().add(a).add(b).add(sa).add(sb).add(d));
+  auto value = [&](const uint8_t *data, const uint8_t *scales, uint32_t line, uint32_t k) {
+    unsigned nibble = data[line * 64 + k / 2] >> k % 2 * 4 & 15;
+    float magnitude = kValues[nibble & 7];
+    return std::ldexp(nibble & 8 ? -magnitude : magnitude, scales[line * 4 + k / 32] - 127);
+  };
+  for (uint32_t i = 0; i < 16; ++i)
+    for (uint32_t j = 0; j < 16; ++j) {
+      float sum = 0;
+      for (uint32_t k = 0; k < 128; ++k)
+        sum += value(a, sa, i, k) * value(b, sb, j, k);
+      ASSERT_EQ(d[i * 16 + j], sum) << i << " " << j;
+    }
+}
+
+// A and B may share any order along the depth; this one is the simplest.
 TEST_F(MatrixKernels, HalvesOnRdna4) {
   const std::string source = R"(
     #pragma OPENCL EXTENSION cl_khr_fp16 : enable
