@@ -67,68 +67,43 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
   return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
 }
 
-Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
-                            MicroOp &op) {
-  std::string key = rowName.str();
-  const bool writesExec = rowName.starts_with("V_CMPX_");
-  if (writesExec)
-    key = "V_CMP_" + rowName.substr(7).str();
+/// The row of an instruction, or that of its variant on this processor.
+const Semantics *Decoder::findRow(const std::string &key) const {
   const Semantics *row = nullptr;
   if (target.generation().float8IsFnuz)
     row = findVectorAlu(key + "_FNUZ");
-  if (target.cpu() == "gfx90a")
+  else if (target.cpu() == "gfx90a")
     row = findVectorAlu(key + "_MI200");
-  if (!row)
-    row = findVectorAlu(key);
-  if (!row)
-    return "no semantics for " + key;
-  const Shape &shape = row->operation.shape;
-  SmallVector<unsigned, 4> sources(operands.begin(), operands.end());
+  return row ? row : findVectorAlu(key);
+}
 
-  VectorDetail detail;
-  detail.shape = shape;
-  detail.flags = row->flags;
-
-  // The mask operands: an explicit one is the last source, an explicit result is sdst; else VCC.
-  op.maskSource = kVcc;
-  op.maskResult = kSink;
-  if (!row->operation.function) {
-    if (shape.carryIn && sources.size() == shape.sourceCount + 1u) {
-      if (!at(sources.back()).isReg())
-        return "unsupported mask operand";
-      op.maskSource = maskIndex(sources.back());
-      if (op.maskSource == kSink)
-        return "unsupported mask operand";
-      sources.pop_back();
-    }
-    // The destination's old contents, for instructions that write a part of it.
-    if (sources.size() == shape.sourceCount + 1u && int(sources.back()) == result)
-      sources.pop_back();
-    if (sources.size() != shape.sourceCount)
-      return "row " + key + " has " + std::to_string(shape.sourceCount) +
-             " sources, the instruction " + std::to_string(sources.size());
-    if (shape.carryOut) {
-      // gfx9's V_CMPX_* write a mask beside EXEC.
-      int sdst = plain ? -1 : index(OperandName::sdst);
-      const bool execOnly = writesExec && target.generation().major >= 10;
-      op.maskResult = execOnly    ? uint16_t(kExec)
-                      : sdst >= 0 ? maskIndex(unsigned(sdst))
-                                  : uint16_t(kVcc);
-      detail.writesExecToo = writesExec && !execOnly;
-    }
+/// The mask operands: an explicit one is the last source, an explicit result is sdst; else VCC.
+Refusal Decoder::readMasks(const Shape &shape, bool writesExec, int sdst,
+                           SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail) {
+  if (shape.carryIn && sources.size() == shape.sourceCount + 1u) {
+    if (!at(sources.back()).isReg())
+      return "unsupported mask operand";
+    op.maskSource = maskIndex(sources.back());
+    if (op.maskSource == kSink)
+      return "unsupported mask operand";
+    sources.pop_back();
   }
-
-  detail.sourceCount = uint8_t(sources.size());
-  if (!plain) {
-    if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
-      return refusal;
-    if (Refusal refusal = readDpp(detail); !refusal.empty())
-      return refusal;
+  if (shape.carryOut) {
+    // gfx9's V_CMPX_* write a mask beside EXEC.
+    const bool execOnly = writesExec && target.generation().major >= 10;
+    op.maskResult = execOnly    ? uint16_t(kExec)
+                    : sdst >= 0 ? maskIndex(unsigned(sdst))
+                                : uint16_t(kVcc);
+    detail.writesExecToo = writesExec && !execOnly;
   }
+  return {};
+}
 
+Refusal Decoder::readSources(const Semantics &row, ArrayRef<unsigned> sources, MicroOp &op,
+                             const VectorDetail &detail) {
+  if (sources.size() > 4)
+    return "too many sources";
   for (unsigned i = 0; i < sources.size(); ++i) {
-    if (i == 4)
-      return "too many sources";
     const MCOperand &mc = at(sources[i]);
     if (mc.isReg() && registerAt(sources[i]).kind == RegisterOperand::Vector) {
       uint32_t offset;
@@ -142,14 +117,80 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
       return refusal;
     if (op.kind[i] == OperandKind::Constant) {
       uint64_t value = op.source[i];
-      if (row->flags & kMixedSources)
+      if (row.flags & kMixedSources)
         value = mixedConstant(value, detail.sources[i].half);
-      unsigned registers = row->operation.function ? 4 : shape.sourceRegisters[i];
+      unsigned registers = row.operation.function ? 4 : row.operation.shape.sourceRegisters[i];
       if (registers > 4)
         return "a constant for more than four registers";
       op.source[i] = reinterpret_cast<uint64_t>(program.constants.get(value, registers));
     }
   }
+  return {};
+}
+
+/// What of MODE matters to an operation.
+void Decoder::readModes(const Semantics &row, bool plain, MicroOp &op) const {
+  const Shape &shape = row.operation.shape;
+  bool floats = isFloat(shape.result);
+  if (!(row.flags & kKeepResultDenormals))
+    op.special |= flushClass(shape.result);
+  for (unsigned i = 0; i < shape.sourceCount; ++i) {
+    floats |= isFloat(shape.sources[i]);
+    if (!(row.flags & kKeepSourceDenormals))
+      op.special |= flushClass(shape.sources[i]);
+  }
+  if (row.flags & kMixedSources)
+    op.special |= kFlush16And64;
+  if (target.generation().major < 10)
+    op.special |= kGprIndex;
+  if ((shape.result == Element::F16 || shape.result == Element::PackedF16) &&
+      !(row.flags & kExactInfinity))
+    op.special |= kFp16Overflow;
+  if (floats && shape.result != Element::Mask && !(row.flags & kRoundNearest)) {
+    bool wide = plain ? false : flags() & kFlagFpDpRounding;
+    op.round = wide ? 2 : 1;
+    op.special |= wide ? kRound16And64 : kRound32;
+  }
+}
+
+Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
+                            MicroOp &op) {
+  std::string key = rowName.str();
+  const bool writesExec = rowName.starts_with("V_CMPX_");
+  if (writesExec)
+    key = "V_CMP_" + rowName.substr(7).str();
+  const Semantics *row = findRow(key);
+  if (!row)
+    return "no semantics for " + key;
+  const Shape &shape = row->operation.shape;
+  SmallVector<unsigned, 4> sources(operands.begin(), operands.end());
+
+  VectorDetail detail;
+  detail.shape = shape;
+  detail.flags = row->flags;
+  op.maskSource = kVcc;
+  op.maskResult = kSink;
+  if (!row->operation.function) {
+    const int sdst = plain ? -1 : index(OperandName::sdst);
+    if (Refusal refusal = readMasks(shape, writesExec, sdst, sources, op, detail); !refusal.empty())
+      return refusal;
+    // The destination's old contents, for instructions that write a part of it.
+    if (sources.size() == shape.sourceCount + 1u && int(sources.back()) == result)
+      sources.pop_back();
+    if (sources.size() != shape.sourceCount)
+      return "row " + key + " has " + std::to_string(shape.sourceCount) +
+             " sources, the instruction " + std::to_string(sources.size());
+  }
+  detail.sourceCount = uint8_t(sources.size());
+  if (!plain) {
+    if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
+      return refusal;
+    if (Refusal refusal = readDpp(detail); !refusal.empty())
+      return refusal;
+  }
+  if (Refusal refusal = readSources(*row, sources, op, detail); !refusal.empty())
+    return refusal;
+
   bool highResult = false, scalarDestination = false;
   if (result >= 0) {
     RegisterOperand reg = registerAt(unsigned(result));
@@ -175,37 +216,17 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   if (row->operation.function) {
     if (detail.dpp != VectorDetail::Dpp::None)
       return "DPP on " + key;
-    detail.modifiers[0] |= highResult ? 8 : 0;
     detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
     detail.fetchInactive = immediate(OperandName::fi) & 1;
     op.function = row->operation.function;
     op.handler = callWaveFunction;
-    program.details.push_back(detail);
-    op.detail = &program.details.back();
-    return {};
+  } else {
+    op.kernel = row->operation.kernel;
+    op.registers = shape.resultRegisters;
+    readModes(*row, plain, op);
+    noteApproximation(*row, detail);
+    op.handler = scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail);
   }
-
-  op.kernel = row->operation.kernel;
-  op.registers = shape.resultRegisters;
-  bool floats = isFloat(shape.result);
-  if (!(row->flags & kKeepResultDenormals))
-    op.special |= flushClass(shape.result);
-  for (unsigned i = 0; i < shape.sourceCount; ++i) {
-    floats |= isFloat(shape.sources[i]);
-    if (!(row->flags & kKeepSourceDenormals))
-      op.special |= flushClass(shape.sources[i]);
-  }
-  if (row->flags & kMixedSources)
-    op.special |= kFlush16And64;
-  if (target.generation().major < 10)
-    op.special |= kGprIndex;
-  if (floats && shape.result != Element::Mask && !(row->flags & kRoundNearest)) {
-    bool wide = plain ? false : flags() & kFlagFpDpRounding;
-    op.round = wide ? 2 : 1;
-    op.special |= wide ? kRound16And64 : kRound32;
-  }
-  noteApproximation(*row, detail);
-  op.handler = scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail);
   program.details.push_back(detail);
   op.detail = &program.details.back();
   return {};

@@ -77,6 +77,8 @@ void Decoder::readResultPlace(const Semantics &row, bool named, bool highRegiste
     if (target.generation().halfResultsZeroHigh && !high && !keeps)
       detail.resultUnused = Unused::Zero;
   }
+  if (row.operation.function && highRegister)
+    detail.modifiers[0] |= kOpSel1;
   if (!named || !(flags() & kFlagSdwa) || index(OperandName::dst_sel) < 0)
     return;
   if (int64_t select = immediate(OperandName::dst_sel); select != kDword) {

@@ -39,6 +39,12 @@ private:
   /// (VOPD).
   Refusal makeVector(llvm::StringRef name, int result, llvm::ArrayRef<unsigned> sources, bool plain,
                      MicroOp &op);
+  const struct Semantics *findRow(const std::string &key) const;
+  Refusal readMasks(const Shape &shape, bool writesExec, int sdst,
+                    llvm::SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail);
+  Refusal readSources(const struct Semantics &row, llvm::ArrayRef<unsigned> sources, MicroOp &op,
+                      const VectorDetail &detail);
+  void readModes(const struct Semantics &row, bool plain, MicroOp &op) const;
   Refusal readModifiers(const struct Semantics &row, llvm::ArrayRef<unsigned> sources,
                         VectorDetail &detail);
   void readResultPlace(const struct Semantics &row, bool named, bool highRegister,

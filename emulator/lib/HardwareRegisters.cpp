@@ -26,7 +26,8 @@ void Wave::setMode(uint32_t value) {
   special =
       uint8_t((mode.flushSource32 || mode.flushResult32 ? kFlush32 : 0) |
               (mode.flushSource16And64 || mode.flushResult16And64 ? kFlush16And64 : 0) |
-              (mode.round32 ? kRound32 : 0) | (mode.round16And64 ? kRound16And64 : 0) |
+              (mode.fp16Overflow ? kFp16Overflow : 0) | (mode.round32 ? kRound32 : 0) |
+              (mode.round16And64 ? kRound16And64 : 0) |
               (group && group->generationOfTarget == 9 && value & kGprIndexEnable ? kGprIndex : 0));
 }
 

@@ -249,6 +249,7 @@ enum SemanticsFlags : uint32_t {
   kWithinUlp = 64,      // the manuals bound the error by one unit in the last place
   kApproximation = 128, // the manuals bound it by 2^29 units (f64)
   kUnorderedSum = 256,  // no manual fixes the order and the roundings of its sum
+  kExactInfinity = 512, // an infinite f16 result is no overflow (1 / 0), so FP16_OVFL keeps it
 };
 
 /// How far the hardware's result may be from the emulator's, which is correctly rounded.

@@ -136,7 +136,7 @@ constexpr Semantics kRows[] = {
     {"V_DIV_FIXUP_F32", lanewise<[](float q, float d, float n) { return fixedUp(q, d, n); }>},
     {"V_DIV_FIXUP_F64", lanewise<[](double q, double d, double n) { return fixedUp(q, d, n); }>},
     {"V_DIV_FIXUP_F16", lanewise<[](Half q, Half d, Half n) { return fixedUp(q, d, n); }>,
-     kKeepsHigh},
+     kKeepsHigh | kExactInfinity},
 };
 
 } // namespace

@@ -220,6 +220,8 @@ void run(Wave &w, const MicroOp &op) {
       takeEitherNeighbour(op.kernel, temporary, sources[0], state, detail);
     else if (detail.perturbed == Exactness::Approximation)
       approximateResult(temporary, sources[0], detail);
+    if (w.special & op.special & kFp16Overflow)
+      clampOverflow(temporary, sources, shape);
     fixResult(temporary, detail, state.mode);
     if (detail.resultWidth != 32)
       placeResult(temporary, result, detail);

@@ -273,6 +273,28 @@ void fixResult(uint32_t *x, const VectorDetail &detail, const FloatMode &mode) {
   }
 }
 
+/// MODE.fp16_ovfl (RDNA3 ISA "MODE register"): an f16 result that is infinite though no source is
+/// becomes the largest number.
+void clampOverflow(uint32_t *x, const uint32_t *const (&sources)[3], const Shape &shape) {
+  auto infinite = [](uint32_t half) { return (half & 0x7fff) == 0x7c00; };
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    for (unsigned shift = 0; shift < (isPackedHalf(shape.result) ? 32 : 16); shift += 16) {
+      if (!infinite(x[lane] >> shift))
+        continue;
+      bool fromInfinity = false;
+      for (unsigned i = 0; i < shape.sourceCount; ++i) {
+        const uint32_t source = sources[i][lane];
+        const Element e = shape.sources[i];
+        fromInfinity |= e == Element::F32         ? (source & 0x7fffffff) == 0x7f800000
+                        : e == Element::PackedF16 ? infinite(source >> shift)
+                        : e == Element::F16       ? infinite(source)
+                                                  : false;
+      }
+      if (!fromInfinity)
+        x[lane] -= 1u << shift; // 0x7c00 to 0x7bff
+    }
+}
+
 /// Puts a result narrower than a register into its place.
 void placeResult(uint32_t *value, const uint32_t *old, const VectorDetail &detail) {
   const unsigned shift = detail.resultShift, width = detail.resultWidth;

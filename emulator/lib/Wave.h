@@ -48,9 +48,10 @@ enum class OperandKind : uint8_t {
 enum SpecialMode : uint8_t {
   kFlush32 = 1,
   kFlush16And64 = 2,
-  kRound32 = 4,      // the rounding mode of f32 is not nearest even
-  kRound16And64 = 8, // the same for f16 and f64
-  kGprIndex = 16,    // MODE.gpr_idx_en of gfx9: M0 is added to register numbers
+  kRound32 = 4,       // the rounding mode of f32 is not nearest even
+  kRound16And64 = 8,  // the same for f16 and f64
+  kGprIndex = 16,     // MODE.gpr_idx_en of gfx9: M0 is added to register numbers
+  kFp16Overflow = 32, // MODE.fp16_ovfl: f16 results that overflow become 65504
 };
 
 struct Wave;

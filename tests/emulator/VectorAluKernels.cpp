@@ -1,6 +1,7 @@
-// Arithmetic in whole kernels: the same C expressions compiled for gfx1100, with LLVM's expansions
-// of division, square roots, conversions and 64-bit integers, and for the host.
+// Arithmetic in whole kernels: the same C expressions compiled for the processors, with LLVM's
+// expansions of division, square roots, conversions and 64-bit integers, and for the host.
 #include "tests/emulator/Fixture.h"
+#include "tests/emulator/VectorAluAssembly.h"
 
 #include <bit>
 #include <cmath>
@@ -223,9 +224,13 @@ protected:
 TEST_F(VectorAluKernels, ExpressionsEqualTheHost) {
   if (!haveCompiler())
     GTEST_SKIP() << "no clang";
-  for (const char *level : {"-O0", "-O3", "-O3 -mwavefrontsize64"}) {
-    SCOPED_TRACE(level);
-    load(compile(kSource, "gfx1100",
+  std::vector<std::pair<const char *, const char *>> settings = {
+      {"gfx1100", "-O0"}, {"gfx90a", "-O0"}, {"gfx1100", "-O3 -mwavefrontsize64"}};
+  for (const char *cpu : kProcessors)
+    settings.push_back({cpu, "-O3"});
+  for (auto [cpu, level] : settings) {
+    SCOPED_TRACE(std::string(cpu) + " " + level);
+    load(compile(kSource, cpu,
                  std::string(level) +
                      " -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -w"));
     ASSERT_TRUE(code);
@@ -260,10 +265,6 @@ TEST_F(VectorAluKernels, UnknownKindsOfTranscendentalsAreErrors) {
 TEST_F(VectorAluKernels, DivisionUnderFlushedDenormals) {
   if (!haveCompiler())
     GTEST_SKIP() << "no clang";
-  load(compile(kSource, "gfx1100",
-               "-O3 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -cl-denorms-are-zero "
-               "-w"));
-  ASSERT_TRUE(code);
   auto flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
   constexpr unsigned kCases = 2048;
   float *a = allocate<float>(kCases), *b = allocate<float>(kCases), *out = allocate<float>(kCases);
@@ -272,14 +273,21 @@ TEST_F(VectorAluKernels, DivisionUnderFlushedDenormals) {
     a[i] = randomValue<float>(random);
     b[i] = randomValue<float>(random);
   }
-  expectRun("quotientSingle", {kCases / 64}, {64}, Arguments().add(out).add(a).add(b).add(b));
-  for (unsigned i = 0; i < kCases; ++i) {
-    float want = flushed(flushed(a[i]) / flushed(b[i]));
-    if (want != want)
-      EXPECT_TRUE(out[i] != out[i]);
-    else
-      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(want))
-          << std::hexfloat << a[i] << " / " << b[i] << " is " << out[i];
+  for (const char *cpu : {"gfx1100", "gfx90a"}) { // S_DENORM_MODE, S_SETREG_B32
+    SCOPED_TRACE(cpu);
+    load(compile(kSource, cpu,
+                 "-O3 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt "
+                 "-cl-denorms-are-zero -w"));
+    ASSERT_TRUE(code);
+    expectRun("quotientSingle", {kCases / 64}, {64}, Arguments().add(out).add(a).add(b).add(b));
+    for (unsigned i = 0; i < kCases; ++i) {
+      float want = flushed(flushed(a[i]) / flushed(b[i]));
+      if (want != want)
+        EXPECT_TRUE(out[i] != out[i]);
+      else
+        EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(want))
+            << std::hexfloat << a[i] << " / " << b[i] << " is " << out[i];
+    }
   }
 }
 

@@ -261,6 +261,20 @@ TEST_P(VectorAluModifiers, OutputModifiersNeedFlushedDenormals) {
   EXPECT_EQ(w.v(0, 0), f(0));
 }
 
+TEST_P(VectorAluModifiers, OverflowOfHalves) {
+  AssemblyWave w(cpu);
+  w.set(1, uint32_t(pair16(h(60000), h(-60000)))).set(2, uint32_t(pair16(h(kInf), h(kInf))));
+  w.wave.setMode(0xf0 | 1 << 23);
+  const std::string l = major >= 11 ? ".l" : "";
+  auto low = [&](const std::string &text) { return w.run(text).v(0, 3) & 0xffff; };
+  EXPECT_EQ(low("v_add_f16 v0" + l + ", v1" + l + ", v1" + l), h(65504));
+  EXPECT_EQ(low("v_add_f16 v0" + l + ", v1" + l + ", v2" + l), h(kInf));
+  EXPECT_EQ(low("v_rcp_f16 v0" + l + ", 0"), h(kInf));
+  EXPECT_EQ(low("v_cvt_f16_f32 v0" + l + ", 0x49742400"), h(65504));
+  w.run("v_pk_add_f16 v0, v1, v1");
+  EXPECT_EQ(w.v(0, 3), pair16(h(65504), h(-65504)));
+}
+
 TEST_P(VectorAluModifiers, BytesOfFloat8) {
   if (cpu != "gfx942" && cpu != "gfx950" && major != 12)
     GTEST_SKIP() << "no FP8";
