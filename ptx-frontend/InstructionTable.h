@@ -61,7 +61,8 @@ struct Targets {
 struct ModifierSlot {
   ModifierSet choices;
   bool optional = false;
-  Version version; // @7.0/80: what the spelling needs if it has one of the choices
+  bool withPrevious = false; // {.x.y}: .y is there exactly if .x is
+  Version version;           // @7.0/80: what the spelling needs if it has one of the choices
   uint16_t sm = 0;
 };
 
@@ -117,11 +118,16 @@ struct OperandSlot {
   bool wider : 1 = false;              // :wider  a register may be wider than the type
   bool packed : 1 = false;             // :pack   may be a vector whose elements make up the type
   bool sink : 1 = false;               // :sink   may be `_`
+  bool sinkOnly : 1 = false;           // :sinkonly  is `_`
   bool unified : 1 = false;            // [a]{.unified}
   bool orPredicate : 1 = false;        // :orpred   or a predicate
   bool orVector : 1 = false;           // :orv4     or a vector of four .b32
+  bool merges : 1 = false;             // :selc   a selector only if the optional operand is there
+  bool unlessVector : 1 = false;       // :unlessv4  there exactly if the :orv4 operand is no vector
   bool orAddress : 1 = false;          // :oraddress  or an address in brackets
   ConstantRange range;                 // which constants it may be
+  Version version;                     // @8.8/100: what the instruction needs if it is there
+  uint16_t sm = 0;
 };
 
 inline constexpr unsigned kMaxModifierSlots = 15;

@@ -119,11 +119,15 @@ static Value *lowerMinMax(FunctionLowering &fn, const ptx::Instruction &inst,
 
 // min{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b   PTX ISA: floating-point-instructions-min
 Expected<Value *> lowerFMin(FunctionLowering &fn, const ptx::Instruction &inst) {
+  if (fn.hasSource(2)) // {, c} of PTX 8.8
+    return fn.unsupported(inst, "unsupported: three operands");
   return lowerMinMax(fn, inst, Intrinsic::minimumnum, Intrinsic::minimum);
 }
 
 // max{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b   PTX ISA: floating-point-instructions-max
 Expected<Value *> lowerFMax(FunctionLowering &fn, const ptx::Instruction &inst) {
+  if (fn.hasSource(2)) // {, c} of PTX 8.8
+    return fn.unsupported(inst, "unsupported: three operands");
   return lowerMinMax(fn, inst, Intrinsic::maximumnum, Intrinsic::maximum);
 }
 

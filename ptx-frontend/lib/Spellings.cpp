@@ -55,13 +55,16 @@ Word split(StringRef text) {
   return word;
 }
 
-bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
+// `previous`: the slot before these is filled.
+bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods, bool previous = false) {
   if (slots.empty())
     return mods.empty();
-  if (!mods.empty() && slots[0].choices.contains(mods[0]) &&
-      matchesInOrder(slots.drop_front(), mods.drop_front()))
+  bool mayFill = !slots[0].withPrevious || previous;
+  bool maySkip = slots[0].optional && !(slots[0].withPrevious && previous);
+  if (mayFill && !mods.empty() && slots[0].choices.contains(mods[0]) &&
+      matchesInOrder(slots.drop_front(), mods.drop_front(), true))
     return true;
-  return slots[0].optional && matchesInOrder(slots.drop_front(), mods);
+  return maySkip && matchesInOrder(slots.drop_front(), mods, false);
 }
 
 // Slots take the first unused modifier that they allow; types keep their order. Counts the
@@ -74,10 +77,12 @@ struct Leftover {
 Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   Leftover leftover;
   SmallVector<bool, 16> used(mods.size(), false);
+  bool previous = false;
   for (const ModifierSlot &slot : slots) {
     bool filled = false;
     bool passedType = false;
-    for (unsigned i = 0; i < mods.size() && !filled; ++i) {
+    bool mayFill = !slot.withPrevious || previous;
+    for (unsigned i = 0; mayFill && i < mods.size() && !filled; ++i) {
       if (used[i])
         continue;
       bool isType = typeOf(mods[i]) != Type::None;
@@ -85,10 +90,11 @@ Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
         used[i] = filled = true;
       passedType |= isType;
     }
-    if (!filled && !slot.optional) {
+    if (!filled && (!slot.optional || (slot.withPrevious && previous))) {
       ++leftover.missing;
       leftover.missingSlot = &slot;
     }
+    previous = filled;
   }
   for (unsigned i = 0; i < mods.size(); ++i)
     if (!used[i]) {
@@ -248,6 +254,14 @@ void findNeeds(MatchedSpelling &spelling) {
       if (slot.sm && slot.choices.contains(mod))
         need(slot.version, slot.sm);
   }
+  // PTX ISA: generic-addressing. Atomics on shared memory came with sm_12, of 64 bits with sm_20.
+  bool isAtomic = spelling.op == Op::Atom || spelling.op == Op::Red;
+  if (!isAtomic && spelling.op != Op::Ld && spelling.op != Op::St)
+    return;
+  if (spelling.space() == StateSpace::None)
+    need({2, 0}, 20);
+  else if (isAtomic && spelling.space() == StateSpace::Shared)
+    need({1, 2}, sizeInBits(spelling.type()) == 64 ? 20 : 12);
 }
 
 } // namespace
@@ -298,7 +312,11 @@ std::optional<StringRef> nearest(StringRef word, const Range &candidates) {
         std::swap(swapped[i], swapped[i + 1]);
       }
     }
-    if (distance < best) {
+    // Of equally near ones, that with the same first letter.
+    bool better = distance < best || (result && distance == best &&
+                                      !result->starts_with(word.take_front()) &&
+                                      candidate.starts_with(word.take_front()));
+    if (better) {
       best = distance;
       result = candidate;
     }

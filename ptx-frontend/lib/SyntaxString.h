@@ -162,8 +162,21 @@ private:
   consteval void parseModifier(Form &form) {
     if (form.modifierCount == kMaxModifierSlots)
       errorInSyntaxStringOfInstructionsDef("too many modifiers");
-    ModifierSlot &slot = form.modifierSlots[form.modifierCount++];
-    slot.optional = reader.take("{");
+    bool optional = reader.take("{");
+    parseOneModifier(form.modifierSlots[form.modifierCount++], optional);
+    while (optional && reader.peek(".")) { // {.x.y}
+      if (form.modifierCount == kMaxModifierSlots)
+        errorInSyntaxStringOfInstructionsDef("too many modifiers");
+      ModifierSlot &slot = form.modifierSlots[form.modifierCount++];
+      parseOneModifier(slot, optional);
+      slot.withPrevious = true;
+    }
+    if (optional)
+      reader.expect("}");
+  }
+
+  consteval void parseOneModifier(ModifierSlot &slot, bool optional) {
+    slot.optional = optional;
     reader.expect(".");
     if (reader.take("(")) {
       insertChoices(slot.choices, reader.upTo(')'));
@@ -171,15 +184,18 @@ private:
     } else {
       parseNamedModifier(slot);
     }
-    if (reader.take("@")) {
-      slot.version.major = uint8_t(reader.number());
-      reader.expect(".");
-      slot.version.minor = uint8_t(reader.number());
-      reader.expect("/");
-      slot.sm = uint16_t(reader.number());
-    }
-    if (slot.optional)
-      reader.expect("}");
+    parseNeed(slot.version, slot.sm);
+  }
+
+  // @7.8/90
+  consteval void parseNeed(Version &version, uint16_t &sm) {
+    if (!reader.take("@"))
+      return;
+    version.major = uint8_t(reader.number());
+    reader.expect(".");
+    version.minor = uint8_t(reader.number());
+    reader.expect("/");
+    sm = uint16_t(reader.number());
   }
 
   consteval void parseNamedModifier(ModifierSlot &slot) {
@@ -245,9 +261,11 @@ private:
     annotate(slot, annotated.substr(name.size()));
     if (reader.take("("))
       parseRange(slot.range);
+    parseNeed(slot.version, slot.sm);
     if (reader.take("{|")) {
       slot.pair = true;
       reader.word();
+      parseNeed(slot.version, slot.sm);
       reader.expect("}");
     } else if (reader.take("|")) {
       slot.pair = slot.pairRequired = true;
@@ -329,21 +347,26 @@ private:
       return slot.packed = true;
     if (a == "sink")
       return slot.sink = true;
+    if (a == "sinkonly")
+      return slot.sinkOnly = slot.sink = true;
     if (a == "out")
       return slot.destination = true;
     if (a == "orpred")
       return slot.orPredicate = true;
     if (a == "orv4")
       return slot.orVector = true;
+    if (a == "unlessv4")
+      return slot.unlessVector = true;
     if (a == "oraddress")
       return slot.orAddress = true;
     using Selector = OperandSlot::Selector;
-    slot.selector = a == "sel"     ? Selector::Scalar
-                    : a == "sel2"  ? Selector::Halves
-                    : a == "sel4"  ? Selector::Bytes
-                    : a == "mask2" ? Selector::HalfMask
-                    : a == "mask4" ? Selector::ByteMask
-                                   : slot.selector;
+    slot.merges |= a == "selc";
+    slot.selector = a == "sel" || a == "selc" ? Selector::Scalar
+                    : a == "sel2"             ? Selector::Halves
+                    : a == "sel4"             ? Selector::Bytes
+                    : a == "mask2"            ? Selector::HalfMask
+                    : a == "mask4"            ? Selector::ByteMask
+                                              : slot.selector;
     return a.starts_with("sel") || a.starts_with("mask");
   }
 
@@ -371,17 +394,16 @@ private:
   }
 
   static consteval bool annotateSpace(OperandSlot &slot, std::string_view a) {
-    slot.spaceRule = OperandSlot::SpaceRule::Fixed;
-    if (a == "shared")
-      slot.space = StateSpace::Shared;
-    else if (a == "global")
-      slot.space = StateSpace::Global;
-    else if (a == "generic")
-      slot.space = StateSpace::None;
-    else if (a == "second")
+    if (a == "second") {
       slot.spaceRule = OperandSlot::SpaceRule::Second;
-    else
+      return true;
+    }
+    if (a != "shared" && a != "global" && a != "generic")
       return false;
+    slot.spaceRule = OperandSlot::SpaceRule::Fixed;
+    slot.space = a == "shared"   ? StateSpace::Shared
+                 : a == "global" ? StateSpace::Global
+                                 : StateSpace::None;
     return true;
   }
 

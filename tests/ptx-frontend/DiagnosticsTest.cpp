@@ -30,7 +30,7 @@ TEST(PtxDiagnostics, NamesUnknownInstructions) {
   check({
       {"foo.bar;", "9:1: unsupported instruction 'foo.bar' in kernel 'k'"},
       {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [gv, {%f1, %f2}];",
-       "9:1: unsupported instruction 'tex.2d.v4.f32.f32' in kernel 'k'"},
+       "9:41: operand 2 of 'tex.2d.v4.f32.f32' is 'gv' of type .u32, expected .texref"},
       {"ad.s32 %r1, %r2, %r3;",
        "9:1: unknown instruction 'ad.s32' in kernel 'k', did you mean 'add'?"},
       {"setpp.eq.s32 %p1, %r1, %r2;",
@@ -58,7 +58,7 @@ TEST(PtxDiagnostics, TellsUnsupportedFromMalformed) {
     return parse("t", inKernel(body)).diagnostics.at(0).unsupported;
   };
   EXPECT_TRUE(unsupported("foo.bar;"));
-  EXPECT_TRUE(unsupported("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a;"));
+  EXPECT_TRUE(unsupported("wmma.frobnicate.sync.aligned.row.col.m16n16k16.f32.f32 a;"));
   EXPECT_FALSE(unsupported("ad.s32 %r1, %r2, %r3;"));
   EXPECT_FALSE(unsupported("add.fzt.f32 %f1, %f2, %f3;"));
   EXPECT_FALSE(unsupported("add.s32 %r1;"));
@@ -193,7 +193,7 @@ TEST(PtxDiagnostics, OneBadKernelLeavesTheOthers) {
   ParseResult result = parse("t.ptx", R"(.version 8.0
 .target sm_80
 .entry a() { ret; }
-.entry b() { tex.1d.v4.f32.s32 {x}, [y, {z}]; .reg .u32 r; mov.u32 r, 1.0; ret; }
+.entry b() { frobnicate.f32 {x}, [y, {z}]; .reg .u32 r; mov.u32 r, 1.0; ret; }
 .global .u32 broken = ;
 .entry c(.param .u3 p) { .reg .u32 r; { mov.u32 r, 1; } ret; }
 .entry d() { { bra L; L: } ret; }
@@ -202,8 +202,8 @@ TEST(PtxDiagnostics, OneBadKernelLeavesTheOthers) {
   EXPECT_TRUE(result.usable);
   EXPECT_TRUE(result.hasErrors());
   EXPECT_EQ(messages(result),
-            "4:14: unsupported instruction 'tex.1d.v4.f32.s32' in kernel 'b'\n"
-            "4:71: operand 2 of 'mov.u32' is a floating point constant, expected .u32\n"
+            "4:14: unsupported instruction 'frobnicate.f32' in kernel 'b'\n"
+            "4:68: operand 2 of 'mov.u32' is a floating point constant, expected .u32\n"
             "5:23: expected a constant, found ';'\n"
             "6:17: expected a type, found '.u3'\n"
             "8:14: unsupported instruction 'foo' in kernel 'e'\n"

@@ -167,7 +167,7 @@ TEST(PtxVerifier, RejectsWrongOperands) {
            {"setp.eq.and.s32 %p1, %r1, %r2;", "'setp.eq.and.s32' takes 4 operands, found 3"},
            {".reg .v2 .f32 v; mov.f32 %f1, v;",
             "operand 2 of 'mov.f32' is the vector 'v', expected a component of it"},
-           {"bar.sync 16;", "operand 1 of 'bar.sync' is no barrier from 0 to 15"},
+           {"bar.sync 16;", "operand 1 of 'bar.sync' is 16, expected 0 to 15"},
            {"bar.sync 0, 33;", "operand 2 of 'bar.sync' is no multiple of the warp size"},
        })
     EXPECT_EQ(check(c.body), c.message) << c.body;
@@ -249,15 +249,15 @@ TEST(PtxVerifier, ChecksVersions) {
        "'popc.b32' needs PTX 2.0, the module is of version 1.4"},
       {"8.0", "sm_60", "nanosleep.u32 5;", "'nanosleep.u32' needs sm_70, the module is for sm_60"},
       {"8.0", "sm_80", "shfl.up.b32 %r1, %r2, 1, 0;",
-       "'shfl.up.b32' without '.sync' is not available for sm_70 and later since PTX 6.4"},
+       "'shfl.up.b32' is not available since PTX 6.4 for sm_70 and later"},
       {"6.3", "sm_70", "shfl.up.b32 %r1, %r2, 1, 0;", ""},
       {"8.0", "sm_60", "vote.ballot.b32 %r1, %p1;", ""},
       {"1.3", "sm_13", "div.f32 %f1, %f2, %f3;", ""},
       {"1.4", "sm_13", "div.f32 %f1, %f2, %f3;",
-       "'div.f32' needs a rounding or '.approx' since PTX 1.4"},
-      {"2.0", "sm_20", "sin.f32 %f1, %f2;", "'sin.f32' needs '.approx' since PTX 1.4"},
+       "'div.f32' is not available since PTX 1.4"},
+      {"2.0", "sm_20", "sin.f32 %f1, %f2;", "'sin.f32' is not available since PTX 1.4"},
       {"2.0", "sm_20", "mad.f32 %f1, %f2, %f3, %f4;",
-       "'mad.f32' needs a rounding for sm_20 and later"},
+       "'mad.f32' is not available since PTX 2.0 for sm_20 and later"},
       {"2.0", "sm_13", "mad.f32 %f1, %f2, %f3, %f4;", ""},
       {"1.4", "sm_10, map_f64_to_f32", "mul.f64 %fd1, %fd1, %fd1;",
        "'mul.f64' needs sm_13, the module is for sm_10\n"
