@@ -106,23 +106,35 @@ Token Lexer::number(const char *start, bool startsLine) {
   return make(Token::Kind::Invalid, start, p, startsLine);
 }
 
-// The end of the word that starts at `start`: a run of letters and digits, and dotted parts.
-inline const char *Lexer::wordEnd(const char *start) const {
+// The end of the word that goes on at `p`: a run of letters and digits, and dotted parts.
+static const char *wordEndOneByOne(const char *p) {
+  while (is(*p, kWord))
+    ++p;
+  while (*p == '.' && is(p[1], kWord))
+    p = skipDottedPart(p + 1);
+  return p;
+}
+
+inline Token Lexer::word(const char *start, bool startsLine) {
   const char *p = start + 1;       // may be %
   if (limit - p >= Chunk::kSize) { // nearly always all there is
     Chunk chunk(p);
     unsigned words = chunk.words(), dots = chunk.dots();
     unsigned length = unsigned(std::countr_one(words | dots));
     unsigned inside = (1u << length) - 1;
-    // A dot before anything but a word's character, and "::", are for the loop below.
+    // A dot before anything but a word's character, and "::", need a closer look.
     if (length < Chunk::kSize && !(dots & inside & ~(words >> 1)) && p[length] != ':')
-      return p + length;
+      return make(Token::Kind::Word, start, p + length, startsLine);
   }
-  while (is(*p, kWord))
-    ++p;
-  while (*p == '.' && is(p[1], kWord))
-    p = skipDottedPart(p + 1);
-  return p;
+  return longWord(start, startsLine);
+}
+
+Token Lexer::longWord(const char *start, bool startsLine) {
+  return make(Token::Kind::Word, start, wordEndOneByOne(start + 1), startsLine);
+}
+
+Token Lexer::dotted(const char *start, bool startsLine) {
+  return make(Token::Kind::Dot, start, skipDottedPart(start + 1), startsLine);
 }
 
 namespace {
@@ -178,14 +190,14 @@ Token Lexer::next(const char *p, bool startsLine) {
       return make(Kind::Percent, p, p + 1, startsLine);
     [[fallthrough]];
   case kStartsWord:
-    return make(Kind::Word, p, wordEnd(p), startsLine);
+    return word(p, startsLine);
   case kSingle:
     return make(first.kind, p, p + 1, startsLine);
   case kStartsNumber:
     return number(p, startsLine);
   case kStartsDot:
     if (is(p[1], kWordStart))
-      return make(Kind::Dot, p, skipDottedPart(p + 1), startsLine);
+      return dotted(p, startsLine);
     if (is(p[1], kDigit))
       return number(p, startsLine);
     return make(Kind::Invalid, p, p + 1, startsLine);

@@ -74,7 +74,10 @@ private:
     at = end;
     return {kind, startsLine, uint32_t(start - begin), uint32_t(end - start)};
   }
-  const char *wordEnd(const char *start) const;
+  Token word(const char *start, bool startsLine);
+  // Apart, so that the frequent kinds need no registers for them.
+  [[gnu::noinline]] Token longWord(const char *start, bool startsLine);
+  [[gnu::noinline]] Token dotted(const char *start, bool startsLine);
   [[gnu::noinline]] Token number(const char *start, bool startsLine);
   Token next(const char *p, bool startsLine);
   [[gnu::noinline]] Token rare(const char *p, bool startsLine);

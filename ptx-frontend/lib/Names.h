@@ -175,7 +175,7 @@ struct NumberedWord {
     __builtin_memcpy(&value, data + length - 8, 8);
     unsigned behind = 64 - 8 * prefixLength, before = 64 - 8 * digits;
     // Eight digits at once: pairs, then fours, then all.
-    value = (value - 0x3030303030303030ull) >> before << before;
+    value = ((value >> before) - (0x3030303030303030ull >> before)) << before;
     value = value * 10 + (value >> 8);
     value = ((value & 0x000000ff000000ffull) * 0x000f424000000064ull +
              (value >> 16 & 0x000000ff000000ffull) * 0x0000271000000001ull) >>

@@ -106,6 +106,22 @@ TEST(PtxParser, ResolvesRegisterRanges) {
   EXPECT_EQ(k.body[1].operands[1].reg, 0u);
 }
 
+// The number of a register is read eight digits at once: what stands before it must not matter.
+TEST(PtxParser, NumbersRegistersByTheirLastDigits) {
+  for (const char *prefix :
+       {"%r", "%a$", "%_", "%$", "%abcdefg", "%abcdefgh", "%abcdefghijklmno", "%a1b", "r", "$"}) {
+    std::string name = prefix;
+    ParseResult result =
+        parsed(header + ".entry k() { .reg .b32 " + name + "<12346>; mov.b32 " + name + "7," +
+               name + "12345; mov.b32 " + name + "010 ,\t" + name + "0; ret; }");
+    const Function &k = *result.module.function("k");
+    EXPECT_EQ(k.body[0].operands[0].reg, 7u) << name;
+    EXPECT_EQ(k.body[0].operands[1].reg, 12345u) << name;
+    EXPECT_EQ(k.body[1].operands[0].reg, 10u) << name;
+    EXPECT_EQ(k.body[1].operands[1].reg, 0u) << name;
+  }
+}
+
 TEST(PtxParser, LetsInnerScopesHideOuterOnes) {
   ParseResult result = parsed(header + R"(.entry k() {
     .reg .b32 %r<3>;
