@@ -63,7 +63,8 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
   if (!parseScalar(operand))
     return false;
   if (!at(Kind::Or) ||
-      (operand.kind != Operand::Kind::Register && operand.kind != Operand::Kind::Sink))
+      (operand.kind != Operand::Kind::Register && operand.kind != Operand::Kind::Sink &&
+       operand.kind != Operand::Kind::Vector))
     return true;
   return parsePair(operand);
 }

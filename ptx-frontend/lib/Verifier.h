@@ -51,17 +51,22 @@ private:
   // ---------- VerifySpelling.cpp: what holds for all instructions of a spelling
   bool checkSpelling();
   bool checkVersion();
-  bool checkHistory();
   bool checkVectorWidth();
+  bool checkSpaces();
 
   // ---------- VerifyOperands.cpp
   void checkOperands();
-  bool checkCount(size_t found, llvm::ArrayRef<ExpectedOperand> expected);
+  bool isPresent(const ExpectedOperand &place, const Operand &found, size_t spare) const;
+  bool checkList(llvm::ArrayRef<Operand> operands, llvm::ArrayRef<ExpectedOperand> expected,
+                 unsigned index, bool isInside);
+  bool countError(size_t found, size_t required, size_t most, unsigned index, bool isInside);
+  bool checkNeed(const Operand &operand, unsigned index, const OperandSlot &slot);
   bool checkOperand(const Operand &operand, unsigned index, const ExpectedOperand &expected);
   bool checkValue(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                   Type type, bool destination);
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
+  bool fitsFixedBits(const OperandSlot &slot, Type type) const;
   bool checkSelector(const Operand &operand, unsigned index, OperandSlot::Selector kind);
   bool checkConstant(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);

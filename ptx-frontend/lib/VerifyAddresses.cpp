@@ -36,6 +36,11 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     return operandError(operand, index, "cannot be '.unified'");
   if (classOf(slot.fixed) == TypeClass::Opaque)
     return checkOpaque(operand, index, slot.fixed);
+  if (slot.fixed == Type::B32) { // tensor memory has 32-bit addresses
+    if (operand.reg == kNone || !fits(Type::U32, fn.registers[operand.reg].type, false))
+      return operandError(operand, index, "must be an address in a register of 32 bits");
+    return true;
+  }
   if (operand.reg != kNone) {
     const Register &reg = fn.registers[operand.reg];
     TypeClass c = classOf(reg.type);
@@ -77,31 +82,15 @@ bool Verifier::checkInside(const Operand &operand, unsigned index,
     return operandError(operand, index, "must be an address in brackets");
   ArrayRef<ExpectedOperand> inside =
       expected.slot->insideCount ? spelling->inside : ArrayRef<ExpectedOperand>();
-  size_t found = elements.size() - 1, required = 0;
-  for (const ExpectedOperand &e : inside)
-    required += !e.slot->optional;
-  if (found < required || found > inside.size())
-    return operandError(operand, index,
-                        "has " + Twine(found + 1) + " operands in its brackets, expected " +
-                            Twine(required + 1) +
-                            (required == inside.size() ? "" : " to " + Twine(inside.size() + 1)));
   OperandSlot plain = *expected.slot;
   plain.insideCount = 0;
   ExpectedOperand base = expected;
   base.slot = &plain;
   if (!checkAddress(elements[0], index, base))
     return false;
-  size_t optional = found - required, next = 1;
-  for (const ExpectedOperand &e : inside) {
-    if (e.slot->optional) {
-      if (optional == 0)
-        continue;
-      --optional;
-    }
-    if (!checkOperand(elements[next++], index, e))
-      return false;
-  }
-  return true;
+  if (elements.size() > 1 && elements[0].offset != 0)
+    return operandError(operand, index, "has an offset beside other operands in its brackets");
+  return checkList(elements.drop_front(), inside, index, /*isInside=*/true);
 }
 
 // A texture, sampler or surface: a variable of that type, or a register with its handle.

@@ -2,6 +2,7 @@
 // PTX ISA: operand-type-checking, operand-size-exceeding-instruction-type-size.
 
 #include "ptx-frontend/lib/Verifier.h"
+#include "llvm/ADT/STLExtras.h"
 
 using llvm::ArrayRef;
 using llvm::StringRef;
@@ -9,34 +10,85 @@ using llvm::Twine;
 
 namespace rubia::ptx {
 
-bool Verifier::checkCount(size_t found, ArrayRef<ExpectedOperand> expected) {
-  if (found >= spelling->requiredOperands && found <= expected.size())
+// Does the operand `found` stand in the optional place? `spare`: operands that the required places
+// leave over.
+bool Verifier::isPresent(const ExpectedOperand &place, const Operand &found, size_t spare) const {
+  const OperandSlot &slot = *place.slot;
+  if (spare == 0)
+    return false;
+  if (slot.unlessVector) {
+    for (auto [e, operand] : llvm::zip(spelling->expected, inst->operands))
+      if (e.slot->orVector && operand.kind == Operand::Kind::Vector)
+        return false;
     return true;
-  std::string count = std::to_string(spelling->requiredOperands);
-  if (spelling->requiredOperands != expected.size())
-    count += " to " + std::to_string(expected.size());
+  }
+  if (place.vectorWidth > 1) // an optional vector before an optional scalar
+    return found.kind == Operand::Kind::Vector || spare > 1;
+  return true;
+}
+
+// Puts operands into places; optional ones are filled from the left.
+bool Verifier::checkList(ArrayRef<Operand> operands, ArrayRef<ExpectedOperand> expected,
+                         unsigned index, bool isInside) {
+  size_t required = 0;
+  for (const ExpectedOperand &e : expected)
+    required += !e.slot->optional;
+  size_t spare = operands.size() < required ? 0 : operands.size() - required;
+  size_t next = 0;
+  bool right = true, optional = false;
+  unsigned lastIndex = unsigned(expected.size());
+  for (unsigned i = 0; i < lastIndex && right; ++i) {
+    const ExpectedOperand &e = expected[i];
+    if (e.slot->optional) {
+      if (next == operands.size() || !isPresent(e, operands[next], spare))
+        continue;
+      --spare;
+      optional = true;
+    }
+    if (next == operands.size())
+      break;
+    unsigned place = isInside ? index : unsigned(next);
+    right = checkOperand(operands[next], place, e) && checkNeed(operands[next], place, *e.slot);
+    ++next;
+  }
+  if (right && (next != operands.size() || operands.size() < required))
+    return countError(operands.size(), required, expected.size(), index, isInside);
+  if (right && !optional && !isInside)
+    for (unsigned i = 0; i < operands.size(); ++i) // PTX ISA: video instructions' merge
+      if (i < expected.size() && expected[i].slot->merges && operands[i].selector != 0xff)
+        return operandError(operands[i], i, "can have a selector only with an operand to merge");
+  return right;
+}
+
+bool Verifier::countError(size_t found, size_t required, size_t most, unsigned index,
+                          bool isInside) {
+  std::string count = std::to_string(required + isInside);
+  if (required != most)
+    count += " to " + std::to_string(most + isInside);
+  if (isInside)
+    return operandError(inst->operands[index], index,
+                        "has " + Twine(found + 1) + " operands in its brackets, expected " + count);
   return spellingError("takes " + count + " operands, found " + Twine(found));
+}
+
+// What the instruction needs because this operand is there.
+bool Verifier::checkNeed(const Operand &operand, unsigned index, const OperandSlot &slot) {
+  bool counts = slot.pair ? operand.kind == Operand::Kind::Pair : true;
+  if (!counts || (!(version < slot.version) && module.sm >= slot.sm))
+    return true;
+  return operandError(operand, index,
+                      "needs PTX " + Twine(unsigned(slot.version.major)) + "." +
+                          Twine(unsigned(slot.version.minor)) + " and sm_" + Twine(slot.sm));
 }
 
 void Verifier::checkOperands() {
   ArrayRef<ExpectedOperand> expected = spelling->expected;
   ArrayRef<Operand> operands = inst->operands;
-  if (!checkCount(operands.size(), expected))
+  if (operands.size() < spelling->requiredOperands || operands.size() > expected.size()) {
+    countError(operands.size(), spelling->requiredOperands, expected.size(), 0, false);
     return;
-  // Optional operands are filled from the left.
-  size_t optional = operands.size() - spelling->requiredOperands;
-  size_t next = 0;
-  bool right = true;
-  for (const ExpectedOperand &e : expected) {
-    if (e.slot->optional) {
-      if (optional == 0)
-        continue;
-      --optional;
-    }
-    right &= checkOperand(operands[next], unsigned(next), e);
-    ++next;
   }
-  if (right)
+  if (checkList(operands, expected, 0, /*isInside=*/false))
     checkRules();
 }
 
@@ -62,8 +114,10 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
     OperandSlot sinkable = slot;
     sinkable.sink = true;
     second.slot = &sinkable;
-    return checkValue(operand.elements()[0], index, second, expected.type, true) &&
-           checkValue(operand.elements()[1], index, second, Type::Pred, true);
+    const Operand &first = operand.elements()[0];
+    bool isRight = expected.vectorWidth > 1 ? checkVector(first, index, expected)
+                                            : checkValue(first, index, second, expected.type, true);
+    return isRight && checkValue(operand.elements()[1], index, second, Type::Pred, true);
   }
   if (slot.orPredicate && operand.kind == Operand::Kind::Register &&
       fn.registers[operand.reg].type == Type::Pred)
@@ -82,7 +136,8 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
     return checkVector(operand, index, vector);
   }
   if (expected.vectorWidth > 1)
-    return checkVector(operand, index, expected);
+    return (slot.sink && operand.kind == Operand::Kind::Sink) ||
+           checkVector(operand, index, expected);
   // A vector of one is written as such; a single coordinate may be a register.
   if (slot.widthRule != OperandSlot::WidthRule::One &&
       slot.widthRule != OperandSlot::WidthRule::Spelled && !operand.braced &&
@@ -97,8 +152,13 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
 bool Verifier::checkValue(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                           Type type, bool destination) {
   const OperandSlot &slot = *expected.slot;
-  if (slot.immediate && operand.kind != Operand::Kind::Integer)
-    return operandError(operand, index, "must be an integer constant");
+  if (slot.sinkOnly && operand.kind != Operand::Kind::Sink)
+    return operandError(operand, index, "must be '_'");
+  if (slot.immediate && operand.kind != Operand::Kind::Integer &&
+      (operand.kind != Operand::Kind::Float || classOf(type) != TypeClass::Float))
+    return operandError(operand, index,
+                        classOf(type) == TypeClass::Float ? "must be a constant"
+                                                          : "must be an integer constant");
   switch (operand.kind) {
   case Operand::Kind::Register:
     return checkRegister(operand, index, expected, type);
@@ -146,7 +206,47 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
                             "', expected a component of it");
   if (!fits(type, reg.type, expected.slot->wider))
     return typeError(operand, index, type);
+  const OperandSlot &slot = *expected.slot;
+  if (slot.typeRule == OperandSlot::TypeRule::Fixed && type == slot.fixed &&
+      classOf(type) == TypeClass::Bits && reg.type != type && !fitsFixedBits(slot, reg.type))
+    return typeError(operand, index, type);
   return true;
+}
+
+// Where a row says .b32 or .b64 itself, integers fit and floating point registers do not. The
+// registers of a matrix's fragment follow its elements.
+bool Verifier::fitsFixedBits(const OperandSlot &slot, Type type) const {
+  TypeClass c = classOf(type);
+  bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
+  bool isMma = false;
+  switch (inst->op()) {
+  case Op::Mma:
+  case Op::MmaBlockScale:
+    isMma = true;
+    break;
+  case Op::MmaSp:
+  case Op::MmaSpBlockScale:
+    return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
+  case Op::Ldmatrix:
+  case Op::Stmatrix:
+    return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
+  case Op::WmmaLoad:
+  case Op::WmmaStore:
+  case Op::WmmaMma:
+  case Op::Wgmma:
+  case Op::WgmmaSp:
+    break;
+  default: // no matrices
+    return isInteger;
+  }
+  if (slot.widthRule == OperandSlot::WidthRule::One)
+    return isInteger;
+  bool halves = spelling->has(Mod::F16),
+       words = spelling->has(Mod::BF16) || spelling->has(Mod::TF32);
+  bool bytes = spelling->has(Mod::E4M3) || spelling->has(Mod::E5M2);
+  if (words || (halves && !(bytes && (slot.name == 'a' || slot.name == 'b'))))
+    return halves && type == Type::F16x2;
+  return isMma || (isInteger && !bytes);
 }
 
 // PTX ISA: video-instructions: `.b0` to `.b3`, `.h0`, `.h1` of scalar ones; two halves or four
@@ -203,6 +303,9 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
                              const ExpectedOperand &expected, Type type) {
   TypeClass c = classOf(type);
   if (operand.kind == Operand::Kind::Integer) {
+    using Selector = OperandSlot::Selector;
+    if (expected.slot->selector == Selector::Halves || expected.slot->selector == Selector::Bytes)
+      return operandError(operand, index, "is a constant, expected a register");
     if (type == Type::U16x2 || type == Type::S16x2)
       return operandError(operand, index,
                           "is a constant, expected a register of " + Twine(nameOf(type)));
@@ -278,19 +381,36 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
     return fits(expected.type, fn.registers[operand.reg].type, expected.slot->wider) ||
            typeError(operand, index, expected.type);
   }
+  if (operand.kind == Operand::Kind::Sink && expected.slot->sink)
+    return true;
   if (operand.kind != Operand::Kind::Vector)
     return operandError(operand, index, "must be a vector of " + Twine(width) + " elements");
   if (operand.elements().size() != width)
     return operandError(operand, index,
                         "is a vector of " + Twine(operand.elements().size()) +
                             " elements, expected " + Twine(width));
+  bool isArray = false; // the first coordinate is the layer. PTX ISA: texture-instructions-tex
+  if (expected.slot->widthRule == OperandSlot::WidthRule::Coordinates)
+    switch (spelling->first(ModCategory::Geometry)) {
+    case Mod::A1d:
+    case Mod::A2d:
+    case Mod::Acube:
+    case Mod::A2dms:
+      isArray = true;
+      break;
+    default:
+      break;
+    }
+  bool isFirst = true;
   for (const Operand &element : operand.elements()) {
+    Type type = isArray && isFirst ? Type::U32 : expected.type;
+    isFirst = false;
     if (destination && element.kind == Operand::Kind::Sink)
       continue;
-    if (!checkValue(element, index, expected, expected.type, destination))
+    if (!checkValue(element, index, expected, type, destination))
       return false;
   }
-  return checkElementsAgree(operand, index);
+  return isArray || checkElementsAgree(operand, index);
 }
 
 // ptxas infers one type for all elements of a vector: registers of one size and of types that may

@@ -1,6 +1,7 @@
 // Rules that no single operand place can say.
 
 #include "ptx-frontend/lib/Verifier.h"
+#include "llvm/Support/MathExtras.h"
 #include <utility>
 
 using llvm::Twine;
@@ -28,6 +29,27 @@ void Verifier::checkRules() {
       if (operand.kind == Operand::Kind::Integer && operand.bits > 255)
         operandError(operand, i, "is a constant outside of 0 to 255");
     }
+    return;
+  }
+  case Op::Alloca: {
+    if (inst->operands.size() < 3)
+      return;
+    const Operand &alignment = inst->operands[2];
+    if (!llvm::isPowerOf2_64(alignment.bits))
+      operandError(alignment, 2, "is no power of two");
+    return;
+  }
+  case Op::Stackrestore:
+    if (inst->operands[0].kind != Operand::Kind::Register)
+      operandError(inst->operands[0], 0, "must be a register");
+    return;
+  case Op::Createpolicy: { // .range: primary size, total size
+    if (inst->operands.size() < 4)
+      return;
+    const Operand &primary = inst->operands[2], &total = inst->operands[3];
+    if (primary.kind == Operand::Kind::Integer && total.kind == Operand::Kind::Integer &&
+        uint32_t(primary.bits) > uint32_t(total.bits))
+      operandError(primary, 2, "is larger than the total size");
     return;
   }
   default: // the row says it all

@@ -13,7 +13,7 @@ bool Verifier::checkSpelling() {
     fn.valid = false;
     return false;
   }
-  if (checkVersion() && checkHistory() && checkVectorWidth()) {
+  if (checkVersion() && checkVectorWidth() && checkSpaces()) {
     spelling->legal = true;
     return true;
   }
@@ -58,39 +58,6 @@ bool Verifier::checkVersion() {
   return true;
 }
 
-// What older versions had and newer ones do not.
-bool Verifier::checkHistory() {
-  const Spelling &s = *spelling;
-  auto exact = [&] { return s.first(ModCategory::Rounding) != Mod::None; };
-  switch (s.op) {
-  case Op::Shfl:
-  case Op::Vote:
-    if (!s.has(Mod::Sync) && module.sm >= 70 && !(version < Version{6, 4}))
-      return spellingError("without '.sync' is not available for sm_70 and later since PTX 6.4");
-    return true;
-  case Op::FDiv:
-  case Op::FRcp:
-  case Op::FSqrt:
-    if (!exact() && !s.has(Mod::Approx) && !s.has(Mod::Full) && !(version < Version{1, 4}))
-      return spellingError("needs a rounding or '.approx' since PTX 1.4");
-    return true;
-  case Op::FSin:
-  case Op::FCos:
-  case Op::FLg2:
-  case Op::FEx2:
-  case Op::FRsqrt:
-    if (!s.has(Mod::Approx) && !(version < Version{1, 4}))
-      return spellingError("needs '.approx' since PTX 1.4");
-    return true;
-  case Op::FMad:
-    if (!exact() && module.sm >= 20 && !(version < Version{2, 0}))
-      return spellingError("needs a rounding for sm_20 and later");
-    return true;
-  default: // nothing was taken back
-    return true;
-  }
-}
-
 // PTX ISA: data-movement-and-conversion-instructions-ld: 256 bits are for .global only.
 bool Verifier::checkVectorWidth() {
   if (inst->op() != Op::Ld && inst->op() != Op::St)
@@ -109,6 +76,20 @@ bool Verifier::checkVectorWidth() {
   if (module.sm < 100)
     return spellingError("has a vector of 256 bits and needs sm_100, the module is for " +
                          nameOfTarget(module.sm, module.smVariant));
+  return true;
+}
+
+// PTX ISA: cache-eviction-priority-hints: the second level caches .global only.
+bool Verifier::checkSpaces() {
+  if (inst->op() != Op::Atom && inst->op() != Op::Red && inst->op() != Op::Ld &&
+      inst->op() != Op::St)
+    return true;
+  StateSpace space = spelling->space();
+  bool hasHint = spelling->has(Mod::L2CacheHint), prefetches = false;
+  for (Mod mod : spelling->modifiers)
+    prefetches |= mod == Mod::L264B || mod == Mod::L2128B || mod == Mod::L2256B;
+  if ((hasHint || prefetches) && space != StateSpace::None && space != StateSpace::Global)
+    return spellingError("has a modifier of the second-level cache, which only .global has");
   return true;
 }
 

@@ -106,6 +106,10 @@ int compare(Ptxas &ptxas, const Options &options) {
     for (size_t i = 0; i < group.size(); ++i) {
       Case &c = group[i];
       c.theirs = (*verdicts)[i];
+      if (c.theirs.crashed) {
+        outs() << "ptxas crashes: " << c.text << '\n';
+        continue;
+      }
       ++count;
       accepted += c.theirs.accepted;
       auto &[total, different] = byKind[c.kind];

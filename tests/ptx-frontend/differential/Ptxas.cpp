@@ -61,7 +61,7 @@ Expected<Ptxas::Report> Ptxas::run(StringRef text, StringRef arch) {
   int status =
       llvm::sys::ExecuteAndWait(program, {program, archOption, input, "-o", "/dev/null"},
                                 std::nullopt, redirects, /*SecondsToWait=*/300, 0, &problem);
-  if (status < 0)
+  if (status == -1)
     return failure("ptxas: " + problem);
   auto buffer = llvm::MemoryBuffer::getFile(output);
   if (!buffer)
@@ -100,8 +100,14 @@ Error Ptxas::judgeOnce(const Dialect &dialect, ArrayRef<std::string> instruction
       return report.takeError();
     size_t next = instructions.size();
     // Now and then a line number is wrong: then halves are judged, to find the culprit.
-    bool unplaced = llvm::any_of(
-        report->lines, [](const Report::Line &line) { return line.number < kFirstKernelLine; });
+    bool crashed = report->status == -2;
+    if (crashed && instructions.size() == 1) {
+      verdicts[0].crashed = true;
+      return Error::success();
+    }
+    bool unplaced = crashed || llvm::any_of(report->lines, [](const Report::Line &line) {
+                      return line.number < kFirstKernelLine;
+                    });
     if (unplaced && instructions.size() > 1) {
       size_t half = instructions.size() / 2;
       if (Error error =
@@ -146,7 +152,7 @@ Expected<std::vector<Verdict>> Ptxas::judge(const Dialect &dialect,
     std::vector<size_t> accepted;
     for (size_t i = 0; i < open.size(); ++i) {
       verdicts[open[i]] = some[i];
-      if (some[i].accepted)
+      if (some[i].accepted && !some[i].crashed)
         accepted.push_back(open[i]);
     }
     if (accepted.size() == open.size())

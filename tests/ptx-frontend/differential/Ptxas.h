@@ -11,7 +11,8 @@ namespace rubia::test {
 
 struct Verdict {
   bool accepted = true;
-  std::string message; // the first error
+  std::string message;  // the first error
+  bool crashed = false; // ptxas itself: there is no verdict
 };
 
 class Ptxas {
@@ -35,7 +36,7 @@ private:
       std::string message;
     };
     std::vector<Line> lines;
-    int status = 0;
+    int status = 0;   // -2: it crashed
     std::string rest; // what is about no line
   };
   llvm::Error judgeOnce(const Dialect &dialect, llvm::ArrayRef<std::string> instructions,
