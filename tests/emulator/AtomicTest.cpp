@@ -64,6 +64,7 @@ constexpr AtomicCase kCases[] = {
   {nullptr, "mskor_b32", 32, 2, [](uint64_t o, uint64_t a, uint64_t b) { return (o & ~a) | b; }},
   {nullptr, "mskor_b64", 64, 2, [](uint64_t o, uint64_t a, uint64_t b) { return (o & ~a) | b; }},
   {nullptr, "wrap_rtn_b32", 32, 2, [](uint64_t o, uint64_t a, uint64_t b) { return o >= a ? o - a : o + b; }, 10, 11},
+  {"csub", nullptr, 32, 1, [](uint64_t o, uint64_t a, uint64_t) { return o >= a ? o - a : 0; }, 10, 11},
   {"cond_sub_u32", "cond_sub_u32", 32, 1, [](uint64_t o, uint64_t a, uint64_t) { return o >= a ? o - a : o; }, 12},
   {"sub_clamp_u32", "sub_clamp_u32", 32, 1, [](uint64_t o, uint64_t a, uint64_t) { return o >= a ? o - a : 0; }, 12},
 };
@@ -132,8 +133,8 @@ bool exists(const AtomicCase &c, const Place &place, bool returns, unsigned majo
   // Exchanges in LDS always return. Assemblers know sub_clamp in some forms only.
   if (place.isLds)
     return returns || !StringRef(name).contains("_rtn");
-  return StringRef(name) != "sub_clamp_u32" ||
-         (returns && !StringRef(place.name).starts_with("flat"));
+  const bool isClamped = StringRef(name) == "sub_clamp_u32" || StringRef(name) == "csub";
+  return !isClamped || (returns && !StringRef(place.name).starts_with("flat"));
 }
 
 std::string textOf(const Place &place, unsigned i, bool returns, const TargetCase &target) {
@@ -416,6 +417,53 @@ TEST_P(FloatAtomics, DoublesKeepDenormals) {
   w.wave.setMode(kKeep);
   w.run("ds_max_rtn_f64 v[22:23], v4, v[20:21]");
   EXPECT_EQ(w.ldsAt<uint64_t>(0), major() == 12 ? 5u : 7u);
+}
+
+TEST_P(FloatAtomics, MemoryCompareAndSwap) {
+  if (major() != 10 && major() != 11)
+    return; // have none
+  MemoryWave w(GetParam());
+  w.s(7) = 0;
+  w.addresses(0, 8).set(20, kOne).set(21, kMinusZero); // the value, the comparand
+  w.at<uint32_t>(0) = 0;
+  w.at<uint32_t>(8) = kQuiet;
+  w.run("global_atomic_fcmpswap v22, v[2:3], v[20:21], off glc");
+  EXPECT_EQ(w.at<uint32_t>(0), kOne);
+  EXPECT_EQ(w.at<uint32_t>(8), kQuiet);
+  EXPECT_EQ(w.v(22, 1), kQuiet);
+  if (major() == 11)
+    return;
+  for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+    w.setPair(20, lane, std::bit_cast<uint64_t>(2.0));
+    w.setPair(22, lane, std::bit_cast<uint64_t>(-0.0));
+    w.at<uint64_t>(8 * lane) = std::bit_cast<uint64_t>(lane & 1 ? 0.0 : 1.0);
+  }
+  w.run("buffer_atomic_fcmpswap_x2 v[20:23], v4, s[8:11], s7 offen");
+  EXPECT_EQ(w.at<uint64_t>(0), std::bit_cast<uint64_t>(1.0));
+  EXPECT_EQ(w.at<uint64_t>(8), std::bit_cast<uint64_t>(2.0));
+}
+
+TEST_P(FloatAtomics, DoublesInLdsAndThroughBuffers) {
+  MemoryWave w(GetParam());
+  w.s(7) = 0;
+  w.addresses(0, 8);
+  for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+    w.setPair(20, lane, std::bit_cast<uint64_t>(1.5));
+    w.setPair(22, lane, std::bit_cast<uint64_t>(double(lane)));
+    w.ldsAt<uint64_t>(8 * lane) = w.at<uint64_t>(8 * lane) = std::bit_cast<uint64_t>(double(lane));
+  }
+  if (major() <= 11) {
+    w.run(major() == 11 ? "ds_cmpstore_rtn_f64 v[24:25], v4, v[20:21], v[22:23]"
+                        : "ds_cmpst_rtn_f64 v[24:25], v4, v[22:23], v[20:21]");
+    EXPECT_EQ(w.ldsAt<uint64_t>(24), std::bit_cast<uint64_t>(1.5));
+    EXPECT_EQ(w.pair(24, 3), std::bit_cast<uint64_t>(3.0));
+  }
+  if (major() == 9) {
+    w.run("buffer_atomic_add_f64 v[20:21], v4, s[8:11], s7 offen\n"
+          "buffer_atomic_max_f64 v[22:23], v4, s[8:11], s7 offen offset:8");
+    EXPECT_EQ(w.at<uint64_t>(0), std::bit_cast<uint64_t>(1.5));
+    EXPECT_EQ(w.at<uint64_t>(24), std::bit_cast<uint64_t>(4.5)) << "3 + 1.5 against 2";
+  }
 }
 
 TEST_P(FloatAtomics, PackedHalves) {

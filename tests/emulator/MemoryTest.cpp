@@ -446,6 +446,17 @@ TEST_P(Blocks, MoveTheRegistersThatM0Names) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Blocks, targetsFrom(12, 12), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, LoadsAndStores, testing::ValuesIn(kTargetCases), nameOf);
+TEST_P(LoadsIntoLds, FromPrivateMemory) {
+  const std::string cpu = GetParam().cpu;
+  if (cpu == "gfx90a" || cpu == "gfx1030")
+    return; // spelt differently
+  MemoryWave w(GetParam());
+  w.s(kM0) = 1024;
+  w.addresses(12, 0).run("scratch_load_lds_dword v4, off offset:4");
+  for (unsigned lane = 0; lane < w.lanes(); ++lane)
+    EXPECT_EQ(std::memcmp(&w.lds[1024 + 4 + 4 * lane], &w.privateByte(lane, 16), 4), 0) << lane;
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Accumulators, targetsFrom(9, 9), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, ByThread, targetsFrom(10, 12), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, LoadsIntoLds, targetsFrom(9, 10), nameOf);
