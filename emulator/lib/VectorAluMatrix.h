@@ -6,7 +6,8 @@
 // else.
 //
 // What no manual says and is assumed: terms are added in order of their depth, each step rounded to
-// the type of the sum, products not rounded; integer sums are exact and narrowed once.
+// the type of the sum, products not rounded; integer sums are exact and narrowed once; a NaN is the
+// positive quiet one without payload, whatever it came from.
 #pragma once
 
 #include "emulator/lib/MatrixLayout.h"
@@ -245,6 +246,7 @@ template <class T, class S> struct MatrixProduct {
     }
   }
 
+  /// Adds A * B to the sums; `reversed`: from the last term to the first.
   void multiply(bool reversed) {
     const bool sparse = terms != shape.depth;
     for (unsigned row = 0; row < shape.blocks * shape.rows; ++row) {
@@ -254,6 +256,9 @@ template <class T, class S> struct MatrixProduct {
         const unsigned t = reversed ? terms - 1 - n : n, at = row * terms + t;
         addProduct(result, a[at], columns + (sparse ? depthOf[at] : t) * shape.columns);
       }
+      if constexpr (std::is_floating_point_v<S>)
+        for (unsigned j = 0; j < shape.columns; ++j)
+          result[j] = result[j] == result[j] ? result[j] : std::numeric_limits<S>::quiet_NaN();
     }
   }
 

@@ -384,6 +384,14 @@ TEST(Mfma, ReducedSinglesLoseTheirLowBits) {
   EXPECT_EQ(uniform("V_MFMA_F32_32X32X4XF32", 1 + 0x1p-11, 1, 0), f(4));
 }
 
+// Assumed: no sign and no payload.
+TEST(Mfma, NansAreCanonical) {
+  const double infinity = INFINITY;
+  EXPECT_EQ(uniform("V_MFMA_F32_32X32X8F16", infinity, 0, 0), kNanF);
+  EXPECT_EQ(uniform("V_MFMA_F32_32X32X8F16", 1, 1, 0xffc12345), kNanF);
+  EXPECT_EQ(uniform("V_MFMA_F32_4X4X1F32", -infinity, 1, uint32_t(f(kInf))), kNanF);
+}
+
 // CDNA4 ISA 7.4: integer sums keep their low 32 bits.
 TEST(Mfma, IntegersWrap) {
   EXPECT_EQ(uniform("V_MFMA_I32_32X32X8I8", 100, 100, 0x7fffffff), 0x7fffffffu + 80000);
