@@ -5,6 +5,7 @@
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/MemoryRegistry.h"
+#include "emulator/lib/OperationCounts.h"
 #include <sys/mman.h>
 #include <thread>
 
@@ -22,7 +23,8 @@ constexpr uint32_t kScratchReserve =
 /// A workgroup with the memory of its waves.
 class RunningGroup {
 public:
-  RunningGroup(Dispatch &dispatch, unsigned worker);
+  /// `counts`: null, or one number for every operation of the program.
+  RunningGroup(Dispatch &dispatch, unsigned worker, uint64_t *counts);
   ~RunningGroup();
 
   void start(uint64_t linearId);
@@ -34,9 +36,10 @@ public:
   Dim3 id;
 
 private:
-  bool runWave(Wave &wave, uint64_t &budget);
+  template <bool kCount> bool runWave(Wave &wave, uint64_t &budget);
 
   Dispatch &dispatch;
+  uint64_t *counts;
   std::vector<Wave> waves;
   std::vector<uint32_t> registers;
   std::vector<uint8_t> lds;
@@ -44,7 +47,8 @@ private:
   uint64_t scratchSize = 0;
 };
 
-RunningGroup::RunningGroup(Dispatch &dispatch, unsigned worker) : dispatch(dispatch) {
+RunningGroup::RunningGroup(Dispatch &dispatch, unsigned worker, uint64_t *counts)
+    : dispatch(dispatch), counts(counts) {
   const Kernel &kernel = dispatch.kernel;
   const Program &program = dispatch.program;
   shared.code = &program.map;
@@ -96,6 +100,7 @@ void RunningGroup::start(uint64_t linearId) {
     scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
   }
   shared.resetBarriers(unsigned(waves.size()));
+  std::fill(lds.begin(), lds.end(), uint8_t(0xa5)); // nobody may count on what it held
   for (Wave &wave : waves) {
     wave.scratch = scratch
                        ? scratch + uint64_t(wave.indexInGroup) * wave.scratchPerLane * wave.lanes()
@@ -109,7 +114,7 @@ void RunningGroup::start(uint64_t linearId) {
 }
 
 /// Runs until the wave stops or the budget is used up. Returns whether the wave may go on at once.
-bool RunningGroup::runWave(Wave &wave, uint64_t &budget) {
+template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) {
   wave.stop = false;
   wave.status = WaveStatus::Ready;
   const MicroOp *op = wave.next;
@@ -117,6 +122,8 @@ bool RunningGroup::runWave(Wave &wave, uint64_t &budget) {
   while (left != 0) {
     --left;
     wave.next = op + 1;
+    if constexpr (kCount)
+      ++counts[op - dispatch.program.operations.data()];
     op->handler(wave, *op);
     op = wave.next;
     if (wave.stop)
@@ -147,7 +154,7 @@ RunningGroup::Outcome RunningGroup::run() {
       uint64_t slice = std::max<uint64_t>(budget / waves.size(), 1000);
       if (limit)
         slice = std::min(slice, limit > wave.instructions ? limit - wave.instructions : 1);
-      runWave(wave, slice);
+      counts ? runWave<true>(wave, slice) : runWave<false>(wave, slice);
       if (limit && wave.instructions >= limit && wave.status != WaveStatus::Ended)
         raise(wave, *wave.next, FaultKind::Deadlock);
       if (wave.status == WaveStatus::Faulted)
@@ -185,13 +192,14 @@ Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint6
 void Dispatch::work(unsigned worker) {
   std::vector<std::unique_ptr<RunningGroup>> resident, idle;
   uint64_t executed = 0;
+  std::vector<uint64_t> mine(launch.countOperations ? program.operations.size() : 0);
   auto takeNext = [&]() -> std::unique_ptr<RunningGroup> {
     uint64_t linear = next.fetch_add(1, std::memory_order_relaxed);
     if (linear >= groupCount)
       return nullptr;
     std::unique_ptr<RunningGroup> group;
     if (idle.empty()) {
-      group = std::make_unique<RunningGroup>(*this, worker);
+      group = std::make_unique<RunningGroup>(*this, worker, mine.empty() ? nullptr : mine.data());
     } else {
       group = std::move(idle.back());
       idle.pop_back();
@@ -231,11 +239,15 @@ void Dispatch::work(unsigned worker) {
     resident.erase(resident.begin() + ptrdiff_t(turn));
   }
   instructions.fetch_add(executed, std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  counts.resize(mine.size());
+  for (size_t i = 0; i < mine.size(); ++i)
+    counts[i] += mine[i];
 }
 
 Statistics Dispatch::statistics() const {
   const uint64_t waves = (launch.block.count() + kernel.waveSize - 1) / kernel.waveSize;
-  return {groupCount, groupCount * waves, instructions.load()};
+  return {groupCount, groupCount * waves, instructions.load(), nameOperations(program, counts)};
 }
 
 std::unique_ptr<Fault> Dispatch::takeFault() { return std::move(fault); }

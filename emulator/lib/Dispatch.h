@@ -34,6 +34,7 @@ private:
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;
   std::unique_ptr<Fault> fault;
+  std::vector<uint64_t> counts; // per operation; empty unless launch.countOperations
 };
 
 } // namespace rubia::emulator

@@ -51,6 +51,9 @@ static Expected<KernelMetadata> readKernel(msgpack::MapDocNode map) {
   kernel.sgprCount = number(map, ".sgpr_count");
   kernel.vgprCount = number(map, ".vgpr_count");
   kernel.agprCount = number(map, ".agpr_count");
+  kernel.ldsBytes = number(map, ".group_segment_fixed_size");
+  kernel.scratchBytes = number(map, ".private_segment_fixed_size");
+  kernel.waveSize = number(map, ".wavefront_size");
   kernel.dynamicStack = flag(map, ".uses_dynamic_stack");
   auto arguments = map.find(".args");
   if (arguments == map.end())

@@ -20,7 +20,7 @@ static INLINE u32 laneId(void) {
 
 // Lane y of the own group of 32 lanes.
 #define bpermute(x, y, k)                                                                          \
-  __builtin_amdgcn_ds_bpermute((int)(((laneId() & ~31u) | ((y) & 31)) * 4 + (k) * 128), x)
+  __builtin_amdgcn_ds_bpermute((int)(((laneId() & ~31u) | ((y) & 31)) * 4 + (k) * 256), x)
 #define permute(x, y, k) __builtin_amdgcn_ds_permute((int)((laneId() ^ (k)) * 4), x)
 #define readLane(x, y, k) __builtin_amdgcn_readlane(x, k)
 #define readFirstLane(x, y, k) __builtin_amdgcn_readfirstlane(x)

@@ -347,7 +347,7 @@ class Program:
 
     def makeOwn(self, scope, level):
         """Atomics on memory of this thread only: results are determined."""
-        t, name = self.target(scope, lambda t: not t.floating and t.width >= 32)
+        t, name = self.target(scope, lambda t: not t.floating and not t.vector and 32 <= t.width <= 64)
         u = f"u{t.width}" if self.random.random() < 0.5 else t.name
         where = self.random.random()
         if where < 0.4:

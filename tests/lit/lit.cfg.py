@@ -12,6 +12,7 @@ config.excludes = ["Inputs"]
 
 config.substitutions.append(("%rubia", os.path.join(config.rubia_build, "bin", "rubia")))
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%clang", config.clang))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])
 config.environment["RUBIA_DEVICE"] = "emulator"

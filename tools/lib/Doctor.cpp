@@ -3,6 +3,7 @@
 #include "runtime/CacheDirectory.h"
 #include "runtime/Hip.h"
 #include "tools/lib/Commands.h"
+#include "tools/lib/Selftest.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -78,8 +79,28 @@ int doctor() {
 } // namespace
 
 void addDoctor(CLI::App &app, int &status) {
+  struct Options {
+    bool selftest = false, list = false;
+    std::string device, arch;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("doctor", "What works on this machine and what does not");
-  command->callback([&status] { status = doctor(); });
+  CLI::Option *selftest =
+      command->add_flag("--selftest", options->selftest,
+                        "whether the device behaves as docs/hardware-assumptions.md says");
+  command->add_flag("--list", options->list, "only the names of the checks")->needs(selftest);
+  command->add_option("--device", options->device, "auto (default), hip or emulator")
+      ->check(CLI::IsMember({"auto", "hip", "emulator"}));
+  command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
+  command->callback([options, &status] {
+    setEnvironment("RUBIA_DEVICE", options->device);
+    setEnvironment("RUBIA_ARCH", options->arch);
+    if (options->list)
+      for (const SelftestCheck &check : selftestChecks())
+        outs() << check.id << "\n";
+    else
+      status = options->selftest ? runSelftest() : doctor();
+  });
 }
 
 } // namespace rubia::tools

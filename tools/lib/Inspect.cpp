@@ -1,4 +1,5 @@
 // rubia inspect: the images of a file, and for every kernel whether it will work, and if not, why.
+#include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Sources.h"
 #include "llvm/Support/raw_ostream.h"
@@ -136,6 +137,71 @@ void print(const ordered_json &file) {
   }
 }
 
+// A code object works on the emulator if that can load it; only there can this be told.
+ordered_json describe(const CodeObjectImage &image) {
+  ordered_json result{{"place", image.place},
+                      {"target", image.info.target},
+                      {"version", image.info.version},
+                      {"bytes", image.bytes.size()},
+                      {"kernels", ordered_json::array()}};
+  emulator::Memory memory;
+  auto loaded = emulator::CodeObject::load(image.bytes, memory);
+  result["emulated"] = bool(loaded);
+  if (!loaded)
+    result["problem"] = toString(loaded.takeError());
+  for (const emulator::KernelInfo &k : image.info.kernels) {
+    ordered_json parameters = ordered_json::array();
+    for (const emulator::KernelArgument &a : k.arguments)
+      if (!a.isHidden())
+        parameters.push_back({{"offset", a.offset}, {"size", a.size}, {"kind", a.valueKind}});
+    result["kernels"].push_back({{"name", k.name},
+                                 {"parameters", std::move(parameters)},
+                                 {"parameterBytes", k.explicitKernargSize},
+                                 {"sharedBytes", k.ldsBytes},
+                                 {"scratchBytes", k.scratchBytes},
+                                 {"sgprs", k.sgprCount},
+                                 {"vgprs", k.vgprCount},
+                                 {"accumulators", k.agprCount},
+                                 {"waveSize", k.waveSize},
+                                 {"maxThreads", k.maxWorkgroupSize}});
+  }
+  return result;
+}
+
+void printCodeObjects(const ordered_json &file) {
+  outs() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>() << "\n";
+  for (const ordered_json &object : file["codeObjects"]) {
+    outs() << "  " << object["place"].get<std::string>() << "\n    "
+           << object["target"].get<std::string>() << ", version "
+           << object["version"].get<unsigned>() << ", " << object["bytes"].get<uint64_t>()
+           << " bytes, " << (object["emulated"].get<bool>() ? "runs" : "DOES NOT RUN")
+           << " on the emulator\n";
+    if (object.contains("problem"))
+      outs() << "    problem: " << object["problem"].get<std::string>() << "\n";
+    for (const ordered_json &k : object["kernels"]) {
+      outs() << "    " << k["name"].get<std::string>() << " (" << k["parameters"].size()
+             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared, "
+             << k["scratchBytes"].get<uint64_t>() << " bytes scratch, "
+             << k["vgprs"].get<uint64_t>() << " VGPRs, " << k["sgprs"].get<uint64_t>()
+             << " SGPRs, wave" << k["waveSize"].get<unsigned>() << ")\n";
+      for (const ordered_json &p : k["parameters"])
+        outs() << "      at " << p["offset"].get<unsigned>() << ": " << p["size"].get<unsigned>()
+               << " bytes, " << p["kind"].get<std::string>() << "\n";
+    }
+  }
+}
+
+Expected<ordered_json> inspectCodeObjects(const std::string &path) {
+  Expected<CodeObjectFile> file = openCodeObjects(path);
+  if (!file)
+    return file.takeError();
+  ordered_json entry{
+      {"file", path}, {"summary", file->description}, {"codeObjects", ordered_json::array()}};
+  for (const CodeObjectImage &image : file->images)
+    entry["codeObjects"].push_back(describe(image));
+  return entry;
+}
+
 int inspect(const InspectOptions &options) {
   Expected<unsigned> capability = computeCapability();
   if (!capability)
@@ -145,6 +211,17 @@ int inspect(const InspectOptions &options) {
   int status = kDone;
   ordered_json all = ordered_json::array();
   for (const std::string &path : options.files) {
+    if (holdsCodeObjects(path)) {
+      Expected<ordered_json> entry = inspectCodeObjects(path);
+      if (!entry) {
+        status = fail(entry.takeError());
+        continue;
+      }
+      if (!options.json)
+        printCodeObjects(*entry);
+      all.push_back(std::move(*entry));
+      continue;
+    }
     Expected<SourceFile> file = openSources(path);
     if (!file) {
       status = fail(file.takeError());

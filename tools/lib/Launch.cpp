@@ -1,9 +1,10 @@
 // rubia launch: runs one kernel of a file with arguments from the command line, on a GPU or on the
-// emulator, through the same cache, compile worker and module loading as a CUDA program.
-#include "runtime/LoadedModule.h"
+// emulator.
+#include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/LaunchArguments.h"
-#include "tools/lib/Sources.h"
+#include "tools/lib/LaunchStatistics.h"
+#include "tools/lib/LaunchableKernels.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ struct LaunchOptions {
 
 struct CommandOptions {
   std::string file, device, arch, batch;
+  bool stats = false, json = false;
   LaunchOptions launch;
 };
 
@@ -37,67 +39,22 @@ void addLaunchOptions(CLI::App &command, LaunchOptions &options) {
                      "bytes:HEX or bytes:@FILE; one for each parameter");
 }
 
-// Modules of one file, loaded when a kernel of theirs is first launched.
 class Launcher {
 public:
-  Launcher(const runtime::Hip &hip, std::string path, SourceFile file, unsigned capability)
-      : hip(hip), path(std::move(path)), file(std::move(file)), capability(capability),
-        modules(this->file.sources.size()) {}
+  Launcher(const runtime::Hip &hip, KernelFinder find) : hip(hip), find(std::move(find)) {}
   Error launch(const LaunchOptions &options);
 
 private:
-  Expected<runtime::LoadedModule *> module(size_t source);
-  Expected<std::pair<runtime::LoadedModule *, const runtime::Manifest::Kernel *>>
-  find(const std::string &entry);
   Error check(const Twine &what, int error) const;
 
   const runtime::Hip &hip;
-  std::string path;
-  SourceFile file;
-  unsigned capability;
-  std::vector<std::unique_ptr<runtime::LoadedModule>> modules;
+  KernelFinder find;
 };
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 Error Launcher::check(const Twine &what, int error) const {
   return error ? failure(what + ": " + hip.hipGetErrorString(error)) : Error::success();
-}
-
-Expected<runtime::LoadedModule *> Launcher::module(size_t source) {
-  if (!modules[source]) {
-    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability);
-    if (!loaded)
-      return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
-    modules[source] = std::move(*loaded);
-  }
-  return modules[source].get();
-}
-
-Expected<std::pair<runtime::LoadedModule *, const runtime::Manifest::Kernel *>>
-Launcher::find(const std::string &entry) {
-  std::string known;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    Expected<runtime::LoadedModule *> m = module(i);
-    if (!m) {
-      if (modules.size() == 1)
-        return m.takeError();
-      consumeError(m.takeError()); // another module may have the kernel
-      continue;
-    }
-    const runtime::Manifest &manifest = (*m)->manifest();
-    if (entry.empty() && modules.size() == 1 && manifest.kernels.size() == 1)
-      return std::pair(*m, &manifest.kernels.front());
-    if (const runtime::Manifest::Kernel *kernel = manifest.kernel(entry))
-      return std::pair(*m, kernel);
-    for (const runtime::Manifest::Kernel &kernel : manifest.kernels)
-      known += "\n  " + kernel.name;
-  }
-  if (entry.empty())
-    return failure("--entry is needed: " + path + " has" +
-                   (known.empty() ? " no kernels" : ":" + known));
-  return failure(path + " has no kernel '" + entry + "'" +
-                 (known.empty() ? "" : "; it has:" + known));
 }
 
 // A device buffer that is freed at the end of the launch.
@@ -134,10 +91,9 @@ Error Launcher::launch(const LaunchOptions &options) {
     return error;
   if (Error error = parseDimensions(options.block, shape.block))
     return error;
-  auto found = find(options.entry);
-  if (!found)
-    return found.takeError();
-  auto [module, kernel] = *found;
+  Expected<LaunchableKernel> kernel = find(options.entry);
+  if (!kernel)
+    return kernel.takeError();
 
   if (options.arguments.size() != kernel->parameters.size())
     return failure("kernel '" + kernel->name + "' has " + Twine(kernel->parameters.size()) +
@@ -149,7 +105,7 @@ Error Launcher::launch(const LaunchOptions &options) {
     Expected<LaunchArgument> argument = parseLaunchArgument(options.arguments[i]);
     if (!argument)
       return argument.takeError();
-    const runtime::Manifest::Parameter &parameter = kernel->parameters[i];
+    const LaunchableKernel::Parameter &parameter = kernel->parameters[i];
     size_t size = argument->isBuffer ? sizeof(void *) : argument->bytes.size();
     if (size != parameter.size)
       return failure("argument " + Twine(i + 1) + " ('" + argument->text + "') has " + Twine(size) +
@@ -172,14 +128,12 @@ Error Launcher::launch(const LaunchOptions &options) {
     arguments.push_back(std::move(*argument));
   }
 
-  if (Error error = module->launch(*kernel, shape, parameters, nullptr))
+  if (Error error = kernel->launch(shape, parameters))
     return error;
   if (int error = hip.hipDeviceSynchronize()) {
-    auto trap = module->takeTrap();
-    std::string detail = trap && *trap ? ": " + **trap : "";
-    if (!trap)
-      consumeError(trap.takeError()); // the device answers nothing any more: the first error stands
-    return failure("kernel '" + kernel->name + "': " + hip.hipGetErrorString(error) + detail);
+    std::string detail = kernel->failureDetail();
+    return failure("kernel '" + kernel->name + "': " + hip.hipGetErrorString(error) +
+                   (detail.empty() ? "" : ": " + detail));
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].output.empty())
@@ -225,23 +179,51 @@ int launchBatch(Launcher &launcher, const std::string &path) {
   return kDone;
 }
 
+// Without --arch, the emulator is the processor that the file is for.
+Error chooseArch(const CommandOptions &options) {
+  if (!options.arch.empty() || getenv("RUBIA_ARCH"))
+    return Error::success();
+  Expected<CodeObjectFile> file = openCodeObjects(options.file);
+  if (!file)
+    return file.takeError();
+  setEnvironment("RUBIA_ARCH", file->images.front().info.target);
+  return Error::success();
+}
+
 int launch(const CommandOptions &options) {
   setEnvironment("RUBIA_DEVICE", options.device);
   setEnvironment("RUBIA_ARCH", options.arch);
-  Expected<unsigned> capability = computeCapability();
-  if (!capability)
-    return fail(capability.takeError());
-  Expected<SourceFile> file = openSources(options.file);
-  if (!file)
-    return fail(file.takeError());
+  const bool isCodeObject = holdsCodeObjects(options.file);
+  if (isCodeObject)
+    if (Error error = chooseArch(options))
+      return fail(std::move(error));
+  std::optional<LaunchStatistics> statistics;
+  if (options.stats) {
+    Expected<LaunchStatistics> started = LaunchStatistics::start();
+    if (!started)
+      return fail(started.takeError());
+    statistics.emplace(std::move(*started));
+  }
   Expected<const runtime::Hip *> hip = runtime::Hip::open();
   if (!hip)
     return fail(hip.takeError());
-  Launcher launcher(**hip, options.file, std::move(*file), *capability);
-  if (!options.batch.empty())
-    return launchBatch(launcher, options.batch);
-  Error error = launcher.launch(options.launch);
-  return error ? fail(std::move(error)) : kDone;
+  if (options.stats && !(*hip)->isEmulator)
+    return fail("--stats counts what the emulator executes: use --device emulator");
+  Expected<KernelFinder> kernels = isCodeObject ? openCodeObjectKernels(**hip, options.file)
+                                                : openPtxKernels(**hip, options.file);
+  if (!kernels)
+    return fail(kernels.takeError());
+  Launcher launcher(**hip, std::move(*kernels));
+  if (!options.batch.empty()) {
+    if (int status = launchBatch(launcher, options.batch))
+      return status;
+  } else if (Error error = launcher.launch(options.launch)) {
+    return fail(std::move(error));
+  }
+  if (statistics)
+    if (Error error = statistics->print(options.json))
+      return fail(std::move(error));
+  return kDone;
 }
 } // namespace
 
@@ -255,6 +237,9 @@ void addLaunch(CLI::App &app, int &status) {
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
   command->add_option("--batch", options->batch,
                       "file with one launch per line: --entry K --grid X --block X ARG...");
+  CLI::Option *stats = command->add_flag(
+      "--stats", options->stats, "what the emulator executed, by instruction, and how exact it is");
+  command->add_flag("--json", options->json, "machine-readable --stats")->needs(stats);
   command->callback([options, &status] { status = launch(*options); });
 }
 

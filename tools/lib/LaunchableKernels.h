@@ -1,0 +1,34 @@
+// The kernels of a FILE as `rubia launch` sees them, whether they come from PTX (through the cache,
+// the compile worker and module loading, as for a CUDA program) or from an AMDGPU code object.
+#pragma once
+
+#include "runtime/LoadedModule.h"
+#include <functional>
+
+namespace rubia::tools {
+
+struct LaunchableKernel {
+  struct Parameter {
+    uint32_t offset = 0, size = 0;
+  };
+  std::string name;
+  std::vector<Parameter> parameters;
+  uint32_t parameterBytes = 0;
+  /// Asynchronous on the null stream; `bytes` are parameterBytes many.
+  std::function<llvm::Error(const runtime::LaunchShape &, llvm::ArrayRef<uint8_t> bytes)> launch;
+  /// What a launch that failed left behind ("trap in ..."), or nothing.
+  std::function<std::string()> failureDetail;
+};
+
+/// The kernel named `entry`, or the only one if `entry` is empty. The error lists those that there
+/// are.
+using KernelFinder = std::function<llvm::Expected<LaunchableKernel>(const std::string &entry)>;
+
+/// PTX in whatever holds it. Modules are loaded when a kernel of theirs is first asked for.
+llvm::Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path);
+
+/// The code object for the device's processor.
+llvm::Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip,
+                                                   const std::string &path);
+
+} // namespace rubia::tools

@@ -1,0 +1,35 @@
+// `rubia doctor --selftest`: does this device behave as docs/hardware-assumptions.md says? Each row
+// there has one check here under the same id: a small kernel, inputs, and the bits that the
+// emulator gives.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <vector>
+
+namespace rubia::tools {
+
+struct SelftestCase {
+  uint64_t a = 0, b = 0, c = 0, expected = 0;
+};
+
+struct SelftestCheck {
+  const char *id;
+  enum Targets { All, NotMi200, Matrix9, Mi200, Mi300, Matrix11 } targets = All;
+  enum Denormals { Keep, Flush } denormals = Keep; // of f32
+  unsigned bits = 32;                              // of a, b, c and the result
+  /// LLVM IR that computes %r from %a, %b, %c, all of them integers of `bits` bits, and %lane. Its
+  /// last block is where it ends.
+  const char *body;
+  std::vector<SelftestCase> cases;
+
+  bool appliesTo(llvm::StringRef arch) const;
+};
+
+llvm::ArrayRef<SelftestCheck> selftestChecks();
+
+/// Runs all checks that apply to the device and prints one line for each. Returns the exit status.
+int runSelftest();
+
+} // namespace rubia::tools
