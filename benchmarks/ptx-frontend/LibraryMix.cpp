@@ -58,9 +58,9 @@ constexpr Row kRows[] = {
     {10, "setp.lt.s32 \t%p>, %r<, %r<;"},
     {7, "or.pred  \t%p>, %p<, %p<;"},
     {5, "and.pred  \t%p>, %p<, %p<;"},
-    {40, "@%p< bra \t!;"},
-    {20, "@!%p< bra \t!;"},
-    {8, "bra.uni \t!;"},
+    {40, "@%p< bra \t^;"},
+    {20, "@!%p< bra \t^;"},
+    {8, "bra.uni \t^;"},
     {5, "bar.sync \t0;"},
 };
 constexpr unsigned kInstructionsPerKernel = 800;
@@ -97,7 +97,7 @@ std::string libraryMix(size_t bytes) {
         case '#':
           body += std::to_string(random() % 4 ? random() % 32 : random() % 4096);
           break;
-        case '!':
+        case '^':
           body += "$L__BB" + number + "_" +
                   std::to_string(random() % (kInstructionsPerKernel / kInstructionsPerLabel));
           break;
