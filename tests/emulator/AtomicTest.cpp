@@ -425,10 +425,14 @@ TEST_P(FloatAtomics, MemoryCompareAndSwap) {
   MemoryWave w(GetParam());
   w.s(7) = 0;
   w.addresses(0, 8).set(20, kOne).set(21, kMinusZero); // the value, the comparand
-  w.at<uint32_t>(0) = 0;
+  w.at<uint32_t>(0) = w.at<uint32_t>(1024) = w.at<uint32_t>(2000) = 0;
   w.at<uint32_t>(8) = kQuiet;
-  w.run("global_atomic_fcmpswap v22, v[2:3], v[20:21], off glc");
+  w.run("global_atomic_fcmpswap v22, v[2:3], v[20:21], off glc\n"
+        "flat_atomic_fcmpswap v[2:3], v[20:21] offset:1024\n"
+        "buffer_atomic_fcmpswap v[20:21], v4, s[8:11], s7 offen offset:2000");
   EXPECT_EQ(w.at<uint32_t>(0), kOne);
+  EXPECT_EQ(w.at<uint32_t>(1024), kOne);
+  EXPECT_EQ(w.at<uint32_t>(2000), kOne);
   EXPECT_EQ(w.at<uint32_t>(8), kQuiet);
   EXPECT_EQ(w.v(22, 1), kQuiet);
   if (major() == 11)
@@ -438,7 +442,9 @@ TEST_P(FloatAtomics, MemoryCompareAndSwap) {
     w.setPair(22, lane, std::bit_cast<uint64_t>(-0.0));
     w.at<uint64_t>(8 * lane) = std::bit_cast<uint64_t>(lane & 1 ? 0.0 : 1.0);
   }
-  w.run("buffer_atomic_fcmpswap_x2 v[20:23], v4, s[8:11], s7 offen");
+  w.run("buffer_atomic_fcmpswap_x2 v[20:23], v4, s[8:11], s7 offen\n"
+        "global_atomic_fcmpswap_x2 v4, v[20:23], s[4:5]\n"
+        "flat_atomic_fcmpswap_x2 v[2:3], v[20:23]"); // no more zeros there
   EXPECT_EQ(w.at<uint64_t>(0), std::bit_cast<uint64_t>(1.0));
   EXPECT_EQ(w.at<uint64_t>(8), std::bit_cast<uint64_t>(2.0));
 }
@@ -487,6 +493,75 @@ TEST_P(FloatAtomics, PackedHalves) {
   EXPECT_EQ(w.ldsAt<uint32_t>(16), 0x0000'4000u);
   EXPECT_EQ(w.v(22, 0), 0x4000'3f80u);
   EXPECT_EQ(w.at<uint32_t>(16), 0x0000'4000u);
+}
+
+/// A float operation, and the processors on which GLOBAL (g), FLAT (f) and BUFFER (b) have it.
+struct FloatCase {
+  const char *name;
+  unsigned bits;        // 16: two in a word
+  const char *where[6]; // gfx90a, gfx942, gfx950, gfx1030, gfx1100, gfx1201
+  double (*compute)(double old, double a);
+};
+// clang-format off
+constexpr FloatCase kFloatCases[] = {
+  {"add_f32", 32, {"gb", "gfb", "gfb", "", "gfb", "gfb"}, [](double o, double a) { return o + a; }},
+  {"add_f64", 64, {"gfb", "gfb", "gfb", "", "", ""}, [](double o, double a) { return o + a; }},
+  {"min_f64", 64, {"gfb", "gfb", "gfb", "", "", ""}, [](double o, double a) { return o < a ? o : a; }},
+  {"max_f64", 64, {"gfb", "gfb", "gfb", "", "", ""}, [](double o, double a) { return o > a ? o : a; }},
+  {"fmin_x2", 64, {"", "", "", "gfb", "", ""}, [](double o, double a) { return o < a ? o : a; }},
+  {"fmax_x2", 64, {"", "", "", "gfb", "", ""}, [](double o, double a) { return o > a ? o : a; }},
+  {"fmin", 32, {"", "", "", "gfb", "gfb", "gfb"}, [](double o, double a) { return o < a ? o : a; }},
+  {"fmax", 32, {"", "", "", "gfb", "gfb", "gfb"}, [](double o, double a) { return o > a ? o : a; }},
+  {"pk_add_f16", 16, {"gb", "gfb", "gfb", "", "", "gfb"}, [](double o, double a) { return o + a; }},
+  {"pk_add_bf16", 17, {"", "gf", "gfb", "", "", "gfb"}, [](double o, double a) { return o + a; }},
+};
+// clang-format on
+
+uint64_t bitsOf(double value, unsigned bits) {
+  const float single = float(value);
+  const uint32_t half = bits == 16 ? std::bit_cast<uint16_t>(_Float16(single))
+                                   : std::bit_cast<uint32_t>(single) >> 16;
+  return bits == 64   ? std::bit_cast<uint64_t>(value)
+         : bits == 32 ? std::bit_cast<uint32_t>(single)
+                      : half | half << 16;
+}
+
+TEST_P(FloatAtomics, OperationsInEveryMemory) {
+  const std::string cpus[] = {"gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"};
+  const size_t cpu = size_t(std::find(std::begin(cpus), std::end(cpus), GetParam().cpu) - cpus);
+  for (const FloatCase &c : kFloatCases)
+    for (const Place &place : kPlaces) {
+      const char letter = place.isBuffer ? 'b' : place.name[0];
+      if (place.isLds || !StringRef(c.where[cpu]).contains(letter))
+        continue;
+      if (place.aperture == kPrivateAperture && c.bits == 64)
+        continue;
+      MemoryWave w(GetParam());
+      w.s(7) = 0;
+      w.addresses(0, place.aperture == kPrivateAperture ? 0 : kStride).aperture(place.aperture);
+      const unsigned bytes = c.bits == 64 ? 8 : 4;
+      for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+        const uint64_t old = bitsOf(lane - 20.0, c.bits);
+        for (unsigned i = 0; i < bytes; ++i)
+          *placeOf(w, place, lane, 16 + i) = uint8_t(old >> (8 * i));
+        w.setPair(20, lane, bitsOf(2.5, c.bits));
+      }
+      std::string text;
+      for (const char *p = place.plain; *p; ++p)
+        text += *p == '$'   ? c.name
+                : *p == '#' ? registers(20, bytes / 4)
+                : *p == '@' ? "16"
+                            : std::string(1, *p);
+      w.run(text);
+      ASSERT_FALSE(w.fault().set) << text;
+      for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+        uint64_t now = 0;
+        for (unsigned i = 0; i < bytes; ++i)
+          now |= uint64_t(*placeOf(w, place, lane, 16 + i)) << (8 * i);
+        ASSERT_EQ(now, bitsOf(c.compute(lane - 20.0, 2.5), c.bits))
+            << place.name << ": " << text << " lane " << lane;
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FloatAtomics, testing::ValuesIn(kTargetCases), nameOf);

@@ -362,19 +362,20 @@ TEST_P(LoadsIntoLds, WriteALanesDwordsToItsPlace) {
     unsigned bytes, registers;
     bool isSigned;
   };
-  std::vector<Case> cases = {
-      {"buffer_load_dword v4, s[8:11], 0 offen offset:32 lds", 4, 1, false},
-      {"buffer_load_ubyte v4, s[8:11], 0 offen offset:32 lds", 1, 1, false},
-      {"buffer_load_sshort v4, s[8:11], 0 offen offset:32 lds", 2, 1, true},
-  };
-  if (hasGlobal) {
-    cases.push_back({"global_load_lds_dword v[2:3], off offset:32", 4, 1, false});
-    cases.push_back({"global_load_lds_sbyte v4, s[4:5] offset:32", 1, 1, true});
-  }
-  if (hasWide) {
-    cases.push_back({"global_load_lds_dwordx3 v[2:3], off offset:32", 12, 3, false});
-    cases.push_back({"global_load_lds_dwordx4 v[2:3], off offset:32", 16, 4, false});
-    cases.push_back({"buffer_load_dwordx4 v4, s[8:11], 0 offen offset:32 lds", 16, 4, false});
+  std::vector<Case> cases;
+  for (const Width &width : kLoads) {
+    const bool wide = width.bytes > 4;
+    if (width.part != Part::Whole || width.bytes == 8 || (wide && !hasWide))
+      continue;
+    auto add = [&](const std::string &before, const std::string &after) {
+      cases.push_back(
+          {before + width.name + after, width.bytes, width.registers(), width.isSigned});
+    };
+    add("buffer_load_", " v4, s[8:11], 0 offen offset:32 lds");
+    if (hasGlobal) {
+      add("global_load_lds_", " v[2:3], off offset:32");
+      add("global_load_lds_", " v4, s[4:5] offset:32");
+    }
   }
   for (const Case &c : cases) {
     MemoryWave w(GetParam()), before(GetParam());
@@ -452,9 +453,25 @@ TEST_P(LoadsIntoLds, FromPrivateMemory) {
     return; // spelt differently
   MemoryWave w(GetParam());
   w.s(kM0) = 1024;
-  w.addresses(12, 0).run("scratch_load_lds_dword v4, off offset:4");
-  for (unsigned lane = 0; lane < w.lanes(); ++lane)
-    EXPECT_EQ(std::memcmp(&w.lds[1024 + 4 + 4 * lane], &w.privateByte(lane, 16), 4), 0) << lane;
+  w.addresses(12, 0).run("scratch_load_lds_dword v4, off offset:4\n"
+                         "scratch_load_lds_dword v4, off offset:1024");
+  EXPECT_TRUE(w.fault().set) << "beyond the lane's memory";
+  w.clearFault();
+  w.run("s_mov_b32 m0, 2048\nscratch_load_lds_sbyte v4, off offset:4\n"
+        "s_mov_b32 m0, 3072\nscratch_load_lds_sshort v4, off offset:4\n"
+        "s_mov_b32 m0, 4096\nscratch_load_lds_ubyte v4, off offset:4\n"
+        "s_mov_b32 m0, 5120\nscratch_load_lds_ushort v4, off offset:4");
+  EXPECT_FALSE(w.fault().set);
+  for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+    const uint32_t to = 4 + 4 * lane;
+    const uint8_t low = w.privateByte(lane, 16), high = w.privateByte(lane, 17);
+    const uint16_t both = uint16_t(low | high << 8);
+    EXPECT_EQ(std::memcmp(&w.lds[1024 + to], &w.privateByte(lane, 16), 4), 0) << lane;
+    EXPECT_EQ(w.ldsAt<uint32_t>(2048 + to), uint32_t(int8_t(low)));
+    EXPECT_EQ(w.ldsAt<uint32_t>(3072 + to), uint32_t(int16_t(both)));
+    EXPECT_EQ(w.ldsAt<uint32_t>(4096 + to), low);
+    EXPECT_EQ(w.ldsAt<uint32_t>(5120 + to), both);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Accumulators, targetsFrom(9, 9), nameOf);
