@@ -275,6 +275,74 @@ TEST_P(VectorAluModifiers, OverflowOfHalves) {
   EXPECT_EQ(w.v(0, 3), pair16(h(65504), h(-65504)));
 }
 
+// MODE's two rounding fields: bits 1:0 for f32, 3:2 for f16 and f64; 1 is upward, 2 downward.
+TEST_P(VectorAluModifiers, RoundingFollowsMode) {
+  AssemblyWave w(cpu);
+  w.set(1, uint32_t(f(1))).set(2, uint32_t(f(0x1p-30f)));
+  w.set(5, uint32_t(h(1))).set(6, uint32_t(h(0x1p-14f)));
+  w.set(10, 0).set(11, 0x3ff00000).set(12, 1).set(13, 0);
+  const std::string l = major >= 11 ? ".l" : "";
+  auto all = [&](uint32_t mode) {
+    w.wave.setMode(0xf0 | mode);
+    w.run("v_add_f32 v0, v1, v2\nv_add_f16 v3" + l + ", v5" + l + ", v6" + l +
+          "\nv_add_f64 v[8:9], v[10:11], v[12:13]\nv_exp_f32 v4, v2\nv_cvt_f16_f32 v7" + l +
+          ", 0x3f800001");
+  };
+  const uint64_t aboveOne = d(0x1.0000000000001p0);
+  all(0);
+  EXPECT_EQ(w.v(0, 3), f(1));
+  EXPECT_EQ(w.v(3, 3) & 0xffff, h(1));
+  EXPECT_EQ(w.v(7, 3) & 0xffff, h(1));
+  all(1); // f32 upward
+  EXPECT_EQ(w.v(0, 3), f(0x1.000002p0f));
+  EXPECT_EQ(w.v(3, 3) & 0xffff, h(1));
+  EXPECT_EQ(w.v(8, 3), uint32_t(d(1)));
+  EXPECT_EQ(w.v(4, 3), f(1)); // to nearest whatever MODE says
+  all(4);                     // f16 and f64 upward
+  EXPECT_EQ(w.v(0, 3), f(1));
+  EXPECT_EQ(w.v(3, 3) & 0xffff, h(0x1.004p0f));
+  EXPECT_EQ(w.v(8, 3), uint32_t(aboveOne));
+  EXPECT_EQ(w.v(7, 3) & 0xffff, h(0x1.004p0f));
+}
+
+// Bits 5:4 of MODE keep f32 denormals (sources, results), bits 7:6 those of f16 and f64.
+TEST_P(VectorAluModifiers, DenormalsFollowMode) {
+  AssemblyWave w(cpu);
+  w.set(1, uint32_t(f(0x1p-130f))).set(2, uint32_t(f(1))).set(5, uint32_t(h(0x1p-20f)));
+  const std::string l = major >= 11 ? ".l" : "";
+  auto sums = [&](uint32_t mode) {
+    w.wave.setMode(mode);
+    w.run("v_add_f32 v0, v1, v1\nv_add_f16 v4" + l + ", v5" + l + ", v5" + l);
+  };
+  sums(0xf0);
+  EXPECT_EQ(w.v(0, 3), f(0x1p-129f));
+  EXPECT_EQ(w.v(4, 3) & 0xffff, h(0x1p-19f));
+  sums(0x30);
+  EXPECT_EQ(w.v(0, 3), f(0x1p-129f));
+  EXPECT_EQ(w.v(4, 3) & 0xffff, 0u);
+  sums(0xc0);
+  EXPECT_EQ(w.v(0, 3), 0u);
+  EXPECT_EQ(w.v(4, 3) & 0xffff, h(0x1p-19f));
+}
+
+TEST_P(VectorAluModifiers, SdwaWithCarries) {
+  if (major != 9)
+    GTEST_SKIP() << "the names differ";
+  AssemblyWave w(cpu);
+  w.set(1, 0xffff0000).set(2, 0x0000ffff).s(kVcc) = 0;
+  w.run("v_add_co_u32_sdwa v0, vcc, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD "
+        "src1_sel:DWORD");
+  EXPECT_EQ(w.v(0, 3), 0xffffffffu);
+  EXPECT_EQ(w.s(kVcc), 0u);
+  w.set(2, 0x00010000)
+      .run("v_add_co_u32_sdwa v0, vcc, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD "
+           "src1_sel:DWORD\nv_addc_co_u32_sdwa v3, vcc, v1, v2, vcc dst_sel:WORD_1 "
+           "dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0");
+  EXPECT_EQ(w.v(0, 3), 0u);
+  EXPECT_EQ(w.v(3, 3), 0u); // 0xffff + 0 + 1 is 0x10000, whose low word goes to the high one
+  EXPECT_EQ(w.s(kVcc), 0u); // the sum is of 32 bits
+}
+
 TEST_P(VectorAluModifiers, BytesOfFloat8) {
   if (cpu != "gfx942" && cpu != "gfx950" && major != 12)
     GTEST_SKIP() << "no FP8";
