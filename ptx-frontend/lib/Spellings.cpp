@@ -74,6 +74,27 @@ struct Leftover {
   const ModifierSlot *missingSlot = nullptr;
   unsigned unusedIndex = 0;
 };
+// Modifiers that are part of an instruction's name for ptxas, and stay where they are: `mul.wide`,
+// `cp.async.bulk.prefetch`, `bar.red`.
+bool isPartOfName(const ModifierSlot &slot) {
+  static const ModifierSet parts = [] {
+    ModifierSet set;
+    for (Mod mod :
+         {Mod::Lo,     Mod::Hi,       Mod::Wide, Mod::To,    Mod::L,    Mod::R,        Mod::Arrive,
+          Mod::Red,    Mod::Warp,     Mod::Idx,  Mod::Async, Mod::Bulk, Mod::Prefetch, Mod::Tensor,
+          Mod::Proxy,  Mod::Replace,  Mod::Load, Mod::Store, Mod::Mma,  Mod::MmaAsync, Mod::St,
+          Mod::Reduce, Mod::LdReduce, Mod::Sync, Mod::Full})
+      set.insert(mod);
+    return set;
+  }();
+  if (slot.optional)
+    return false;
+  for (size_t i = 0; i < std::size(parts.words); ++i)
+    if (slot.choices.words[i] & ~parts.words[i])
+      return false;
+  return true;
+}
+
 Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   Leftover leftover;
   SmallVector<bool, 16> used(mods.size(), false);
@@ -104,6 +125,25 @@ Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   return leftover;
 }
 
+// `.sat.sat`: ptxas takes these twice.
+SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
+  SmallVector<Mod, 8> once;
+  for (Mod mod : mods) {
+    bool repeatable = mod == Mod::Sat || mod == Mod::Cc || mod == Mod::Approx || mod == Mod::NaN ||
+                      mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt;
+    if (!repeatable || !llvm::is_contained(once, mod))
+      once.push_back(mod);
+  }
+  return once;
+}
+
+bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
+  for (size_t i = 0; i < form.modifiers().size() && isPartOfName(form.modifiers()[i]); ++i)
+    if (i >= mods.size() || !form.modifiers()[i].choices.contains(mods[i]))
+      return false;
+  return true;
+}
+
 const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
   auto found = formsByOpcode().find(opcode);
   if (found == formsByOpcode().end() || llvm::is_contained(mods, Mod::None))
@@ -111,9 +151,10 @@ const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
   for (const Form *form : found->second)
     if (matchesInOrder(form->modifiers(), mods))
       return form;
+  SmallVector<Mod, 8> once = withoutRepeats(mods);
   for (const Form *form : found->second) {
-    Leftover leftover = matchInAnyOrder(form->modifiers(), mods);
-    if (!leftover.missing && !leftover.unused)
+    Leftover leftover = matchInAnyOrder(form->modifiers(), once);
+    if (!leftover.missing && !leftover.unused && namesAgree(*form, once))
       return form;
   }
   return nullptr;
@@ -313,9 +354,9 @@ std::optional<StringRef> nearest(StringRef word, const Range &candidates) {
       }
     }
     // Of equally near ones, that with the same first letter.
-    bool better = distance < best || (result && distance == best &&
-                                      !result->starts_with(word.take_front()) &&
-                                      candidate.starts_with(word.take_front()));
+    bool better =
+        distance < best || (result && distance == best && !result->starts_with(word.take_front()) &&
+                            candidate.starts_with(word.take_front()));
     if (better) {
       best = distance;
       result = candidate;
