@@ -3,6 +3,7 @@
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/KernelMetadata.h"
 #include "emulator/lib/Program.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -50,8 +51,13 @@ public:
 
 private:
   Error checkHeader();
+  Error allocateImage(uint64_t size, uint64_t alignment);
   Error mapSegments();
+  Error mapSections();
   Error readSymbols();
+  Error readUnlinkedSymbols();
+  Error addFunction(uint64_t offset, uint64_t size);
+  void sortFunctions();
   Error relocate();
   Error readKernels();
   Error decode();
@@ -63,9 +69,31 @@ private:
   LoadedCode *state;
   unsigned waveSize = 0;
   std::vector<CodeRange> functions;
-  std::vector<uint64_t> dynamicSymbols; // values by index, for relocations
+  std::vector<uint64_t> relocationSymbols; // values by index
   std::string cpu;
+  // What llvm-mc and clang -c write: the loader is the linker.
+  bool unlinked = false;
+  std::vector<uint64_t> sectionOffsets; // in the image, by section
+  uint64_t offsetTable = 0;             // in the image: the next free entry for R_AMDGPU_GOTPCREL*
+  DenseMap<uint32_t, uint64_t> offsetTableEntries; // by symbol
 };
+
+constexpr uint64_t kNotLoaded = ~uint64_t(0);
+
+bool isOffsetTableRelocation(unsigned type) {
+  return type == ELF::R_AMDGPU_GOTPCREL || type == ELF::R_AMDGPU_GOTPCREL32_LO ||
+         type == ELF::R_AMDGPU_GOTPCREL32_HI;
+}
+
+/// Bytes that a relocation writes.
+unsigned relocatedBytes(unsigned type) {
+  if (type == ELF::R_AMDGPU_REL16)
+    return 2;
+  return type == ELF::R_AMDGPU_ABS64 || type == ELF::R_AMDGPU_REL64 ||
+                 type == ELF::R_AMDGPU_RELATIVE64
+             ? 8
+             : 4;
+}
 
 Error Loader::inImage(uint64_t offset, uint64_t size, const Twine &what) const {
   if (size > state->imageSize || offset > state->imageSize - size)
@@ -86,14 +114,67 @@ Error Loader::checkHeader() {
   if (version < ELF::ELFABIVERSION_AMDGPU_HSA_V4 || version > ELF::ELFABIVERSION_AMDGPU_HSA_V6)
     return createStringError("code object version is not 4, 5 or 6 (ELF ABI version " +
                              Twine(version) + ")");
-  if (header.e_type != ELF::ET_DYN)
-    return createStringError("the code object is not linked (ELF type " +
+  if (header.e_type != ELF::ET_DYN && header.e_type != ELF::ET_REL)
+    return createStringError("neither a linked nor a relocatable file (ELF type " +
                              Twine(unsigned(header.e_type)) + ")");
+  unlinked = header.e_type == ELF::ET_REL;
   std::optional<StringRef> name = object.tryGetCPUName();
   if (!name)
     return createStringError("the code object names no known processor (e_flags 0x" +
                              utohexstr(header.e_flags) + ")");
   cpu = name->str();
+  return Error::success();
+}
+
+Error Loader::allocateImage(uint64_t size, uint64_t alignment) {
+  Expected<void *> image = memory.allocate(size, MemoryKind::Code, alignment);
+  if (!image)
+    return image.takeError();
+  state->memory = &memory;
+  state->image = static_cast<uint8_t *>(*image);
+  state->imageSize = size;
+  std::memset(state->image, 0, size);
+  return Error::success();
+}
+
+/// Lays out the sections of a relocatable file one behind the other, and room for a global offset
+/// table behind them.
+Error Loader::mapSections() {
+  auto sections = file.sections();
+  if (!sections)
+    return sections.takeError();
+  uint64_t size = 0, entries = 0;
+  for (const auto &section : *sections) {
+    sectionOffsets.push_back(kNotLoaded);
+    if (section.sh_type == ELF::SHT_RELA) {
+      auto relocations = file.relas(section);
+      if (!relocations)
+        return relocations.takeError();
+      for (const auto &relocation : *relocations)
+        entries += isOffsetTableRelocation(relocation.getType(false));
+    }
+    if (!(section.sh_flags & ELF::SHF_ALLOC))
+      continue;
+    if (section.sh_size > kMaxImage || section.sh_addralign > (1u << 21))
+      return createStringError("malformed code object: a section is too large");
+    size = alignTo(size, std::max<uint64_t>(section.sh_addralign, 1));
+    sectionOffsets.back() = size;
+    size += section.sh_size;
+  }
+  if (size == 0)
+    return createStringError("malformed code object: no loadable section");
+  offsetTable = alignTo(size, 8);
+  if (Error error = allocateImage(offsetTable + entries * 8, 4096))
+    return error;
+  for (size_t i = 0; i < sectionOffsets.size(); ++i) {
+    const auto &section = (*sections)[i];
+    if (sectionOffsets[i] == kNotLoaded || section.sh_type == ELF::SHT_NOBITS)
+      continue;
+    Expected<ArrayRef<uint8_t>> contents = file.getSectionContents(section);
+    if (!contents)
+      return contents.takeError();
+    std::memcpy(state->image + sectionOffsets[i], contents->data(), contents->size());
+  }
   return Error::success();
 }
 
@@ -113,13 +194,8 @@ Error Loader::mapSegments() {
     }
   if (size == 0)
     return createStringError("malformed code object: no loadable segment");
-  Expected<void *> image = memory.allocate(size, MemoryKind::Code, alignment);
-  if (!image)
-    return image.takeError();
-  state->memory = &memory;
-  state->image = static_cast<uint8_t *>(*image);
-  state->imageSize = size;
-  std::memset(state->image, 0, size);
+  if (Error error = allocateImage(size, alignment))
+    return error;
   for (const auto &header : *headers)
     if (header.p_type == ELF::PT_LOAD) {
       Expected<ArrayRef<uint8_t>> contents = file.getSegmentContents(header);
@@ -130,45 +206,17 @@ Error Loader::mapSegments() {
   return Error::success();
 }
 
-Error Loader::readSymbols() {
+Error Loader::addFunction(uint64_t offset, uint64_t size) {
+  if (Error error = inImage(offset, size, "a function"))
+    return error;
   const uint64_t base = uint64_t(state->image);
-  auto addFunction = [&](uint64_t value, uint64_t size) -> Error {
-    if (Error error = inImage(value, size, "a function"))
-      return error;
-    if (size > 0)
-      functions.push_back({base + value, base + value + size});
-    return Error::success();
-  };
-  // Local functions are in .symtab only; kernels and variables in .dynsym.
-  for (const ELFSymbolRef symbol : object.symbols()) {
-    if (symbol.getELFType() != ELF::STT_FUNC)
-      continue;
-    Expected<uint64_t> value = symbol.getValue();
-    if (!value)
-      return value.takeError();
-    if (Error error = addFunction(*value, symbol.getSize()))
-      return error;
-  }
-  dynamicSymbols.push_back(0);
-  for (const ELFSymbolRef symbol : object.getDynamicSymbolIterators()) {
-    Expected<uint64_t> value = symbol.getValue();
-    Expected<StringRef> name = symbol.getName();
-    Expected<uint32_t> flags = symbol.getFlags();
-    if (!value)
-      return value.takeError();
-    if (!name)
-      return name.takeError();
-    if (!flags)
-      return flags.takeError();
-    const bool undefined = *flags & SymbolRef::SF_Undefined;
-    dynamicSymbols.push_back(undefined ? 0 : base + *value);
-    if (undefined)
-      return createStringError("undefined symbol " + *name);
-    state->symbols[*name] = {base + *value, symbol.getSize()};
-    if (symbol.getELFType() == ELF::STT_FUNC)
-      if (Error error = addFunction(*value, symbol.getSize()))
-        return error;
-  }
+  if (size > 0)
+    functions.push_back({base + offset, base + offset + size});
+  return Error::success();
+}
+
+/// In address order, each range once.
+void Loader::sortFunctions() {
   llvm::sort(functions, [](const CodeRange &a, const CodeRange &b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
@@ -176,6 +224,87 @@ Error Loader::readSymbols() {
       std::unique(functions.begin(), functions.end(),
                   [](const CodeRange &a, const CodeRange &b) { return b.begin < a.end; }),
       functions.end());
+}
+
+Error Loader::readUnlinkedSymbols() {
+  const uint64_t base = uint64_t(state->image);
+  auto sections = file.sections();
+  if (!sections)
+    return sections.takeError();
+  for (const auto &section : *sections) {
+    if (section.sh_type != ELF::SHT_SYMTAB)
+      continue;
+    auto symbols = file.symbols(&section);
+    if (!symbols)
+      return symbols.takeError();
+    auto names = file.getStringTableForSymtab(section);
+    if (!names)
+      return names.takeError();
+    for (const auto &symbol : *symbols) {
+      Expected<StringRef> name = symbol.getName(*names);
+      if (!name)
+        return name.takeError();
+      relocationSymbols.push_back(0);
+      if (symbol.st_shndx == ELF::SHN_ABS) {
+        relocationSymbols.back() = symbol.st_value;
+        continue;
+      }
+      if (symbol.st_shndx == ELF::SHN_UNDEF && name->empty())
+        continue;
+      if (symbol.st_shndx >= sectionOffsets.size() || symbol.st_shndx == ELF::SHN_UNDEF)
+        return createStringError("undefined symbol " + *name + ": the file must be linked");
+      if (sectionOffsets[symbol.st_shndx] == kNotLoaded)
+        continue;
+      const uint64_t offset = sectionOffsets[symbol.st_shndx] + symbol.st_value;
+      if (Error error = inImage(offset, symbol.st_size, "a symbol"))
+        return error;
+      relocationSymbols.back() = base + offset;
+      if (!name->empty())
+        state->symbols[*name] = {base + offset, symbol.st_size};
+      if (symbol.getType() == ELF::STT_FUNC)
+        if (Error error = addFunction(offset, symbol.st_size))
+          return error;
+    }
+  }
+  sortFunctions();
+  return Error::success();
+}
+
+Error Loader::readSymbols() {
+  const uint64_t base = uint64_t(state->image);
+  auto sections = file.sections();
+  if (!sections)
+    return sections.takeError();
+  for (const auto &section : *sections) {
+    // Local functions are in .symtab only; kernels and variables in .dynsym.
+    const bool dynamic = section.sh_type == ELF::SHT_DYNSYM;
+    if (!dynamic && section.sh_type != ELF::SHT_SYMTAB)
+      continue;
+    auto symbols = file.symbols(&section);
+    if (!symbols)
+      return symbols.takeError();
+    auto names = file.getStringTableForSymtab(section);
+    if (!names)
+      return names.takeError();
+    for (const auto &symbol : *symbols) {
+      const bool defined = symbol.st_shndx != ELF::SHN_UNDEF;
+      if (symbol.getType() == ELF::STT_FUNC && defined)
+        if (Error error = addFunction(symbol.st_value, symbol.st_size))
+          return error;
+      if (!dynamic)
+        continue;
+      relocationSymbols.push_back(defined ? base + symbol.st_value : 0);
+      Expected<StringRef> name = symbol.getName(*names);
+      if (!name)
+        return name.takeError();
+      if (name->empty())
+        continue;
+      if (!defined)
+        return createStringError("undefined symbol " + *name);
+      state->symbols[*name] = {base + symbol.st_value, symbol.st_size};
+    }
+  }
+  sortFunctions();
   return Error::success();
 }
 
@@ -185,23 +314,38 @@ Error Loader::relocate() {
   if (!sections)
     return sections.takeError();
   for (const auto &section : *sections) {
-    if (section.sh_type != ELF::SHT_RELA || !(section.sh_flags & ELF::SHF_ALLOC))
+    if (section.sh_type != ELF::SHT_RELA)
       continue;
+    // In a relocatable file offsets count from the start of the section that sh_info names.
+    if (unlinked ? section.sh_info >= sectionOffsets.size() ||
+                       sectionOffsets[section.sh_info] == kNotLoaded
+                 : !(section.sh_flags & ELF::SHF_ALLOC))
+      continue;
+    const uint64_t start = unlinked ? sectionOffsets[section.sh_info] : 0;
     auto relocations = file.relas(section);
     if (!relocations)
       return relocations.takeError();
     for (const auto &relocation : *relocations) {
       const unsigned type = relocation.getType(false), symbolIndex = relocation.getSymbol(false);
-      const uint64_t offset = relocation.r_offset, addend = uint64_t(int64_t(relocation.r_addend));
-      if (symbolIndex >= dynamicSymbols.size())
+      const uint64_t offset = start + relocation.r_offset,
+                     addend = uint64_t(int64_t(relocation.r_addend));
+      if (symbolIndex >= relocationSymbols.size())
         return createStringError("malformed code object: relocation against symbol " +
                                  Twine(symbolIndex));
-      const uint64_t symbol = dynamicSymbols[symbolIndex];
-      const bool wide = type != ELF::R_AMDGPU_ABS32_LO && type != ELF::R_AMDGPU_ABS32_HI &&
-                        type != ELF::R_AMDGPU_ABS32 && type != ELF::R_AMDGPU_REL32;
-      if (Error error = inImage(offset, wide ? 8 : 4, "a relocated word"))
+      const uint64_t symbol = relocationSymbols[symbolIndex];
+      if (Error error = inImage(offset, relocatedBytes(type), "a relocated word"))
         return error;
       uint8_t *place = state->image + offset;
+      uint64_t entry = 0;
+      if (unlinked && isOffsetTableRelocation(type)) {
+        uint64_t &known = offsetTableEntries[symbolIndex];
+        if (!known) {
+          known = base + offsetTable;
+          writeAt<uint64_t>(state->image + offsetTable, symbol);
+          offsetTable += 8;
+        }
+        entry = known + addend - uint64_t(place);
+      }
       switch (type) {
       case ELF::R_AMDGPU_NONE:
         break;
@@ -222,7 +366,22 @@ Error Loader::relocate() {
         writeAt<uint32_t>(place, uint32_t((symbol + addend) >> 32));
         break;
       case ELF::R_AMDGPU_REL32:
+      case ELF::R_AMDGPU_REL32_LO:
         writeAt<uint32_t>(place, uint32_t(symbol + addend - uint64_t(place)));
+        break;
+      case ELF::R_AMDGPU_REL32_HI:
+        writeAt<uint32_t>(place, uint32_t((symbol + addend - uint64_t(place)) >> 32));
+        break;
+      case ELF::R_AMDGPU_REL16: // of a branch, in dwords
+        writeAt<uint16_t>(place, uint16_t((symbol + addend - uint64_t(place) - 4) / 4));
+        break;
+      case ELF::R_AMDGPU_GOTPCREL:
+      case ELF::R_AMDGPU_GOTPCREL32_LO:
+      case ELF::R_AMDGPU_GOTPCREL32_HI:
+        if (!unlinked)
+          return createStringError("unsupported relocation type " + Twine(type));
+        writeAt<uint32_t>(place,
+                          uint32_t(type == ELF::R_AMDGPU_GOTPCREL32_HI ? entry >> 32 : entry));
         break;
       default:
         return createStringError("unsupported relocation type " + Twine(type));
@@ -316,9 +475,9 @@ Error Loader::decode() {
 Error Loader::load() {
   if (Error error = checkHeader())
     return error;
-  if (Error error = mapSegments())
+  if (Error error = unlinked ? mapSections() : mapSegments())
     return error;
-  if (Error error = readSymbols())
+  if (Error error = unlinked ? readUnlinkedSymbols() : readSymbols())
     return error;
   if (Error error = relocate())
     return error;

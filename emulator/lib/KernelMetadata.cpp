@@ -70,45 +70,60 @@ static Expected<KernelMetadata> readKernel(msgpack::MapDocNode map) {
   return kernel;
 }
 
-Expected<StringMap<KernelMetadata>>
-readKernelMetadata(const object::ELFFile<object::ELF64LE> &file) {
+using File = object::ELFFile<object::ELF64LE>;
+
+/// Adds the kernels of the notes in a segment or section.
+template <class Header>
+static Error readNotes(const File &file, const Header &header, uint64_t alignment,
+                       StringMap<KernelMetadata> &kernels) {
+  Error error = Error::success();
+  for (const auto &note : file.notes(header, error)) {
+    if (note.getName() != "AMDGPU" || note.getType() != ELF::NT_AMDGPU_METADATA)
+      continue;
+    msgpack::Document document;
+    const auto description = note.getDesc(alignment);
+    if (!document.readFromBlob(toStringRef(description), false) || !document.getRoot().isMap()) {
+      consumeError(std::move(error));
+      return createStringError("malformed metadata note");
+    }
+    msgpack::MapDocNode &root = document.getRoot().getMap();
+    auto list = root.find("amdhsa.kernels");
+    if (list == root.end() || !list->second.isArray())
+      continue;
+    for (msgpack::DocNode &node : list->second.getArray()) {
+      if (!node.isMap())
+        continue;
+      Expected<KernelMetadata> kernel = readKernel(node.getMap());
+      if (!kernel) {
+        consumeError(std::move(error));
+        return kernel.takeError();
+      }
+      StringRef name = text(node.getMap(), ".symbol");
+      name.consume_back(".kd");
+      kernels[name] = std::move(*kernel);
+    }
+  }
+  return error;
+}
+
+Expected<StringMap<KernelMetadata>> readKernelMetadata(const File &file) {
   StringMap<KernelMetadata> kernels;
   auto headers = file.program_headers();
   if (!headers)
     return headers.takeError();
-  for (const auto &header : *headers) {
-    if (header.p_type != ELF::PT_NOTE)
-      continue;
-    Error error = Error::success();
-    for (const auto &note : file.notes(header, error)) {
-      if (note.getName() != "AMDGPU" || note.getType() != ELF::NT_AMDGPU_METADATA)
-        continue;
-      msgpack::Document document;
-      const auto description = note.getDesc(header.p_align);
-      if (!document.readFromBlob(toStringRef(description), false) || !document.getRoot().isMap()) {
-        consumeError(std::move(error));
-        return createStringError("malformed metadata note");
-      }
-      msgpack::MapDocNode &root = document.getRoot().getMap();
-      auto list = root.find("amdhsa.kernels");
-      if (list == root.end() || !list->second.isArray())
-        continue;
-      for (msgpack::DocNode &node : list->second.getArray()) {
-        if (!node.isMap())
-          continue;
-        Expected<KernelMetadata> kernel = readKernel(node.getMap());
-        if (!kernel) {
-          consumeError(std::move(error));
-          return kernel.takeError();
-        }
-        StringRef name = text(node.getMap(), ".symbol");
-        name.consume_back(".kd");
-        kernels[name] = std::move(*kernel);
-      }
-    }
-    if (error)
-      return std::move(error);
-  }
+  for (const auto &header : *headers)
+    if (header.p_type == ELF::PT_NOTE)
+      if (Error error = readNotes(file, header, header.p_align, kernels))
+        return std::move(error);
+  if (!headers->empty())
+    return kernels;
+  auto sections = file.sections(); // a relocatable file
+  if (!sections)
+    return sections.takeError();
+  for (const auto &section : *sections)
+    if (section.sh_type == ELF::SHT_NOTE)
+      if (Error error = readNotes(file, section, section.sh_addralign, kernels))
+        return std::move(error);
   return kernels;
 }
 

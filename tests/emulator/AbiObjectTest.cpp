@@ -7,6 +7,7 @@
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include <random>
 
 using namespace rubia::emulator;
 using namespace rubia::emulator::test;
@@ -124,6 +125,27 @@ TEST_F(AbiObject, BundlesAreSearchedForTheProcessor) {
   EXPECT_EQ(valueFor((*compressed)->getBuffer(), "gfx1100"), 2);
 }
 
+TEST_F(AbiObject, DamagedFilesAreLoadedOrRefused) {
+  for (const char *options : {"-O1 -DVALUE=7", "-O1 -DVALUE=7 -c"}) {
+    const std::vector<uint8_t> object = compile(kOne, "gfx1100", options);
+    std::mt19937 random(3);
+    unsigned refused = 0;
+    for (unsigned round = 0; round < 300; ++round) {
+      std::vector<uint8_t> damaged = object;
+      for (unsigned i = 0; i < 1 + round % 8; ++i)
+        damaged[random() % damaged.size()] = uint8_t(random());
+      if (round % 4 == 0)
+        damaged.resize(random() % damaged.size());
+      auto loaded = CodeObject::load(damaged, memory);
+      if (!loaded) {
+        ++refused;
+        llvm::consumeError(loaded.takeError());
+      }
+    }
+    EXPECT_GT(refused, 75u) << options; // the shortened ones at least
+  }
+}
+
 TEST_F(AbiObject, CutBundlesAreRefused) {
   const std::string file = bundle({{"hip-amdgcn-amd-amdhsa--gfx1100", {1, 2, 3, 4}}});
   for (size_t size = 24; size < file.size(); ++size) {
@@ -132,6 +154,26 @@ TEST_F(AbiObject, CutBundlesAreRefused) {
     ASSERT_FALSE(bool(object)) << size;
     EXPECT_EQ(llvm::toString(object.takeError()), "malformed offload bundle");
   }
+}
+
+// What clang -c writes: calls, variables and the global offset table are the loader's to resolve.
+TEST_P(AbiObjectOf, RelocatableFilesAreLinkedWhenLoaded) {
+  load(compile(R"(
+__attribute__((noinline)) static int twice(int a) { return a * 2 + __builtin_amdgcn_workitem_id_x(); }
+__attribute__((noinline, visibility("default"))) int add(int a, int b) { return twice(a) + b; }
+constant int table[4] = {10, 20, 30, 40};
+__attribute__((visibility("default"))) global int counter = 5;
+kernel void k(global int *out, int which) {
+  counter += 1;
+  out[0] = add(table[which & 3], counter);
+})",
+               GetParam().cpu, "-O1 -Wno-everything -c"));
+  ASSERT_TRUE(code);
+  int *out = allocate<int>(1);
+  expectRun("k", {1}, {1}, Arguments().add(out).add(2));
+  EXPECT_EQ(*out, 66);
+  expectRun("k", {1}, {1}, Arguments().add(out).add(3));
+  EXPECT_EQ(*out, 87);
 }
 
 TEST_P(AbiObjectOf, InstructionsOutOfScopeAreRefusedWithAddressTextAndReason) {
