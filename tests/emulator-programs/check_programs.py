@@ -77,7 +77,7 @@ class Session:
 
     def compare(self, library, objects):
         if not library or not objects:
-            return
+            return None
         result = self.run([self.options.runner, str(library), *map(str, objects)], timeout=1200)
         lines = result.stdout.splitlines()
         if result.returncode not in (0, 1):
@@ -92,7 +92,9 @@ def atFault(seed, program, target, setting):
 
 
 def counts(line):
-    return [int(w) for w in line.replace(",", "").split() if w.isdigit()] if line else [0, 0, 0]
+    """The numbers of the runner's last line."""
+    found = [int(w) for w in line.replace(",", "").split() if w.isdigit()] if line else []
+    return found if len(found) == 3 else [0, 0, 0]
 
 
 def sample(session, pool):
@@ -105,9 +107,9 @@ def sample(session, pool):
 
 def matrix(session, pool, programs, targets, settings, batch):
     def configurations(number):
-        """All of them, or with --rotate one setting for each target, another one in the next batch."""
+        """All of them, or with --rotate one setting for each target, another one in the next batch and series."""
         return [(t, s) for i, t in enumerate(targets) for k, s in enumerate(settings)
-                if not session.options.rotate or (i + number) % len(settings) == k]
+                if session.options.rotate is None or (i + number + session.options.rotate) % len(settings) == k]
 
     def work(part):
         name = f"b{part[0]}"
@@ -132,7 +134,7 @@ def main():
     parser.add_argument("--skip", default="", help="statements to leave out, as reduce.py prints them")
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--settings", default=",".join(SETTINGS))
-    parser.add_argument("--rotate", action="store_true", help="of the settings only one for each target and batch")
+    parser.add_argument("--rotate", type=int, help="of the settings only one for each target and batch: 0 for the first series, 1 for the next")
     parser.add_argument("--batch", type=int, default=13, help="programs in a translation unit")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="folder for what is generated; otherwise it is deleted")

@@ -265,13 +265,23 @@ class Program:
         place = lambda bytes_: f"(u32){self.values.expression(scope, self.values.countType(), 1)} % {size - bytes_ + 1}"
         count = self.random.randrange(1, 17)
         lines = [f"u8 {buffer}[{size}];", f"__builtin_memset({buffer}, {self.random.randrange(256)}, {size});",
-                 f"{{ {u.name} v = {self.values.leaf(scope, u)}; __builtin_memcpy({buffer} + {place(self.bytesOf(u))}, &v, sizeof(v)); }}"]
+                 f"{{ {self.stored(u, self.values.leaf(scope, u))} __builtin_memcpy({buffer} + {place(self.bytesOf(u))}, &v, sizeof(v)); }}"]
         if self.random.random() < 0.6:
             lines.append(f"__builtin_memcpy({buffer} + {place(24) if size > 24 else 0}, (const u8 *)a->in + {self.random.randrange(4000)}, {count});")
         if self.random.random() < 0.3:
             lines.append(f"__builtin_memmove({buffer} + {self.random.randrange(8)}, {buffer} + {self.random.randrange(8)}, {min(count, size - 8)});")
         lines.append(f"{{ u8 *from = {buffer} + {place(self.bytesOf(t))}; {self.readBack(t, name, 'from')} }}")
         return self.statement("{ " + " ".join(lines) + " }")
+
+    @staticmethod
+    def stored(t, value):
+        """Declares `v` with the bytes of a value that may be read as another type: no bits of NaNs."""
+        if not t.floating:
+            return f"{t.name} v = {value};"
+        if not t.vector:
+            return f"u{t.width} v = bits_{t.name}({value});"
+        parts = ", ".join(f"bits_{t.element.name}(x[{i}])" for i in range(t.elements))
+        return f"{t.name} x = {value}; u{t.width} v[{t.elements}] = {{{parts}}};"
 
     @staticmethod
     def bytesOf(t):
@@ -310,10 +320,13 @@ class Program:
         pointer = "u8" + (" GLOBAL" if self.random.random() < 0.5 else "")
         limit = "kOutputWords * 8"
         at = f"(u32){self.values.expression(scope, self.values.countType(), 1)}"
+        raw = f"u{u.width}" if u.floating else u.name
         if self.random.random() < 0.5: # aligned
-            write = f"*({u.name}{pointer[2:]} *)(mine + {at} % ({limit} / {u.width // 8}) * {u.width // 8}) = {self.values.expression(scope, u, 1)};"
+            place = f"*({raw}{pointer[2:]} *)(mine + {at} % ({limit} / {u.width // 8}) * {u.width // 8})"
+            write = f"{{ {self.stored(u, self.values.expression(scope, u, 1))} {place} = v; }}"
         else:
-            write = f"struct PACKED unaligned {{ {u.name} v; }}; ((struct unaligned{pointer[2:]} *)(mine + {at} % ({limit} - {u.width // 8} + 1)))->v = {self.values.expression(scope, u, 1)};"
+            place = f"((struct unaligned{pointer[2:]} *)(mine + {at} % ({limit} - {u.width // 8} + 1)))->v"
+            write = f"struct PACKED unaligned {{ {raw} v; }}; {{ {self.stored(u, self.values.expression(scope, u, 1))} {place} = v; }}"
         x = f"u{t.width}"
         read = f"{x} w = *({x}{pointer[2:]} *)(mine + {at} % ({limit} / {t.width // 8}) * {t.width // 8});"
         value = f"from_{t.name}(w)" if t.floating else f"({t.name})w"
