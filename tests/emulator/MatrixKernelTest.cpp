@@ -131,6 +131,88 @@ TEST_F(MatrixKernels, ScaledNibblesOnCdna4) {
     }
 }
 
+/// 16 rows with two of four halves stored, times a dense matrix, both already spread over lanes: a
+/// lane has `perLane` of the depth of 32, a line's first half in every second group of eight.
+struct SparseHalves {
+  uint32_t perLane = 0;
+  _Float16 *a = nullptr, *b = nullptr;
+  int *indices = nullptr;
+  float *d = nullptr;
+  float full[16][32] = {}, dense[32][16];
+
+  uint32_t lane(uint32_t line, uint32_t k) const {
+    return line + 16 * (perLane == 8 ? k / 8 : k / 8 % 2);
+  }
+  uint32_t item(uint32_t k) const { return perLane == 8 ? k % 8 : k % 8 + 8 * (k / 16); }
+
+  void fill(std::mt19937 &random) {
+    auto number = [&] { return float(int(random() % 17) - 8); };
+    for (uint32_t line = 0; line < 16; ++line)
+      for (uint32_t k = 0; k < 32; ++k) {
+        b[lane(line, k) * perLane + item(k)] = _Float16(dense[k][line] = number());
+        if (k % 4 != 0)
+          continue;
+        uint32_t first = random() % 3, second = first + 1 + random() % (3 - first);
+        uint32_t stored = item(k) / 2;
+        for (uint32_t position : {first, second}) {
+          full[line][k + position] = number();
+          a[lane(line, k) * perLane / 2 + stored] = _Float16(full[line][k + position]);
+          indices[lane(line, k)] |= int(position << 2 * stored++);
+        }
+      }
+  }
+  float product(uint32_t row, uint32_t column) const {
+    float sum = 0;
+    for (uint32_t k = 0; k < 32; ++k)
+      sum += full[row][k] * dense[k][column];
+    return sum;
+  }
+};
+
+TEST_F(MatrixKernels, SparseHalves) {
+  const std::string preamble = R"(
+    #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+    typedef half half4_ __attribute__((ext_vector_type(4)));
+    typedef half half8_ __attribute__((ext_vector_type(8)));
+    typedef half half16_ __attribute__((ext_vector_type(16)));
+    typedef float float4_ __attribute__((ext_vector_type(4)));
+    typedef float float8_ __attribute__((ext_vector_type(8)));
+    )";
+  const std::string cdna = preamble + R"(
+    kernel void k(global half4_ *a, global half8_ *b, global int *indices, global float *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x();
+      float4_ sum = __builtin_amdgcn_smfmac_f32_16x16x32_f16(a[lane], b[lane], (float4_)(0),
+                                                             indices[lane] << 16, 0, 2);
+      for (uint r = 0; r < 4; ++r)
+        d[(lane / 16 * 4 + r) * 16 + lane % 16] = sum[r];
+    })";
+  const std::string rdna = preamble + R"(
+    kernel void k(global half8_ *a, global half16_ *b, global int *indices, global float *d) {
+      uint lane = __builtin_amdgcn_workitem_id_x();
+      float8_ sum = __builtin_amdgcn_swmmac_f32_16x16x32_f16_w32(a[lane], b[lane], (float8_)(0),
+                                                                 (short)indices[lane]);
+      for (uint r = 0; r < 8; ++r)
+        d[(lane / 16 * 8 + r) * 16 + lane % 16] = sum[r];
+    })";
+  for (const char *cpu : {"gfx942", "gfx950", "gfx1201"}) {
+    SCOPED_TRACE(cpu);
+    const uint32_t lanes = cpu == std::string("gfx1201") ? 32 : 64;
+    load(compile(lanes == 32 ? rdna : cdna, cpu));
+    ASSERT_TRUE(code);
+    SparseHalves m;
+    m.perLane = 512 / lanes;
+    m.a = random<_Float16>(256, 0, 0);
+    m.b = random<_Float16>(512, 0, 0);
+    m.indices = random<int>(lanes, 0, 0);
+    m.d = allocate<float>(256);
+    m.fill(engine);
+    expectRun("k", {1}, {lanes}, Arguments().add(m.a).add(m.b).add(m.indices).add(m.d));
+    for (uint32_t i = 0; i < 16; ++i)
+      for (uint32_t j = 0; j < 16; ++j)
+        ASSERT_EQ(m.d[i * 16 + j], m.product(i, j)) << i << " " << j;
+  }
+}
+
 // A and B may share any order along the depth; this one is the simplest.
 TEST_F(MatrixKernels, HalvesOnRdna4) {
   const std::string source = R"(
