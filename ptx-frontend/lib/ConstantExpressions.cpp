@@ -1,5 +1,6 @@
 // Constant expressions: C's operators on 64-bit integers, with casts to .s64 and .u64, and floating
-// point literals. PTX ISA: constants, constant-expressions.
+// point literals. `~` and `%` give .u64, comparisons and truth values .s64; where the manual leaves
+// room, ptxas 13.0 was asked. PTX ISA: constants, constant-expressions.
 
 #include "ptx-frontend/lib/Parser.h"
 #include "llvm/ADT/APFloat.h"
@@ -104,12 +105,10 @@ static uint64_t apply(Kind op, uint64_t a, uint64_t b, bool isUnsigned) {
     return isUnsigned ? a > b : sa > sb;
   case Kind::GreaterEqual:
     return isUnsigned ? a >= b : sa >= sb;
-  case Kind::ShiftLeft:
-    return b > 63 ? 0 : a << b;
+  case Kind::ShiftLeft: // by 64 or more: as ptxas does
+    return a << (b & 63);
   case Kind::ShiftRight:
-    if (b > 63)
-      return isUnsigned || sa >= 0 ? 0 : ~0ull;
-    return isUnsigned ? a >> b : uint64_t(sa >> b);
+    return isUnsigned ? a >> (b & 63) : uint64_t(sa >> (b & 63));
   case Kind::Plus:
     return a + b;
   case Kind::Minus:
@@ -120,10 +119,8 @@ static uint64_t apply(Kind op, uint64_t a, uint64_t b, bool isUnsigned) {
     if (!isUnsigned && sb == -1)
       return 0 - a; // INT64_MIN / -1 wraps
     return isUnsigned ? a / b : uint64_t(sa / sb);
-  case Kind::Percent:
-    if (!isUnsigned && sb == -1)
-      return 0;
-    return isUnsigned ? a % b : uint64_t(sa % sb);
+  case Kind::Percent: // of .u64, always
+    return a % b;
   default: // precedence() knows no others
     return 0;
   }
@@ -173,7 +170,8 @@ bool ModuleParser::parseBinary(Constant &value, unsigned minPrecedence, unsigned
     bool isShift = op == Kind::ShiftLeft || op == Kind::ShiftRight;
     bool isUnsigned = value.isUnsigned || (right.isUnsigned && !isShift);
     value.bits = apply(op, value.bits, right.bits, isUnsigned);
-    value.isUnsigned = isUnsigned && level >= 3 && (level < 6 || level > 7);
+    bool isTruth = level <= 2 || level == 6 || level == 7;
+    value.isUnsigned = !isTruth && (isUnsigned || op == Kind::Percent);
   }
 }
 
@@ -199,8 +197,10 @@ bool ModuleParser::parseUnary(Constant &value, unsigned depth) {
       value.bits = 0 - value.bits;
     } else if (op == Kind::Tilde) {
       value.bits = ~value.bits;
+      value.isUnsigned = true;
     } else if (op == Kind::Not) {
       value.bits = !value.bits;
+      value.isUnsigned = false;
     }
     return true;
   case Kind::LeftParen: {
@@ -224,7 +224,6 @@ bool ModuleParser::parseUnary(Constant &value, unsigned depth) {
       advance();
       value = {};
       value.bits = 32;
-      value.isUnsigned = true;
       return true;
     }
     break;
