@@ -130,7 +130,8 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
   SmallVector<Mod, 8> once;
   for (Mod mod : mods) {
     bool repeatable = mod == Mod::Sat || mod == Mod::Cc || mod == Mod::Approx || mod == Mod::NaN ||
-                      mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt;
+                      mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt ||
+                      mod == Mod::Relu;
     if (!repeatable || !llvm::is_contained(once, mod))
       once.push_back(mod);
   }
@@ -139,7 +140,9 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
 
 bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
   for (size_t i = 0; i < form.modifiers().size() && isPartOfName(form.modifiers()[i]); ++i)
-    if (i >= mods.size() || !form.modifiers()[i].choices.contains(mods[i]))
+    if (form.modifiers()[i].choices.contains(Mod::Sync) && !form.opcode.starts_with("bar"))
+      return true; // `vote.ballot.sync` is taken, `bar.sync` is a name
+    else if (i >= mods.size() || !form.modifiers()[i].choices.contains(mods[i]))
       return false;
   return true;
 }

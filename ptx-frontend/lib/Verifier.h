@@ -67,6 +67,7 @@ private:
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
   bool fitsFixedBits(const OperandSlot &slot, Type type) const;
+  bool takesNoConstants(const ExpectedOperand &expected) const;
   bool checkSelector(const Operand &operand, unsigned index, OperandSlot::Selector kind);
   bool checkConstant(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);

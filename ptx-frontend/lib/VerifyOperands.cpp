@@ -14,14 +14,14 @@ namespace rubia::ptx {
 // leave over.
 bool Verifier::isPresent(const ExpectedOperand &place, const Operand &found, size_t spare) const {
   const OperandSlot &slot = *place.slot;
-  if (spare == 0)
-    return false;
   if (slot.unlessVector) {
     for (auto [e, operand] : llvm::zip(spelling->expected, inst->operands))
       if (e.slot->orVector && operand.kind == Operand::Kind::Vector)
         return false;
     return true;
   }
+  if (spare == 0)
+    return false;
   if (place.vectorWidth > 1) // an optional vector before an optional scalar
     return found.kind == Operand::Kind::Vector || spare > 1;
   return true;
@@ -40,9 +40,11 @@ bool Verifier::checkList(ArrayRef<Operand> operands, ArrayRef<ExpectedOperand> e
   for (unsigned i = 0; i < lastIndex && right; ++i) {
     const ExpectedOperand &e = expected[i];
     if (e.slot->optional) {
-      if (next == operands.size() || !isPresent(e, operands[next], spare))
+      if (next == operands.size() ? !e.slot->unlessVector || !isPresent(e, operands[0], 0)
+                                  : !isPresent(e, operands[next], spare))
         continue;
-      --spare;
+      spare -= spare > 0;
+      required += e.slot->unlessVector;
       optional = true;
     }
     if (next == operands.size())
@@ -119,6 +121,9 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
                                             : checkValue(first, index, second, expected.type, true);
     return isRight && checkValue(operand.elements()[1], index, second, Type::Pred, true);
   }
+  if (classOf(slot.fixed) == TypeClass::Opaque && operand.kind == Operand::Kind::Register)
+    return fits(Type::U64, fn.registers[operand.reg].type, false) ||
+           typeError(operand, index, Type::U64);
   if (slot.orPredicate && operand.kind == Operand::Kind::Register &&
       fn.registers[operand.reg].type == Type::Pred)
     return checkValue(operand, index, expected, Type::Pred, slot.destination);
@@ -226,7 +231,10 @@ bool Verifier::fitsFixedBits(const OperandSlot &slot, Type type) const {
     break;
   case Op::MmaSp:
   case Op::MmaSpBlockScale:
-    return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
+    if (slot.widthRule == OperandSlot::WidthRule::One)
+      return isInteger;
+    return !spelling->has(Mod::F16) || spelling->has(Mod::E4M3) || spelling->has(Mod::E5M2) ||
+           type == Type::F16x2;
   case Op::Ldmatrix:
   case Op::Stmatrix:
     return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
@@ -288,6 +296,26 @@ bool Verifier::checkSelector(const Operand &operand, unsigned index, OperandSlot
   return false;
 }
 
+// Operands that ptxas wants in registers although they are integers: descriptors, metadata and
+// scales of matrices, sources of conversions from formats that are held as bits.
+bool Verifier::takesNoConstants(const ExpectedOperand &expected) const {
+  if (expected.slot->typeRule != OperandSlot::TypeRule::Fixed || expected.vectorWidth > 1)
+    return false;
+  switch (inst->op()) {
+  case Op::MmaSp:
+  case Op::MmaBlockScale:
+  case Op::MmaSpBlockScale:
+  case Op::Movmatrix:
+    return true;
+  case Op::WgmmaSp:
+    return expected.type == Type::B32; // the metadata
+  case Op::Cvt:
+    return classOf(expected.type) == TypeClass::Bits;
+  default: // constants are as good as registers
+    return false;
+  }
+}
+
 static std::string describe(const ConstantRange &range) {
   if (range.kind == ConstantRange::Kind::List) {
     std::string list;
@@ -303,8 +331,12 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
                              const ExpectedOperand &expected, Type type) {
   TypeClass c = classOf(type);
   if (operand.kind == Operand::Kind::Integer) {
+    if (!expected.slot->immediate && !expected.slot->orPredicate && takesNoConstants(expected))
+      return operandError(operand, index, "is a constant, expected a register");
     using Selector = OperandSlot::Selector;
-    if (expected.slot->selector == Selector::Halves || expected.slot->selector == Selector::Bytes)
+    const Selector first =
+        spelling->expected.size() > 1 ? spelling->expected[1].slot->selector : Selector::None;
+    if (first == Selector::Halves || first == Selector::Bytes) // of SIMD video instructions
       return operandError(operand, index, "is a constant, expected a register");
     if (type == Type::U16x2 || type == Type::S16x2)
       return operandError(operand, index,

@@ -49,13 +49,19 @@ private:
   Random &random;
 
   void list(llvm::ArrayRef<ExpectedOperand> places, std::vector<std::string> &texts) {
-    bool skipping = false; // optional operands are filled from the left
+    bool skipping = false;     // optional operands are filled from the left
+    bool vectorStands = false; // in the place of the :orv4 operand
     for (const ExpectedOperand &expected : places) {
+      if (expected.slot->unlessVector && !vectorStands) {
+        texts.push_back(operand(expected));
+        continue;
+      }
       if (expected.slot->optional && (skipping || random.chance(50))) {
         skipping = true;
         continue;
       }
       texts.push_back(operand(expected));
+      vectorStands |= expected.slot->orVector && texts.back()[0] == '{';
     }
   }
 
