@@ -61,6 +61,10 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     return true;
   }
   const Variable &variable = *operand.variable();
+  if (spelling->row->opcode == "mbarrier" && variable.space != StateSpace::Shared)
+    return operandError(operand, index,
+                        "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
+                            ", but a barrier lies in .shared");
   if (space == StateSpace::None ? variable.space == StateSpace::Param : variable.space != space)
     return operandError(operand, index,
                         "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +

@@ -21,7 +21,7 @@ using namespace rubia::test;
 namespace {
 
 constexpr int kSkipped = 77;            // for ctest
-constexpr double kWantedAgreement = 90; // percent
+constexpr double kWantedAgreement = 97; // percent
 
 struct Options {
   unsigned legal = 1, illegal = 1, show = 40;
