@@ -4,6 +4,7 @@
 
 #include "ptx-frontend/lib/Spellings.h"
 #include "Dump.h"
+#include "tests/ptx-generator/Instance.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -78,6 +79,32 @@ TEST(PtxSpellings, ExamplesOfAllInstructionsAreLegal) {
     EXPECT_EQ(found, "") << example.str();
   }
   EXPECT_EQ(wrong, 0u) << "of " << examples.size();
+}
+
+// What ptxas 13.0 said of a fixed sample (ptxas_differential --verdicts), for machines without it.
+// docs/ptxas-differences.md groups the differences.
+TEST(PtxVerdicts, AgreeWithThoseOfPtxas) {
+  unsigned count = 0, different = 0;
+  std::string differences;
+  for (StringRef line : linesOf("ptxas-verdicts.txt")) {
+    auto [version, rest] = line.split(' ');
+    auto [target, judged] = rest.split(' ');
+    rubia::test::Dialect dialect;
+    auto [major, minor] = version.split('.');
+    ASSERT_FALSE(major.getAsInteger(10, dialect.version.major)) << line.str();
+    ASSERT_FALSE(minor.getAsInteger(10, dialect.version.minor)) << line.str();
+    ASSERT_TRUE(target.consume_front("sm_"));
+    ASSERT_FALSE(target.consumeInteger(10, dialect.sm)) << line.str();
+    dialect.variant = target.empty() ? 0 : target[0];
+    bool accepted = judged.consume_front("+ ");
+    judged.consume_front("- ");
+    bool ours = !parse("t", moduleWith(dialect, judged.str())).hasErrors();
+    ++count;
+    if (ours != accepted && ++different < 20)
+      differences += line.str() + "\n";
+  }
+  EXPECT_GT(count, 2000u);
+  EXPECT_LT(different, count * 3 / 100) << differences;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // The front end against ptxas: random legal instances and mutations of every row, judged by both.
 // Prints the agreement and each disagreement; fails below what is wanted.
 //   ptxas_differential [--legal N] [--illegal N] [--seed S] [--modern PERCENT] [--show N]
+//   [--verdicts FILE]
 //                      [--form TEXT]
 
 #include "Ptxas.h"
@@ -28,6 +29,7 @@ struct Options {
   unsigned modern = 50; // percent of the instances that are of a newer dialect than they need
   uint64_t seed = 1;
   std::string form;
+  std::string verdicts; // file to write
 };
 
 struct Case {
@@ -88,10 +90,20 @@ Verdict ourVerdict(const Dialect &dialect, const std::string &text) {
   return {};
 }
 
+// `9.0 sm_90 + add.s32 ...;`: + what ptxas accepts, - what it refuses. PtxVerdicts reads this.
+void write(llvm::raw_ostream &out, const Dialect &dialect, const Case &c) {
+  if (c.text.size() < 200 && !c.theirs.crashed)
+    out << unsigned(dialect.version.major) << '.' << unsigned(dialect.version.minor) << ' '
+        << dialect.target() << (c.theirs.accepted ? " + " : " - ") << c.text << '\n';
+}
+
 int compare(Ptxas &ptxas, const Options &options) {
   Cases cases = makeCases(options);
   size_t count = 0, accepted = 0, differences = 0;
   std::map<std::string, std::pair<size_t, size_t>> byKind;
+  std::error_code cannotWrite;
+  llvm::raw_fd_ostream verdictFile(options.verdicts.empty() ? "/dev/null" : options.verdicts,
+                                   cannotWrite);
   for (auto &[dialect, group] : cases) {
     std::vector<std::string> texts;
     for (Case &c : group) {
@@ -110,6 +122,7 @@ int compare(Ptxas &ptxas, const Options &options) {
         outs() << "ptxas crashes: " << c.text << '\n';
         continue;
       }
+      write(verdictFile, dialect, c);
       ++count;
       accepted += c.theirs.accepted;
       auto &[total, different] = byKind[c.kind];
@@ -141,6 +154,10 @@ int main(int argc, char **argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     StringRef name = argv[i], value = argv[i + 1];
+    if (name == "--verdicts") {
+      options.verdicts = value.str();
+      continue;
+    }
     if (name == "--form") {
       options.form = value.str();
       continue;
