@@ -14,13 +14,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace rubia::diff {
 
 /// The source operands of one thread, as written after the destination; a predicate is 0 or 1, an
 /// operand of fewer than 64 bits stands in the low bits.
 struct ReferenceInputs {
-  std::array<uint64_t, 4> source{};
+  std::array<uint64_t, 5> source{};
   bool carry = false; // the carry (or borrow) flag before addc, subc, madc
 };
 
@@ -50,9 +51,11 @@ struct ReferenceOutput {
 using Reference = std::function<ReferenceOutput(const ReferenceInputs &)>;
 
 /// The meaning of an instruction, given as its dotted word ("add.rn.ftz.f32"); the 3-input forms of
-/// min and max are marked ".3" at the end of the modifiers ("min.3.f32"). An error names what is
+/// min and max have ".3" at the end ("min.f32.3"). `selectors` are those of the operands of a video
+/// instruction, destination first ("h1", "b0", "" or a mask such as "b3210"). An error names what is
 /// not a scalar instruction, or a modifier that is not understood.
-llvm::Expected<Reference> referenceFor(llvm::StringRef mnemonic);
+llvm::Expected<Reference> referenceFor(llvm::StringRef mnemonic,
+                                       llvm::ArrayRef<std::string> selectors = {});
 
 /// The distance of a result from the true value as a fraction of what is allowed: at most 1 is
 /// right; infinity for a NaN, or an infinity where none may be.

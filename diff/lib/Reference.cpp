@@ -147,7 +147,15 @@ static Error error(StringRef mnemonic, const Twine &reason) {
   return createStringError("no reference for '" + mnemonic + "': " + reason);
 }
 
-Expected<Reference> referenceFor(StringRef mnemonic) {
+Expected<Reference> referenceFor(StringRef mnemonic, ArrayRef<std::string> selectors) {
+  if (mnemonic.starts_with("v")) {
+    Words words(mnemonic);
+    if (Reference reference = videoReference(words, selectors)) {
+      if (words.rest().empty())
+        return reference;
+      return error(mnemonic, "unknown modifier '." + words.peek() + "'");
+    }
+  }
   std::string leftOver;
   for (Reference (*chapter)(Words &) : {integerReference, floatReference, approximateReference,
                                         comparisonReference, logicReference, conversionReference}) {

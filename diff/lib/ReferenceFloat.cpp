@@ -210,7 +210,7 @@ Reference testProperty(Words &words, const FloatFormat &format) {
                   : property == "infinite"   ? a.isInfinity()
                   : property == "number"     ? !a.isNan()
                   : property == "notanumber" ? a.isNan()
-                  : property == "normal"     ? a.isFinite() && !small && !a.isZero()
+                  : property == "normal"     ? a.isFinite() && (!small || a.isZero())
                                              : small && !a.isZero();
     return ReferenceOutput{result};
   };
@@ -248,7 +248,9 @@ Reference mixed(std::string op, FloatRule rule, const FloatFormat &narrow) {
 } // namespace
 
 Reference floatReference(Words &words) {
-  StringRef op = words.opcode(), typeWord = words.last();
+  StringRef op = words.opcode();
+  bool hasThree = words.take("3");
+  StringRef typeWord = words.last();
   bool isPacked = typeWord.consume_back("x2");
   const FloatFormat *format = floatFormat(typeWord);
   if (!format || words.has("approx") || words.has("full") ||
@@ -279,9 +281,7 @@ Reference floatReference(Words &words) {
     reference = copySign(*format);
   else if (op == "min" || op == "max") {
     bool nan = words.take("NaN"), xorSign = words.take("xorsign"), absolute = words.take("abs");
-    // Three operands: only the forms with them carry .abs alone; "3" is our mark for the rest.
-    bool three = words.take("3") || (absolute && !xorSign);
-    reference = withThird(rule, {op == "min", nan, absolute, xorSign}, three);
+    reference = withThird(rule, {op == "min", nan, absolute, xorSign}, hasThree);
   } else
     reference = arithmetic(op.str(), rule, words.take("oob"));
   if (!reference)

@@ -33,7 +33,8 @@ Reference lop3(Words &words) {
         index = index << 1 | (in.source[operand] >> i & 1);
       result |= (in.source[3] >> index & 1) << i;
     }
-    return ReferenceOutput{result};
+    bool q = in.source[4] & 1;
+    return ReferenceOutput{result, combination == "or" ? result || q : result && q};
   };
 }
 

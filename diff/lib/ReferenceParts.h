@@ -79,5 +79,6 @@ Reference approximateReference(Words &words);
 Reference comparisonReference(Words &words);
 Reference logicReference(Words &words);
 Reference conversionReference(Words &words);
+Reference videoReference(Words &words, llvm::ArrayRef<std::string> selectors);
 
 } // namespace rubia::diff

@@ -4,6 +4,7 @@
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <random>
 
 using namespace llvm;
 
@@ -26,6 +27,10 @@ constexpr StringRef kChapters[] = {
     "simd-video-instructions",
     "video-instructions",
 };
+
+// What modules are written for at least.
+constexpr ptx::Version kDialect{7, 0};
+constexpr unsigned kOldestSm = 52;
 
 StringRef chapterOf(const ptx::Form &form) {
   for (StringRef chapter : kChapters)
@@ -76,25 +81,44 @@ public:
     const ptx::MatchedSpelling *match = ptx::matchSpelling(spelling, arena);
     if (!match || match->row != &form)
       return; // an earlier row's
+    if (form.availability.hasRemoved(kDialect, kOldestSm))
+      return; // of GPUs that no driver knows any more
     Case test;
     test.mnemonic = spelling;
     test.version = match->version;
     test.sm = match->sm;
+    for (unsigned i = 0; i < form.targets.specificCount; ++i)
+      if (i == 0 || form.targets.specific[i].sm < test.sm) {
+        test.sm = form.targets.specific[i].sm;
+        test.smVariant = form.targets.specific[i].variant;
+      }
     test.chapter = chapterOf(form).str();
     bool hasOptional = any_of(match->expected, [](auto &e) { return e.slot->optional; });
-    withOperands(*match, test, {}, 0, false);
+    bool hasSelectors = any_of(match->expected, [](auto &e) {
+      return e.slot->selector != ptx::OperandSlot::Selector::None;
+    });
+    withSelectors = false;
+    // The third source of a video instruction is there exactly if a part of the destination is
+    // named.
+    if (!hasSelectors || !hasOptional)
+      withOperands(*match, test, {}, 0, true);
     if (hasOptional)
+      withOperands(*match, test, {}, 0, false);
+    withSelectors = hasSelectors;
+    if (hasSelectors)
       withOperands(*match, test, {}, 0, true);
   }
 
 private:
   const ptx::Form &form;
   std::vector<Case> &out;
+  bool withSelectors = false;
+  std::mt19937 random{1};
 
   static unsigned registerBits(const ptx::ExpectedOperand &expected) {
     if (expected.type == ptx::Type::Pred)
       return 1;
-    return std::max(ptx::sizeInBits(expected.type), expected.slot->wider ? 32u : 16u);
+    return std::max(ptx::sizeInBits(expected.type), 16u);
   }
 
   static std::string source(Case &test, const ptx::ExpectedOperand &expected) {
@@ -106,17 +130,57 @@ private:
     return "%d" + utostr(test.destinations.size() - 1);
   }
 
+  // One choice of selectors for each combination of modifiers, and the default ones: together they
+  // meet every selector many times.
+  std::string selectorFor(const ptx::OperandSlot &slot, Case &test) {
+    using Selector = ptx::OperandSlot::Selector;
+    if (slot.selector == Selector::None || !withSelectors) {
+      test.selectors.push_back("");
+      return "";
+    }
+    auto pick = [&](ArrayRef<StringRef> choices) {
+      return choices[random() % choices.size()].str();
+    };
+    std::string chosen;
+    switch (slot.selector) {
+    case Selector::None:
+      break;
+    case Selector::Scalar:
+      chosen = pick({"b0", "b1", "b2", "b3", "h0", "h1", ""});
+      if (slot.destination && chosen.empty())
+        chosen = "h1"; // only a part has what is left of the third source
+      break;
+    case Selector::Halves:
+      chosen = pick({"h10", "h01", "h32", "h20", "h13", "h30", "h00"});
+      break;
+    case Selector::Bytes:
+      chosen = pick({"b3210", "b0123", "b7654", "b5140", "b7162", "b4444", "b2703"});
+      break;
+    case Selector::HalfMask:
+      chosen = pick({"h0", "h1", "h10"});
+      break;
+    case Selector::ByteMask:
+      chosen = pick({"b0", "b3", "b21", "b310", "b3210", "b20"});
+      break;
+    }
+    test.selectors.push_back(chosen);
+    return chosen.empty() ? "" : "." + chosen;
+  }
+
   void withOperands(const ptx::MatchedSpelling &match, Case test, std::vector<std::string> operands,
                     unsigned index, bool optionals) {
     while (index < match.expected.size()) {
       const ptx::ExpectedOperand &expected = match.expected[index++];
       const ptx::OperandSlot &slot = *expected.slot;
-      if (slot.kind != ptx::OperandSlot::Kind::Value || expected.vectorWidth > 1)
+      if (slot.kind != ptx::OperandSlot::Kind::Value || expected.vectorWidth > 1 ||
+          ptx::sizeInBits(expected.type) > 64)
         return;
       if (slot.optional && !optionals)
         continue;
+      test.version = std::max(test.version, slot.version);
+      test.sm = std::max<unsigned>(test.sm, slot.sm);
       if (slot.destination) {
-        std::string text = destination(test, expected);
+        std::string text = destination(test, expected) + selectorFor(slot, test);
         if (slot.pair || slot.pairRequired) {
           test.destinations.push_back({ptx::Type::Pred, 1, false});
           text += "|%d" + utostr(test.destinations.size() - 1);
@@ -129,18 +193,21 @@ private:
           std::vector<std::string> more = operands;
           more.push_back(itostr(value));
           test.immediate = value;
+          test.immediateIndex = test.sources.size();
           withOperands(match, test, more, index, optionals);
         }
         return;
       }
-      if (slot.negatable) {
+      // A negated predicate with one comparison stands for all.
+      if (slot.negatable && (form.opcode == "selp" || StringRef(test.mnemonic).contains(".eq."))) {
         std::vector<std::string> negated = operands;
         Case other = test;
         negated.push_back("!" + source(other, expected));
         other.sources.back().negated = true;
         withOperands(match, other, negated, index, optionals);
       }
-      operands.push_back(source(test, expected));
+      std::string text = source(test, expected);
+      operands.push_back(text + selectorFor(slot, test));
     }
     finish(match, std::move(test), operands);
   }
@@ -227,8 +294,8 @@ static std::string kernelFor(const Case &test, unsigned index) {
 }
 
 std::string moduleFor(ArrayRef<Case> cases) {
-  ptx::Version version{7, 0};
-  unsigned sm = 52;
+  ptx::Version version = kDialect;
+  unsigned sm = kOldestSm;
   char variant = 0;
   for (const Case &test : cases) {
     version = std::max(version, test.version);

@@ -22,7 +22,9 @@ struct Case {
   std::string mnemonic; // "add.rn.ftz.f32"; ".3" at the end: three sources (min.f32.3)
   std::string text;     // the statements, over %s0.. (sources) and %d0.. (destinations)
   std::vector<Operand> sources, destinations;
-  std::optional<int64_t> immediate; // a constant operand, the last one
+  std::vector<std::string> selectors; // of a video instruction's operands, destination first
+  std::optional<int64_t> immediate; // a constant operand
+  unsigned immediateIndex = 0;      // its place among the sources
   ptx::Version version;
   unsigned sm = 0;
   char smVariant = 0;  // 'a', 'f' or 0

@@ -40,7 +40,7 @@ void runAll(Runner &runner, ArrayRef<Case> cases, ArrayRef<const std::vector<uin
   }
 }
 
-int record(const std::string &path, bool skipUnknown) {
+int record(const std::string &path) {
   auto runner = Runner::create();
   if (!runner)
     return fail(runner.takeError());
@@ -48,6 +48,12 @@ int record(const std::string &path, bool skipUnknown) {
   file.device = (*runner)->device();
   file.date = formatv("{0:%Y-%m-%d}", sys::TimePoint<>(std::chrono::system_clock::now())).str();
   std::vector<Case> cases = scalarCases();
+  size_t all = cases.size();
+  unsigned capability = (*runner)->computeCapability();
+  llvm::erase_if(cases, [&](const Case &test) {
+    return test.sm > capability || (test.smVariant && test.sm != capability);
+  });
+  outs() << formatv("{0} of {1} cases need another GPU\n", all - cases.size(), all);
   std::map<std::vector<uint64_t>, unsigned> inputIndex;
   std::vector<unsigned> indices;
   for (const Case &test : cases) {
@@ -60,21 +66,34 @@ int record(const std::string &path, bool skipUnknown) {
   std::vector<const std::vector<uint64_t> *> inputs;
   for (unsigned index : indices)
     inputs.push_back(&file.inputs[index]);
-  unsigned refused = 0;
   runAll(**runner, cases, inputs, [&](size_t i, Runner::Result &result) {
     if (result.error.empty()) {
       file.cases.push_back({cases[i], indices[i], std::move(result.outputs)});
       return;
     }
-    ++refused;
-    outs() << formatv("not run: {0} ({1})\n", cases[i].mnemonic, result.error);
+    errs() << formatv("not run: {0} ({1})\n", cases[i].text, result.error);
   });
   outs() << formatv("{0} of {1} cases recorded on {2}\n", file.cases.size(), cases.size(),
                     file.device);
-  if (refused && !skipUnknown)
-    outs() << formatv("{0} cases need another GPU\n", refused);
   if (Error error = write(file, path))
     return fail(std::move(error));
+  return 0;
+}
+
+int writeModules(const std::string &folder) {
+  std::map<std::string, std::vector<Case>> byDialect;
+  for (Case &test : scalarCases()) {
+    std::string name = formatv("sm_{0}{1}-{2}.{3}", test.sm, test.smVariant ? "a" : "",
+                               unsigned(test.version.major), unsigned(test.version.minor));
+    byDialect[name].push_back(std::move(test));
+  }
+  for (const auto &[name, cases] : byDialect) {
+    std::error_code error;
+    raw_fd_ostream file(folder + "/" + name + ".ptx", error);
+    if (error)
+      return fail(createStringError(error, "cannot write " + folder));
+    file << moduleFor(cases);
+  }
   return 0;
 }
 
@@ -105,7 +124,7 @@ int check(const std::string &path, unsigned shown) {
   bool allEqual = true;
   for (const GoldenCase &golden : file->cases) {
     const Case &test = golden.test;
-    auto reference = diff::referenceFor(test.mnemonic);
+    auto reference = diff::referenceFor(test.mnemonic, test.selectors);
     if (!reference) {
       ++without;
       outs() << formatv("{0}\n", toString(reference.takeError()));
@@ -116,11 +135,14 @@ int check(const std::string &path, unsigned shown) {
     unsigned wrong = 0;
     for (size_t tuple = 0; tuple < kTupleCount; ++tuple) {
       diff::ReferenceInputs inputs;
-      for (size_t i = 0; i < test.sources.size(); ++i)
-        inputs.source[i] = file->inputs[golden.inputs][tuple * test.sources.size() + i] ^
-                           uint64_t(test.sources[i].negated);
-      if (test.immediate && test.sources.size() < inputs.source.size())
-        inputs.source[test.sources.size()] = uint64_t(*test.immediate);
+      for (size_t i = 0, at = 0; i < test.sources.size(); ++i, ++at) {
+        if (test.immediate && i == test.immediateIndex)
+          inputs.source[at++] = uint64_t(*test.immediate);
+        inputs.source[at] = file->inputs[golden.inputs][tuple * test.sources.size() + i] ^
+                            uint64_t(test.sources[i].negated);
+      }
+      if (test.immediate && test.immediateIndex == test.sources.size())
+        inputs.source[test.immediateIndex] = uint64_t(*test.immediate);
       inputs.carry = test.sources.empty() ? false : inputs.source[test.sources.size() - 1];
       diff::ReferenceOutput expected = (*reference)(inputs);
       const uint64_t *got = &golden.outputs[tuple * test.destinations.size()];
@@ -206,6 +228,9 @@ int main(int argc, char **argv) {
   std::string path;
   unsigned shown = 1, step = 1;
   auto *list = app.add_subcommand("list", "print the cases");
+  auto *writing =
+      app.add_subcommand("modules", "write the PTX of the cases, a file for each dialect");
+  writing->add_option("FOLDER", path)->required()->check(CLI::ExistingDirectory);
   auto *recording = app.add_subcommand("record", "run all cases on the GPU at hand");
   recording->add_option("FILE", path, "where to write")->required();
   auto *checking = app.add_subcommand("check", "compare the reference evaluator with a recording");
@@ -221,7 +246,9 @@ int main(int argc, char **argv) {
       outs() << formatv("{0} | {1}\n", test.mnemonic, test.text);
     return 0;
   }
+  if (*writing)
+    return writeModules(path);
   if (*recording)
-    return record(path, false);
+    return record(path);
   return *checking ? check(path, shown) : compare(path, shown, step);
 }

@@ -66,9 +66,10 @@ Error write(const GoldenFile &file, StringRef path) {
                                {"sm", test.sm},
                                {"variant", std::string(test.smVariant ? 1 : 0, test.smVariant)},
                                {"chapter", test.chapter},
+                               {"selectors", test.selectors},
                                {"inputs", golden.inputs}});
     if (test.immediate)
-      header["cases"].back()["immediate"] = *test.immediate;
+      header["cases"].back()["immediate"] = {*test.immediate, test.immediateIndex};
   }
   for (auto [i, test] : enumerate(firstWith)) {
     header["inputs"].push_back(describe(test->sources));
@@ -126,8 +127,11 @@ Expected<GoldenFile> read(StringRef path) {
     std::string variant = entry["variant"];
     test.smVariant = variant.empty() ? 0 : variant[0];
     test.chapter = entry["chapter"];
-    if (entry.contains("immediate"))
-      test.immediate = entry["immediate"].get<int64_t>();
+    test.selectors = entry["selectors"];
+    if (entry.contains("immediate")) {
+      test.immediate = entry["immediate"][0].get<int64_t>();
+      test.immediateIndex = entry["immediate"][1];
+    }
     auto rows = takeColumns(rest, test.destinations);
     if (!rows)
       return rows.takeError();
