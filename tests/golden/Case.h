@@ -23,8 +23,8 @@ struct Case {
   std::string text;     // the statements, over %s0.. (sources) and %d0.. (destinations)
   std::vector<Operand> sources, destinations;
   std::vector<std::string> selectors; // of a video instruction's operands, destination first
-  std::optional<int64_t> immediate; // a constant operand
-  unsigned immediateIndex = 0;      // its place among the sources
+  std::optional<int64_t> immediate;   // a constant operand
+  unsigned immediateIndex = 0;        // its place among the sources
   ptx::Version version;
   unsigned sm = 0;
   char smVariant = 0;  // 'a', 'f' or 0

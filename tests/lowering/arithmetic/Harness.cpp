@@ -56,7 +56,7 @@ static unsigned storedBits(Kind kind) {
 std::string kernelText(StringRef body, Kind result, ArrayRef<Kind> sources) {
   std::string text;
   raw_string_ostream os(text);
-  os << ".version 7.8\n.target sm_80\n.address_size 64\n"
+  os << ".version 7.8\n.target sm_90\n.address_size 64\n"
         ".visible .entry k(.param .u64 in0, .param .u64 in1, .param .u64 in2, .param .u64 in3,\n"
         "  .param .u64 out, .param .u32 count)\n{\n"
         "  .reg .pred %pOut;\n  .reg .b32 %thread, %block, %size, %count;\n"
