@@ -253,6 +253,9 @@ bool ModuleParser::parseNumber(Constant &value) {
         llvm::consumeError(status.takeError());
         return errorHere("malformed floating point constant '" + number.take_front(40) + "'");
       }
+      if (parsed.isInfinity())
+        return errorHere("floating point constant '" + number.take_front(40) +
+                         "' does not fit into 64 bits");
       value.bits = parsed.bitcastToAPInt().getZExtValue();
     }
     advance();

@@ -67,7 +67,8 @@ bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods, bool previ
   return maySkip && matchesInOrder(slots.drop_front(), mods, false);
 }
 
-// Slots take the first unused modifier that they allow; types keep their order. Counts the
+// Slots take the first unused modifier that they allow; types,
+// layouts and spaces keep their order. Counts the
 // required slots that stay empty and the modifiers that no slot takes.
 struct Leftover {
   unsigned missing = 0, unused = 0;
@@ -79,11 +80,20 @@ struct Leftover {
 bool isPartOfName(const ModifierSlot &slot) {
   static const ModifierSet parts = [] {
     ModifierSet set;
-    for (Mod mod :
-         {Mod::Lo,     Mod::Hi,       Mod::Wide, Mod::To,    Mod::L,    Mod::R,        Mod::Arrive,
-          Mod::Red,    Mod::Warp,     Mod::Idx,  Mod::Async, Mod::Bulk, Mod::Prefetch, Mod::Tensor,
-          Mod::Proxy,  Mod::Replace,  Mod::Load, Mod::Store, Mod::Mma,  Mod::MmaAsync, Mod::St,
-          Mod::Reduce, Mod::LdReduce, Mod::Sync, Mod::Full})
+    for (Mod mod : {Mod::Lo,          Mod::Hi,         Mod::Wide,       Mod::To,
+                    Mod::L,           Mod::R,          Mod::Arrive,     Mod::Red,
+                    Mod::Warp,        Mod::Idx,        Mod::Async,      Mod::Bulk,
+                    Mod::Prefetch,    Mod::Tensor,     Mod::Proxy,      Mod::Replace,
+                    Mod::Load,        Mod::Store,      Mod::Mma,        Mod::MmaAsync,
+                    Mod::St,          Mod::Reduce,     Mod::LdReduce,   Mod::Sync,
+                    Mod::Full,        Mod::Cluster,    Mod::Wait,       Mod::Popc,
+                    Mod::And,         Mod::Or,         Mod::Pack,       Mod::A,
+                    Mod::B,           Mod::C,          Mod::D,          Mod::P,
+                    Mod::Base,        Mod::Level,      Mod::Grad,       Mod::Inval,
+                    Mod::Init,        Mod::WaitLd,     Mod::WaitSt,     Mod::ArriveDrop,
+                    Mod::ExpectTx,    Mod::CompleteTx, Mod::NoComplete, Mod::PendingCount,
+                    Mod::TestWait,    Mod::TryWait,    Mod::Parity,     Mod::CpFenceproxy,
+                    Mod::QueryCancel, Mod::Range,      Mod::Fractional, Mod::CommitGroup})
       set.insert(mod);
     return set;
   }();
@@ -95,21 +105,25 @@ bool isPartOfName(const ModifierSlot &slot) {
   return true;
 }
 
+constexpr uint64_t kOrdered = uint64_t(1) << unsigned(ModCategory::Type) |
+                              uint64_t(1) << unsigned(ModCategory::Layout) |
+                              uint64_t(1) << unsigned(ModCategory::Space);
+
 Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   Leftover leftover;
   SmallVector<bool, 16> used(mods.size(), false);
   bool previous = false;
   for (const ModifierSlot &slot : slots) {
     bool filled = false;
-    bool passedType = false;
+    uint64_t passed = 0; // categories whose modifiers keep their order
     bool mayFill = !slot.withPrevious || previous;
     for (unsigned i = 0; mayFill && i < mods.size() && !filled; ++i) {
       if (used[i])
         continue;
-      bool isType = typeOf(mods[i]) != Type::None;
-      if (slot.choices.contains(mods[i]) && !(isType && passedType))
+      uint64_t category = uint64_t(1) << unsigned(categoryOf(mods[i])) & kOrdered;
+      if (slot.choices.contains(mods[i]) && !(category & passed))
         used[i] = filled = true;
-      passedType |= isType;
+      passed |= category;
     }
     if (!filled && (!slot.optional || (slot.withPrevious && previous))) {
       ++leftover.missing;
@@ -131,7 +145,7 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
   for (Mod mod : mods) {
     bool repeatable = mod == Mod::Sat || mod == Mod::Cc || mod == Mod::Approx || mod == Mod::NaN ||
                       mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt ||
-                      mod == Mod::Relu;
+                      mod == Mod::Relu || mod == Mod::Satfinite;
     if (!repeatable || !llvm::is_contained(once, mod))
       once.push_back(mod);
   }
@@ -139,11 +153,24 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
 }
 
 bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
-  for (size_t i = 0; i < form.modifiers().size() && isPartOfName(form.modifiers()[i]); ++i)
-    if (form.modifiers()[i].choices.contains(Mod::Sync) && !form.opcode.starts_with("bar"))
+  bool isBarrier = form.opcode.starts_with("bar");
+  size_t next = 0; // of `mods`
+  for (const ModifierSlot &slot : form.modifiers()) {
+    bool stands = next < mods.size() && slot.choices.contains(mods[next]);
+    if (isBarrier && slot.optional && slot.choices.contains(Mod::Cta)) { // `bar.cta.sync`
+      if (!stands && llvm::is_contained(mods, Mod::Cta))
+        return false;
+      next += stands;
+      continue;
+    }
+    if (!isPartOfName(slot))
+      return true;
+    if (slot.choices.contains(Mod::Sync) && !isBarrier)
       return true; // `vote.ballot.sync` is taken, `bar.sync` is a name
-    else if (i >= mods.size() || !form.modifiers()[i].choices.contains(mods[i]))
+    if (!stands)
       return false;
+    ++next;
+  }
   return true;
 }
 
@@ -298,6 +325,19 @@ void findNeeds(MatchedSpelling &spelling) {
       if (slot.sm && slot.choices.contains(mod))
         need(slot.version, slot.sm);
   }
+  if (spelling.type() == Type::F64 && (spelling.has(Mod::Rm) || spelling.has(Mod::Rp)))
+    need({1, 0}, 13); // PTX ISA: floating-point-instructions
+  // PTX ISA: surface-instructions: arrays and .3d came with PTX 3.0.
+  if (spelling.op == Op::Suld || spelling.op == Op::Sust || spelling.op == Op::Sured)
+    switch (spelling.first(ModCategory::Geometry)) {
+    case Mod::A1d:
+    case Mod::A2d:
+    case Mod::Geometry3d:
+      need({3, 0}, 0);
+      break;
+    default:
+      break;
+    }
   // PTX ISA: generic-addressing. Atomics on shared memory came with sm_12, of 64 bits with sm_20.
   bool isAtomic = spelling.op == Op::Atom || spelling.op == Op::Red;
   if (!isAtomic && spelling.op != Op::Ld && spelling.op != Op::St)

@@ -1,6 +1,7 @@
 // Declarations of variables and registers. PTX ISA: variables, state-spaces.
 
 #include "ptx-frontend/lib/Parser.h"
+#include "ptx-frontend/lib/TypeNames.h"
 
 using llvm::StringRef;
 using llvm::Twine;
@@ -134,6 +135,9 @@ bool ModuleParser::parseDeclaration(Declaration &declaration) {
     return expectedHere("a type");
   if (declaration.type == Type::Pred && !declaration.isReg)
     return error(place, "a predicate is a register");
+  bool isOpaque = classOf(declaration.type) == TypeClass::Opaque;
+  if (isOpaque && std::pair(module.versionMajor, module.versionMinor) < std::pair(1u, 5u))
+    return error(place, "'" + Twine(nameOf(declaration.type)) + "' needs PTX 1.5");
   if (sizeInBits(declaration.type) * declaration.vectorWidth > 128)
     return error(place, "a vector has at most 128 bits");
   if (declaration.space == StateSpace::Tex) { // PTX ISA: texture-state-space-deprecated

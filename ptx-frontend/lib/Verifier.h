@@ -66,11 +66,15 @@ private:
                   Type type, bool destination);
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
+  bool hasByteElements() const;
   bool fitsFixedBits(const OperandSlot &slot, Type type) const;
   bool takesNoConstants(const ExpectedOperand &expected) const;
   bool checkSelector(const Operand &operand, unsigned index, OperandSlot::Selector kind);
   bool checkConstant(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
+  bool checkPredicateConstant(const Operand &operand, unsigned index);
+  bool holdsOnlyIntegers() const;
+  bool takesSinks() const;
   bool checkSpecial(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                     Type type);
   bool checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,

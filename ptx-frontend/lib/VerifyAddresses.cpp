@@ -46,10 +46,12 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     TypeClass c = classOf(reg.type);
     unsigned size = sizeInBits(reg.type);
     bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
-    if (!isInteger || (size != 32 && size != 64))
+    llvm::StringRef opcode = spelling->row->opcode;
+    bool takesNarrow = opcode != "wmma" && opcode != "tcgen05" && opcode != "tensormap";
+    if (!isInteger || size > 64 || (size < 32 && !takesNarrow)) // ptxas extends narrow ones
       return operandError(operand, index,
                           Twine("has the address '") + fn.registerName(operand.reg) + "' of type " +
-                              nameOf(reg.type) + ", expected an integer of 32 or 64 bits");
+                              nameOf(reg.type) + ", expected an integer of at most 64 bits");
     if (reg.vectorWidth > 1 && operand.component == 0xff)
       return operandError(operand, index, "has a vector as address");
     return true;
@@ -61,6 +63,9 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     return true;
   }
   const Variable &variable = *operand.variable();
+  if (operand.unified && !variable.unified.given && !variable.managed)
+    return operandError(operand, index,
+                        "is '.unified', which '" + Twine(variable.name) + "' is not");
   if (spelling->row->opcode == "mbarrier" && variable.space != StateSpace::Shared)
     return operandError(operand, index,
                         "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
@@ -108,6 +113,8 @@ bool Verifier::checkOpaque(const Operand &operand, unsigned index, Type type) {
   const Variable *variable = operand.variable();
   if (!variable)
     return operandError(operand, index, "must be a " + Twine(nameOf(type)) + " or a register");
+  if (type == Type::SamplerRef && !module.texmodeIndependent)
+    return operandError(operand, index, "is a sampler, which needs '.target texmode_independent'");
   if (variable->type != type &&
       !(variable->space == StateSpace::Param && variable->type == Type::U64))
     return operandError(operand, index,

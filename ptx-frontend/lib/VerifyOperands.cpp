@@ -211,11 +211,22 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
                             "', expected a component of it");
   if (!fits(type, reg.type, expected.slot->wider))
     return typeError(operand, index, type);
+  if (classOf(reg.type) == TypeClass::Float && classOf(type) == TypeClass::Bits &&
+      holdsOnlyIntegers())
+    return typeError(operand, index, type);
   const OperandSlot &slot = *expected.slot;
   if (slot.typeRule == OperandSlot::TypeRule::Fixed && type == slot.fixed &&
       classOf(type) == TypeClass::Bits && reg.type != type && !fitsFixedBits(slot, reg.type))
     return typeError(operand, index, type);
   return true;
+}
+
+// Matrix elements of 4, 6 or 8 bits in floating point.
+bool Verifier::hasByteElements() const {
+  for (Mod mod : {Mod::E4M3, Mod::E5M2, Mod::E2M1, Mod::E2M3, Mod::E3M2})
+    if (spelling->has(mod))
+      return true;
+  return false;
 }
 
 // Where a row says .b32 or .b64 itself, integers fit and floating point registers do not. The
@@ -226,15 +237,18 @@ bool Verifier::fitsFixedBits(const OperandSlot &slot, Type type) const {
   bool isMma = false;
   switch (inst->op()) {
   case Op::Mma:
-  case Op::MmaBlockScale:
     isMma = true;
     break;
-  case Op::MmaSp:
+  case Op::CvtNarrow: // formats that no register has
+    return c == TypeClass::Bits;
+  case Op::MmaBlockScale:
   case Op::MmaSpBlockScale:
+    return slot.widthRule == OperandSlot::WidthRule::One && isInteger;
+  case Op::MmaSp:
     if (slot.widthRule == OperandSlot::WidthRule::One)
       return isInteger;
-    return !spelling->has(Mod::F16) || spelling->has(Mod::E4M3) || spelling->has(Mod::E5M2) ||
-           type == Type::F16x2;
+    return !spelling->has(Mod::F16) || type == Type::F16x2 ||
+           (hasByteElements() && (slot.name == 'a' || slot.name == 'b'));
   case Op::Ldmatrix:
   case Op::Stmatrix:
     return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
@@ -249,9 +263,10 @@ bool Verifier::fitsFixedBits(const OperandSlot &slot, Type type) const {
   }
   if (slot.widthRule == OperandSlot::WidthRule::One)
     return isInteger;
-  bool halves = spelling->has(Mod::F16),
+  bool halves = spelling->has(Mod::F16) || // wmma.mma.f32.f32 has .f16 sources
+                (inst->op() == Op::WmmaMma && spelling->type(2) == Type::None),
        words = spelling->has(Mod::BF16) || spelling->has(Mod::TF32);
-  bool bytes = spelling->has(Mod::E4M3) || spelling->has(Mod::E5M2);
+  bool bytes = hasByteElements();
   if (words || (halves && !(bytes && (slot.name == 'a' || slot.name == 'b'))))
     return halves && type == Type::F16x2;
   return isMma || (isInteger && !bytes);
@@ -309,7 +324,7 @@ bool Verifier::takesNoConstants(const ExpectedOperand &expected) const {
     return true;
   case Op::WgmmaSp:
     return expected.type == Type::B32; // the metadata
-  case Op::Cvt:
+  case Op::CvtNarrow:
     return classOf(expected.type) == TypeClass::Bits;
   default: // constants are as good as registers
     return false;
@@ -327,6 +342,43 @@ static std::string describe(const ConstantRange &range) {
   return range.values[2] == 1 ? text : text + " in steps of " + std::to_string(range.values[2]);
 }
 
+// A constant as a predicate: ptxas has none in comparisons of .bf16, and only 0 and 1 as the scale
+// of wgmma.
+bool Verifier::checkPredicateConstant(const Operand &operand, unsigned index) {
+  switch (inst->op()) {
+  case Op::Set:
+  case Op::Setp:
+    if (!spelling->has(Mod::BF16) && !spelling->has(Mod::BF16x2))
+      return true;
+    return operandError(operand, index, "is a constant, expected a predicate");
+  case Op::Wgmma:
+  case Op::WgmmaSp:
+    constantsMatter = true;
+    return operand.bits <= 1 || operandError(operand, index, "is a constant other than 0 and 1");
+  default:
+    return true;
+  }
+}
+
+// Barrier states, cache policies and masks are untyped, but no floating point registers.
+bool Verifier::holdsOnlyIntegers() const {
+  StringRef opcode = spelling->row->opcode;
+  return opcode == "mbarrier" || opcode == "createpolicy" || opcode == "redux" || opcode == "bmsk";
+}
+
+// May elements of the result be `_`?
+bool Verifier::takesSinks() const {
+  switch (inst->op()) {
+  case Op::Wgmma: // which also reads it
+  case Op::WgmmaSp:
+    return false;
+  case Op::WmmaMma: // of .f16 sources
+    return spelling->type(2) != Type::None;
+  default:
+    return spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t");
+  }
+}
+
 bool Verifier::checkConstant(const Operand &operand, unsigned index,
                              const ExpectedOperand &expected, Type type) {
   TypeClass c = classOf(type);
@@ -341,6 +393,8 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
     if (type == Type::U16x2 || type == Type::S16x2)
       return operandError(operand, index,
                           "is a constant, expected a register of " + Twine(nameOf(type)));
+    if (type == Type::Pred && !checkPredicateConstant(operand, index))
+      return false;
     if (c == TypeClass::Float)
       return operandError(operand, index,
                           "is an integer, expected a " + Twine(nameOf(type)) + " constant");
@@ -353,7 +407,9 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
   if (type == Type::F32 || type == Type::F64)
     return true;
   // 0f3F800000 is 32 bits, and stands as such; all other constants are doubles.
-  if (c == TypeClass::Bits && sizeInBits(type) == (operand.isSingle ? 32u : 64u))
+  bool takesFloats =
+      expected.slot->typeRule != OperandSlot::TypeRule::Fixed && !holdsOnlyIntegers();
+  if (takesFloats && c == TypeClass::Bits && sizeInBits(type) == (operand.isSingle ? 32u : 64u))
     return true;
   return operandError(operand, index,
                       "is a floating point constant, expected " + Twine(nameOf(type)));
@@ -437,8 +493,11 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
   for (const Operand &element : operand.elements()) {
     Type type = isArray && isFirst ? Type::U32 : expected.type;
     isFirst = false;
-    if (destination && element.kind == Operand::Kind::Sink)
+    if (destination && element.kind == Operand::Kind::Sink) {
+      if (!takesSinks())
+        return operandError(element, index, "cannot contain '_'");
       continue;
+    }
     if (!checkValue(element, index, expected, type, destination))
       return false;
   }

@@ -43,6 +43,18 @@ void Verifier::checkRules() {
     if (inst->operands[0].kind != Operand::Kind::Register)
       operandError(inst->operands[0], 0, "must be a register");
     return;
+  case Op::TcAlloc: { // columns: a power of two from 32 to 512. PTX ISA: tcgen05-memory-allocation
+    if (inst->operands.size() < 2 || inst->operands[1].kind != Operand::Kind::Integer)
+      return;
+    const Operand &columns = inst->operands[1];
+    if (!llvm::isPowerOf2_64(columns.bits) || columns.bits < 32 || columns.bits > 512)
+      operandError(columns, 1, "is no power of two from 32 to 512");
+    return;
+  }
+  case Op::StBulk:
+    if (inst->operands[1].kind == Operand::Kind::Integer && inst->operands[1].bits % 8)
+      operandError(inst->operands[1], 1, "is no multiple of 8");
+    return;
   case Op::Createpolicy: { // .range: primary size, total size
     if (inst->operands.size() < 4)
       return;

@@ -49,6 +49,10 @@ bool Verifier::checkVersion() {
       list += (list.empty() ? "" : ", ") + nameOfTarget(t.sm, t.variant);
     return spellingError("needs one of " + list + ", the module is for " + target);
   }
+  // PTX ISA: warp-level-matrix-instructions-wmma-mma
+  if (inst->op() == Op::WmmaMma && spelling->type(2) == Type::None &&
+      spelling->has(Mod::Satfinite) && !(version < Version{6, 5}))
+    return spellingError("has '.satfinite', which is not available since PTX 6.5");
   if (row.availability.hasRemoved(version, module.sm)) {
     std::string message = "is not available since PTX " + textOf(row.availability.removed);
     if (row.availability.removedSm)

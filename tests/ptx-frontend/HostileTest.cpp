@@ -60,7 +60,8 @@ TEST(PtxHostile, BoundsNumbers) {
   EXPECT_EQ(firstMessage(".loc 99999999999 99999999999 1"), "");
   EXPECT_EQ(firstMessage(".global .align 4611686018427387904 .u32 x;"),
             "an alignment is a power of two up to 2^20");
-  EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 100000) + ".0;"), "");
+  EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 100000) + ".0;"),
+            "floating point constant '1" + repeat("0", 39) + "' does not fit into 64 bits");
 }
 
 TEST(PtxHostile, BoundsLists) {

@@ -326,6 +326,8 @@ Instance generate(const Form &form, Random &random) {
     if (random.chance(15))
       instance.guard = random.oneOf({"@%pred_1 ", "@!%pred_2 "}).str();
     instance.operands = Generator(*spelling, random).operands();
+    if (instance.text().find("[texture") != std::string::npos) // .texref
+      instance.dialect.version = std::max(instance.dialect.version, Version{1, 5});
     return instance;
   }
 }

@@ -1,13 +1,13 @@
 // The front end against ptxas: random legal instances and mutations of every row, judged by both.
 // Prints the agreement and each disagreement; fails below what is wanted.
 //   ptxas_differential [--legal N] [--illegal N] [--seed S] [--modern PERCENT] [--show N]
-//   [--verdicts FILE]
-//                      [--form TEXT]
+//                      [--verdicts FILE] [--form TEXT]
 
 #include "Ptxas.h"
 #include "ptx-frontend/Parser.h"
 #include "tests/ptx-generator/InstructionGenerator.h"
 #include "tests/ptx-generator/InstructionMutator.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -51,6 +51,14 @@ void modernize(Instance &instance, unsigned percent, Random &random) {
     }
 }
 
+Verdict ourVerdict(const Dialect &dialect, const std::string &text) {
+  ptx::ParseResult result = ptx::parse("t", moduleWith(dialect, text));
+  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
+    if (diagnostic.severity == ptx::Severity::Error)
+      return {false, diagnostic.message};
+  return {};
+}
+
 Cases makeCases(const Options &options) {
   Cases cases;
   std::set<std::pair<Dialect, std::string>> known;
@@ -58,36 +66,38 @@ Cases makeCases(const Options &options) {
   for (const ptx::Form &form : ptx::instructionForms()) {
     Random random(options.seed * 1000003 + row++);
     if (!form.syntax.contains(options.form) || ptx::Version{9, 0} < form.version)
-      continue; // ptxas 13.0 knows PTX up to 9.0
-    auto add = [&](const Instance &instance, StringRef kind) {
+      continue;                                                // ptxas 13.0 knows PTX up to 9.0
+    auto add = [&](const Instance &instance, StringRef kind) { // true: it is new, and we refuse it
       std::string text = instance.text();
-      if (ptx::Version{9, 0} < instance.dialect.version)
-        return;
-      if (known.insert({instance.dialect, text}).second)
-        cases[instance.dialect].push_back({text, kind.str(), &form, {}, {}});
+      if (ptx::Version{9, 0} < instance.dialect.version ||
+          !known.insert({instance.dialect, text}).second)
+        return false;
+      Verdict ours = ourVerdict(instance.dialect, text);
+      cases[instance.dialect].push_back({text, kind.str(), &form, ours, {}});
+      return !ours.accepted;
     };
     for (unsigned i = 0; i < options.legal; ++i) {
       Instance instance = generate(form, random);
       modernize(instance, options.modern, random);
       add(instance, "legal");
     }
-    for (unsigned i = 0; i < options.illegal; ++i) {
+    // A mutation that changes nothing is done anew; one that we take counts as a legal variant and
+    // another one is made.
+    unsigned effective = 0;
+    for (unsigned i = 0; effective < options.illegal && i < 4 * options.illegal; ++i) {
       Instance instance = generate(form, random);
       auto mutation = Mutation((random.below(kMutations) + i) % kMutations);
       if (mutation != Mutation::OldVersion && mutation != Mutation::OldTarget)
         modernize(instance, options.modern, random);
-      add(mutate(instance, mutation, random), nameOf(mutation));
+      Instance mutant = mutate(instance, mutation, random);
+      bool sameDialect = !(instance.dialect < mutant.dialect || mutant.dialect < instance.dialect);
+      if (sameDialect && instance.text() == mutant.text())
+        continue;
+      if (add(mutant, nameOf(mutation)))
+        ++effective;
     }
   }
   return cases;
-}
-
-Verdict ourVerdict(const Dialect &dialect, const std::string &text) {
-  ptx::ParseResult result = ptx::parse("t", moduleWith(dialect, text));
-  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
-    if (diagnostic.severity == ptx::Severity::Error)
-      return {false, diagnostic.message};
-  return {};
 }
 
 // `9.0 sm_90 + add.s32 ...;`: + what ptxas accepts, - what it refuses. PtxVerdicts reads this.
@@ -97,19 +107,57 @@ void write(llvm::raw_ostream &out, const Dialect &dialect, const Case &c) {
         << dialect.target() << (c.theirs.accepted ? " + " : " - ") << c.text << '\n';
 }
 
+// A message without what differs between instances: names, values, positions.
+std::string pattern(StringRef message) {
+  std::string text;
+  bool quoted = false;
+  for (char c : message) {
+    if (c == '\'')
+      quoted = !quoted;
+    if (llvm::isDigit(c)) {
+      if (!quoted && !StringRef(text).ends_with("N"))
+        text += 'N';
+    } else if (!quoted) {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// Disagreements of one kind: the direction and message, and the opcode where the message does not
+// tell what is wrong.
+std::string groupOf(const Case &c) {
+  const Verdict &refusal = c.ours.accepted ? c.theirs : c.ours;
+  std::string group = c.ours.accepted ? "ptxas refuses: " : "we refuse: ";
+  group += pattern(refusal.message);
+  if (StringRef(refusal.message).contains("rguments mismatch"))
+    group += " (" + c.form->opcode.str() + ")";
+  return group;
+}
+
+void print(const std::map<std::string, size_t> &groups) {
+  std::vector<std::pair<size_t, StringRef>> byCount;
+  for (const auto &[group, count] : groups)
+    byCount.push_back({count, group});
+  llvm::sort(byCount, std::greater<>());
+  outs() << "disagreements in groups:\n";
+  for (auto &[count, group] : byCount)
+    outs() << llvm::format("%6zu  ", count) << group << '\n';
+}
+
 int compare(Ptxas &ptxas, const Options &options) {
   Cases cases = makeCases(options);
   size_t count = 0, accepted = 0, differences = 0;
   std::map<std::string, std::pair<size_t, size_t>> byKind;
+  std::map<std::string, size_t> groups;
+  std::map<const ptx::Form *, unsigned> refused; // variants that ptxas refuses
   std::error_code cannotWrite;
   llvm::raw_fd_ostream verdictFile(options.verdicts.empty() ? "/dev/null" : options.verdicts,
                                    cannotWrite);
   for (auto &[dialect, group] : cases) {
     std::vector<std::string> texts;
-    for (Case &c : group) {
+    for (const Case &c : group)
       texts.push_back(c.text);
-      c.ours = ourVerdict(dialect, c.text);
-    }
     llvm::Expected<std::vector<Verdict>> verdicts = ptxas.judge(dialect, texts);
     if (!verdicts) {
       llvm::errs() << llvm::toString(verdicts.takeError()) << '\n';
@@ -125,11 +173,13 @@ int compare(Ptxas &ptxas, const Options &options) {
       write(verdictFile, dialect, c);
       ++count;
       accepted += c.theirs.accepted;
+      refused[c.form] += !c.theirs.accepted && c.kind != "legal";
       auto &[total, different] = byKind[c.kind];
       ++total;
       if (c.ours.accepted == c.theirs.accepted)
         continue;
       ++different;
+      ++groups[groupOf(c)];
       if (++differences <= options.show)
         outs() << unsigned(dialect.version.major) << '.' << unsigned(dialect.version.minor) << ' '
                << dialect.target() << "  " << c.text << "\n    [" << c.kind << "] "
@@ -141,6 +191,12 @@ int compare(Ptxas &ptxas, const Options &options) {
   for (auto &[kind, numbers] : byKind)
     outs() << llvm::format("%-18s %6zu, different %zu\n", kind.c_str(), numbers.first,
                            numbers.second);
+  print(groups);
+  unsigned fewest = ~0u;
+  for (auto &[form, number] : refused)
+    fewest = std::min(fewest, number);
+  outs() << llvm::format("%zu forms, each with at least %u variants that ptxas refuses\n",
+                         refused.size(), fewest);
   double agreement = count ? 100.0 * double(count - differences) / double(count) : 0;
   outs() << llvm::format("%zu instances (%zu accepted by ptxas), %zu different: %.2f %% agreement, "
                          "%u runs of ptxas\n",
