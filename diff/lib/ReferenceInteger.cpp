@@ -105,11 +105,15 @@ Reference bfind(IntegerType type, bool shiftAmount) {
   };
 }
 
-// The 32-bit forms look at 8 bits of position and length; the 64-bit ones do not, but only
-// 0..255 is documented.
+// Position or length of a bit field: the manual takes 8 bits of it, the hardware does so for 32-bit
+// operations and takes all bits for 64-bit ones. From 64 on all are alike.
+unsigned fieldOperand(uint64_t bits, IntegerType type) {
+  return type.bits == 64 ? unsigned(std::min<uint64_t>(uint32_t(bits), 64)) : unsigned(bits & 0xff);
+}
+
 Reference bfe(IntegerType type) {
   return [=](const ReferenceInputs &in) {
-    unsigned position = in.source[1] & 0xff, length = in.source[2] & 0xff;
+    unsigned position = fieldOperand(in.source[1], type), length = fieldOperand(in.source[2], type);
     unsigned msb = type.bits - 1;
     bool sign = false;
     if (type.isSigned && length != 0)
@@ -125,7 +129,7 @@ Reference bfe(IntegerType type) {
 
 Reference bfi(IntegerType type) {
   return [=](const ReferenceInputs &in) {
-    unsigned position = in.source[2] & 0xff, length = in.source[3] & 0xff;
+    unsigned position = fieldOperand(in.source[2], type), length = fieldOperand(in.source[3], type);
     uint64_t result = masked(in.source[1], type.bits);
     for (unsigned i = 0; i < length && position + i < type.bits; ++i) {
       uint64_t bit = uint64_t(1) << (position + i);
@@ -136,11 +140,13 @@ Reference bfi(IntegerType type) {
 }
 
 // The n-th set bit of the mask from the base on: forwards for n > 0, backwards for n < 0, the base
-// itself for n = 0.
+// itself for n = 0. The hardware gives 0 for n = -2^31, whose magnitude it cannot count.
 ReferenceOutput fns(const ReferenceInputs &in) {
   uint32_t mask = in.source[0];
   int64_t base = in.source[1] & 0xffffffff;
   int32_t n = in.source[2];
+  if (n == INT32_MIN)
+    return {0};
   if (n == 0)
     return {base < 32 && mask >> base & 1 ? uint64_t(base) : 0xffffffff};
   int64_t step = n > 0 ? 1 : -1, wanted = n > 0 ? n : -int64_t(n);

@@ -60,20 +60,51 @@ mpz_class combineElements(const VideoRule &rule, const mpz_class &a, const mpz_c
     return compares(rule.comparison, cmp(a, b));
   unsigned amount = unsigned(b.get_ui());
   amount = rule.wrapping ? amount & 31 : std::min(amount, 32u);
-  if (b > 32 && !rule.wrapping)
-    amount = 32;
   mpz_class result;
-  if (op == "shl") // in 32 bits: no overflow is seen by .sat
-    result = toInteger(wrap(mpz_class(a << amount), {32, rule.aSigned}), {32, rule.aSigned});
+  if (op == "shl")
+    result = toInteger(wrap(mpz_class(a << amount), {64, true}), {64, true});
   else
     mpz_fdiv_q_2exp(result.get_mpz_t(), a.get_mpz_t(), amount);
   return result;
 }
 
-mpz_class secondary(StringRef operation, const mpz_class &value, const mpz_class &c) {
-  return operation == "add"   ? value + c
-         : operation == "min" ? std::min(value, c)
-                              : std::max(value, c);
+bool isShift(const VideoRule &rule) { return rule.operation == "shl" || rule.operation == "shr"; }
+
+mpz_class clampTo(const mpz_class &value, IntegerType type) {
+  return std::clamp(value, smallest(type), largest(type));
+}
+
+// The manual clamps to the type and size of the destination. The hardware does so for a whole
+// register of .s32. A whole one of .u32 becomes 0 if it is negative and wraps above, and where a
+// byte or half is replaced every number out of its range, also a negative one, gives the largest.
+// Shifts clamp the low 34 bits of the result, to 32 bits even where a part is replaced.
+mpz_class saturateScalar(const VideoRule &rule, const mpz_class &value, unsigned width) {
+  if (isShift(rule))
+    return clampTo(toInteger(wrap(value, {34, true}), {34, true}), {32, rule.dSigned});
+  if (width == 32)
+    return rule.dSigned ? clampTo(value, {32, true}) : std::max(value, mpz_class(0));
+  mpz_class most = largest({width, rule.dSigned});
+  return value < 0 || value > most ? most : value;
+}
+
+// Whether the operands' types alone say that the result is not negative.
+bool isNeverNegative(const VideoRule &rule) {
+  StringRef op = rule.operation;
+  return op == "absdiff" || op == "set" || (op == "max" && !(rule.aSigned && rule.bSigned)) ||
+         (op == "min" && !rule.aSigned && !rule.bSigned);
+}
+
+// The result and c as secondary .min and .max compare them: by all of its bits if it is never
+// negative or comes out of a shift without .sat, else by the low 32 as a signed number. With an
+// unsigned destination a negative result is larger than every c.
+mpz_class chooseSecondary(const VideoRule &rule, const mpz_class &value, uint64_t c) {
+  mpz_class result = value;
+  if (isShift(rule) ? rule.saturating : !isNeverNegative(rule))
+    result = toInteger(wrap(value, {32, true}), {32, true});
+  if (!rule.dSigned && result < 0)
+    result += mpz_class(1) << 64;
+  mpz_class other = toInteger(c, {32, rule.dSigned});
+  return rule.secondary == "min" ? std::min(result, other) : std::max(result, other);
 }
 
 // v<op>.dtype.atype.btype{.sat}{.op2} d{.dsel}, a{.asel}, b{.bsel}{, c}
@@ -83,13 +114,11 @@ Reference scalarVideo(const VideoRule &rule, ArrayRef<std::string> selectors, bo
     mpz_class value = combineElements(rule, read(in.source[0], aPart, rule.aSigned),
                                       read(in.source[1], bPart, rule.bSigned));
     if (rule.saturating)
-      value = toInteger(saturate(value, {into.width, rule.dSigned}), {into.width, rule.dSigned});
-    if (!rule.secondary.empty()) {
-      mpz_class result = toInteger(wrap(value, {32, rule.dSigned}), {32, rule.dSigned});
-      return ReferenceOutput{
-          wrap(secondary(rule.secondary, result, toInteger(in.source[2], {32, rule.dSigned})),
-               {32, false})};
-    }
+      value = saturateScalar(rule, value, into.width);
+    if (rule.secondary == "add")
+      return ReferenceOutput{wrap(value + toInteger(in.source[2], {32, false}), {32, false})};
+    if (!rule.secondary.empty())
+      return ReferenceOutput{wrap(chooseSecondary(rule, value, in.source[2]), {32, false})};
     uint64_t bits = wrap(value, {32, false});
     if (!merges || into.width == 32)
       return ReferenceOutput{bits};
@@ -100,18 +129,23 @@ Reference scalarVideo(const VideoRule &rule, ArrayRef<std::string> selectors, bo
   };
 }
 
-// vmad.dtype.atype.btype{.sat}{.scale} d, {-}a{.asel}, {-}b{.bsel}, {-}c; .po adds one.
+// vmad.dtype.atype.btype{.sat}{.scale} d, {-}a{.asel}, {-}b{.bsel}, {-}c; .po adds one. Whole
+// registers and c are signed whatever their types. .sat clamps to .s32, or to .u32 if both types
+// are unsigned and nothing is negated; it then takes a negative sum that was scaled for a large
+// one.
 Reference videoMad(const VideoRule &rule, ArrayRef<std::string> selectors, bool plusOne,
                    unsigned scale) {
   Part aPart = partOf(selectors[1]), bPart = partOf(selectors[2]);
   return [=](const ReferenceInputs &in) {
     bool isSigned = rule.aSigned || rule.bSigned;
-    mpz_class product =
-        read(in.source[0], aPart, rule.aSigned) * read(in.source[1], bPart, rule.bSigned);
-    mpz_class sum = product + toInteger(in.source[2], {32, isSigned}) + int(plusOne), result;
+    mpz_class product = read(in.source[0], aPart, rule.aSigned || aPart.width == 32) *
+                        read(in.source[1], bPart, rule.bSigned || bPart.width == 32);
+    mpz_class sum = product + toInteger(in.source[2], {32, true}) + int(plusOne), result;
+    if (rule.saturating && !isSigned && scale && sum < 0)
+      sum += mpz_class(1) << 64;
     mpz_fdiv_q_2exp(result.get_mpz_t(), sum.get_mpz_t(), scale);
-    return ReferenceOutput{rule.saturating ? saturate(result, {32, isSigned}) & 0xffffffff
-                                           : wrap(result, {32, false})};
+    return ReferenceOutput{
+        wrap(rule.saturating ? clampTo(result, {32, isSigned}) : result, {32, false})};
   };
 }
 
@@ -167,7 +201,7 @@ Reference videoReference(Words &words, ArrayRef<std::string> given) {
   rule.aSigned = integerType(words.takeNext()).isSigned;
   rule.bSigned = integerType(words.takeNext()).isSigned;
   if (isSet) {
-    rule.dSigned = rule.aSigned || rule.bSigned;
+    rule.dSigned = rule.aSigned; // of c, for a secondary operation
     rule.comparison = words.takeNext().str();
   }
   bool plusOne = words.take("po");
