@@ -13,7 +13,7 @@ struct KernelInfo {
   uint32_t explicitKernargSize = 0;
   uint32_t ldsBytes = 0, scratchBytes = 0; // fixed
   uint32_t sgprCount = 0, vgprCount = 0, agprCount = 0;
-  uint32_t maxWorkgroupSize = 1024;
+  uint32_t maxWorkgroupSize = kMaxWorkgroupSize;
   uint32_t waveSize = 0;
 };
 
@@ -23,7 +23,8 @@ struct CodeObjectInfo {
   std::vector<KernelInfo> kernels;
 };
 
-/// Errors: not an AMDGPU code object of version 4 to 6, malformed metadata.
+/// Errors: not an AMDGPU code object of version 4 to 6, parts that lie outside of the file,
+/// malformed metadata.
 llvm::Expected<CodeObjectInfo> describeCodeObject(llvm::ArrayRef<uint8_t> elf);
 
 /// Whether the bytes begin like an AMDGPU ELF file.

@@ -47,6 +47,8 @@ public:
   /// red zones around them. Contents are unspecified. A size of 0 is an allocation of no bytes with
   /// an address of its own.
   llvm::Expected<void *> allocate(uint64_t size, MemoryKind kind, uint64_t alignment = 256);
+  /// The same with zeros in it, which cost nothing until they are written.
+  llvm::Expected<void *> allocateZeroed(uint64_t size, MemoryKind kind, uint64_t alignment = 256);
   /// Makes [address, address + size) of the host accessible to kernels until free() or forget().
   llvm::Error registerHost(void *address, uint64_t size, MemoryKind kind = MemoryKind::HostPinned);
   /// Ends the allocation that starts at `address`. An error if none does. Owned memory stays in
@@ -83,6 +85,8 @@ struct KernelArgument {
   bool isHidden() const { return llvm::StringRef(valueKind).starts_with("hidden_"); }
 };
 
+constexpr uint32_t kMaxWorkgroupSize = 1024; // threads, on all processors
+
 struct Program; // decoded code, private
 
 /// A kernel of a loaded code object. Lives as long as its CodeObject.
@@ -96,7 +100,7 @@ struct Kernel {
   uint32_t scratchBytes = 0;        // per lane, a lower bound where the stack is dynamic
   bool dynamicStack = false;
   uint32_t waveSize = 32;
-  uint32_t maxWorkgroupSize = 1024;
+  uint32_t maxWorkgroupSize = kMaxWorkgroupSize;
   uint32_t sgprCount = 0; // from metadata, for attribute queries
   uint32_t vgprCount = 0;
   uint32_t agprCount = 0;
@@ -117,8 +121,8 @@ class CodeObject {
 public:
   /// Maps the loadable segments of `elf` (which may be freed afterwards), applies relocations and
   /// decodes all functions. Errors: malformed ELF or metadata, a target or a relocation that is not
-  /// supported, and instructions that cannot be executed: all of them are listed, with address and
-  /// disassembly.
+  /// supported, and instructions that cannot be executed: up to a hundred of them are listed, with
+  /// address and disassembly.
   static llvm::Expected<std::unique_ptr<CodeObject>> load(llvm::ArrayRef<uint8_t> elf,
                                                           Memory &memory);
   ~CodeObject();
@@ -135,16 +139,6 @@ private:
   struct State;
   std::unique_ptr<State> state;
 };
-
-/// Whether code for `target`, which may be generic ("gfx11-generic") or name features
-/// ("gfx90a:xnack-"), runs on the processor `arch`.
-bool runsOn(llvm::StringRef target, llvm::StringRef arch);
-
-/// The code object for `arch` in `file`: an ELF file as it is, or the entry of clang's offload
-/// bundle (`__CLANG_OFFLOAD_BUNDLE__`, or compressed, `CCOB`) that fits best. Errors: a malformed
-/// bundle, none for `arch` (the message lists what there is).
-llvm::Expected<std::vector<uint8_t>> selectCodeObject(llvm::ArrayRef<uint8_t> file,
-                                                      llvm::StringRef arch);
 
 /// Pointers that the hidden arguments hand to the kernel; 0 where the host offers nothing.
 struct HiddenPointers {

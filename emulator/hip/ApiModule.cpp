@@ -1,62 +1,30 @@
 // Code objects and launches. HIP: "Module Management".
+#include "emulator/OffloadBundle.h"
 #include "emulator/hip/Api.h"
 #include "emulator/hip/StatisticsFile.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cstdio>
 #include <cstring>
-#include <elf.h>
+#include <fstream>
 
 using namespace rubia::emulator;
 
-// The end of the last thing that an ELF file's headers speak of: hipModuleLoadData gets no size.
-static size_t sizeOfElf(const void *image) {
-  Elf64_Ehdr header;
-  memcpy(&header, image, sizeof(header));
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
-    return 0;
-  auto *bytes = static_cast<const uint8_t *>(image);
-  uint64_t end = header.e_shoff + uint64_t(header.e_shnum) * header.e_shentsize;
-  for (unsigned i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    memcpy(&section, bytes + header.e_shoff + uint64_t(i) * header.e_shentsize, sizeof(section));
-    if (section.sh_type != SHT_NOBITS)
-      end = std::max<uint64_t>(end, section.sh_offset + section.sh_size);
+// What may be read from `image` on, as hipModuleLoadData gets no size: the mappings of the process
+// that follow each other without a gap. A wrong size in the image then is an error like any other.
+static llvm::ArrayRef<uint8_t> readableFrom(const void *image) {
+  const auto start = reinterpret_cast<uint64_t>(image);
+  uint64_t end = start;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long first, last; // "7f00-7f20 r--p ..."
+    char mayRead;
+    if (std::sscanf(line.c_str(), "%llx-%llx %c", &first, &last, &mayRead) != 3 || last <= end)
+      continue;
+    if (first > end || mayRead != 'r')
+      break;
+    end = last;
   }
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    memcpy(&segment, bytes + header.e_phoff + uint64_t(i) * header.e_phentsize, sizeof(segment));
-    end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
-  }
-  return end;
-}
-
-template <class T> static T readAt(const void *image, uint64_t offset) {
-  T value;
-  memcpy(&value, static_cast<const uint8_t *>(image) + offset, sizeof(value));
-  return value;
-}
-
-// The same for clang's offload bundles (Clang Offload Bundler, "Bundled Binary File Layout"),
-// compressed or not. 0 if it is not one.
-static size_t sizeOfBundle(const void *image) {
-  constexpr char kMagic[] = "__CLANG_OFFLOAD_BUNDLE__";
-  if (!memcmp(image, "CCOB", 4)) {
-    const auto version = readAt<uint16_t>(image, 4);
-    return version == 2   ? readAt<uint32_t>(image, 8)
-           : version == 3 ? readAt<uint64_t>(image, 8)
-                          : 0;
-  }
-  if (memcmp(image, kMagic, sizeof(kMagic) - 1))
-    return 0;
-  uint64_t at = sizeof(kMagic) - 1, end = at + 8;
-  const auto count = readAt<uint64_t>(image, at);
-  at += 8;
-  for (uint64_t i = 0; i < count; ++i) {
-    const auto offset = readAt<uint64_t>(image, at), size = readAt<uint64_t>(image, at + 8),
-               length = readAt<uint64_t>(image, at + 16);
-    at += 24 + length;
-    end = std::max({end, at, offset + size});
-  }
-  return end;
+  return {static_cast<const uint8_t *>(image), end - start};
 }
 
 static Module *moduleOf(hipModule_t handle) {
@@ -78,14 +46,8 @@ HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) 
     return result(error);
   if (!handle || !image)
     return result(hipErrorInvalidValue);
-  size_t size = sizeOfBundle(image);
-  if (!size)
-    size = sizeOfElf(image);
-  if (!size)
-    return result(hipErrorInvalidImage);
   Machine &machine = Machine::instance();
-  auto elf = selectCodeObject(llvm::ArrayRef(static_cast<const uint8_t *>(image), size),
-                              currentDevice().model.arch);
+  auto elf = selectCodeObject(readableFrom(image), currentDevice().model.arch);
   if (!elf) {
     llvm::errs() << "rubia emulator: " << llvm::toString(elf.takeError()) << "\n";
     return result(hipErrorInvalidImage);
@@ -183,8 +145,8 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
       else
         return false;
     }
-    if (!data || size < buffer.size())
-      return false;
+    if (size < buffer.size() || (!data && !buffer.empty()))
+      return false; // a kernel without arguments needs no buffer
     std::copy_n(static_cast<const uint8_t *>(data), buffer.size(), buffer.begin());
     return true;
   }

@@ -12,8 +12,9 @@ unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
 /// A signaling NaN as a float, out of all bounds as an index or a pointer.
 static constexpr uint32_t kPoison = 0x7fa5a5a5;
 
-/// Dwords of arguments that arrive in SGPRs.
-static unsigned kernargPreloadLength(const Kernel &kernel) { return kernel.kernargPreload & 0x7f; }
+KernargPreload kernargPreload(const Kernel &kernel) {
+  return {unsigned(kernel.kernargPreload >> 7), kernel.kernargPreload & 0x7fu};
+}
 
 /// MODE as COMPUTE_PGM_RSRC1 sets it.
 static uint32_t initialMode(const Kernel &kernel, const Generation &generation) {
@@ -65,11 +66,10 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
     pair(0);
   if (properties & 32) // the prologue adds the wave's offset and writes FLAT_SCRATCH
     pair(inputs.scratch.base);
-  const unsigned preloaded = kernargPreloadLength(kernel),
-                 preloadOffset = kernel.kernargPreload >> 7;
-  for (unsigned i = 0; i < preloaded && next < 16; ++i, ++next)
+  const KernargPreload preload = kernargPreload(kernel);
+  for (unsigned i = 0; i < preload.count && next < 16; ++i, ++next)
     std::memcpy(&wave.scalars[next],
-                reinterpret_cast<const uint8_t *>(inputs.kernarg) + 4 * (preloadOffset + i), 4);
+                reinterpret_cast<const uint8_t *>(inputs.kernarg) + 4 * (preload.offset + i), 4);
   if (properties & 64)
     wave.scalars[next++] = kernel.scratchBytes;
 
@@ -78,7 +78,9 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
   next = kernel.resource2 >> 1 & 31;
   if (generation.workgroupIdsInTtmp) {
     wave.scalars[kTtmp + 9] = workgroup.x;
-    wave.scalars[kTtmp + 7] = (workgroup.y & 0xffff) | workgroup.z << 16;
+    // Without z LLVM's kernels read all of it as y.
+    const bool hasZ = kernel.resource2 >> 9 & 1;
+    wave.scalars[kTtmp + 7] = workgroup.y | (hasZ ? workgroup.z << 16 : 0);
     wave.scalars[kTtmp + 8] = (wave.indexInGroup & 31) << 25;
     return;
   }
@@ -119,19 +121,30 @@ static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &
   }
 }
 
+/// Vector registers, also those that only a callee uses, and accumulation registers, of which the
+/// last one that is named may begin a group of 32.
+static void poisonVectors(Wave &wave, unsigned allocated) {
+  const unsigned used = wave.vgprCount - 1; // without the decoder's register
+  const unsigned plain = std::min(std::max(allocated, used), kFirstAccumulator);
+  for (unsigned block = 0; block < wave.blocks; ++block) {
+    std::fill_n(wave.block(block) + vectorOffset(0), plain * kBlockLanes, kPoison);
+    if (used > kFirstAccumulator)
+      std::fill_n(wave.block(block) + vectorOffset(kFirstAccumulator),
+                  (used - kFirstAccumulator + 31) * kBlockLanes, kPoison);
+  }
+}
+
 uint64_t entryOf(const Kernel &kernel) {
   // Firmware that preloads arguments starts behind the 256 bytes that load them for firmware that
   // does not (AMDGPUUsage "Preloaded Kernel Arguments").
-  return kernel.entryAddress + (kernargPreloadLength(kernel) ? 256 : 0);
+  return kernel.entryAddress + (kernargPreload(kernel).count ? 256 : 0);
 }
 
 void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
                     const WaveInputs &inputs) {
   // What nothing initialises holds what some other program left: not zeros, and always the same.
   std::fill(std::begin(wave.scalars), std::end(wave.scalars), kPoison);
-  for (unsigned block = 0; block < wave.blocks; ++block)
-    std::fill_n(wave.block(block) + vectorOffset(0),
-                allocatedVgprs(*launch.kernel, target.generation()) * kBlockLanes, kPoison);
+  poisonVectors(wave, allocatedVgprs(*launch.kernel, target.generation()));
   wave.scc = false;
   wave.stop = false;
   wave.status = WaveStatus::Ready;

@@ -23,6 +23,12 @@ struct WaveInputs {
 /// Where a wave starts.
 uint64_t entryOf(const Kernel &kernel);
 
+/// Arguments that arrive in SGPRs, in dwords (AMDGPUUsage "Preloaded Kernel Arguments").
+struct KernargPreload {
+  unsigned offset = 0, count = 0;
+};
+KernargPreload kernargPreload(const Kernel &kernel);
+
 /// Vector registers that the kernel's descriptor asks for.
 unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation);
 

@@ -7,6 +7,9 @@
 
 namespace rubia::emulator {
 
+/// More than any launch can pass: HIP takes 4 KiB of arguments, CUDA 32,764 bytes.
+constexpr uint32_t kMaxKernargBytes = 1 << 20;
+
 struct KernelMetadata {
   std::vector<KernelArgument> arguments;
   uint32_t kernargSize = 0;
@@ -19,8 +22,8 @@ struct KernelMetadata {
   void apply(Kernel &kernel) const;
 };
 
-/// The metadata of all kernels by symbol name without ".kd". Errors: no note, or not what
-/// AMDGPUUsage describes.
+/// The metadata of all kernels by symbol name without ".kd". Errors: not what AMDGPUUsage
+/// describes, which includes arguments that lie outside of the kernarg segment.
 llvm::Expected<llvm::StringMap<KernelMetadata>>
 readKernelMetadata(const llvm::object::ELFFile<llvm::object::ELF64LE> &file);
 

@@ -20,10 +20,9 @@ constexpr uint64_t kPadding =
 class Scoped {
 public:
   static Expected<Scoped> make(Memory &memory, uint64_t size) {
-    Expected<void *> pointer = memory.allocate(size, MemoryKind::Code, 64);
+    Expected<void *> pointer = memory.allocateZeroed(size, MemoryKind::Code, 64);
     if (!pointer)
       return pointer.takeError();
-    std::memset(*pointer, 0, size);
     return Scoped(memory, static_cast<uint8_t *>(*pointer));
   }
   Scoped(Scoped &&other) : memory(other.memory), data(std::exchange(other.data, nullptr)) {}
@@ -43,11 +42,13 @@ void put(uint8_t *bytes, const KernelArgument &argument, uint64_t value) {
   std::memcpy(bytes + argument.offset, &value, std::min<uint32_t>(argument.size, 8));
 }
 
+/// Of the grid; checkLaunch() has seen that no product wraps.
+unsigned dimensionsOf(const Launch &launch) {
+  return launch.grid.z * launch.block.z > 1 ? 3 : launch.grid.y * launch.block.y > 1 ? 2 : 1;
+}
+
 /// The value of a hidden argument (AMDGPUUsage "Code Object V5 Kernel Argument Metadata").
 uint64_t hiddenValue(StringRef kind, const Launch &launch) {
-  const unsigned dimensions = launch.grid.z * launch.block.z > 1   ? 3
-                              : launch.grid.y * launch.block.y > 1 ? 2
-                                                                   : 1;
   return StringSwitch<uint64_t>(kind)
       .Case("hidden_block_count_x", launch.grid.x)
       .Case("hidden_block_count_y", launch.grid.y)
@@ -55,7 +56,7 @@ uint64_t hiddenValue(StringRef kind, const Launch &launch) {
       .Case("hidden_group_size_x", launch.block.x)
       .Case("hidden_group_size_y", launch.block.y)
       .Case("hidden_group_size_z", launch.block.z)
-      .Case("hidden_grid_dims", dimensions)
+      .Case("hidden_grid_dims", dimensionsOf(launch))
       .Case("hidden_printf_buffer", launch.hidden.printfBuffer)
       .Case("hidden_hostcall_buffer", launch.hidden.hostcallBuffer)
       .Case("hidden_heap_v1", launch.hidden.heap)
@@ -66,17 +67,35 @@ uint64_t hiddenValue(StringRef kind, const Launch &launch) {
       .Default(0); // remainders, global offsets, queues: a whole grid at the origin, and no queue
 }
 
+/// A dispatch packet has 32 bits for the threads of each dimension, and TTMP7 16 for the
+/// workgroup's number in y and in z (AMDGPUUsage "Initial Kernel Execution State").
+Error checkGrid(const Launch &launch) {
+  const Dim3 &grid = launch.grid, &block = launch.block;
+  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads > UINT32_MAX; };
+  if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
+    return createStringError("kernel " + launch.kernel->name +
+                             ": more than 4294967295 threads in a dimension of the grid");
+  const bool packed = launch.kernel->program->target->generation().workgroupIdsInTtmp;
+  if (packed && (grid.y > UINT16_MAX || grid.z > UINT16_MAX))
+    return createStringError("kernel " + launch.kernel->name + ": " +
+                             Twine(std::max(grid.y, grid.z)) +
+                             " workgroups in y or z, this processor takes 65535");
+  return Error::success();
+}
+
 Error checkLaunch(const Launch &launch) {
   if (!launch.kernel || !launch.kernel->program)
     return createStringError("no kernel to launch");
   const Kernel &kernel = *launch.kernel;
   if (launch.block.count() == 0 || launch.grid.count() == 0)
     return createStringError("kernel " + kernel.name + ": empty grid or workgroup");
-  if (launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 1024 ||
+  if (std::max({launch.block.x, launch.block.y, launch.block.z}) > kMaxWorkgroupSize ||
       launch.block.count() > kernel.maxWorkgroupSize)
     return createStringError("kernel " + kernel.name + ": " + Twine(launch.block.count()) +
                              " threads in a workgroup, at most " + Twine(kernel.maxWorkgroupSize) +
                              " are possible");
+  if (Error error = checkGrid(launch))
+    return error;
   const uint64_t lds = uint64_t(kernel.ldsBytes) + launch.dynamicLdsBytes;
   if (lds > kernel.program->target->generation().maxLdsBytes)
     return createStringError(
@@ -94,7 +113,7 @@ void fillArguments(const Launch &launch, uint8_t *kernarg) {
   std::memcpy(kernarg, launch.kernarg.data(),
               std::min<uint64_t>(launch.kernarg.size(), kernel.kernargSize));
   for (const KernelArgument &argument : kernel.arguments)
-    if (argument.isHidden() && argument.offset + argument.size <= kernel.kernargSize)
+    if (argument.isHidden()) // all lie within the kernarg segment (KernelMetadata.cpp)
       put(kernarg, argument, hiddenValue(argument.valueKind, launch));
 }
 
@@ -103,15 +122,14 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
   auto at = [&](unsigned offset, auto value) {
     std::memcpy(packet + offset, &value, sizeof(value));
   };
-  const bool z = launch.grid.z * launch.block.z > 1, y = launch.grid.y * launch.block.y > 1;
   at(0, uint16_t(2)); // HSA_PACKET_TYPE_KERNEL_DISPATCH
-  at(2, uint16_t(z ? 3 : y ? 2 : 1));
+  at(2, uint16_t(dimensionsOf(launch)));
   at(4, uint16_t(launch.block.x));
   at(6, uint16_t(launch.block.y));
   at(8, uint16_t(launch.block.z));
-  at(12, uint32_t(launch.grid.x * launch.block.x));
-  at(16, uint32_t(launch.grid.y * launch.block.y));
-  at(20, uint32_t(launch.grid.z * launch.block.z));
+  at(12, launch.grid.x * launch.block.x);
+  at(16, launch.grid.y * launch.block.y);
+  at(20, launch.grid.z * launch.block.z);
   at(24, launch.kernel->scratchBytes);
   at(28, uint32_t(launch.kernel->ldsBytes + launch.dynamicLdsBytes));
   at(32, launch.kernel->descriptorAddress);

@@ -3,6 +3,7 @@
 // a while, unused, so that a use after free is recognised; small allocations are separated by red
 // zones simply because nothing else is ever placed there.
 #include "emulator/lib/MemoryRegistry.h"
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -92,6 +93,14 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
   state->inUse += size;
   state->generation.fetch_add(1, std::memory_order_release);
   return reinterpret_cast<void *>(start);
+}
+
+llvm::Expected<void *> Memory::allocateZeroed(uint64_t size, MemoryKind kind, uint64_t alignment) {
+  llvm::Expected<void *> address = allocate(size, kind, alignment);
+  // What is that large has fresh pages of its own.
+  if (address && size < kLargeBytes)
+    std::memset(*address, 0, size);
+  return address;
 }
 
 llvm::Error Memory::registerHost(void *address, uint64_t size, MemoryKind kind) {

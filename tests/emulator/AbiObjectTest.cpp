@@ -1,5 +1,6 @@
 // Code objects as files: relocations, generic targets, offload bundles (AMDGPUUsage "Code Object",
 // "Generic Processors"; Clang Offload Bundler).
+#include "emulator/OffloadBundle.h"
 #include "tests/emulator/Fixture.h"
 #include "tests/emulator/Targets.h"
 #include "llvm/ADT/StringExtras.h"
@@ -152,7 +153,7 @@ TEST_F(AbiObject, CutBundlesAreRefused) {
     auto object = selectCodeObject(
         llvm::arrayRefFromStringRef(llvm::StringRef(file).take_front(size)), "gfx1100");
     ASSERT_FALSE(bool(object)) << size;
-    EXPECT_EQ(llvm::toString(object.takeError()), "malformed offload bundle");
+    EXPECT_EQ(llvm::toString(object.takeError()).find("malformed offload bundle: "), 0u);
   }
 }
 

@@ -1,21 +1,13 @@
 #include "tools/lib/CodeObjects.h"
+#include "emulator/OffloadBundle.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Object/OffloadBundle.h"
 
 using namespace llvm;
 
 namespace rubia::tools {
 
 namespace {
-constexpr StringRef kBundle = "__CLANG_OFFLOAD_BUNDLE__", kCompressedBundle = "CCOB";
-
-bool looksRight(StringRef bytes) {
-  return bytes.starts_with(kBundle) || bytes.starts_with(kCompressedBundle) ||
-         emulator::isCodeObject(arrayRefFromStringRef<uint8_t>(bytes));
-}
-
-Error addImage(CodeObjectFile &file, std::string place, StringRef bytes) {
-  ArrayRef<uint8_t> elf = arrayRefFromStringRef<uint8_t>(bytes);
+Error addImage(CodeObjectFile &file, std::string place, ArrayRef<uint8_t> elf) {
   Expected<emulator::CodeObjectInfo> info = emulator::describeCodeObject(elf);
   if (!info)
     return createStringError(place + ": " + toString(info.takeError()));
@@ -23,26 +15,16 @@ Error addImage(CodeObjectFile &file, std::string place, StringRef bytes) {
   return Error::success();
 }
 
-Error readBundle(CodeObjectFile &file, const std::string &path) {
-  if (file.buffers.back()->getBuffer().starts_with(kCompressedBundle)) {
-    auto plain = object::CompressedOffloadBundle::decompress(*file.buffers.back());
-    if (!plain)
-      return createStringError(path + ": " + toString(plain.takeError()));
-    file.buffers.push_back(std::move(*plain));
-  }
-  const MemoryBuffer &buffer = *file.buffers.back();
-  auto bundle = object::OffloadBundleFatBin::create(buffer, 0, path);
+Error readBundle(CodeObjectFile &file, const std::string &path, ArrayRef<uint8_t> bytes) {
+  Expected<emulator::OffloadBundle> bundle = emulator::readOffloadBundle(bytes);
   if (!bundle)
     return createStringError(path + ": " + toString(bundle.takeError()));
-  for (const object::OffloadBundleEntry &entry : (*bundle)->getEntries()) {
-    if (entry.Size == 0 || StringRef(entry.ID).starts_with("host"))
-      continue;
-    if (entry.Offset > buffer.getBufferSize() || entry.Size > buffer.getBufferSize() - entry.Offset)
-      return createStringError(path + ": the entry " + entry.ID + " lies outside of the file");
-    if (Error error = addImage(file, path + ", " + entry.ID,
-                               buffer.getBuffer().substr(entry.Offset, entry.Size)))
-      return error;
-  }
+  if (bundle->plain)
+    file.buffers.push_back(std::move(bundle->plain));
+  for (const emulator::BundleEntry &entry : bundle->entries)
+    if (!entry.bytes.empty() && !entry.target.empty())
+      if (Error error = addImage(file, path + ", " + entry.id, entry.bytes))
+        return error;
   if (file.images.empty())
     return createStringError(path + ": an offload bundle without device code");
   file.description = ("offload bundle with " + Twine(file.images.size()) + " code object" +
@@ -54,7 +36,10 @@ Error readBundle(CodeObjectFile &file, const std::string &path) {
 
 bool holdsCodeObjects(const std::string &path) {
   auto start = MemoryBuffer::getFileSlice(path, 128, 0);
-  return start && looksRight((*start)->getBuffer());
+  if (!start)
+    return false;
+  const auto bytes = arrayRefFromStringRef<uint8_t>((*start)->getBuffer());
+  return emulator::isOffloadBundle(bytes) || emulator::isCodeObject(bytes);
 }
 
 Expected<CodeObjectFile> openCodeObjects(const std::string &path) {
@@ -63,12 +48,12 @@ Expected<CodeObjectFile> openCodeObjects(const std::string &path) {
     return createStringError(path + ": " + buffer.getError().message());
   CodeObjectFile file;
   file.buffers.push_back(std::move(*buffer));
-  StringRef bytes = file.buffers.back()->getBuffer();
-  if (emulator::isCodeObject(arrayRefFromStringRef<uint8_t>(bytes))) {
+  const auto bytes = arrayRefFromStringRef<uint8_t>(file.buffers.back()->getBuffer());
+  if (emulator::isCodeObject(bytes)) {
     file.description = "AMDGPU code object";
     if (Error error = addImage(file, path, bytes))
       return std::move(error);
-  } else if (Error error = readBundle(file, path)) {
+  } else if (Error error = readBundle(file, path, bytes)) {
     return std::move(error);
   }
   return file;
