@@ -159,9 +159,6 @@ struct Form {
 // All rows, in the order of Instructions.def; Spelling::form is an index into it.
 llvm::ArrayRef<Form> instructionForms();
 
-// Opcodes ("add", "tex") that PTX has.
-bool isKnownOpcode(llvm::StringRef opcode);
-
 // The modifier with this text (".ftz"), or Mod::None.
 Mod modifierNamed(llvm::StringRef text);
 

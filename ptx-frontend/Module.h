@@ -115,8 +115,10 @@ static_assert(sizeof(Operand) == 24);
 struct Spelling {
   llvm::StringRef text; // "add.rn.ftz.f32"
   Op op;
-  uint16_t form;                 // row of Instructions.def
-  llvm::ArrayRef<Mod> modifiers; // in textual order, without the opcode
+  uint16_t form; // row of Instructions.def
+  // In textual order, without the opcode; then those that the module's version and target imply
+  // (.ftz on sm_1x).
+  llvm::ArrayRef<Mod> modifiers;
 
   bool has(Mod mod) const;
   // The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
@@ -199,7 +201,8 @@ struct Variable {
   Linkage linkage = Linkage::Internal;
   bool managed = false;    // .attribute(.managed)
   bool incomplete = false; // extern array of unknown size: dynamic shared memory
-  bool isPointer = false;  // .param .u64 .ptr
+  bool isKernelParameter = false;
+  bool isPointer = false; // .param .u64 .ptr
   StateSpace pointerSpace = StateSpace::None;
   uint32_t pointerAlignment = 0;
   uint32_t alignment = 0;    // bytes, at least the natural one

@@ -65,6 +65,9 @@ enum class TypeClass : uint8_t { None, Predicate, Bits, Unsigned, Signed, Float,
 
 unsigned sizeInBits(Type type); // 0 for None and Pred; 64 for opaque references
 TypeClass classOf(Type type);   // packed types have the class of their element
+// Types that no register or variable has: their values are held in untyped ones. PTX ISA:
+// alternate-floating-point-data-formats, packed-data-types.
+bool isOnlyInstructionType(Type type);
 
 // PTX ISA: state-spaces. None is a generic address.
 enum class StateSpace : uint8_t { None, Reg, SReg, Const, Global, Local, Param, Shared, Tex };

@@ -27,6 +27,10 @@ bool ModuleParser::parseParameterList(llvm::SmallVectorImpl<const Variable *> &p
     Variable *variable = parseVariable(declaration, /*isParameter=*/true);
     if (!variable)
       return false;
+    if (isKernel && variable->incomplete)
+      return error(variable->place,
+                   "parameter '" + Twine(variable->name) + "' of a kernel has no size");
+    variable->isKernelParameter = isKernel;
     parameters.push_back(variable);
     if (!fn)
       continue;
@@ -46,7 +50,7 @@ bool ModuleParser::parseParameterList(llvm::SmallVectorImpl<const Variable *> &p
   return expect(Kind::RightParen, "',' or ')'");
 }
 
-static bool sameSignature(llvm::ArrayRef<const Variable *> a, llvm::ArrayRef<const Variable *> b) {
+bool sameSignature(llvm::ArrayRef<const Variable *> a, llvm::ArrayRef<const Variable *> b) {
   if (a.size() != b.size())
     return false;
   for (size_t i = 0; i < a.size(); ++i)
@@ -123,6 +127,8 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
         !sameSignature(fn->parameters, parameters))
       fine =
           error(header.place, "'" + Twine(header.name) + "' differs from its earlier declaration");
+    else if (hasBody && fn->aliasOf)
+      fine = error(header.place, "alias '" + Twine(header.name) + "' has a body");
     else if (hasBody && fn->hasBody) {
       // The first definition stays as it is.
       bool wasValid = fn->valid;

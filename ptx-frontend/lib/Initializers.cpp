@@ -24,6 +24,14 @@ struct ModuleParser::InitializerState {
   bool open() const { return !dimensions.empty() && dimensions[0] == 0; }
 };
 
+// Also what an initialiser with an error made us allocate is paid for.
+bool ModuleParser::payForInitializer(const Variable &variable, uint64_t bytes, uint32_t place) {
+  if (bytes > initializerBudget)
+    return error(place, "initialiser of '" + Twine(variable.name) + "' is too large");
+  initializerBudget -= bytes;
+  return true;
+}
+
 bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimensions) {
   if (classOf(variable.type) == TypeClass::Opaque)
     return parseOpaqueInitializer(variable);
@@ -46,9 +54,8 @@ bool ModuleParser::parseInitializer(Variable &variable, ArrayRef<uint64_t> dimen
   }
   if (state.bytes.empty() && state.relocations.empty())
     return true; // zero, as a variable without initialiser
-  if (variable.sizeInBytes > initializerBudget)
-    return error(place, "initialiser of '" + Twine(variable.name) + "' is too large");
-  initializerBudget -= variable.sizeInBytes;
+  if (!payForInitializer(variable, variable.sizeInBytes, place))
+    return false;
   uint8_t *bytes = storage.arena.Allocate<uint8_t>(variable.sizeInBytes);
   std::copy(state.bytes.begin(), state.bytes.end(), bytes);
   std::fill(bytes + state.bytes.size(), bytes + variable.sizeInBytes, 0);
@@ -144,6 +151,8 @@ bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level
   while (!at(Kind::RightBrace)) {
     if (index >= end && !open)
       return errorHere("too many initialisers for '" + Twine(state.variable.name) + "'");
+    if (index + stride > kMaxVariableSize / state.width) // of an open dimension
+      return errorHere("array '" + Twine(state.variable.name) + "' is larger than 2^40 bytes");
     if (at(Kind::LeftBrace) == innermost)
       return expectedHere(innermost ? "a value" : "'{'");
     if (innermost ? !parseInitializerElement(state, index)
@@ -208,10 +217,11 @@ bool ModuleParser::storeConstant(InitializerState &state, uint64_t index, const 
   uint64_t offset = index * state.width;
   if (bits == 0)
     return true;
-  if (offset + state.width > initializerBudget)
-    return error(place, "initialiser of '" + Twine(state.variable.name) + "' is too large");
-  if (state.bytes.size() < offset + state.width)
-    state.bytes.resize(offset + state.width);
+  if (uint64_t end = offset + state.width; state.bytes.size() < end) {
+    if (!payForInitializer(state.variable, end - state.bytes.size(), place))
+      return false;
+    state.bytes.resize(end);
+  }
   for (unsigned i = 0; i < std::min(state.width, 8u); ++i)
     state.bytes[offset + i] = uint8_t(bits >> 8 * i);
   return true;

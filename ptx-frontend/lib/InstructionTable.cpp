@@ -3,7 +3,6 @@
 #include "ptx-frontend/InstructionTable.h"
 #include "ptx-frontend/lib/SyntaxString.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 
 using llvm::ArrayRef;
 using llvm::StringRef;
@@ -72,16 +71,6 @@ bool ConstantRange::allows(int64_t value) const {
     return value >= values[0] && value <= values[1] && value % values[2] == 0;
   }
   return false;
-}
-
-bool isKnownOpcode(StringRef opcode) {
-  static const llvm::StringSet<> opcodes = [] {
-    llvm::StringSet<> set;
-    for (const Form &form : kForms)
-      set.insert(form.opcode);
-    return set;
-  }();
-  return opcodes.contains(opcode);
 }
 
 Mod modifierNamed(StringRef text) { return modifierWithText({text.data(), text.size()}); }

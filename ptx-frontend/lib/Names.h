@@ -106,6 +106,8 @@ public:
     WordKey key = keyOf(word);
     return slots[slotOf(key, hashOf(key, word), word)];
   }
+  // Some of them are null.
+  llvm::ArrayRef<Name *> all() const { return slots; }
 
 private:
   llvm::BumpPtrAllocator arena;

@@ -273,6 +273,8 @@ bool ModuleParser::parseAddress(Operand &operand) {
     operand.place = elements[0].place;
     setElements(operand, elements);
   }
+  if (at(Kind::Minus))
+    return errorHere("expected '+' or ']', found '-': a negative offset is written as '+-4'");
   if (!expect(Kind::RightBracket, "']'"))
     return false;
   if (at(Kind::Dot) && spell(token) == ".unified") {

@@ -30,9 +30,9 @@ bool ParseResult::hasErrors() const {
 }
 
 ModuleParser::ModuleParser(ParseResult &result)
-    : result(result), module(result.module), storage(*result.module.storage),
-      text(*result.module.text), lexer(text), names(text, text.size() / 512),
-      operands(storage.arena) {
+    : result(result), diagnostics(result.diagnostics), module(result.module),
+      storage(*result.module.storage), text(*result.module.text), lexer(text),
+      names(text, text.size() / 512), operands(storage.arena) {
   // A module of N characters can use at most N registers and a few times as many bytes of data.
   registerBudget = (1u << 20) + text.size();
   initializerBudget = (64u << 20) + 8 * uint64_t(text.size());
@@ -65,6 +65,11 @@ std::string ModuleParser::found() const {
   case Kind::Invalid:
     if (token.length == 1 && !llvm::isPrint(spell(token)[0]))
       return "character " + llvm::utohexstr(uint8_t(spell(token)[0]), /*LowerCase=*/true, 2);
+    for (auto [prefix, digits] : {std::pair("0f", 8), {"0d", 16}})
+      if (spell(token).starts_with_insensitive(prefix))
+        return ("'" + spell(token).take_front(60) + "', where " + prefix + " takes " +
+                Twine(digits) + " hexadecimal digits")
+            .str();
     break;
   default:
     break;
@@ -75,25 +80,13 @@ std::string ModuleParser::found() const {
 bool ModuleParser::error(uint32_t place, const Twine &message, bool unsupported) {
   if (current)
     current->valid = false;
-  constexpr size_t kMaxDiagnostics = 10000; // hostile input can have one a character
-  if (result.diagnostics.size() >= kMaxDiagnostics)
-    return false;
-  Diagnostic diagnostic;
-  diagnostic.message = message.str();
-  diagnostic.place = place;
-  diagnostic.unsupported = unsupported;
-  if (current)
-    diagnostic.function = current->name.str();
-  result.diagnostics.push_back(std::move(diagnostic));
+  diagnostics.add(Severity::Error, place, current ? current->name : StringRef(), message,
+                  unsupported);
   return false;
 }
 
 void ModuleParser::warning(uint32_t place, const Twine &message) {
-  Diagnostic diagnostic;
-  diagnostic.severity = Severity::Warning;
-  diagnostic.message = message.str();
-  diagnostic.place = place;
-  result.diagnostics.push_back(std::move(diagnostic));
+  diagnostics.add(Severity::Warning, place, "", message, /*unsupported=*/false);
 }
 
 bool ModuleParser::expectedHere(const Twine &what) {
@@ -156,8 +149,14 @@ void ModuleParser::skipToTopLevel() {
   while (!at(Kind::End)) {
     if (take(Kind::Semicolon))
       return;
-    if (at(Kind::LeftBrace))
-      return skipBraces();
+    if (at(Kind::LeftBrace)) {
+      skipBraces();
+      if (braces)
+        continue;
+      take(Kind::Semicolon);
+      return;
+    }
+    braces -= braces && at(Kind::RightBrace); // of an initialiser
     if (!first && at(Kind::Dot) && token.startsLine)
       switch (directive()) {
       case Directive::Visible:
@@ -200,6 +199,12 @@ bool ModuleParser::parseHeader() {
   return parseTarget();
 }
 
+static constexpr std::pair<unsigned, unsigned> kNewestVersion{9, 1};
+
+bool ModuleParser::isOfNewerVersion() const {
+  return std::pair(module.versionMajor, module.versionMinor) > kNewestVersion;
+}
+
 bool ModuleParser::parseVersion() {
   advance();
   // "8.3" is lexed as a float, which is fine: it is read as text.
@@ -209,8 +214,7 @@ bool ModuleParser::parseVersion() {
       minor.getAsInteger(10, module.versionMinor) || module.versionMajor < 1 ||
       module.versionMajor > 99 || module.versionMinor > 9)
     return expectedHere("a version such as 8.0");
-  constexpr std::pair<unsigned, unsigned> kNewestVersion{9, 1};
-  if (std::pair(module.versionMajor, module.versionMinor) > kNewestVersion)
+  if (isOfNewerVersion())
     warning(token.offset, "PTX " + Twine(version) + " is newer than " +
                               Twine(kNewestVersion.first) + "." + Twine(kNewestVersion.second) +
                               ", the newest version that is known");
@@ -220,6 +224,7 @@ bool ModuleParser::parseVersion() {
 
 bool ModuleParser::parseTarget() {
   advance();
+  uint32_t mapPlace = 0;
   do {
     StringRef name = spell(token);
     uint32_t place = token.offset;
@@ -238,20 +243,26 @@ bool ModuleParser::parseTarget() {
       module.debug = true;
     } else if (name == "map_f64_to_f32") {
       module.mapF64ToF32 = true;
+      mapPlace = place;
     } else if (name != "texmode_unified") {
       return error(place, "unknown target '" + Twine(name) + "'");
     }
   } while (take(Kind::Comma));
   if (module.sm == 0)
     return error(previousEnd, "expected a target such as sm_80");
+  if (module.mapF64ToF32 && module.sm >= 13) // which has .f64
+    return error(mapPlace, "'map_f64_to_f32' is for targets before sm_13");
   return true;
 }
 
 // ---------- Statements
 
 void ModuleParser::parseTopLevel() {
+  if (directive() == Directive::AddressSize && !parseAddressSize())
+    skipToTopLevel();
   while (!at(Kind::End)) {
     current = nullptr;
+    braces = 0;
     if (!parseTopLevelStatement()) {
       current = nullptr;
       skipToTopLevel();
@@ -262,37 +273,39 @@ void ModuleParser::parseTopLevel() {
 
 Linkage ModuleParser::parseLinkage() {
   Linkage linkage = Linkage::Internal;
-  while (true) {
-    switch (directive()) {
-    case Directive::Visible:
-      linkage = Linkage::Visible;
-      break;
-    case Directive::Extern:
-      linkage = Linkage::Extern;
-      break;
-    case Directive::Weak:
-      linkage = Linkage::Weak;
-      break;
-    case Directive::Common:
-      linkage = Linkage::Common;
-      break;
-    default: // the statement itself
-      return linkage;
-    }
-    advance();
+  switch (directive()) {
+  case Directive::Visible:
+    linkage = Linkage::Visible;
+    break;
+  case Directive::Extern:
+    linkage = Linkage::Extern;
+    break;
+  case Directive::Weak:
+    linkage = Linkage::Weak;
+    break;
+  case Directive::Common:
+    linkage = Linkage::Common;
+    break;
+  default: // the statement itself
+    return linkage;
   }
+  advance();
+  return linkage;
 }
 
 bool ModuleParser::parseTopLevelStatement() {
   uint32_t start = token.offset;
   Linkage linkage = parseLinkage();
+  if (linkage != Linkage::Internal && parseLinkage() != Linkage::Internal)
+    return error(start, "a declaration has one linkage directive");
+  bool isKernel = directive() == Directive::Entry;
   switch (directive()) {
   case Directive::Entry:
-    advance();
-    return parseFunction(/*isKernel=*/true, linkage);
   case Directive::Func:
+    if (linkage == Linkage::Common)
+      return error(start, "'.common' is for variables in '.global'");
     advance();
-    return parseFunction(/*isKernel=*/false, linkage);
+    return parseFunction(isKernel, linkage);
   case Directive::Global:
   case Directive::Const:
   case Directive::Shared:
@@ -310,8 +323,6 @@ bool ModuleParser::parseTopLevelStatement() {
     break;
   }
   switch (directive()) {
-  case Directive::AddressSize:
-    return parseAddressSize();
   case Directive::File:
     return parseFile();
   case Directive::Section:
@@ -323,12 +334,10 @@ bool ModuleParser::parseTopLevelStatement() {
   case Directive::Loc: // LLVM writes one before a function
     return parseLoc();
   case Directive::Version:
-    return parseVersion();
   case Directive::Target:
-    return parseTarget();
+  case Directive::AddressSize:
+    return errorHere(found() + " stands only once, at the beginning of the module");
   default: // nothing else begins a statement
-    if (take(Kind::Semicolon))
-      return true;
     return expectedHere("a directive");
   }
 }
@@ -449,9 +458,22 @@ bool ModuleParser::parseAlias() {
   Function *from = functionNamed(alias), *to = functionNamed(target);
   if (!from || !to)
     return false;
+  for (auto [fn, word] : {std::pair(from, alias), {to, target}})
+    if (fn->isKernel)
+      return error(word.offset, "kernel '" + Twine(fn->name) + "' cannot be part of an alias");
   if (from->hasBody)
     return error(alias.offset, "alias '" + Twine(from->name) + "' has a body");
-  from->aliasOf = to;
+  if (from->aliasOf)
+    return error(alias.offset, "'" + Twine(from->name) + "' is an alias already");
+  if (!sameSignature(from->results, to->results) ||
+      !sameSignature(from->parameters, to->parameters))
+    return error(alias.offset, "alias '" + Twine(from->name) + "' and '" + Twine(to->name) +
+                                   "' have different parameters");
+  // No chains, and so no circles.
+  if (from == to || aliasTargets.contains(from))
+    return error(alias.offset, "'" + Twine(from->name) + "' has an alias already");
+  from->aliasOf = to->aliasOf ? to->aliasOf : to;
+  aliasTargets.insert(from->aliasOf);
   return endStatement("alias");
 }
 
@@ -460,7 +482,7 @@ bool ModuleParser::parseAlias() {
 void ModuleParser::finish() {
   for (const Function *fn : module.functions)
     if (fn->hasBody)
-      verify(module, const_cast<Function &>(*fn), result.diagnostics);
+      verify(module, const_cast<Function &>(*fn), diagnostics);
 
   // Lines and columns of all diagnostics in one pass over the text.
   std::sort(result.diagnostics.begin(), result.diagnostics.end(), [](const auto &a, const auto &b) {

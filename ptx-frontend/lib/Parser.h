@@ -5,11 +5,13 @@
 #pragma once
 
 #include "ptx-frontend/Parser.h"
+#include "ptx-frontend/lib/DiagnosticLog.h"
 #include "ptx-frontend/lib/Lexer.h"
 #include "ptx-frontend/lib/Names.h"
 #include "ptx-frontend/lib/Spellings.h"
 #include "ptx-frontend/lib/Storage.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Twine.h"
 #include <optional>
 
@@ -30,6 +32,7 @@ public:
 
 private:
   ParseResult &result;
+  DiagnosticLog diagnostics;
   Module &module;
   Module::Storage &storage;
   llvm::StringRef text;
@@ -69,6 +72,7 @@ private:
   // ---------- Module statements (Parser.cpp)
   bool parseHeader();
   bool parseVersion();
+  bool isOfNewerVersion() const; // than the table
   bool parseTarget();
   void parseTopLevel();
   bool parseTopLevelStatement();
@@ -118,6 +122,7 @@ private:
                           bool isNumbered);
   bool declareRange(Name *name, const Declaration &declaration, uint64_t count, uint32_t place);
   bool parseInitializer(Variable &variable, llvm::ArrayRef<uint64_t> dimensions);
+  bool payForInitializer(const Variable &variable, uint64_t bytes, uint32_t place);
   bool parseOpaqueInitializer(Variable &variable);
   bool parseOpaqueFields(uint64_t element, llvm::SmallVectorImpl<OpaqueField> &fields);
   struct InitializerState;
@@ -150,6 +155,7 @@ private:
   Resolved resolve(llvm::StringRef word);
   Resolved resolvePlain(llvm::StringRef word);
   bool undeclared(uint32_t place, llvm::StringRef word); // reports, gives false
+  std::string nearestName(llvm::StringRef word);         // empty if none is near
 
   struct UndoSymbol {
     Name *name;
@@ -217,6 +223,8 @@ private:
   bool hasPlainNumbers = false; // a "%r3" was declared on its own: see resolvePlain
   uint32_t sourceLine = kNone;
 
+  llvm::DenseSet<const Function *> aliasTargets;
+  size_t comparisonBudget = 1u << 22; // of names, for nearestName
   uint64_t registerBudget;    // of the module: bounds what `.reg %r<N>` can make us allocate
   uint64_t initializerBudget; // bytes, likewise
   llvm::DenseMap<uint64_t, uint32_t> lastLine; // (file, line) hash -> index into sourceLines
@@ -224,10 +232,14 @@ private:
   unsigned braces = 0;          // `{` of the statement that are open, so that skipStatement knows
 };
 
+bool sameSignature(llvm::ArrayRef<const Variable *> a, llvm::ArrayRef<const Variable *> b);
+
 // Type and space checks of every instruction of a function (Verifier.cpp).
-void verify(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics);
+void verify(const Module &module, Function &fn, DiagnosticLog &diagnostics);
 
 inline constexpr unsigned kMaxDepth = 64; // of nested expressions and initialisers
+// No variable is larger: sums of sizes and addends cannot overflow.
+inline constexpr uint64_t kMaxVariableSize = 1ull << 40;
 inline constexpr unsigned kMaxScopes = 1000;
 
 } // namespace rubia::ptx

@@ -153,6 +153,44 @@ ModuleParser::Resolved ModuleParser::resolve(StringRef word) {
   return vector;
 }
 
+// What two spellings have in common that a person mixes up: "%warpsize" and "WARP_SZ".
+static std::string lettersOf(StringRef word) {
+  std::string letters;
+  for (char c : word)
+    if (c != '%' && c != '_' && c != '.')
+      letters += llvm::toLower(c);
+  return letters;
+}
+
+// The name that is visible here and differs least.
+std::string ModuleParser::nearestName(StringRef word) {
+  constexpr size_t kShortest = 4, kLongest = 60;
+  constexpr StringRef kDigits = "0123456789";
+  llvm::ArrayRef<Name *> all = names.all();
+  if (word.size() < kShortest || word.size() > kLongest || all.size() > comparisonBudget)
+    return "";
+  comparisonBudget -= all.size();
+  std::string letters = lettersOf(word);
+  unsigned best = letters.size() < 6 ? 2 : 3; // more than is near
+  StringRef result;
+  auto compare = [&](StringRef candidate) {
+    if (candidate.size() > word.size() + 4 || candidate.size() + 4 < word.size() ||
+        candidate.rtrim(kDigits) == word.rtrim(kDigits)) // another number
+      return;
+    unsigned distance =
+        StringRef(letters).edit_distance(lettersOf(candidate), /*AllowReplacements=*/true, best);
+    if (distance < best || (distance == best && !result.empty() && candidate < result)) {
+      best = distance;
+      result = candidate;
+    }
+  };
+  for (const Name *name : all)
+    if (name && name->symbol.kind != Symbol::Kind::None)
+      compare(name->text());
+  compare("WARP_SZ");
+  return result.str();
+}
+
 bool ModuleParser::undeclared(uint32_t place, StringRef word) {
   size_t prefix = word.size();
   while (prefix > 1 && llvm::isDigit(word[prefix - 1]))
@@ -164,6 +202,8 @@ bool ModuleParser::undeclared(uint32_t place, StringRef word) {
   if (prefix != word.size() && name && name->range.count)
     message +=
         (": '.reg' declares '" + name->text() + "<" + llvm::Twine(name->range.count) + ">'").str();
+  else if (std::string near = nearestName(word); !near.empty())
+    message += ", did you mean '" + near + "'?";
   return error(place, message);
 }
 

@@ -2,6 +2,7 @@
 // manual gives, then, as ptxas accepts it, in any order.
 
 #include "ptx-frontend/lib/Spellings.h"
+#include "ptx-frontend/lib/DiagnosticLog.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
@@ -139,15 +140,18 @@ Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
   return leftover;
 }
 
-// `.sat.sat`: ptxas takes these twice.
+// `.sat.sat`: ptxas takes these twice. A long word must not cost the square of its length.
+constexpr size_t kMaxModifiers = 4 * kMaxModifierSlots;
 SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
   SmallVector<Mod, 8> once;
+  ModifierSet seen;
   for (Mod mod : mods) {
     bool repeatable = mod == Mod::Sat || mod == Mod::Cc || mod == Mod::Approx || mod == Mod::NaN ||
                       mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt ||
                       mod == Mod::Relu || mod == Mod::Satfinite;
-    if (!repeatable || !llvm::is_contained(once, mod))
+    if (!repeatable || !seen.contains(mod))
       once.push_back(mod);
+    seen.insert(mod);
   }
   return once;
 }
@@ -176,7 +180,8 @@ bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
 
 const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
   auto found = formsByOpcode().find(opcode);
-  if (found == formsByOpcode().end() || llvm::is_contained(mods, Mod::None))
+  if (found == formsByOpcode().end() || mods.size() > kMaxModifiers ||
+      llvm::is_contained(mods, Mod::None))
     return nullptr;
   for (const Form *form : found->second)
     if (matchesInOrder(form->modifiers(), mods))
@@ -338,19 +343,42 @@ void findNeeds(MatchedSpelling &spelling) {
     default:
       break;
     }
-  // PTX ISA: generic-addressing. Atomics on shared memory came with sm_12, of 64 bits with sm_20.
-  bool isAtomic = spelling.op == Op::Atom || spelling.op == Op::Red;
-  if (!isAtomic && spelling.op != Op::Ld && spelling.op != Op::St)
-    return;
-  if (spelling.space() == StateSpace::None)
+  // PTX ISA: generic-addressing.
+  bool mayBeGeneric = spelling.op == Op::Atom || spelling.op == Op::Red || spelling.op == Op::Ld ||
+                      spelling.op == Op::St;
+  if (mayBeGeneric && spelling.space() == StateSpace::None)
     need({2, 0}, 20);
-  else if (isAtomic && spelling.space() == StateSpace::Shared)
-    need({1, 2}, sizeInBits(spelling.type()) == 64 ? 20 : 12);
 }
 
 } // namespace
 
-const MatchedSpelling *matchSpelling(StringRef text, llvm::BumpPtrAllocator &arena) {
+void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm,
+                         llvm::BumpPtrAllocator &arena) {
+  bool isOld = version < Version{1, 4};
+  if ((!isOld && sm >= 20) || !spelling.has(Mod::F32))
+    return;
+  SmallVector<Mod, 8> mods(spelling.modifiers);
+  auto add = [&](Mod mod) { // where the instruction can have it
+    mods.push_back(mod);
+    bool can = findForm(spelling.row->opcode, mods);
+    if (!can)
+      mods.pop_back();
+    return can;
+  };
+  const Version last = spelling.row->availability.removed;
+  bool lacksRounding = last.major == 1 && last.minor == 4;
+  bool approximates = isOld && lacksRounding && add(Mod::Approx);
+  // Up to PTX 1.4 conversions to 64 bits keep denormals.
+  bool keeps =
+      spelling.op == Op::Cvt && sizeInBits(spelling.type()) == 64 && version < Version{1, 5};
+  if (approximates || (sm < 20 && !keeps))
+    add(Mod::Ftz);
+  Mod *all = arena.Allocate<Mod>(mods.size());
+  std::copy(mods.begin(), mods.end(), all);
+  spelling.modifiers = {all, mods.size()};
+}
+
+MatchedSpelling *matchSpelling(StringRef text, llvm::BumpPtrAllocator &arena) {
   Word word = split(text);
   const Form *form = findForm(word.opcode, word.mods);
   if (!form)
@@ -408,25 +436,20 @@ std::optional<StringRef> nearest(StringRef word, const Range &candidates) {
   return result;
 }
 
-std::string quoted(StringRef text) { return ("'" + text + "'").str(); }
+std::string quoted(StringRef text) { return "'" + shown(text) + "'"; }
 
 } // namespace
 
-std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) {
+std::string explainMismatch(StringRef text, StringRef where) {
   Word word = split(text);
-  unsupported = true;
-  std::string plain = "unsupported instruction " + quoted(text) + where.str();
+  std::string plain = "unknown instruction " + quoted(text) + where.str();
   auto found = formsByOpcode().find(word.opcode);
   if (found == formsByOpcode().end()) {
-    if (isKnownOpcode(word.opcode))
-      return plain;
     std::optional<StringRef> near = nearest(word.opcode, formsByOpcode().keys());
-    if (!near)
-      return plain;
-    unsupported = false;
-    return "unknown instruction " + quoted(text) + where.str() + ", did you mean " + quoted(*near) +
-           "?";
+    return near ? plain + ", did you mean " + quoted(*near) + "?" : plain;
   }
+  if (word.mods.size() > kMaxModifiers)
+    return plain + ": it has more than " + std::to_string(kMaxModifiers) + " modifiers";
 
   // Which modifiers does this opcode know?
   ModifierSet known;
@@ -442,11 +465,9 @@ std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) 
     if (word.mods[i] != Mod::None && known.contains(word.mods[i]))
       continue;
     if (word.mods[i] == Mod::None)
-      if (std::optional<StringRef> near = nearest(word.texts[i], knownTexts)) {
-        unsupported = false;
+      if (std::optional<StringRef> near = nearest(word.texts[i], knownTexts))
         return "unknown modifier " + quoted(word.texts[i]) + " of " + quoted(text) + where.str() +
                ", did you mean " + quoted(*near) + "?";
-      }
     return plain + ": no form of " + quoted(word.opcode) + " has " + quoted(word.texts[i]);
   }
 
@@ -455,7 +476,6 @@ std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) 
     Leftover leftover = matchInAnyOrder(form->modifiers(), word.mods);
     if (leftover.missing + leftover.unused != 1)
       continue;
-    unsupported = false;
     if (leftover.unused)
       return "modifier " + quoted(word.texts[leftover.unusedIndex]) + " is not allowed in " +
              quoted(text) + where.str();
@@ -468,7 +488,6 @@ std::string explainMismatch(StringRef text, StringRef where, bool &unsupported) 
     Leftover leftover = matchInAnyOrder(form->modifiers(), word.mods);
     if (leftover.missing != 1 || leftover.unused != 1)
       continue;
-    unsupported = false;
     return "modifier " + quoted(word.texts[leftover.unusedIndex]) + " is not allowed in " +
            quoted(text) + where.str();
   }

@@ -30,11 +30,17 @@ struct MatchedSpelling : Spelling {
 };
 
 // Matches `text` ("add.rn.f32") against the forms of its opcode; null if none matches.
-const MatchedSpelling *matchSpelling(llvm::StringRef text, llvm::BumpPtrAllocator &arena);
+MatchedSpelling *matchSpelling(llvm::StringRef text, llvm::BumpPtrAllocator &arena);
 
-// Why matchSpelling gave null, e.g. "unsupported instruction 'foo.bar' in kernel 'k'"; `where` is
-// " in kernel 'k'". Misspellings get a suggestion. `unsupported` tells PTX that is legal, as far as
-// one can see, but has no row.
-std::string explainMismatch(llvm::StringRef text, llvm::StringRef where, bool &unsupported);
+// Adds the modifiers that a module of this version and target means although it does not write
+// them: `div.f32` of PTX 1.0 to 1.3 is div.approx.ftz.f32, and sm_1x flushes the denormals of every
+// .f32 instruction. PTX ISA: floating-point-instructions,
+// data-movement-and-conversion-instructions-cvt.
+void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm,
+                         llvm::BumpPtrAllocator &arena);
+
+// Why matchSpelling gave null, e.g. "unknown instruction 'foo.bar' in kernel 'k'"; `where` is
+// " in kernel 'k'". Misspellings get a suggestion.
+std::string explainMismatch(llvm::StringRef text, llvm::StringRef where);
 
 } // namespace rubia::ptx

@@ -34,13 +34,8 @@ bool ModuleParser::parseBodyDirective() {
   case Directive::Global:
   case Directive::Const:
     return parseVariables(Linkage::Internal);
-  case Directive::Extern: // as at module level
-    advance();
-    return parseVariables(Linkage::Extern);
   case Directive::Loc:
     return parseLoc();
-  case Directive::File:
-    return parseFile();
   case Directive::Pragma:
     return parsePragma(uint32_t(body.size()));
   default: // no other directive stands in a body
@@ -114,7 +109,7 @@ std::optional<Guard> ModuleParser::parseGuard() {
   if (resolved.reg != kNone)
     return Guard{resolved.reg, negated};
   if (resolved.symbol)
-    error(word.offset, "a guard is a predicate register");
+    error(word.offset, "guard '" + Twine(spell(word)) + "' is no predicate register");
   else
     undeclared(word.offset, spell(word));
   return std::nullopt;
@@ -239,14 +234,15 @@ const MatchedSpelling *ModuleParser::spellingOf(StringRef word, uint32_t place) 
     return name->spelling;
   if (name->rejectedIn != functionNumber) { // once a function and word
     if (name->rejectedIn == 0)
-      name->spelling = matchSpelling(name->text(), storage.arena);
-    if (name->spelling)
-      return name->spelling;
-    bool unsupported = false;
+      if (MatchedSpelling *spelling = matchSpelling(name->text(), storage.arena)) {
+        Version version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)};
+        addImpliedModifiers(*spelling, version, module.sm, storage.arena);
+        return name->spelling = spelling;
+      }
     std::string where =
-        (current->isKernel ? " in kernel '" : " in function '") + current->name.str() + "'";
-    std::string message = explainMismatch(word, where, unsupported);
-    error(place, message, unsupported);
+        (current->isKernel ? " in kernel '" : " in function '") + shown(current->name) + "'";
+    // A newer version may have what the table has not.
+    error(place, explainMismatch(word, where), /*unsupported=*/isOfNewerVersion());
     name->rejectedIn = functionNumber;
   }
   current->valid = false;

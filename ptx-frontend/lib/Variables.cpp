@@ -10,9 +10,6 @@ namespace rubia::ptx {
 
 using Kind = Token::Kind;
 
-// No variable is larger: sums of sizes and addends cannot overflow.
-static constexpr uint64_t kMaxVariableSize = 1ull << 40;
-
 bool ModuleParser::parseAlignment(uint64_t &alignment) {
   advance();
   uint32_t place = token.offset;
@@ -135,6 +132,12 @@ bool ModuleParser::parseDeclaration(Declaration &declaration) {
     return expectedHere("a type");
   if (declaration.type == Type::Pred && !declaration.isReg)
     return error(place, "a predicate is a register");
+  if (declaration.type == Type::Pred && declaration.vectorWidth > 1)
+    return error(place, "a predicate cannot be a vector");
+  if (isOnlyInstructionType(declaration.type))
+    return error(place, "'" + Twine(nameOf(declaration.type)) +
+                            "' is a type of instructions only, '.b" +
+                            Twine(std::max(sizeInBits(declaration.type), 8u)) + "' holds it");
   bool isOpaque = classOf(declaration.type) == TypeClass::Opaque;
   if (isOpaque && std::pair(module.versionMajor, module.versionMinor) < std::pair(1u, 5u))
     return error(place, "'" + Twine(nameOf(declaration.type)) + "' needs PTX 1.5");
@@ -187,7 +190,16 @@ Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isPar
       return nullptr;
     }
     advance();
-    if (take(Kind::RightBracket)) {
+    int64_t dimension = 0;
+    if (!at(Kind::RightBracket) && !parseInteger(dimension))
+      return nullptr;
+    if (!expect(Kind::RightBracket, "']'"))
+      return nullptr;
+    if (dimension < 0) {
+      error(place, "a dimension cannot be negative");
+      return nullptr;
+    }
+    if (dimension == 0) { // `[0]` is `[]`, as ptxas has it
       if (!dimensions.empty()) {
         error(place, "only the first dimension can be left open");
         return nullptr;
@@ -196,15 +208,7 @@ Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isPar
       dimensions.push_back(0);
       continue;
     }
-    int64_t dimension;
-    if (!parseInteger(dimension) || !expect(Kind::RightBracket, "']'"))
-      return nullptr;
-    if (dimension < 0) {
-      error(place, "a dimension cannot be negative");
-      return nullptr;
-    }
-    if (dimension != 0 &&
-        count > kMaxVariableSize / uint64_t(dimension) / std::max<uint64_t>(elementSize, 1)) {
+    if (count > kMaxVariableSize / uint64_t(dimension) / std::max<uint64_t>(elementSize, 1)) {
       error(place, "array '" + Twine(word) + "' is larger than 2^40 bytes");
       return nullptr;
     }
@@ -241,8 +245,11 @@ Variable *ModuleParser::parseVariable(const Declaration &declaration, bool isPar
 bool ModuleParser::parseVariables(Linkage linkage) {
   Declaration declaration;
   declaration.linkage = linkage;
+  uint32_t place = token.offset;
   if (!parseDeclaration(declaration))
     return false;
+  if (linkage == Linkage::Common && declaration.space != StateSpace::Global)
+    return error(place, "'.common' is for variables in '.global'");
   do {
     Variable *variable = parseVariable(declaration, /*isParameter=*/false);
     if (!variable)

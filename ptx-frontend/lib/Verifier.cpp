@@ -14,15 +14,6 @@ namespace {
 
 bool isInteger(TypeClass c) { return c == TypeClass::Unsigned || c == TypeClass::Signed; }
 
-// Types that no register has: their values are held in untyped registers.
-bool isOnlyInstructionType(Type type) {
-  TypeClass c = classOf(type);
-  if (type == Type::U16x2 || type == Type::S16x2)
-    return true;
-  return c == TypeClass::Float && type != Type::F16 && type != Type::F16x2 && type != Type::F32 &&
-         type != Type::F64;
-}
-
 bool mayStandFor(Type expected, Type actual, bool wider) {
   if (expected == actual)
     return true;
@@ -64,15 +55,7 @@ bool fits(Type expected, Type actual, bool wider) {
 
 bool Verifier::error(uint32_t place, const Twine &message, bool unsupported) {
   fn.valid = false;
-  constexpr size_t kMaxDiagnostics = 10000;
-  if (diagnostics.size() >= kMaxDiagnostics)
-    return false;
-  Diagnostic diagnostic;
-  diagnostic.message = message.str();
-  diagnostic.place = place;
-  diagnostic.function = fn.name.str();
-  diagnostic.unsupported = unsupported;
-  diagnostics.push_back(std::move(diagnostic));
+  diagnostics.add(Severity::Error, place, fn.name, message, unsupported);
   return false;
 }
 
@@ -116,7 +99,7 @@ void Verifier::checkAndRemember(const Instruction &instruction, const Shape &sha
   fn.valid &= wasValid;
 }
 
-void verify(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics) {
+void verify(const Module &module, Function &fn, DiagnosticLog &diagnostics) {
   Verifier(module, fn, diagnostics).run();
 }
 

@@ -14,7 +14,7 @@ bool fits(Type expected, Type actual, bool wider);
 
 class Verifier {
 public:
-  Verifier(const Module &module, Function &fn, std::vector<Diagnostic> &diagnostics)
+  Verifier(const Module &module, Function &fn, DiagnosticLog &diagnostics)
       : module(module), fn(fn), diagnostics(diagnostics),
         version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)} {}
 
@@ -30,7 +30,7 @@ public:
 private:
   const Module &module;
   Function &fn;
-  std::vector<Diagnostic> &diagnostics;
+  DiagnosticLog &diagnostics;
   Version version;
   const Instruction *inst = nullptr;
   const MatchedSpelling *spelling = nullptr;
@@ -51,8 +51,6 @@ private:
   // ---------- VerifySpelling.cpp: what holds for all instructions of a spelling
   bool checkSpelling();
   bool checkVersion();
-  bool checkVectorWidth();
-  bool checkSpaces();
 
   // ---------- VerifyOperands.cpp
   void checkOperands();
@@ -66,6 +64,7 @@ private:
                   Type type, bool destination);
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
+  bool checkWhole(const Operand &operand, unsigned index, bool minus, OperandSlot::Selector kind);
   bool hasByteElements() const;
   bool fitsFixedBits(const OperandSlot &slot, Type type) const;
   bool takesNoConstants(const ExpectedOperand &expected) const;

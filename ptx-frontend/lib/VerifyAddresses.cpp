@@ -39,7 +39,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
   if (slot.fixed == Type::B32) { // tensor memory has 32-bit addresses
     if (operand.reg == kNone || !fits(Type::U32, fn.registers[operand.reg].type, false))
       return operandError(operand, index, "must be an address in a register of 32 bits");
-    return true;
+    return checkWhole(operand, index, /*minus=*/false, OperandSlot::Selector::None);
   }
   if (operand.reg != kNone) {
     const Register &reg = fn.registers[operand.reg];
@@ -52,9 +52,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
       return operandError(operand, index,
                           Twine("has the address '") + fn.registerName(operand.reg) + "' of type " +
                               nameOf(reg.type) + ", expected an integer of at most 64 bits");
-    if (reg.vectorWidth > 1 && operand.component == 0xff)
-      return operandError(operand, index, "has a vector as address");
-    return true;
+    return checkWhole(operand, index, /*minus=*/false, OperandSlot::Selector::None);
   }
   StateSpace space = spaceOfAddress(slot);
   if (!operand.variable()) {
@@ -75,7 +73,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
                         "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
                             ", expected " +
                             (space == StateSpace::None ? "a generic address" : nameOf(space)));
-  if (inst->op() == Op::St && fn.isKernel && llvm::is_contained(fn.parameters, &variable))
+  if (inst->op() == Op::St && variable.isKernelParameter)
     return operandError(operand, index,
                         "writes the kernel parameter '" + Twine(variable.name) + "'");
   return true;
@@ -108,7 +106,8 @@ bool Verifier::checkOpaque(const Operand &operand, unsigned index, Type type) {
   if (operand.reg != kNone) {
     if (!fits(Type::U64, fn.registers[operand.reg].type, false))
       return typeError(operand, index, Type::U64);
-    return operand.offset == 0 || operandError(operand, index, "has an offset");
+    return checkWhole(operand, index, /*minus=*/false, OperandSlot::Selector::None) &&
+           (operand.offset == 0 || operandError(operand, index, "has an offset"));
   }
   const Variable *variable = operand.variable();
   if (!variable)

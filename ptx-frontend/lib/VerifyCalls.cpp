@@ -46,6 +46,11 @@ void Verifier::checkCall() {
     name = callee.function()->name;
   } else if (callee.kind == Operand::Kind::Register) {
     const Register &reg = fn.registers[callee.reg];
+    if (callee.selector != 0xff || callee.component != 0xff || reg.vectorWidth > 1) {
+      error(callee.place, Twine("the function address is no plain register but a part of '") +
+                              fn.registerName(callee.reg) + "'");
+      return;
+    }
     if (!fits(module.addressSize == 64 ? Type::U64 : Type::U32, reg.type, false)) {
       error(callee.place, Twine("the function address '") + fn.registerName(callee.reg) +
                               "' has type " + nameOf(reg.type));
@@ -90,15 +95,20 @@ bool Verifier::checkArguments(ArrayRef<Operand> actual, ArrayRef<const Variable 
       break;
     case Operand::Kind::Integer:
     case Operand::Kind::Float:
-      if (isResult || !isScalar ||
+      if (isResult || !isScalar || parameter.vectorWidth > 1 ||
           (operand.kind == Operand::Kind::Integer) == (classOf(parameter.type) == TypeClass::Float))
         return mismatch("a constant");
       break;
     case Operand::Kind::Register: {
       const Register &reg = fn.registers[operand.reg];
-      if (operand.negated || !isScalar || !fits(parameter.type, reg.type, false))
-        return mismatch(Twine("'") + fn.registerName(operand.reg) + "' of type " +
-                        nameOf(reg.type));
+      if (operand.negated)
+        return mismatch(Twine("the negated '") + fn.registerName(operand.reg) + "'");
+      if (operand.selector != 0xff || operand.component != 0xff)
+        return mismatch(Twine("a part of '") + fn.registerName(operand.reg) + "'");
+      if (!isScalar || !fits(parameter.type, reg.type, false) ||
+          reg.vectorWidth != parameter.vectorWidth)
+        return mismatch((reg.vectorWidth > 1 ? "the vector '" : "'") +
+                        fn.registerName(operand.reg) + "' of type " + nameOf(reg.type));
       break;
     }
     case Operand::Kind::Variable: {
@@ -107,7 +117,8 @@ bool Verifier::checkArguments(ArrayRef<Operand> actual, ArrayRef<const Variable 
       if (parameter.incomplete)
         ; // takes anything. PTX ISA: variadic-functions
       else if (isScalar)
-        matches &= variable.elementCount == 1 && fits(parameter.type, variable.type, false);
+        matches &= variable.elementCount == 1 && variable.vectorWidth == parameter.vectorWidth &&
+                   fits(parameter.type, variable.type, false);
       else
         matches &= variable.sizeInBytes == parameter.sizeInBytes &&
                    variable.alignment == parameter.alignment;

@@ -122,8 +122,7 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
     return isRight && checkValue(operand.elements()[1], index, second, Type::Pred, true);
   }
   if (classOf(slot.fixed) == TypeClass::Opaque && operand.kind == Operand::Kind::Register)
-    return fits(Type::U64, fn.registers[operand.reg].type, false) ||
-           typeError(operand, index, Type::U64);
+    return checkOpaque(operand, index, slot.fixed);
   if (slot.orPredicate && operand.kind == Operand::Kind::Register &&
       fn.registers[operand.reg].type == Type::Pred)
     return checkValue(operand, index, expected, Type::Pred, slot.destination);
@@ -154,6 +153,14 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
   return checkValue(operand, index, expected, expected.type, slot.destination);
 }
 
+// "%tid.x"
+static std::string spelled(const Operand &special) {
+  std::string name = nameOf(special.special).str();
+  if (special.component != 0xff)
+    name += {'.', "xyzw"[special.component]};
+  return name;
+}
+
 bool Verifier::checkValue(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                           Type type, bool destination) {
   const OperandSlot &slot = *expected.slot;
@@ -176,7 +183,9 @@ bool Verifier::checkValue(const Operand &operand, unsigned index, const Expected
     return checkConstant(operand, index, expected, type);
   case Operand::Kind::SpecialRegister:
     if (destination)
-      return operandError(operand, index, "must be a register that can be written");
+      return operandError(operand, index,
+                          "is the special register '" + Twine(spelled(operand)) +
+                              "', which cannot be written");
     return checkSpecial(operand, index, expected, type);
   case Operand::Kind::Variable:
   case Operand::Kind::Function:
@@ -198,17 +207,26 @@ bool Verifier::checkValue(const Operand &operand, unsigned index, const Expected
   return operandError(operand, index, "must be a register or constant");
 }
 
-bool Verifier::checkRegister(const Operand &operand, unsigned index,
-                             const ExpectedOperand &expected, Type type) {
-  const Register &reg = fn.registers[operand.reg];
-  if (operand.negated && !expected.slot->negatable && !expected.slot->minus)
+// A register, or a component of a vector, with a sign or a selector only where the place has them.
+bool Verifier::checkWhole(const Operand &operand, unsigned index, bool minus,
+                          OperandSlot::Selector kind) {
+  if (operand.negated && !minus)
     return operandError(operand, index, "cannot be negated");
-  if (operand.selector != 0xff && !checkSelector(operand, index, expected.slot->selector))
+  if (operand.selector != 0xff && !checkSelector(operand, index, kind))
     return false;
-  if (reg.vectorWidth > 1 && operand.component == 0xff)
+  if (fn.registers[operand.reg].vectorWidth > 1 && operand.component == 0xff)
     return operandError(operand, index,
                         Twine("is the vector '") + fn.registerName(operand.reg) +
                             "', expected a component of it");
+  return true;
+}
+
+bool Verifier::checkRegister(const Operand &operand, unsigned index,
+                             const ExpectedOperand &expected, Type type) {
+  const Register &reg = fn.registers[operand.reg];
+  if (!checkWhole(operand, index, expected.slot->negatable || expected.slot->minus,
+                  expected.slot->selector))
+    return false;
   if (!fits(type, reg.type, expected.slot->wider))
     return typeError(operand, index, type);
   if (classOf(reg.type) == TypeClass::Float && classOf(type) == TypeClass::Bits &&
@@ -417,10 +435,9 @@ bool Verifier::checkConstant(const Operand &operand, unsigned index,
 
 bool Verifier::checkSpecial(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                             Type type) {
-  StringRef name = nameOf(operand.special);
+  std::string name = spelled(operand);
   if (!expected.slot->special)
-    return operandError(operand, index,
-                        "cannot be a special register such as '" + Twine(name) + "'");
+    return operandError(operand, index, "cannot be the special register '" + Twine(name) + "'");
   if (Version first = versionOf(operand.special); version < first)
     return operandError(operand, index,
                         "is '" + Twine(name) + "', which needs PTX " +
@@ -466,6 +483,10 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
   bool destination = expected.slot->destination;
   if (operand.kind == Operand::Kind::Register && operand.component == 0xff &&
       fn.registers[operand.reg].vectorWidth == width) {
+    if (operand.negated)
+      return operandError(operand, index, "cannot be negated");
+    if (operand.selector != 0xff)
+      return operandError(operand, index, "cannot have a selector");
     return fits(expected.type, fn.registers[operand.reg].type, expected.slot->wider) ||
            typeError(operand, index, expected.type);
   }
@@ -548,8 +569,8 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
       break;
     case Operand::Kind::Register: {
       const Register &reg = fn.registers[element.reg];
-      if (element.negated || (reg.vectorWidth > 1 && element.component == 0xff))
-        return operandError(element, index, "must contain plain registers");
+      if (!checkWhole(element, index, /*minus=*/false, OperandSlot::Selector::None))
+        return false;
       if (sizeInBits(reg.type) * count != total)
         return operandError(element, index,
                             Twine("contains '") + fn.registerName(element.reg) + "' of type " +

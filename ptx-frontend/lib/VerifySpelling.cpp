@@ -1,5 +1,5 @@
 // What can be said of an instruction's spelling alone, and is decided once a module: whether the
-// module's .version and .target have it, and how wide its vectors are.
+// module's .version and .target have it.
 
 #include "ptx-frontend/lib/Verifier.h"
 
@@ -13,7 +13,7 @@ bool Verifier::checkSpelling() {
     fn.valid = false;
     return false;
   }
-  if (checkVersion() && checkVectorWidth() && checkSpaces()) {
+  if (checkVersion()) {
     spelling->legal = true;
     return true;
   }
@@ -33,8 +33,8 @@ bool Verifier::checkVersion() {
   const Form &row = *spelling->row;
   if (module.mapF64ToF32 && llvm::is_contained(spelling->modifiers, Mod::F64) &&
       inst->op() != Op::Ld && inst->op() != Op::St && inst->op() != Op::Mov)
-    error(inst->place, "unsupported: '" + Twine(spelling->text) + "' under map_f64_to_f32",
-          /*unsupported=*/true);
+    return error(inst->place, "unsupported: '" + Twine(spelling->text) + "' under map_f64_to_f32",
+                 /*unsupported=*/true);
   if (version < spelling->version)
     return spellingError("needs PTX " + textOf(spelling->version) + ", the module is of version " +
                          textOf(version));
@@ -59,41 +59,6 @@ bool Verifier::checkVersion() {
       message += " for sm_" + std::to_string(row.availability.removedSm) + " and later";
     return spellingError(message);
   }
-  return true;
-}
-
-// PTX ISA: data-movement-and-conversion-instructions-ld: 256 bits are for .global only.
-bool Verifier::checkVectorWidth() {
-  if (inst->op() != Op::Ld && inst->op() != Op::St)
-    return true;
-  unsigned bits = spelling->vectorWidth() * sizeInBits(spelling->type());
-  if (bits <= 128)
-    return true;
-  if (bits > 256)
-    return spellingError("has a vector of " + Twine(bits) + " bits, the most is 256");
-  StateSpace space = spelling->space();
-  if (space != StateSpace::None && space != StateSpace::Global)
-    return spellingError("has a vector of 256 bits, which only .global has");
-  if (version < Version{8, 8})
-    return spellingError("has a vector of 256 bits and needs PTX 8.8, the module is of version " +
-                         textOf(version));
-  if (module.sm < 100)
-    return spellingError("has a vector of 256 bits and needs sm_100, the module is for " +
-                         nameOfTarget(module.sm, module.smVariant));
-  return true;
-}
-
-// PTX ISA: cache-eviction-priority-hints: the second level caches .global only.
-bool Verifier::checkSpaces() {
-  if (inst->op() != Op::Atom && inst->op() != Op::Red && inst->op() != Op::Ld &&
-      inst->op() != Op::St)
-    return true;
-  StateSpace space = spelling->space();
-  bool hasHint = spelling->has(Mod::L2CacheHint), prefetches = false;
-  for (Mod mod : spelling->modifiers)
-    prefetches |= mod == Mod::L264B || mod == Mod::L2128B || mod == Mod::L2256B;
-  if ((hasHint || prefetches) && space != StateSpace::None && space != StateSpace::Global)
-    return spellingError("has a modifier of the second-level cache, which only .global has");
   return true;
 }
 

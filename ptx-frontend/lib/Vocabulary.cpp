@@ -138,6 +138,26 @@ TypeClass classOf(Type type) {
   return TypeClass::None;
 }
 
+bool isOnlyInstructionType(Type type) {
+  switch (type) {
+  case Type::U16x2:
+  case Type::S16x2:
+  case Type::B1:
+  case Type::U2:
+  case Type::S2:
+  case Type::U4:
+  case Type::S4:
+    return true;
+  case Type::F16:
+  case Type::F16x2:
+  case Type::F32:
+  case Type::F64:
+    return false;
+  default: // the formats of floating point that are left
+    return classOf(type) == TypeClass::Float;
+  }
+}
+
 namespace {
 struct ModifierRow {
   StringRef text;

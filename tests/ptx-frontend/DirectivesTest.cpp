@@ -124,7 +124,7 @@ TEST(PtxDirectives, KnowAllSpecialRegisters) {
          "%aggr_smem_size; mov.u64 d, %current_graph_exec; ret; }");
   EXPECT_EQ(firstMessage(".version 7.7\n.target sm_80\n.address_size 64\n.entry k() { .reg .b32 r; "
                          "mov.u32 r, %clusterid.x; ret; }"),
-            "operand 2 of 'mov.u32' is '%clusterid', which needs PTX 7.8");
+            "operand 2 of 'mov.u32' is '%clusterid.x', which needs PTX 7.8");
   EXPECT_EQ(firstMessage(header + ".entry k() { .reg .b32 r; mov.u32 r, %envreg32; ret; }"),
             "undeclared register '%envreg32'");
 }

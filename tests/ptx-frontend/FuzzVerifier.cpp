@@ -21,10 +21,12 @@ static void verifyAfresh(const Module &module, const Function &fn) {
   for (const Instruction &instruction : fn.body) {
     const auto *spelling = static_cast<const MatchedSpelling *>(instruction.spelling);
     spelling->rightShapes = {};
+    spelling->legal = false;
     Function alone = fn;
     alone.body = instruction;
     std::vector<Diagnostic> diagnostics;
-    verify(module, alone, diagnostics);
+    DiagnosticLog log(diagnostics);
+    verify(module, alone, log);
     if (alone.valid && diagnostics.empty())
       continue;
     fprintf(stderr, "in '%s', '%s' at %u was remembered as right: %s\n", fn.name.str().c_str(),

@@ -80,6 +80,93 @@ TEST(PtxHostile, KeepsTheNumberOfDiagnosticsSmall) {
   EXPECT_FALSE(result.module.function("k")->valid);
 }
 
+TEST(PtxHostile, BoundsTheSizeOfDiagnostics) {
+  std::string name(1 << 20, 'a');
+  std::string unknown, undeclared, wrong;
+  for (unsigned i = 0; i < 20000; ++i) {
+    unknown += "q" + std::to_string(i) + ";\n";
+    undeclared += "mov.u32 x, y" + std::to_string(i) + ";\n";
+    wrong += "mov.u32 x, 1.0;\n";
+  }
+  for (const std::string &body : {unknown, undeclared, wrong}) {
+    ParseResult result = parse("t", header + ".entry " + name + "() { .reg .u32 x; " + body + "}");
+    size_t bytes = 0;
+    for (const Diagnostic &d : result.diagnostics) {
+      EXPECT_EQ(d.function.size(), name.size());
+      EXPECT_LE(d.message.size(), 2000u);
+      bytes += d.message.size() + d.function.size();
+    }
+    EXPECT_GE(result.diagnostics.size(), 10u);
+    EXPECT_LE(bytes, 17u << 20);
+  }
+  EXPECT_EQ(firstMessage(".global .u32 x = " + name + ";"),
+            "undeclared name '" + name.substr(0, 2000 - 17));
+  EXPECT_EQ(firstMessage(".entry " + name + "() { foo; }"),
+            "unknown instruction 'foo' in kernel '" + name.substr(0, 200) + "...'");
+}
+
+// Also an initialiser that turns out to be wrong has cost memory: all together are bounded.
+TEST(PtxHostile, BoundsInitializersWithErrors) {
+  std::string text = header;
+  for (unsigned i = 0; i < 50; ++i)
+    text += ".global .b8 x" + std::to_string(i) + "[2][30000000] = {{}, {1}, {}};\n";
+  ParseResult result = parse("t", text);
+  ASSERT_EQ(result.diagnostics.size(), 50u);
+  EXPECT_EQ(result.diagnostics[0].message, "too many initialisers for 'x0'");
+  EXPECT_EQ(result.diagnostics[1].message, "too many initialisers for 'x1'");
+  for (unsigned i = 2; i < 50; ++i)
+    EXPECT_EQ(result.diagnostics[i].message,
+              "initialiser of 'x" + std::to_string(i) + "' is too large");
+}
+
+TEST(PtxHostile, BoundsOpenDimensions) {
+  EXPECT_EQ(firstMessage(".global .b8 x[][1099511627776] = {{}, {}};"),
+            "array 'x' is larger than 2^40 bytes");
+  EXPECT_EQ(firstMessage(".global .u64 x[][1073741824] = {" + repeat("{},", 1000) + "{}};"),
+            "array 'x' is larger than 2^40 bytes");
+  EXPECT_EQ(firstMessage(".global .b8 x[][1099511627776] = {{}};"), "");
+  ParseResult result = parse("t", header + ".global .u32 x[0] = {1, 2};");
+  EXPECT_FALSE(result.hasErrors());
+  EXPECT_EQ(result.module.variables[0]->elementCount, 2u);
+}
+
+TEST(PtxHostile, BoundsModifiers) {
+  EXPECT_EQ(firstMessage(".entry k() { .reg .f32 x; add" + repeat(".sat", 50) + ".f32 x, x, x; }"),
+            "");
+  for (const char *modifier : {".sat", ".ftz", ".frobnicate"}) {
+    std::string word = "add" + repeat(modifier, 100000) + ".f32";
+    EXPECT_EQ(firstMessage(".entry k() { .reg .f32 x; " + word + " x, x, x; }"),
+              "unknown instruction '" + word.substr(0, 200) +
+                  "...' in kernel 'k': it has more than 60 modifiers");
+  }
+}
+
+// As many stores as parameters: no store looks at all of them.
+TEST(PtxHostile, ManyParameters) {
+  std::string parameters, body;
+  for (unsigned i = 0; i < 20000; ++i) {
+    parameters += (i ? ", .param .u32 p" : ".param .u32 p") + std::to_string(i);
+    body += "st.global.u32 [v], 1; ";
+  }
+  ParseResult result = parse("t", header + ".global .u32 v; .entry k(" + parameters + ") { " +
+                                      body + "st.param.u32 [p19999], 1; }");
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_EQ(result.diagnostics[0].message,
+            "operand 1 of 'st.param.u32' writes the kernel parameter 'p19999'");
+}
+
+// Suggestions look at all names: only for the first errors of a module with many.
+TEST(PtxHostile, BoundsSuggestions) {
+  std::string text = header;
+  for (unsigned i = 0; i < 100000; ++i)
+    text += ".global .u32 name" + std::to_string(i) + "x;\n";
+  text += ".entry k() { .reg .u32 r;\n" + repeat("ld.global.u32 r, [nane7x];\n", 9000) + "}";
+  ParseResult result = parse("t", text);
+  ASSERT_EQ(result.diagnostics.size(), 9000u);
+  EXPECT_EQ(result.diagnostics[0].message, "undeclared name 'nane7x', did you mean 'name7x'?");
+  EXPECT_EQ(result.diagnostics[8999].message, "undeclared name 'nane7x'");
+}
+
 TEST(PtxHostile, ReadsEmbeddedZeros) {
   std::string text = header + ".entry k() { ret; }";
   EXPECT_FALSE(parse("t", text + std::string(3, '\0')).hasErrors());

@@ -414,6 +414,46 @@ TEST(PtxParser, ReadsSpellings) {
   EXPECT_EQ(k.body[1].spelling, k.body[2].spelling);
 }
 
+// What old versions and targets mean without writing it.
+TEST(PtxParser, AddsImpliedModifiers) {
+  struct {
+    const char *version, *target, *instruction;
+    bool approx, ftz;
+  } cases[] = {
+      {"1.3", "sm_13", "div.f32 f, f, f", true, true},
+      {"1.0", "sm_10", "sin.f32 f, f", true, true},
+      {"1.3", "sm_13", "sqrt.f32 f, f", true, true},
+      {"1.3", "sm_13", "div.f64 d, d, d", false, false},
+      {"1.4", "sm_13", "div.approx.f32 f, f, f", true, true},
+      {"1.4", "sm_13", "div.full.f32 f, f, f", false, true},
+      {"1.4", "sm_10", "add.f32 f, f, f", false, true},
+      {"1.4", "sm_10", "add.ftz.f32 f, f, f", false, true},
+      {"2.0", "sm_13", "mad.f32 f, f, f, f", false, true},
+      {"2.0", "sm_20", "add.f32 f, f, f", false, false},
+      {"1.4", "sm_13", "add.f64 d, d, d", false, false},
+      {"1.4", "sm_13", "rsqrt.approx.f64 d, d", true, false},
+      {"1.4", "sm_13", "setp.lt.f32 p, f, f", false, true},
+      {"1.4", "sm_13", "slct.u32.f32 r, r, r, f", false, true},
+      {"1.4", "sm_13", "selp.f32 f, f, f, p", false, false},
+      {"1.4", "sm_13", "mov.f32 f, f", false, false},
+      {"1.4", "sm_13", "cvt.rzi.s32.f32 r, f", false, true},
+      {"1.4", "sm_13", "cvt.f64.f32 d, f", false, false},
+      {"1.5", "sm_13", "cvt.rn.f32.f64 f, d", false, true},
+  };
+  for (const auto &c : cases) {
+    ParseResult result =
+        parse("t", std::string(".version ") + c.version + "\n.target " + c.target +
+                       "\n.entry k() { .reg .f32 f; .reg .f64 d; .reg .u32 r; .reg .pred p;\n" +
+                       c.instruction + "; }");
+    EXPECT_EQ(messages(result), "") << c.instruction;
+    ASSERT_EQ(result.module.functions[0]->body.size(), 1u);
+    const Spelling &spelling = *result.module.functions[0]->body[0].spelling;
+    EXPECT_EQ(spelling.has(Mod::Approx), c.approx) << c.version << ' ' << c.instruction;
+    EXPECT_EQ(spelling.has(Mod::Ftz), c.ftz) << c.version << ' ' << c.instruction;
+    EXPECT_NE(print(result.module).find(c.instruction), std::string::npos); // as written
+  }
+}
+
 TEST(PtxParser, GivesAliasesTheirFunction) {
   ParseResult result = parsed(header + ".func f() { ret; } .func g(); .alias g, f;");
   EXPECT_EQ(result.module.function("g")->aliasOf, result.module.function("f"));

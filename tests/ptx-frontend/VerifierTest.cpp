@@ -149,14 +149,14 @@ TEST(PtxVerifier, RejectsWrongOperands) {
            {"ret %r1;", "'ret' takes 0 operands, found 1"},
            {"add.s32 5, %r2, %r3;", "operand 1 of 'add.s32' must be a register, found a constant"},
            {"mov.u32 %tid.x, %r1;",
-            "operand 1 of 'mov.u32' must be a register that can be written"},
+            "operand 1 of 'mov.u32' is the special register '%tid.x', which cannot be written"},
            {"mov.u32 _, %r1;", "operand 1 of 'mov.u32' cannot be '_'"},
            {"add.u32 %r1, %tid.x, 1;",
-            "operand 2 of 'add.u32' cannot be a special register such as '%tid'"},
+            "operand 2 of 'add.u32' cannot be the special register '%tid.x'"},
            {"mov.u32 %r1, %tid;",
             "operand 2 of 'mov.u32' is the vector '%tid', expected a component of it"},
            {"mov.u64 %rd1, %tid.x;",
-            "operand 2 of 'mov.u64' is '%tid' of type .u32, expected .u64"},
+            "operand 2 of 'mov.u64' is '%tid.x' of type .u32, expected .u64"},
            {"add.u64 %rd1, %rd2, gv;", "operand 3 of 'add.u64' cannot be the address of a name"},
            {"add.s32 %r1|%p1, %r2, %r3;", "operand 1 of 'add.s32' cannot be a pair"},
            {"add.s32 %r1, !%r2, %r3;", "'!' takes a predicate"},
@@ -210,6 +210,22 @@ TEST(PtxVerifier, RejectsWrongVectors) {
             "operand 1 of 'ld.global.v2.b32' is a vector of nothing but '_'"},
            {"mov.b64 {%r1, %r2}, {%r3, %r4};", "'mov.b64' cannot move a vector to a vector"},
            {"mov.u64 %rd1, {%r1, %r2};", "operand 2 of 'mov.u64' cannot be a vector"},
+           {".reg .v2 .u32 v; st.global.v2.u32 [%rd1], -v;",
+            "operand 2 of 'st.global.v2.u32' cannot be negated"},
+           {".reg .v2 .u32 v; st.global.v2.u32 [%rd1], v.b0;",
+            "operand 2 of 'st.global.v2.u32' cannot have a selector"},
+           {"st.global.v2.u32 [%rd1], {%r1.b0, %r2};",
+            "operand 2 of 'st.global.v2.u32' cannot have a selector"},
+           {"mov.b64 %rd1, {%r1.b0, %r2};", "operand 2 of 'mov.b64' cannot have a selector"},
+           {"mov.b64 %rd1, {%r1, -%r2};", "operand 2 of 'mov.b64' cannot be negated"},
+           {".reg .v2 .b32 v; mov.b64 %rd1, {%r1, v};",
+            "operand 2 of 'mov.b64' is the vector 'v', expected a component of it"},
+           {".reg .v2 .pred v; @v.y ret;", "a predicate cannot be a vector"},
+           {".reg .v2 .b64 v; ld.global.u32 %r1, [v];",
+            "operand 2 of 'ld.global.u32' is the vector 'v', expected a component of it"},
+           {".reg .v2 .b64 v; tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [v, {%f5}];",
+            "operand 2 of 'tex.1d.v4.f32.f32' is the vector 'v', expected a component of it"},
+           {"txq.width.b32 %r1, [%rd1+4];", "operand 2 of 'txq.width.b32' has an offset"},
        })
     EXPECT_EQ(check(c.body), c.message) << c.body;
 }
@@ -251,6 +267,24 @@ TEST(PtxVerifier, RejectsWrongCalls) {
             "argument 2 of the call of 'fp' is 's', .param .align 4 .b8[16], expected .param "
             ".align "
             "8 .b8[16]"},
+           {"call (%r1), fn, (%r2.b0);",
+            "argument 1 of the call of 'fn' is a part of '%r2', expected .reg .u32"},
+           {"call (%r1), fn, (-%r2);",
+            "argument 1 of the call of 'fn' is the negated '%r2', expected .reg .u32"},
+           {".reg .v2 .u32 v; call (%r1), fn, (v);",
+            "argument 1 of the call of 'fn' is the vector 'v' of type .u32, expected .reg .u32"},
+           {".reg .v2 .u32 v; call (v.x), fn, (%r1);",
+            "result 1 of the call of 'fn' is a part of 'v', expected .reg .u32"},
+           {"pr: .callprototype (.reg .u32 _) _ (.reg .v2 .u32 _); call (%r1), %rd1, (1), pr;",
+            "argument 1 of the call of 'pr' is a constant, expected .reg .v2 .u32"},
+           {"pr: .callprototype (.reg .u32 _) _ (.reg .v2 .u32 _); call (%r1), %rd1, (%r1), pr;",
+            "argument 1 of the call of 'pr' is '%r1' of type .b32, expected .reg .v2 .u32"},
+           {"pr: .callprototype (.reg .u32 _) _ (.reg .v2 .u32 _); .reg .v2 .u32 v; call (%r1), "
+            "%rd1, (v), pr;",
+            ""},
+           {".reg .v2 .u64 v; pr: .callprototype (.reg .u32 _) _ (.reg .u32 _); call (%r1), v.x, "
+            "(%r1), pr;",
+            "the function address is no plain register but a part of 'v'"},
            {"call k, (%rd1);", "a kernel cannot be called"},
            {"call (%r1), %rd1, (%r2);", "an indirect call needs a prototype"},
            {"call (%r1), %r1, (%r2);", "the function address '%r1' has type .b32"},
@@ -259,6 +293,17 @@ TEST(PtxVerifier, RejectsWrongCalls) {
            {"call;", "call without a function"},
        })
     EXPECT_EQ(check(c.body), c.message) << c.body;
+}
+
+// A spelling that was refused in one kernel is refused in the next.
+TEST(PtxVerifier, RemembersNoRefusedSpelling) {
+  ParseResult result = parse("t", ".version 1.4\n.target sm_10, map_f64_to_f32\n"
+                                  ".entry a() { .reg .f64 d; mul.f64 d, d, d; mul.f64 d, d, d; }\n"
+                                  ".entry b() { .reg .f64 d; mul.f64 d, d, d; ret; }\n");
+  EXPECT_EQ(messages(result), "3:27: unsupported: 'mul.f64' under map_f64_to_f32\n"
+                              "4:27: unsupported: 'mul.f64' under map_f64_to_f32");
+  EXPECT_FALSE(result.module.function("a")->valid);
+  EXPECT_FALSE(result.module.function("b")->valid);
 }
 
 TEST(PtxVerifier, ChecksVersions) {
@@ -273,6 +318,22 @@ TEST(PtxVerifier, ChecksVersions) {
       {"6.3", "sm_70", "shfl.up.b32 %r1, %r2, 1, 0;", ""},
       {"8.0", "sm_60", "vote.ballot.b32 %r1, %p1;", ""},
       {"1.3", "sm_13", "div.f32 %f1, %f2, %f3;", ""},
+      {"1.1", "sm_13", "atom.shared.add.u32 %r1, [%r2], 1;",
+       "'atom.shared.add.u32' needs PTX 1.2, the module is of version 1.1"},
+      {"1.2", "sm_11", "red.shared.add.u32 [%r2], 1;",
+       "'red.shared.add.u32' needs sm_12, the module is for sm_11"},
+      {"2.0", "sm_13", "atom.shared.add.u64 %fd1, [%r2], 1;",
+       "'atom.shared.add.u64' needs sm_20, the module is for sm_13"},
+      {"1.4", "sm_13", "atom.add.u32 %r1, [%r2], 1;",
+       "'atom.add.u32' needs PTX 2.0, the module is of version 1.4"},
+      {"8.7", "sm_100", "ld.v8.u32 {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}, [%r2];",
+       "'ld.v8.u32' needs PTX 8.8, the module is of version 8.7"},
+      {"8.8", "sm_90", "ld.v8.u32 {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}, [%r2];",
+       "'ld.v8.u32' needs sm_100, the module is for sm_90"},
+      {"8.8", "sm_100", "ld.shared.v8.u32 {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}, [%r2];",
+       "modifier '.v8' is not allowed in 'ld.shared.v8.u32' in kernel 'k'"},
+      {"8.8", "sm_100", "ld.shared.L2::128B.u32 %r1, [%r2];",
+       "modifier '.L2::128B' is not allowed in 'ld.shared.L2::128B.u32' in kernel 'k'"},
       {"1.4", "sm_13", "div.f32 %f1, %f2, %f3;", "'div.f32' is not available since PTX 1.4"},
       {"2.0", "sm_20", "sin.f32 %f1, %f2;", "'sin.f32' is not available since PTX 1.4"},
       {"2.0", "sm_20", "mad.f32 %f1, %f2, %f3, %f4;",
