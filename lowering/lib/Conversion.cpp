@@ -1,21 +1,25 @@
-// cvt between integers, half, single and double precision.
+// cvt of one number: between integers, half, bfloat16, tf32, single and double precision.
 // PTX ISA: data-movement-and-conversion-instructions-cvt.
 //
 // Float to integer always saturates. AMD's v_cvt does too and gives 0 for NaN, as PTX wants for
 // results of up to 32 bits from f32; LLVM's fptosi has no way to say so, hence the inline assembly,
 // one instruction instead of the eight that fptosi.sat becomes.
-#include "lowering/lib/FloatingPoint.h"
+//
+// bf16 is the upper half of an f32, so it is computed with as f32 and rounded to by integers.
 #include "lowering/lib/IntegerArithmetic.h"
+#include "lowering/lib/NarrowFloat.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
 
-// The range of the destination, clamped to in the wider of both types.
-static Value *saturateInteger(IRBuilder<> &b, Value *value, bool fromSigned, unsigned toBits,
-                              bool toSigned) {
+// ---------- Integers
+
+Value *saturateInteger(IRBuilder<> &b, Value *value, bool fromSigned, unsigned toBits,
+                       bool toSigned) {
   unsigned bits = value->getType()->getIntegerBitWidth();
   if (fromSigned && !toSigned)
     value =
@@ -41,6 +45,18 @@ static Value *integerToInteger(FunctionLowering &fn, const ptx::Instruction &ins
     value = saturateInteger(b, value, isSigned(from), ptx::sizeInBits(to), isSigned(to));
   Type *type = fn.intType(ptx::sizeInBits(to));
   return isSigned(from) ? b.CreateSExtOrTrunc(value, type) : b.CreateZExtOrTrunc(value, type);
+}
+
+// ---------- Float to integer
+
+// The first source; bf16 as the f32 that it is the upper half of.
+static Value *floatSource(FunctionLowering &fn, ptx::Type from) {
+  IRBuilder<> &b = fn.builder();
+  Value *value = fn.source(0);
+  if (from != ptx::Type::BF16)
+    return value;
+  Value *bits = b.CreateZExt(b.CreateBitCast(value, b.getInt16Ty()), b.getInt32Ty());
+  return b.CreateBitCast(b.CreateShl(bits, 16), b.getFloatTy());
 }
 
 // The integer that .rni, .rzi, .rmi or .rpi makes of a value, still a float.
@@ -84,7 +100,7 @@ static Value *convertByHardware(FunctionLowering &fn, Value *value, bool toSigne
 static Value *floatToInteger(FunctionLowering &fn, const ptx::Instruction &inst, ptx::Type to,
                              ptx::Type from) {
   IRBuilder<> &b = fn.builder();
-  Value *value = fn.source(0);
+  Value *value = floatSource(fn, from);
   if (from == ptx::Type::F16)
     value = b.CreateFPExt(value, b.getFloatTy()); // exact
   if (from == ptx::Type::F32 && inst.spelling->has(ptx::Mod::Ftz))
@@ -108,16 +124,88 @@ static Value *floatToInteger(FunctionLowering &fn, const ptx::Instruction &inst,
                         ConstantInt::get(type, APInt::getSignMask(bits)), result);
 }
 
-static Value *narrowToHalf(FunctionLowering &fn, Value *value, Rounding rounding) {
+// ---------- To half and bfloat16
+
+// A denormal f32 is 0 in half but for rounding away from 0.
+static Value *narrowToHalf(FunctionLowering &fn, Value *value, const NarrowRule &rule) {
   IRBuilder<> &b = fn.builder();
-  FloatMode mode{rounding, /*flushesF32=*/false};
-  if (rounding == Rounding::NearestEven) // a denormal f32 is 0 in half anyway
-    return b.CreateFPTrunc(value, b.getHalfTy());
-  return inMode(fn, mode, "v_cvt_f16_f32 $0, $1", b.getHalfTy(), value);
+  Type *half = b.getHalfTy();
+  if (rule.relu)
+    value = reluF32(fn, value);
+  Value *result;
+  if (rule.rounding == Rounding::NearestEven)
+    result = b.CreateFPTrunc(value, half);
+  else if (rule.rounding == Rounding::Zero)
+    result =
+        b.CreateExtractElement(b.CreateIntrinsic(Intrinsic::amdgcn_cvt_pkrtz, {},
+                                                 {value, ConstantFP::get(b.getFloatTy(), 0.0)}),
+                               uint64_t(0));
+  else
+    result = inMode(fn, {rule.rounding, /*flushesF32=*/false}, "v_cvt_f16_f32 $0, $1", half, value);
+  if (!rule.satfinite)
+    return result;
+  return b.CreateBitCast(infinityToLargest(b, kF16, b.CreateBitCast(result, b.getInt16Ty())), half);
 }
 
-// Every rounding in the same direction to a coarser format is the direct one, so directed
-// conversions go in steps: 64-bit integers to f64 to f32 to f16.
+static Value *narrowToBfloat(FunctionLowering &fn, Value *value, const NarrowRule &rule) {
+  IRBuilder<> &b = fn.builder();
+  Value *code = encodeNarrow(fn, kBf16, value, rule);
+  return b.CreateBitCast(b.CreateTrunc(code, b.getInt16Ty()), b.getBFloatTy());
+}
+
+// An f64 in f32 so that rounding it again, to fewer bits, is as good as rounding once: truncated,
+// and what is not exact is odd.
+static Value *roundToOddF32(FunctionLowering &fn, Value *wide) {
+  IRBuilder<> &b = fn.builder();
+  Value *narrow = roundToF32(fn, wide, Rounding::Zero, /*flushes=*/false);
+  Value *isInexact = b.CreateFCmpUNE(b.CreateFPExt(narrow, wide->getType()), wide);
+  Value *bits = b.CreateBitCast(narrow, b.getInt32Ty());
+  return b.CreateBitCast(b.CreateOr(bits, b.CreateZExt(isInexact, b.getInt32Ty())), b.getFloatTy());
+}
+
+// Every rounding in the same direction to a coarser format is the direct one.
+static Value *narrowF64(FunctionLowering &fn, Value *value, ptx::Type to, Rounding rounding) {
+  IRBuilder<> &b = fn.builder();
+  bool isNearest = rounding == Rounding::NearestEven;
+  if (to == ptx::Type::BF16)
+    return narrowToBfloat(fn,
+                          isNearest ? roundToOddF32(fn, value)
+                                    : roundToF32(fn, value, rounding, /*flushes=*/false),
+                          {rounding});
+  if (isNearest)
+    return b.CreateFPTrunc(value, b.getHalfTy());
+  return narrowToHalf(fn, roundToF32(fn, value, rounding, /*flushes=*/false), {rounding});
+}
+
+// ---------- Integer to float
+
+// A 64-bit integer with at most 53 significant bits, that rounds as the given one does to formats
+// of at most 51 bits: the low bits, if they do not fit, are one sticky bit.
+static Value *fitIntoF64(IRBuilder<> &b, Value *value, bool isSigned) {
+  const uint64_t kLow = (1 << 11) - 1;
+  Value *low = b.CreateAnd(value, kLow);
+  Value *sticky = b.CreateAnd(b.CreateAdd(low, b.getInt64(kLow)), kLow + 1);
+  Value *folded = b.CreateOr(b.CreateAnd(value, ~kLow), sticky);
+  // Signed and unsigned: the upper bits are all alike where the value fits as it is.
+  Value *upper = isSigned ? b.CreateAShr(value, 53) : b.CreateLShr(value, 53);
+  Value *isSmall = b.CreateICmpEQ(upper, b.getInt64(0));
+  if (isSigned)
+    isSmall = b.CreateOr(isSmall, b.CreateICmpEQ(upper, b.getInt64(~0ull)));
+  return b.CreateSelect(isSmall, value, folded);
+}
+
+// bf16, to nearest: up to 16 bits are exact in f32, the others in f64.
+static Value *integerToBfloat(FunctionLowering &fn, Value *value, bool isSigned) {
+  IRBuilder<> &b = fn.builder();
+  unsigned bits = value->getType()->getIntegerBitWidth();
+  if (bits == 64)
+    value = fitIntoF64(b, value, isSigned);
+  Type *exact = bits <= 16 ? b.getFloatTy() : b.getDoubleTy();
+  Value *number = isSigned ? b.CreateSIToFP(value, exact) : b.CreateUIToFP(value, exact);
+  return narrowToBfloat(fn, bits <= 16 ? number : roundToOddF32(fn, number), {});
+}
+
+// In steps: 64-bit integers to f64 to f32 to f16 or bf16.
 static Value *integerToFloatDirected(FunctionLowering &fn, Value *value, bool fromSigned,
                                      ptx::Type to, Rounding rounding) {
   IRBuilder<> &b = fn.builder();
@@ -127,26 +215,25 @@ static Value *integerToFloatDirected(FunctionLowering &fn, Value *value, bool fr
   auto convert = [&](Value *integer, bool hasSign, Type *type) {
     return hasSign ? b.CreateSIToFP(integer, type) : b.CreateUIToFP(integer, type);
   };
-  if (bits < 32 || (bits == 32 && to == ptx::Type::F64)) {
-    // Exact in f32, or in f64.
-    Value *exact = convert(value, fromSigned, to == ptx::Type::F64 ? f64 : f32);
-    return to == ptx::Type::F16 ? narrowToHalf(fn, exact, rounding) : exact;
-  }
-  Value *result;
-  if (bits == 32) {
-    result =
-        inMode(fn, mode, fromSigned ? "v_cvt_f32_i32 $0, $1" : "v_cvt_f32_u32 $0, $1", f32, value);
-  } else {
-    // Both halves are exact in f64, their sum rounds once.
-    Value *high = b.CreateTrunc(b.CreateLShr(value, 32), b.getInt32Ty());
-    Value *low = b.CreateTrunc(value, b.getInt32Ty());
-    Value *scaled = b.CreateFMul(convert(high, fromSigned, f64), ConstantFP::get(f64, 0x1p32));
-    result = inMode(fn, mode, "v_add_f64 $0, $1, $2", f64, {scaled, convert(low, false, f64)});
-    if (to == ptx::Type::F64)
-      return result;
-    result = roundToF32(fn, result, rounding, /*flushes=*/false);
-  }
-  return to == ptx::Type::F16 ? narrowToHalf(fn, result, rounding) : result;
+  auto fromF32 = [&](Value *number) {
+    return to == ptx::Type::F16    ? narrowToHalf(fn, number, {rounding})
+           : to == ptx::Type::BF16 ? narrowToBfloat(fn, number, {rounding})
+                                   : number;
+  };
+  if (bits == 32 && to == ptx::Type::F64)
+    return convert(value, fromSigned, f64);
+  if (bits < 32)
+    return to == ptx::Type::F64 ? convert(value, fromSigned, f64)
+                                : fromF32(convert(value, fromSigned, f32));
+  if (bits == 32)
+    return fromF32(
+        inMode(fn, mode, fromSigned ? "v_cvt_f32_i32 $0, $1" : "v_cvt_f32_u32 $0, $1", f32, value));
+  // Both halves are exact in f64, their sum rounds once.
+  Value *high = b.CreateTrunc(b.CreateLShr(value, 32), b.getInt32Ty());
+  Value *low = b.CreateTrunc(value, b.getInt32Ty());
+  Value *scaled = b.CreateFMul(convert(high, fromSigned, f64), ConstantFP::get(f64, 0x1p32));
+  Value *sum = inMode(fn, mode, "v_add_f64 $0, $1, $2", f64, {scaled, convert(low, false, f64)});
+  return to == ptx::Type::F64 ? sum : fromF32(roundToF32(fn, sum, rounding, /*flushes=*/false));
 }
 
 static Value *integerToFloat(FunctionLowering &fn, const ptx::Instruction &inst, ptx::Type to,
@@ -156,51 +243,118 @@ static Value *integerToFloat(FunctionLowering &fn, const ptx::Instruction &inst,
   Rounding rounding = roundingOf(*inst.spelling);
   if (rounding != Rounding::NearestEven)
     return integerToFloatDirected(fn, value, isSigned(from), to, rounding);
+  if (to == ptx::Type::BF16)
+    return integerToBfloat(fn, value, isSigned(from));
   return isSigned(from) ? b.CreateSIToFP(value, fn.typeOf(to))
                         : b.CreateUIToFP(value, fn.typeOf(to));
 }
 
-// .ftz concerns f32 only: half denormals, source or result, are kept, and a denormal f32 that is
-// converted to half is not flushed either.
+// ---------- Float to float
+
+// tf32 is an f32 whose low 13 bits are 0.
+static Value *narrowToTf32(FunctionLowering &fn, Value *value, const NarrowRule &rule) {
+  IRBuilder<> &b = fn.builder();
+  return b.CreateShl(encodeNarrow(fn, kTf32, value, rule), 32 - kTf32.bits);
+}
+
+// .rna rounds bit patterns, as measured on NVIDIA's hardware: what is not finite is truncated, and
+// of what is not finite then, .satfinite takes the pattern before it.
+static Value *narrowToTf32Away(IRBuilder<> &b, Value *value, bool satfinite) {
+  const uint32_t kUnit = 0x2000, kInfinity = 0x7f800000;
+  Value *bits = b.CreateBitCast(value, b.getInt32Ty());
+  auto isFinite = [&](Value *pattern) {
+    return b.CreateICmpULT(b.CreateAnd(pattern, 0x7fffffff), b.getInt32(kInfinity));
+  };
+  Value *half = b.CreateSelect(isFinite(bits), b.getInt32(kUnit / 2), b.getInt32(0));
+  Value *rounded = b.CreateAnd(b.CreateAdd(bits, half), ~(kUnit - 1));
+  if (!satfinite)
+    return rounded;
+  return b.CreateSelect(isFinite(rounded), rounded, b.CreateSub(rounded, b.getInt32(kUnit)));
+}
+
+// .ftz concerns f32 and bf16: half denormals, source or result, are kept, and a denormal f32 that
+// is converted to half is not flushed either.
 static Expected<Value *> floatToFloat(FunctionLowering &fn, const ptx::Instruction &inst,
                                       ptx::Type to, ptx::Type from) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
-  Value *value = fn.source(0);
+  Value *value = floatSource(fn, from);
   bool flushes = spelling.has(ptx::Mod::Ftz);
-  Rounding rounding = roundingOf(spelling);
-  if (from == ptx::Type::F32 && to != ptx::Type::F16 && flushes)
+  NarrowRule rule{roundingOf(spelling), spelling.has(ptx::Mod::Relu),
+                  spelling.has(ptx::Mod::Satfinite)};
+  if (value->getType()->isFloatTy() && to != ptx::Type::F16 && flushes)
     value = flushDenormal(fn, value);
   if (spelling.first(ptx::ModCategory::IntegerRounding) != ptx::Mod::None) {
     if (to != from)
       return fn.malformed(inst, "integer rounding needs source and result of the same type");
-    return roundToIntegral(fn, spelling, value);
+    value = roundToIntegral(fn, spelling, value);
   }
-  if (ptx::sizeInBits(to) > ptx::sizeInBits(from))
-    return b.CreateFPExt(value, fn.typeOf(to));
-  if (to == from)
-    return value;
-  if (to == ptx::Type::F32)
-    return roundToF32(fn, value, rounding, flushes);
-  if (from == ptx::Type::F32)
-    return narrowToHalf(fn, value, rounding);
-  if (rounding == Rounding::NearestEven)
-    return b.CreateFPTrunc(value, b.getHalfTy());
-  return narrowToHalf(fn, roundToF32(fn, value, rounding, /*flushes=*/false), rounding);
+  if (from == ptx::Type::F16 && to != ptx::Type::F16)
+    value = b.CreateFPExt(value, b.getFloatTy());
+  switch (to) {
+  case ptx::Type::F64:
+    return from == ptx::Type::F64 ? value : b.CreateFPExt(value, b.getDoubleTy());
+  case ptx::Type::F32:
+    return from == ptx::Type::F64 ? roundToF32(fn, value, rule.rounding, flushes) : value;
+  case ptx::Type::TF32:
+    return spelling.has(ptx::Mod::Rna) ? narrowToTf32Away(b, value, rule.satfinite)
+                                       : narrowToTf32(fn, value, rule);
+  default: // F16, BF16
+    if (from == ptx::Type::F64)
+      return narrowF64(fn, value, to, rule.rounding);
+    if (to == ptx::Type::BF16) // exact from bf16 itself
+      return narrowToBfloat(fn, value, rule);
+    return from == ptx::Type::F16 ? value : narrowToHalf(fn, value, rule);
+  }
 }
 
-// cvt{.irnd|.rnd}{.ftz}{.sat}.dtype.atype d, a   PTX ISA:
+// ---------- NaN
+
+// Where f64 is one of both types, NVIDIA's hardware keeps a NaN's sign and what fits of its
+// payload, and quiets it; but .ftz makes an f32 canonical first.
+static Value *convertedNan(FunctionLowering &fn, const ptx::Instruction &inst, ptx::Type to,
+                           ptx::Type from, Value *result) {
+  IRBuilder<> &b = fn.builder();
+  auto fractionBits = [](ptx::Type type) {
+    return type == ptx::Type::F64   ? 52u
+           : type == ptx::Type::F32 ? 23u
+           : type == ptx::Type::F16 ? kF16.fraction
+                                    : kBf16.fraction;
+  };
+  Value *source = fn.source(0);
+  Value *isNan = b.CreateFCmpUNO(source, source);
+  unsigned toBits = ptx::sizeInBits(to), fromBits = ptx::sizeInBits(from);
+  unsigned toFraction = fractionBits(to), fromFraction = fractionBits(from);
+  uint64_t canonical = 0x7fffffffe0000000; // f32's, widened
+  Value *nan = b.getInt64(canonical);
+  if (!inst.spelling->has(ptx::Mod::Ftz) || from == ptx::Type::F64) {
+    Value *bits = b.CreateZExt(b.CreateBitCast(source, fn.intType(fromBits)), b.getInt64Ty());
+    Value *payload = b.CreateAnd(bits, (1ull << fromFraction) - 1);
+    payload = toFraction > fromFraction ? b.CreateShl(payload, toFraction - fromFraction)
+                                        : b.CreateLShr(payload, fromFraction - toFraction);
+    Value *sign = b.CreateShl(b.CreateLShr(bits, fromBits - 1), toBits - 1);
+    uint64_t magnitude = (1ull << (toBits - 1)) - 1;
+    uint64_t quiet = magnitude >> (toFraction - 1) << (toFraction - 1); // infinity with its top bit
+    nan = b.CreateOr(b.CreateOr(payload, sign), quiet);
+  }
+  return b.CreateSelect(isNan, b.CreateTrunc(nan, fn.intType(toBits)),
+                        b.CreateBitCast(result, fn.intType(toBits)));
+}
+
+// cvt{.irnd|.rnd}{.ftz}{.sat}{.relu}{.satfinite}.dtype.atype d, a   PTX ISA:
 // data-movement-and-conversion-instructions-cvt
 // .sat clamps to the range of an integer result and to [0, 1] for a float one. Results narrower
 // than their register are extended by dispatch.
 Expected<Value *> lowerCvt(FunctionLowering &fn, const ptx::Instruction &inst) {
-  ptx::Type to = inst.spelling->type(0), from = inst.spelling->type(1);
-  auto isInteger = [](ptx::Type type) {
+  using ptx::Type;
+  Type to = inst.spelling->type(0), from = inst.spelling->type(1);
+  auto isInteger = [](Type type) {
     ptx::TypeClass typeClass = ptx::classOf(type);
     return typeClass == ptx::TypeClass::Signed || typeClass == ptx::TypeClass::Unsigned;
   };
-  auto isFloat = [](ptx::Type type) {
-    return type == ptx::Type::F16 || type == ptx::Type::F32 || type == ptx::Type::F64;
+  auto isFloat = [](Type type) {
+    return type == Type::F16 || type == Type::BF16 || type == Type::TF32 || type == Type::F32 ||
+           type == Type::F64;
   };
   if ((!isInteger(to) && !isFloat(to)) || (!isInteger(from) && !isFloat(from)))
     return fn.unsupported(inst, "conversion " + inst.spelling->text);
@@ -210,12 +364,18 @@ Expected<Value *> lowerCvt(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (isInteger(from))
     return finish(fn, inst, integerToFloat(fn, inst, to, from));
   Expected<Value *> result = floatToFloat(fn, inst, to, from);
-  // A move keeps NaN bits: cvt.f32.f32 without .ftz.
-  bool isMove = to == from && !inst.spelling->has(ptx::Mod::Ftz) &&
-                !inst.spelling->has(ptx::Mod::Sat) &&
-                inst.spelling->first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None;
-  if (!result || isMove)
+  if (!result)
     return result;
+  bool flushes = inst.spelling->has(ptx::Mod::Ftz), saturates = inst.spelling->has(ptx::Mod::Sat);
+  // Moves keep NaN bits: cvt.f32.f32 without .ftz, and bf16 as the upper half of an f32.
+  bool isMove = inst.spelling->first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None &&
+                (to == from || from == Type::BF16) && (to == Type::F32 || to == Type::F64) &&
+                (to == from || to == Type::F32) && !flushes && !saturates;
+  if (isMove || to == Type::TF32)
+    return result;
+  bool keepsPayload = (to == Type::F64) != (from == Type::F64) && !saturates;
+  if (keepsPayload && fn.options().nan == NanMode::Canonical)
+    return convertedNan(fn, inst, to, from, *result);
   return finish(fn, inst, *result);
 }
 

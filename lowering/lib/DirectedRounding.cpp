@@ -24,14 +24,18 @@ Rounding roundingOf(const ptx::Spelling &spelling) {
 }
 
 static bool cvtNeedsF32Denormals(const ptx::Spelling &spelling) {
-  ptx::Type to = spelling.type(0), from = spelling.type(1);
-  if (from == ptx::Type::F32 && to != ptx::Type::F64 && to != ptx::Type::F16)
-    // To integers, and to integral f32: only rounding away from zero sees a denormal. A plain
-    // cvt.f32.f32 is a move, one with .sat compares.
-    return spelling.has(ptx::Mod::Rpi) || spelling.has(ptx::Mod::Rmi) ||
-           spelling.has(ptx::Mod::Sat);
-  return (from == ptx::Type::F32 && to == ptx::Type::F64) ||
-         (from == ptx::Type::F64 && to == ptx::Type::F32);
+  using ptx::Type;
+  Type to = spelling.type(0), from = spelling.type(1);
+  if (from == Type::F64)
+    return to == Type::F32 || to == Type::BF16;
+  if (spelling.has(ptx::Mod::ScaledN2Ue8m0))
+    return true; // s2f6: the scale can be as small or as large as a denormal is
+  // To integers, and to integral f32: only rounding away from zero sees a denormal. A plain
+  // cvt.f32.f32 is a move, one with .sat compares. Half and the narrow formats see none.
+  return (from == Type::F32 || from == Type::BF16) &&
+         (to == Type::F64 || (to != Type::F16 && (spelling.has(ptx::Mod::Rpi) ||
+                                                  spelling.has(ptx::Mod::Rmi) ||
+                                                  spelling.has(ptx::Mod::Sat))));
 }
 
 bool needsF32Denormals(const ptx::Instruction &inst) {
@@ -64,6 +68,7 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
     // of, it does not.
     return is(0) && spelling.has(ptx::Mod::Add) && spelling.space() != ptx::StateSpace::Global;
   case ptx::Op::Cvt:
+  case ptx::Op::CvtNarrow:
     return cvtNeedsF32Denormals(spelling);
   default: // abs, neg, copysign, testp are bit operations; sin, cos and tanh are written for both
     return false;

@@ -8,6 +8,11 @@ namespace rubia::lowering {
 // True for .sNN types, false for .uNN and .bNN.
 bool isSigned(ptx::Type type);
 
+// A value clamped to the range of integers of `toBits`, in the wider of both types: .sat of
+// conversions (Conversion.cpp).
+llvm::Value *saturateInteger(llvm::IRBuilder<> &b, llvm::Value *value, bool fromSigned,
+                             unsigned toBits, bool toSigned);
+
 // The upper half of a * b, as .hi; the type is that of a and b.
 llvm::Value *highProduct(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y, bool isSigned);
 
