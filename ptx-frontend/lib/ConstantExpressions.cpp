@@ -247,6 +247,10 @@ bool ModuleParser::parseNumber(Constant &value) {
       value.isSingle = number.size() == 10;
       (void)number.drop_front(2).getAsInteger(16, value.bits); // the lexer counted the digits
     } else {
+      constexpr size_t kMaxLength = 1000; // the conversion takes the square of it
+      if (number.size() > kMaxLength)
+        return errorHere("floating point constant '" + number.take_front(40) +
+                         "...' is longer than " + llvm::Twine(kMaxLength) + " characters");
       llvm::APFloat parsed(llvm::APFloat::IEEEdouble());
       auto status = parsed.convertFromString(number, llvm::APFloat::rmNearestTiesToEven);
       if (!status) {

@@ -240,6 +240,6 @@ void verify(const Module &module, Function &fn, DiagnosticLog &diagnostics);
 inline constexpr unsigned kMaxDepth = 64; // of nested expressions and initialisers
 // No variable is larger: sums of sizes and addends cannot overflow.
 inline constexpr uint64_t kMaxVariableSize = 1ull << 40;
-inline constexpr unsigned kMaxScopes = 1000;
+inline constexpr unsigned kMaxScopes = 100; // a label may be looked up in each
 
 } // namespace rubia::ptx

@@ -39,6 +39,8 @@ TEST(PtxHostile, BoundsNesting) {
             "generic() inside generic()");
   EXPECT_EQ(firstMessage(".entry k() { " + repeat("{", 100000) + repeat("}", 100000) + " ret; }"),
             "blocks are nested too deeply");
+  EXPECT_EQ(firstMessage(".entry k() { L: " + repeat("{", 99) + "bra L;" + repeat("}", 99) + "}"),
+            "");
   EXPECT_EQ(firstMessage(".section .x " + repeat("{", 100000)),
             "expected '.b8', '.b16', '.b32', '.b64', a label or '}', found '{'");
 }
@@ -60,8 +62,12 @@ TEST(PtxHostile, BoundsNumbers) {
   EXPECT_EQ(firstMessage(".loc 99999999999 99999999999 1"), "");
   EXPECT_EQ(firstMessage(".global .align 4611686018427387904 .u32 x;"),
             "an alignment is a power of two up to 2^20");
-  EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 100000) + ".0;"),
+  EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 900) + ".0;"),
             "floating point constant '1" + repeat("0", 39) + "' does not fit into 64 bits");
+  EXPECT_EQ(firstMessage(".global .f64 x = 1." + repeat("1", 10000000) + ";"),
+            "floating point constant '1." + repeat("1", 38) +
+                "...' is longer than 1000 characters");
+  EXPECT_EQ(firstMessage(".global .f64 x = 1." + repeat("1", 990) + "e-99;"), "");
 }
 
 TEST(PtxHostile, BoundsLists) {
