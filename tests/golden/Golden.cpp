@@ -1,13 +1,17 @@
 // Golden results of scalar instructions: records them on the GPU at hand, compares another device
 // with them, and compares the reference evaluator with them.
 #include "GoldenFile.h"
+#include "Judge.h"
 #include "Runner.h"
-#include "diff/Reference.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Chrono.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <map>
+#include <set>
 
 using namespace llvm;
 using namespace rubia;
@@ -25,8 +29,10 @@ constexpr size_t kGroup = 64;
 template <class Done>
 void runAll(Runner &runner, ArrayRef<Case> cases, ArrayRef<const std::vector<uint64_t> *> inputs,
             Done done) {
+  // Those with .ftz are apart: what is compiled together runs in one denormal mode.
   auto dialect = [](const Case &c) {
-    return std::tuple(c.sm, c.smVariant, c.version.major, c.version.minor);
+    return std::tuple(c.sm, c.smVariant, c.version.major, c.version.minor,
+                      StringRef(c.mnemonic).contains(".ftz"));
   };
   for (size_t start = 0; start < cases.size();) {
     size_t end = start + 1;
@@ -41,7 +47,7 @@ void runAll(Runner &runner, ArrayRef<Case> cases, ArrayRef<const std::vector<uin
 }
 
 int record(const std::string &path) {
-  auto runner = Runner::create();
+  auto runner = Runner::onDriver();
   if (!runner)
     return fail(runner.takeError());
   GoldenFile file;
@@ -98,9 +104,17 @@ int writeModules(const std::string &folder) {
 }
 
 struct Tally {
-  unsigned cases = 0, wrongCases = 0, tuples = 0, mismatches = 0;
+  unsigned cases = 0, wrongCases = 0, refused = 0, tuples = 0, mismatches = 0;
   double worst = 0; // of approximate results, as a fraction of their bounds
 };
+
+void print(const MapVector<StringRef, Tally> &tallies) {
+  for (const auto &[chapter, tally] : tallies)
+    outs() << formatv("{0}: {1} cases, {2} not run, {3} tuples, {4} mismatches in {5} cases, worst "
+                      "error {6:f3} of its bound\n",
+                      chapter, tally.cases, tally.refused, tally.tuples, tally.mismatches,
+                      tally.wrongCases, tally.worst);
+}
 
 std::string tupleText(const GoldenFile &file, const GoldenCase &golden, size_t tuple) {
   std::string text;
@@ -110,12 +124,12 @@ std::string tupleText(const GoldenFile &file, const GoldenCase &golden, size_t t
   return text;
 }
 
-uint64_t maskOf(const Operand &operand) {
-  return operand.bits == 64 ? ~uint64_t(0) : (uint64_t(1) << operand.bits) - 1;
+ArrayRef<uint64_t> sourcesOf(const std::vector<uint64_t> &inputs, const Case &test, size_t tuple) {
+  return ArrayRef(inputs).slice(tuple * test.sources.size(), test.sources.size());
 }
 
 // The reference against what hardware gave.
-int check(const std::string &path, unsigned shown) {
+int check(const std::string &path, unsigned shown, const Regex &match) {
   auto file = read(path);
   if (!file)
     return fail(file.takeError());
@@ -124,99 +138,147 @@ int check(const std::string &path, unsigned shown) {
   bool allEqual = true;
   for (const GoldenCase &golden : file->cases) {
     const Case &test = golden.test;
-    auto reference = diff::referenceFor(test.mnemonic, test.selectors);
-    if (!reference) {
+    if (!match.match(test.mnemonic))
+      continue;
+    auto judge = Judge::create(test);
+    if (!judge) {
       ++without;
-      outs() << formatv("{0}\n", toString(reference.takeError()));
+      outs() << formatv("{0}\n", toString(judge.takeError()));
       continue;
     }
     Tally &tally = tallies[test.chapter];
     ++tally.cases;
     unsigned wrong = 0;
+    size_t columns = test.destinations.size();
     for (size_t tuple = 0; tuple < kTupleCount; ++tuple) {
-      diff::ReferenceInputs inputs;
-      for (size_t i = 0, at = 0; i < test.sources.size(); ++i, ++at) {
-        if (test.immediate && i == test.immediateIndex)
-          inputs.source[at++] = uint64_t(*test.immediate);
-        inputs.source[at] = file->inputs[golden.inputs][tuple * test.sources.size() + i] ^
-                            uint64_t(test.sources[i].negated);
-      }
-      if (test.immediate && test.immediateIndex == test.sources.size())
-        inputs.source[test.immediateIndex] = uint64_t(*test.immediate);
-      inputs.carry = test.sources.empty() ? false : inputs.source[test.sources.size() - 1];
-      diff::ReferenceOutput expected = (*reference)(inputs);
-      const uint64_t *got = &golden.outputs[tuple * test.destinations.size()];
-      bool equal = true;
-      if (expected.bounds[0] || expected.bounds[1]) {
-        for (unsigned half = 0; half < 2; ++half)
-          if (expected.bounds[half]) {
-            double fraction = diff::errorFraction(*expected.bounds[half], got[0] >> (16 * half));
-            tally.worst = std::max(tally.worst, fraction);
-            equal &= fraction <= 1;
-          }
-      } else
-        equal = (expected.bits & maskOf(test.destinations[0])) == got[0];
-      if (test.destinations.size() > 1)
-        equal &= (expected.second & maskOf(test.destinations[1])) == got[1];
+      auto sources = sourcesOf(file->inputs[golden.inputs], test, tuple);
+      auto got = ArrayRef(golden.outputs).slice(tuple * columns, columns);
+      std::vector<uint64_t> expected = judge->expected(sources);
       ++tally.tuples;
-      if (equal)
+      if (judge->isRight(sources, got, expected, false))
         continue;
       ++tally.mismatches;
       if (wrong++ < shown)
         outs() << formatv("{0}: ({1}) gives {2:x}, the reference {3:x}\n", test.mnemonic,
-                          tupleText(*file, golden, tuple), got[0], expected.bits);
+                          tupleText(*file, golden, tuple), got[0], expected[0]);
     }
+    tally.worst = std::max(tally.worst, judge->worst());
     tally.wrongCases += wrong != 0;
     allEqual &= wrong == 0;
   }
-  for (const auto &[chapter, tally] : tallies)
-    outs() << formatv("{0}: {1} cases, {2} tuples, {3} mismatches in {4} cases, worst error {5:f3} "
-                      "of its bound\n",
-                      chapter.str(), tally.cases, tally.tuples, tally.mismatches, tally.wrongCases,
-                      tally.worst);
+  print(tallies);
   outs() << formatv("{0} cases have no reference\n", without);
   return allEqual && !without ? 0 : 1;
 }
 
-// Another device against what hardware gave.
-int compare(const std::string &path, unsigned shown, unsigned step) {
-  auto file = read(path);
+struct Comparison {
+  std::string path, arch; // no arch: the driver's device
+  lowering::NanMode nan = lowering::NanMode::Any;
+  std::string match = ".";
+  unsigned every = 1, shown = 1;
+  bool againstReference = false; // the cases that the file lacks
+  std::string results;           // file to append to
+};
+
+// The cases that no hardware at hand executes, judged by the reference.
+std::vector<GoldenCase> casesWithoutHardware(GoldenFile &file) {
+  std::set<std::string> recorded;
+  for (const GoldenCase &golden : file.cases)
+    recorded.insert(golden.test.mnemonic + golden.test.text);
+  std::vector<GoldenCase> cases;
+  for (Case &test : scalarCases()) {
+    if (!recorded.insert(test.mnemonic + test.text).second)
+      continue;
+    GoldenCase golden{std::move(test), unsigned(file.inputs.size()), {}};
+    file.inputs.push_back(inputsFor(golden.test));
+    auto judge = Judge::create(golden.test);
+    if (!judge) {
+      outs() << formatv("{0}\n", toString(judge.takeError()));
+      continue;
+    }
+    for (size_t tuple = 0; tuple < kTupleCount; ++tuple)
+      append_range(golden.outputs,
+                   judge->expected(sourcesOf(file.inputs.back(), golden.test, tuple)));
+    cases.push_back(std::move(golden));
+  }
+  return cases;
+}
+
+// A device against what hardware gave, or against the reference.
+int compare(const Comparison &options) {
+  auto file = read(options.path);
   if (!file)
     return fail(file.takeError());
-  auto runner = Runner::create();
+  bool anyNan = options.nan == lowering::NanMode::Any;
+  auto runner =
+      options.arch.empty() ? Runner::onDriver() : Runner::onEmulator(options.arch, options.nan);
   if (!runner)
     return fail(runner.takeError());
+  std::vector<GoldenCase> all =
+      options.againstReference ? casesWithoutHardware(*file) : std::move(file->cases);
+  Regex match(options.match);
+  erase_if(all, [&](const GoldenCase &golden) { return !match.match(golden.test.mnemonic); });
   std::vector<Case> cases;
   std::vector<const std::vector<uint64_t> *> inputs;
   std::vector<const GoldenCase *> goldens;
-  for (size_t i = 0; i < file->cases.size(); i += step) {
-    goldens.push_back(&file->cases[i]);
-    cases.push_back(file->cases[i].test);
-    inputs.push_back(&file->inputs[file->cases[i].inputs]);
+  for (size_t i = 0; i < all.size(); i += options.every) {
+    goldens.push_back(&all[i]);
+    cases.push_back(all[i].test);
+    inputs.push_back(&file->inputs[all[i].inputs]);
   }
-  unsigned equal = 0, refused = 0;
+  std::error_code error;
+  std::unique_ptr<raw_fd_ostream> results;
+  if (!options.results.empty()) {
+    results = std::make_unique<raw_fd_ostream>(options.results, error, sys::fs::OF_Append);
+    if (error)
+      return fail(createStringError(error, "cannot write " + options.results));
+  }
+  MapVector<StringRef, Tally> tallies;
+  unsigned equal = 0;
   runAll(**runner, cases, inputs, [&](size_t i, Runner::Result &result) {
     const GoldenCase &golden = *goldens[i];
+    const Case &test = golden.test;
+    Tally &tally = tallies[test.chapter];
+    ++tally.cases;
+    auto note = [&](const char *verdict) {
+      if (results)
+        *results << test.mnemonic << '\t' << verdict << '\n';
+    };
     if (!result.error.empty()) {
-      ++refused;
-      outs() << formatv("not run: {0} ({1})\n", cases[i].mnemonic, result.error);
+      ++tally.refused;
+      note("not run");
+      outs() << formatv("not run: {0} ({1})\n", test.mnemonic, result.error);
+      return;
+    }
+    auto judge = Judge::create(test);
+    if (!judge) {
+      ++tally.wrongCases;
+      note("no reference");
+      outs() << formatv("{0}\n", toString(judge.takeError()));
       return;
     }
     unsigned wrong = 0;
-    size_t columns = cases[i].destinations.size();
+    size_t columns = test.destinations.size();
     for (size_t tuple = 0; tuple < kTupleCount; ++tuple) {
-      bool same =
-          std::equal(&golden.outputs[tuple * columns], &golden.outputs[tuple * columns] + columns,
-                     &result.outputs[tuple * columns]);
-      if (!same && wrong++ < shown)
-        outs() << formatv("{0}: ({1}) gives {2:x}, hardware {3:x}\n", cases[i].mnemonic,
-                          tupleText(*file, golden, tuple), result.outputs[tuple * columns],
-                          golden.outputs[tuple * columns]);
+      auto got = ArrayRef(result.outputs).slice(tuple * columns, columns);
+      auto expected = ArrayRef(golden.outputs).slice(tuple * columns, columns);
+      ++tally.tuples;
+      if (judge->isRight(sourcesOf(*inputs[i], test, tuple), got, expected, anyNan))
+        continue;
+      ++tally.mismatches;
+      if (wrong++ < options.shown) {
+        size_t column = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
+        outs() << formatv("{0}: ({1}) gives {2:x}, expected {3:x}\n", test.mnemonic,
+                          tupleText(*file, golden, tuple), got[column], expected[column]);
+      }
     }
+    tally.worst = std::max(tally.worst, judge->worst());
+    tally.wrongCases += wrong != 0;
     equal += wrong == 0;
+    note(wrong ? "differs" : "equal");
   });
-  outs() << formatv("{0} of {1} cases equal, {2} not run, on {3}\n", equal, cases.size(), refused,
-                    (*runner)->device());
+  print(tallies);
+  outs() << formatv("{0} of {1} cases right on {2}\n", equal, cases.size(), (*runner)->device());
   return equal == cases.size() ? 0 : 1;
 }
 
@@ -226,7 +288,6 @@ int main(int argc, char **argv) {
   CLI::App app{"Golden results of scalar instructions"};
   app.require_subcommand(1);
   std::string path;
-  unsigned shown = 1, step = 1;
   auto *list = app.add_subcommand("list", "print the cases");
   auto *writing =
       app.add_subcommand("modules", "write the PTX of the cases, a file for each dialect");
@@ -234,13 +295,28 @@ int main(int argc, char **argv) {
   auto *recording = app.add_subcommand("record", "run all cases on the GPU at hand");
   recording->add_option("FILE", path, "where to write")->required();
   auto *checking = app.add_subcommand("check", "compare the reference evaluator with a recording");
-  checking->add_option("FILE", path)->required()->check(CLI::ExistingFile);
-  auto *comparing = app.add_subcommand("compare", "compare the device at hand with a recording");
-  comparing->add_option("FILE", path)->required()->check(CLI::ExistingFile);
-  comparing->add_option("--every", step, "only every N-th case")->check(CLI::PositiveNumber);
-  for (auto *command : {checking, comparing})
-    command->add_option("--show", shown, "mismatches to print of each case");
+  auto *comparing = app.add_subcommand("compare", "compare a device with a recording");
+  Comparison options;
+  for (auto *command : {checking, comparing}) {
+    command->add_option("FILE", options.path)->required()->check(CLI::ExistingFile);
+    command->add_option("--show", options.shown, "mismatches to print of each case");
+    command->add_option("--match", options.match, "only instructions that match this expression");
+  }
+  comparing->add_option("--arch", options.arch,
+                        "compile and emulate for this processor; else what libcuda.so.1 gives");
+  comparing->add_option("--nan", options.nan, "NaN bits: any, canonical")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, lowering::NanMode>{
+          {"any", lowering::NanMode::Any}, {"canonical", lowering::NanMode::Canonical}}));
+  comparing->add_option("--every", options.every, "only every N-th case")
+      ->check(CLI::PositiveNumber);
+  comparing->add_flag("--reference", options.againstReference,
+                      "the cases that the file lacks, against the reference evaluator");
+  comparing->add_option("--results", options.results, "append a line for each case to this file");
   CLI11_PARSE(app, argc, argv);
+  if (std::string error; !Regex(options.match).isValid(error)) {
+    errs() << "rubia-golden: --match: " << error << "\n";
+    return 2;
+  }
   if (*list) {
     for (const Case &test : scalarCases())
       outs() << formatv("{0} | {1}\n", test.mnemonic, test.text);
@@ -250,5 +326,5 @@ int main(int argc, char **argv) {
     return writeModules(path);
   if (*recording)
     return record(path);
-  return *checking ? check(path, shown) : compare(path, shown, step);
+  return *checking ? check(options.path, options.shown, Regex(options.match)) : compare(options);
 }

@@ -5,9 +5,11 @@ using namespace llvm;
 
 namespace rubia::golden {
 
+namespace {
+
 // The driver API's functions that are used, under the names that libcuda exports. All return 0 for
 // success.
-struct Runner::Driver {
+struct Driver {
   int (*cuInit)(unsigned);
   int (*cuDriverGetVersion)(int *);
   int (*cuDeviceGet)(int *, int);
@@ -36,16 +38,28 @@ struct Runner::Driver {
   }
 };
 
-static constexpr size_t kBufferBytes = kTupleCount * 8 * 8;
-static constexpr unsigned kThreads = 128;
+constexpr size_t kBufferBytes = kTupleCount * 8 * 8;
 
-Expected<std::unique_ptr<Runner>> Runner::create() {
+class DriverRunner : public Runner {
+public:
+  DriverRunner(const Driver &driver, std::string name, unsigned computeCapability) : d(driver) {
+    description = std::move(name);
+    capability = computeCapability;
+  }
+  std::vector<Result> run(ArrayRef<Case> cases,
+                          ArrayRef<const std::vector<uint64_t> *> inputs) override;
+
+private:
+  Driver d; // what the context holds is freed by the process's end
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Runner>> Runner::onDriver() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   if (!library)
     return createStringError(Twine("no CUDA driver: ") + dlerror());
-  std::unique_ptr<Runner> runner(new Runner);
-  runner->driver = std::make_unique<Driver>();
-  Driver &d = *runner->driver;
+  Driver d;
   const char *missing = nullptr;
   auto load = [&](auto &function, const char *name) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
@@ -84,16 +98,12 @@ Expected<std::unique_ptr<Runner>> Runner::create() {
         d.cuMemAlloc_v2(&d.outputs, kBufferBytes)})
     if (status)
       return createStringError("the CUDA driver cannot be started: " + d.nameOf(status));
-  runner->description = std::string(name) + ", driver " + std::to_string(version);
-  runner->capability = unsigned(major * 10 + minor);
-  return runner;
+  return std::make_unique<DriverRunner>(
+      d, std::string(name) + ", driver " + std::to_string(version), unsigned(major * 10 + minor));
 }
 
-Runner::~Runner() = default; // the process's end frees what the context holds
-
-std::vector<Runner::Result> Runner::run(ArrayRef<Case> cases,
-                                        ArrayRef<const std::vector<uint64_t> *> inputs) {
-  Driver &d = *driver;
+std::vector<Runner::Result> DriverRunner::run(ArrayRef<Case> cases,
+                                              ArrayRef<const std::vector<uint64_t> *> inputs) {
   std::vector<Result> results(cases.size());
   std::string text = moduleFor(cases);
   char log[4096] = "";

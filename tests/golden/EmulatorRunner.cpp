@@ -1,0 +1,152 @@
+// Cases on the emulator: lowered, compiled and launched in this process.
+#include "Runner.h"
+#include "codegen/Codegen.h"
+#include "emulator/Emulator.h"
+#include "lowering/Abi.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::golden {
+
+namespace {
+
+class EmulatorRunner : public Runner {
+public:
+  EmulatorRunner(const std::string &arch, lowering::NanMode nan) {
+    description =
+        arch + ", emulated, --nan=" + (nan == lowering::NanMode::Any ? "any" : "canonical");
+    options.arch = arch;
+    options.nan = nan;
+  }
+  std::vector<Result> run(ArrayRef<Case> cases,
+                          ArrayRef<const std::vector<uint64_t> *> inputs) override;
+
+private:
+  Expected<codegen::CodeObject> compile(const ptx::Module &module, const lowering::Unit &unit);
+  Expected<std::vector<uint64_t>> launch(const emulator::CodeObject &object,
+                                         emulator::Memory &memory, const std::string &kernel,
+                                         const Case &test, const std::vector<uint64_t> &inputs);
+  lowering::Options options;
+};
+
+} // namespace
+
+Expected<codegen::CodeObject> EmulatorRunner::compile(const ptx::Module &module,
+                                                      const lowering::Unit &unit) {
+  LLVMContext context;
+  auto lowered = lowering::lower(module, unit, options, context);
+  if (!lowered)
+    return lowered.takeError();
+  codegen::Options codegenOptions;
+  codegenOptions.arch = options.arch;
+  return codegen::compile(std::move(*lowered), codegenOptions);
+}
+
+Expected<std::vector<uint64_t>> EmulatorRunner::launch(const emulator::CodeObject &object,
+                                                       emulator::Memory &memory,
+                                                       const std::string &kernel, const Case &test,
+                                                       const std::vector<uint64_t> &inputs) {
+  size_t words = kTupleCount * test.destinations.size();
+  auto in = memory.allocate(inputs.size() * 8 + 8, emulator::MemoryKind::Device);
+  if (!in)
+    return in.takeError();
+  auto out = memory.allocate(words * 8, emulator::MemoryKind::Device);
+  if (!out)
+    return out.takeError();
+  memcpy(*in, inputs.data(), inputs.size() * 8);
+  memset(*out, 0xa5, words * 8);
+  struct {
+    uint64_t inputs, outputs;
+    abi::LaunchArguments launch;
+  } arguments = {reinterpret_cast<uint64_t>(*in), reinterpret_cast<uint64_t>(*out), {}};
+  arguments.launch.ntid[0] = kThreads;
+  arguments.launch.nctaid[0] = kTupleCount / kThreads;
+  for (unsigned i : {1, 2})
+    arguments.launch.ntid[i] = arguments.launch.nctaid[i] = 1;
+
+  emulator::Launch launch;
+  launch.kernel = object.kernel(kernel);
+  if (!launch.kernel)
+    return createStringError("the code object lacks " + kernel);
+  launch.grid = {kTupleCount / kThreads, 1, 1};
+  bool isWave64 = launch.kernel->waveSize == 64;
+  launch.block = {isWave64 ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
+  launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
+  launch.hostThreads = 1;
+  if (auto statistics = emulator::run(launch, memory); !statistics)
+    return statistics.takeError();
+  auto *results = static_cast<const uint64_t *>(*out);
+  std::vector<uint64_t> outputs(results, results + words);
+  for (void *buffer : {*in, *out})
+    if (Error error = memory.free(buffer))
+      return std::move(error);
+  return outputs;
+}
+
+std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
+                                                ArrayRef<const std::vector<uint64_t> *> inputs) {
+  std::vector<Result> results(cases.size());
+  ptx::ParseResult parsed = ptx::parse("golden.ptx", moduleFor(cases));
+  // Those that lower share a unit, and so a code object: that saves most of the linking.
+  lowering::Unit together;
+  std::vector<size_t> members;
+  for (const lowering::Unit &unit : lowering::partition(parsed.module)) {
+    size_t index = 0;
+    StringRef(unit.kernels[0]->name).drop_front(strlen("case")).getAsInteger(10, index);
+    LLVMContext context;
+    if (auto lowered = lowering::lower(parsed.module, unit, options, context)) {
+      together.kernels.push_back(unit.kernels[0]);
+      members.push_back(index);
+    } else
+      results[index].error = toString(lowered.takeError());
+  }
+  if (members.size() < cases.size())
+    for (const ptx::Diagnostic &diagnostic : parsed.diagnostics) {
+      size_t index = 0;
+      if (!diagnostic.function.empty() &&
+          !StringRef(diagnostic.function).drop_front(strlen("case")).getAsInteger(10, index))
+        results[index].error = diagnostic.message;
+    }
+  if (members.empty())
+    return results;
+  auto failAll = [&](Error error) {
+    std::string message = toString(std::move(error));
+    for (size_t index : members)
+      results[index].error = message;
+    return results;
+  };
+  auto code = compile(parsed.module, together);
+  if (!code) {
+    if (cases.size() == 1)
+      return failAll(code.takeError());
+    consumeError(code.takeError());
+    for (size_t i : members)
+      results[i] = std::move(run(cases.slice(i, 1), inputs.slice(i, 1)).front());
+    return results;
+  }
+  emulator::Memory memory;
+  auto object = emulator::CodeObject::load(code->bytes, memory);
+  if (!object)
+    return failAll(object.takeError());
+  for (size_t i : members) {
+    auto outputs = launch(**object, memory, "case" + std::to_string(i), cases[i], *inputs[i]);
+    if (outputs)
+      results[i].outputs = std::move(*outputs);
+    else
+      results[i].error = toString(outputs.takeError());
+  }
+  return results;
+}
+
+Expected<std::unique_ptr<Runner>> Runner::onEmulator(const std::string &arch,
+                                                     lowering::NanMode nan) {
+  if (Error error = codegen::validateArch(arch))
+    return std::move(error);
+  return std::make_unique<EmulatorRunner>(arch, nan);
+}
+
+} // namespace rubia::golden
