@@ -27,9 +27,23 @@ static ptx::Type bitsTypeOf(ptx::Type type) {
 
 // mov.type d, a: a register, constant, special register, address of a variable or function; either
 // side may be a vector in braces, which is packed or unpacked.
+// mov.vec.type d, a: vectors, element by element.
 Expected<Value *> lowerMov(FunctionLowering &fn, const ptx::Instruction &inst) {
   ptx::Type type = bitsTypeOf(inst.spelling->type(0));
-  fn.write(inst.operands[0], fn.source(0, type), type);
+  unsigned count = inst.spelling->vectorWidth();
+  if (count == 1) {
+    fn.write(inst.operands[0], fn.source(0, type), type);
+    return nullptr;
+  }
+  auto destinations = fn.elementsOf(inst.operands[0], count);
+  auto sources = fn.elementsOf(inst.operands[1], count);
+  if (destinations.size() != count || sources.size() != count)
+    return fn.malformed(inst, "as many operands as elements are needed");
+  SmallVector<Value *, 4> values; // all are read before any is written
+  for (const ptx::Operand &source : sources)
+    values.push_back(fn.read(source, type));
+  for (auto [destination, value] : zip_equal(destinations, values))
+    fn.write(destination, value, type);
   return nullptr;
 }
 

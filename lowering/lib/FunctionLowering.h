@@ -65,6 +65,9 @@ public:
 
   // Any operand as a value of a type; what source() is made of.
   llvm::Value *read(const ptx::Operand &operand, ptx::Type type);
+  // The elements of a vector operand: those in braces, or the first `count` components of a vector
+  // register (`.reg .v4 .f32 %v`) or special register; of any other operand itself.
+  llvm::SmallVector<ptx::Operand, 8> elementsOf(const ptx::Operand &operand, unsigned count) const;
   // As it lies in the register (an integer of the register's width).
   llvm::Value *readRegister(ptx::RegisterId reg, uint8_t component = 0xff);
 

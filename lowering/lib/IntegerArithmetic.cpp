@@ -172,16 +172,26 @@ Expected<Value *> lowerINeg(FunctionLowering &fn, const ptx::Instruction &) {
   return fn.builder().CreateNeg(fn.source(0));
 }
 
-// min.type d, a, b   PTX ISA: integer-arithmetic-instructions-min
-Expected<Value *> lowerIMin(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return fn.builder().CreateBinaryIntrinsic(isSigned(inst) ? Intrinsic::smin : Intrinsic::umin,
-                                            fn.source(0), fn.source(1));
+// .relu makes negative results 0.
+static Value *lesserOrGreater(FunctionLowering &fn, const ptx::Instruction &inst,
+                              Intrinsic::ID signedId, Intrinsic::ID unsignedId) {
+  IRBuilder<> &b = fn.builder();
+  Value *result =
+      b.CreateBinaryIntrinsic(isSigned(inst) ? signedId : unsignedId, fn.source(0), fn.source(1));
+  if (!inst.spelling->has(ptx::Mod::Relu))
+    return result;
+  return b.CreateBinaryIntrinsic(Intrinsic::smax, result,
+                                 Constant::getNullValue(result->getType()));
 }
 
-// max.type d, a, b   PTX ISA: integer-arithmetic-instructions-max
+// min{.relu}.type d, a, b   PTX ISA: integer-arithmetic-instructions-min
+Expected<Value *> lowerIMin(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return lesserOrGreater(fn, inst, Intrinsic::smin, Intrinsic::umin);
+}
+
+// max{.relu}.type d, a, b   PTX ISA: integer-arithmetic-instructions-max
 Expected<Value *> lowerIMax(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return fn.builder().CreateBinaryIntrinsic(isSigned(inst) ? Intrinsic::smax : Intrinsic::umax,
-                                            fn.source(0), fn.source(1));
+  return lesserOrGreater(fn, inst, Intrinsic::smax, Intrinsic::umax);
 }
 
 // popc.(b32|b64) d, a   PTX ISA: integer-arithmetic-instructions-popc
@@ -222,45 +232,10 @@ Expected<Value *> lowerBrev(FunctionLowering &fn, const ptx::Instruction &) {
   return fn.builder().CreateUnaryIntrinsic(Intrinsic::bitreverse, fn.source(0));
 }
 
-// Position or length of a bit field. NVIDIA's hardware masks those of 32-bit operations to 8 bits
-// and takes those of 64-bit ones as they are.
-static Value *fieldOperand(FunctionLowering &fn, unsigned n, unsigned bits) {
-  Value *operand = fn.source(n, ptx::Type::U32);
-  return bits == 32 ? fn.builder().CreateAnd(operand, 0xff) : operand;
-}
-
-// `length` ones, all of them from the width on.
-static Value *lowOnes(IRBuilder<> &b, Type *type, Value *length) {
-  return b.CreateNot(shiftLeft(b, Constant::getAllOnesValue(type), length));
-}
-
-// bfe.type d, a, b, c   PTX ISA: integer-arithmetic-instructions-bfe
-// Bits b to b+c-1. Beyond the top bit of a field that is signed there is the sign of the field, or
-// of a if the field ends above it; a field of no bits is 0.
-Expected<Value *> lowerBfe(FunctionLowering &fn, const ptx::Instruction &inst) {
-  IRBuilder<> &b = fn.builder();
-  Value *value = fn.source(0);
-  Type *type = value->getType();
-  unsigned bits = type->getIntegerBitWidth();
-  Value *position = fieldOperand(fn, 1, bits), *length = fieldOperand(fn, 2, bits);
-  Value *shifted = shiftRight(b, value, position, isSigned(inst));
-  if (!isSigned(inst))
-    return b.CreateAnd(shifted, lowOnes(b, type, length));
-  Value *unused = b.CreateSub(b.getInt32(bits),
-                              b.CreateBinaryIntrinsic(Intrinsic::umin, length, b.getInt32(bits)));
-  return shiftRight(b, shiftLeft(b, shifted, unused), unused, /*isSigned=*/true);
-}
-
-// bfi.(b32|b64) f, a, b, c, d   PTX ISA: integer-arithmetic-instructions-bfi
-// The low d bits of a take the place of bits c to c+d-1 of b.
-Expected<Value *> lowerBfi(FunctionLowering &fn, const ptx::Instruction &) {
-  IRBuilder<> &b = fn.builder();
-  Value *field = fn.source(0), *base = fn.source(1);
-  unsigned bits = field->getType()->getIntegerBitWidth();
-  Value *position = fieldOperand(fn, 2, bits), *length = fieldOperand(fn, 3, bits);
-  Value *mask = shiftLeft(b, lowOnes(b, field->getType(), length), position);
-  return b.CreateOr(b.CreateAnd(shiftLeft(b, field, position), mask),
-                    b.CreateAnd(base, b.CreateNot(mask)));
+// Element n of a word that is made of elements of `bits`, extended to 32 bits.
+static Value *elementOf(IRBuilder<> &b, Value *word, unsigned n, unsigned bits, bool hasSign) {
+  Value *top = b.CreateShl(word, 32 - bits * (n + 1));
+  return hasSign ? b.CreateAShr(top, 32 - bits) : b.CreateLShr(top, 32 - bits);
 }
 
 // dp4a.atype.btype d, a, b, c   PTX ISA: integer-arithmetic-instructions-dp4a
@@ -277,12 +252,22 @@ Expected<Value *> lowerDp4a(FunctionLowering &fn, const ptx::Instruction &inst) 
     return b.CreateIntrinsic(
         Intrinsic::amdgcn_sudot4, {},
         {b.getInt1(xSigned), x, b.getInt1(ySigned), y, sum, /*clamp=*/b.getFalse()});
-  auto byteOf = [&](Value *word, unsigned n, bool hasSign) {
-    Value *top = b.CreateShl(word, 24 - 8 * n);
-    return hasSign ? b.CreateAShr(top, 24) : b.CreateLShr(top, 24);
-  };
   for (unsigned n = 0; n < 4; ++n)
-    sum = b.CreateAdd(sum, b.CreateMul(byteOf(x, n, xSigned), byteOf(y, n, ySigned)));
+    sum = b.CreateAdd(sum,
+                      b.CreateMul(elementOf(b, x, n, 8, xSigned), elementOf(b, y, n, 8, ySigned)));
+  return sum;
+}
+
+// dp2a.(lo|hi).atype.btype d, a, b, c   PTX ISA: integer-arithmetic-instructions-dp2a
+// c plus two products: of the halves of a with bytes 0 and 1 of b (.lo), or 2 and 3 (.hi).
+Expected<Value *> lowerDp2a(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  Value *x = fn.source(0), *y = fn.source(1), *sum = fn.source(2);
+  bool xSigned = isSigned(inst.spelling->type(0)), ySigned = isSigned(inst.spelling->type(1));
+  unsigned first = inst.spelling->has(ptx::Mod::Hi) ? 2 : 0;
+  for (unsigned n = 0; n < 2; ++n)
+    sum = b.CreateAdd(
+        sum, b.CreateMul(elementOf(b, x, n, 16, xSigned), elementOf(b, y, first + n, 8, ySigned)));
   return sum;
 }
 

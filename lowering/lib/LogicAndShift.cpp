@@ -60,15 +60,10 @@ static Value *function2(IRBuilder<> &b, unsigned table, Value *x, Value *y) {
   }
 }
 
-// lop3.b32 d, a, b, c, immLut   PTX ISA: logic-and-shift-instructions-lop3
-// Bit 4*a + 2*b + c of immLut. Decomposed by a; LLVM finds v_bfi, v_and_or, v_xor3 or v_bitop3.
-Expected<Value *> lowerLop3(FunctionLowering &fn, const ptx::Instruction &inst) {
-  IRBuilder<> &b = fn.builder();
-  std::optional<uint64_t> table = fn.sourceConstant(3);
-  if (!table || *table > 255)
-    return fn.malformed(inst, "immLut must be a constant from 0 to 255");
-  Value *x = fn.source(0), *y = fn.source(1), *z = fn.source(2);
-  unsigned whenClear = *table & 15, whenSet = *table >> 4;
+// The function of three inputs: bit 4*x + 2*y + z of `table`. Decomposed by x; LLVM finds v_bfi,
+// v_and_or, v_xor3 or v_bitop3.
+static Value *function3(IRBuilder<> &b, unsigned table, Value *x, Value *y, Value *z) {
+  unsigned whenClear = table & 15, whenSet = table >> 4;
   if (whenClear == whenSet)
     return function2(b, whenSet, y, z);
   if (whenClear == (whenSet ^ 15))
@@ -83,6 +78,23 @@ Expected<Value *> lowerLop3(FunctionLowering &fn, const ptx::Instruction &inst) 
     return b.CreateOr(x, function2(b, whenClear, y, z));
   return b.CreateOr(b.CreateAnd(x, function2(b, whenSet, y, z)),
                     b.CreateAnd(b.CreateNot(x), function2(b, whenClear, y, z)));
+}
+
+// lop3.b32 d, a, b, c, immLut; lop3.(or|and).b32 d|p, a, b, c, immLut, q
+// PTX ISA: logic-and-shift-instructions-lop3
+// p = (d != 0) op q.
+Expected<Value *> lowerLop3(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  std::optional<uint64_t> table = fn.sourceConstant(3);
+  if (!table || *table > 255)
+    return fn.malformed(inst, "immLut must be a constant from 0 to 255");
+  Value *result = function3(b, unsigned(*table), fn.source(0), fn.source(1), fn.source(2));
+  if (fn.hasDestination(1)) {
+    Value *isSet = b.CreateIsNotNull(result), *predicate = fn.source(4, ptx::Type::Pred);
+    fn.setDestination(1, inst.spelling->has(ptx::Mod::Or) ? b.CreateOr(isSet, predicate)
+                                                          : b.CreateAnd(isSet, predicate));
+  }
+  return result;
 }
 
 // shf.(l|r).(clamp|wrap).b32 d, a, b, c   PTX ISA: logic-and-shift-instructions-shf

@@ -90,33 +90,6 @@ void annotate(FunctionLowering &fn, const Access &access, Instruction *memory) {
     memory->setMetadata(LLVMContext::MD_invariant_load, emptyNode(fn));
 }
 
-// The elements of a vector operand, or the operand itself.
-SmallVector<const ptx::Operand *, 8> elementsOf(const ptx::Operand &operand) {
-  SmallVector<const ptx::Operand *, 8> elements;
-  if (operand.kind == ptx::Operand::Kind::Vector)
-    for (const ptx::Operand &element : operand.elements())
-      elements.push_back(&element);
-  else
-    elements.push_back(&operand);
-  return elements;
-}
-
-// `.reg .v4 .f32 %v` as an operand of ld.v4 is {%v.x, %v.y, %v.z, %v.w}.
-SmallVector<ptx::Operand, 8> expand(const ptx::Function &function, const ptx::Operand &operand,
-                                    unsigned count) {
-  SmallVector<ptx::Operand, 8> expanded;
-  bool whole = operand.kind == ptx::Operand::Kind::Register && operand.component == 0xff &&
-               function.registers[operand.reg].vectorWidth > 1;
-  for (unsigned i = 0; whole && i < count; ++i) {
-    expanded.push_back(operand);
-    expanded.back().component = uint8_t(i);
-  }
-  if (!whole)
-    for (const ptx::Operand *element : elementsOf(operand))
-      expanded.push_back(*element);
-  return expanded;
-}
-
 } // namespace
 
 // ld{.weak|.volatile|.relaxed.scope|.acquire.scope}{.space}{.cop}{.vec}.type d, [a]
@@ -128,7 +101,7 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
     return nullptr;
   unsigned addressSpace = pointer->getType()->getPointerAddressSpace();
   Access access = accessOf(fn, spelling, addressSpace);
-  auto destinations = expand(fn.ptxFunction(), inst.operands[0], access.count);
+  auto destinations = fn.elementsOf(inst.operands[0], access.count);
   if (destinations.size() != access.count)
     return fn.malformed(inst, "as many destinations as elements are needed");
 
@@ -173,7 +146,7 @@ Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (addressSpace == kConstantSpace)
     return fn.malformed(inst, "this memory cannot be written");
   Access access = accessOf(fn, spelling, addressSpace);
-  auto sources = expand(fn.ptxFunction(), inst.operands[1], access.count);
+  auto sources = fn.elementsOf(inst.operands[1], access.count);
   if (sources.size() != access.count)
     return fn.malformed(inst, "as many sources as elements are needed");
 

@@ -164,7 +164,8 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
   switch (operand.kind) {
   case Kind::Register: {
     Value *value = fromBits(operand, readRegister(operand.reg, operand.component), type);
-    return operand.negated ? irBuilder.CreateNot(value) : value;
+    // `!p`; the `-a` of vmad is for its lowering function
+    return operand.negated && type == ptx::Type::Pred ? irBuilder.CreateNot(value) : value;
   }
   case Kind::Integer:
   case Kind::Float:
@@ -240,6 +241,20 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
   }
   problem(operand, "this operand has no value");
   return PoisonValue::get(typeOf(type));
+}
+
+SmallVector<ptx::Operand, 8> FunctionLowering::elementsOf(const ptx::Operand &operand,
+                                                          unsigned count) const {
+  if (operand.kind == Kind::Vector)
+    return SmallVector<ptx::Operand, 8>(operand.elements());
+  bool isVector =
+      operand.component == 0xff && count > 1 &&
+      (operand.kind == Kind::SpecialRegister ||
+       (operand.kind == Kind::Register && source_.registers[operand.reg].vectorWidth > 1));
+  SmallVector<ptx::Operand, 8> elements(isVector ? count : 1, operand);
+  for (unsigned i = 0; isVector && i < count; ++i)
+    elements[i].component = uint8_t(i);
+  return elements;
 }
 
 // ---------- The operands of the current instruction
