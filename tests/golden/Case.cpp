@@ -115,10 +115,11 @@ private:
   bool withSelectors = false;
   std::mt19937 random{1};
 
+  // Bytes lie in wider registers where they may.
   static unsigned registerBits(const ptx::ExpectedOperand &expected) {
     if (expected.type == ptx::Type::Pred)
       return 1;
-    return std::max(ptx::sizeInBits(expected.type), 16u);
+    return std::max(ptx::sizeInBits(expected.type), expected.slot->wider ? 16u : 8u);
   }
 
   static std::string source(Case &test, const ptx::ExpectedOperand &expected) {
@@ -172,7 +173,8 @@ private:
     while (index < match.expected.size()) {
       const ptx::ExpectedOperand &expected = match.expected[index++];
       const ptx::OperandSlot &slot = *expected.slot;
-      if (slot.kind != ptx::OperandSlot::Kind::Value || expected.vectorWidth > 1 ||
+      bool isQuad = expected.vectorWidth == 4 && !slot.destination; // cvt of four numbers
+      if (slot.kind != ptx::OperandSlot::Kind::Value || (expected.vectorWidth > 1 && !isQuad) ||
           ptx::sizeInBits(expected.type) > 64)
         return;
       if (slot.optional && !optionals)
@@ -207,6 +209,11 @@ private:
         withOperands(match, other, negated, index, optionals);
       }
       std::string text = source(test, expected);
+      if (isQuad) {
+        for (unsigned i = 1; i < 4; ++i)
+          text += ", " + source(test, expected);
+        text = "{" + text + "}";
+      }
       operands.push_back(text + selectorFor(slot, test));
     }
     finish(match, std::move(test), operands);
@@ -251,7 +258,11 @@ std::vector<Case> scalarCases() {
 }
 
 static StringRef registerClass(unsigned bits) {
-  return bits == 1 ? ".pred" : bits == 16 ? ".b16" : bits == 32 ? ".b32" : ".b64";
+  return bits == 1    ? ".pred"
+         : bits == 8  ? ".b8"
+         : bits == 16 ? ".b16"
+         : bits == 32 ? ".b32"
+                      : ".b64";
 }
 
 static std::string kernelFor(const Case &test, unsigned index) {
