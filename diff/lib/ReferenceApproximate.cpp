@@ -147,14 +147,16 @@ Reference unary(const Operation &operation, const FloatFormat &format, bool flus
         output.bits &= 0xffffffff00000000;
       return output;
     };
+    // rsqrt.approx.f64 treats NaNs as exact f64 instructions do; the .ftz forms have one NaN.
+    bool keepsNan = format.bits == 64 && !flush;
     if (a.isNan())
-      return highWord(exact(At::Nan));
-    if (a.isInfinity())
+      return keepsNan ? ReferenceOutput{propagatedNan(format, {a})} : highWord(exact(At::Nan));
+    if (a.isInfinity() && !(keepsNan && a.negative))
       return highWord(exact(a.negative ? operation.minusInfinity : operation.plusInfinity));
     if (a.isZero() && operation.zero != At::Function)
       return exact(operation.zero);
     if (a.negative && !a.isZero() && operation.negative != At::Function)
-      return highWord(exact(operation.negative));
+      return keepsNan ? ReferenceOutput{generatedNan(format)} : highWord(exact(operation.negative));
     ErrorBound bound = documentedBound(operation.name, format, a.value.get_d());
     // ex2 of a large operand would be slow to compute exactly, and is an infinity or a zero anyway.
     bool farOut = operation.function == power && abs(a.value) > 5000;
