@@ -1,4 +1,5 @@
-// The .approx operations of f32, and those of f64 that are no more than f32. AMD's transcendental
+// The .approx operations of f32, those of f64 that are no more than f32, and those of f16 and bf16,
+// which are rounded f32. AMD's transcendental
 // instructions are within 1 ulp, but flush denormal operands and results whatever the mode is, so
 // forms without .ftz scale them into the normal range and back. The errors that PTX promises are
 // cited at each function.
@@ -134,8 +135,10 @@ Expected<Value *> lowerFRsqrt(FunctionLowering &fn, const ptx::Instruction &inst
   bool flushes = inst.spelling->has(ptx::Mod::Ftz);
   if (a->getType()->isDoubleTy()) {
     if (!flushes)
-      return b.CreateFDiv(ConstantFP::get(a->getType(), 1.0),
-                          b.CreateUnaryIntrinsic(Intrinsic::sqrt, a));
+      return finish(fn, inst,
+                    b.CreateFDiv(ConstantFP::get(a->getType(), 1.0),
+                                 b.CreateUnaryIntrinsic(Intrinsic::sqrt, a)),
+                    a);
     Value *x = highWordOperand(fn, a);
     Value *half = ConstantFP::get(b.getDoubleTy(), 0.5);
     Value *one = ConstantFP::get(b.getDoubleTy(), 1.0);
@@ -194,26 +197,42 @@ Expected<Value *> lowerFLg2(FunctionLowering &fn, const ptx::Instruction &inst) 
   return finish(fn, inst, result);
 }
 
-// ex2{.approx}{.ftz}.f32 d, a   PTX ISA: floating-point-instructions-ex2
-// At most 2 ulp. Below -126 the result is denormal: computed at a + 64, exact there.
-Expected<Value *> lowerFEx2(FunctionLowering &fn, const ptx::Instruction &inst) {
+// `function` of an f32 value, or of the elements of half types, computed in f32 and rounded.
+static Value *inF32(FunctionLowering &fn, Value *a, function_ref<Value *(Value *)> function) {
   IRBuilder<> &b = fn.builder();
-  Value *a = fn.source(0);
-  if (inst.spelling->has(ptx::Mod::Ftz))
-    return finish(fn, inst, hardware(fn, Intrinsic::amdgcn_exp2, a));
-  Value *small = b.CreateFCmpOLT(a, f32(fn, -120.0));
-  Value *scaled = b.CreateFAdd(a, b.CreateSelect(small, f32(fn, 64.0), f32(fn, 0.0)));
-  Value *power = hardware(fn, Intrinsic::amdgcn_exp2, scaled);
-  power = b.CreateFMul(power, b.CreateSelect(small, f32(fn, 0x1p-64), f32(fn, 1.0)));
-  return finish(fn, inst, power);
+  return elementwise(b, a, [&](ArrayRef<Value *> element) {
+    Type *type = element[0]->getType();
+    if (type->isFloatTy())
+      return function(element[0]);
+    return b.CreateFPTrunc(function(b.CreateFPExt(element[0], b.getFloatTy())), type);
+  });
 }
 
-// tanh.approx.f32 d, a   PTX ISA: floating-point-instructions-tanh
-// Relative error at most 2^-11. (1 - t) / (1 + t) with t = exp(-2|a|); near 0, where that cancels,
-// a - a^3/3; tiny operands are their own result, so denormals are kept in every mode.
-Expected<Value *> lowerFTanh(FunctionLowering &fn, const ptx::Instruction &inst) {
+// 2^a. Below -126 the result is denormal: computed at a + 64, exact there.
+static Value *power(FunctionLowering &fn, Value *a, bool flushes) {
   IRBuilder<> &b = fn.builder();
+  if (flushes)
+    return hardware(fn, Intrinsic::amdgcn_exp2, a);
+  Value *small = b.CreateFCmpOLT(a, f32(fn, -120.0));
+  Value *scaled = b.CreateFAdd(a, b.CreateSelect(small, f32(fn, 64.0), f32(fn, 0.0)));
+  Value *result = hardware(fn, Intrinsic::amdgcn_exp2, scaled);
+  return b.CreateFMul(result, b.CreateSelect(small, f32(fn, 0x1p-64), f32(fn, 1.0)));
+}
+
+// ex2{.approx}{.ftz}.type d, a   PTX ISA: floating-point-instructions-ex2,
+// half-precision-floating-point-instructions-ex2
+// f32: at most 2 ulp. f16: relative error 2^-9.9, bf16: 2^-7, where rounding takes 2^-11 and 2^-8.
+// An f16 result is 0 long before the f32 one is denormal.
+Expected<Value *> lowerFEx2(FunctionLowering &fn, const ptx::Instruction &inst) {
   Value *a = fn.source(0);
+  bool flushes = inst.spelling->has(ptx::Mod::Ftz) || a->getType()->getScalarType()->isHalfTy();
+  return finish(fn, inst, inF32(fn, a, [&](Value *x) { return power(fn, x, flushes); }));
+}
+
+// (1 - t) / (1 + t) with t = exp(-2|a|); near 0, where that cancels, a - a^3/3; tiny operands are
+// their own result, so denormals are kept in every mode.
+static Value *hyperbolicTangent(FunctionLowering &fn, Value *a) {
+  IRBuilder<> &b = fn.builder();
   Value *magnitude = b.CreateUnaryIntrinsic(Intrinsic::fabs, a);
   // 2 / ln(2) turns exp into exp2.
   Value *t =
@@ -225,8 +244,16 @@ Expected<Value *> lowerFTanh(FunctionLowering &fn, const ptx::Instruction &inst)
   Value *square = b.CreateFMul(b.CreateFMul(a, a), f32(fn, -1.0 / 3.0));
   Value *small = fma(b, square, a, a);
   Value *result = b.CreateSelect(b.CreateFCmpOLT(magnitude, f32(fn, 0x1p-5)), small, large);
-  result = b.CreateSelect(b.CreateFCmpOLT(magnitude, f32(fn, 0x1p-13)), a, result);
-  return finish(fn, inst, result);
+  return b.CreateSelect(b.CreateFCmpOLT(magnitude, f32(fn, 0x1p-13)), a, result);
+}
+
+// tanh.approx.type d, a   PTX ISA: floating-point-instructions-tanh,
+// half-precision-floating-point-instructions-tanh
+// f32: relative error at most 2^-11. f16: absolute error 2^-10.987, of which rounding takes 2^-12.
+// bf16: relative error 2^-8.
+Expected<Value *> lowerFTanh(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return finish(fn, inst,
+                inF32(fn, fn.source(0), [&](Value *x) { return hyperbolicTangent(fn, x); }));
 }
 
 } // namespace rubia::lowering

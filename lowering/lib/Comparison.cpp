@@ -1,4 +1,4 @@
-// PTX ISA: comparison-and-selection-instructions.
+// PTX ISA: comparison-and-selection-instructions, half-precision-comparison-instructions.
 #include "lowering/lib/FloatingPoint.h"
 #include "lowering/lib/IntegerArithmetic.h"
 #include "llvm/IR/Intrinsics.h"
@@ -40,12 +40,14 @@ constexpr Comparison kComparisons[] = {
 };
 } // namespace
 
-// a op b as an i1. `type` is that of the sources.
+// a op b as an i1, or a vector of two for packed types. `type` is that of the sources. bf16 is
+// compared as f32.
 static Expected<Value *> compare(FunctionLowering &fn, const ptx::Instruction &inst,
                                  ptx::Type type) {
   IRBuilder<> &b = fn.builder();
-  Value *x = flushedSource(fn, inst, 0), *y = flushedSource(fn, inst, 1);
-  bool isFloat = x->getType()->isFloatingPointTy();
+  Value *x = widenBf16(b, flushedSource(fn, inst, 0));
+  Value *y = widenBf16(b, flushedSource(fn, inst, 1));
+  bool isFloat = x->getType()->isFPOrFPVectorTy();
   for (const Comparison &row : kComparisons) {
     if (!inst.spelling->has(row.mod))
       continue;
@@ -59,10 +61,12 @@ static Expected<Value *> compare(FunctionLowering &fn, const ptx::Instruction &i
   return fn.malformed(inst, "no such comparison of this type: " + inst.spelling->text);
 }
 
-// `value`, combined with the predicate operand by .and, .or or .xor.
+// `value`, each element of it, combined with the predicate operand by .and, .or or .xor.
 static Value *combine(FunctionLowering &fn, const ptx::Instruction &inst, Value *value,
                       Value *predicate) {
   IRBuilder<> &b = fn.builder();
+  if (predicate && value->getType()->isVectorTy())
+    predicate = b.CreateVectorSplat(2, predicate);
   if (inst.spelling->has(ptx::Mod::And))
     return b.CreateAnd(value, predicate);
   if (inst.spelling->has(ptx::Mod::Or))
@@ -77,19 +81,26 @@ static Value *predicateOperand(FunctionLowering &fn) {
 }
 
 // setp.cmp{.bool}{.ftz}.type p{|q}, a, b{, c}   PTX ISA: comparison-and-selection-instructions-setp
-// p = (a cmp b) bool c, q = !(a cmp b) bool c.
+// p = (a cmp b) bool c, q = !(a cmp b) bool c. Of packed types p is for the low halves and q for
+// the high ones. PTX ISA: half-precision-comparison-instructions-setp
 Expected<Value *> lowerSetp(FunctionLowering &fn, const ptx::Instruction &inst) {
   Expected<Value *> result = compare(fn, inst, inst.spelling->type());
   if (!result)
     return result;
   Value *predicate = predicateOperand(fn);
+  if ((*result)->getType()->isVectorTy()) {
+    Value *halves = combine(fn, inst, *result, predicate);
+    fn.setDestination(1, fn.builder().CreateExtractElement(halves, uint64_t(1)));
+    return fn.builder().CreateExtractElement(halves, uint64_t(0));
+  }
   if (fn.hasDestination(1))
     fn.setDestination(1, combine(fn, inst, fn.builder().CreateNot(*result), predicate));
   return combine(fn, inst, *result, predicate);
 }
 
-// set.cmp{.bool}{.ftz}.dtype.stype d, a, b{, c}   PTX ISA:
-// comparison-and-selection-instructions-set All ones, or 1.0 for an f32 result.
+// set.cmp{.bool}{.ftz}.dtype.stype d, a, b{, c}
+// PTX ISA: comparison-and-selection-instructions-set, half-precision-comparison-instructions-set
+// All ones, or 1.0 for a floating-point result; for packed sources in each half.
 Expected<Value *> lowerSet(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   Expected<Value *> result = compare(fn, inst, inst.spelling->type(1));
@@ -98,7 +109,8 @@ Expected<Value *> lowerSet(FunctionLowering &fn, const ptx::Instruction &inst) {
   Value *holds = combine(fn, inst, *result, predicateOperand(fn));
   Type *type = fn.typeOf(fn.destinationType());
   if (type->isIntegerTy())
-    return b.CreateSExt(holds, type);
+    return b.CreateSExt(
+        holds, holds->getType()->isVectorTy() ? FixedVectorType::get(b.getInt16Ty(), 2) : type);
   return b.CreateSelect(holds, ConstantFP::get(type, 1.0), ConstantFP::get(type, 0.0));
 }
 

@@ -7,6 +7,7 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
 using namespace llvm;
@@ -38,11 +39,16 @@ static bool cvtNeedsF32Denormals(const ptx::Spelling &spelling) {
                                                   spelling.has(ptx::Mod::Sat))));
 }
 
+static bool isBf16(ptx::Type type) { return type == ptx::Type::BF16 || type == ptx::Type::BF16x2; }
+
 bool needsF32Denormals(const ptx::Instruction &inst) {
   const ptx::Spelling &spelling = *inst.spelling;
   if (spelling.has(ptx::Mod::Ftz))
     return false;
-  auto is = [&](unsigned n) { return spelling.type(n) == ptx::Type::F32; };
+  auto is = [&](unsigned n) { // bf16 is computed in f32
+    ptx::Type type = spelling.type(n);
+    return type == ptx::Type::F32 || type == ptx::Type::F32x2 || isBf16(type);
+  };
   switch (inst.op()) {
   case ptx::Op::FAdd:
   case ptx::Op::FSub:
@@ -62,6 +68,8 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
   case ptx::Op::Set:
   case ptx::Op::Slct:
     return is(1);
+  case ptx::Op::FTanh:
+    return isBf16(spelling.type()); // the one of f32 is written for both
   case ptx::Op::Atom:
   case ptx::Op::Red:
     // PTX ISA: in global memory add.f32 flushes, in shared memory, which a generic address may be
@@ -70,7 +78,7 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
   case ptx::Op::Cvt:
   case ptx::Op::CvtNarrow:
     return cvtNeedsF32Denormals(spelling);
-  default: // abs, neg, copysign, testp are bit operations; sin, cos and tanh are written for both
+  default: // abs, neg, copysign, testp are bit operations; sin and cos are written for both
     return false;
   }
 }
@@ -101,56 +109,101 @@ static std::string modeSwitch(const Target &target, FloatMode mode, bool withRou
   return "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), " + hex(rounding) + "\n\t";
 }
 
-// The block may be moved, merged and removed as a whole: it reads nothing but its operands and
-// leaves MODE as it was. LLVM itself switches MODE only for f32 division in units that flush
-// denormals, which is why lowering makes none there (FloatingPointDivision.cpp).
-// LLVM's hazard recognizer does not look into the block. gfx11 needs a wait between a
-// transcendental instruction and a VALU instruction that reads its result; the mode switch itself
-// is what other generations need.
-Value *inMode(FunctionLowering &fn, FloatMode mode, StringRef instruction, Type *result,
-              ArrayRef<Value *> operands) {
-  const Target &target = fn.target();
-  FloatMode ambient{Rounding::NearestEven, fn.flushesF32Denormals()};
-  bool switchRounding = mode.rounding != ambient.rounding;
-  bool switchDenormals = mode.flushesF32 != ambient.flushesF32;
-  std::string text;
-  if (target.major == 11)
-    text += "s_waitcnt_depctr 0xfff\n\t";
-  text += modeSwitch(target, mode, switchRounding, switchDenormals);
-  text += instruction;
-  text += "\n\t";
-  text += modeSwitch(target, ambient, switchRounding, switchDenormals);
-  while (StringRef(text).ends_with("\n\t"))
-    text.resize(text.size() - 2);
-
-  std::string constraints = "=v";
-  SmallVector<Type *, 3> types;
+// An inline assembly block that may be moved, merged and removed as a whole: it reads nothing but
+// its operands and leaves MODE as it was. LLVM itself switches MODE only for f32 division in units
+// that flush denormals, which is why lowering makes none there (FloatingPointDivision.cpp). LLVM's
+// hazard recognizer does not look into the block. gfx11 needs a wait between a transcendental
+// instruction and a VALU instruction that reads its result; the mode switch itself is what other
+// generations need.
+static Value *block(FunctionLowering &fn, StringRef text, StringRef results, Type *result,
+                    ArrayRef<Value *> operands) {
+  std::string constraints = results.str();
+  SmallVector<Type *, 6> types;
   for (Value *operand : operands) {
     constraints += ",v";
     types.push_back(operand->getType());
   }
+  std::string waiting = fn.target().major == 11 ? "s_waitcnt_depctr 0xfff\n\t" : "";
   auto *type = FunctionType::get(result, types, /*isVarArg=*/false);
-  auto *block = InlineAsm::get(type, text, constraints, /*hasSideEffects=*/false);
-  CallInst *call = fn.builder().CreateCall(block, operands);
+  auto *assembly = InlineAsm::get(type, waiting + text.rtrim().str(), constraints,
+                                  /*hasSideEffects=*/false);
+  CallInst *call = fn.builder().CreateCall(assembly, operands);
   call->setDoesNotAccessMemory();
   call->setDoesNotThrow();
   call->addFnAttr(Attribute::WillReturn);
   return call;
 }
 
+Value *inMode(FunctionLowering &fn, FloatMode mode, StringRef instruction, Type *result,
+              ArrayRef<Value *> operands) {
+  const Target &target = fn.target();
+  FloatMode ambient{Rounding::NearestEven, fn.flushesF32Denormals()};
+  bool switchRounding = mode.rounding != ambient.rounding;
+  bool switchDenormals = mode.flushesF32 != ambient.flushesF32;
+  std::string text = modeSwitch(target, mode, switchRounding, switchDenormals);
+  text += instruction;
+  text += "\n\t";
+  text += modeSwitch(target, ambient, switchRounding, switchDenormals);
+  return block(fn, text, "=v", result, operands);
+}
+
+// Rounded down and rounded up, the value is the same or two neighbours, of which one is odd. -0 and
+// +0, of an exact zero sum, give +0, as rounding to nearest does.
+Value *fmaRoundedToOdd(FunctionLowering &fn, Value *x, Value *y, Value *z) {
+  IRBuilder<> &b = fn.builder();
+  Type *f32 = b.getFloatTy();
+  SmallVector<Value *, 6> operands;
+  for (Value *source : {x, y, z})
+    elementwise(b, source, [&](ArrayRef<Value *> element) {
+      operands.push_back(element[0]);
+      return element[0];
+    });
+  unsigned count = unsigned(operands.size()) / 3;
+  std::string text, results;
+  unsigned result = 0;
+  for (Rounding rounding : {Rounding::Down, Rounding::Up}) {
+    text += modeSwitch(fn.target(), {rounding, false}, /*withRounding=*/true, false);
+    for (unsigned i = 0; i < count; ++i, ++result) {
+      text += formatv("v_fma_f32 ${0}, ${1}, ${2}, ${3}\n\t", result, 2 * count + i, 3 * count + i,
+                      4 * count + i);
+      results += result ? ",=&v" : "=&v"; // written before the last operand is read
+    }
+  }
+  text += modeSwitch(fn.target(), {}, /*withRounding=*/true, false);
+  SmallVector<Type *, 4> types(2 * count, f32);
+  Value *both = block(fn, text, results, StructType::get(fn.context(), types), operands);
+  unsigned index = 0;
+  return elementwise(b, x, [&](ArrayRef<Value *>) {
+    Value *down = b.CreateExtractValue(both, index),
+          *up = b.CreateExtractValue(both, count + index);
+    ++index;
+    Value *isOdd = b.CreateTrunc(b.CreateBitCast(down, b.getInt32Ty()), b.getInt1Ty());
+    return b.CreateSelect(isOdd, down, up);
+  });
+}
+
 Value *flushDenormal(FunctionLowering &fn, Value *value) {
   IRBuilder<> &b = fn.builder();
+  Type *type = value->getType();
+  if (type->getScalarType()->isHalfTy()) {
+    Value *bits = toBits(b, value);
+    auto masked = [&](uint64_t mask) {
+      return b.CreateAnd(bits, ConstantInt::get(bits->getType(), mask));
+    };
+    Value *small = b.CreateICmpEQ(masked(0x7c00), Constant::getNullValue(bits->getType()));
+    return b.CreateBitCast(b.CreateSelect(small, masked(0x8000), bits), type);
+  }
   if (fn.flushesF32Denormals())
     return b.CreateUnaryIntrinsic(Intrinsic::canonicalize, value);
   Value *denormal = b.createIsFPClass(value, fcSubnormal);
-  Value *zero =
-      b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(value->getType(), 0.0), value);
+  Value *zero = b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(type, 0.0), value);
   return b.CreateSelect(denormal, zero, value);
 }
 
 Value *flushedSource(FunctionLowering &fn, const ptx::Instruction &inst, unsigned n) {
   Value *value = fn.source(n);
-  if (inst.spelling->has(ptx::Mod::Ftz) && value->getType()->isFloatTy())
+  Type *scalar = value->getType()->getScalarType();
+  if (inst.spelling->has(ptx::Mod::Ftz) && (scalar->isFloatTy() || scalar->isHalfTy()))
     return flushDenormal(fn, value);
   return value;
 }
@@ -200,27 +253,72 @@ Value *clampToUnit(FunctionLowering &fn, Value *value) {
   return b.CreateBinaryIntrinsic(Intrinsic::minimumnum, positive, ConstantFP::get(type, 1.0));
 }
 
-// NVIDIA gives one bit pattern for every f32 and f16 NaN; f64 keeps payloads and is left alone.
-static Value *canonicalNan(FunctionLowering &fn, Value *value) {
-  Type *type = value->getType();
-  uint64_t pattern;
-  if (type->isFloatTy())
-    pattern = 0x7fffffff;
-  else if (type->isHalfTy() || type->isBFloatTy())
-    pattern = 0x7fff;
-  else
-    return value;
+// NVIDIA gives one bit pattern for every f32 and f16 NaN; f64 keeps payloads, and has a pattern for
+// a NaN that comes from numbers.
+static Value *canonicalNan(FunctionLowering &fn, Value *value, ArrayRef<Value *> nanSources) {
   IRBuilder<> &b = fn.builder();
-  unsigned bits = type->getPrimitiveSizeInBits();
-  Value *isNan = b.CreateFCmpUNO(value, value);
-  return b.CreateSelect(isNan, fn.constant(bits, pattern),
-                        b.CreateBitCast(value, fn.intType(bits)));
+  Type *type = bitsType(value->getType());
+  Value *nan;
+  if (value->getType()->isDoubleTy()) {
+    if (nanSources.empty())
+      return value;
+    nan = b.getInt64(0xfff8000000000000);
+    for (Value *source : reverse(nanSources))
+      nan = b.CreateSelect(b.CreateFCmpUNO(source, source),
+                           b.CreateOr(toBits(b, source), b.getInt64(0x0008000000000000)), nan);
+  } else {
+    nan = ConstantInt::get(type, type->getScalarSizeInBits() == 32 ? 0x7fffffff : 0x7fff);
+  }
+  Value *result = b.CreateSelect(b.CreateFCmpUNO(value, value), nan, toBits(b, value));
+  return b.CreateBitCast(result, value->getType());
 }
 
-Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value) {
+Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value,
+              ArrayRef<Value *> nanSources) {
+  IRBuilder<> &b = fn.builder();
   if (inst.spelling->has(ptx::Mod::Sat))
     return clampToUnit(fn, value);
-  return fn.options().nan == NanMode::Canonical ? canonicalNan(fn, value) : value;
+  if (inst.spelling->has(ptx::Mod::Relu)) { // -0 too becomes +0, NaN stays
+    Constant *zero = Constant::getNullValue(value->getType());
+    value = b.CreateSelect(b.CreateFCmpOLE(value, zero), zero, value);
+  }
+  return fn.options().nan == NanMode::Canonical ? canonicalNan(fn, value, nanSources) : value;
+}
+
+// ---------- Vectors and bits
+
+Value *elementwise(IRBuilder<> &b, ArrayRef<Value *> values,
+                   function_ref<Value *(ArrayRef<Value *>)> function) {
+  auto *type = dyn_cast<FixedVectorType>(values[0]->getType());
+  if (!type)
+    return function(values);
+  Value *result = nullptr;
+  for (unsigned i = 0; i < type->getNumElements(); ++i) {
+    SmallVector<Value *, 3> elements;
+    for (Value *value : values)
+      elements.push_back(b.CreateExtractElement(value, i));
+    Value *element = function(elements);
+    if (!result)
+      result = PoisonValue::get(VectorType::get(element->getType(), type->getElementCount()));
+    result = b.CreateInsertElement(result, element, i);
+  }
+  return result;
+}
+
+Type *bitsType(Type *type) {
+  return type->getWithNewType(IntegerType::get(type->getContext(), type->getScalarSizeInBits()));
+}
+
+Value *toBits(IRBuilder<> &b, Value *value) {
+  return b.CreateBitCast(value, bitsType(value->getType()));
+}
+
+Value *withSign(IRBuilder<> &b, Value *value, Value *sign) {
+  Type *type = sign->getType();
+  APInt mask = APInt::getSignMask(type->getScalarSizeInBits());
+  Value *bits = b.CreateOr(b.CreateAnd(toBits(b, value), ConstantInt::get(type, ~mask)),
+                           b.CreateAnd(sign, ConstantInt::get(type, mask)));
+  return b.CreateBitCast(bits, value->getType());
 }
 
 } // namespace rubia::lowering

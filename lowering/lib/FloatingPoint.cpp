@@ -1,5 +1,7 @@
-// PTX ISA: floating-point-instructions, without division and approximations. Plain operations are
-// LLVM's, never contracted; others run in their own mode (DirectedRounding.cpp).
+// PTX ISA: floating-point-instructions, without division and approximations, and
+// mixed-precision-floating-point-instructions. Plain operations are LLVM's, never contracted;
+// others run in their own mode (DirectedRounding.cpp). Those of f16 and bf16 are in
+// HalfPrecision.cpp.
 #include "lowering/lib/FloatingPoint.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -7,127 +9,155 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-namespace {
-// An operation as LLVM has it and as the VALU has it, by the number of bits.
-struct Arithmetic {
-  Instruction::BinaryOps opcode; // BinaryOpsEnd: llvm.fma
-  const char *f32;
-  const char *f64;
+// An operation as the VALU has it, by Arithmetic.
+struct Assembly {
+  const char *f32, *f64;
+};
+static constexpr Assembly kAssembly[] = {
+    {"v_add_f32 $0, $1, $2", "v_add_f64 $0, $1, $2"},
+    {"v_sub_f32 $0, $1, $2", "v_add_f64 $0, $1, -$2"},
+    {"v_mul_f32 $0, $1, $2", "v_mul_f64 $0, $1, $2"},
+    {"v_fma_f32 $0, $1, $2, $3", "v_fma_f64 $0, $1, $2, $3"},
 };
 
-constexpr Arithmetic kAdd = {Instruction::FAdd, "v_add_f32 $0, $1, $2", "v_add_f64 $0, $1, $2"};
-constexpr Arithmetic kSub = {Instruction::FSub, "v_sub_f32 $0, $1, $2", "v_add_f64 $0, $1, -$2"};
-constexpr Arithmetic kMul = {Instruction::FMul, "v_mul_f32 $0, $1, $2", "v_mul_f64 $0, $1, $2"};
-constexpr Arithmetic kFma = {Instruction::BinaryOpsEnd, "v_fma_f32 $0, $1, $2, $3",
-                             "v_fma_f64 $0, $1, $2, $3"};
-} // namespace
+Value *plainArithmetic(IRBuilder<> &b, Arithmetic op, ArrayRef<Value *> sources) {
+  switch (op) {
+  case Arithmetic::Add:
+    return b.CreateFAdd(sources[0], sources[1]);
+  case Arithmetic::Sub:
+    return b.CreateFSub(sources[0], sources[1]);
+  case Arithmetic::Mul:
+    return b.CreateFMul(sources[0], sources[1]);
+  case Arithmetic::Fma:
+    break;
+  }
+  return b.CreateIntrinsic(Intrinsic::fma, {sources[0]->getType()}, sources);
+}
 
-static Expected<Value *> lowerArithmetic(FunctionLowering &fn, const ptx::Instruction &inst,
-                                         const Arithmetic &op) {
+// An operation on f32, pairs of f32 or f64, in the mode that the instruction asks for.
+static Value *singleOrDouble(FunctionLowering &fn, const ptx::Instruction &inst, Arithmetic op,
+                             ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
-  SmallVector<Value *, 3> sources = {fn.source(0), fn.source(1)};
-  bool isFma = op.opcode == Instruction::BinaryOpsEnd;
-  if (isFma)
-    sources.push_back(fn.source(2));
-  Type *type = sources[0]->getType();
-  if (!type->isFloatTy() && !type->isDoubleTy())
-    return fn.unsupported(inst, "floating-point type of " + inst.spelling->text);
-
+  bool isDouble = sources[0]->getType()->isDoubleTy();
   FloatMode mode{roundingOf(*inst.spelling),
-                 type->isFloatTy() ? inst.spelling->has(ptx::Mod::Ftz) : fn.flushesF32Denormals()};
-  Value *result;
-  if (!isPlain(fn, mode))
-    result = inMode(fn, mode, type->isFloatTy() ? op.f32 : op.f64, type, sources);
-  else if (isFma)
-    result = b.CreateIntrinsic(Intrinsic::fma, type, sources);
-  else
-    result = b.CreateBinOp(op.opcode, sources[0], sources[1]);
-  return finish(fn, inst, result);
+                 isDouble ? fn.flushesF32Denormals() : inst.spelling->has(ptx::Mod::Ftz)};
+  if (isPlain(fn, mode))
+    return plainArithmetic(b, op, sources);
+  const Assembly &assembly = kAssembly[size_t(op)];
+  return elementwise(b, sources, [&](ArrayRef<Value *> elements) {
+    return inMode(fn, mode, isDouble ? assembly.f64 : assembly.f32, elements[0]->getType(),
+                  elements);
+  });
 }
 
-// add{.rnd}{.ftz}{.sat}.f32 d, a, b   PTX ISA: floating-point-instructions-add
+// Mixed precision (add.f32.f16 and so on): the narrow operands are f32 numbers too.
+// PTX ISA: mixed-precision-floating-point-instructions
+static Expected<Value *> lowerArithmetic(FunctionLowering &fn, const ptx::Instruction &inst,
+                                         Arithmetic op) {
+  IRBuilder<> &b = fn.builder();
+  Type *type = fn.typeOf(fn.destinationType());
+  SmallVector<Value *, 3> sources;
+  for (unsigned n = 0; n < (op == Arithmetic::Fma ? 3u : 2u); ++n) {
+    Value *source = fn.source(n);
+    bool isNarrow = source->getType()->getScalarSizeInBits() < type->getScalarSizeInBits();
+    sources.push_back(isNarrow ? b.CreateFPExt(source, type) : source);
+  }
+  Value *result = type->getScalarSizeInBits() == 16 ? halfArithmetic(fn, inst, op, sources)
+                                                    : singleOrDouble(fn, inst, op, sources);
+  // Measured on NVIDIA's hardware: b's NaN comes before a's, and c's between them.
+  SmallVector<Value *, 3> nanSources(drop_begin(sources));
+  nanSources.push_back(sources[0]);
+  return finish(fn, inst, result, nanSources);
+}
+
+// add{.rnd}{.ftz}{.sat}.type d, a, b   PTX ISA: floating-point-instructions-add,
+// half-precision-floating-point-instructions-add, mixed-precision-floating-point-instructions-add
 Expected<Value *> lowerFAdd(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerArithmetic(fn, inst, kAdd);
+  return lowerArithmetic(fn, inst, Arithmetic::Add);
 }
 
-// sub{.rnd}{.ftz}{.sat}.f32 d, a, b   PTX ISA: floating-point-instructions-sub
+// sub{.rnd}{.ftz}{.sat}.type d, a, b   PTX ISA: floating-point-instructions-sub,
+// half-precision-floating-point-instructions-sub, mixed-precision-floating-point-instructions-sub
 Expected<Value *> lowerFSub(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerArithmetic(fn, inst, kSub);
+  return lowerArithmetic(fn, inst, Arithmetic::Sub);
 }
 
-// mul{.rnd}{.ftz}{.sat}.f32 d, a, b   PTX ISA: floating-point-instructions-mul
+// mul{.rnd}{.ftz}{.sat}.type d, a, b   PTX ISA: floating-point-instructions-mul,
+// half-precision-floating-point-instructions-mul
 Expected<Value *> lowerFMul(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerArithmetic(fn, inst, kMul);
+  return lowerArithmetic(fn, inst, Arithmetic::Mul);
 }
 
-// fma.rnd{.ftz}{.sat}.f32 d, a, b, c   PTX ISA: floating-point-instructions-fma
+// fma.rnd{.ftz}{.sat}.type d, a, b, c; fma.rn{.oob}{.relu}.(f16|bf16|...) d, a, b, c
+// PTX ISA: floating-point-instructions-fma, half-precision-floating-point-instructions-fma,
+// mixed-precision-floating-point-instructions-fma
 Expected<Value *> lowerFFma(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerArithmetic(fn, inst, kFma);
+  return lowerArithmetic(fn, inst, Arithmetic::Fma);
 }
 
 // mad{.rnd}{.ftz}{.sat}.f32 d, a, b, c   PTX ISA: floating-point-instructions-mad
 // The same as fma on sm_20 and later, also where .rnd is left out.
 Expected<Value *> lowerFMad(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerArithmetic(fn, inst, kFma);
+  return lowerArithmetic(fn, inst, Arithmetic::Fma);
 }
 
-// abs and neg change the sign bit only; .ftz flushes the operand.
+// abs and neg change the sign bit only; .ftz flushes the operand. The sign of an f64 NaN stays.
 static Value *lowerSign(FunctionLowering &fn, const ptx::Instruction &inst, bool negate) {
   IRBuilder<> &b = fn.builder();
-  Value *value = fn.source(0);
-  value = negate ? b.CreateFNeg(value) : b.CreateUnaryIntrinsic(Intrinsic::fabs, value);
+  Value *source = fn.source(0);
+  Value *value = negate ? b.CreateFNeg(source) : b.CreateUnaryIntrinsic(Intrinsic::fabs, source);
   if (inst.spelling->has(ptx::Mod::Ftz))
     value = flushDenormal(fn, value);
-  return finish(fn, inst, value);
+  return finish(fn, inst, value, source);
 }
 
-// abs{.ftz}.f32 d, a   PTX ISA: floating-point-instructions-abs
+// abs{.ftz}.type d, a   PTX ISA: floating-point-instructions-abs,
+// half-precision-floating-point-instructions-abs
 Expected<Value *> lowerFAbs(FunctionLowering &fn, const ptx::Instruction &inst) {
   return lowerSign(fn, inst, /*negate=*/false);
 }
 
-// neg{.ftz}.f32 d, a   PTX ISA: floating-point-instructions-neg
+// neg{.ftz}.type d, a   PTX ISA: floating-point-instructions-neg,
+// half-precision-floating-point-instructions-neg
 Expected<Value *> lowerFNeg(FunctionLowering &fn, const ptx::Instruction &inst) {
   return lowerSign(fn, inst, /*negate=*/true);
 }
 
 // One NaN gives the other operand, with .NaN it gives NaN; -0 is less than +0. Flushing keeps the
 // order, so .ftz flushes the result only. .xorsign.abs takes the signs from both operands, whatever
-// they are.
+// they are. bf16 is compared as f32.
 static Value *lowerMinMax(FunctionLowering &fn, const ptx::Instruction &inst,
                           Intrinsic::ID ignoringNan, Intrinsic::ID keepingNan) {
   IRBuilder<> &b = fn.builder();
-  Value *x = fn.source(0), *y = fn.source(1);
-  bool xorsign = inst.spelling->has(ptx::Mod::XorsignAbs);
-  Value *sign = nullptr;
-  unsigned bits = x->getType()->getPrimitiveSizeInBits();
-  Type *integer = fn.intType(bits);
-  if (xorsign) {
-    sign = b.CreateXor(b.CreateBitCast(x, integer), b.CreateBitCast(y, integer));
-    x = b.CreateUnaryIntrinsic(Intrinsic::fabs, x);
-    y = b.CreateUnaryIntrinsic(Intrinsic::fabs, y);
+  const ptx::Spelling &spelling = *inst.spelling;
+  bool xorsign = spelling.has(ptx::Mod::XorsignAbs);
+  Intrinsic::ID id = spelling.has(ptx::Mod::NaN) ? keepingNan : ignoringNan;
+  SmallVector<Value *, 3> sources;
+  Value *result = nullptr;
+  for (unsigned n = 0; fn.hasSource(n); ++n) {
+    sources.push_back(fn.source(n));
+    Value *value = widenBf16(b, sources[n]);
+    if (xorsign || spelling.has(ptx::Mod::Abs))
+      value = b.CreateUnaryIntrinsic(Intrinsic::fabs, value);
+    result = result ? b.CreateBinaryIntrinsic(id, result, value) : value;
   }
-  Value *result =
-      b.CreateBinaryIntrinsic(inst.spelling->has(ptx::Mod::NaN) ? keepingNan : ignoringNan, x, y);
-  if (inst.spelling->has(ptx::Mod::Ftz))
+  result = narrowExactBf16(b, result, sources[0]->getType());
+  if (spelling.has(ptx::Mod::Ftz))
     result = flushDenormal(fn, result);
   if (xorsign)
-    result = b.CreateBinaryIntrinsic(Intrinsic::copysign, result,
-                                     b.CreateBitCast(sign, result->getType()));
-  return finish(fn, inst, result);
+    result = withSign(b, result, b.CreateXor(toBits(b, sources[0]), toBits(b, sources[1])));
+  return finish(fn, inst, result, {sources[1], sources[0]});
 }
 
-// min{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b   PTX ISA: floating-point-instructions-min
+// min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b; min{.ftz}{.NaN}{.abs}.f32 d, a, b, c
+// PTX ISA: floating-point-instructions-min, half-precision-floating-point-instructions-min
 Expected<Value *> lowerFMin(FunctionLowering &fn, const ptx::Instruction &inst) {
-  if (fn.hasSource(2)) // {, c} of PTX 8.8
-    return fn.unsupported(inst, "unsupported: three operands");
   return lowerMinMax(fn, inst, Intrinsic::minimumnum, Intrinsic::minimum);
 }
 
-// max{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b   PTX ISA: floating-point-instructions-max
+// max{.ftz}{.NaN}{.xorsign.abs}.type d, a, b; max{.ftz}{.NaN}{.abs}.f32 d, a, b, c
+// PTX ISA: floating-point-instructions-max, half-precision-floating-point-instructions-max
 Expected<Value *> lowerFMax(FunctionLowering &fn, const ptx::Instruction &inst) {
-  if (fn.hasSource(2)) // {, c} of PTX 8.8
-    return fn.unsupported(inst, "unsupported: three operands");
   return lowerMinMax(fn, inst, Intrinsic::maximumnum, Intrinsic::maximum);
 }
 

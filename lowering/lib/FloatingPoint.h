@@ -31,7 +31,36 @@ bool isPlain(const FunctionLowering &fn, FloatMode mode);
 llvm::Value *inMode(FunctionLowering &fn, FloatMode mode, llvm::StringRef instruction,
                     llvm::Type *result, llvm::ArrayRef<llvm::Value *> operands);
 
-// Denormal f32 values become zeros of the same sign.
+// x * y + z of f32, or of vectors of it, rounded to odd: exact if f32 has the number, otherwise
+// that of its two neighbours whose last bit is 1. Rounded again to a format at least two bits
+// narrower, this gives what rounding once would (Boldo and Melquiond, "Emulation of FMA and
+// correctly rounded sums"). For units that keep f32 denormals.
+llvm::Value *fmaRoundedToOdd(FunctionLowering &fn, llvm::Value *x, llvm::Value *y, llvm::Value *z);
+
+enum class Arithmetic : uint8_t { Add, Sub, Mul, Fma };
+// The LLVM operation, rounded to nearest even and never contracted.
+llvm::Value *plainArithmetic(llvm::IRBuilder<> &b, Arithmetic op,
+                             llvm::ArrayRef<llvm::Value *> sources);
+
+// `function` of the values, or of each element if they are vectors.
+llvm::Value *elementwise(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> values,
+                         llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *>)> function);
+
+// An integer, or a vector of integers, of the size of the value's elements, and the value as such.
+llvm::Type *bitsType(llvm::Type *type);
+llvm::Value *toBits(llvm::IRBuilder<> &b, llvm::Value *value);
+// `value` with its sign bits taken from `sign`, which has the type of its bits.
+llvm::Value *withSign(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Value *sign);
+
+// HalfPrecision.cpp: the operation on f16, bf16 or pairs of them, with .ftz and .oob.
+llvm::Value *halfArithmetic(FunctionLowering &fn, const ptx::Instruction &inst, Arithmetic op,
+                            llvm::ArrayRef<llvm::Value *> sources);
+// bf16 values (scalars or vectors) as f32 and back, where the result is a value of bf16 or NaN; all
+// other types stay as they are.
+llvm::Value *widenBf16(llvm::IRBuilder<> &b, llvm::Value *value);
+llvm::Value *narrowExactBf16(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Type *type);
+
+// Denormal values of f32 and f16 become zeros of the same sign.
 llvm::Value *flushDenormal(FunctionLowering &fn, llvm::Value *value);
 // The n-th source, flushed if the instruction is .ftz.
 llvm::Value *flushedSource(FunctionLowering &fn, const ptx::Instruction &inst, unsigned n);
@@ -43,8 +72,11 @@ llvm::Value *roundToF32(FunctionLowering &fn, llvm::Value *wide, Rounding roundi
 // [0, 1]; NaN and -0 become +0.
 llvm::Value *clampToUnit(FunctionLowering &fn, llvm::Value *value);
 
-// What every floating-point result goes through: .sat, and the NaN bits of --nan=canonical.
-llvm::Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *value);
+// What every floating-point result goes through: .sat, .relu, and the NaN bits of --nan=canonical.
+// An f64 NaN is that of the first of `nanSources` that is one, made quiet; f64 results without
+// `nanSources` keep their bits.
+llvm::Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *value,
+                    llvm::ArrayRef<llvm::Value *> nanSources = {});
 
 // Approximate.cpp: a / b by v_rcp_f32, 1 / a, square root, with the errors of the PTX manual.
 llvm::Value *approximateQuotient(FunctionLowering &fn, llvm::Value *a, llvm::Value *b,

@@ -153,7 +153,7 @@ Expected<Value *> lowerFDiv(FunctionLowering &fn, const ptx::Instruction &inst) 
         fn, inst,
         approximateQuotient(fn, fn.source(0), fn.source(1), inst.spelling->has(ptx::Mod::Ftz)));
   Value *dividend = flushedSource(fn, inst, 0), *divisor = flushedSource(fn, inst, 1);
-  return finish(fn, inst, roundedQuotient(fn, inst, dividend, divisor));
+  return finish(fn, inst, roundedQuotient(fn, inst, dividend, divisor), {dividend, divisor});
 }
 
 // rcp{.rnd|.approx}{.ftz}.(f32|f64) d, a   PTX ISA: floating-point-instructions-rcp
@@ -165,7 +165,8 @@ Expected<Value *> lowerFRcp(FunctionLowering &fn, const ptx::Instruction &inst) 
     return finish(fn, inst, approximateReciprocal(fn, fn.source(0), spelling.has(ptx::Mod::Ftz)));
   Value *divisor = flushedSource(fn, inst, 0);
   return finish(fn, inst,
-                roundedQuotient(fn, inst, ConstantFP::get(divisor->getType(), 1.0), divisor));
+                roundedQuotient(fn, inst, ConstantFP::get(divisor->getType(), 1.0), divisor),
+                divisor);
 }
 
 // sqrt{.rnd|.approx}{.ftz}.(f32|f64) d, a   PTX ISA: floating-point-instructions-sqrt
@@ -186,7 +187,7 @@ Expected<Value *> lowerFSqrt(FunctionLowering &fn, const ptx::Instruction &inst)
     root = roundToF32(
         fn, b.CreateUnaryIntrinsic(Intrinsic::sqrt, b.CreateFPExt(value, b.getDoubleTy())),
         rounding, /*flushes=*/false);
-  return finish(fn, inst, root);
+  return finish(fn, inst, root, value);
 }
 
 } // namespace rubia::lowering

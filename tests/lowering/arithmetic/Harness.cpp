@@ -22,12 +22,16 @@ unsigned bitsOf(Kind kind) {
     return 8;
   case Kind::I16:
   case Kind::F16:
+  case Kind::BF16:
     return 16;
   case Kind::I32:
   case Kind::F32:
+  case Kind::F16x2:
+  case Kind::BF16x2:
     return 32;
   case Kind::I64:
   case Kind::F64:
+  case Kind::F32x2:
     return 64;
   }
   return 0;
@@ -37,6 +41,8 @@ bool isNan(Kind kind, uint64_t bits) {
   switch (kind) {
   case Kind::F16:
     return (bits & 0x7fff) > 0x7c00;
+  case Kind::BF16:
+    return (bits & 0x7fff) > 0x7f80;
   case Kind::F32:
     return (bits & 0x7fffffff) > 0x7f800000;
   case Kind::F64:
@@ -56,7 +62,7 @@ static unsigned storedBits(Kind kind) {
 std::string kernelText(StringRef body, Kind result, ArrayRef<Kind> sources) {
   std::string text;
   raw_string_ostream os(text);
-  os << ".version 7.8\n.target sm_90\n.address_size 64\n"
+  os << ".version 8.8\n.target sm_100\n.address_size 64\n"
         ".visible .entry k(.param .u64 in0, .param .u64 in1, .param .u64 in2, .param .u64 in3,\n"
         "  .param .u64 out, .param .u32 count)\n{\n"
         "  .reg .pred %pOut;\n  .reg .b32 %thread, %block, %size, %count;\n"
@@ -229,7 +235,8 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
   if (!launch.kernel)
     return {};
   launch.grid = {blocks, 1, 1};
-  launch.block = {kThreads, 1, 1};
+  bool halfFilled = launch.kernel->waveSize == 64;
+  launch.block = {halfFilled ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = 1;
   Expected<emulator::Statistics> statistics = emulator::run(launch, memory);
@@ -244,12 +251,28 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
   return results;
 }
 
+// Each value in the low half, with one far from it in the high half.
+static std::vector<uint64_t> pairsOf(const std::vector<uint64_t> &edges, unsigned halfBits) {
+  std::vector<uint64_t> pairs;
+  for (size_t i = 0; i < edges.size(); ++i)
+    pairs.push_back(edges[i] | edges[(i * 7 + 5) % edges.size()] << halfBits);
+  return pairs;
+}
+
 static std::vector<uint64_t> edgesOf(Kind kind) {
   switch (kind) {
   case Kind::Pred:
     return {0, 1};
   case Kind::F16:
     return f16Edges();
+  case Kind::BF16:
+    return bf16Edges();
+  case Kind::F16x2:
+    return pairsOf(f16Edges(), 16);
+  case Kind::BF16x2:
+    return pairsOf(bf16Edges(), 16);
+  case Kind::F32x2:
+    return pairsOf(f32Edges(), 32);
   case Kind::F32:
     return f32Edges();
   case Kind::F64:

@@ -13,7 +13,7 @@
 namespace rubia::lowering::test {
 
 // The bit size and the meaning of an operand.
-enum class Kind : uint8_t { Pred, I8, I16, I32, I64, F16, F32, F64 };
+enum class Kind : uint8_t { Pred, I8, I16, I32, I64, F16, BF16, F32, F64, F16x2, BF16x2, F32x2 };
 unsigned bitsOf(Kind kind);
 
 // One instruction on d, a, b, c (and e for a fourth source), and what it must give. Operands and
