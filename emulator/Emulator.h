@@ -172,7 +172,9 @@ struct OperationCount {
 struct Statistics {
   uint64_t workgroups = 0;
   uint64_t waves = 0;
-  uint64_t instructions = 0; // wave instructions, without those that decoding drops (waits, hints)
+  /// Wave instructions, without those that decoding drops (waits, hints). Without
+  /// Launch::countOperations one that the emulator does in two steps (V_DUAL_*) counts as two.
+  uint64_t instructions = 0;
   std::vector<OperationCount> operations; // most frequent first; if Launch::countOperations
 };
 

@@ -133,6 +133,9 @@ Error Loader::decode() {
   if (!target)
     return target.takeError();
   state->target = std::move(*target);
+  if (state->target->generation().waveSizeFixed64 && waveSize == 32 && !state->kernels.empty())
+    return malformed("kernel " + state->kernels.front().name + " is for wave32, " + elf.cpu +
+                     " has wave64 only");
   const Image &image = state->image;
   std::vector<Unsupported> unsupported;
   state->program = decodeProgram(*state->target, {image.bytes, image.size}, uint64_t(image.bytes),

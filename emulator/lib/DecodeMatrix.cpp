@@ -63,7 +63,6 @@ Refusal Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDet
 Refusal Decoder::decodeMatrix() {
   const StringRef key = rowName(name);
   const bool selectsFormats = key.ends_with("_F8F6F4"), isScaled = key.starts_with("V_MFMA_SCALE_");
-  const bool broadcasts = key.starts_with("V_MFMA_F32_") || key.starts_with("V_MFMA_I32_");
   VectorDetail detail;
   detail.sourceCount = 3;
   detail.clamp = immediate(OperandName::clamp) & 1;
@@ -79,8 +78,14 @@ Refusal Decoder::decodeMatrix() {
   if (selectsFormats && (control.cbsz > 4 || control.blgp > 4))
     return "matrix format " + std::to_string(std::max(control.cbsz, control.blgp)) +
            " is not defined";
-  if (broadcasts && !selectsFormats && control.abid >= 1u << control.cbsz)
-    return "abid " + std::to_string(control.abid) + " needs a larger cbsz";
+  const Semantics *row = findVectorAlu(key);
+  if (row && key.starts_with("V_MFMA_") && !selectsFormats) {
+    if (1u << control.cbsz > row->operation.blocks)
+      return "cbsz " + std::to_string(control.cbsz) + " of an instruction that broadcasts to " +
+             std::to_string(row->operation.blocks) + " blocks";
+    if (control.abid >= 1u << control.cbsz)
+      return "abid " + std::to_string(control.abid) + " needs a larger cbsz";
+  }
 
   const int result = index(OperandName::vdst);
   if (result < 0)

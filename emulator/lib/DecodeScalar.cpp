@@ -31,7 +31,8 @@ static bool isHint(StringRef name) {
 }
 
 RegisterOperand Decoder::registerAt(unsigned operand) const {
-  return target.reg(at(operand).getReg());
+  // Bytes that are no sound instruction may have an immediate where there should be a register.
+  return at(operand).isReg() ? target.reg(at(operand).getReg()) : RegisterOperand();
 }
 
 int64_t Decoder::immediate(OperandName name, int64_t otherwise) const {

@@ -247,7 +247,14 @@ void Dispatch::work(unsigned worker) {
 
 Statistics Dispatch::statistics() const {
   const uint64_t waves = (launch.block.count() + kernel.waveSize - 1) / kernel.waveSize;
-  return {groupCount, groupCount * waves, instructions.load(), nameOperations(program, counts)};
+  Statistics all = {groupCount, groupCount * waves, instructions.load(),
+                    nameOperations(program, counts)};
+  if (launch.countOperations) {
+    all.instructions = 0;
+    for (const OperationCount &operation : all.operations)
+      all.instructions += operation.waves;
+  }
+  return all;
 }
 
 std::unique_ptr<Fault> Dispatch::takeFault() { return std::move(fault); }

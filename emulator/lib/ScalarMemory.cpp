@@ -4,6 +4,7 @@
 // Operands: source 0 the base (an SGPR pair, or the four of a buffer resource), source 1 the offset
 // register if there is one, `immediate` the offset, `result` the data, also of stores.
 #include "emulator/lib/AtomicSemantics.h"
+#include "emulator/lib/Bounds.h"
 #include "emulator/lib/ScalarAlu.h"
 
 namespace rubia::emulator {
@@ -69,7 +70,7 @@ constexpr Handler bufferLoad = [](Wave &w, const MicroOp &op) {
   const uint64_t base = resource.base & ~uint64_t(3), offset = offsetOf(w, op) & ~uint64_t(3);
   uint32_t words[N] = {};
   for (unsigned i = 0; i < N; ++i)
-    if (offset + 4 * i + 4 <= resource.size &&
+    if (fits(offset, 4 * i + 4, resource.size) &&
         !readUniform(w, op, base + offset + 4 * i, &words[i], 4))
       return;
   std::memcpy(&w.scalars[op.result], words, sizeof(words));
@@ -80,7 +81,7 @@ constexpr Handler bufferLoadNarrow = [](Wave &w, const MicroOp &op) {
   const Resource resource(w, op);
   const uint64_t offset = offsetOf(w, op);
   T value = 0;
-  if (offset + sizeof(T) <= resource.size &&
+  if (fits(offset, sizeof(T), resource.size) &&
       !readUniform(w, op, resource.base + offset, &value, sizeof(value)))
     return;
   w.scalars[op.result] = uint32_t(int32_t(value));
@@ -93,7 +94,7 @@ template <Form F> uint64_t addressOf(const Wave &w, const MicroOp &op, uint32_t 
   if (F == Form::Buffer) {
     const Resource resource(w, op);
     const uint64_t offset = offsetOf(w, op) & ~uint64_t(3);
-    return offset + bytes <= resource.size ? (resource.base & ~uint64_t(3)) + offset : 0;
+    return fits(offset, bytes, resource.size) ? (resource.base & ~uint64_t(3)) + offset : 0;
   }
   uint64_t offset = uint64_t(int64_t(op.immediate));
   if (op.kind[1] != OperandKind::None) // scratch: in units of 64 bytes

@@ -265,6 +265,7 @@ struct Operation {
   LaneKernel kernel = nullptr; // lanewise
   WaveFunction function = nullptr;
   Shape shape;
+  uint8_t blocks = 1; // V_MFMA_*: that CBSZ may broadcast to
 };
 
 struct Semantics {

@@ -281,12 +281,18 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
 }
 
 uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {
+  // LLVM's disassembler crashes where a literal is cut off (docs/errata.md E13).
+  uint8_t padded[32] = {};
+  const uint64_t available = bytes.size();
+  if (available < sizeof(padded)) {
+    std::memcpy(padded, bytes.data(), available);
+    bytes = padded;
+  }
   uint64_t size = 0;
   inst.clear();
-  return disassembler->getInstruction(inst, size, bytes, address, nulls()) ==
-                 MCDisassembler::Success
-             ? size
-             : 0;
+  const bool sound =
+      disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
+  return sound && size <= available ? size : 0;
 }
 
 std::string Target::print(const MCInst &inst, uint64_t address) const {

@@ -166,10 +166,14 @@ template <MatrixShape kShape> void multiply(WaveOperands &w) {
   else
     multiplyToFloat(w, kShape);
 }
-/// Square results, of 32-bit elements unless the sources are F64.
+
+/// Square results, of 32-bit elements unless the sources are F64, which are never broadcast.
 template <unsigned kSize, unsigned kDepth, unsigned kBlocks, MatrixFormat kA, MatrixFormat kB = kA>
-constexpr Operation mfma = wavewise<
-    multiply<MatrixShape{kSize, kSize, kDepth, kBlocks, kA, kB, kA == F64 || kA == I8 ? kA : F32}>>;
+constexpr Operation mfma = {
+    nullptr,
+    multiply<MatrixShape{kSize, kSize, kDepth, kBlocks, kA, kB, kA == F64 || kA == I8 ? kA : F32}>,
+    {},
+    kA == F64 ? 1 : kBlocks};
 
 /// The bytes of two scale operands that op_sel and op_sel_hi choose, as multiplySelected reads
 /// them. The decoder puts this before a scaled instruction, with a register of its own as result.

@@ -26,6 +26,21 @@ TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
   float *out = allocate<float>(1);
   expectRun("k", {1}, {1}, Arguments().add(out));
   EXPECT_EQ(*out, 5.0f); // 2 * 0.5 + 4; with v28 it would be 2
+
+  // The pair is one instruction of the hardware, two steps of the emulator.
+  const uint64_t steps = statistics.instructions;
+  rubia::emulator::Launch request;
+  request.kernel = code->kernel("k");
+  Arguments arguments = Arguments().add(out);
+  request.kernarg = arguments.bytes;
+  request.countOperations = true;
+  auto counted = rubia::emulator::run(request, memory);
+  ASSERT_TRUE(bool(counted)) << llvm::toString(counted.takeError());
+  uint64_t sum = 0;
+  for (const rubia::emulator::OperationCount &operation : counted->operations)
+    sum += operation.waves;
+  EXPECT_EQ(counted->instructions, sum);
+  EXPECT_EQ(counted->instructions + 1, steps);
 }
 
 } // namespace

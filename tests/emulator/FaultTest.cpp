@@ -201,6 +201,23 @@ TEST_F(Faults, LaunchesThatDoNotFitAreRefused) {
   EXPECT_NE(message({1}, {1025}, good, 0).find("1025 threads"), std::string::npos);
   EXPECT_NE(message({1}, {32}, good, 65536).find("bytes of LDS"), std::string::npos);
   EXPECT_NE(message({0}, {32}, good, 0).find("empty grid"), std::string::npos);
+  EXPECT_NE(message({1u << 31}, {2}, good, 0).find("more than 4294967295 threads"),
+            std::string::npos);
+}
+
+// gfx12 has 16 bits for the number of a workgroup in y and in z.
+TEST_F(Faults, GridsOfGfx12AreLimited) {
+  load(compile("kernel void k(global uint *out) { out[0] = get_group_id(1); }", "gfx1201",
+               "-O1 -Dget_group_id(x)=__builtin_amdgcn_workgroup_id_y()"));
+  ASSERT_TRUE(code);
+  Arguments good = Arguments().add(allocate<uint32_t>(1));
+  for (Dim3 grid : {Dim3{1, 65536, 1}, Dim3{1, 1, 65536}}) {
+    auto result = launch("k", grid, {1}, good);
+    ASSERT_FALSE(bool(result));
+    EXPECT_EQ(llvm::toString(result.takeError()),
+              "kernel k: 65536 workgroups in y or z, this processor takes 65535");
+  }
+  expectRun("k", {1, 65535, 1}, {1}, good);
 }
 
 TEST(CodeObjectLoading, RefusesWhatIsNoCodeObject) {

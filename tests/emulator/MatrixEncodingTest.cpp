@@ -293,6 +293,13 @@ TEST(MatrixEncoding, RefusesWhatIsUndefined) {
   WideWave w("gfx942", 64);
   EXPECT_EQ(w.refusal("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] cbsz:1 abid:2"),
             "abid 2 needs a larger cbsz");
+  EXPECT_EQ(w.refusal("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] cbsz:4 abid:15"), "");
+  EXPECT_EQ(w.refusal("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] cbsz:5"),
+            "cbsz 5 of an instruction that broadcasts to 16 blocks");
+  EXPECT_EQ(w.refusal("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[8:11] cbsz:1"),
+            "cbsz 1 of an instruction that broadcasts to 1 blocks");
+  EXPECT_EQ(w.refusal("v_mfma_f32_32x32x1_2b_f32 v[0:31], v33, v34, v[36:67] cbsz:2"),
+            "cbsz 2 of an instruction that broadcasts to 2 blocks");
   WideWave rdna("gfx1100", 32);
   EXPECT_EQ(rdna.refusal("v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[24:31] "
                          "op_sel:[1,0,0]"),

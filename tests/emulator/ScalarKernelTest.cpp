@@ -110,6 +110,29 @@ TEST_P(ScalarKernels, HardwareRegistersByGeneration) {
     EXPECT_NE(out[4], 0xdeadbeef);
 }
 
+// No assembler writes a negative offset into a buffer; bytes may.
+TEST_P(ScalarKernelsOf9, BufferLoadsBeforeTheBufferReadZero) {
+  build("  s_mov_b32 s8, s2\n  s_and_b32 s9, s3, 0xffff\n  s_mov_b32 s10, 16\n  s_mov_b32 s11, 0\n"
+        "  s_mov_b64 s[20:21], -1\n"
+        "  .long 0xc0260504, 0x001ffffc\n" // s_buffer_load_dwordx2 s[20:21], s[8:11], -4
+        "  s_waitcnt lgkmcnt(0)\n" +
+        store("s20", 0) + store("s21", 1));
+  run(1);
+  EXPECT_EQ(out[0], 0u);
+  EXPECT_EQ(out[1], 0u);
+}
+
+// What no instruction has written is never zero by chance.
+TEST_P(ScalarKernelsOf9, AccumulationRegistersStartPoisoned) {
+  build("  v_accvgpr_read_b32 v4, a31\n  v_accvgpr_read_b32 v5, a0\n"
+        "  v_accvgpr_write_b32 a0, v0\n  v_accvgpr_write_b32 a31, v0\n"
+        "  v_lshlrev_b32 v1, 3, v0\n"
+        "  global_store_dwordx2 v1, v[4:5], s[2:3]\n");
+  expectRun("k", {2}, {64}, Arguments().add(out)); // the second workgroup finds the same
+  for (unsigned i = 0; i < 128; ++i)
+    ASSERT_EQ(out[i], 0x7fa5a5a5u) << i;
+}
+
 TEST_P(ScalarKernels, RegistersOfOtherGenerationsAreRefused) {
   const unsigned major = GetParam().major();
   // XCC_ID or FLAT_SCR_LO or SCRATCH_BASE_LO may be read; register 16, a trap handler's, nowhere.

@@ -6,6 +6,7 @@
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <hip/hip_runtime_api.h>
+#include <sys/mman.h>
 
 namespace {
 
@@ -62,6 +63,53 @@ TEST(HipModule, LoadsBundlesAsWellAsElfFiles) {
     ASSERT_TRUE(bool(compressed)) << llvm::toString(compressed.takeError());
     EXPECT_EQ(runImage((*compressed)->getBufferStart()), "42") << version;
   }
+}
+
+// A file whose headers speak of more than there is, at the end of what may be read.
+TEST(HipModule, RefusesSizesBeyondWhatCanBeRead) {
+  using namespace rubia::emulator::test;
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");
+  const size_t page = 4096, mapped = (object.size() + page - 1) / page * page;
+  auto *pages = static_cast<uint8_t *>(
+      mmap(nullptr, mapped + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages + mapped, page, PROT_NONE), 0);
+  uint8_t *image = pages + (mapped - object.size()) / 16 * 16;
+  std::copy(object.begin(), object.end(), image);
+  EXPECT_EQ(runImage(image), "42");
+  for (size_t field : {size_t(32), size_t(40)}) // of the program headers, of the section headers
+    for (uint64_t value : {uint64_t(object.size()), uint64_t(1) << 40, ~uint64_t(0) - 63}) {
+      std::copy(object.begin(), object.end(), image);
+      std::memcpy(image + field, &value, sizeof(value));
+      EXPECT_EQ(runImage(image), "hipErrorInvalidImage") << field << " " << value;
+    }
+  const std::string bundle = "__CLANG_OFFLOAD_BUNDLE__" + std::string(8, '\xff');
+  uint8_t *end = pages + mapped - bundle.size();
+  std::copy(bundle.begin(), bundle.end(), end);
+  EXPECT_EQ(runImage(end), "hipErrorInvalidImage");
+  munmap(pages, mapped + page);
+}
+
+TEST(HipModule, LaunchesKernelsWithoutArguments) {
+  using namespace rubia::emulator::test;
+  if (!haveCompiler())
+    GTEST_SKIP() << "no clang";
+  const Bytes object = compile("kernel void k(void) {}", "gfx1100");
+  hipModule_t module;
+  hipFunction_t function;
+  ASSERT_EQ(hipModuleLoadData(&module, object.data()), hipSuccess);
+  ASSERT_EQ(hipModuleGetFunction(&function, module, "k"), hipSuccess);
+  size_t size = 0;
+  void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, nullptr, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   HIP_LAUNCH_PARAM_END};
+  EXPECT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
+            hipSuccess);
+  EXPECT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            hipSuccess);
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
 }
 
 TEST(HipModule, RefusesCodeForOtherProcessors) {
