@@ -222,15 +222,25 @@ bool ModuleParser::parseVersion() {
   return true;
 }
 
+// The first version that has the target; 0.0 for one that Targets.def does not have.
+static Version firstVersionOf(unsigned sm, char variant) {
+#define PTX_TARGET(Sm, Variant, Major, Minor)                                                      \
+  if (sm == Sm && variant == Variant)                                                              \
+    return {Major, Minor};
+#include "ptx-frontend/Targets.def"
+  return {};
+}
+
 bool ModuleParser::parseTarget() {
   advance();
-  uint32_t mapPlace = 0;
+  uint32_t mapPlace = 0, targetPlace = 0;
   do {
     StringRef name = spell(token);
     uint32_t place = token.offset;
     if (!expect(Kind::Word, "a target such as sm_80"))
       return false;
     if (name.consume_front("sm_") || name.consume_front("compute_")) {
+      targetPlace = place;
       if (name.ends_with("a") || name.ends_with("f")) {
         module.smVariant = name.back();
         name = name.drop_back();
@@ -250,6 +260,10 @@ bool ModuleParser::parseTarget() {
   } while (take(Kind::Comma));
   if (module.sm == 0)
     return error(previousEnd, "expected a target such as sm_80");
+  Version first = firstVersionOf(module.sm, module.smVariant);
+  if (Version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)} < first)
+    return error(targetPlace, "the target needs PTX " + Twine(unsigned(first.major)) + "." +
+                                  Twine(unsigned(first.minor)));
   if (module.mapF64ToF32 && module.sm >= 13) // which has .f64
     return error(mapPlace, "'map_f64_to_f32' is for targets before sm_13");
   return true;

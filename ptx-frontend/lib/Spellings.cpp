@@ -94,7 +94,8 @@ bool isPartOfName(const ModifierSlot &slot) {
                     Mod::Init,        Mod::WaitLd,     Mod::WaitSt,     Mod::ArriveDrop,
                     Mod::ExpectTx,    Mod::CompleteTx, Mod::NoComplete, Mod::PendingCount,
                     Mod::TestWait,    Mod::TryWait,    Mod::Parity,     Mod::CpFenceproxy,
-                    Mod::QueryCancel, Mod::Range,      Mod::Fractional, Mod::CommitGroup})
+                    Mod::QueryCancel, Mod::Range,      Mod::Fractional, Mod::CommitGroup,
+                    Mod::TryCancel,   Mod::Cvt,        Mod::Fence,      Mod::Mbarrier})
       set.insert(mod);
     return set;
   }();
@@ -158,6 +159,8 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
 
 bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
   bool isBarrier = form.opcode.starts_with("bar");
+  if (form.opcode == "tcgen05" && !form.modifiers()[0].choices.contains(mods[0]))
+    return false;
   size_t next = 0; // of `mods`
   for (const ModifierSlot &slot : form.modifiers()) {
     bool stands = next < mods.size() && slot.choices.contains(mods[next]);
@@ -169,8 +172,8 @@ bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
     }
     if (!isPartOfName(slot))
       return true;
-    if (slot.choices.contains(Mod::Sync) && !isBarrier)
-      return true; // `vote.ballot.sync` is taken, `bar.sync` is a name
+    if ((slot.choices.contains(Mod::Sync) || slot.choices.contains(Mod::And)) && !isBarrier)
+      return true; // `vote.ballot.sync`, `sured.b.b32.and` are taken, `bar.sync` is a name
     if (!stands)
       return false;
     ++next;

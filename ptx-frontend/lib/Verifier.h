@@ -46,6 +46,7 @@ private:
 
   void check(const Instruction &instruction);
   void checkAndRemember(const Instruction &instruction, const Shape &shape);
+  Type inferred = Type::None;   // of the vector that is being checked, if not that of its registers
   bool constantsMatter = false; // a rule or range that looks at their values was met
 
   // ---------- VerifySpelling.cpp: what holds for all instructions of a spelling
@@ -79,6 +80,7 @@ private:
   bool checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                  Type type);
   bool checkVector(const Operand &operand, unsigned index, const ExpectedOperand &expected);
+  Type inferredType(const Operand &vector) const;
   bool checkElementsAgree(const Operand &vector, unsigned index);
   bool checkPacked(const Operand &operand, unsigned index, const ExpectedOperand &expected);
 

@@ -37,7 +37,9 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
   if (classOf(slot.fixed) == TypeClass::Opaque)
     return checkOpaque(operand, index, slot.fixed);
   if (slot.fixed == Type::B32) { // tensor memory has 32-bit addresses
-    if (operand.reg == kNone || !fits(Type::U32, fn.registers[operand.reg].type, false))
+    bool isMma = inst->op() == Op::TcMma || inst->op() == Op::TcMmaWs;
+    if (operand.reg == kNone || !fits(Type::U32, fn.registers[operand.reg].type, false) ||
+        (isMma && fn.registers[operand.reg].type != Type::B32))
       return operandError(operand, index, "must be an address in a register of 32 bits");
     return checkWhole(operand, index, /*minus=*/false, OperandSlot::Selector::None);
   }
@@ -47,8 +49,14 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     unsigned size = sizeInBits(reg.type);
     bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
     llvm::StringRef opcode = spelling->row->opcode;
-    bool takesNarrow = opcode != "wmma" && opcode != "tcgen05" && opcode != "tensormap";
-    if (!isInteger || size > 64 || (size < 32 && !takesNarrow)) // ptxas extends narrow ones
+    bool isWideMatrix =
+        (inst->op() == Op::Ldmatrix || inst->op() == Op::Stmatrix) && !spelling->has(Mod::M8n8);
+    bool takesNarrow = opcode != "wmma" && opcode != "tcgen05" && inst->op() != Op::Createpolicy &&
+                       inst->op() != Op::TensormapReplace && !spelling->has(Mod::Tensormap) &&
+                       inst->op() != Op::StAsync && inst->op() != Op::RedAsync &&
+                       inst->op() != Op::StBulk && !isWideMatrix;
+    unsigned least = inst->op() == Op::MultimemRed ? 64 : takesNarrow ? 0 : 32;
+    if (!isInteger || size > 64 || size < least) // ptxas extends narrow ones
       return operandError(operand, index,
                           Twine("has the address '") + fn.registerName(operand.reg) + "' of type " +
                               nameOf(reg.type) + ", expected an integer of at most 64 bits");

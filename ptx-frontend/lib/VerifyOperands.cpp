@@ -3,6 +3,7 @@
 
 #include "ptx-frontend/lib/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using llvm::ArrayRef;
 using llvm::StringRef;
@@ -121,11 +122,17 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
                                             : checkValue(first, index, second, expected.type, true);
     return isRight && checkValue(operand.elements()[1], index, second, Type::Pred, true);
   }
-  if (classOf(slot.fixed) == TypeClass::Opaque && operand.kind == Operand::Kind::Register)
+  if (classOf(slot.fixed) == TypeClass::Opaque &&
+      (operand.kind == Operand::Kind::Register || operand.kind == Operand::Kind::Variable))
     return checkOpaque(operand, index, slot.fixed);
   if (slot.orPredicate && operand.kind == Operand::Kind::Register &&
-      fn.registers[operand.reg].type == Type::Pred)
-    return checkValue(operand, index, expected, Type::Pred, slot.destination);
+      fn.registers[operand.reg].type == Type::Pred) {
+    OperandSlot predicate = slot;
+    predicate.negatable = true;
+    ExpectedOperand other = expected;
+    other.slot = &predicate;
+    return checkValue(operand, index, other, Type::Pred, slot.destination);
+  }
   if (slot.orAddress && operand.kind == Operand::Kind::Address) {
     OperandSlot address = slot;
     address.fixed = Type::None;
@@ -227,14 +234,17 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
   if (!checkWhole(operand, index, expected.slot->negatable || expected.slot->minus,
                   expected.slot->selector))
     return false;
-  if (!fits(type, reg.type, expected.slot->wider))
+  if (reg.type == Type::B128 && version < Version{8, 3})
+    return operandError(operand, index, "is a register of .b128, which needs PTX 8.3");
+  Type actual = inferred == Type::None ? reg.type : inferred;
+  if (!fits(type, actual, expected.slot->wider))
     return typeError(operand, index, type);
-  if (classOf(reg.type) == TypeClass::Float && classOf(type) == TypeClass::Bits &&
+  if (classOf(actual) == TypeClass::Float && classOf(type) == TypeClass::Bits &&
       holdsOnlyIntegers())
     return typeError(operand, index, type);
   const OperandSlot &slot = *expected.slot;
   if (slot.typeRule == OperandSlot::TypeRule::Fixed && type == slot.fixed &&
-      classOf(type) == TypeClass::Bits && reg.type != type && !fitsFixedBits(slot, reg.type))
+      classOf(type) == TypeClass::Bits && actual != type && !fitsFixedBits(slot, actual))
     return typeError(operand, index, type);
   return true;
 }
@@ -342,6 +352,8 @@ bool Verifier::takesNoConstants(const ExpectedOperand &expected) const {
     return true;
   case Op::WgmmaSp:
     return expected.type == Type::B32; // the metadata
+  case Op::TcCommit:                   // the mask
+    return true;
   case Op::CvtNarrow:
     return classOf(expected.type) == TypeClass::Bits;
   default: // constants are as good as registers
@@ -381,6 +393,9 @@ bool Verifier::checkPredicateConstant(const Operand &operand, unsigned index) {
 // Barrier states, cache policies and masks are untyped, but no floating point registers.
 bool Verifier::holdsOnlyIntegers() const {
   StringRef opcode = spelling->row->opcode;
+  if (inst->op() == Op::TcAlloc || (inst->op() == Op::TensormapReplace &&
+                                    spelling->type() == Type::B32 && inst->operands.size() == 3))
+    return true;
   return opcode == "mbarrier" || opcode == "createpolicy" || opcode == "redux" || opcode == "bmsk";
 }
 
@@ -390,10 +405,9 @@ bool Verifier::takesSinks() const {
   case Op::Wgmma: // which also reads it
   case Op::WgmmaSp:
     return false;
-  case Op::WmmaMma: // of .f16 sources
-    return spelling->type(2) != Type::None;
   default:
-    return spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t");
+    return spelling->row->opcode != "tcgen05" &&
+           (spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t"));
   }
 }
 
@@ -466,6 +480,8 @@ bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedO
   if (classOf(type) == TypeClass::Float || (sizeInBits(type) != 32 && sizeInBits(type) != 64))
     return operandError(operand, index, "is an address, expected " + Twine(nameOf(type)));
   StateSpace space = spelling->space(); // of cvta
+  if (inst->op() == Op::Mapa || inst->op() == Op::Getctarank)
+    space = StateSpace::Shared;
   if (space == StateSpace::None)
     return true;
   if (operand.kind == Operand::Kind::Function)
@@ -511,6 +527,8 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
       break;
     }
   bool isFirst = true;
+  inferred = isArray ? Type::None : inferredType(operand);
+  auto forget = llvm::scope_exit([&] { inferred = Type::None; });
   for (const Operand &element : operand.elements()) {
     Type type = isArray && isFirst ? Type::U32 : expected.type;
     isFirst = false;
@@ -523,6 +541,37 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
       return false;
   }
   return isArray || checkElementsAgree(operand, index);
+}
+
+// The type that ptxas gives to all elements where their registers have different ones: the bits of
+// their size.
+Type Verifier::inferredType(const Operand &vector) const {
+  Type first = Type::None;
+  bool mixed = false;
+  for (const Operand &element : vector.elements()) {
+    if (element.kind != Operand::Kind::Register)
+      continue;
+    Type type = fn.registers[element.reg].type;
+    if (first == Type::None)
+      first = type;
+    if (type == Type::Pred || sizeInBits(type) != sizeInBits(first))
+      return Type::None; // an error
+    mixed |= type != first;
+  }
+  if (!mixed)
+    return Type::None;
+  switch (sizeInBits(first)) {
+  case 8:
+    return Type::B8;
+  case 16:
+    return Type::B16;
+  case 32:
+    return Type::B32;
+  case 64:
+    return Type::B64;
+  default:
+    return Type::B128;
+  }
 }
 
 // ptxas infers one type for all elements of a vector: registers of one size and of types that may
@@ -561,6 +610,7 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
   if (count != 2 && count != 4)
     return operandError(operand, index,
                         "is a vector of " + Twine(count) + " elements, expected 2 or 4");
+  Type common = Type::None; // as in checkElementsAgree
   for (const Operand &element : operand.elements()) {
     switch (element.kind) {
     case Operand::Kind::Sink:
@@ -575,6 +625,12 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
         return operandError(element, index,
                             Twine("contains '") + fn.registerName(element.reg) + "' of type " +
                                 nameOf(reg.type) + ", expected " + Twine(total / count) + " bits");
+      if (common != Type::None && !fits(common, reg.type, false))
+        return operandError(element, index,
+                            Twine("is a vector of registers of types ") + nameOf(common) + " and " +
+                                nameOf(reg.type));
+      if (common == Type::None || classOf(common) == TypeClass::Bits)
+        common = reg.type;
       break;
     }
     case Operand::Kind::Integer:

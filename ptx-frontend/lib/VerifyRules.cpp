@@ -47,8 +47,61 @@ void Verifier::checkRules() {
     if (inst->operands.size() < 2 || inst->operands[1].kind != Operand::Kind::Integer)
       return;
     const Operand &columns = inst->operands[1];
+    if (columns.bits == 0 && inst->operands[0].kind != Operand::Kind::Address) // dealloc of none
+      return;
     if (!llvm::isPowerOf2_64(columns.bits) || columns.bits < 32 || columns.bits > 512)
       operandError(columns, 1, "is no power of two from 32 to 512");
+    return;
+  }
+  case Op::CpAsync: { // PTX ISA: data-movement-and-conversion-instructions-cp-async
+    if (inst->operands.size() < 4u + spelling->has(Mod::L2CacheHint))
+      return;
+    const Operand &size = inst->operands[2], &source = inst->operands[3];
+    if (source.kind == Operand::Kind::Register && fn.registers[source.reg].type == Type::Pred &&
+        version < Version{7, 5})
+      operandError(source, 3, "is a predicate, which needs PTX 7.5");
+    else if (source.kind == Operand::Kind::Integer && source.bits > size.bits)
+      operandError(source, 3, "is more than the size of the copy");
+    return;
+  }
+  case Op::TcMma: { // PTX ISA: tcgen05-mma-instructions-mma: scale-input-d
+    const OperandSlot *last = spelling->expected.back().slot;
+    if (module.sm == 110 && last->optional && last->immediate &&
+        inst->operands.back().kind == Operand::Kind::Integer &&
+        inst->operands[inst->operands.size() - 2].kind != Operand::Kind::Vector &&
+        inst->operands.size() > spelling->requiredOperands)
+      error(inst->place,
+            "'" + Twine(spelling->text) + "' has a scale of the input, which sm_110 has not");
+    return;
+  }
+  case Op::Vmad: { // PTX ISA: scalar-video-instructions-vmad
+    auto negated = [&](unsigned i) { return inst->operands[i].negated; };
+    if (inst->operands.size() == 4 && negated(1) != negated(2) && negated(3))
+      operandError(inst->operands[3], 3, "cannot be negated beside a negated product");
+    return;
+  }
+  case Op::TensormapReplace: {
+    const Operand &value = inst->operands.back();
+    if (spelling->has(Mod::Elemtype) && value.kind == Operand::Kind::Integer && value.bits > 12 &&
+        (version < Version{8, 7} || module.sm < 100))
+      operandError(value, unsigned(inst->operands.size()) - 1,
+                   "is an element type that needs PTX 8.7 and sm_100");
+    return;
+  }
+  case Op::CvtNarrow:
+    if (spelling->has(Mod::Rna) && inst->operands[1].kind == Operand::Kind::Float &&
+        !inst->operands[1].isSingle)
+      operandError(inst->operands[1], 1, "is a constant of .f64, expected .f32");
+    return;
+  case Op::MultimemLdReduce: { // ptxas moves narrow elements in pairs
+    const Operand &result = inst->operands[0];
+    unsigned bits = sizeInBits(spelling->expected[0].type);
+    if (result.kind != Operand::Kind::Vector || bits >= 32 || bits * result.elements().size() == 32)
+      return;
+    for (size_t i = 0; i + 1 < result.elements().size(); i += 2)
+      if (result.elements()[i].kind == Operand::Kind::Sink &&
+          result.elements()[i + 1].kind == Operand::Kind::Sink)
+        operandError(result, 0, "has a pair of elements that are both '_'");
     return;
   }
   case Op::StBulk:

@@ -231,6 +231,7 @@ TEST(PtxDiagnostics, RefusesUnreadableHeaders) {
            {".target sm_80", "1:1: expected '.version', found '.target'"},
            {".version 8", "1:10: expected a version such as 8.0, found '8'"},
            {".version 8.0\n.entry k() {}", "2:1: expected '.target', found '.entry'"},
+           {".version 7.7\n.target sm_90", "2:9: the target needs PTX 7.8"},
            {".version 8.0\n.target gfx90a", "2:9: unknown target 'gfx90a'"},
            {".version 8.0\n.version 8.0\n.target sm_80",
             "2:1: expected '.target', found '.version'"},

@@ -352,10 +352,10 @@ TEST(PtxParser, ReadsAddressesInInitialisers) {
 }
 
 TEST(PtxParser, ReadsTheHeader) {
-  ParseResult result = parsed(".version 7.8\n.target sm_90a, texmode_independent, debug\n");
+  ParseResult result = parsed(".version 8.0\n.target sm_90a, texmode_independent, debug\n");
   EXPECT_TRUE(result.usable);
-  EXPECT_EQ(result.module.versionMajor, 7u);
-  EXPECT_EQ(result.module.versionMinor, 8u);
+  EXPECT_EQ(result.module.versionMajor, 8u);
+  EXPECT_EQ(result.module.versionMinor, 0u);
   EXPECT_EQ(result.module.sm, 90u);
   EXPECT_EQ(result.module.smVariant, 'a');
   EXPECT_TRUE(result.module.texmodeIndependent && result.module.debug);

@@ -17,23 +17,41 @@ std::string Dialect::target() const {
   return text;
 }
 
+static constexpr StringRef kIndependent = ",texmode_independent";
+
+std::string Dialect::name() const {
+  return std::to_string(version.major) + "." + std::to_string(version.minor) + " " + target() +
+         (independentTextures ? kIndependent.str() : "");
+}
+
+std::optional<Dialect> takeDialect(StringRef &text) {
+  Dialect dialect;
+  unsigned major = 0, minor = 0;
+  if (text.consumeInteger(10, major) || !text.consume_front(".") ||
+      text.consumeInteger(10, minor) || !text.consume_front(" sm_") ||
+      text.consumeInteger(10, dialect.sm))
+    return std::nullopt;
+  dialect.version = {uint8_t(major), uint8_t(minor)};
+  if (!text.starts_with(" ") && !text.starts_with(",")) {
+    dialect.variant = text.empty() ? 0 : text[0];
+    text = text.drop_front();
+  }
+  dialect.independentTextures = text.consume_front(kIndependent);
+  if (!text.consume_front(" "))
+    return std::nullopt;
+  return dialect;
+}
+
 std::string Dialect::header() const {
   return ".version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
-         "\n.target " + target() + (version < ptx::Version{2, 3} ? "\n\n" : "\n.address_size 64\n");
+         "\n.target " + target() + (independentTextures ? kIndependent.str() : "") +
+         (version < ptx::Version{2, 3} ? "\n\n" : "\n.address_size 64\n");
 }
 
 static constexpr Target kTargets[] = {
-    {10, 0, {1, 0}},    {11, 0, {1, 0}},    {12, 0, {1, 2}},    {13, 0, {1, 2}},
-    {20, 0, {2, 0}},    {21, 0, {2, 0}},    {30, 0, {3, 0}},    {32, 0, {4, 0}},
-    {35, 0, {3, 1}},    {37, 0, {4, 1}},    {50, 0, {4, 0}},    {52, 0, {4, 1}},
-    {53, 0, {4, 2}},    {60, 0, {5, 0}},    {61, 0, {5, 0}},    {62, 0, {5, 0}},
-    {70, 0, {5, 1}},    {72, 0, {6, 1}},    {75, 0, {6, 3}},    {80, 0, {7, 0}},
-    {86, 0, {7, 1}},    {87, 0, {7, 4}},    {88, 0, {7, 3}},    {89, 0, {7, 8}},
-    {90, 0, {7, 8}},    {90, 'a', {8, 0}},  {100, 0, {8, 6}},   {100, 'a', {8, 6}},
-    {100, 'f', {8, 8}}, {103, 0, {8, 8}},   {103, 'a', {8, 8}}, {103, 'f', {8, 8}},
-    {110, 0, {9, 0}},   {110, 'a', {9, 0}}, {110, 'f', {9, 0}}, {120, 0, {8, 7}},
-    {120, 'a', {8, 7}}, {120, 'f', {8, 8}}, {121, 0, {8, 8}},   {121, 'a', {8, 8}},
-    {121, 'f', {8, 8}}};
+#define PTX_TARGET(Sm, Variant, Major, Minor) {Sm, Variant, {Major, Minor}},
+#include "ptx-frontend/Targets.def"
+};
 
 ArrayRef<Target> knownTargets() { return kTargets; }
 

@@ -11,6 +11,7 @@
 
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,14 +22,18 @@ namespace rubia::test {
 struct Dialect {
   ptx::Version version;
   unsigned sm = 0;
-  char variant = 0;           // 'a', 'f' or 0
-  std::string target() const; // "sm_90a"
-  std::string header() const; // .version, .target, .address_size
+  char variant = 0;                 // 'a', 'f' or 0
+  bool independentTextures = false; // .target texmode_independent
+  std::string target() const;       // "sm_90a"
+  std::string name() const;         // "9.0 sm_90a", "9.0 sm_75,texmode_independent"
+  std::string header() const;       // .version, .target, .address_size
   friend bool operator<(const Dialect &a, const Dialect &b) {
-    return std::tuple(a.version.major, a.version.minor, a.sm, a.variant) <
-           std::tuple(b.version.major, b.version.minor, b.sm, b.variant);
+    return std::tuple(a.version.major, a.version.minor, a.sm, a.variant, a.independentTextures) <
+           std::tuple(b.version.major, b.version.minor, b.sm, b.variant, b.independentTextures);
   }
 };
+// Takes a dialect's name and the blank after it off `text`.
+std::optional<Dialect> takeDialect(llvm::StringRef &text);
 
 // A .target that ptxas 13.0 takes, and the first .version that has it.
 struct Target {

@@ -98,6 +98,12 @@ private:
     return random.oneOf({"0", "1", "-1", "31", "0x7f", "4", "(2+3)*4", "0b101", "017"}).str();
   }
 
+  bool isLayered(const ExpectedOperand &expected) {
+    return expected.slot->widthRule == OperandSlot::WidthRule::Coordinates &&
+           (spelling.has(Mod::A1d) || spelling.has(Mod::A2d) || spelling.has(Mod::Acube) ||
+            spelling.has(Mod::A2dms));
+  }
+
   // ptxas wants elements of one type.
   std::string vector(const ExpectedOperand &expected) {
     std::vector<StringRef> types =
@@ -107,6 +113,10 @@ private:
     std::string text = "{";
     for (unsigned i = 0; i < expected.vectorWidth; ++i) {
       text += i ? ", " : "";
+      if (i == 0 && isLayered(expected)) { // PTX ISA: texture-instructions-tex
+        text += random.chance(50) ? "%u32_" + number(8) : "%b32_" + number(8);
+        continue;
+      }
       if (i && sinks && random.chance(50))
         text += "_";
       else
@@ -128,6 +138,8 @@ private:
 
   std::string scalar(const ExpectedOperand &expected) {
     const OperandSlot &slot = *expected.slot;
+    if (slot.sinkOnly)
+      return "_";
     if (slot.immediate)
       return slot.range.kind == ConstantRange::Kind::Any ? number(128)
                                                          : constant(expected.type, slot.range);
@@ -223,6 +235,8 @@ private:
       return "sampler";
     case Type::SurfRef:
       return "surface";
+    case Type::B32: // in tensor memory
+      return "%b32_" + number(8);
     default: // bytes
       break;
     }
@@ -249,7 +263,8 @@ private:
     switch (slot.kind) {
     case OperandSlot::Kind::Address: {
       std::vector<std::string> texts{base(slot)};
-      if (slot.insideCount && random.chance(50)) // no offset beside coordinates
+      if (slot.insideCount && random.chance(50) &&
+          slot.fixed != Type::B32) // no offset beside coordinates
         texts[0] = variableFor(spaceOf(slot));
       else if (slot.insideCount)
         texts[0] = "%b64_" + number(8);
@@ -307,28 +322,41 @@ static Dialect oldestDialect(const MatchedSpelling &spelling, Random &random) {
   return withKnownTarget(dialect);
 }
 
-Instance generate(const Form &form, Random &random) {
+std::optional<Instance> generate(const Form &form, std::vector<std::string> modifiers,
+                                 Random &random) {
   Instance instance;
   instance.form = &form;
   instance.opcode = form.opcode.str();
+  instance.modifiers = std::move(modifiers);
   llvm::BumpPtrAllocator arena;
+  const MatchedSpelling *spelling = matchSpelling(instance.spelling(), arena);
+  if (!spelling || spelling->row != &form) // a row before it has this spelling
+    return std::nullopt;
+  instance.dialect = oldestDialect(*spelling, random);
+  Version &version = instance.dialect.version;
+  if (spelling->space() == StateSpace::Param) // kernels have none before
+    version = std::max(version, Version{1, 4});
+  if (random.chance(15))
+    instance.guard = random.oneOf({"@%pred_1 ", "@!%pred_2 "}).str();
+  instance.operands = Generator(*spelling, random).operands();
+  std::string text = instance.text();
+  if (text.find("[texture") != std::string::npos) // .texref
+    version = std::max(version, Version{1, 5});
+  if (text.find("sampler") != std::string::npos) {
+    instance.dialect.independentTextures = true;
+    version = std::max(version, Version{1, 5});
+  }
+  return instance;
+}
+
+Instance generate(const Form &form, Random &random) {
   while (true) {
-    instance.modifiers.clear();
+    std::vector<std::string> modifiers;
     for (const ModifierSlot &slot : form.modifiers())
       if (!slot.optional || random.chance(40))
-        instance.modifiers.push_back(textOf(random.pick(choicesOf(slot))).str());
-    const MatchedSpelling *spelling = matchSpelling(instance.spelling(), arena);
-    if (!spelling || spelling->row != &form) // a row before it has this spelling
-      continue;
-    instance.dialect = oldestDialect(*spelling, random);
-    if (spelling->space() == StateSpace::Param) // kernels have none before
-      instance.dialect.version = std::max(instance.dialect.version, Version{1, 4});
-    if (random.chance(15))
-      instance.guard = random.oneOf({"@%pred_1 ", "@!%pred_2 "}).str();
-    instance.operands = Generator(*spelling, random).operands();
-    if (instance.text().find("[texture") != std::string::npos) // .texref
-      instance.dialect.version = std::max(instance.dialect.version, Version{1, 5});
-    return instance;
+        modifiers.push_back(textOf(random.pick(choicesOf(slot))).str());
+    if (std::optional<Instance> instance = generate(form, std::move(modifiers), random))
+      return *std::move(instance);
   }
 }
 

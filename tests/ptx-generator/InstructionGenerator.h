@@ -6,10 +6,14 @@
 
 #include "Instance.h"
 #include "Random.h"
+#include <optional>
 
 namespace rubia::test {
 
 // An instance of `form` in the oldest dialect that its row allows.
 Instance generate(const ptx::Form &form, Random &random);
+// The same with these modifiers (".ftz"); none if they are no spelling of the row.
+std::optional<Instance> generate(const ptx::Form &form, std::vector<std::string> modifiers,
+                                 Random &random);
 
 } // namespace rubia::test

@@ -20,6 +20,43 @@ StringRef nameOf(Mutation mutation) {
   return kNames[unsigned(mutation)];
 }
 
+StringRef nameOf(Mistake mistake) {
+  static constexpr StringRef kNames[kMistakes] = {"modifiers", "types", "operand count",
+                                                  "availability", "other"};
+  return kNames[unsigned(mistake)];
+}
+
+Mistake mistakeOf(Mutation mutation) {
+  switch (mutation) {
+  case Mutation::SwapModifiers:
+  case Mutation::DropModifier:
+  case Mutation::DoubleModifier:
+  case Mutation::SiblingModifier:
+  case Mutation::ForeignModifier:
+    return Mistake::Modifiers;
+  case Mutation::OtherType:
+  case Mutation::OperandType:
+    return Mistake::Types;
+  case Mutation::DropOperand:
+  case Mutation::AddOperand:
+    return Mistake::OperandCount;
+  case Mutation::OldVersion:
+  case Mutation::OldTarget:
+  case Mutation::NewTarget:
+    return Mistake::Availability;
+  case Mutation::SwapOperands:
+  case Mutation::OperandKind:
+  case Mutation::VectorWidth:
+  case Mutation::Constant:
+  case Mutation::Undeclared:
+  case Mutation::Guard:
+  case Mutation::Token:
+  case Mutation::Opcode:
+    return Mistake::Other;
+  }
+  return Mistake::Other;
+}
+
 namespace {
 
 constexpr StringRef kRegisterTypes[] = {"pred", "b8",  "u8",  "s8",  "b16", "u16",
@@ -149,7 +186,8 @@ void oneTargetEarlier(Dialect &dialect) {
     previous = &target;
   }
   if (previous)
-    dialect = withKnownTarget({dialect.version, previous->sm, previous->variant});
+    dialect = withKnownTarget(
+        {dialect.version, previous->sm, previous->variant, dialect.independentTextures});
 }
 
 void oneVersionEarlier(Instance &instance) {
@@ -296,7 +334,7 @@ Instance mutate(const Instance &original, Mutation mutation, Random &random) {
   case Mutation::NewTarget:
     do {
       Target target = random.pick(knownTargets());
-      instance.dialect = {{9, 0}, target.sm, target.variant};
+      instance.dialect = {{9, 0}, target.sm, target.variant, instance.dialect.independentTextures};
     } while (instance.dialect.sm < 75);
     break;
   case Mutation::Guard:

@@ -1,22 +1,18 @@
-// The front end against ptxas: random legal instances and mutations of every row, judged by both.
-// Prints the agreement and each disagreement; fails below what is wanted.
-//   ptxas_differential [--legal N] [--illegal N] [--seed S] [--modern PERCENT] [--show N]
-//                      [--verdicts FILE] [--form TEXT] [--wanted PERCENT]
+// The front end against ptxas: random legal instances and wrong variants of every row, and broken
+// variants of real files, judged by both. Prints the agreement and the disagreements; fails below
+// what is wanted, and where no legal instance of a row is accepted by both.
 
-#include "Ptxas.h"
-#include "ptx-frontend/Parser.h"
-#include "tests/ptx-generator/InstructionGenerator.h"
-#include "tests/ptx-generator/InstructionMutator.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
+#include "FileMutants.h"
+#include "Report.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include <map>
-#include <set>
 
+namespace cl = llvm::cl;
+using llvm::Error;
 using llvm::outs;
+using llvm::raw_ostream;
 using llvm::StringRef;
-using namespace rubia;
 using namespace rubia::test;
 
 namespace {
@@ -24,227 +20,136 @@ namespace {
 constexpr int kSkipped = 77; // for ctest
 
 struct Options {
-  unsigned legal = 1, illegal = 1, show = 40;
-  unsigned modern = 50; // percent of the instances that are of a newer dialect than they need
-  uint64_t seed = 1;
-  double wanted = 99; // percent of agreement; less fails
-  std::string form;
-  std::string verdicts; // file to write
+  cl::opt<unsigned> legal{"legal", cl::desc("legal instances of a row"), cl::init(8)};
+  cl::opt<unsigned> illegal{"illegal", cl::desc("wrong variants of a row"), cl::init(10)};
+  cl::opt<unsigned> modern{"modern", cl::desc("percent of a newer dialect"), cl::init(50)};
+  cl::opt<uint64_t> seed{"seed", cl::init(1)};
+  cl::opt<std::string> form{"form", cl::desc("only rows with this text")};
+  cl::opt<unsigned> show{"show", cl::desc("differences to print"), cl::init(40)};
+  cl::opt<double> wanted{"wanted", cl::desc("percent of agreement"), cl::init(99.5)};
+  cl::opt<std::string> verdicts{"verdicts", cl::desc("file for the verdicts of ptxas")};
+  cl::opt<std::string> exceptions{"exceptions", cl::desc("file for those that we differ in")};
+  cl::opt<std::string> groups{"groups", cl::desc("file for the groups of differences")};
+  cl::opt<std::string> forms{"forms", cl::desc("file for the counts of each row")};
+  cl::opt<std::string> lines{"lines", cl::desc("judge `9.0 sm_90 add.s32 ...;` of this file")};
+  cl::list<std::string> files{"files", cl::desc("judge PTX of these files"), cl::CommaSeparated};
+  cl::opt<unsigned> mutants{"mutants", cl::desc("variants of files"), cl::init(1000)};
+  cl::opt<unsigned> maxBytes{"max-bytes", cl::desc("of a file"), cl::init(20000)};
 };
 
-struct Case {
-  std::string text;
-  std::string kind; // "legal", or the mutation
-  const ptx::Form *form;
-  Verdict ours, theirs;
-};
-using Cases = std::map<Dialect, std::vector<Case>>;
-
-// Some instances are of the oldest dialect that has their row, some of a newer one.
-void modernize(Instance &instance, unsigned percent, Random &random) {
-  if (!random.chance(percent))
-    return;
-  for (unsigned sm : {75u, 80u, 90u})
-    if (sm >= instance.dialect.sm && (sm == 90 || random.chance(30))) {
-      instance.dialect = {{9, 0}, sm, 0};
-      return;
-    }
+// `9.0 sm_90 + add.s32 ...;`: + what ptxas accepts, - what it refuses. PtxVerdicts reads this.
+// `onlyDifferent`: those in which the front end differs.
+void printVerdicts(raw_ostream &out, llvm::ArrayRef<Case> cases, bool onlyDifferent) {
+  for (const Case &c : cases)
+    if (c.text.size() < 200 && !c.theirs.crashed && (c.differs() || !onlyDifferent))
+      out << c.dialect.name() << (c.theirs.accepted ? " + " : " - ") << c.text << '\n';
 }
 
-Verdict ourVerdict(const Dialect &dialect, const std::string &text) {
-  ptx::ParseResult result = ptx::parse("t", moduleWith(dialect, text));
-  for (const ptx::Diagnostic &diagnostic : result.diagnostics)
-    if (diagnostic.severity == ptx::Severity::Error)
-      return {false, diagnostic.message};
-  return {};
+template <typename Print> bool writeFile(const std::string &name, Print print) {
+  if (name.empty())
+    return true;
+  std::error_code error;
+  llvm::raw_fd_ostream file(name, error);
+  if (!error)
+    print(file);
+  file.close();
+  if (!error && !file.has_error())
+    return true;
+  llvm::errs() << "cannot write " << name << '\n';
+  file.clear_error();
+  return false;
 }
 
-Cases makeCases(const Options &options) {
-  Cases cases;
-  std::set<std::pair<Dialect, std::string>> known;
-  size_t row = 0;
-  for (const ptx::Form &form : ptx::instructionForms()) {
-    Random random(options.seed * 1000003 + row++);
-    if (!form.syntax.contains(options.form) || ptx::Version{9, 0} < form.version)
-      continue;                                                // ptxas 13.0 knows PTX up to 9.0
-    auto add = [&](const Instance &instance, StringRef kind) { // true: it is new, and we refuse it
-      std::string text = instance.text();
-      if (ptx::Version{9, 0} < instance.dialect.version ||
-          !known.insert({instance.dialect, text}).second)
-        return false;
-      Verdict ours = ourVerdict(instance.dialect, text);
-      cases[instance.dialect].push_back({text, kind.str(), &form, ours, {}});
-      return !ours.accepted;
-    };
-    for (unsigned i = 0; i < options.legal; ++i) {
-      Instance instance = generate(form, random);
-      modernize(instance, options.modern, random);
-      add(instance, "legal");
-    }
-    // A mutation that changes nothing is done anew; one that we take counts as a legal variant and
-    // another one is made.
-    unsigned effective = 0;
-    for (unsigned i = 0; effective < options.illegal && i < 4 * options.illegal; ++i) {
-      Instance instance = generate(form, random);
-      auto mutation = Mutation((random.below(kMutations) + i) % kMutations);
-      if (mutation != Mutation::OldVersion && mutation != Mutation::OldTarget)
-        modernize(instance, options.modern, random);
-      Instance mutant = mutate(instance, mutation, random);
-      bool sameDialect = !(instance.dialect < mutant.dialect || mutant.dialect < instance.dialect);
-      if (sameDialect && instance.text() == mutant.text())
-        continue;
-      if (add(mutant, nameOf(mutation)))
-        ++effective;
-    }
+llvm::Expected<std::vector<Case>> readLines(const std::string &name) {
+  auto buffer = llvm::MemoryBuffer::getFile(name);
+  if (!buffer)
+    return llvm::errorCodeToError(buffer.getError());
+  std::vector<Case> cases;
+  for (StringRef rest = (*buffer)->getBuffer(); !rest.empty();) {
+    StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    std::optional<Dialect> dialect = takeDialect(line);
+    if (!dialect)
+      continue;
+    Case c;
+    c.dialect = *dialect;
+    c.text = line.str();
+    c.ours = ourVerdict(moduleWith(c.dialect, c.text));
+    cases.push_back(c);
   }
   return cases;
 }
 
-// `9.0 sm_90 + add.s32 ...;`: + what ptxas accepts, - what it refuses. PtxVerdicts reads this.
-void write(llvm::raw_ostream &out, const Dialect &dialect, const Case &c) {
-  if (c.text.size() < 200 && !c.theirs.crashed)
-    out << unsigned(dialect.version.major) << '.' << unsigned(dialect.version.minor) << ' '
-        << dialect.target() << (c.theirs.accepted ? " + " : " - ") << c.text << '\n';
+Error judgeLines(Ptxas &ptxas, const std::string &name) {
+  llvm::Expected<std::vector<Case>> cases = readLines(name);
+  if (!cases)
+    return cases.takeError();
+  if (Error error = judge(ptxas, *cases))
+    return error;
+  for (const Case &c : *cases)
+    outs() << (c.differs() ? "DIFFERENT " : "same ") << (c.theirs.accepted ? "+ " : "- ")
+           << c.dialect.name() << ' ' << c.text << "   ptxas: " << c.theirs.message
+           << "   we: " << c.ours.message << '\n';
+  return Error::success();
 }
 
-// A message without what differs between instances: names, values, positions.
-std::string pattern(StringRef message) {
-  std::string text;
-  bool quoted = false;
-  for (char c : message) {
-    if (c == '\'')
-      quoted = !quoted;
-    if (llvm::isDigit(c)) {
-      if (!quoted && !StringRef(text).ends_with("N"))
-        text += 'N';
-    } else if (!quoted) {
-      text += c;
-    }
+llvm::Expected<std::vector<Case>> judgedCases(Ptxas &ptxas, const Options &options) {
+  std::vector<Case> cases;
+  if (!options.files.empty()) {
+    llvm::Expected<std::vector<PtxFile>> files = readPtx(options.files, options.maxBytes);
+    if (!files)
+      return files.takeError();
+    cases = makeFileCases(*files, options.mutants, options.seed);
+    if (Error error = judgeFiles(ptxas, cases))
+      return error;
+    return cases;
   }
-  return text;
-}
-
-// Disagreements of one kind: the direction and message, and the opcode where the message does not
-// tell what is wrong.
-std::string groupOf(const Case &c) {
-  const Verdict &refusal = c.ours.accepted ? c.theirs : c.ours;
-  std::string group = c.ours.accepted ? "ptxas refuses: " : "we refuse: ";
-  group += pattern(refusal.message);
-  if (StringRef(refusal.message).contains("rguments mismatch"))
-    group += " (" + c.form->opcode.str() + ")";
-  return group;
-}
-
-void print(const std::map<std::string, size_t> &groups) {
-  std::vector<std::pair<size_t, StringRef>> byCount;
-  for (const auto &[group, count] : groups)
-    byCount.push_back({count, group});
-  llvm::sort(byCount, std::greater<>());
-  outs() << "disagreements in groups:\n";
-  for (auto &[count, group] : byCount)
-    outs() << llvm::format("%6zu  ", count) << group << '\n';
+  CaseOptions wanted{options.legal, options.illegal, options.modern, options.seed, options.form};
+  cases = makeCases(wanted);
+  if (Error error = judge(ptxas, cases))
+    return error;
+  return cases;
 }
 
 int compare(Ptxas &ptxas, const Options &options) {
-  Cases cases = makeCases(options);
-  size_t count = 0, accepted = 0, differences = 0;
-  std::map<std::string, std::pair<size_t, size_t>> byKind;
-  std::map<std::string, size_t> groups;
-  std::map<const ptx::Form *, unsigned> refused; // variants that ptxas refuses
-  std::error_code cannotWrite;
-  llvm::raw_fd_ostream verdictFile(options.verdicts.empty() ? "/dev/null" : options.verdicts,
-                                   cannotWrite);
-  for (auto &[dialect, group] : cases) {
-    std::vector<std::string> texts;
-    for (const Case &c : group)
-      texts.push_back(c.text);
-    llvm::Expected<std::vector<Verdict>> verdicts = ptxas.judge(dialect, texts);
-    if (!verdicts) {
-      llvm::errs() << llvm::toString(verdicts.takeError()) << '\n';
-      return 1;
-    }
-    for (size_t i = 0; i < group.size(); ++i) {
-      Case &c = group[i];
-      c.theirs = (*verdicts)[i];
-      if (c.theirs.crashed) {
-        outs() << "ptxas crashes: " << c.text << '\n';
-        continue;
-      }
-      write(verdictFile, dialect, c);
-      ++count;
-      accepted += c.theirs.accepted;
-      refused[c.form] += !c.theirs.accepted && c.kind != "legal";
-      auto &[total, different] = byKind[c.kind];
-      ++total;
-      if (c.ours.accepted == c.theirs.accepted)
-        continue;
-      ++different;
-      ++groups[groupOf(c)];
-      if (++differences <= options.show)
-        outs() << unsigned(dialect.version.major) << '.' << unsigned(dialect.version.minor) << ' '
-               << dialect.target() << "  " << c.text << "\n    [" << c.kind << "] "
-               << (c.ours.accepted ? "we accept, ptxas: " + c.theirs.message
-                                   : "ptxas accepts, we: " + c.ours.message)
-               << '\n';
-    }
+  llvm::Expected<std::vector<Case>> cases = judgedCases(ptxas, options);
+  if (!cases) {
+    llvm::errs() << llvm::toString(cases.takeError()) << '\n';
+    return 1;
   }
-  for (auto &[kind, numbers] : byKind)
-    outs() << llvm::format("%-18s %6zu, different %zu\n", kind.c_str(), numbers.first,
-                           numbers.second);
-  print(groups);
-  unsigned fewest = ~0u;
-  for (auto &[form, number] : refused)
-    fewest = std::min(fewest, number);
-  outs() << llvm::format("%zu forms, each with at least %u variants that ptxas refuses\n",
-                         refused.size(), fewest);
-  double agreement = count ? 100.0 * double(count - differences) / double(count) : 0;
-  outs() << llvm::format("%zu instances (%zu accepted by ptxas), %zu different: %.2f %% agreement, "
-                         "%u runs of ptxas\n",
-                         count, accepted, differences, agreement, ptxas.runs());
-  return agreement < options.wanted;
+  Report report;
+  for (const Case &c : *cases)
+    report.add(c);
+  report.printDifferences(outs(), options.show);
+  report.printGroups(outs());
+  report.printTotals(outs());
+  bool right = true;
+  if (options.files.empty()) // in a small sample, not every row has an instance that both take
+    right = report.checkForms(outs(), options.legal, options.illegal) || options.legal < 8;
+  right &=
+      writeFile(options.verdicts, [&](raw_ostream &out) { printVerdicts(out, *cases, false); });
+  right &=
+      writeFile(options.exceptions, [&](raw_ostream &out) { printVerdicts(out, *cases, true); });
+  right &= writeFile(options.groups, [&](raw_ostream &out) { report.printGroups(out); });
+  right &= writeFile(options.forms, [&](raw_ostream &out) { report.printForms(out); });
+  return !right || report.agreement() < options.wanted;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    StringRef name = argv[i], value = argv[i + 1];
-    if (name == "--verdicts") {
-      options.verdicts = value.str();
-      continue;
-    }
-    if (name == "--form") {
-      options.form = value.str();
-      continue;
-    }
-    if (name == "--wanted") {
-      if (value.getAsDouble(options.wanted)) {
-        llvm::errs() << "not a number: " << value << '\n';
-        return 2;
-      }
-      continue;
-    }
-    unsigned long long number = 0;
-    if (value.getAsInteger(10, number)) {
-      llvm::errs() << "not a number: " << value << '\n';
-      return 2;
-    }
-    if (name == "--legal")
-      options.legal = unsigned(number);
-    else if (name == "--illegal")
-      options.illegal = unsigned(number);
-    else if (name == "--modern")
-      options.modern = unsigned(number);
-    else if (name == "--show")
-      options.show = unsigned(number);
-    else if (name == "--seed")
-      options.seed = number;
-  }
+  cl::ParseCommandLineOptions(argc, argv, "the PTX front end against ptxas\n");
   std::unique_ptr<Ptxas> ptxas = Ptxas::find();
   if (!ptxas) {
     outs() << "skipped: no ptxas\n";
     return kSkipped;
   }
-  return compare(*ptxas, options);
+  if (options.lines.empty())
+    return compare(*ptxas, options);
+  if (Error error = judgeLines(*ptxas, options.lines)) {
+    llvm::errs() << llvm::toString(std::move(error)) << '\n';
+    return 1;
+  }
+  return 0;
 }
