@@ -52,10 +52,17 @@ using Reference = std::function<ReferenceOutput(const ReferenceInputs &)>;
 
 /// The meaning of an instruction, given as its dotted word ("add.rn.ftz.f32"); the 3-input forms of
 /// min and max have ".3" at the end ("min.f32.3"). `selectors` are those of the operands of a video
-/// instruction, destination first ("h1", "b0", "" or a mask such as "b3210"). An error names what is
-/// not a scalar instruction, or a modifier that is not understood.
+/// instruction, destination first ("h1", "b0", "" or a mask such as "b3210"). An error names what
+/// is not a scalar instruction, or a modifier that is not understood.
 llvm::Expected<Reference> referenceFor(llvm::StringRef mnemonic,
                                        llvm::ArrayRef<std::string> selectors = {});
+
+/// The documented bound of an approximate f32 instruction of one operand ("sin.approx.f32") at `a`,
+/// without the true value. PTX ISA: floating-point-instructions.
+ErrorBound documentedF32Bound(llvm::StringRef opcode, double a);
+
+/// How far from bound.trueValue a result may be: one step of the format at least.
+double allowedError(const ErrorBound &bound);
 
 /// The distance of a result from the true value as a fraction of what is allowed: at most 1 is
 /// right; infinity for a NaN, or an infinity where none may be.

@@ -219,6 +219,21 @@ Reference approximateReference(Words &words) {
   return {};
 }
 
+ErrorBound documentedF32Bound(StringRef opcode, double a) {
+  return documentedBound(opcode, kF32, a);
+}
+
+double allowedError(const ErrorBound &bound) {
+  const FloatFormat &format = *bound.format;
+  double magnitude = std::fabs(bound.trueValue);
+  int exponent = std::max(magnitude > 0 && std::isfinite(magnitude) ? std::ilogb(magnitude)
+                                                                    : format.minExponent,
+                          format.minExponent);
+  double ulp = std::ldexp(1.0, exponent - int(format.precision) + 1);
+  double quantum = std::ldexp(1.0, format.minExponent - int(format.precision) + 1);
+  return std::max({bound.ulps * ulp, bound.relative * magnitude, bound.absolute, quantum});
+}
+
 double errorFraction(const ErrorBound &bound, uint64_t resultBits) {
   const FloatFormat &format = *bound.format;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -229,13 +244,7 @@ double errorFraction(const ErrorBound &bound, uint64_t resultBits) {
   double smallestNormal = std::ldexp(1.0, format.minExponent);
   if (bound.flush && result.isZero() && magnitude < smallestNormal * (1 + 4 * bound.relative))
     return 0;
-  int exponent =
-      std::max(magnitude > 0 && magnitude < kInfinity ? std::ilogb(magnitude) : format.minExponent,
-               format.minExponent);
-  double ulp = std::ldexp(1.0, exponent - int(format.precision) + 1);
-  double quantum = std::ldexp(1.0, format.minExponent - int(format.precision) + 1);
-  double allowed =
-      std::max({bound.ulps * ulp, bound.relative * magnitude, bound.absolute, quantum});
+  double allowed = allowedError(bound);
   double largest = format.largest().get_d();
   if (result.isInfinity())
     return (bound.trueValue < 0) == result.negative && magnitude + allowed > largest ? 0

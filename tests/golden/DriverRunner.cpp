@@ -48,6 +48,7 @@ public:
   }
   std::vector<Result> run(ArrayRef<Case> cases,
                           ArrayRef<const std::vector<uint64_t> *> inputs) override;
+  Error sweep(const std::string &mnemonic, uint32_t stride, Take take) override;
 
 private:
   Driver d; // what the context holds is freed by the process's end
@@ -144,6 +145,31 @@ std::vector<Runner::Result> DriverRunner::run(ArrayRef<Case> cases,
   }
   d.cuModuleUnload(module);
   return results;
+}
+
+Error DriverRunner::sweep(const std::string &mnemonic, uint32_t stride, Take take) {
+  void *module = nullptr, *function = nullptr;
+  uint64_t buffer = 0;
+  std::vector<uint32_t> results(kSweepPiece);
+  std::string text = sweepModule(mnemonic);
+  int status = d.cuModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr);
+  if (!status)
+    status = d.cuModuleGetFunction(&function, module, "sweep");
+  if (!status)
+    status = d.cuMemAlloc_v2(&buffer, kSweepPiece * 4);
+  for (uint64_t first = 0; !status && first * stride >> 32 == 0; first += kSweepPiece) {
+    uint32_t bits = uint32_t(first * stride);
+    void *arguments[] = {&buffer, &bits, &stride};
+    status = d.cuLaunchKernel(function, kSweepPiece / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr,
+                              arguments, nullptr);
+    if (!status)
+      status = d.cuMemcpyDtoH_v2(results.data(), buffer, kSweepPiece * 4); // waits
+    if (!status)
+      take(first, results);
+  }
+  if (status)
+    return createStringError(mnemonic + ": " + d.nameOf(status));
+  return Error::success(); // what is left is freed by the process's end
 }
 
 } // namespace rubia::golden

@@ -24,12 +24,10 @@ public:
   }
   std::vector<Result> run(ArrayRef<Case> cases,
                           ArrayRef<const std::vector<uint64_t> *> inputs) override;
+  Error sweep(const std::string &mnemonic, uint32_t stride, Take take) override;
 
 private:
   Expected<codegen::CodeObject> compile(const ptx::Module &module, const lowering::Unit &unit);
-  Expected<std::vector<uint64_t>> launch(const emulator::CodeObject &object,
-                                         emulator::Memory &memory, const std::string &kernel,
-                                         const Case &test, const std::vector<uint64_t> &inputs);
   lowering::Options options;
 };
 
@@ -46,10 +44,34 @@ Expected<codegen::CodeObject> EmulatorRunner::compile(const ptx::Module &module,
   return codegen::compile(std::move(*lowered), codegenOptions);
 }
 
-Expected<std::vector<uint64_t>> EmulatorRunner::launch(const emulator::CodeObject &object,
-                                                       emulator::Memory &memory,
-                                                       const std::string &kernel, const Case &test,
-                                                       const std::vector<uint64_t> &inputs) {
+static Error launch(const emulator::CodeObject &object, emulator::Memory &memory, StringRef name,
+                    unsigned blocks, ArrayRef<uint64_t> parameters, unsigned hostThreads) {
+  std::vector<uint64_t> arguments(parameters);
+  abi::LaunchArguments last = {};
+  last.ntid[0] = kThreads;
+  last.nctaid[0] = blocks;
+  for (unsigned i : {1, 2})
+    last.ntid[i] = last.nctaid[i] = 1;
+  arguments.resize(parameters.size() + sizeof(last) / 8);
+  memcpy(&arguments[parameters.size()], &last, sizeof(last));
+
+  emulator::Launch launch;
+  launch.kernel = object.kernel(name);
+  if (!launch.kernel)
+    return createStringError("the code object lacks " + name);
+  launch.grid = {blocks, 1, 1};
+  bool isWave64 = launch.kernel->waveSize == 64;
+  launch.block = {isWave64 ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
+  launch.kernarg =
+      ArrayRef(reinterpret_cast<const uint8_t *>(arguments.data()), arguments.size() * 8);
+  launch.hostThreads = hostThreads;
+  return emulator::run(launch, memory).takeError();
+}
+
+static Expected<std::vector<uint64_t>> runCase(const emulator::CodeObject &object,
+                                               emulator::Memory &memory, StringRef kernel,
+                                               const Case &test,
+                                               const std::vector<uint64_t> &inputs) {
   size_t words = kTupleCount * test.destinations.size();
   auto in = memory.allocate(inputs.size() * 8 + 8, emulator::MemoryKind::Device);
   if (!in)
@@ -59,26 +81,9 @@ Expected<std::vector<uint64_t>> EmulatorRunner::launch(const emulator::CodeObjec
     return out.takeError();
   memcpy(*in, inputs.data(), inputs.size() * 8);
   memset(*out, 0xa5, words * 8);
-  struct {
-    uint64_t inputs, outputs;
-    abi::LaunchArguments launch;
-  } arguments = {reinterpret_cast<uint64_t>(*in), reinterpret_cast<uint64_t>(*out), {}};
-  arguments.launch.ntid[0] = kThreads;
-  arguments.launch.nctaid[0] = kTupleCount / kThreads;
-  for (unsigned i : {1, 2})
-    arguments.launch.ntid[i] = arguments.launch.nctaid[i] = 1;
-
-  emulator::Launch launch;
-  launch.kernel = object.kernel(kernel);
-  if (!launch.kernel)
-    return createStringError("the code object lacks " + kernel);
-  launch.grid = {kTupleCount / kThreads, 1, 1};
-  bool isWave64 = launch.kernel->waveSize == 64;
-  launch.block = {isWave64 ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
-  launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
-  launch.hostThreads = 1;
-  if (auto statistics = emulator::run(launch, memory); !statistics)
-    return statistics.takeError();
+  if (Error error = launch(object, memory, kernel, kTupleCount / kThreads,
+                           {reinterpret_cast<uint64_t>(*in), reinterpret_cast<uint64_t>(*out)}, 1))
+    return std::move(error);
   auto *results = static_cast<const uint64_t *>(*out);
   std::vector<uint64_t> outputs(results, results + words);
   for (void *buffer : {*in, *out})
@@ -133,13 +138,37 @@ std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
   if (!object)
     return failAll(object.takeError());
   for (size_t i : members) {
-    auto outputs = launch(**object, memory, "case" + std::to_string(i), cases[i], *inputs[i]);
+    auto outputs = runCase(**object, memory, "case" + std::to_string(i), cases[i], *inputs[i]);
     if (outputs)
       results[i].outputs = std::move(*outputs);
     else
       results[i].error = toString(outputs.takeError());
   }
   return results;
+}
+
+Error EmulatorRunner::sweep(const std::string &mnemonic, uint32_t stride, Take take) {
+  ptx::ParseResult parsed = ptx::parse("sweep.ptx", sweepModule(mnemonic));
+  if (parsed.hasErrors())
+    return createStringError(mnemonic + ": " + parsed.diagnostics.front().message);
+  auto code = compile(parsed.module, lowering::partition(parsed.module).front());
+  if (!code)
+    return code.takeError();
+  emulator::Memory memory;
+  auto object = emulator::CodeObject::load(code->bytes, memory);
+  if (!object)
+    return object.takeError();
+  auto out = memory.allocate(kSweepPiece * 4, emulator::MemoryKind::Device);
+  if (!out)
+    return out.takeError();
+  for (uint64_t first = 0; first * stride >> 32 == 0; first += kSweepPiece) {
+    uint64_t bits = uint32_t(first * stride) | uint64_t(stride) << 32;
+    if (Error error = launch(**object, memory, "sweep", kSweepPiece / kThreads,
+                             {reinterpret_cast<uint64_t>(*out), bits}, 0))
+      return error;
+    take(first, ArrayRef(static_cast<const uint32_t *>(*out), kSweepPiece));
+  }
+  return Error::success();
 }
 
 Expected<std::unique_ptr<Runner>> Runner::onEmulator(const std::string &arch,

@@ -3,6 +3,7 @@
 #include "GoldenFile.h"
 #include "Judge.h"
 #include "Runner.h"
+#include "Sweep.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/FileSystem.h"
@@ -282,6 +283,37 @@ int compare(const Comparison &options) {
   return equal == cases.size() ? 0 : 1;
 }
 
+// Approximate f32 instructions at every stride-th operand.
+int sweepAll(const Comparison &options, unsigned stride) {
+  auto runner = options.arch.empty()
+                    ? Runner::onDriver()
+                    : Runner::onEmulator(options.arch, lowering::NanMode::Canonical);
+  if (!runner)
+    return fail(runner.takeError());
+  bool allRight = true;
+  outs() << "on " << (*runner)->device() << ":\n";
+  Regex match(options.match);
+  for (const std::string &mnemonic : sweptInstructions()) {
+    if (!match.match(mnemonic))
+      continue;
+    auto result = sweep(**runner, mnemonic, stride);
+    if (!result)
+      return fail(result.takeError());
+    outs() << formatv("{0}: {1} operands, {2} wrong", mnemonic, result->inputs, result->wrong);
+    if (result->wrong)
+      outs() << formatv(", the first at 0x{0:x-8}", result->firstWrong);
+    outs() << "\n";
+    for (const SweptRegion &region : result->regions)
+      outs() << formatv(
+          "  {0}{1}worst error {2:f3} of its bound (at 0x{3:x-8}), {4:f2} ulp, {5:e2}\n",
+          region.name, region.name.empty() ? "" : ": ", region.worstFraction, region.worstInput,
+          region.worstUlps, region.worstAbsolute);
+    outs().flush();
+    allRight &= result->wrong == 0;
+  }
+  return allRight ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -312,6 +344,12 @@ int main(int argc, char **argv) {
   comparing->add_flag("--reference", options.againstReference,
                       "the cases that the file lacks, against the reference evaluator");
   comparing->add_option("--results", options.results, "append a line for each case to this file");
+  unsigned stride = 1;
+  auto *sweeping = app.add_subcommand(
+      "sweep", "approximate f32 instructions at all operands, against their documented bounds");
+  sweeping->add_option("--arch", options.arch, "emulate this processor");
+  sweeping->add_option("--match", options.match, "only instructions that match this expression");
+  sweeping->add_option("--stride", stride, "every N-th operand only")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   if (std::string error; !Regex(options.match).isValid(error)) {
     errs() << "rubia-golden: --match: " << error << "\n";
@@ -326,5 +364,7 @@ int main(int argc, char **argv) {
     return writeModules(path);
   if (*recording)
     return record(path);
+  if (*sweeping)
+    return sweepAll(options, stride);
   return *checking ? check(options.path, options.shown, Regex(options.match)) : compare(options);
 }

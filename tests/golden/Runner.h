@@ -4,6 +4,7 @@
 
 #include "Case.h"
 #include "lowering/Lowering.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 
@@ -31,11 +32,21 @@ public:
   virtual std::vector<Result> run(llvm::ArrayRef<Case> cases,
                                   llvm::ArrayRef<const std::vector<uint64_t> *> inputs) = 0;
 
+  /// A unary f32 instruction at the bit patterns 0, stride, 2 * stride, ... below 2^32. `take` gets
+  /// the results piece by piece: the number of the first, and their bits.
+  using Take = llvm::function_ref<void(uint64_t first, llvm::ArrayRef<uint32_t> results)>;
+  virtual llvm::Error sweep(const std::string &mnemonic, uint32_t stride, Take take) = 0;
+
 protected:
   std::string description;
   unsigned capability = 0;
 };
 
 inline constexpr unsigned kThreads = 128; // of a CTA; kTupleCount is a multiple
+inline constexpr unsigned kSweepPiece = 1 << 22;
+
+/// A module with the kernel `sweep`(.u64 results, .u32 first, .u32 stride): thread i applies the
+/// instruction to the bits first + i * stride.
+std::string sweepModule(const std::string &mnemonic);
 
 } // namespace rubia::golden
