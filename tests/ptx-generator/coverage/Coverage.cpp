@@ -66,7 +66,7 @@ bool isLowered(const Instance &instance) {
 
 // A spelling is lowered if one of a few instances is: some operands are refused by the verifier.
 bool isLowered(const ptx::Form &form, const Modifiers &modifiers, Random &random) {
-  for (unsigned attempt = 0; attempt < 4; ++attempt)
+  for (unsigned attempt = 0; attempt < 16; ++attempt)
     if (std::optional<Instance> instance = generate(form, modifiers, random);
         instance && isLowered(*instance))
       return true;
