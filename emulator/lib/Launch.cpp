@@ -2,6 +2,7 @@
 // on host threads.
 #include "emulator/lib/Dispatch.h"
 #include "emulator/lib/MemoryRegistry.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 #include <mutex>
@@ -110,8 +111,7 @@ Error checkLaunch(const Launch &launch) {
 
 void fillArguments(const Launch &launch, uint8_t *kernarg) {
   const Kernel &kernel = *launch.kernel;
-  std::memcpy(kernarg, launch.kernarg.data(),
-              std::min<uint64_t>(launch.kernarg.size(), kernel.kernargSize));
+  llvm::copy(launch.kernarg.take_front(kernel.kernargSize), kernarg);
   for (const KernelArgument &argument : kernel.arguments)
     if (argument.isHidden()) // all lie within the kernarg segment (KernelMetadata.cpp)
       put(kernarg, argument, hiddenValue(argument.valueKind, launch));

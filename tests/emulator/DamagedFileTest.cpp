@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  rlimit before;
+  [[maybe_unused]] rlimit before;
 };
 
 constexpr const char *kSource = R"(
