@@ -69,8 +69,7 @@ Expected<Value *> lowerBmsk(FunctionLowering &fn, const ptx::Instruction &inst) 
   Value *position = fn.source(0), *width = fn.source(1);
   if (inst.spelling->has(ptx::Mod::Wrap)) {
     position = b.CreateAnd(position, 31);
-    Value *ones = b.CreateSub(b.CreateShl(b.getInt32(1), b.CreateAnd(width, 31)), b.getInt32(1));
-    return b.CreateShl(ones, position); // v_bfm_b32
+    width = b.CreateAnd(width, 31);
   }
   return shiftLeft(b, lowOnes(b, b.getInt32Ty(), width), position);
 }
@@ -81,7 +80,8 @@ static std::pair<Value *, Value *> bitOfRank(IRBuilder<> &b, Value *bits, Value 
   auto count = [&](Value *value) { return b.CreateUnaryIntrinsic(Intrinsic::ctpop, value); };
   Value *exists = b.CreateICmpULE(rank, count(bits)), *position = b.getInt32(0);
   for (unsigned width = 16; width > 0; width /= 2) {
-    Value *lower = count(b.CreateAnd(b.CreateLShr(bits, position), (1u << width) - 1));
+    Value *rest = b.CreateLShr(bits, b.CreateAnd(position, 31));
+    Value *lower = count(b.CreateAnd(rest, (1u << width) - 1));
     Value *isAbove = b.CreateICmpUGT(rank, lower);
     rank = b.CreateSelect(isAbove, b.CreateSub(rank, lower), rank);
     position = b.CreateSelect(isAbove, b.CreateOr(position, b.getInt32(width)), position);

@@ -252,6 +252,15 @@ Expected<Value *> lowerDp4a(FunctionLowering &fn, const ptx::Instruction &inst) 
     return b.CreateIntrinsic(
         Intrinsic::amdgcn_sudot4, {},
         {b.getInt1(xSigned), x, b.getInt1(ySigned), y, sum, /*clamp=*/b.getFalse()});
+  if (target.hasSignedDot4 && xSigned != ySigned) {
+    // A byte u is the signed byte u ^ 0x80 plus 64 plus 64.
+    Value *numbers = xSigned ? x : y, *bytes = b.CreateXor(xSigned ? y : x, 0x80808080u);
+    Value *sixtyFours = b.getInt32(0x40404040);
+    for (Value *factor : {sixtyFours, sixtyFours, bytes})
+      sum = b.CreateIntrinsic(Intrinsic::amdgcn_sdot4, {},
+                              {numbers, factor, sum, /*clamp=*/b.getFalse()});
+    return sum;
+  }
   for (unsigned n = 0; n < 4; ++n)
     sum = b.CreateAdd(sum,
                       b.CreateMul(elementOf(b, x, n, 8, xSigned), elementOf(b, y, n, 8, ySigned)));

@@ -1,8 +1,9 @@
 // PTX ISA: simd-video-instructions: two halves or four bytes at once.
 //
-// The elements that the selectors name are gathered by v_perm_b32 into two registers, and the
-// operation runs on vectors of elements: of the elements' own width where the result needs no more
-// bits, which gives packed instructions (v_pk_add_u16), else of 32 bits.
+// The elements that the selectors name are gathered by v_perm_b32 into two registers. An operation
+// computes with *lanes*, vectors of integers that hold its exact results: two of 32 bits for
+// halves, four of 16 for bytes, which LLVM makes packed instructions (v_pk_add_u16) of. Halves are
+// their own lanes where the result needs no more bits.
 #include "lowering/lib/IntegerArithmetic.h"
 #include "lowering/lib/Video.h"
 #include "llvm/IR/Intrinsics.h"
@@ -58,25 +59,49 @@ static uint32_t maskOf(const ptx::Operand &destination, Shape shape) {
   return mask;
 }
 
-static Value *asElements(FunctionLowering &fn, Value *word, Shape shape) {
-  Type *type = FixedVectorType::get(fn.intType(shape.width()), shape.elements);
-  return fn.builder().CreateBitCast(word, type);
+// The numbers in the elements of a word, as lanes. Those of bytes are in the order 0, 2, 1, 3:
+// both even ones in one register, both odd ones in another.
+static Value *lanesOf(FunctionLowering &fn, Value *word, Shape shape, bool isSigned) {
+  IRBuilder<> &b = fn.builder();
+  Value *halves = b.CreateBitCast(word, FixedVectorType::get(b.getInt16Ty(), 2));
+  if (shape.elements == 2) {
+    Type *wide = FixedVectorType::get(b.getInt32Ty(), 2);
+    return isSigned ? b.CreateSExt(halves, wide) : b.CreateZExt(halves, wide);
+  }
+  Instruction::BinaryOps shiftRight = isSigned ? Instruction::AShr : Instruction::LShr;
+  Value *eight = ConstantInt::get(halves->getType(), 8);
+  Value *even = b.CreateBinOp(shiftRight, b.CreateShl(halves, eight), eight);
+  Value *odd = b.CreateBinOp(shiftRight, halves, eight);
+  return b.CreateShuffleVector(even, odd, {0, 1, 2, 3});
 }
 
-// c plus the elements of the mask, each of 32 bits.
-static Value *sumOf(FunctionLowering &fn, Value *elements, uint32_t mask, Shape shape) {
+// The low bits of the lanes as a word.
+static Value *wordOf(FunctionLowering &fn, Value *lanes, Shape shape) {
   IRBuilder<> &b = fn.builder();
+  Type *word = b.getInt32Ty();
+  if (shape.elements == 2)
+    return b.CreateBitCast(b.CreateTrunc(lanes, FixedVectorType::get(b.getInt16Ty(), 2)), word);
+  Value *even = b.CreateBitCast(b.CreateShuffleVector(lanes, {0, 1}), word);
+  Value *odd = b.CreateBitCast(b.CreateShuffleVector(lanes, {2, 3}), word);
+  return b.CreateIntrinsic(Intrinsic::amdgcn_perm, {}, {odd, even, b.getInt32(0x06020400)});
+}
+
+// c plus the lanes of the mask.
+static Value *sumOf(FunctionLowering &fn, Value *lanes, uint32_t mask, Shape shape) {
+  IRBuilder<> &b = fn.builder();
+  if (mask != ~0u) // all ones or 0 in each lane
+    lanes = b.CreateAnd(lanes, lanesOf(fn, b.getInt32(mask), shape, /*isSigned=*/true));
+  if (shape.elements == 4) // a sum of two has 11 bits at most
+    lanes = b.CreateAdd(b.CreateShuffleVector(lanes, {0, 1}), b.CreateShuffleVector(lanes, {2, 3}));
   Value *sum = fn.source(2);
-  for (unsigned i = 0; i < shape.elements; ++i)
-    if (mask >> (i * shape.width()) & 1)
-      sum = b.CreateAdd(sum, b.CreateExtractElement(elements, i));
+  for (uint64_t i : {0, 1})
+    sum = b.CreateAdd(sum, b.CreateSExt(b.CreateExtractElement(lanes, i), b.getInt32Ty()));
   return sum;
 }
 
 // c with the elements of the mask replaced.
-static Value *merge(FunctionLowering &fn, Value *elements, uint32_t mask) {
+static Value *merge(FunctionLowering &fn, Value *word, uint32_t mask) {
   IRBuilder<> &b = fn.builder();
-  Value *word = b.CreateBitCast(elements, b.getInt32Ty());
   if (mask == ~0u)
     return word;
   return b.CreateOr(b.CreateAnd(word, mask), b.CreateAnd(fn.source(2), ~mask));
@@ -86,17 +111,11 @@ static Constant *splat(Value *like, int64_t value) {
   return ConstantInt::getSigned(like->getType(), value);
 }
 
-// `operation` on all elements, computed in 32 bits; .sat or .add.
-static Value *inWideElements(FunctionLowering &fn, const ptx::Instruction &inst, Value *x, Value *y,
-                             Shape shape, Signs signs,
-                             function_ref<Value *(Value *, Value *)> operation) {
+// `operation` on the lanes of x and y, then .sat or .add.
+static Value *onLanes(FunctionLowering &fn, const ptx::Instruction &inst, Value *x, Value *y,
+                      Shape shape, Signs signs, function_ref<Value *(Value *, Value *)> operation) {
   IRBuilder<> &b = fn.builder();
-  Type *wide = FixedVectorType::get(b.getInt32Ty(), shape.elements);
-  auto widen = [&](Value *word, bool isSigned) {
-    Value *elements = asElements(fn, word, shape);
-    return isSigned ? b.CreateSExt(elements, wide) : b.CreateZExt(elements, wide);
-  };
-  Value *result = operation(widen(x, signs.a), widen(y, signs.b));
+  Value *result = operation(lanesOf(fn, x, shape, signs.a), lanesOf(fn, y, shape, signs.b));
   uint32_t mask = maskOf(inst.operands[0], shape);
   if (inst.spelling->has(ptx::Mod::Add))
     return sumOf(fn, result, mask, shape);
@@ -105,15 +124,15 @@ static Value *inWideElements(FunctionLowering &fn, const ptx::Instruction &inst,
     result = videoMax(b, result, splat(result, signs.d ? -most - 1 : 0));
     result = videoMin(b, result, splat(result, most));
   }
-  return merge(
-      fn, b.CreateTrunc(result, FixedVectorType::get(fn.intType(shape.width()), shape.elements)),
-      mask);
+  return merge(fn, wordOf(fn, result, shape), mask);
 }
 
-// The same operation on elements of their own width, where that gives the same bits; null if not.
-static Value *inNarrowElements(FunctionLowering &fn, const ptx::Instruction &inst, Value *x,
-                               Value *y, VideoOperation operation, Signs signs) {
+// The same operation on halves as they are, where that gives the same bits; null if not.
+static Value *onHalves(FunctionLowering &fn, const ptx::Instruction &inst, Value *xWord,
+                       Value *yWord, VideoOperation operation, Signs signs) {
   IRBuilder<> &b = fn.builder();
+  Type *halves = FixedVectorType::get(b.getInt16Ty(), 2);
+  Value *x = b.CreateBitCast(xWord, halves), *y = b.CreateBitCast(yWord, halves);
   bool saturates = inst.spelling->has(ptx::Mod::Sat);
   bool alike = signs.a == signs.b && (!saturates || signs.a == signs.d);
   bool isSigned = signs.a;
@@ -168,12 +187,12 @@ static Value *onElements(FunctionLowering &fn, const ptx::Instruction &inst, uns
   if (inst.spelling->has(ptx::Mod::Add)) {
     if (operation == videoAbsdiff && signs.a == signs.b)
       return sumOfDifferences(fn, x, y, mask, shape, signs.a);
-  } else if (Value *narrow = inNarrowElements(fn, inst, asElements(fn, x, shape),
-                                              asElements(fn, y, shape), operation, signs)) {
-    return merge(fn, narrow, mask);
+  } else if (elements == 2) {
+    if (Value *result = onHalves(fn, inst, x, y, operation, signs))
+      return merge(fn, b.CreateBitCast(result, b.getInt32Ty()), mask);
   }
-  return inWideElements(fn, inst, x, y, shape, signs,
-                        [&](Value *p, Value *q) { return operation(b, p, q); });
+  return onLanes(fn, inst, x, y, shape, signs,
+                 [&](Value *p, Value *q) { return operation(b, p, q); });
 }
 
 // The average, rounded up if the sum is not negative, else toward zero or up: (s + (s >= 0)) >> 1.
@@ -185,12 +204,22 @@ static Value *average(IRBuilder<> &b, Value *x, Value *y) {
 
 // vset2, vset4.atype.btype.cmp{.add} d{.mask}, a{.asel}, b{.bsel}, c
 // PTX ISA: simd-video-instructions-vset2, -vset4
+// Lanes have a bit to spare: x < y is the sign of x - y.
 static Value *setElements(FunctionLowering &fn, const ptx::Instruction &inst, unsigned elements) {
+  IRBuilder<> &b = fn.builder();
   Shape shape{elements};
   Signs signs{isSigned(inst.spelling->type(0)), isSigned(inst.spelling->type(1)), false};
-  return inWideElements(fn, inst, gather(fn, 0, shape, shape.first()),
-                        gather(fn, 1, shape, shape.second()), shape, signs,
-                        [&](Value *p, Value *q) { return videoSet(fn.builder(), inst, p, q); });
+  Value *x = gather(fn, 0, shape, shape.first()), *y = gather(fn, 1, shape, shape.second());
+  return onLanes(fn, inst, x, y, shape, signs, [&](Value *p, Value *q) {
+    VideoComparison comparison = videoComparison(inst);
+    if (comparison.exchanged)
+      std::swap(p, q);
+    Value *one = splat(p, 1);
+    Value *holds = comparison.isOrdered
+                       ? b.CreateLShr(b.CreateSub(p, q), p->getType()->getScalarSizeInBits() - 1)
+                       : b.CreateBinaryIntrinsic(Intrinsic::umin, b.CreateXor(p, q), one);
+    return comparison.negated ? b.CreateXor(holds, one) : holds;
+  });
 }
 
 Expected<Value *> lowerVadd2(FunctionLowering &fn, const ptx::Instruction &inst) {

@@ -24,16 +24,14 @@ Value *videoAbsdiff(IRBuilder<> &b, Value *x, Value *y) {
   return b.CreateSub(videoMax(b, x, y), videoMin(b, x, y));
 }
 
-Value *videoSet(IRBuilder<> &b, const ptx::Instruction &inst, Value *x, Value *y) {
-  constexpr std::pair<ptx::Mod, CmpInst::Predicate> kPredicates[] = {
-      {ptx::Mod::Eq, CmpInst::ICMP_EQ},  {ptx::Mod::Ne, CmpInst::ICMP_NE},
-      {ptx::Mod::Lt, CmpInst::ICMP_SLT}, {ptx::Mod::Le, CmpInst::ICMP_SLE},
-      {ptx::Mod::Gt, CmpInst::ICMP_SGT}, {ptx::Mod::Ge, CmpInst::ICMP_SGE},
+VideoComparison videoComparison(const ptx::Instruction &inst) {
+  constexpr VideoComparison kComparisons[] = {
+      {ptx::Mod::Ne, false, false, false}, {ptx::Mod::Eq, false, false, true},
+      {ptx::Mod::Lt, true, false, false},  {ptx::Mod::Ge, true, false, true},
+      {ptx::Mod::Gt, true, true, false},   {ptx::Mod::Le, true, true, true},
   };
-  for (auto [mod, predicate] : kPredicates)
-    if (inst.spelling->has(mod))
-      return b.CreateZExt(b.CreateICmp(predicate, x, y), x->getType());
-  return Constant::getNullValue(x->getType()); // the table has no other comparison
+  return *find_if(kComparisons,
+                  [&](const VideoComparison &row) { return inst.spelling->has(row.mod); });
 }
 
 namespace {
@@ -158,9 +156,16 @@ Expected<Value *> lowerVmax(FunctionLowering &fn, const ptx::Instruction &inst) 
 // vset.atype.btype.cmp d{.dsel}, a{.asel}, b{.bsel}{, c}   PTX ISA: scalar-video-instructions-vset
 // The sign of c is that of a's type.
 Expected<Value *> lowerVset(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
   bool isSignedA = isSigned(inst.spelling->type(0)), isSignedB = isSigned(inst.spelling->type(1));
-  Value *holds = videoSet(fn.builder(), inst, partOf(fn, 0, isSignedA), partOf(fn, 1, isSignedB));
-  return finish(fn, inst, {holds, /*exactly=*/true}, isSignedA);
+  VideoComparison comparison = videoComparison(inst);
+  Value *x = partOf(fn, 0, isSignedA), *y = partOf(fn, 1, isSignedB);
+  if (comparison.exchanged)
+    std::swap(x, y);
+  Value *holds = comparison.isOrdered ? b.CreateICmpSLT(x, y) : b.CreateICmpNE(x, y);
+  if (comparison.negated)
+    holds = b.CreateNot(holds);
+  return finish(fn, inst, {b.CreateZExt(holds, b.getInt64Ty()), /*exactly=*/true}, isSignedA);
 }
 
 // vshl, vshr.dtype.atype.u32{.sat}.(clamp|wrap) d{.dsel}, a{.asel}, b{.bsel}{, c}

@@ -14,8 +14,12 @@ llvm::Value *videoAbsdiff(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 llvm::Value *videoMin(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 llvm::Value *videoMax(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 
-// 1 or 0: .eq .ne .lt .le .gt .ge of vset, vset2 and vset4.
-llvm::Value *videoSet(llvm::IRBuilder<> &b, const ptx::Instruction &inst, llvm::Value *x,
-                      llvm::Value *y);
+// A comparison of vset, vset2 or vset4 as one of x < y and x != y with operands exchanged, negated
+// or both.
+struct VideoComparison {
+  ptx::Mod mod;
+  bool isOrdered, exchanged, negated;
+};
+VideoComparison videoComparison(const ptx::Instruction &inst);
 
 } // namespace rubia::lowering

@@ -34,6 +34,23 @@ TEST(LoweringMov, UnpacksWithTheFirstElementLow) {
                               "trunc i64 * to i32", "trunc i32 * to i16"}));
 }
 
+TEST(LoweringMov, OneHundredAndTwentyEightBits) {
+  std::string ir = irOf(".reg .b128 %q0, %q1; mov.b128 %q0, {%rd0, %rd1}; mov.b128 %q1, %q0;"
+                        "mov.b128 {%rd2, %rd3}, %q1;");
+  EXPECT_TRUE(hasInOrder(ir, {"zext i64 * to i128", "shl i128 *, 64", "or i128", "store i128",
+                              "lshr i128 *, 64", "trunc i128 * to i64"}));
+}
+
+TEST(LoweringMov, VectorsElementByElement) {
+  // Both are read before either is written.
+  EXPECT_TRUE(hasInOrder(irOf("mov.v2.b32 {%r0, %r1}, {%r1, %r0};"),
+                         {"load i32, * %\"%r1\"", "load i32, * %\"%r0\"", "store i32 * %\"%r0\"",
+                          "store i32 * %\"%r1\""}));
+  std::string ir = irOf(".reg .v4 .u32 %v; mov.v4.u32 %v, {%r0, %r1, %r2, %r3};"
+                        "mov.u32 %r0, %v.z;");
+  EXPECT_TRUE(hasInOrder(ir, {"load i32, * %\"%r2\"", "load i32, * %\"%r3\"", "store i32"}));
+}
+
 TEST(LoweringMov, GuardKeepsTheOldValue) {
   EXPECT_TRUE(hasInOrder(irOf("@%p0 mov.u32 %r0, 7;"), {"select i1 *, i32 7, i32"}));
   EXPECT_TRUE(hasInOrder(irOf("@!%p0 mov.u32 %r0, 7;"), {"xor i1", "select i1 *, i32 7, i32"}));

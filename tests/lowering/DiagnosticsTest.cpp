@@ -26,7 +26,7 @@ TEST(LoweringDiagnostics, AllOfAUnit) {
 
 TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
   for (const char *instruction :
-       {"fns.b32 %r0, %r1, %r2, %r3;", "@%p0 vadd.u32.u32.u32 %r0, %r1.b0, %r2;",
+       {"mapa.u64 %rd0, %rd1, %r2;", "@%p0 getctarank.u64 %r0, %rd1;",
         "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
         "{%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};"}) {
     Lowered result = lowered(kernel(instruction));

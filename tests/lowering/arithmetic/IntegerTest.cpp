@@ -289,6 +289,78 @@ TEST(IntegerArithmetic, Dp4a) {
     }
 }
 
+TEST(IntegerArithmetic, Dp2a) {
+  for (bool aSigned : {false, true})
+    for (bool bSigned : {false, true})
+      for (bool high : {false, true})
+        check({std::string("dp2a.") + (high ? "hi." : "lo.") + (aSigned ? "s32." : "u32.") +
+                   (bSigned ? "s32" : "u32") + " d, a, b, c",
+               Kind::I32,
+               {Kind::I32, Kind::I32, Kind::I32},
+               [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+                 for (unsigned n = 0; n < 2; ++n) {
+                   uint64_t byte = b >> (8 * n + (high ? 16 : 0));
+                   int64_t x = aSigned ? int16_t(a >> 16 * n) : uint16_t(a >> 16 * n);
+                   c += uint64_t(x * (bSigned ? int8_t(byte) : uint8_t(byte)));
+                 }
+                 return uint32_t(c);
+               }});
+}
+
+TEST(IntegerArithmetic, SignExtendAndMask) {
+  for (bool wraps : {false, true}) {
+    std::string mode = wraps ? ".wrap" : ".clamp";
+    auto limited = [=](uint64_t amount) {
+      return wraps ? amount & 31 : std::min<uint64_t>(amount, 32);
+    };
+    for (bool isSigned : {false, true})
+      check({"szext" + mode + (isSigned ? ".s32" : ".u32") + " d, a, b",
+             Kind::I32,
+             {Kind::I32, Kind::I32},
+             [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+               uint64_t width = limited(b);
+               if (width == 0)
+                 return 0;
+               uint64_t field = a & ((uint64_t(1) << width) - 1);
+               bool negative = isSigned && field >> (width - 1);
+               return uint32_t(negative ? field - (uint64_t(1) << width) : field);
+             }});
+    check({"bmsk" + mode + ".b32 d, a, b",
+           Kind::I32,
+           {Kind::I32, Kind::I32},
+           [=](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             return uint32_t(((uint64_t(1) << limited(b)) - 1) << limited(a));
+           }});
+  }
+}
+
+// PTX ISA: integer-arithmetic-instructions-fns, the pseudocode.
+static uint64_t findNthSet(uint32_t mask, uint32_t base, int32_t offset) {
+  if (offset == INT32_MIN)
+    return 0; // as hardware has it
+  if (offset == 0)
+    return base < 32 && mask >> base & 1 ? base : 0xffffffff;
+  int64_t step = offset > 0 ? 1 : -1, left = std::abs(offset);
+  for (int64_t at = base; at >= 0 && at < 32; at += step)
+    if (mask >> at & 1 && --left == 0)
+      return uint64_t(at);
+  return 0xffffffff;
+}
+
+TEST(IntegerArithmetic, FindNthSet) {
+  std::vector<Kind> words = {Kind::I32, Kind::I32, Kind::I32};
+  auto reference = [](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+    return findNthSet(uint32_t(a), uint32_t(b), int32_t(c));
+  };
+  check({"fns.b32 d, a, b, c", Kind::I32, words, reference});
+  std::vector<Operands> tuples; // those that find something
+  for (uint32_t mask : {0xffffffffu, 0x80000001u, 0x55555555u, 0x12345678u, 0xf0u, 0u})
+    for (uint32_t base : {0u, 1u, 7u, 15u, 16u, 30u, 31u, 32u})
+      for (int offset : {-33, -32, -17, -3, -2, -1, 0, 1, 2, 3, 5, 16, 31, 32, 33})
+        tuples.push_back({{mask, base, uint32_t(offset)}});
+  check({"fns.b32 d, a, b, c", Kind::I32, words, reference}, tuples);
+}
+
 // The carry chains: a 64-bit operation from 32-bit halves (128 from 64), against wide arithmetic.
 TEST(ExtendedPrecision, CarryChains) {
   struct Chain {

@@ -111,6 +111,26 @@ TEST(Logic, Lop3AllTables) {
   }
 }
 
+TEST(Logic, Lop3WithPredicate) {
+  for (bool isOr : {false, true})
+    for (bool negated : {false, true})
+      check({std::string(".reg .pred q, p;\n setp.ne.b32 q, c, 0;\n lop3.") +
+                 (isOr ? "or" : "and") + ".b32 d|p, a, b, c, 0x6a, " + (negated ? "!q" : "q") +
+                 ";\n @p not.b32 d, d",
+             Kind::I32,
+             {Kind::I32, Kind::I32, Kind::I32},
+             [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               uint32_t result = uint32_t((a & b) ^ c); // 0x6a
+               bool q = (c != 0) != negated, p = isOr ? result || q : result && q;
+               return p ? ~result : result;
+             }});
+  // Only the predicate is wanted.
+  check({"lop3.and.b32 _|d, a, b, b, 0xc0, c",
+         Kind::Pred,
+         {Kind::I32, Kind::I32, Kind::Pred},
+         [](uint64_t a, uint64_t b, uint64_t c, uint64_t) { return (a & b) != 0 && c; }});
+}
+
 static uint32_t byteOf(uint64_t a, uint64_t b, unsigned n) { return (b << 32 | a) >> 8 * n & 0xff; }
 
 TEST(Logic, PermuteBytes) {
