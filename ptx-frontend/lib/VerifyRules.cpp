@@ -96,7 +96,9 @@ void Verifier::checkRules() {
   case Op::MultimemLdReduce: { // ptxas moves narrow elements in pairs
     const Operand &result = inst->operands[0];
     unsigned bits = sizeInBits(spelling->expected[0].type);
-    if (result.kind != Operand::Kind::Vector || bits >= 32 || bits * result.elements().size() == 32)
+    bool areBytes = spelling->type() != Type::F16 && spelling->type() != Type::BF16;
+    if (result.kind != Operand::Kind::Vector || bits >= 32 ||
+        (areBytes && result.elements().size() < 8))
       return;
     for (size_t i = 0; i + 1 < result.elements().size(); i += 2)
       if (result.elements()[i].kind == Operand::Kind::Sink &&

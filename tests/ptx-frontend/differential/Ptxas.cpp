@@ -163,12 +163,9 @@ Expected<std::vector<Verdict>> Ptxas::judge(const Dialect &dialect,
 
 Expected<Verdict> Ptxas::judgeFile(StringRef text) {
   StringRef target = text.split(".target").second.ltrim();
-  if (!target.consume_front("sm_"))
-    return failure("no .target");
-  Dialect dialect;
-  if (target.consumeInteger(10, dialect.sm))
-    return failure("no .target");
-  if (target.starts_with("a") || target.starts_with("f"))
+  Dialect dialect; // of a file that names none, ptxas says so itself
+  if (target.consume_front("sm_") && !target.consumeInteger(10, dialect.sm) &&
+      (target.starts_with("a") || target.starts_with("f")))
     dialect.variant = target[0];
   Expected<Report> report = run(text, archFor(dialect));
   if (!report)
