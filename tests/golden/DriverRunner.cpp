@@ -158,14 +158,15 @@ Error DriverRunner::sweep(const std::string &mnemonic, uint32_t stride, Take tak
   if (!status)
     status = d.cuMemAlloc_v2(&buffer, kSweepPiece * 4);
   for (uint64_t first = 0; !status && first * stride >> 32 == 0; first += kSweepPiece) {
+    unsigned count = sweptOperands(first, stride);
     uint32_t bits = uint32_t(first * stride);
     void *arguments[] = {&buffer, &bits, &stride};
-    status = d.cuLaunchKernel(function, kSweepPiece / kThreads, 1, 1, kThreads, 1, 1, 0, nullptr,
-                              arguments, nullptr);
+    status = d.cuLaunchKernel(function, (count + kThreads - 1) / kThreads, 1, 1, kThreads, 1, 1, 0,
+                              nullptr, arguments, nullptr);
     if (!status)
-      status = d.cuMemcpyDtoH_v2(results.data(), buffer, kSweepPiece * 4); // waits
+      status = d.cuMemcpyDtoH_v2(results.data(), buffer, count * 4); // waits
     if (!status)
-      take(first, results);
+      take(first, ArrayRef(results).take_front(count));
   }
   if (status)
     return createStringError(mnemonic + ": " + d.nameOf(status));

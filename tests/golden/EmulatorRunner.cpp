@@ -95,6 +95,8 @@ static Expected<std::vector<uint64_t>> runCase(const emulator::CodeObject &objec
 std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
                                                 ArrayRef<const std::vector<uint64_t> *> inputs) {
   std::vector<Result> results(cases.size());
+  for (Result &result : results)
+    result.error = "not in the module as it was parsed";
   ptx::ParseResult parsed = ptx::parse("golden.ptx", moduleFor(cases));
   // Those that lower share a unit, and so a code object: that saves most of the linking.
   lowering::Unit together;
@@ -140,7 +142,7 @@ std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
   for (size_t i : members) {
     auto outputs = runCase(**object, memory, "case" + std::to_string(i), cases[i], *inputs[i]);
     if (outputs)
-      results[i].outputs = std::move(*outputs);
+      results[i] = {std::move(*outputs), ""};
     else
       results[i].error = toString(outputs.takeError());
   }
@@ -162,11 +164,12 @@ Error EmulatorRunner::sweep(const std::string &mnemonic, uint32_t stride, Take t
   if (!out)
     return out.takeError();
   for (uint64_t first = 0; first * stride >> 32 == 0; first += kSweepPiece) {
+    unsigned count = sweptOperands(first, stride);
     uint64_t bits = uint32_t(first * stride) | uint64_t(stride) << 32;
-    if (Error error = launch(**object, memory, "sweep", kSweepPiece / kThreads,
+    if (Error error = launch(**object, memory, "sweep", (count + kThreads - 1) / kThreads,
                              {reinterpret_cast<uint64_t>(*out), bits}, 0))
       return error;
-    take(first, ArrayRef(static_cast<const uint32_t *>(*out), kSweepPiece));
+    take(first, ArrayRef(static_cast<const uint32_t *>(*out), count));
   }
   return Error::success();
 }

@@ -45,6 +45,12 @@ protected:
 inline constexpr unsigned kThreads = 128; // of a CTA; kTupleCount is a multiple
 inline constexpr unsigned kSweepPiece = 1 << 22;
 
+/// How many operands of a piece of a sweep are below 2^32.
+inline unsigned sweptOperands(uint64_t first, uint32_t stride) {
+  uint64_t all = (0xffffffff / stride) + 1;
+  return unsigned(all - first < kSweepPiece ? all - first : kSweepPiece);
+}
+
 /// A module with the kernel `sweep`(.u64 results, .u32 first, .u32 stride): thread i applies the
 /// instruction to the bits first + i * stride.
 std::string sweepModule(const std::string &mnemonic);

@@ -178,8 +178,7 @@ Expected<SweepResult> sweep(Runner &runner, const std::string &mnemonic, uint32_
     for (unsigned part = 0; part < count; ++part)
       threads.emplace_back([&, part] {
         for (size_t i = part * results.size() / count; i < (part + 1) * results.size() / count; ++i)
-          if (uint64_t operand = (first + i) * stride; operand >> 32 == 0)
-            parts[part].take(uint32_t(operand), results[i]);
+          parts[part].take(uint32_t((first + i) * stride), results[i]);
       });
     for (std::thread &thread : threads)
       thread.join();
