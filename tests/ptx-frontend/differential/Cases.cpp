@@ -19,7 +19,7 @@ constexpr ptx::Version kNewest{9, 0}; // that ptxas 13.0 knows
 void modernize(Instance &instance, unsigned percent, Random &random) {
   if (!random.chance(percent))
     return;
-  if (instance.dialect.variant) { // its targets are few
+  if (instance.dialect.variant || instance.dialect.sm == 90) { // its targets are few
     ptx::Version newer[] = {{8, 3}, {8, 5}, {8, 7}, kNewest};
     instance.dialect.version = std::max(instance.dialect.version, random.pick(newer));
     return;
