@@ -4,6 +4,7 @@
 #include "diff/Reference.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>
+#include <random>
 
 using namespace rubia;
 using namespace rubia::lowering::test;
@@ -203,6 +204,76 @@ TEST(HalfPrecision, Set) {
                         {Kind::F16x2, Kind::F16x2, Kind::Pred});
   checkAgainstReference("set.lt.or.u32.bf16x2", Kind::I32,
                         {Kind::BF16x2, Kind::BF16x2, Kind::Pred});
+}
+
+// bf16 is computed in f32, whose denormals the rest of the kernel flushes.
+TEST(HalfPrecision, Bf16BesideFlushingF32) {
+  const std::string kFlushing = ".reg .b32 t;\n cvt.u32.u16 t, a;\n add.ftz.f32 t, t, t;\n ";
+  for (const char *mnemonic : {"add.bf16", "mul.bf16", "min.bf16"})
+    checkAgainstReference(mnemonic, Kind::BF16, {Kind::BF16, Kind::BF16},
+                          kFlushing + mnemonic + " d, a, b");
+  checkAgainstReference("fma.rn.bf16", Kind::BF16, {Kind::BF16, Kind::BF16, Kind::BF16},
+                        kFlushing + "fma.rn.bf16 d, a, b, c");
+}
+
+// Random sequences of instructions on four registers: what LLVM makes of several instructions must
+// be what they are one by one.
+TEST(HalfPrecision, Sequences) {
+  struct Step {
+    std::string text;
+    diff::Reference reference;
+    unsigned destination, sources[3];
+  };
+  const std::vector<std::string> kBoth = {"add",    "sub",     "mul",     "fma.rn",
+                                          "neg",    "abs",     "min",     "max",
+                                          "fma.rn", "min.NaN", "max.NaN", "fma.rn.relu"};
+  const std::vector<std::string> kF16 = {"add.sat", "mul.ftz", "fma.rn.sat", "add.ftz", "mul.sat"};
+  const char *kArchs[] = {"gfx1100", "gfx942", "gfx1201", "gfx1030", "gfx950", "gfx90a"};
+  std::mt19937 engine(9);
+  auto below = [&](size_t n) { return unsigned(engine() % n); };
+  for (unsigned program = 0; program < 24; ++program) {
+    const Format &format = kFormats[program % 4];
+    const char *names[] = {"a", "b", "c", "d"};
+    std::vector<Step> steps;
+    std::string body = "mov.b" + std::to_string(bitsOf(format.kind)) + " d, a";
+    for (unsigned n = 0; n < 10; ++n) {
+      bool takesF16 = isF16(format) && below(3) == 0;
+      std::string op = takesF16 ? kF16[below(kF16.size())] : kBoth[below(kBoth.size())];
+      std::string mnemonic = op + "." + format.name;
+      auto reference = diff::referenceFor(mnemonic);
+      ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
+      Step step{"", *reference, n == 9 ? 3 : below(4), {below(4), below(4), below(4)}};
+      step.text = mnemonic + " " + names[step.destination];
+      unsigned count = op[0] == 'f' ? 3 : op == "neg" || op == "abs" ? 1 : 2;
+      for (unsigned i = 0; i < count; ++i)
+        step.text += std::string(", ") + names[step.sources[i]];
+      body += ";\n " + step.text;
+      steps.push_back(std::move(step));
+    }
+    Case test = {body,
+                 format.kind,
+                 {format.kind, format.kind, format.kind},
+                 [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+                   uint64_t registers[] = {a, b, c, a};
+                   for (const Step &step : steps) {
+                     diff::ReferenceInputs inputs;
+                     for (unsigned i = 0; i < 3; ++i)
+                       inputs.source[i] = registers[step.sources[i]];
+                     registers[step.destination] = step.reference(inputs).bits;
+                   }
+                   return registers[3];
+                 }};
+    bool isPacked = halfBits(format.kind) != 0;
+    bool isCanonical = isPacked || program % 8 < 4;
+    std::vector<Operands> tuples = operandsFor(test.sources);
+    std::vector<Operands> few;
+    for (size_t i = program; i < tuples.size(); i += 29)
+      few.push_back(tuples[i]);
+    SCOPED_TRACE(kArchs[program % 6]);
+    check(test, few,
+          {.arch = kArchs[program % 6],
+           .nan = isCanonical ? lowering::NanMode::Canonical : lowering::NanMode::Any});
+  }
 }
 
 TEST(PackedF32, Arithmetic) {
