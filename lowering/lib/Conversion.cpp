@@ -147,10 +147,11 @@ static Value *narrowToHalf(FunctionLowering &fn, Value *value, const NarrowRule 
   return b.CreateBitCast(infinityToLargest(b, kF16, b.CreateBitCast(result, b.getInt16Ty())), half);
 }
 
+// An i16, because LLVM selects between bfloat values by way of f32, whose denormals a unit may
+// flush.
 static Value *narrowToBfloat(FunctionLowering &fn, Value *value, const NarrowRule &rule) {
   IRBuilder<> &b = fn.builder();
-  Value *code = encodeNarrow(fn, kBf16, value, rule);
-  return b.CreateBitCast(b.CreateTrunc(code, b.getInt16Ty()), b.getBFloatTy());
+  return b.CreateTrunc(encodeNarrow(fn, kBf16, value, rule), b.getInt16Ty());
 }
 
 // An f64 in f32 so that rounding it again, to fewer bits, is as good as rounding once: truncated,
@@ -361,21 +362,26 @@ Expected<Value *> lowerCvt(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (isInteger(to))
     return isInteger(from) ? integerToInteger(fn, inst, to, from)
                            : floatToInteger(fn, inst, to, from);
-  if (isInteger(from))
-    return finish(fn, inst, integerToFloat(fn, inst, to, from));
+  bool isEncoded = to == Type::BF16 || to == Type::TF32; // by integers, with canonical NaNs
+  if (isInteger(from)) {
+    Value *number = integerToFloat(fn, inst, to, from);
+    return isEncoded ? number : finish(fn, inst, number);
+  }
   Expected<Value *> result = floatToFloat(fn, inst, to, from);
   if (!result)
     return result;
-  bool flushes = inst.spelling->has(ptx::Mod::Ftz), saturates = inst.spelling->has(ptx::Mod::Sat);
   // Moves keep NaN bits: cvt.f32.f32 without .ftz, and bf16 as the upper half of an f32.
-  bool isMove = inst.spelling->first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None &&
-                (to == from || from == Type::BF16) && (to == Type::F32 || to == Type::F64) &&
-                (to == from || to == Type::F32) && !flushes && !saturates;
-  if (isMove || to == Type::TF32)
-    return result;
+  const ptx::Spelling &spelling = *inst.spelling;
+  bool saturates = spelling.has(ptx::Mod::Sat);
+  bool isMove =
+      (to == Type::F32 && (from == to || from == Type::BF16)) || (to == Type::F64 && from == to);
+  isMove &= !saturates && !spelling.has(ptx::Mod::Ftz) &&
+            spelling.first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None;
   bool keepsPayload = (to == Type::F64) != (from == Type::F64) && !saturates;
   if (keepsPayload && fn.options().nan == NanMode::Canonical)
     return convertedNan(fn, inst, to, from, *result);
+  if (isMove || isEncoded)
+    return result;
   return finish(fn, inst, *result);
 }
 

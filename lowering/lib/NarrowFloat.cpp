@@ -7,12 +7,12 @@ using namespace llvm;
 namespace rubia::lowering {
 
 static constexpr unsigned kF32Fraction = 23;
-static constexpr uint32_t kF32Infinity = 0x7f800000, kF32Hidden = 0x00800000;
+static constexpr uint32_t kF32Hidden = 0x00800000;
 
 // As signed integers, all numbers with a sign bit are up to minus infinity, and NaNs are above it.
 static Value *negativesToZero(IRBuilder<> &b, Value *bits, uint64_t minusInfinity) {
   Type *type = bits->getType();
-  Constant *last = ConstantInt::get(type, minusInfinity);
+  Constant *last = ConstantInt::get(type, APInt(type->getScalarSizeInBits(), minusInfinity));
   return b.CreateSelect(b.CreateICmpSLE(bits, last), Constant::getNullValue(type), bits);
 }
 
@@ -88,41 +88,44 @@ Value *encodeNarrow(FunctionLowering &fn, const NarrowFormat &format, Value *val
   if (rule.relu)
     value = reluF32(fn, value);
   Value *bits = b.CreateBitCast(value, b.getInt32Ty());
-  Value *magnitude = b.CreateAnd(bits, b.getInt32(0x7fffffff));
-  Value *isNan = b.CreateICmpUGT(magnitude, b.getInt32(kF32Infinity));
+  Value *isNan = b.CreateFCmpUNO(value, value);
   unsigned dropped = kF32Fraction - format.fraction;
-  Value *code;
-  if (format.hasF32Range()) {
-    code = roundAway(b, bits, dropped, rule); // numbers never carry into the sign
-    if (rule.satfinite)
-      code = infinityToLargest(b, format, code);
-  } else {
-    uint32_t limit = rule.satfinite || !format.infinity ? format.largest : format.infinity;
-    uint32_t limitBits = (limit << dropped) + (uint32_t(format.minExponent + 126) << kF32Fraction);
-    Value *clamped = b.CreateBinaryIntrinsic(Intrinsic::umin, magnitude, b.getInt32(limitBits));
-    Value *sign = b.CreateShl(b.CreateLShr(bits, 31), format.bits - 1);
-    code = b.CreateOr(encodeMagnitude(b, format, clamped, rule), sign);
+  if (format.hasF32Range()) { // numbers never carry into the sign
+    Value *rounded = b.CreateAdd(bits, roundingIncrement(b, bits, dropped, rule));
+    Value *code =
+        b.CreateLShr(b.CreateSelect(isNan, b.getInt32(format.nan << dropped), rounded), dropped);
+    return rule.satfinite ? infinityToLargest(b, format, code) : code;
   }
+  Value *magnitude = b.CreateAnd(bits, b.getInt32(0x7fffffff));
+  uint32_t limit = rule.satfinite || !format.infinity ? format.largest : format.infinity;
+  uint32_t limitBits = (limit << dropped) + (uint32_t(format.minExponent + 126) << kF32Fraction);
+  Value *clamped = b.CreateBinaryIntrinsic(Intrinsic::umin, magnitude, b.getInt32(limitBits));
+  Value *sign = b.CreateShl(b.CreateLShr(bits, 31), format.bits - 1);
+  Value *code = b.CreateOr(encodeMagnitude(b, format, clamped, rule), sign);
   return b.CreateSelect(isNan, b.getInt32(format.nan), code);
 }
 
 // The code's fraction at the top of a half's is the number times a power of two, denormals too.
-Value *decodeToHalf(FunctionLowering &fn, const NarrowFormat &format, Value *code, bool relu) {
+Value *decodeToHalves(FunctionLowering &fn, const NarrowFormat &format, Value *codes, bool relu) {
   IRBuilder<> &b = fn.builder();
-  Type *half = b.getHalfTy(), *i16 = b.getInt16Ty();
-  Value *magnitude = b.CreateAnd(code, b.getInt16(uint16_t((1u << (format.bits - 1)) - 1)));
-  Value *sign = b.CreateAnd(b.CreateShl(code, 16 - format.bits), b.getInt16(0x8000));
+  Type *type = codes->getType();
+  auto constant = [&](uint32_t bits) { return ConstantInt::get(type, bits); };
+  Value *magnitude = b.CreateAnd(codes, constant((1u << (format.bits - 1)) - 1));
+  Value *sign = b.CreateAnd(b.CreateShl(codes, 16 - format.bits), constant(0x8000));
   Value *result = b.CreateOr(b.CreateShl(magnitude, kF16.fraction - format.fraction), sign);
   int scale = format.minExponent - kF16.minExponent;
   if (scale != 0) {
-    Value *product =
-        b.CreateFMul(b.CreateBitCast(result, half), ConstantFP::get(half, std::ldexp(1.0, scale)));
-    result = b.CreateBitCast(product, i16);
+    Type *halves = FixedVectorType::get(b.getHalfTy(), 2);
+    Value *product = b.CreateFMul(b.CreateBitCast(result, halves),
+                                  ConstantFP::get(halves, std::ldexp(1.0, scale)));
+    result = b.CreateBitCast(product, type);
   }
-  if (format.nan != format.largest) {
-    Value *isNan = b.CreateICmpUGT(
-        magnitude, b.getInt16(uint16_t(format.infinity ? format.infinity : format.largest)));
-    result = b.CreateSelect(isNan, b.getInt16(uint16_t(kF16.nan)), result);
+  // With infinity there are NaNs by themselves.
+  bool hasNan = format.nan != format.largest;
+  if (hasNan && (!format.infinity || fn.options().nan == NanMode::Canonical)) {
+    Value *isNan =
+        b.CreateICmpUGT(magnitude, constant(format.infinity ? format.infinity : format.largest));
+    result = b.CreateSelect(isNan, constant(kF16.nan), result);
   }
   return relu ? negativesToZero(b, result, 0xfc00) : result;
 }

@@ -44,9 +44,9 @@ struct NarrowRule {
 llvm::Value *encodeNarrow(FunctionLowering &fn, const NarrowFormat &format, llvm::Value *value,
                           const NarrowRule &rule);
 
-// The half that a code of at most 8 bits (an i16) stands for, as an i16. `relu` as above.
-llvm::Value *decodeToHalf(FunctionLowering &fn, const NarrowFormat &format, llvm::Value *code,
-                          bool relu);
+// The halves that two codes of at most 8 bits stand for. `codes` is a <2 x i16>, the result too.
+llvm::Value *decodeToHalves(FunctionLowering &fn, const NarrowFormat &format, llvm::Value *codes,
+                            bool relu);
 
 // An f32 with negative numbers and -0 made +0, whatever the denormal mode; NaN stays.
 llvm::Value *reluF32(FunctionLowering &fn, llvm::Value *value);

@@ -19,7 +19,7 @@ namespace {
 struct Packed {
   unsigned count = 1;                   // of elements
   unsigned step = 0;                    // bits from one to the next
-  const NarrowFormat *format = nullptr; // null: f32, ue8m0 or s2f6
+  const NarrowFormat *format = nullptr; // null: ue8m0, s2f6, or not packed
 };
 
 Packed packedType(ptx::Type type) {
@@ -103,7 +103,7 @@ static Value *randomBits(IRBuilder<> &b, const Packed &to, unsigned index, Value
   };
   bool upper = index < to.count / 2;
   if (to.count == 2)
-    return part(upper ? 16 : 0, kF16.bits == to.format->bits && to.format == &kF16 ? 13 : 16);
+    return part(upper ? 16 : 0, to.format == &kF16 ? 13 : 16);
   Value *field = part(upper ? 16 : 0, 16);
   if (to.step == 4)
     field = b.CreateOr(b.CreateShl(part(upper ? 24 : 16, 8), 8), part(upper ? 8 : 0, 8));
@@ -138,6 +138,74 @@ static SmallVector<Value *, 4> toHalves(FunctionLowering &fn, ArrayRef<Value *> 
       code = b.CreateSelect(b.CreateFCmpUNO(source, source), b.getInt32(kF16.nan), code);
   }
   return codes;
+}
+
+// cvt.rn{.relu}.f16x2.(e4m3x2|...). The hardware's e4m3 goes by way of f32; all are exact in half.
+static Value *toHalvesFromNarrow(FunctionLowering &fn, const NarrowFormat &format, unsigned step,
+                                 bool relu) {
+  IRBuilder<> &b = fn.builder();
+  Value *packed = b.CreateZExt(fn.source(0), b.getInt32Ty());
+  bool keepsNan = fn.options().nan == NanMode::Any;
+  if (&format == &kE4m3 && fn.target().hasOcpFp8() && keepsNan && !relu) {
+    Value *pair = b.CreateIntrinsic(Intrinsic::amdgcn_cvt_pk_f32_fp8, {}, {packed, b.getFalse()});
+    return b.CreateIntrinsic(
+        Intrinsic::amdgcn_cvt_pkrtz, {},
+        {b.CreateExtractElement(pair, uint64_t(0)), b.CreateExtractElement(pair, uint64_t(1))});
+  }
+  uint32_t mask = (1u << step) - 1;
+  Value *spread = b.CreateAnd(b.CreateOr(packed, b.CreateShl(packed, 16 - step)),
+                              b.getInt32(mask | mask << 16));
+  Type *halves = FixedVectorType::get(b.getInt16Ty(), 2);
+  return b.CreateBitCast(decodeToHalves(fn, format, b.CreateBitCast(spread, halves), relu),
+                         b.getInt32Ty());
+}
+
+// ---------- bf16x2 and 8 bits where the hardware has them
+
+// Two bf16, an i32, to nearest even: one instruction, whose denormals follow MODE.
+static Value *toBfloatsByHardware(FunctionLowering &fn, Value *high, Value *low) {
+  IRBuilder<> &b = fn.builder();
+  Value *pair = PoisonValue::get(FixedVectorType::get(b.getFloatTy(), 2));
+  pair = b.CreateInsertElement(pair, low, uint64_t(0));
+  pair = b.CreateInsertElement(pair, high, uint64_t(1));
+  return b.CreateBitCast(b.CreateFPTrunc(pair, FixedVectorType::get(b.getBFloatTy(), 2)),
+                         b.getInt32Ty());
+}
+
+// Two e4m3 or e5m2, an i16, to nearest even, of numbers that are not beyond the range. NaN stays
+// NaN.
+static Value *toFp8ByHardware(FunctionLowering &fn, const NarrowFormat &format, Value *high,
+                              Value *low, bool relu) {
+  IRBuilder<> &b = fn.builder();
+  bool isE4m3 = &format == &kE4m3;
+  Type *f32 = b.getFloatTy();
+  auto clamped = [&](Value *value) {
+    Constant *limit = ConstantFP::get(f32, isE4m3 ? 448 : 57344);
+    if (relu)
+      value = reluF32(fn, value);
+    value = b.CreateBinaryIntrinsic(Intrinsic::minimum, value, limit);
+    return b.CreateBinaryIntrinsic(Intrinsic::maximum, value, b.CreateFNeg(limit));
+  };
+  Value *pair = b.CreateIntrinsic(isE4m3 ? Intrinsic::amdgcn_cvt_pk_fp8_f32
+                                         : Intrinsic::amdgcn_cvt_pk_bf8_f32,
+                                  {}, {clamped(low), clamped(high), b.getInt32(0), b.getFalse()});
+  return b.CreateTrunc(pair, b.getInt16Ty());
+}
+
+// The whole of an instruction that the hardware has with the same results, or null. NaN bits are
+// its own.
+static Value *convertByHardware(FunctionLowering &fn, const ptx::Instruction &inst,
+                                const Packed &to, ArrayRef<Value *> values) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  bool relu = spelling.has(ptx::Mod::Relu);
+  if (fn.options().nan == NanMode::Canonical || !spelling.has(ptx::Mod::Rn))
+    return nullptr;
+  if (to.format == &kBf16 && fn.target().hasBfloatConversion() && !fn.flushesF32Denormals() &&
+      !relu && !spelling.has(ptx::Mod::Satfinite))
+    return toBfloatsByHardware(fn, values[0], values[1]);
+  if ((to.format == &kE4m3 || to.format == &kE5m2) && fn.target().hasOcpFp8())
+    return toFp8ByHardware(fn, *to.format, values[0], values[1], relu);
+  return nullptr;
 }
 
 // ---------- ue8m0: the exponent of a power of two; ff is NaN, and there is no sign
@@ -204,11 +272,11 @@ static Value *fromFixed(FunctionLowering &fn, Value *code, Value *scale, const N
 
 // ---------- Dispatch
 
-static SmallVector<Value *, 4> convertElements(FunctionLowering &fn, const ptx::Instruction &inst,
-                                               ptx::Type toType, ptx::Type fromType) {
+static Value *convertPacked(FunctionLowering &fn, const ptx::Instruction &inst, ptx::Type toType,
+                            ptx::Type fromType) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
-  Packed to = packedType(toType), from = packedType(fromType);
+  Packed to = packedType(toType);
   NarrowRule rule;
   rule.rounding = roundingOf(spelling);
   rule.relu = spelling.has(ptx::Mod::Relu);
@@ -222,22 +290,17 @@ static SmallVector<Value *, 4> convertElements(FunctionLowering &fn, const ptx::
     scales = split(b, fn.source(last), 2, 8);
 
   SmallVector<Value *, 4> codes;
-  if (fromType != ptx::Type::F32 && from.step != 16) { // back from a narrow format
-    for (auto [index, code] : enumerate(split(b, fn.source(0), from.count, from.step))) {
-      if (from.format)
-        codes.push_back(b.CreateZExt(
-            decodeToHalf(fn, *from.format, b.CreateTrunc(code, b.getInt16Ty()), rule.relu),
-            b.getInt32Ty()));
-      else if (fromType == ptx::Type::UE8M0x2)
-        codes.push_back(fromScale(b, code));
-      else
-        codes.push_back(fromFixed(fn, code, scales[index], rule));
-    }
-    return codes;
+  if (fromType == ptx::Type::UE8M0x2 || fromType == ptx::Type::S2F6x2) {
+    for (auto [index, code] : enumerate(split(b, fn.source(0), 2, 8)))
+      codes.push_back(fromType == ptx::Type::UE8M0x2 ? fromScale(b, code)
+                                                     : fromFixed(fn, code, scales[index], rule));
+    return join(b, codes, to.step);
   }
   SmallVector<Value *, 4> values = floatSources(fn, to.count, fromType);
+  if (Value *result = convertByHardware(fn, inst, to, values))
+    return result;
   if (to.format == &kF16 && !isStochastic)
-    return toHalves(fn, values, rule);
+    return join(b, toHalves(fn, values, rule), to.step);
   for (auto [index, value] : enumerate(values)) {
     if (toType == ptx::Type::UE8M0x2) {
       codes.push_back(toScale(b, value, rule.rounding == Rounding::Up, rule.satfinite));
@@ -251,7 +314,7 @@ static SmallVector<Value *, 4> convertElements(FunctionLowering &fn, const ptx::
       codes.push_back(encodeNarrow(fn, *to.format, value, rule));
     }
   }
-  return codes;
+  return join(b, codes, to.step);
 }
 
 // cvt.rnd{.relu}{.satfinite}.(f16x2|...).f32 d, a, b   PTX ISA:
@@ -262,7 +325,11 @@ Expected<Value *> lowerCvtNarrow(FunctionLowering &fn, const ptx::Instruction &i
   Packed packed = packedType(to);
   if (packed.count == 1)
     return lowerCvt(fn, inst);
-  return join(fn.builder(), convertElements(fn, inst, to, from), packed.step);
+  const NarrowFormat *narrow = packedType(from).format;
+  if (narrow && narrow->bits <= 8)
+    return toHalvesFromNarrow(fn, *narrow, packedType(from).step,
+                              inst.spelling->has(ptx::Mod::Relu));
+  return convertPacked(fn, inst, to, from);
 }
 
 // cvt.pack.sat.(u8|...).s32{.b32} d, a, b{, c}   PTX ISA:

@@ -23,6 +23,11 @@ struct Target {
   bool isGfx10Plus() const { return major >= 10; }
   bool isGfx11Plus() const { return major >= 11; }
   bool isGfx12Plus() const { return major >= 12; }
+  bool isGfx950() const { return major == 9 && minor == 5; }
+  // Conversions between f32 and OCP's e4m3 and e5m2 (v_cvt_pk_fp8_f32 and its kin). gfx942 has them
+  // for formats of its own.
+  bool hasOcpFp8() const { return isGfx950() || isGfx12Plus(); }
+  bool hasBfloatConversion() const { return isGfx950(); } // v_cvt_pk_bf16_f32
   bool halfFilled() const { return waveSize == 64; }
 
   // v_dot4_i32_i8 and v_dot4_u32_u8 (llvm.amdgcn.sdot4, udot4), and the mixed-sign v_dot4_i32_iu8
