@@ -53,24 +53,56 @@ template <class Kind> void prepareHalves(const Wave &w, uint32_t *registers, uin
         registers[std::countr_zero(rest)] = 0;
 }
 
-template <class Kind>
+/// Whether an access of `bytes` bytes in memory that several host threads see is one access if it
+/// is aligned: relaxed atomic loads and stores of up to 64 bits are plain ones in the kernel's
+/// code.
+constexpr bool isSingleAccess(unsigned bytes) { return bytes <= 8 && std::has_single_bit(bytes); }
+
+template <unsigned kBytes>
+using Unit = std::conditional_t<
+    kBytes == 8, uint64_t,
+    std::conditional_t<kBytes == 4, uint32_t, std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>;
+
+/// The bytes at `address` to the start of `words`, and back.
+template <unsigned kBytes, bool kShared> void fetch(uint32_t *words, uint64_t address) {
+  if constexpr (kShared && isSingleAccess(kBytes))
+    if (address % kBytes == 0) [[likely]] {
+      const Unit<kBytes> value =
+          __atomic_load_n(reinterpret_cast<const Unit<kBytes> *>(address), __ATOMIC_RELAXED);
+      std::memcpy(words, &value, kBytes);
+      return;
+    }
+  std::memcpy(words, reinterpret_cast<const void *>(address), kBytes);
+}
+template <unsigned kBytes, bool kShared> void put(const uint32_t *words, uint64_t address) {
+  if constexpr (kShared && isSingleAccess(kBytes))
+    if (address % kBytes == 0) [[likely]] {
+      Unit<kBytes> value;
+      std::memcpy(&value, words, kBytes);
+      __atomic_store_n(reinterpret_cast<Unit<kBytes> *>(address), value, __ATOMIC_RELAXED);
+      return;
+    }
+  std::memcpy(reinterpret_cast<void *>(address), words, kBytes);
+}
+
+template <class Kind, bool kShared>
 void loadAt(uint32_t *registers, uint32_t mask, uint64_t base, const LaneAddresses &addresses) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
     uint32_t words[4] = {};
-    std::memcpy(words, reinterpret_cast<const void *>(base + addresses.at[lane]), Kind::kBytes);
+    fetch<Kind::kBytes, kShared>(words, base + addresses.at[lane]);
     Kind::load(registers, lane, words);
   }
 }
 
-template <class Kind>
+template <class Kind, bool kShared>
 void storeAt(const uint32_t *registers, uint32_t mask, uint64_t base,
              const LaneAddresses &addresses) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     unsigned lane = unsigned(std::countr_zero(rest));
     uint32_t words[4];
     Kind::store(registers, lane, words);
-    std::memcpy(reinterpret_cast<void *>(base + addresses.at[lane]), words, Kind::kBytes);
+    put<Kind::kBytes, kShared>(words, base + addresses.at[lane]);
   }
 }
 
@@ -83,6 +115,7 @@ inline bool isContiguous(const LaneAddresses &addresses, unsigned size) {
 }
 
 // An access of the lanes of `mask` whose addresses are known to be good: host addresses...
+// (Consecutive dwords are copied as vectors, whose aligned dwords the host does not tear either.)
 template <class Kind>
 void loadHost(const Wave &w, uint32_t *registers, uint32_t mask, const LaneAddresses &addresses) {
   if constexpr (Kind::kBytes == 4)
@@ -91,7 +124,7 @@ void loadHost(const Wave &w, uint32_t *registers, uint32_t mask, const LaneAddre
       return;
     }
   prepareHalves<Kind>(w, registers, mask);
-  loadAt<Kind>(registers, mask, 0, addresses);
+  loadAt<Kind, true>(registers, mask, 0, addresses);
 }
 
 template <class Kind>
@@ -101,7 +134,7 @@ void storeHost(const uint32_t *registers, uint32_t mask, const LaneAddresses &ad
       std::memcpy(reinterpret_cast<void *>(addresses.at[0]), registers, 4 * kBlockLanes);
       return;
     }
-  storeAt<Kind>(registers, mask, 0, addresses);
+  storeAt<Kind, true>(registers, mask, 0, addresses);
 }
 
 /// ...or offsets in the lane's private memory. Where all lanes have the same offset, as spilled
@@ -156,10 +189,10 @@ bool access(Space space, Wave &w, const MicroOp &op, uint32_t *registers, unsign
     if (!checkLds(w, op, block, mask, addresses, Kind::kBytes, IsStore))
       return false;
     if constexpr (IsStore) {
-      storeAt<Kind>(registers, mask, uint64_t(w.lds), addresses);
+      storeAt<Kind, false>(registers, mask, uint64_t(w.lds), addresses);
     } else {
       prepareHalves<Kind>(w, registers, mask);
-      loadAt<Kind>(registers, mask, uint64_t(w.lds), addresses);
+      loadAt<Kind, false>(registers, mask, uint64_t(w.lds), addresses);
     }
     return true;
   case Space::Scratch:

@@ -1,5 +1,6 @@
-// Every instruction that LLVM can encode for a target is either executed or out of scope for a
-// reason that is written down.
+// Every instruction that LLVM can encode for a target has a row of semantics, or is out of scope
+// for a reason that is written down. That is a matter of decoding, with one choice of operands
+// (Census.h): what a row computes, and what modifiers do, is for the tests of the rows.
 //
 // With RUBIA_CENSUS=FOLDER the test also writes what is refused to FOLDER/missing-TARGET.txt.
 #include "tests/emulator/Census.h"
