@@ -4,6 +4,8 @@
 #include "diff/Reference.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include "llvm/ADT/StringExtras.h"
+#include <bit>
+#include <cmath>
 
 using namespace rubia;
 using namespace rubia::lowering::test;
@@ -21,7 +23,7 @@ const std::vector<Kind> kOne = {Kind::F32}, kTwo = {Kind::F32, Kind::F32},
 using Inputs = std::function<diff::ReferenceInputs(const uint64_t *)>;
 void checkConversion(const std::string &mnemonic, const std::string &body, Kind result,
                      const std::vector<Kind> &sources, const Inputs &inputs,
-                     const Compilation &setup = kCanonical) {
+                     const Compilation &setup = kCanonical, std::vector<Operands> tuples = {}) {
   SCOPED_TRACE(mnemonic + " for " + setup.arch);
   auto reference = diff::referenceFor(mnemonic);
   ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
@@ -31,9 +33,11 @@ void checkConversion(const std::string &mnemonic, const std::string &body, Kind 
   ASSERT_EQ(text.find(kHeader), 0u);
   text = ".version 9.1\n.target sm_100a\n" + text.substr(kHeader.size());
   expectDefinedEverywhere(lowerToIr(text, setup));
-  std::vector<Operands> tuples, all = operandsFor(sources);
-  for (size_t i = 0; i < all.size(); i += all.size() > 4096 ? 5 : 1)
-    tuples.push_back(all[i]); // the reference is slow
+  if (tuples.empty()) {
+    std::vector<Operands> all = operandsFor(sources);
+    for (size_t i = 0; i < all.size(); i += all.size() > 4096 ? 5 : 1)
+      tuples.push_back(all[i]); // the reference is slow
+  }
   std::vector<uint64_t> results = execute(compileToCode(text, setup), result, sources, tuples);
   ASSERT_EQ(results.size(), tuples.size());
   uint64_t mask = bitsOf(result) == 64 ? ~0ull : (1ull << bitsOf(result)) - 1;
@@ -165,6 +169,49 @@ TEST(PackedConversion, EightAndSixBits) {
       std::string from = std::string("cvt.rn") + relu + ".f16x2." + type;
       checkConversion(from, narrowSource(from + " d, h0"), Kind::I32, {Kind::I32}, lowHalf);
     }
+}
+
+// All numbers of small formats, what lies in the middle between two, and their neighbours.
+TEST(PackedConversion, RoundsEveryMidpoint) {
+  struct Format {
+    const char *name, *four;
+    int fraction, minExponent, maxExponent;
+  };
+  const Format kFormats[] = {{"e4m3x2", "e4m3x4", 3, -6, 8},
+                             {"e5m2x2", "e5m2x4", 2, -14, 15},
+                             {"e2m3x2", "e2m3x4", 3, 0, 2},
+                             {"e3m2x2", "e3m2x4", 2, -2, 4},
+                             {"e2m1x2", "e2m1x4", 1, 0, 2}};
+  for (const Format &format : kFormats) {
+    std::vector<Operands> tuples;
+    // Eighths of units in the last place, one step of them an exponent.
+    for (int exponent = format.minExponent; exponent <= format.maxExponent + 1; ++exponent) {
+      int units = 16 << format.fraction;
+      for (int eighths = exponent == format.minExponent ? 0 : units / 2; eighths < units;
+           ++eighths) {
+        float value = std::ldexp(float(eighths), exponent - format.fraction - 3);
+        for (int step : {-1, 0, 1}) {
+          uint64_t bits = std::bit_cast<uint32_t>(value) + uint32_t(value == 0 ? 0 : step);
+          tuples.push_back({{bits, bits ^ 0x80000000, bits ^ 0x80000000, bits}});
+        }
+      }
+    }
+    bool isNibble = format.minExponent == 0 && format.fraction == 1;
+    std::string two = std::string("cvt.rn.satfinite.") + format.name + ".f32";
+    checkConversion(
+        two, isNibble ? two + " b0, a, b;\n  cvt.u32.u8 d, b0" : narrowResult(two + " h0, a, b"),
+        Kind::I32, kTwo, asGiven, kCanonical, tuples);
+    std::string four = std::string("cvt.rs.satfinite.") + format.four + ".f32";
+    checkConversion(
+        four,
+        "mov.b32 w, 0x7fff8001;\n  " +
+            (isNibble ? narrowResult(four + " h0, {a, b, c, e}, w") : four + " d, {a, b, c, e}, w"),
+        Kind::I32, {Kind::F32, Kind::F32, Kind::F32, Kind::F32},
+        [](const uint64_t *values) {
+          return diff::ReferenceInputs{{values[0], values[1], values[2], values[3], 0x7fff8001}};
+        },
+        kCanonical, tuples);
+  }
 }
 
 TEST(PackedConversion, FourBits) {
