@@ -1,5 +1,6 @@
-// mov, cvta, isspacep and prefetch.
-// PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -prefetch.
+// mov, cvta, isspacep and hints for caches.
+// PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -prefetch,
+// -applypriority, -discard, -createpolicy.
 #include "lowering/lib/FunctionLowering.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
@@ -90,8 +91,25 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   }
 }
 
-// prefetch{.space}.level [a]: a hint without a result. AMD GPUs before gfx12 have none; it is left
-// out.
+// ---------- Hints. AMD GPUs before gfx12 have no such control over their caches; none of these
+// changes what a program computes, so they are left out.
+
+// prefetch{.space}.level [a], prefetchu.L1 [a]: also of a tensor map.
 Expected<Value *> lowerPrefetch(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
+Expected<Value *> lowerPrefetchu(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
+
+// applypriority{.global}.level::eviction [a], size
+Expected<Value *> lowerApplypriority(FunctionLowering &, const ptx::Instruction &) {
+  return nullptr;
+}
+
+// discard{.global}.L2 [a], size: what is there may be lost. It stays.
+Expected<Value *> lowerDiscard(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
+
+// createpolicy.(range|fractional|cvt)....b64 d, ...: opaque, for .L2::cache_hint, which has no
+// effect.
+Expected<Value *> lowerCreatepolicy(FunctionLowering &fn, const ptx::Instruction &) {
+  return fn.builder().getInt64(0);
+}
 
 } // namespace rubia::lowering

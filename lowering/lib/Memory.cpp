@@ -59,10 +59,10 @@ Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned ad
 
   ptx::Mod semantics = spelling.first(ptx::ModCategory::Semantics);
   ptx::Mod cache = spelling.first(ptx::ModCategory::Cache);
-  // .volatile is .relaxed.sys; .cv fetches again, which is the same. Memory of one thread
-  // (AS 5) and memory that does not change (AS 4) need no atomics.
-  bool isVolatile =
-      semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv || cache == ptx::Mod::Wt;
+  // .volatile and .mmio are .relaxed.sys; .cv fetches again, which is the same. Memory of one
+  // thread (AS 5) and memory that does not change (AS 4) need no atomics.
+  bool isVolatile = semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv ||
+                    cache == ptx::Mod::Wt || spelling.has(ptx::Mod::Mmio);
   bool isAtomic = semantics != ptx::Mod::None && semantics != ptx::Mod::Weak;
   if (isVolatile || isAtomic) {
     access.isVolatile = isVolatile;
@@ -75,7 +75,8 @@ Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned ad
   }
   // Streaming data: evict first.
   access.nonTemporal = cache == ptx::Mod::Cs || cache == ptx::Mod::Lu;
-  access.invariant = addressSpace == kConstantSpace || spelling.has(ptx::Mod::Nc);
+  access.invariant =
+      addressSpace == kConstantSpace || spelling.has(ptx::Mod::Nc) || spelling.op == ptx::Op::Ldu;
   return access;
 }
 
@@ -133,6 +134,11 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
   for (auto [destination, value] : zip_equal(destinations, values))
     fn.write(destination, value, spelling.type(0));
   return nullptr;
+}
+
+// ldu{.global}{.vec}.type d, [a]: read-only memory, the same address in all threads of a warp.
+Expected<Value *> lowerLdu(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return lowerLd(fn, inst);
 }
 
 // st{.weak|.volatile|.relaxed.scope|.release.scope}{.space}{.cop}{.vec}.type [a], b

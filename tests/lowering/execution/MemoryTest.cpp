@@ -43,6 +43,42 @@ TEST(MemoryExecution, GenericAddressesOfEverySpace) {
   EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{7000 + 321 + 21}));
 }
 
+// 256 bits, eight small elements and 128 bits at once; hints for caches have no effect.
+TEST(MemoryExecution, WideAccesses) {
+  std::string ptx = executable(R"(
+    .reg .b64 %policy;
+    .reg .b128 %q;
+    createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;
+    prefetch.global.L2::evict_last [%buf];
+    discard.global.L2 [%buf+256], 128;
+    ld.global.L2::cache_hint.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%buf], %policy;
+    st.global.v8.b32 [%buf+32], {%r7, %r6, %r5, %r4, %r3, %r2, %r1, %r0};
+    ld.global.nc.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%buf];
+    st.global.v4.u64 [%buf+64], {%rd3, %rd2, %rd1, %rd0};
+    ld.global.v8.s8 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%buf+8];
+    add.u32 %r3, %r3, %r7;
+    mov.u16 %rs0, 9;
+    st.global.v8.u16 [%buf+96], {%rs0, %rs0, %rs0, %rs0, %rs0, %rs0, %rs0, %rs0};
+    st.global.u32 [%buf+96], %r3;
+    ldu.global.v2.u32 {%r0, %r1}, [%buf+16];
+    st.global.v2.u32 [%buf+100], {%r1, %r0};
+    ld.global.b128 %q, [%buf];
+    st.global.b128 [%buf+112], %q;)");
+  std::string old = ".version 8.0\n.target sm_80"; // 256 bits came with sm_100
+  ASSERT_EQ(ptx.find(old), 0u);
+  ptx.replace(0, old.size(), ".version 8.8\n.target sm_100");
+  Form form;
+  form.block = {1, 1, 1};
+  std::vector<uint32_t> words = {1, 2, 0xf0000003, 0x80000004, 5, 6, 7, 8};
+  words.resize(96);
+  std::vector<uint32_t> result = runAll(ptx, words, form);
+  EXPECT_EQ(
+      std::vector<uint32_t>(result.begin() + 8, result.begin() + 32),
+      (std::vector<uint32_t>{8, 7,       6, 5,          0x80000004, 0xf0000003, 2, 1,          7,
+                             8, 5,       6, 0xf0000003, 0x80000004, 1,          2, 0xffffff70, 6,
+                             5, 0x90009, 1, 2,          0xf0000003, 0x80000004}));
+}
+
 TEST(MemoryExecution, LocalArrayWithDynamicIndex) {
   std::string ptx = executable(R"(
     .local .align 4 .b8 l[64];
