@@ -34,9 +34,9 @@ static bool cvtNeedsF32Denormals(const ptx::Spelling &spelling) {
   // To integers, and to integral f32: only rounding away from zero sees a denormal. A plain
   // cvt.f32.f32 is a move, one with .sat compares. Half and the narrow formats see none.
   return (from == Type::F32 || from == Type::BF16) &&
-         (to == Type::F64 || (to != Type::F16 && (spelling.has(ptx::Mod::Rpi) ||
-                                                  spelling.has(ptx::Mod::Rmi) ||
-                                                  spelling.has(ptx::Mod::Sat))));
+         (to == Type::F64 ||
+          (to != Type::F16 && (spelling.has(ptx::Mod::Rpi) || spelling.has(ptx::Mod::Rmi) ||
+                               spelling.has(ptx::Mod::Sat))));
 }
 
 static bool isBf16(ptx::Type type) { return type == ptx::Type::BF16 || type == ptx::Type::BF16x2; }
@@ -45,9 +45,8 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
   const ptx::Spelling &spelling = *inst.spelling;
   if (spelling.has(ptx::Mod::Ftz))
     return false;
-  auto is = [&](unsigned n) { // bf16 is computed in f32
-    ptx::Type type = spelling.type(n);
-    return type == ptx::Type::F32 || type == ptx::Type::F32x2 || isBf16(type);
+  auto is = [&](unsigned n) {
+    return spelling.type(n) == ptx::Type::F32 || spelling.type(n) == ptx::Type::F32x2;
   };
   switch (inst.op()) {
   case ptx::Op::FAdd:
@@ -63,9 +62,13 @@ bool needsF32Denormals(const ptx::Instruction &inst) {
   case ptx::Op::FRsqrt:
   case ptx::Op::FLg2:
   case ptx::Op::FEx2:
-  case ptx::Op::Setp:
     return is(0);
+  // bf16 is compared as f32. Arithmetic, min and max of bf16, f32 operations too, are written for
+  // both.
+  case ptx::Op::Setp:
+    return is(0) || isBf16(spelling.type(0));
   case ptx::Op::Set:
+    return is(1) || isBf16(spelling.type(1));
   case ptx::Op::Slct:
     return is(1);
   case ptx::Op::FTanh:
@@ -159,17 +162,19 @@ Value *fmaRoundedToOdd(FunctionLowering &fn, Value *x, Value *y, Value *z) {
       return element[0];
     });
   unsigned count = unsigned(operands.size()) / 3;
+  bool flushes = fn.flushesF32Denormals();
   std::string text, results;
   unsigned result = 0;
   for (Rounding rounding : {Rounding::Down, Rounding::Up}) {
-    text += modeSwitch(fn.target(), {rounding, false}, /*withRounding=*/true, false);
+    text += modeSwitch(fn.target(), {rounding, /*flushesF32=*/false}, /*withRounding=*/true,
+                       flushes && rounding == Rounding::Down);
     for (unsigned i = 0; i < count; ++i, ++result) {
       text += formatv("v_fma_f32 ${0}, ${1}, ${2}, ${3}\n\t", result, 2 * count + i, 3 * count + i,
                       4 * count + i);
       results += result ? ",=&v" : "=&v"; // written before the last operand is read
     }
   }
-  text += modeSwitch(fn.target(), {}, /*withRounding=*/true, false);
+  text += modeSwitch(fn.target(), {Rounding::NearestEven, flushes}, /*withRounding=*/true, flushes);
   SmallVector<Type *, 4> types(2 * count, f32);
   Value *both = block(fn, text, results, StructType::get(fn.context(), types), operands);
   unsigned index = 0;
@@ -273,15 +278,25 @@ static Value *canonicalNan(FunctionLowering &fn, Value *value, ArrayRef<Value *>
   return b.CreateBitCast(result, value->getType());
 }
 
+// Negative numbers and -0 become +0, NaNs of either sign stay. By integers, so that the denormal
+// mode has no say: with the sign taken off, these are at most infinity.
+static Value *zeroIfNegative(IRBuilder<> &b, Value *value) {
+  const fltSemantics &semantics = value->getType()->getScalarType()->getFltSemantics();
+  Value *bits = toBits(b, value);
+  Type *type = bits->getType();
+  Value *magnitude =
+      b.CreateXor(bits, ConstantInt::get(type, APInt::getSignMask(type->getScalarSizeInBits())));
+  Value *isNegative = b.CreateICmpULE(
+      magnitude, ConstantInt::get(type, APFloat::getInf(semantics).bitcastToAPInt()));
+  return b.CreateSelect(isNegative, Constant::getNullValue(value->getType()), value);
+}
+
 Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value,
               ArrayRef<Value *> nanSources) {
-  IRBuilder<> &b = fn.builder();
   if (inst.spelling->has(ptx::Mod::Sat))
     return clampToUnit(fn, value);
-  if (inst.spelling->has(ptx::Mod::Relu)) { // -0 too becomes +0, NaN stays
-    Constant *zero = Constant::getNullValue(value->getType());
-    value = b.CreateSelect(b.CreateFCmpOLE(value, zero), zero, value);
-  }
+  if (inst.spelling->has(ptx::Mod::Relu))
+    value = zeroIfNegative(fn.builder(), value);
   return fn.options().nan == NanMode::Canonical ? canonicalNan(fn, value, nanSources) : value;
 }
 

@@ -34,20 +34,24 @@ Value *plainArithmetic(IRBuilder<> &b, Arithmetic op, ArrayRef<Value *> sources)
   return b.CreateIntrinsic(Intrinsic::fma, {sources[0]->getType()}, sources);
 }
 
-// An operation on f32, pairs of f32 or f64, in the mode that the instruction asks for.
-static Value *singleOrDouble(FunctionLowering &fn, const ptx::Instruction &inst, Arithmetic op,
-                             ArrayRef<Value *> sources) {
+Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
+                        ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
-  bool isDouble = sources[0]->getType()->isDoubleTy();
-  FloatMode mode{roundingOf(*inst.spelling),
-                 isDouble ? fn.flushesF32Denormals() : inst.spelling->has(ptx::Mod::Ftz)};
   if (isPlain(fn, mode))
     return plainArithmetic(b, op, sources);
   const Assembly &assembly = kAssembly[size_t(op)];
   return elementwise(b, sources, [&](ArrayRef<Value *> elements) {
-    return inMode(fn, mode, isDouble ? assembly.f64 : assembly.f32, elements[0]->getType(),
-                  elements);
+    Type *type = elements[0]->getType();
+    return inMode(fn, mode, type->isDoubleTy() ? assembly.f64 : assembly.f32, type, elements);
   });
+}
+
+// An operation on f32, pairs of f32 or f64, in the mode that the instruction asks for.
+static Value *singleOrDouble(FunctionLowering &fn, const ptx::Instruction &inst, Arithmetic op,
+                             ArrayRef<Value *> sources) {
+  bool flushes = sources[0]->getType()->isDoubleTy() ? fn.flushesF32Denormals()
+                                                     : inst.spelling->has(ptx::Mod::Ftz);
+  return arithmeticInMode(fn, {roundingOf(*inst.spelling), flushes}, op, sources);
 }
 
 // Mixed precision (add.f32.f16 and so on): the narrow operands are f32 numbers too.
@@ -123,23 +127,54 @@ Expected<Value *> lowerFNeg(FunctionLowering &fn, const ptx::Instruction &inst) 
   return lowerSign(fn, inst, /*negate=*/true);
 }
 
+namespace {
+// A minimum or maximum: where a NaN gives the other operand, where it gives NaN, and as the VALU
+// has the first of f32 before gfx12 and since.
+struct Extreme {
+  Intrinsic::ID ignoringNan, keepingNan;
+  const char *f32, *f32Gfx12;
+};
+constexpr Extreme kMin = {Intrinsic::minimumnum, Intrinsic::minimum, "v_min_f32 $0, $1, $2",
+                          "v_min_num_f32 $0, $1, $2"};
+constexpr Extreme kMax = {Intrinsic::maximumnum, Intrinsic::maximum, "v_max_f32 $0, $1, $2",
+                          "v_max_num_f32 $0, $1, $2"};
+} // namespace
+
+static Value *extremeOf(FunctionLowering &fn, const Extreme &extreme, bool keepsNan,
+                        bool keepsDenormals, Value *x, Value *y) {
+  IRBuilder<> &b = fn.builder();
+  if (!keepsDenormals || !fn.flushesF32Denormals())
+    return b.CreateBinaryIntrinsic(keepsNan ? extreme.keepingNan : extreme.ignoringNan, x, y);
+  return elementwise(b, {x, y}, [&](ArrayRef<Value *> elements) {
+    Type *type = elements[0]->getType();
+    Value *result =
+        inMode(fn, {Rounding::NearestEven, /*flushesF32=*/false},
+               fn.target().isGfx12Plus() ? extreme.f32Gfx12 : extreme.f32, type, elements);
+    if (!keepsNan)
+      return result;
+    return b.CreateSelect(b.CreateFCmpUNO(elements[0], elements[1]), ConstantFP::getNaN(type),
+                          result);
+  });
+}
+
 // One NaN gives the other operand, with .NaN it gives NaN; -0 is less than +0. Flushing keeps the
 // order, so .ftz flushes the result only. .xorsign.abs takes the signs from both operands, whatever
 // they are. bf16 is compared as f32.
 static Value *lowerMinMax(FunctionLowering &fn, const ptx::Instruction &inst,
-                          Intrinsic::ID ignoringNan, Intrinsic::ID keepingNan) {
+                          const Extreme &extreme) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
   bool xorsign = spelling.has(ptx::Mod::XorsignAbs);
-  Intrinsic::ID id = spelling.has(ptx::Mod::NaN) ? keepingNan : ignoringNan;
   SmallVector<Value *, 3> sources;
   Value *result = nullptr;
   for (unsigned n = 0; fn.hasSource(n); ++n) {
     sources.push_back(fn.source(n));
+    bool isBf16 = sources[n]->getType()->getScalarType()->isBFloatTy();
     Value *value = widenBf16(b, sources[n]);
     if (xorsign || spelling.has(ptx::Mod::Abs))
       value = b.CreateUnaryIntrinsic(Intrinsic::fabs, value);
-    result = result ? b.CreateBinaryIntrinsic(id, result, value) : value;
+    result =
+        result ? extremeOf(fn, extreme, spelling.has(ptx::Mod::NaN), isBf16, result, value) : value;
   }
   result = narrowExactBf16(b, result, sources[0]->getType());
   if (spelling.has(ptx::Mod::Ftz))
@@ -152,13 +187,13 @@ static Value *lowerMinMax(FunctionLowering &fn, const ptx::Instruction &inst,
 // min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b; min{.ftz}{.NaN}{.abs}.f32 d, a, b, c
 // PTX ISA: floating-point-instructions-min, half-precision-floating-point-instructions-min
 Expected<Value *> lowerFMin(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerMinMax(fn, inst, Intrinsic::minimumnum, Intrinsic::minimum);
+  return lowerMinMax(fn, inst, kMin);
 }
 
 // max{.ftz}{.NaN}{.xorsign.abs}.type d, a, b; max{.ftz}{.NaN}{.abs}.f32 d, a, b, c
 // PTX ISA: floating-point-instructions-max, half-precision-floating-point-instructions-max
 Expected<Value *> lowerFMax(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerMinMax(fn, inst, Intrinsic::maximumnum, Intrinsic::maximum);
+  return lowerMinMax(fn, inst, kMax);
 }
 
 // copysign.(f32|f64) d, a, b   PTX ISA: floating-point-instructions-copysign

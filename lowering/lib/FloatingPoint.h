@@ -42,6 +42,10 @@ enum class Arithmetic : uint8_t { Add, Sub, Mul, Fma };
 llvm::Value *plainArithmetic(llvm::IRBuilder<> &b, Arithmetic op,
                              llvm::ArrayRef<llvm::Value *> sources);
 
+// The operation on f32, f64, or vectors of them, in `mode`.
+llvm::Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
+                              llvm::ArrayRef<llvm::Value *> sources);
+
 // `function` of the values, or of each element if they are vectors.
 llvm::Value *elementwise(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> values,
                          llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *>)> function);

@@ -13,13 +13,16 @@ namespace rubia::lowering {
 
 static Type *widened(Type *type, Type *element) { return type->getWithNewType(element); }
 
+// bf16 is the upper half of f32. By integers: LLVM may choose a conversion that flushes denormals.
 Value *widenBf16(IRBuilder<> &b, Value *value) {
   Type *type = value->getType();
-  return type->getScalarType()->isBFloatTy() ? b.CreateFPExt(value, widened(type, b.getFloatTy()))
-                                             : value;
+  if (!type->getScalarType()->isBFloatTy())
+    return value;
+  Value *bits = b.CreateZExt(toBits(b, value), widened(type, b.getInt32Ty()));
+  return b.CreateBitCast(b.CreateShl(bits, ConstantInt::get(bits->getType(), 16)),
+                         widened(type, b.getFloatTy()));
 }
 
-// bf16 is the upper half of f32.
 Value *narrowExactBf16(IRBuilder<> &b, Value *value, Type *type) {
   if (value->getType() == type)
     return value;
@@ -28,14 +31,30 @@ Value *narrowExactBf16(IRBuilder<> &b, Value *value, Type *type) {
   return b.CreateBitCast(b.CreateTrunc(high, bitsType(type)), type);
 }
 
+// f32 rounded to bf16, denormals kept.
+static Value *roundToBf16(FunctionLowering &fn, Value *value, Type *type) {
+  IRBuilder<> &b = fn.builder();
+  if (!fn.flushesF32Denormals())
+    return b.CreateFPTrunc(value, type);
+  // By integers, as above: to nearest, and to even if the last bit that stays is 1. NaN made quiet.
+  Value *bits = toBits(b, value);
+  auto number = [&](uint64_t n) { return ConstantInt::get(bits->getType(), n); };
+  Value *last = b.CreateAnd(b.CreateLShr(bits, number(16)), number(1));
+  Value *rounded = b.CreateAdd(b.CreateAdd(bits, last), number(0x7fff));
+  Value *isNan = b.CreateFCmpUNO(value, value);
+  rounded = b.CreateSelect(isNan, b.CreateOr(bits, number(0x400000)), rounded);
+  return narrowExactBf16(b, b.CreateBitCast(rounded, value->getType()), type);
+}
+
 static Value *bf16Arithmetic(FunctionLowering &fn, Arithmetic op, ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
   SmallVector<Value *, 3> wide;
   for (Value *source : sources)
     wide.push_back(widenBf16(b, source));
+  const FloatMode kKeepingDenormals;
   Value *result = op == Arithmetic::Fma ? fmaRoundedToOdd(fn, wide[0], wide[1], wide[2])
-                                        : plainArithmetic(b, op, wide);
-  return b.CreateFPTrunc(result, sources[0]->getType());
+                                        : arithmeticInMode(fn, kKeepingDenormals, op, wide);
+  return roundToBf16(fn, result, sources[0]->getType());
 }
 
 // Measured on NVIDIA's hardware: a result is flushed if, rounded to 11 bits with unbounded

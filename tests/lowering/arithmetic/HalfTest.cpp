@@ -33,7 +33,7 @@ bool isRoundedUpToNormal(uint64_t got, uint64_t expected) {
 // `statement` computes d from a, b, c; by default it is the instruction with these operands. Packed
 // operands are tested on an Instinct, all others on a Radeon.
 void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector<Kind> sources,
-                           std::string statement = "") {
+                           std::string statement = "", std::string arch = "") {
   bool isMinMax = mnemonic.starts_with("min") || mnemonic.starts_with("max");
   auto found = diff::referenceFor(mnemonic + (sources.size() == 3 && isMinMax ? ".3" : ""));
   ASSERT_TRUE(bool(found)) << toString(found.takeError());
@@ -69,7 +69,8 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
     return true;
   };
   bool isInexact = mnemonic.find("approx") != std::string::npos || result == Kind::F32x2;
-  const char *arch = halfBits(sources[0]) ? "gfx942" : "gfx1100";
+  if (arch.empty())
+    arch = halfBits(sources[0]) ? "gfx942" : "gfx1100";
   check(test, thinned(operandsFor(sources)), {.arch = arch, .nan = lowering::NanMode::Canonical},
         isInexact ? &accept : nullptr);
 }
@@ -206,14 +207,23 @@ TEST(HalfPrecision, Set) {
                         {Kind::BF16x2, Kind::BF16x2, Kind::Pred});
 }
 
+// Makes a kernel one that flushes f32 denormals.
+const std::string kFlushing = ".reg .f32 t;\n mov.b32 t, %tid.x;\n add.ftz.f32 t, t, t;\n ";
+
 // bf16 is computed in f32, whose denormals the rest of the kernel flushes.
 TEST(HalfPrecision, Bf16BesideFlushingF32) {
-  const std::string kFlushing = ".reg .b32 t;\n cvt.u32.u16 t, a;\n add.ftz.f32 t, t, t;\n ";
-  for (const char *mnemonic : {"add.bf16", "mul.bf16", "min.bf16"})
-    checkAgainstReference(mnemonic, Kind::BF16, {Kind::BF16, Kind::BF16},
-                          kFlushing + mnemonic + " d, a, b");
-  checkAgainstReference("fma.rn.bf16", Kind::BF16, {Kind::BF16, Kind::BF16, Kind::BF16},
-                        kFlushing + "fma.rn.bf16 d, a, b, c");
+  for (const Format &format : {kFormats[2], kFormats[3]})
+    for (const char *op : {"add", "sub", "mul", "fma.rn", "fma.rn.relu", "min", "max.NaN",
+                           "min.NaN.xorsign.abs", "set.lt.bf16", "tanh.approx"}) {
+      bool isPacked = halfBits(format.kind) != 0, isSet = *op == 's' && op[1] == 'e';
+      std::string mnemonic = std::string(op) + (isSet && isPacked ? "x2." : ".") + format.name;
+      unsigned sources = *op == 'f' ? 3 : *op == 't' ? 1 : 2;
+      std::string operands = " d";
+      for (unsigned n = 0; n < sources; ++n)
+        operands += std::string(", ") + "abc"[n];
+      checkAgainstReference(mnemonic, format.kind, std::vector<Kind>(sources, format.kind),
+                            kFlushing + mnemonic + operands, isPacked ? "gfx950" : "gfx1201");
+    }
 }
 
 // Random sequences of instructions on four registers: what LLVM makes of several instructions must
@@ -235,7 +245,8 @@ TEST(HalfPrecision, Sequences) {
     const Format &format = kFormats[program % 4];
     const char *names[] = {"a", "b", "c", "d"};
     std::vector<Step> steps;
-    std::string body = "mov.b" + std::to_string(bitsOf(format.kind)) + " d, a";
+    std::string body = below(3) == 0 ? kFlushing : "";
+    body += "mov.b" + std::to_string(bitsOf(format.kind)) + " d, a";
     for (unsigned n = 0; n < 10; ++n) {
       bool takesF16 = isF16(format) && below(3) == 0;
       std::string op = takesF16 ? kF16[below(kF16.size())] : kBoth[below(kBoth.size())];
