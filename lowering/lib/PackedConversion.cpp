@@ -69,7 +69,14 @@ static SmallVector<Value *, 4> split(IRBuilder<> &b, Value *packed, unsigned cou
   return elements;
 }
 
+// Halves as a vector, for which targets have an instruction that packs.
 static Value *join(IRBuilder<> &b, ArrayRef<Value *> elements, unsigned step) {
+  if (step == 16) {
+    Value *pair = PoisonValue::get(FixedVectorType::get(b.getInt16Ty(), 2));
+    for (uint64_t i : {0, 1})
+      pair = b.CreateInsertElement(pair, b.CreateTrunc(elements[1 - i], b.getInt16Ty()), i);
+    return b.CreateBitCast(pair, b.getInt32Ty());
+  }
   Value *packed = elements[0];
   for (Value *element : elements.drop_front())
     packed = b.CreateOr(b.CreateShl(packed, step), element);
