@@ -2,6 +2,7 @@
 // PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -prefetch,
 // -applypriority, -discard, -createpolicy.
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/UnitLowering.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
@@ -70,10 +71,19 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
   return address;
 }
 
+// Whether an address lies in the `size` bytes from `start` on; all are i64.
+static Value *isWithin(IRBuilder<> &b, Value *address, Value *start, uint64_t size) {
+  return b.CreateICmpULT(b.CreateSub(address, start), b.getInt64(size));
+}
+
 // isspacep.space p, a
+// Constant memory and the parameters of a kernel lie in global memory: an address is in .const if a
+// constant variable of the module is there, in .param if the kernel's parameters are, and in
+// .global if it is in neither other aperture.
 Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
-  Value *address = fn.toPointer(fn.source(0, ptx::Type::B64), ptx::StateSpace::None);
+  Value *bits = fn.source(0, ptx::Type::B64);
+  Value *address = fn.toPointer(bits, ptx::StateSpace::None);
   auto is = [&](Intrinsic::ID intrinsic) {
     return b.CreateIntrinsic(b.getInt1Ty(), intrinsic, {address});
   };
@@ -85,9 +95,25 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   case ptx::StateSpace::Global:
     return b.CreateNot(
         b.CreateOr(is(Intrinsic::amdgcn_is_shared), is(Intrinsic::amdgcn_is_private)));
+  case ptx::StateSpace::Const: {
+    Value *found = b.getFalse();
+    for (const ptx::Variable *variable : fn.unit().ptxModule.variables)
+      if (variable->space == ptx::StateSpace::Const)
+        found =
+            b.CreateOr(found, isWithin(b, bits, fn.addressOf(*variable), variable->sizeInBytes));
+    return found;
+  }
+  case ptx::StateSpace::Param: {
+    const ptx::Function &function = fn.ptxFunction();
+    if (!function.isKernel)
+      return fn.unsupported(inst, "where a kernel's parameters end is not known in functions");
+    if (function.parameters.empty())
+      return b.getFalse();
+    return isWithin(b, bits, fn.addressOf(*function.parameters.front()),
+                    layoutOf(function).sizeInBytes);
+  }
   default:
-    return fn.unsupported(inst, "constant memory and parameters lie in global memory, where an "
-                                "address does not tell them apart");
+    return fn.unsupported(inst, "this state space has no addresses");
   }
 }
 

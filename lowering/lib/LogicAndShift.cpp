@@ -76,8 +76,17 @@ static Value *function3(IRBuilder<> &b, unsigned table, Value *x, Value *y, Valu
     return b.CreateAnd(b.CreateNot(x), function2(b, whenClear, y, z));
   if (whenSet == 15)
     return b.CreateOr(x, function2(b, whenClear, y, z));
+  if ((whenClear & ~whenSet) == 0) // as the majority
+    return b.CreateOr(function2(b, whenClear, y, z), b.CreateAnd(x, function2(b, whenSet, y, z)));
   return b.CreateOr(b.CreateAnd(x, function2(b, whenSet, y, z)),
                     b.CreateAnd(b.CreateNot(x), function2(b, whenClear, y, z)));
+}
+
+// Whether the function is more than an operation on one input and a function of the two others.
+static bool needsAllThree(unsigned table) {
+  unsigned whenClear = table & 15, whenSet = table >> 4;
+  return whenClear != whenSet && whenClear != (whenSet ^ 15) && whenClear != 0 && whenClear != 15 &&
+         whenSet != 0 && whenSet != 15;
 }
 
 // lop3.b32 d, a, b, c, immLut; lop3.(or|and).b32 d|p, a, b, c, immLut, q
@@ -88,7 +97,12 @@ Expected<Value *> lowerLop3(FunctionLowering &fn, const ptx::Instruction &inst) 
   std::optional<uint64_t> table = fn.sourceConstant(3);
   if (!table || *table > 255)
     return fn.malformed(inst, "immLut must be a constant from 0 to 255");
-  Value *result = function3(b, unsigned(*table), fn.source(0), fn.source(1), fn.source(2));
+  Value *x = fn.source(0), *y = fn.source(1), *z = fn.source(2);
+  // v_bitop3_b32 has the same tables; LLVM does not find it for all of these.
+  Value *result = fn.target().hasBitop3 && needsAllThree(unsigned(*table))
+                      ? b.CreateIntrinsic(Intrinsic::amdgcn_bitop3, {b.getInt32Ty()},
+                                          {x, y, z, b.getInt32(uint32_t(*table))})
+                      : function3(b, unsigned(*table), x, y, z);
   if (fn.hasDestination(1)) {
     Value *isSet = b.CreateIsNotNull(result), *predicate = fn.source(4, ptx::Type::Pred);
     fn.setDestination(1, inst.spelling->has(ptx::Mod::Or) ? b.CreateOr(isSet, predicate)
@@ -139,6 +153,13 @@ constexpr PermuteMode kPermuteModes[] = {
 };
 } // namespace
 
+// 0xff in each byte of `word` whose top bit is set. v_perm_b32 gives the signs of bytes 1, 3, 5 and
+// 7 of a pair (selectors 8 to 11): those of bytes 0 and 2 are there a byte higher.
+static Value *signsOfBytes(IRBuilder<> &b, Value *word) {
+  return b.CreateIntrinsic(Intrinsic::amdgcn_perm, {},
+                           {word, b.CreateShl(word, 8), b.getInt32(0x0b090a08)});
+}
+
 // The four nibbles of bits 15:0 as bytes.
 static Value *spreadNibbles(IRBuilder<> &b, Value *selector) {
   Value *low = b.CreateAnd(selector, 0xffff);
@@ -167,15 +188,12 @@ Expected<Value *> lowerPrmt(FunctionLowering &fn, const ptx::Instruction &inst) 
   }
   Value *bytes = spreadNibbles(b, selector);
   Value *selected = permute(b.CreateAnd(bytes, 0x07070707));
-  // 0xff in every byte whose nibble asks for the sign, and in every selected byte with one.
-  auto wholeBytes = [&](Value *value, unsigned bit) {
-    return b.CreateMul(b.CreateAnd(b.CreateLShr(value, bit), 0x01010101), b.getInt32(0xff));
-  };
-  Value *wanted = wholeBytes(bytes, 3);
-  if (auto *constant = dyn_cast<Constant>(wanted); constant && constant->isNullValue())
+  if (auto *constant = dyn_cast<ConstantInt>(bytes);
+      constant && !(constant->getZExtValue() & 0x08080808))
     return selected;
+  Value *wanted = signsOfBytes(b, b.CreateShl(bytes, 4)); // the nibbles that ask for the sign
   return b.CreateOr(b.CreateAnd(selected, b.CreateNot(wanted)),
-                    b.CreateAnd(wholeBytes(selected, 7), wanted));
+                    b.CreateAnd(signsOfBytes(b, selected), wanted));
 }
 
 } // namespace rubia::lowering

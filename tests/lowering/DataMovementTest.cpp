@@ -94,8 +94,17 @@ TEST(LoweringIsspacep, SharedLocalGlobal) {
                       "@llvm.amdgcn.is.private", "or i1", "xor i1"}));
 }
 
-TEST(LoweringIsspacep, ConstIsUnsupported) {
-  auto result = lowered(kernel("isspacep.const %p0, %rd0;"));
+TEST(LoweringIsspacep, ConstIsWhereAVariableIs) {
+  EXPECT_TRUE(hasInOrder(
+      irOf("isspacep.const %p0, %rd0;", {}, ".const .b8 a[12]; .global .u32 g; .const .u64 c;"),
+      {"icmp ult i64 *, 12", "icmp ult i64 *, 8", "or i1"}));
+}
+
+TEST(LoweringIsspacep, ParamIsWhereTheKernelsParametersAre) {
+  EXPECT_TRUE(hasInOrder(irOf("isspacep.param %p0, %rd0;"), {"sub i64", "icmp ult i64 *, 12"}));
+  auto result = lowered(withHeader(".func f(.param .b64 a) { .reg .b64 %x; .reg .pred %p;"
+                                   "ld.param.b64 %x, [a]; isspacep.param %p, %x; ret; }"
+                                   ".entry k() { .param .b64 a; call f, (a); ret; }"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
   EXPECT_TRUE(result.diagnostics[0].unsupported);
 }

@@ -20,7 +20,7 @@ TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
 
 TEST(LoweringDiagnostics, AllOfAUnit) {
   Lowered result =
-      lowered(kernel("mov.u32 %r0, %smid;\n bar.sync 1, 32;\n isspacep.const %p0, %rd0;"));
+      lowered(kernel("mov.u32 %r0, %smid;\n bar.sync 1, 32;\n cvta.shared.u32 %r1, %r2;"));
   EXPECT_EQ(result.diagnostics.size(), 3u);
 }
 

@@ -79,6 +79,26 @@ TEST(MemoryExecution, WideAccesses) {
                              5, 0x90009, 1, 2,          0xf0000003, 0x80000004}));
 }
 
+TEST(MemoryExecution, WhereConstantsAndParametersAre) {
+  std::string ptx = executable(R"(
+    cvta.const.u64 %rd0, c;
+    cvta.param.u64 %rd1, n;
+    mov.u32 %r0, 0;
+    isspacep.const %p0, %rd0; selp.u32 %r1, 1, 0, %p0; add.u32 %r0, %r0, %r1;
+    isspacep.const %p0, %buf; selp.u32 %r1, 2, 0, %p0; add.u32 %r0, %r0, %r1;
+    isspacep.param::entry %p0, %rd1; selp.u32 %r1, 4, 0, %p0; add.u32 %r0, %r0, %r1;
+    isspacep.param %p0, %rd0; selp.u32 %r1, 8, 0, %p0; add.u32 %r0, %r0, %r1;
+    add.u64 %rd0, %rd0, 8;
+    isspacep.const %p0, %rd0; selp.u32 %r1, 16, 0, %p0; add.u32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;)",
+                               ".const .u32 c[2] = {1, 20};");
+  std::string old = ".version 8.0"; // .param::entry
+  ptx.replace(0, old.size(), ".version 8.3");
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5}));
+}
+
 TEST(MemoryExecution, LocalArrayWithDynamicIndex) {
   std::string ptx = executable(R"(
     .local .align 4 .b8 l[64];
