@@ -116,14 +116,19 @@ Expected<Value *> lowerIMad24(FunctionLowering &fn, const ptx::Instruction &inst
 }
 
 // sad.type d, a, b, c   PTX ISA: integer-arithmetic-instructions-sad
-// c + |a - b|, the difference of the two as numbers of the type.
+// c + |a - b|, the difference of the two as numbers of the type. Signed numbers are moved to
+// unsigned ones, so that both give v_sad_u32, which LLVM finds in this form only.
 Expected<Value *> lowerISad(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   Value *x = fn.source(0), *y = fn.source(1);
-  Value *larger = b.CreateBinaryIntrinsic(isSigned(inst) ? Intrinsic::smax : Intrinsic::umax, x, y);
-  Value *smaller =
-      b.CreateBinaryIntrinsic(isSigned(inst) ? Intrinsic::smin : Intrinsic::umin, x, y);
-  return b.CreateAdd(fn.source(2), b.CreateSub(larger, smaller));
+  if (isSigned(inst)) {
+    unsigned bits = x->getType()->getIntegerBitWidth();
+    Constant *signBit = ConstantInt::get(x->getType(), APInt::getSignMask(bits));
+    x = b.CreateXor(x, signBit);
+    y = b.CreateXor(y, signBit);
+  }
+  Value *difference = b.CreateSelect(b.CreateICmpUGT(x, y), b.CreateSub(x, y), b.CreateSub(y, x));
+  return b.CreateAdd(fn.source(2), difference);
 }
 
 // a/0 and a%0 are all ones, INT_MIN / -1 is INT_MIN and INT_MIN % -1 is 0. LLVM may assume that
