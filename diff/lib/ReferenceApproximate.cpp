@@ -208,7 +208,7 @@ Reference approximateReference(Words &words) {
   if (!approximate && !ptx1)
     return {};
   words.take(words.last());
-  bool flush = words.take("ftz") && format->bits != 16;
+  bool flush = words.take("ftz");
   if (op == "div" && format == &kF32)
     return divide(full, flush);
   for (const Operation &operation : kOperations)
