@@ -47,7 +47,7 @@ inline constexpr unsigned kSweepPiece = 1 << 22;
 
 /// How many operands of a piece of a sweep are below 2^32.
 inline unsigned sweptOperands(uint64_t first, uint32_t stride) {
-  uint64_t all = (0xffffffff / stride) + 1;
+  uint64_t all = 0xffffffffull / stride + 1;
   return unsigned(all - first < kSweepPiece ? all - first : kSweepPiece);
 }
 
