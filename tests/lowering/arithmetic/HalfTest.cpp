@@ -295,6 +295,7 @@ TEST(HalfPrecision, Sequences) {
     SCOPED_TRACE(kArchs[program % 6]);
     check(test, few,
           {.arch = kArchs[program % 6],
+           .optLevel = below(4) == 0 ? 0u : 3u,
            .nan = isCanonical ? lowering::NanMode::Canonical : lowering::NanMode::Any});
   }
 }
