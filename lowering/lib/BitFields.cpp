@@ -20,6 +20,22 @@ static Value *lowOnes(IRBuilder<> &b, Type *type, Value *length) {
   return b.CreateNot(shiftLeft(b, Constant::getAllOnesValue(type), length));
 }
 
+// bfe of 32 bits with v_bfe_u32 and v_bfe_i32, which take 5 bits of position and length.
+static Value *extractWord(IRBuilder<> &b, Value *value, Value *position, Value *length,
+                          bool hasSign) {
+  Value *from, *thirtyOne = b.getInt32(31);
+  if (hasSign) {
+    from = b.CreateBinaryIntrinsic(Intrinsic::umin, position, thirtyOne);
+  } else {
+    from = b.CreateAnd(position, thirtyOne);
+    value = b.CreateSelect(b.CreateICmpULE(position, thirtyOne), value, b.getInt32(0));
+  }
+  Value *field = b.CreateIntrinsic(hasSign ? Intrinsic::amdgcn_sbfe : Intrinsic::amdgcn_ubfe,
+                                   {b.getInt32Ty()}, {value, from, length});
+  Value *rest = hasSign ? b.CreateAShr(value, from) : b.CreateLShr(value, from);
+  return b.CreateSelect(b.CreateICmpULE(length, thirtyOne), field, rest);
+}
+
 // bfe.type d, a, b, c   PTX ISA: integer-arithmetic-instructions-bfe
 // Bits b to b+c-1. Beyond the top bit of a field that is signed there is the sign of the field, or
 // of a if the field ends above it; a field of no bits is 0.
@@ -28,9 +44,12 @@ Expected<Value *> lowerBfe(FunctionLowering &fn, const ptx::Instruction &inst) {
   Value *value = fn.source(0);
   Type *type = value->getType();
   unsigned bits = type->getIntegerBitWidth();
+  bool hasSign = isSigned(inst.spelling->type());
   Value *position = fieldOperand(fn, 1, bits), *length = fieldOperand(fn, 2, bits);
-  Value *shifted = shiftRight(b, value, position, isSigned(inst.spelling->type()));
-  if (!isSigned(inst.spelling->type()))
+  if (bits == 32)
+    return extractWord(b, value, position, length, hasSign);
+  Value *shifted = shiftRight(b, value, position, hasSign);
+  if (!hasSign)
     return b.CreateAnd(shifted, lowOnes(b, type, length));
   Value *unused = b.CreateSub(b.getInt32(bits),
                               b.CreateBinaryIntrinsic(Intrinsic::umin, length, b.getInt32(bits)));
