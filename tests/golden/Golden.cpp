@@ -1,13 +1,16 @@
 // Golden results of scalar instructions: records them on the GPU at hand, compares another device
 // with them, and compares the reference evaluator with them.
+#include "Cost.h"
 #include "GoldenFile.h"
 #include "Judge.h"
 #include "Runner.h"
 #include "Sweep.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -314,6 +317,55 @@ int sweepAll(const Comparison &options, unsigned stride) {
   return allRight ? 0 : 1;
 }
 
+// The counts of the instructions that a file lists, against those that the file has.
+int cost(const std::string &path, bool update) {
+  static constexpr std::pair<const char *, lowering::NanMode> kColumns[] = {
+      {"gfx1100", lowering::NanMode::Any},
+      {"gfx1100", lowering::NanMode::Canonical},
+      {"gfx942", lowering::NanMode::Any},
+      {"gfx942", lowering::NanMode::Canonical}};
+  auto file = MemoryBuffer::getFile(path);
+  if (!file)
+    return fail(createStringError(file.getError(), "cannot read " + path));
+  std::map<std::string, Case> cases;
+  for (Case &test : scalarCases())
+    cases.try_emplace(test.mnemonic, std::move(test));
+  std::string text;
+  unsigned different = 0;
+  for (StringRef line : split((*file)->getBuffer().rtrim('\n'), '\n')) {
+    if (line.starts_with("#")) {
+      text += line.str() + '\n';
+      continue;
+    }
+    std::string mnemonic = line.split('\t').first.str();
+    auto found = cases.find(mnemonic);
+    if (found == cases.end())
+      return fail(createStringError("no case of " + mnemonic));
+    std::string row = mnemonic;
+    for (auto [arch, nan] : kColumns) {
+      auto count = instructionCount(found->second, arch, nan);
+      if (!count)
+        return fail(count.takeError());
+      row += '\t' + std::to_string(*count);
+    }
+    if (row != line) {
+      ++different;
+      if (!update)
+        outs() << "now " << row << "\nwas " << line << '\n';
+    }
+    text += row + '\n';
+  }
+  outs() << different << " rows differ\n";
+  if (!update)
+    return different != 0;
+  std::error_code error;
+  raw_fd_ostream out(path, error);
+  if (error)
+    return fail(createStringError(error, "cannot write " + path));
+  out << text;
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -344,6 +396,11 @@ int main(int argc, char **argv) {
   comparing->add_flag("--reference", options.againstReference,
                       "the cases that the file lacks, against the reference evaluator");
   comparing->add_option("--results", options.results, "append a line for each case to this file");
+  bool update = false;
+  auto *costing = app.add_subcommand(
+      "cost", "compare the numbers of machine instructions with those of a file");
+  costing->add_option("FILE", path)->required()->check(CLI::ExistingFile);
+  costing->add_flag("--update", update, "write the file anew");
   unsigned stride = 1;
   auto *sweeping = app.add_subcommand(
       "sweep", "approximate f32 instructions at all operands, against their documented bounds");
@@ -364,6 +421,8 @@ int main(int argc, char **argv) {
     return writeModules(path);
   if (*recording)
     return record(path);
+  if (*costing)
+    return cost(path, update);
   if (*sweeping)
     return sweepAll(options, stride);
   return *checking ? check(options.path, options.shown, Regex(options.match)) : compare(options);

@@ -1,0 +1,15 @@
+// How many machine instructions Rubia makes of one PTX instruction.
+#pragma once
+
+#include "Case.h"
+#include "lowering/Lowering.h"
+#include "llvm/Support/Error.h"
+
+namespace rubia::golden {
+
+/// The machine instructions of the case's kernel, with those that load its operands and store its
+/// results.
+llvm::Expected<unsigned> instructionCount(const Case &test, const std::string &arch,
+                                          lowering::NanMode nan);
+
+} // namespace rubia::golden
