@@ -35,6 +35,12 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
+// What a request took.
+struct CompileCost {
+  bool compiled = false;  // false: it was in the cache, or had been asked for before
+  uint64_t peakBytes = 0; // resident memory of the compile process; 0: not known
+};
+
 class Compiler {
 public:
   // One per process; lives for ever (programs call us after static destructors have run).
@@ -46,7 +52,8 @@ public:
 
   // The code object of one unit for `arch`. The error names kernel, line and reason.
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
-  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch);
+  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
+             CompileCost *cost = nullptr);
 
 private:
   Compiler();

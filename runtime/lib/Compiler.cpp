@@ -53,7 +53,7 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
 
 protocol::Answer trouble(const Twine &message) {
   std::string text = message.str();
-  return {protocol::Outcome::Trouble, {text.begin(), text.end()}};
+  return {protocol::Outcome::Trouble, {text.begin(), text.end()}, 0};
 }
 } // namespace
 
@@ -67,7 +67,7 @@ struct Compiler::State {
   std::once_flag cacheOnce;
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
-                                             StringRef arch);
+                                             StringRef arch, CompileCost *cost = nullptr);
   protocol::Answer compile(const RawImage &image, const protocol::Request &request);
   Error connect();
 };
@@ -122,8 +122,9 @@ protocol::Answer Compiler::State::compile(const RawImage &image, const protocol:
   return protocol::receiveAnswer(ours.get());
 }
 
-Expected<std::shared_ptr<const Bytes>>
-Compiler::State::get(const RawImage &image, protocol::Request request, StringRef arch) {
+Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &image,
+                                                            protocol::Request request,
+                                                            StringRef arch, CompileCost *cost) {
   Expected<std::string> compiler = compilerIdentity();
   if (!compiler)
     return make_error<CompilerTrouble>(toString(compiler.takeError()));
@@ -152,11 +153,13 @@ Compiler::State::get(const RawImage &image, protocol::Request request, StringRef
   });
   protocol::Answer answer;
   if (std::optional<Bytes> hit = cache ? cache->read(key) : std::nullopt) {
-    answer = {protocol::Outcome::Result, std::move(*hit)};
+    answer = {protocol::Outcome::Result, std::move(*hit), 0};
   } else {
     answer = compile(image, request);
     if (answer.outcome == protocol::Outcome::Trouble) // killed for memory, say: once more
       answer = compile(image, request);
+    if (cost)
+      *cost = {true, answer.peakBytes};
     if (cache && answer.outcome == protocol::Outcome::Result)
       cache->write(key, answer.bytes);
   }
@@ -193,11 +196,11 @@ Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &ima
 }
 
 Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
-                                                            StringRef arch) {
+                                                            StringRef arch, CompileCost *cost) {
   protocol::Request request;
   request.want = protocol::Want::CodeObject;
   request.unit = unit;
-  return state->get(image, request, arch);
+  return state->get(image, request, arch, cost);
 }
 
 } // namespace rubia::runtime

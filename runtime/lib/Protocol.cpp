@@ -131,13 +131,13 @@ bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply)
 
 namespace {
 struct AnswerHeader {
-  uint64_t outcome, size;
+  uint64_t outcome, size, peakBytes;
   Digest digest; // of the bytes
 };
 } // namespace
 
-bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes) {
-  AnswerHeader header{uint64_t(outcome), bytes.size(), digestOf(bytes)};
+bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t peakBytes) {
+  AnswerHeader header{uint64_t(outcome), bytes.size(), peakBytes, digestOf(bytes)};
   return writeAll(socket, &header, sizeof(header)) && writeAll(socket, bytes.data(), bytes.size());
 }
 
@@ -147,13 +147,14 @@ Answer receiveAnswer(int socket) {
   if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 3 &&
       header.size <= (uint64_t(1) << 32)) {
     answer.outcome = Outcome(header.outcome);
+    answer.peakBytes = header.peakBytes;
     answer.bytes.resize(header.size);
     if (readAll(socket, answer.bytes.data(), answer.bytes.size()) &&
         digestOf(answer.bytes) == header.digest)
       return answer;
   }
   constexpr StringRef kText = "the compile worker went away";
-  return {Outcome::Trouble, {kText.begin(), kText.end()}};
+  return {Outcome::Trouble, {kText.begin(), kText.end()}, 0};
 }
 
 } // namespace rubia::runtime::protocol

@@ -53,8 +53,9 @@ enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3 };
 struct Answer {
   Outcome outcome = Outcome::Trouble;
   std::vector<uint8_t> bytes;
+  uint64_t peakBytes = 0; // resident memory of the compile process; 0: not known
 };
-bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes);
+bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes, uint64_t peakBytes = 0);
 // Trouble, with a text, if the connection broke.
 Answer receiveAnswer(int socket);
 

@@ -6,7 +6,9 @@
 #include "runtime/worker/Pipeline.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <csignal>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,6 +77,21 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     return object.takeError();
   return std::move(object->bytes);
 }
+
+// The highest resident memory since forgetPeak(), in bytes. proc(5): clear_refs, status.
+void forgetPeak() {
+  protocol::Descriptor file(open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
+  if (file)
+    (void)protocol::writeAll(file.get(), "5", 1); // at worst the peak is that of an earlier unit
+}
+
+uint64_t peak() {
+  auto status = MemoryBuffer::getFileAsStream("/proc/self/status");
+  uint64_t kilobytes = 0;
+  if (status)
+    (*status)->getBuffer().split("VmHWM:").second.ltrim().consumeInteger(10, kilobytes);
+  return kilobytes * 1024;
+}
 } // namespace
 
 int runCompileProcess(int socket) {
@@ -89,9 +106,10 @@ int runCompileProcess(int socket) {
     request.arch[sizeof(request.arch) - 1] = 0;
     currentReply = reply.get();
     currentWhat = "the image";
+    forgetPeak();
     Expected<std::vector<uint8_t>> result = serve(request, file.get(), last);
     if (result) {
-      protocol::sendAnswer(reply.get(), protocol::Outcome::Result, *result);
+      protocol::sendAnswer(reply.get(), protocol::Outcome::Result, *result, peak());
     } else {
       // lld's state is spent, the kernel is not to blame: the client asks again and gets a fresh
       // process.
@@ -99,7 +117,7 @@ int runCompileProcess(int socket) {
       std::string text = toString(result.takeError());
       protocol::sendAnswer(reply.get(),
                            retired ? protocol::Outcome::Trouble : protocol::Outcome::Refused,
-                           arrayRefFromStringRef(text));
+                           arrayRefFromStringRef(text), peak());
     }
     currentReply = -1;
     reply = {};

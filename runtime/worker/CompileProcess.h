@@ -16,7 +16,5 @@ inline constexpr int kFatalErrorTold = 70;
 
 // LLVM keeps memory and state between compilations: start afresh now and then.
 inline constexpr unsigned kUnitsPerProcess = 256;
-inline constexpr unsigned kSecondsPerUnit = 300;
-inline constexpr unsigned long kBytesPerProcess = 16ul << 30; // address space
 
 } // namespace rubia::runtime

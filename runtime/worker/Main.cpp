@@ -1,5 +1,6 @@
 // rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3.
 // Not for users.
+#include "runtime/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Supervisor.h"
 #include <cstdio>
@@ -13,7 +14,8 @@ static constexpr int kSocket = 3;
 // A compilation that eats all memory must not take the program down with it.
 static void limitMemory() {
 #if !__has_feature(address_sanitizer)
-  rlimit limit{kBytesPerProcess, kBytesPerProcess};
+  const uint64_t bytes = WorkerLimits::fromEnvironment().bytesPerProcess;
+  rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);
 #endif
   rlimit none{0, 0};

@@ -1,6 +1,7 @@
 // The supervisor: a queue, compile processes with limits, and an answer for every request, whatever
 // becomes of the process that served it. One thread, one poll loop.
 #include "runtime/worker/Supervisor.h"
+#include "runtime/WorkerLimits.h"
 #include "runtime/lib/Protocol.h"
 #include "runtime/worker/CompileProcess.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,7 +47,8 @@ class Supervisor {
 public:
   explicit Supervisor(int socket) : clients(socket) {
     // A second process only pays where there is a core for it.
-    maxProcesses = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+    if (!limits.processes)
+      limits.processes = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
   }
   int run();
 
@@ -59,14 +61,15 @@ private:
   int timeout() const;
 
   int clients;
-  unsigned maxProcesses;
+  WorkerLimits limits = WorkerLimits::fromEnvironment();
   std::deque<std::unique_ptr<Job>> queue;
   std::vector<std::unique_ptr<Process>> processes;
 };
 
-void answerFailure(const Job &job, protocol::Outcome outcome, const Twine &text) {
+void answerFailure(const Job &job, protocol::Outcome outcome, const Twine &text,
+                   uint64_t peakBytes = 0) {
   std::string message = text.str();
-  protocol::sendAnswer(job.reply.get(), outcome, arrayRefFromStringRef(message));
+  protocol::sendAnswer(job.reply.get(), outcome, arrayRefFromStringRef(message), peakBytes);
 }
 
 std::unique_ptr<Process> startProcess() {
@@ -98,7 +101,7 @@ Process *Supervisor::idleProcess() {
   for (std::unique_ptr<Process> &process : processes)
     if (!process->job)
       return process.get();
-  if (processes.size() >= maxProcesses)
+  if (processes.size() >= limits.processes)
     return nullptr;
   std::unique_ptr<Process> process = startProcess();
   if (!process)
@@ -124,15 +127,15 @@ void Supervisor::dispatch() {
       continue;
     }
     process->job = std::move(queue.front());
-    process->deadline = Clock::now() + std::chrono::seconds(kSecondsPerUnit);
+    process->deadline = Clock::now() + std::chrono::seconds(limits.secondsPerUnit);
     queue.pop_front();
   }
 }
 
 // Why a process is gone, for the client whose request it had.
-std::string reasonOf(int status, bool timedOut) {
+std::string reasonOf(int status, bool timedOut, unsigned secondsPerUnit) {
   if (timedOut)
-    return "took longer than " + std::to_string(kSecondsPerUnit) + " s";
+    return "took longer than " + std::to_string(secondsPerUnit) + " s";
   if (WIFSIGNALED(status))
     return std::string("crashed: ") + strsignal(WTERMSIG(status));
   return "ended with status " + std::to_string(WEXITSTATUS(status));
@@ -142,14 +145,16 @@ void Supervisor::ended(Process &process) {
   process.socket = {};
   kill(process.pid, SIGKILL);
   int status = 0;
-  while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
+  rusage usage{};
+  while (wait4(process.pid, &status, 0, &usage) < 0 && errno == EINTR) {
   }
   bool told = WIFEXITED(status) && WEXITSTATUS(status) == kFatalErrorTold;
   if (process.job && !told)
     // Who takes too long would do so again; who crashed may have been short of memory.
     answerFailure(*process.job,
                   process.timedOut ? protocol::Outcome::Refused : protocol::Outcome::Trouble,
-                  "the compiler " + reasonOf(status, process.timedOut));
+                  "the compiler " + reasonOf(status, process.timedOut, limits.secondsPerUnit),
+                  uint64_t(usage.ru_maxrss) * 1024);
   llvm::erase_if(processes, [&](auto &p) { return p.get() == &process; });
 }
 

@@ -1,0 +1,21 @@
+// What the compile worker may take: set by whoever starts it, through the environment that it
+// inherits.
+#pragma once
+
+#include <cstdint>
+
+namespace rubia::runtime {
+
+struct WorkerLimits {
+  unsigned processes = 0; // compile processes at the same time; 0: one per core, at most 16
+  unsigned secondsPerUnit = 300;
+  uint64_t bytesPerProcess = uint64_t(16) << 30; // address space
+
+  // RUBIA_WORKER_PROCESSES, RUBIA_WORKER_SECONDS and RUBIA_WORKER_BYTES; the default where one is
+  // missing, zero or no number.
+  static WorkerLimits fromEnvironment();
+  // For a worker that is started from now on.
+  void toEnvironment() const;
+};
+
+} // namespace rubia::runtime
