@@ -1,30 +1,99 @@
-// The local kernel cache: one self-describing file per entry, named by the digest of its key. Any
-// trouble with it costs a compile, never an answer.
+// The local kernel cache: one self-describing file per entry (CacheEntry.h), named by the digest of
+// its key. Readers take no lock and change nothing but the time of last use; any trouble costs a
+// compile, never an answer.
 #pragma once
 
-#include "runtime/Compiler.h"
+#include "runtime/CacheEntry.h"
+#include <atomic>
+#include <memory>
 #include <optional>
 
 namespace rubia::runtime {
 
 // Where entries live: RUBIA_CACHE_DIR, else CUDA_CACHE_PATH/rubia, else XDG_CACHE_HOME/rubia, else
-// ~/.cache/rubia. Nothing if the cache is off (RUBIA_CACHE_DISABLE or CUDA_CACHE_DISABLE is 1) or
-// there is no such folder to be had.
+// ~/.cache/rubia. Nothing, with a line in the log, if the cache is off (RUBIA_CACHE_DISABLE or
+// CUDA_CACHE_DISABLE is 1; no line) or there is no such folder to be had.
 std::optional<std::string> cacheDirectory();
+
+// RUBIA_CACHE_MAX_SIZE (bytes, or with K, M, G behind), else CUDA_CACHE_MAXSIZE (bytes), else 4
+// GiB.
+uint64_t cacheMaxBytes();
+// "4G" -> 4294967296. Nothing if it is no size.
+std::optional<uint64_t> parseSize(llvm::StringRef text);
 
 class CacheDirectory {
 public:
-  explicit CacheDirectory(std::string folder) : folder(std::move(folder)) {}
+  using HashFunction = Digest (*)(llvm::ArrayRef<uint8_t>);
+  // `hash` names the files; tests force collisions with it.
+  explicit CacheDirectory(std::string folder, uint64_t maxBytes = cacheMaxBytes(),
+                          HashFunction hash = digestOf)
+      : root(std::move(folder)), maxBytes(maxBytes), hash(hash), state(new State) {}
 
-  // The payload stored under `key` (the whole key material, as text). Nothing if there is none, or
-  // if any byte of the file is not as it was written; a damaged file is removed.
+  enum class Miss { Absent, OtherKey, Damaged, Distrusted, Unreadable, Expired };
+  struct Lookup {
+    std::optional<CacheEntry> entry;
+    Miss miss = Miss::Absent; // if there is no entry
+  };
+  // The entry stored under `key`, verified to the last byte. A damaged file is removed.
+  Lookup find(llvm::StringRef key) const;
+  // Atomic: other processes see the whole entry or none. Evicts others when the directory is full.
+  // False: nothing was stored; the first time, the log says why.
+  bool store(const CacheEntry &entry) const;
+
+  // The payload alone.
   std::optional<std::vector<uint8_t>> read(llvm::StringRef key) const;
-  // Atomic: other processes see the whole entry or none.
   void write(llvm::StringRef key, llvm::ArrayRef<uint8_t> payload) const;
 
-private:
+  struct File {
+    std::string path;
+    uint64_t bytes = 0;
+    int64_t lastUse = 0; // seconds since 1970, to about an hour
+  };
+  // All files that should be entries, unverified, in the order of their names.
+  std::vector<File> files() const;
+  // Reads one of them; the error says what is wrong with it.
+  static llvm::Expected<CacheEntry> readFile(const std::string &path);
+
+  // Removes entries, those unused for longest first, until at most `bytes` are left, and those that
+  // were not used since `olderThan`. Returns how many went.
+  size_t evict(uint64_t bytes, int64_t olderThan = INT64_MIN) const;
+  // Removes temporaries and locks that processes left behind which were killed. Returns how many.
+  size_t sweep() const;
+
+  const std::string &folder() const { return root; }
   std::string pathOf(llvm::StringRef key) const;
-  std::string folder;
+  uint64_t limit() const { return maxBytes; }
+
+private:
+  void account(uint64_t added) const;
+  void complain(const llvm::Twine &message) const;
+
+  std::string root;
+  uint64_t maxBytes;
+  HashFunction hash;
+  struct State {
+    std::atomic<bool> complained = false, swept = false;
+  };
+  std::shared_ptr<State> state; // of this and its copies
+};
+
+// The right to compile one key, among all processes that share a cache directory.
+class CompileLock {
+public:
+  // Waits until the lock is free, at most `waitMs`. Whoever does not get it in time goes on
+  // without: its owner may be stopped. A directory that cannot be written gives no lock, at once.
+  CompileLock(const CacheDirectory &directory, llvm::StringRef key, unsigned waitMs);
+  ~CompileLock();
+  CompileLock(const CompileLock &) = delete;
+  CompileLock &operator=(const CompileLock &) = delete;
+
+  bool owned() const { return fd >= 0; }
+  bool waited() const { return hasWaited; } // another process had it: look into the cache again
+
+private:
+  std::string path;
+  int fd = -1;
+  bool hasWaited = false;
 };
 
 } // namespace rubia::runtime

@@ -3,16 +3,14 @@
 // requests are compiled once.
 #pragma once
 
+#include "runtime/KernelCache.h"
 #include "runtime/Manifest.h"
 #include "llvm/ADT/ArrayRef.h"
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace rubia::runtime {
-
-using Digest = std::array<uint8_t, 32>; // BLAKE3
 
 // An image as the program handed it over: container or PTX text. `bytes` must stay alive as long as
 // the image.
@@ -22,7 +20,6 @@ struct RawImage {
   unsigned
       computeCapability; // 10 * major + minor, as told to the caller: decides which PTX is taken
 };
-Digest digestOf(llvm::ArrayRef<uint8_t> bytes);
 
 // The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
 // later call may fare better.
@@ -43,20 +40,27 @@ struct CompileCost {
 
 class Compiler {
 public:
-  // One per process; lives for ever (programs call us after static destructors have run).
+  // One per process, with the cache and the options of the environment; lives for ever (programs
+  // call us after static destructors have run).
   static Compiler &instance();
+  // Another one, with its own supervisor; never destroyed either.
+  static Compiler &create(KernelCache cache, const CompileOptions &options);
 
   // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
   // CompilerTrouble.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const RawImage &image);
 
   // The code object of one unit for `arch`. The error names kernel, line and reason.
+  // RUBIA_COMPILE=never: what is not in the cache is an error.
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
   codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
              CompileCost *cost = nullptr);
+  llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
+  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
+             const CompileOptions &options, CompileCost *cost = nullptr);
 
 private:
-  Compiler();
+  Compiler(KernelCache cache, const CompileOptions &options);
   struct State;
   State *state;
 };

@@ -1,42 +1,67 @@
-// A file is: magic, sizes, digest of all that follows it, key material, payload (zstd). Read with
-// pread-like reads, never mapped; written to a temporary with O_EXCL, synchronised, renamed.
+// ROOT/ab/cdef....rubia are entries, ROOT/tmp/ holds what is being written and the locks of what is
+// being compiled. An entry is written to a temporary, synchronised and renamed; it is read in one
+// piece, never mapped: a file that is cut while it is mapped kills the program.
 #include "runtime/CacheDirectory.h"
 #include "runtime/Log.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 using namespace llvm;
 
 namespace rubia::runtime {
 
 namespace {
-struct Header {
-  char magic[8];
-  uint64_t keySize, storedSize, payloadSize;
-  uint8_t digest[32]; // of the sizes, the key and the stored payload
-};
-constexpr char kMagic[8] = {'R', 'U', 'B', 'I', 'A', 'C', 'E', '1'};
-constexpr uint64_t kMaxEntry = uint64_t(1) << 31;
+constexpr uint64_t kDefaultMaxBytes = uint64_t(4) << 30;
+// The time of last use is written at most this often.
+constexpr int64_t kUseResolution = 3600;
 
 StringRef environment(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";
 }
 
-Digest digestOfEntry(const Header &header, ArrayRef<uint8_t> body) {
-  std::vector<uint8_t> bytes(24 + body.size());
-  memcpy(bytes.data(), &header.keySize, 24);
-  memcpy(bytes.data() + 24, body.data(), body.size());
-  return digestOf(bytes);
+struct ReadFile {
+  std::vector<uint8_t> bytes;
+  int error = 0; // an errno
+  bool distrusted = false;
+};
+
+// What others own or may write is not run. O_NONBLOCK: a FIFO must not stop the program.
+ReadFile readWhole(const std::string &path, bool touch) {
+  ReadFile result;
+  protocol::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status;
+  if (!file || fstat(file.get(), &status)) {
+    result.error = errno;
+    result.distrusted = errno == ELOOP;
+    return result;
+  }
+  if (!S_ISREG(status.st_mode) || (status.st_uid != geteuid() && status.st_uid != 0) ||
+      (status.st_mode & (S_IWGRP | S_IWOTH))) {
+    result.distrusted = true;
+    return result;
+  }
+  if (uint64_t(status.st_size) > 4 * kMaxEntryBytes) {
+    result.error = EFBIG;
+    return result;
+  }
+  result.bytes.resize(status.st_size);
+  if (!protocol::readAll(file.get(), result.bytes.data(), result.bytes.size())) {
+    result.error = errno ? errno : EIO;
+    return result;
+  }
+  if (touch && time(nullptr) - status.st_mtime > kUseResolution)
+    (void)futimens(file.get(), nullptr); // a read-only file system keeps its times
+  return result;
 }
 } // namespace
 
@@ -52,79 +77,145 @@ std::optional<std::string> cacheDirectory() {
     folder = (f + "/rubia").str();
   else if (StringRef f = environment("HOME"); !f.empty())
     folder = (f + "/.cache/rubia").str();
-  else
-    return std::nullopt;
-  if (std::error_code error = sys::fs::create_directories(folder)) {
-    log(LogLevel::Warning, "no kernel cache: " + folder + ": " + error.message());
+  else {
+    log(LogLevel::Warning, "no kernel cache: none of RUBIA_CACHE_DIR, CUDA_CACHE_PATH, "
+                           "XDG_CACHE_HOME and HOME is set");
     return std::nullopt;
   }
-  return folder;
+  std::error_code error = sys::fs::create_directories(folder);
+  if (!error && !sys::fs::is_directory(folder))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (!error)
+    return folder;
+  log(LogLevel::Warning, "no kernel cache: " + folder + ": " + error.message());
+  return std::nullopt;
+}
+
+std::optional<uint64_t> parseSize(StringRef text) {
+  uint64_t value;
+  if (text.consumeInteger(10, value) || text.size() > 1)
+    return std::nullopt;
+  unsigned shift = 0;
+  if (!text.empty()) {
+    size_t unit = StringRef("KMGT").find(toUpper(text[0]));
+    if (unit == StringRef::npos)
+      return std::nullopt;
+    shift = 10 * (unit + 1);
+  }
+  if (value > UINT64_MAX >> shift)
+    return std::nullopt;
+  return value << shift;
+}
+
+uint64_t cacheMaxBytes() {
+  for (const char *name : {"RUBIA_CACHE_MAX_SIZE", "CUDA_CACHE_MAXSIZE"}) {
+    StringRef text = environment(name);
+    if (text.empty())
+      continue;
+    if (std::optional<uint64_t> size = parseSize(text))
+      return *size;
+    log(LogLevel::Error, Twine(name) + " is '" + text +
+                             "', expected a number of bytes (or 500M, "
+                             "4G); the default is taken");
+  }
+  return kDefaultMaxBytes;
 }
 
 std::string CacheDirectory::pathOf(StringRef key) const {
-  Digest digest = digestOf(arrayRefFromStringRef(key));
-  std::string name = toHex(digest, true);
-  return folder + "/" + name.substr(0, 2) + "/" + name.substr(2) + ".rubia";
+  std::string name = toHex(hash(arrayRefFromStringRef(key)), true);
+  return root + "/" + name.substr(0, 2) + "/" + name.substr(2) + ".rubia";
+}
+
+// The first trouble only: a full disk would say it for every kernel.
+void CacheDirectory::complain(const Twine &message) const {
+  if (!state->complained.exchange(true))
+    log(LogLevel::Warning, "kernel cache: " + message);
+}
+
+CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
+  std::string path = pathOf(key);
+  ReadFile file = readWhole(path, true);
+  if (file.distrusted) {
+    complain(path + " is not a file of our own; it is compiled again");
+    return {std::nullopt, Miss::Distrusted};
+  }
+  if (file.error == ENOENT)
+    return {std::nullopt, Miss::Absent};
+  if (file.error) {
+    complain(path + ": " + strerror(file.error));
+    return {std::nullopt, Miss::Unreadable};
+  }
+  Expected<CacheEntry> entry = decodeEntry(file.bytes);
+  if (!entry) {
+    log(LogLevel::Warning,
+        "cache entry " + path + " " + toString(entry.takeError()) + "; it is compiled again");
+    unlink(path.c_str());
+    return {std::nullopt, Miss::Damaged};
+  }
+  if (entry->key != key)
+    return {std::nullopt, Miss::OtherKey};
+  if (entry->expires && entry->expires <= uint64_t(time(nullptr)))
+    return {std::nullopt, Miss::Expired};
+  return {std::move(*entry), Miss::Absent};
+}
+
+bool CacheDirectory::store(const CacheEntry &entry) const {
+  Expected<std::vector<uint8_t>> bytes = encodeEntry(entry);
+  if (!bytes) {
+    complain(toString(bytes.takeError()));
+    return false;
+  }
+  if (bytes->size() > maxBytes)
+    return false;
+  if (!state->swept.exchange(true))
+    sweep();
+
+  std::string path = pathOf(entry.key), temporaries = root + "/tmp";
+  for (StringRef folder : {StringRef(temporaries), sys::path::parent_path(path)})
+    if (std::error_code error = sys::fs::create_directories(folder)) {
+      complain(folder + ": " + error.message());
+      return false;
+    }
+  static std::atomic<unsigned> serial;
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  std::string temporary = (Twine(temporaries) + "/" + Twine(getpid()) + "." + Twine(serial++) +
+                           "." + Twine(now.tv_nsec))
+                              .str();
+  protocol::Descriptor file(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  // Locked as long as we live: sweep() takes only what nobody holds.
+  if (!file || flock(file.get(), LOCK_EX | LOCK_NB) ||
+      !protocol::writeAll(file.get(), bytes->data(), bytes->size()) || fdatasync(file.get()) ||
+      rename(temporary.c_str(), path.c_str())) {
+    if (errno != EWOULDBLOCK && errno != ENOENT) // sweep() took it before it was locked
+      complain(temporary + ": " + strerror(errno));
+    if (file)
+      unlink(temporary.c_str());
+    return false;
+  }
+  account(bytes->size());
+  return true;
 }
 
 std::optional<std::vector<uint8_t>> CacheDirectory::read(StringRef key) const {
-  std::string path = pathOf(key);
-  protocol::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file)
+  Lookup lookup = find(key);
+  if (!lookup.entry || lookup.entry->kind != CacheEntry::Kind::Result)
     return std::nullopt;
-  auto damaged = [&](const Twine &why) {
-    log(LogLevel::Warning, "cache entry " + path + " " + why + "; it is compiled again");
-    unlink(path.c_str());
-    return std::nullopt;
-  };
-  Header header;
-  struct stat status;
-  if (fstat(file.get(), &status) || !protocol::readAll(file.get(), &header, sizeof(header)) ||
-      memcmp(header.magic, kMagic, sizeof(kMagic)))
-    return damaged("has no header");
-  if (header.keySize > kMaxEntry || header.storedSize > kMaxEntry ||
-      header.payloadSize > kMaxEntry ||
-      uint64_t(status.st_size) != sizeof(header) + header.keySize + header.storedSize)
-    return damaged("has the wrong size");
-  std::vector<uint8_t> body(header.keySize + header.storedSize);
-  if (!protocol::readAll(file.get(), body.data(), body.size()))
-    return damaged("cannot be read");
-  if (memcmp(digestOfEntry(header, body).data(), header.digest, sizeof(header.digest)))
-    return damaged("has the wrong digest");
-  if (key != toStringRef(ArrayRef(body).take_front(header.keySize)))
-    return std::nullopt; // another key with the same name
-  std::vector<uint8_t> payload(header.payloadSize);
-  size_t size = ZSTD_decompress(payload.data(), payload.size(), body.data() + header.keySize,
-                                header.storedSize);
-  if (ZSTD_isError(size) || size != payload.size())
-    return damaged("cannot be decompressed");
-  return payload;
+  return std::move(lookup.entry->payload);
 }
 
 void CacheDirectory::write(StringRef key, ArrayRef<uint8_t> payload) const {
-  std::vector<uint8_t> body(key.begin(), key.end());
-  body.resize(key.size() + ZSTD_compressBound(payload.size()));
-  size_t stored = ZSTD_compress(body.data() + key.size(), body.size() - key.size(), payload.data(),
-                                payload.size(), 3);
-  if (ZSTD_isError(stored))
-    return log(LogLevel::Warning, Twine("cache: ") + ZSTD_getErrorName(stored));
-  body.resize(key.size() + stored);
-  Header header{{}, key.size(), stored, payload.size(), {}};
-  memcpy(header.magic, kMagic, sizeof(kMagic));
-  memcpy(header.digest, digestOfEntry(header, body).data(), sizeof(header.digest));
+  store({key.str(), "{}", payload.vec(), CacheEntry::Kind::Result, 0});
+}
 
-  static std::atomic<unsigned> serial;
-  std::string path = pathOf(key);
-  std::string temporary = path + "." + std::to_string(getpid()) + "." + std::to_string(serial++);
-  if (std::error_code error = sys::fs::create_directories(sys::path::parent_path(path)))
-    return log(LogLevel::Warning, "cache: " + path + ": " + error.message());
-  protocol::Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file || !protocol::writeAll(file.get(), &header, sizeof(header)) ||
-      !protocol::writeAll(file.get(), body.data(), body.size()) || fdatasync(file.get()) ||
-      rename(temporary.c_str(), path.c_str())) {
-    log(LogLevel::Warning, "cache: " + temporary + ": " + strerror(errno));
-    unlink(temporary.c_str());
-  }
+Expected<CacheEntry> CacheDirectory::readFile(const std::string &path) {
+  ReadFile file = readWhole(path, false);
+  if (file.distrusted)
+    return createStringError(inconvertibleErrorCode(), "is not a file of our own");
+  if (file.error)
+    return createStringError(inconvertibleErrorCode(), strerror(file.error));
+  return decodeEntry(file.bytes);
 }
 
 } // namespace rubia::runtime

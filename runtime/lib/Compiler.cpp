@@ -1,17 +1,18 @@
 // In-process map with single flight -> cache directory -> compile worker. A result or an error is
 // kept for the life of the process; system trouble (no worker, a broken connection) is not.
 #include "runtime/Compiler.h"
-#include "lowering/Abi.h"
-#include "runtime/CacheDirectory.h"
+#include "runtime/CompilerIdentity.h"
 #include "runtime/Log.h"
-#include "runtime/lib/CompilerIdentity.h"
+#include "runtime/lib/CodeObjectMetadata.h"
 #include "runtime/lib/Protocol.h"
 #include "runtime/lib/SpawnSupervisor.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <unistd.h>
@@ -26,9 +27,13 @@ std::error_code CompilerTrouble::convertToErrorCode() const { return inconvertib
 
 using Bytes = std::vector<uint8_t>;
 
-Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
-
 namespace {
+// How long another process may keep us waiting for what it compiles: it may be stopped.
+constexpr unsigned kMaxWaitMs = 9000;
+// How long an error of a kernel is believed before it is compiled again: it may have been a limit
+// of time or memory.
+constexpr unsigned kRefusalSeconds = 3600;
+
 // What everybody who asks for the same key waits for.
 struct Entry {
   bool pending = true;
@@ -63,31 +68,32 @@ struct Compiler::State {
   std::map<std::string, std::shared_ptr<Entry>> entries; // by key
   protocol::Descriptor supervisor;
   pid_t owner = 0; // of the supervisor: a forked child starts its own
-  std::optional<CacheDirectory> cache;
-  std::once_flag cacheOnce;
+  KernelCache cache;
+  CompileOptions options;
+  const bool mayCompile;
+
+  State(KernelCache cache, const CompileOptions &options)
+      : cache(std::move(cache)), options(options),
+        mayCompile(StringRef(getenv("RUBIA_COMPILE") ? getenv("RUBIA_COMPILE") : "") != "never") {}
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
                                              StringRef arch, CompileCost *cost = nullptr);
+  protocol::Answer answer(const RawImage &image, const protocol::Request &request, StringRef key,
+                          CompileCost *cost);
   protocol::Answer compile(const RawImage &image, const protocol::Request &request);
   Error connect();
 };
 
-// Everything that changes the result, by name. docs/architecture.md.
 static std::string keyOf(const RawImage &image, const protocol::Request &request, StringRef arch,
                          StringRef compiler) {
-  std::string key = "rubia cache key\nabi=" + std::to_string(abi::kVersion) +
-                    "\ncompiler=" + compiler.str() + "\nimage=" + toHex(image.digest, true) +
-                    "\ncapability=" + std::to_string(image.computeCapability);
   switch (request.want) {
   case protocol::Want::Manifest:
-    key += "\nkind=manifest\n";
     break;
   case protocol::Want::CodeObject:
-    key += "\nkind=code\nunit=" + std::to_string(request.unit) + "\narch=" + arch.str() +
-           "\nnan=any\n";
-    break;
+    return codeObjectKey(image.digest, image.computeCapability, request.unit, arch, request.options,
+                         compiler);
   }
-  return key;
+  return manifestKey(image.digest, image.computeCapability, compiler);
 }
 
 Error Compiler::State::connect() {
@@ -122,6 +128,72 @@ protocol::Answer Compiler::State::compile(const RawImage &image, const protocol:
   return protocol::receiveAnswer(ours.get());
 }
 
+// What people see of an entry: the names of its kernels.
+static std::string metadataOf(protocol::Want want, ArrayRef<uint8_t> payload) {
+  json::Array kernels;
+  if (want == protocol::Want::Manifest) {
+    if (Expected<Manifest> manifest = Manifest::deserialize(payload))
+      for (const Manifest::Kernel &kernel : manifest->kernels)
+        kernels.push_back(json::fixUTF8(kernel.name));
+    else
+      consumeError(manifest.takeError());
+  } else {
+    if (Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(payload))
+      for (const CodeObjectMetadata::Kernel &kernel : metadata->kernels)
+        kernels.push_back(json::fixUTF8(kernel.name));
+    else
+      consumeError(metadata.takeError());
+  }
+  std::string text;
+  raw_string_ostream(text) << json::Value(json::Object{{"kernels", std::move(kernels)}});
+  return text;
+}
+
+static protocol::Answer answerOf(CacheEntry entry) {
+  return {entry.kind == CacheEntry::Kind::Result ? protocol::Outcome::Result
+                                                 : protocol::Outcome::Refused,
+          std::move(entry.payload), 0};
+}
+
+// From the cache, else from the worker. Among all processes that share the cache directory, one
+// compiles and the others wait for it, but no longer than kMaxWaitMs.
+protocol::Answer Compiler::State::answer(const RawImage &image, const protocol::Request &request,
+                                         StringRef key, CompileCost *cost) {
+  if (std::optional<CacheEntry> hit = cache.find(key))
+    return answerOf(std::move(*hit));
+  if (!mayCompile) {
+    std::string text = "not in the cache, and RUBIA_COMPILE=never forbids to compile it";
+    return {protocol::Outcome::Refused, {text.begin(), text.end()}, 0};
+  }
+  std::optional<CompileLock> lock;
+  if (cache.directory()) {
+    lock.emplace(*cache.directory(), key, kMaxWaitMs);
+    if (lock->waited())
+      if (std::optional<CacheEntry> hit = cache.find(key))
+        return answerOf(std::move(*hit));
+  }
+  protocol::Answer answer = compile(image, request);
+  if (answer.outcome == protocol::Outcome::Trouble) // killed for memory, say: once more
+    answer = compile(image, request);
+  if (cost)
+    *cost = {true, answer.peakBytes};
+  if (cache.directory())
+    count(*cache.directory(), CacheEvent::Compiled);
+  switch (answer.outcome) {
+  case protocol::Outcome::Result:
+    cache.store({key.str(), metadataOf(request.want, answer.bytes), answer.bytes,
+                 CacheEntry::Kind::Result, 0});
+    break;
+  case protocol::Outcome::Refused:
+    cache.store({key.str(), "{}", answer.bytes, CacheEntry::Kind::Refused,
+                 uint64_t(time(nullptr)) + kRefusalSeconds});
+    break;
+  case protocol::Outcome::Trouble:
+    break;
+  }
+  return answer;
+}
+
 Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &image,
                                                             protocol::Request request,
                                                             StringRef arch, CompileCost *cost) {
@@ -147,22 +219,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
     entry = place->second = std::make_shared<Entry>();
   }
 
-  std::call_once(cacheOnce, [&] {
-    if (std::optional<std::string> folder = cacheDirectory())
-      cache.emplace(*folder);
-  });
-  protocol::Answer answer;
-  if (std::optional<Bytes> hit = cache ? cache->read(key) : std::nullopt) {
-    answer = {protocol::Outcome::Result, std::move(*hit), 0};
-  } else {
-    answer = compile(image, request);
-    if (answer.outcome == protocol::Outcome::Trouble) // killed for memory, say: once more
-      answer = compile(image, request);
-    if (cost)
-      *cost = {true, answer.peakBytes};
-    if (cache && answer.outcome == protocol::Outcome::Result)
-      cache->write(key, answer.bytes);
-  }
+  protocol::Answer answer = this->answer(image, request, key, cost);
 
   std::lock_guard<std::mutex> lock(mutex);
   entry->outcome = answer.outcome;
@@ -174,11 +231,17 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   return resultOf(*entry);
 }
 
-Compiler::Compiler() : state(new State) {}
+Compiler::Compiler(KernelCache cache, const CompileOptions &options)
+    : state(new State(std::move(cache), options)) {}
+
+Compiler &Compiler::create(KernelCache cache, const CompileOptions &options) {
+  return *new Compiler(std::move(cache), options);
+}
 
 Compiler &Compiler::instance() {
-  static auto *compiler = new Compiler;
-  return *compiler;
+  static Compiler &compiler =
+      create(KernelCache::fromEnvironment(), CompileOptions::fromEnvironment());
+  return compiler;
 }
 
 Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &image) {
@@ -197,8 +260,16 @@ Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &ima
 
 Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
                                                             StringRef arch, CompileCost *cost) {
+  return codeObject(image, unit, arch, state->options, cost);
+}
+
+Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
+                                                            StringRef arch,
+                                                            const CompileOptions &options,
+                                                            CompileCost *cost) {
   protocol::Request request;
   request.want = protocol::Want::CodeObject;
+  request.options = options;
   request.unit = unit;
   return state->get(image, request, arch, cost);
 }

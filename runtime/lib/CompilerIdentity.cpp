@@ -1,4 +1,4 @@
-#include "runtime/lib/CompilerIdentity.h"
+#include "runtime/CompilerIdentity.h"
 #include "runtime/lib/Protocol.h"
 #include "runtime/lib/SpawnSupervisor.h"
 #include "llvm/ADT/StringExtras.h"

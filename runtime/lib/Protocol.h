@@ -18,6 +18,7 @@ struct Request {
   Want want = Want::Manifest;
   uint32_t computeCapability = 0;
   uint32_t unit = 0;
+  CompileOptions options;
   Digest digest{};
   char arch[64] = {};
 };

@@ -137,6 +137,7 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
   lowering::Options loweringOptions;
   loweringOptions.arch = options.codegen.arch;
   loweringOptions.nan = options.nan;
+  loweringOptions.safeAtomics = options.safeAtomics;
   Expected<std::unique_ptr<Module>> module =
       lowering::lower(parsed.module, unit, loweringOptions, context);
   if (module)

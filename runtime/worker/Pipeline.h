@@ -12,6 +12,7 @@ namespace rubia::runtime {
 struct PipelineOptions {
   codegen::Options codegen; // with the arch
   lowering::NanMode nan = lowering::NanMode::Any;
+  bool safeAtomics = false;
 };
 
 // A parsed PTX image. Units are those of lowering::partition.

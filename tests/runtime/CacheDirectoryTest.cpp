@@ -17,13 +17,13 @@ protected:
   }
   void TearDown() override { sys::fs::remove_directories(folder); }
 
-  // The only file in the folder.
+  // The only entry in the folder.
   std::string file() {
     std::error_code error;
     std::string found;
     for (sys::fs::recursive_directory_iterator i(folder, error), end; i != end && !error;
          i.increment(error))
-      if (sys::fs::is_regular_file(i->path())) {
+      if (StringRef(i->path()).ends_with(".rubia")) {
         EXPECT_TRUE(found.empty());
         found = i->path();
       }

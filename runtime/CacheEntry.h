@@ -1,0 +1,34 @@
+// The bytes of one cache entry, the same in a directory and in a pack: a self-describing header,
+// the key material, metadata, the payload (zstd). Every byte is covered by a digest, so that
+// whatever is not as it was written is found when it is read. Equal entries have equal bytes.
+#pragma once
+
+#include "runtime/CacheKey.h"
+#include "llvm/Support/Error.h"
+
+namespace rubia::runtime {
+
+struct CacheEntry {
+  // Refused: the payload is the text of an error; it holds until `expires`.
+  enum class Kind : uint32_t { Result = 1, Refused = 2 };
+
+  std::string key;      // the whole key material
+  std::string metadata; // JSON, for people and tools: what the payload is
+  std::vector<uint8_t> payload;
+  Kind kind = Kind::Result;
+  uint64_t expires = 0; // seconds since 1970; 0: never
+};
+
+// Bounds of what is believed in a header.
+inline constexpr uint64_t kMaxEntryBytes = uint64_t(1) << 31;
+
+llvm::Expected<std::vector<uint8_t>> encodeEntry(const CacheEntry &entry);
+
+// The error says what is wrong with the bytes.
+llvm::Expected<CacheEntry> decodeEntry(llvm::ArrayRef<uint8_t> bytes);
+
+// The digest that is in the header and covers all other bytes of an entry; the bytes must have been
+// decoded or just encoded.
+Digest digestOfEncoded(llvm::ArrayRef<uint8_t> bytes);
+
+} // namespace rubia::runtime

@@ -1,0 +1,55 @@
+// A read-only cache in one immutable file: an index sorted by key digest, then the entries. The
+// header's digest covers the index and the index holds the digest of every entry, so that the one
+// digest stands for all bytes. The same entries give the same file, whatever made them.
+#pragma once
+
+#include "runtime/CacheEntry.h"
+#include <memory>
+#include <optional>
+
+namespace rubia::runtime {
+
+class CachePack {
+public:
+  struct Row {
+    Digest key, entry; // of the key material; of the entry's bytes
+    uint64_t offset, size;
+  };
+
+  // Reads and verifies header and index. The error names the file.
+  static llvm::Expected<CachePack> open(const std::string &path);
+
+  // Nothing if the pack has no entry under this key. An error: there is one, and it is not as it
+  // was written.
+  llvm::Expected<std::optional<CacheEntry>> find(llvm::StringRef key) const;
+  llvm::Expected<CacheEntry> read(const Row &row) const;
+
+  llvm::ArrayRef<Row> rows() const { return index; }
+  const std::string &path() const { return file; }
+  const Digest &digest() const { return packDigest; }
+
+private:
+  std::string file;
+  uint64_t fileBytes = 0;
+  Digest packDigest{};
+  std::vector<Row> index;
+};
+
+// Writes a pack, atomically (a temporary beside `path`, then renamed). Entries are given in any
+// order, one for each key; those that expire are left out.
+class CachePackWriter {
+public:
+  void add(const CacheEntry &entry);
+  size_t size() const { return entries.size(); }
+  llvm::Error write(const std::string &path) const;
+
+private:
+  struct Encoded {
+    Digest key;
+    std::vector<uint8_t> bytes;
+  };
+  std::vector<Encoded> entries;
+  std::string problem; // of the first entry that could not be encoded
+};
+
+} // namespace rubia::runtime

@@ -1,0 +1,66 @@
+// A key is lines of name=value, so that two keys can be compared field by field (`rubia cache
+// explain`).
+#include "runtime/CacheKey.h"
+#include "lowering/Abi.h"
+#include "runtime/Log.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
+
+// One of two words, the first being the default.
+static bool secondOf(const char *variable, StringRef first, StringRef second) {
+  const char *value = getenv(variable);
+  if (!value || !*value || value == first)
+    return false;
+  if (value == second)
+    return true;
+  log(LogLevel::Error, Twine(variable) + " is '" + value + "', expected " + first + " or " +
+                           second + "; " + first + " is taken");
+  return false;
+}
+
+CompileOptions CompileOptions::fromEnvironment() {
+  return {secondOf("RUBIA_NAN", "any", "canonical"), secondOf("RUBIA_SAFE_ATOMICS", "0", "1")};
+}
+
+static std::string commonKey(const Digest &image, unsigned computeCapability, StringRef compiler) {
+  return "rubia cache key\nabi=" + std::to_string(abi::kVersion) + "\ncompiler=" + compiler.str() +
+         "\nimage=" + toHex(image, true) + "\ncapability=" + std::to_string(computeCapability);
+}
+
+std::string manifestKey(const Digest &image, unsigned computeCapability, StringRef compiler) {
+  return commonKey(image, computeCapability, compiler) + "\nkind=manifest\n";
+}
+
+std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint32_t unit,
+                          StringRef arch, const CompileOptions &options, StringRef compiler) {
+  return commonKey(image, computeCapability, compiler) +
+         "\nkind=code\nunit=" + std::to_string(unit) + "\narch=" + arch.str() +
+         "\nnan=" + (options.canonicalNan ? "canonical" : "any") +
+         "\natomics=" + (options.safeAtomics ? "safe" : "fast") + "\n";
+}
+
+std::vector<std::pair<StringRef, StringRef>> fieldsOfKey(StringRef key) {
+  std::vector<std::pair<StringRef, StringRef>> fields;
+  SmallVector<StringRef> lines;
+  key.split(lines, '\n', -1, false);
+  for (StringRef line : lines)
+    if (line.contains('='))
+      fields.push_back(line.split('='));
+  return fields;
+}
+
+StringRef fieldOfKey(StringRef key, StringRef name) {
+  for (auto [field, value] : fieldsOfKey(key))
+    if (field == name)
+      return value;
+  return "";
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,136 @@
+#include "runtime/KernelCache.h"
+#include "runtime/Log.h"
+#include "runtime/lib/Protocol.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+namespace {
+struct EventName {
+  CacheEvent event;
+  StringRef name;
+};
+constexpr EventName kEvents[] = {
+    {CacheEvent::DirectoryHit, "directory hits"},
+    {CacheEvent::PackHit, "pack hits"},
+    {CacheEvent::Absent, "misses: no entry"},
+    {CacheEvent::OtherKey, "misses: entry of another key"},
+    {CacheEvent::Damaged, "misses: damaged entry"},
+    {CacheEvent::Distrusted, "misses: entry of somebody else"},
+    {CacheEvent::Unreadable, "misses: unreadable entry"},
+    {CacheEvent::Expired, "misses: expired entry"},
+    {CacheEvent::Compiled, "compiled"},
+    {CacheEvent::Stored, "stored"},
+    {CacheEvent::Evicted, "evicted"},
+};
+
+CacheEvent eventOf(CacheDirectory::Miss miss) {
+  switch (miss) {
+  case CacheDirectory::Miss::Absent:
+    break;
+  case CacheDirectory::Miss::OtherKey:
+    return CacheEvent::OtherKey;
+  case CacheDirectory::Miss::Damaged:
+    return CacheEvent::Damaged;
+  case CacheDirectory::Miss::Distrusted:
+    return CacheEvent::Distrusted;
+  case CacheDirectory::Miss::Unreadable:
+    return CacheEvent::Unreadable;
+  case CacheDirectory::Miss::Expired:
+    return CacheEvent::Expired;
+  }
+  return CacheEvent::Absent;
+}
+// Counting stops there: a file that grows for ever is worse than a number that stands still.
+constexpr off_t kMaxEvents = 16 << 20;
+} // namespace
+
+KernelCache KernelCache::fromEnvironment() {
+  for (const char *name : {"RUBIA_CACHE_DISABLE", "CUDA_CACHE_DISABLE"})
+    if (const char *value = getenv(name); value && StringRef(value) == "1")
+      return {std::nullopt, {}};
+  std::optional<CacheDirectory> directory;
+  if (std::optional<std::string> folder = cacheDirectory())
+    directory.emplace(std::move(*folder));
+  std::vector<CachePack> packs;
+  SmallVector<StringRef> paths;
+  if (const char *list = getenv("RUBIA_CACHE_PACKS"))
+    StringRef(list).split(paths, ':', -1, false);
+  for (StringRef path : paths) {
+    Expected<CachePack> pack = CachePack::open(path.str());
+    if (pack)
+      packs.push_back(std::move(*pack));
+    else
+      log(LogLevel::Warning, "kernel cache: " + toString(pack.takeError()));
+  }
+  return {std::move(directory), std::move(packs)};
+}
+
+std::optional<CacheEntry> KernelCache::find(StringRef key) const {
+  CacheEvent missed = CacheEvent::Absent;
+  auto counted = [&](CacheEvent event) {
+    if (local)
+      count(*local, event);
+  };
+  if (local) {
+    CacheDirectory::Lookup lookup = local->find(key);
+    if (lookup.entry) {
+      counted(CacheEvent::DirectoryHit);
+      return std::move(lookup.entry);
+    }
+    missed = eventOf(lookup.miss);
+  }
+  for (const CachePack &pack : packList) {
+    Expected<std::optional<CacheEntry>> entry = pack.find(key);
+    if (!entry) {
+      log(LogLevel::Warning, "kernel cache: " + toString(entry.takeError()));
+      missed = CacheEvent::Damaged;
+    } else if (*entry) {
+      counted(CacheEvent::PackHit);
+      return std::move(*entry);
+    }
+  }
+  counted(missed);
+  return std::nullopt;
+}
+
+void KernelCache::store(const CacheEntry &entry) const {
+  if (local && local->store(entry))
+    count(*local, CacheEvent::Stored);
+}
+
+static std::string eventFile(const CacheDirectory &directory) {
+  return directory.folder() + "/events";
+}
+
+// Opened each time, for 4 microseconds: a program may close descriptors that it does not know, and
+// then the number is another file's.
+void count(const CacheDirectory &directory, CacheEvent event) {
+  protocol::Descriptor file(
+      open(eventFile(directory).c_str(),
+           O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  struct stat status;
+  if (!file || fstat(file.get(), &status) || !S_ISREG(status.st_mode) ||
+      status.st_size >= kMaxEvents)
+    return;
+  char letter = char(event);
+  (void)!write(file.get(), &letter, 1); // statistics are not worth a line
+}
+
+std::vector<CacheEventCount> cacheEvents(const CacheDirectory &directory) {
+  auto file = MemoryBuffer::getFile(eventFile(directory), false, false);
+  StringRef letters = file ? (*file)->getBuffer() : "";
+  std::vector<CacheEventCount> result;
+  for (const EventName &e : kEvents)
+    result.push_back({e.event, e.name, letters.count(char(e.event))});
+  return result;
+}
+
+} // namespace rubia::runtime
