@@ -26,8 +26,8 @@ TARGETS = ["gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201
 SETTINGS = {"O0": ["-O0"], "O2": ["-O2"], "gisel": ["-O2", "-mllvm", "-global-isel", "-mllvm", "-global-isel-abort=2"]}
 
 # What clang 22.1 gets wrong in programs of seed 1: how (wrong words, or the pass that crashes), with which setting, for which targets (prefixes), and which
-# programs. Each is analysed in docs/errata.md; what is not listed here counts as a fault of the emulator. check_excuses.py shows of all with wrong words that
-# nothing but the erratum is wrong.
+# programs. Each is analysed in docs/errata.md; what is not listed here counts as a fault of the emulator. check_excuses.py shows of all of them
+# that nothing but the erratum is wrong.
 Fault = collections.namedtuple("Fault", "erratum kind setting targets programs")
 COMPILER_AT_FAULT = [
     Fault("E7", "wrong", "O2", ("gfx11",), {99, 263}),
