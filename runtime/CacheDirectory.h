@@ -57,6 +57,8 @@ public:
   // Removes entries, those unused for longest first, until at most `bytes` are left, and those that
   // were not used since `olderThan`. Returns how many went.
   size_t evict(uint64_t bytes, int64_t olderThan = INT64_MIN) const;
+  // Lets the next writer count all sizes anew: after evict() by hand.
+  void recount() const;
   // Removes temporaries and locks that processes left behind which were killed. Returns how many.
   size_t sweep() const;
 

@@ -109,9 +109,11 @@ void CacheDirectory::account(uint64_t added) const {
     usage.bytes = exact();
   }
   usage.check = ~usage.bytes;
-  (void)pwrite(file.get(), &usage, sizeof(usage), 0); // else the next writer scans
+  (void)protocol::writeAll(file.get(), &usage, sizeof(usage)); // else the next writer scans
   flock(file.get(), LOCK_UN);
 }
+
+void CacheDirectory::recount() const { (void)unlink((root + "/usage").c_str()); }
 
 size_t CacheDirectory::sweep() const {
   std::string folder = root + "/tmp";

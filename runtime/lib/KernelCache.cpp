@@ -121,7 +121,7 @@ void count(const CacheDirectory &directory, CacheEvent event) {
       status.st_size >= kMaxEvents)
     return;
   char letter = char(event);
-  (void)!write(file.get(), &letter, 1); // statistics are not worth a line
+  (void)protocol::writeAll(file.get(), &letter, 1); // statistics are not worth a line
 }
 
 std::vector<CacheEventCount> cacheEvents(const CacheDirectory &directory) {

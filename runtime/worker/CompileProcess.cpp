@@ -72,8 +72,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   currentWhat = "kernel '" + unit.kernels.front()->name.str() + "' for " + request.arch;
   PipelineOptions options;
   options.codegen.arch = request.arch;
-  options.nan = request.options.canonicalNan ? lowering::NanMode::Canonical : lowering::NanMode::Any;
-  options.safeAtomics = request.options.safeAtomics;
+  options.apply(request.options);
   Expected<codegen::CodeObject> object = last->image.compile(unit, options);
   if (!object)
     return object.takeError();

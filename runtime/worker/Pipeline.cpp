@@ -12,6 +12,11 @@ static Error failure(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
+void PipelineOptions::apply(const CompileOptions &options) {
+  nan = options.canonicalNan ? lowering::NanMode::Canonical : lowering::NanMode::Any;
+  safeAtomics = options.safeAtomics;
+}
+
 Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
   PtxImage image(ptx::parse(std::move(name), std::move(text)));
   if (!image.parsed.usable) {

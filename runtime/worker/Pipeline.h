@@ -5,6 +5,7 @@
 #include "codegen/Codegen.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
+#include "runtime/CacheKey.h"
 #include "runtime/Manifest.h"
 
 namespace rubia::runtime {
@@ -13,6 +14,8 @@ struct PipelineOptions {
   codegen::Options codegen; // with the arch
   lowering::NanMode nan = lowering::NanMode::Any;
   bool safeAtomics = false;
+
+  void apply(const CompileOptions &options);
 };
 
 // A parsed PTX image. Units are those of lowering::partition.

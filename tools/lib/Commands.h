@@ -22,6 +22,7 @@ void addExtract(CLI::App &app, int &status);
 void addCompile(CLI::App &app, int &status);
 void addLaunch(CLI::App &app, int &status);
 void addDoctor(CLI::App &app, int &status);
+void addCache(CLI::App &app, int &status);
 
 // "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
 // is); returns kFailed.
@@ -30,6 +31,10 @@ int fail(llvm::Error error);
 
 // Sets an environment variable that the HIP library or the worker reads, if the option was given.
 void setEnvironment(const char *name, const std::string &value);
+
+// --nan any|canonical, of all commands that compile; setEnvironment("RUBIA_NAN", nan) makes it hold
+// for the worker and for runtime::CompileOptions::fromEnvironment().
+void addNanOption(CLI::App &command, std::string &nan);
 
 // The folder of the running program, without a slash at the end.
 std::string programFolder();

@@ -15,7 +15,7 @@ namespace rubia::tools {
 
 namespace {
 struct CompileOptions {
-  std::string file, entry, output, emit = "co", codegen = "lld";
+  std::string file, entry, output, nan, emit = "co", codegen = "lld";
   std::vector<std::string> archs{"gfx1100"};
   unsigned level = 3;
 };
@@ -46,6 +46,7 @@ Expected<std::string> compileOne(const runtime::PtxImage &image, const lowering:
   runtime::PipelineOptions pipeline;
   pipeline.codegen.arch = arch;
   pipeline.codegen.optLevel = options.level;
+  pipeline.apply(runtime::CompileOptions::fromEnvironment());
   if (options.codegen == "comgr")
     pipeline.codegen.backend = codegen::Backend::Comgr;
   if (options.emit == "co") {
@@ -137,6 +138,7 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
 }
 
 int compile(const CompileOptions &options) {
+  setEnvironment("RUBIA_NAN", options.nan);
   for (const std::string &arch : options.archs)
     if (Error error = codegen::validateArch(arch)) {
       fail(std::move(error));
@@ -182,6 +184,7 @@ void addCompile(CLI::App &app, int &status) {
   command->add_option("--codegen", options->codegen, "lld or comgr (ROCm's library links)")
       ->check(CLI::IsMember({"lld", "comgr"}))
       ->capture_default_str();
+  addNanOption(*command, options->nan);
   command->add_option("-O", options->level, "optimisation level")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();

@@ -14,7 +14,7 @@ namespace rubia::tools {
 namespace {
 struct InspectOptions {
   std::vector<std::string> files;
-  std::string arch = "gfx1100";
+  std::string arch = "gfx1100", nan;
   bool json = false;
 };
 
@@ -62,6 +62,7 @@ ordered_json describeKernels(const runtime::PtxImage &image, const std::string &
   std::vector<std::string> unitErrors;
   runtime::PipelineOptions options;
   options.codegen.arch = arch;
+  options.apply(runtime::CompileOptions::fromEnvironment());
   for (const lowering::Unit &unit : image.units()) {
     Error error = image.check(unit, options);
     unitErrors.push_back(error ? toString(std::move(error)) : "");
@@ -203,6 +204,7 @@ Expected<ordered_json> inspectCodeObjects(const std::string &path) {
 }
 
 int inspect(const InspectOptions &options) {
+  setEnvironment("RUBIA_NAN", options.nan);
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
@@ -253,6 +255,7 @@ void addInspect(CLI::App &app, int &status) {
       app.add_subcommand("inspect", "What is inside, what will work and what will not, and why");
   command->add_option("file", options->files, "whatever holds kernels")->required();
   command->add_option("--arch", options->arch, "the target to judge for")->capture_default_str();
+  addNanOption(*command, options->nan);
   command->add_flag("--json", options->json, "machine-readable");
   command->callback([options, &status] { status = inspect(*options); });
 }

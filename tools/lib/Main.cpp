@@ -23,6 +23,13 @@ void setEnvironment(const char *name, const std::string &value) {
     setenv(name, value.c_str(), 1);
 }
 
+void addNanOption(CLI::App &command, std::string &nan) {
+  command
+      .add_option("--nan", nan,
+                  "any (default): a NaN stays a NaN; canonical: with the bits that NVIDIA gives")
+      ->check(CLI::IsMember({"any", "canonical"}));
+}
+
 std::string programFolder() {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
@@ -43,6 +50,7 @@ int main(int argc, char **argv) {
   addCompile(app, status);
   addLaunch(app, status);
   addDoctor(app, status);
+  addCache(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -16,13 +16,14 @@ namespace rubia::tools {
 
 namespace {
 struct RunOptions {
-  std::string device, arch;
+  std::string device, arch, nan;
   std::vector<std::string> command;
 };
 
 int run(const RunOptions &options) {
   setEnvironment("RUBIA_DEVICE", options.device);
   setEnvironment("RUBIA_ARCH", options.arch);
+  setEnvironment("RUBIA_NAN", options.nan);
 
   ErrorOr<std::string> program = options.command.front();
   if (!StringRef(options.command.front()).contains('/'))
@@ -67,6 +68,7 @@ void addRun(CLI::App &app, int &status) {
   command->add_option("--device", options->device, "auto (default), hip or emulator")
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
+  addNanOption(*command, options->nan);
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();
   command->callback([options, &status] { status = run(*options); });

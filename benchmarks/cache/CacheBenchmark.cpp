@@ -1,0 +1,178 @@
+// What the cache costs a program that starts: a hit of 100 KB, a miss, the first look-up in a
+// directory and in a pack of 100,000 entries. The peer of a hit is the bare open, read and close of
+// the same file. Counters: median_us and p99_us of single operations, which is what the bounds are
+// about.
+#include "runtime/KernelCache.h"
+#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+#include <benchmark/benchmark.h>
+#include <chrono>
+#include <fcntl.h>
+#include <random>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace rubia::runtime;
+
+namespace {
+
+constexpr int kMany = 100'000;
+constexpr size_t kPayloadBytes = 100 * 1024;
+
+std::string root() {
+  static const std::string folder = [] {
+    SmallString<128> path;
+    if (std::error_code error = sys::fs::createUniqueDirectory("rubia-bench-cache", path))
+      abort();
+    return path.str().str();
+  }();
+  return folder;
+}
+
+std::string keyOf(int i) {
+  return codeObjectKey(digestOf({uint8_t(i), uint8_t(i >> 8), uint8_t(i >> 16)}), 89, 0, "gfx1100",
+                       {}, "benchmark");
+}
+
+// Compresses to about a half, as code objects do.
+std::vector<uint8_t> payload(size_t size) {
+  std::mt19937 random(1);
+  std::vector<uint8_t> bytes(size);
+  for (uint8_t &byte : bytes)
+    byte = random() & 15;
+  return bytes;
+}
+
+// Times every iteration on its own.
+template <typename Operation> void measure(benchmark::State &state, Operation operation) {
+  std::vector<double> microseconds;
+  for (auto _ : state) {
+    auto before = std::chrono::steady_clock::now();
+    operation();
+    microseconds.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before)
+            .count());
+  }
+  llvm::sort(microseconds);
+  state.counters["median_us"] = microseconds[microseconds.size() / 2];
+  state.counters["p99_us"] = microseconds[microseconds.size() * 99 / 100];
+}
+
+// Written without synchronising, which 100,000 times takes minutes.
+const CacheDirectory &manyFiles() {
+  static const CacheDirectory directory = [] {
+    CacheDirectory result(root() + "/many", uint64_t(1) << 40);
+    for (int i = 0; i < kMany; ++i) {
+      CacheEntry entry{keyOf(i), "{}", payload(64), CacheEntry::Kind::Result, 0};
+      std::vector<uint8_t> bytes = cantFail(encodeEntry(entry));
+      std::string path = result.pathOf(entry.key);
+      if (sys::fs::create_directories(path.substr(0, path.rfind('/'))))
+        abort();
+      int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+      if (write(fd, bytes.data(), bytes.size()) != ssize_t(bytes.size()))
+        abort();
+      close(fd);
+    }
+    return result;
+  }();
+  return directory;
+}
+
+const std::string &manyInAPack() {
+  static const std::string path = [] {
+    CachePackWriter writer;
+    for (int i = 0; i < kMany; ++i)
+      writer.add({keyOf(i), "{}", payload(64), CacheEntry::Kind::Result, 0});
+    cantFail(writer.write(root() + "/pack"));
+    return root() + "/pack";
+  }();
+  return path;
+}
+
+const KernelCache &oneLarge() {
+  static const KernelCache cache = [] {
+    CacheDirectory directory(root() + "/large", uint64_t(1) << 40);
+    directory.write(keyOf(0), payload(kPayloadBytes));
+    return KernelCache(directory, {});
+  }();
+  return cache;
+}
+
+void warmHit(benchmark::State &state) {
+  const KernelCache &cache = oneLarge();
+  measure(state, [&] { benchmark::DoNotOptimize(cache.find(keyOf(0))->payload.data()); });
+}
+BENCHMARK(warmHit)->MinTime(1);
+
+void peerBareRead(benchmark::State &state) {
+  const std::string path = oneLarge().directory()->pathOf(keyOf(0));
+  std::vector<uint8_t> bytes(2 * kPayloadBytes);
+  measure(state, [&] {
+    int fd = open(path.c_str(), O_RDONLY);
+    benchmark::DoNotOptimize(read(fd, bytes.data(), bytes.size()));
+    close(fd);
+  });
+}
+BENCHMARK(peerBareRead)->MinTime(1);
+
+void miss(benchmark::State &state) {
+  const KernelCache &cache = oneLarge();
+  measure(state, [&] { benchmark::DoNotOptimize(cache.find(keyOf(1)).has_value()); });
+}
+BENCHMARK(miss)->MinTime(1);
+
+void missInAPackToo(benchmark::State &state) {
+  std::vector<CachePack> packs;
+  packs.push_back(cantFail(CachePack::open(manyInAPack())));
+  KernelCache cache(*oneLarge().directory(), std::move(packs));
+  measure(state, [&] { benchmark::DoNotOptimize(cache.find(keyOf(kMany + 1)).has_value()); });
+}
+BENCHMARK(missInAPackToo)->MinTime(1);
+
+void hitInAPack(benchmark::State &state) {
+  CachePack pack = cantFail(CachePack::open(manyInAPack()));
+  int i = 0;
+  measure(state, [&] {
+    benchmark::DoNotOptimize(cantFail(pack.find(keyOf(i = (i + 7919) % kMany)))->payload.data());
+  });
+}
+BENCHMARK(hitInAPack)->MinTime(1);
+
+void openDirectoryOf100000(benchmark::State &state) {
+  const std::string folder = manyFiles().folder();
+  int i = 0;
+  measure(state, [&] {
+    CacheDirectory directory(folder);
+    benchmark::DoNotOptimize(directory.find(keyOf(i = (i + 7919) % kMany)).entry->payload.data());
+  });
+}
+BENCHMARK(openDirectoryOf100000)->MinTime(1);
+
+void openPackOf100000(benchmark::State &state) {
+  const std::string &path = manyInAPack();
+  int i = 0;
+  measure(state, [&] {
+    CachePack pack = cantFail(CachePack::open(path));
+    benchmark::DoNotOptimize(cantFail(pack.find(keyOf(i = (i + 7919) % kMany)))->payload.data());
+  });
+}
+BENCHMARK(openPackOf100000)->MinTime(1);
+
+void store(benchmark::State &state) {
+  CacheDirectory directory(root() + "/stored", uint64_t(1) << 40);
+  CacheEntry entry{"", "{}", payload(kPayloadBytes), CacheEntry::Kind::Result, 0};
+  int i = 0;
+  measure(state, [&] {
+    entry.key = keyOf(i++ % 100);
+    directory.store(entry);
+  });
+}
+BENCHMARK(store);
+
+} // namespace
+
+int main(int argc, char **argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  sys::fs::remove_directories(root());
+}

@@ -1,0 +1,172 @@
+// Several processes with one cache directory, and real compilations.
+#include "runtime/Compiler.h"
+#include "runtime/CompilerIdentity.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace rubia::runtime;
+
+namespace {
+
+const std::string kText = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d1;\n"
+                          "ld.param.u64 %d1, [p];\nst.global.u32 [%d1], 1;\nret;\n}\n";
+const std::string kBad = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                         ".visible .entry k(.param .u64 p)\n{\nfrobnicate;\nret;\n}\n";
+
+class SharedCacheTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    setenv("RUBIA_WORKER", RUBIA_WORKER_PATH, 1);
+    unsetenv("RUBIA_COMPILE");
+    ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-shared", folder));
+  }
+  void TearDown() override { sys::fs::remove_directories(folder); }
+
+  CacheDirectory directory() { return CacheDirectory(folder.str().str(), 1 << 30); }
+  uint64_t times(CacheEvent event) {
+    for (const CacheEventCount &count : cacheEvents(directory()))
+      if (count.event == event)
+        return count.times;
+    return 0;
+  }
+  static RawImage image(const std::string &text) {
+    ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
+    return {bytes, digestOf(bytes), 89};
+  }
+  // In a process of its own: whether the code object was to be had.
+  template <typename Prepare> pid_t ask(KernelCache cache, Prepare prepare) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      prepare();
+      Compiler &compiler = Compiler::create(std::move(cache), {});
+      auto code = compiler.codeObject(image(kText), 0, "gfx1100");
+      if (!code)
+        logAllUnhandledErrors(code.takeError(), errs());
+      _exit(code && toStringRef(ArrayRef(**code))
+                        .starts_with("\x7f"
+                                     "ELF")
+                ? 0
+                : 1);
+    }
+    return pid;
+  }
+  static bool succeeded(pid_t pid) {
+    int status = 0;
+    return waitpid(pid, &status, 0) == pid && status == 0;
+  }
+
+  SmallString<128> folder;
+};
+
+TEST_F(SharedCacheTest, ManyProcessesCompileAColdKernelOnce) {
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 64; ++i)
+    processes.push_back(ask({directory(), {}}, [] {}));
+  for (pid_t process : processes)
+    EXPECT_TRUE(succeeded(process));
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u);
+  EXPECT_EQ(times(CacheEvent::Stored), 1u);
+  EXPECT_EQ(times(CacheEvent::DirectoryHit), 63u);
+}
+
+TEST_F(SharedCacheTest, AnErrorIsCompiledOnceToo) {
+  std::string messages[2];
+  for (int i = 0; i < 2; ++i) {
+    Compiler &compiler = Compiler::create({directory(), {}}, {});
+    auto code = compiler.codeObject(image(kBad), 0, "gfx1100");
+    ASSERT_FALSE(bool(code));
+    messages[i] = toString(code.takeError());
+  }
+  EXPECT_NE(messages[0], "");
+  EXPECT_EQ(messages[0], messages[1]);
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u);
+  EXPECT_EQ(times(CacheEvent::DirectoryHit), 1u);
+}
+
+TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  for (bool canonical : {false, true})
+    for (bool safe : {false, true}) {
+      auto code = compiler.codeObject(image(kText), 0, "gfx1100", {canonical, safe});
+      ASSERT_TRUE(bool(code)) << toString(code.takeError());
+    }
+  EXPECT_EQ(directory().files().size(), 4u);
+  EXPECT_EQ(times(CacheEvent::Compiled), 4u);
+}
+
+// A warm start needs no worker, whatever else is different about the process.
+TEST_F(SharedCacheTest, UserPathClockAndLocaleAreNotInTheKey) {
+  ASSERT_TRUE(succeeded(ask({directory(), {}}, [] {})));
+  CachePackWriter writer;
+  for (const CacheDirectory::File &file : directory().files())
+    writer.add(cantFail(CacheDirectory::readFile(file.path)));
+  std::string path = (folder + "/pack").str();
+  ASSERT_FALSE(bool(writer.write(path)));
+  auto forbid = [] { setenv("RUBIA_COMPILE", "never", 1); };
+  auto stranger = [&] {
+    forbid();
+    for (const char *name : {"LANG", "LC_ALL"})
+      setenv(name, "tr_TR.UTF-8", 1);
+    setenv("HOME", "/nonexistent", 1);
+    setenv("TZ", "Pacific/Kiritimati", 1);
+    setenv("HOSTNAME", "another", 1);
+    if (chdir("/"))
+      _exit(2);
+  };
+  EXPECT_TRUE(succeeded(ask({directory(), {}}, stranger)));
+  std::vector<CachePack> packs;
+  packs.push_back(cantFail(CachePack::open(path)));
+  EXPECT_TRUE(succeeded(ask({std::nullopt, std::move(packs)}, stranger)));
+  SmallString<128> empty;
+  ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-empty", empty));
+  EXPECT_FALSE(succeeded(ask({CacheDirectory(empty.str().str()), {}}, forbid)));
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u);
+  sys::fs::remove_directories(empty);
+}
+
+TEST_F(SharedCacheTest, ADamagedEntryIsCompiledAgain) {
+  ASSERT_TRUE(succeeded(ask({directory(), {}}, [] {})));
+  std::string path = directory().files().at(0).path;
+  std::error_code error;
+  raw_fd_ostream(path, error) << "RUBIAENT, but not really";
+  ASSERT_FALSE(error);
+  EXPECT_TRUE(succeeded(ask({directory(), {}}, [] {})));
+  EXPECT_EQ(times(CacheEvent::Damaged), 1u);
+  EXPECT_EQ(times(CacheEvent::Compiled), 2u);
+  EXPECT_TRUE(bool(expectedToOptional(CacheDirectory::readFile(path))));
+}
+
+// The whole wait, 9 seconds. Label long.
+TEST_F(SharedCacheTest, LongAStoppedOwnerHoldsOthersUpForTenSecondsAtMost) {
+  if (!getenv("RUBIA_TEST_LONG"))
+    GTEST_SKIP() << "takes 9 seconds: RUBIA_TEST_LONG=1";
+  std::string compiler = cantFail(compilerIdentity());
+  std::string key = codeObjectKey(image(kText).digest, 89, 0, "gfx1100", {}, compiler);
+  pid_t owner = fork();
+  if (owner == 0) {
+    CompileLock lock(directory(), key, 0);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status;
+  ASSERT_EQ(waitpid(owner, &status, WUNTRACED), owner);
+  time_t before = time(nullptr);
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 4; ++i)
+    processes.push_back(ask({directory(), {}}, [] {}));
+  for (pid_t process : processes)
+    EXPECT_TRUE(succeeded(process));
+  EXPECT_LE(time(nullptr) - before, 11);
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+}
+
+} // namespace
