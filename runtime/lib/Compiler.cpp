@@ -51,6 +51,7 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
   case protocol::Outcome::Refused:
     return failure(text);
   case protocol::Outcome::Trouble:
+  case protocol::Outcome::Crashed:
     break;
   }
   return make_error<CompilerTrouble>(text.str());
@@ -173,8 +174,13 @@ protocol::Answer Compiler::State::answer(const RawImage &image, const protocol::
         return answerOf(std::move(*hit));
   }
   protocol::Answer answer = compile(image, request);
-  if (answer.outcome == protocol::Outcome::Trouble) // killed for memory, say: once more
-    answer = compile(image, request);
+  if (answer.outcome == protocol::Outcome::Trouble ||
+      answer.outcome == protocol::Outcome::Crashed) {
+    const bool crashed = answer.outcome == protocol::Outcome::Crashed;
+    answer = compile(image, request); // killed for memory, say: once more
+    if (crashed && answer.outcome == protocol::Outcome::Crashed)
+      answer.outcome = protocol::Outcome::Refused; // twice alone: it is the unit
+  }
   if (cost)
     *cost = {true, answer.peakBytes};
   if (cache.directory())
@@ -189,6 +195,7 @@ protocol::Answer Compiler::State::answer(const RawImage &image, const protocol::
                  uint64_t(time(nullptr)) + kRefusalSeconds});
     break;
   case protocol::Outcome::Trouble:
+  case protocol::Outcome::Crashed:
     break;
   }
   return answer;
@@ -225,7 +232,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   entry->outcome = answer.outcome;
   entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
   entry->pending = false;
-  if (entry->outcome == protocol::Outcome::Trouble)
+  if (entry->outcome == protocol::Outcome::Trouble || entry->outcome == protocol::Outcome::Crashed)
     entries.erase(key); // a later call may fare better
   changed.notify_all();
   return resultOf(*entry);

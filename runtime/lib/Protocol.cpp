@@ -175,7 +175,7 @@ bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t p
 Answer receiveAnswer(int socket) {
   AnswerHeader header;
   Answer answer;
-  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 3 &&
+  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 4 &&
       header.size <= (uint64_t(1) << 32)) {
     answer.outcome = Outcome(header.outcome);
     answer.peakBytes = header.peakBytes;

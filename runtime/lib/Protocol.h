@@ -47,10 +47,11 @@ bool send(int socket, const Request &request, int image, int reply);
 // False: end of the connection, or something that is no request.
 bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply);
 
-// The answer: a result, the text of an error of the image or kernel, or the text of system trouble.
+// The answer: a result, the text of an error of the image or kernel, the text of system trouble, or
+// how the compile process ended that had the request.
 // It carries its digest, so that one which broke off and was followed by another is not taken for a
 // whole one.
-enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3 };
+enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3, Crashed = 4 };
 struct Answer {
   Outcome outcome = Outcome::Trouble;
   std::vector<uint8_t> bytes;

@@ -152,7 +152,7 @@ void Supervisor::ended(Process &process) {
   if (process.job && !told)
     // Who takes too long would do so again; who crashed may have been short of memory.
     answerFailure(*process.job,
-                  process.timedOut ? protocol::Outcome::Refused : protocol::Outcome::Trouble,
+                  process.timedOut ? protocol::Outcome::Refused : protocol::Outcome::Crashed,
                   "the compiler " + reasonOf(status, process.timedOut, limits.secondsPerUnit),
                   uint64_t(usage.ru_maxrss) * 1024);
   llvm::erase_if(processes, [&](auto &p) { return p.get() == &process; });

@@ -91,6 +91,27 @@ TEST_F(SharedCacheTest, AnErrorIsCompiledOnceToo) {
   EXPECT_EQ(times(CacheEvent::DirectoryHit), 1u);
 }
 
+// What ends every compile process is the unit's fault, and is not tried by the next program.
+TEST_F(SharedCacheTest, AUnitThatCrashesTheCompilerIsRemembered) {
+  setenv("RUBIA_WORKER_BYTES", "1000000", 1);
+  std::string messages[2];
+  for (std::string &message : messages) {
+    Compiler &compiler = Compiler::create({directory(), {}}, {});
+    auto code = compiler.codeObject(image(kText), 0, "gfx1100");
+    ASSERT_FALSE(bool(code));
+    message = toString(code.takeError());
+  }
+  unsetenv("RUBIA_WORKER_BYTES");
+  EXPECT_NE(messages[0], "");
+  EXPECT_EQ(messages[0], messages[1]);
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u);
+  CacheEntry entry = cantFail(CacheDirectory::readFile(directory().files().at(0).path));
+  EXPECT_EQ(entry.kind, CacheEntry::Kind::Refused);
+  EXPECT_GT(entry.expires, uint64_t(time(nullptr)));
+  EXPECT_LE(entry.expires, uint64_t(time(nullptr)) + 86400);
+  printf("%s\n", messages[0].c_str());
+}
+
 TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   for (bool canonical : {false, true})
