@@ -101,6 +101,8 @@ Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
   entry.key = body.take_front(header.keySize).str();
   entry.metadata = body.substr(header.keySize, header.metadataSize).str();
   StringRef stored = body.take_back(header.storedSize);
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.payloadSize)
+    return malformed("has the wrong payload size");
   entry.payload.resize(header.payloadSize);
   size_t size =
       ZSTD_decompress(entry.payload.data(), entry.payload.size(), stored.data(), stored.size());

@@ -1,5 +1,6 @@
 #include "runtime/CacheDirectory.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -118,6 +119,35 @@ TEST_F(CacheDirectoryTest, EveryTruncationOfALargeEntryIsFound) {
       cantFail(encodeEntry({"key", "{}", noise(4000), CacheEntry::Kind::Result, 0}));
   for (size_t size = 0; size < good.size(); ++size)
     EXPECT_FALSE(bool(expectedToOptional(decodeEntry(ArrayRef(good).take_front(size))))) << size;
+}
+
+// With a digest that is right, as a faulty writer would leave it: refused, or taken as it is.
+TEST_F(CacheDirectoryTest, ChangedAndSignedAnewIsRefusedOrRead) {
+  constexpr size_t kDigestOffset = 120, kHeaderSize = 152;
+  const std::vector<uint8_t> good =
+      cantFail(encodeEntry({"key", "{}", noise(300), CacheEntry::Kind::Result, 0}));
+  std::mt19937 random(1);
+  unsigned refused = 0, taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<uint8_t> bytes = good;
+    if (random() % 4 == 0)
+      bytes.resize(kHeaderSize + random() % (bytes.size() - kHeaderSize));
+    for (int n = 1 + random() % 3; n--;)
+      bytes[random() % bytes.size()] ^= 1 << random() % 8;
+    BLAKE3 hash;
+    hash.update(ArrayRef(bytes).take_front(kDigestOffset));
+    hash.update(ArrayRef(bytes).drop_front(kHeaderSize));
+    Digest digest = hash.final<32>();
+    llvm::copy(digest, bytes.begin() + kDigestOffset);
+    Expected<CacheEntry> entry = decodeEntry(bytes);
+    ++(entry ? taken : refused);
+    if (!entry)
+      consumeError(entry.takeError());
+    else
+      EXPECT_EQ(entry->payload, noise(300)); // it has a digest of its own
+  }
+  EXPECT_GT(refused, 10'000u);
+  EXPECT_GT(taken, 0u); // metadata and lifetime may say anything
 }
 
 TEST_F(CacheDirectoryTest, SwappedEntriesAreMisses) {
