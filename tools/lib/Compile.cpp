@@ -116,11 +116,11 @@ Error write(const std::string &path, StringRef bytes) {
   return Error::success();
 }
 
-// One result goes to the file (or the folder) that -o names, several to the folder; text without -o
-// to stdout.
+// One result goes to the file (or the folder) that -o names, several to the folder; all to stdout
+// for `-o -`, and text without -o.
 int writeOutputs(const CompileOptions &options, const std::vector<Output> &outputs) {
   bool isText = options.emit == "asm" || options.emit == "llvm" || options.emit == "ptx";
-  if (options.output.empty() && isText) {
+  if (options.output == "-" || (options.output.empty() && isText)) {
     for (const Output &output : outputs)
       outs() << output.bytes;
     return kDone;
