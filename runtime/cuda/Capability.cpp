@@ -2,6 +2,7 @@
 // frameworks, low enough that nobody asks for features of sm_90a. NVIDIA's closed libraries choose
 // kernels by it, and for each capability that they know many of these exist as machine code only; a
 // major version that they do not know makes them fall back to kernels that they carry as PTX.
+#include "runtime/ClosedLibraries.h"
 #include "runtime/cuda/Driver.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdlib>
@@ -10,9 +11,6 @@
 using namespace llvm;
 
 namespace rubia::runtime::cuda {
-
-static constexpr unsigned kForPrograms = 89;
-static constexpr unsigned kForClosedLibraries = 130;
 
 // "8.9" or "89"; 0: neither.
 static unsigned parse(StringRef text) {
@@ -30,25 +28,19 @@ static unsigned forPrograms() {
   static const unsigned capability = [] {
     const char *text = getenv("RUBIA_COMPUTE_CAPABILITY");
     if (!text || !*text)
-      return kForPrograms;
+      return kCapabilityForPrograms;
     unsigned value = parse(text);
     if (value >= 30 && value < 1000)
       return value;
     log(LogLevel::Error, Twine("RUBIA_COMPUTE_CAPABILITY is '") + text +
                              "', expected one like 8.9 or 89; it is ignored");
-    return kForPrograms;
+    return kCapabilityForPrograms;
   }();
   return capability;
 }
 
 unsigned capabilityForFile(StringRef path) {
-  StringRef name = path.substr(path.rfind('/') + 1);
-  for (StringRef prefix :
-       {"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnccl",
-        "libnpp", "libnvjpeg", "libcutensor", "libcusparseLt", "libnvblas"})
-    if (name.starts_with(prefix))
-      return kForClosedLibraries;
-  return forPrograms();
+  return isClosedLibrary(path) ? kCapabilityForClosedLibraries : forPrograms();
 }
 
 unsigned capabilityFor(const void *returnAddress) {

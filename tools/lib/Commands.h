@@ -13,14 +13,15 @@ class App;
 
 namespace rubia::tools {
 
-// Exit status of every command. DESIGN: 0 done, 1 the work failed, 2 usage.
-inline constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+// Exit status of every command: 0 done, 1 the work failed, 2 usage, 3 a part of it failed.
+inline constexpr int kDone = 0, kFailed = 1, kUsage = 2, kPartlyFailed = 3;
 
 void addRun(CLI::App &app, int &status);
 void addInspect(CLI::App &app, int &status);
 void addExtract(CLI::App &app, int &status);
 void addCompile(CLI::App &app, int &status);
 void addLaunch(CLI::App &app, int &status);
+void addPrecompile(CLI::App &app, int &status);
 void addDoctor(CLI::App &app, int &status);
 void addCache(CLI::App &app, int &status);
 

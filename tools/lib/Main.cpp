@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
   addExtract(app, status);
   addCompile(app, status);
   addLaunch(app, status);
+  addPrecompile(app, status);
   addDoctor(app, status);
   addCache(app, status);
   try {

@@ -23,7 +23,10 @@ Expected<unsigned> computeCapability() {
 }
 
 Expected<SourceFile> openSources(const std::string &path) {
-  Expected<fatbin::ImageFile> file = fatbin::readFile(path);
+  return sourcesOf(fatbin::readFile(path));
+}
+
+Expected<SourceFile> sourcesOf(Expected<fatbin::ImageFile> file) {
   if (!file)
     return file.takeError();
   SourceFile result{std::move(*file), {}};

@@ -23,6 +23,8 @@ struct SourceFile {
 };
 
 llvm::Expected<SourceFile> openSources(const std::string &path);
+// The same for a file that has been read, or the error of reading it.
+llvm::Expected<SourceFile> sourcesOf(llvm::Expected<fatbin::ImageFile> file);
 
 // The PTX of a source that a caller with this compute capability (89 for 8.9) would get.
 llvm::Expected<runtime::PtxImage> parse(const Source &source, unsigned computeCapability);

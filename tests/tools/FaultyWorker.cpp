@@ -1,0 +1,44 @@
+// rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
+// (abort_1, segfault_1, overflow_1, hang_1, memory_1). Everything else is the worker as it is
+// shipped: the linker puts this in front of PtxImage::compile (--wrap), which needs no seam there.
+#include "runtime/worker/Pipeline.h"
+#include <csignal>
+#include <cstdlib>
+#include <unistd.h>
+
+#define COMPILE "_ZNK5rubia7runtime8PtxImage7compileERKNS_8lowering4UnitERKNS0_15PipelineOptionsE"
+
+using namespace llvm;
+using namespace rubia;
+
+using Result = Expected<codegen::CodeObject>;
+Result realCompile(const runtime::PtxImage *, const lowering::Unit &,
+                   const runtime::PipelineOptions &) asm("__real_" COMPILE);
+Result faultyCompile(const runtime::PtxImage *, const lowering::Unit &,
+                     const runtime::PipelineOptions &) asm("__wrap_" COMPILE);
+
+static unsigned recurse(unsigned depth) {
+  volatile char frame[4096];
+  frame[depth % sizeof(frame)] = 1;
+  return depth ? recurse(depth + 1) + frame[0] : 0;
+}
+
+Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
+                     const runtime::PipelineOptions &options) {
+  StringRef name = unit.kernels.front()->name;
+  if (name.starts_with("abort_"))
+    abort();
+  if (name.starts_with("segfault_"))
+    raise(SIGSEGV);
+  if (name.starts_with("overflow_"))
+    _exit(recurse(1));
+  if (name.starts_with("hang_"))
+    for (;;)
+      pause();
+  if (name.starts_with("memory_")) {
+    const std::vector<char> large(uint64_t(8) << 30, 1);
+    [[maybe_unused]] volatile const char *used = large.data(); // else it is optimised away
+    return createStringError("the allocation succeeded: " + Twine(large[large.size() / 2 + *used]));
+  }
+  return realCompile(image, unit, options);
+}

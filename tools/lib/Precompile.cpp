@@ -1,0 +1,342 @@
+// rubia precompile: everything that the given files hold, compiled for the given targets into a
+// cache. It asks for what `rubia run` would ask for, by the same way: so the entries are those that
+// programs look up, a unit that kills the compiler costs itself only, and what is in the cache
+// already is not compiled again.
+#include "runtime/CachePack.h"
+#include "runtime/WorkerLimits.h"
+#include "tools/lib/Commands.h"
+#include "tools/lib/PrecompileProgress.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+struct PrecompileOptions {
+  std::vector<std::string> paths, archs{"gfx1100"}, reports;
+  std::string output, shard, nan = "any", progress = "auto";
+  unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
+  unsigned timeout = 300, capability = 0;
+  uint64_t memory = uint64_t(6) << 30;
+};
+
+struct Shard {
+  unsigned index = 0, count = 1; // index from 0
+};
+
+// "2/8"; array jobs count from 0 or from 1, so "0/8" is the same as "8/8".
+Expected<Shard> parseShard(StringRef text) {
+  Shard shard;
+  auto [index, count] = text.split('/');
+  if (text.empty())
+    return shard;
+  if (index.getAsInteger(10, shard.index) || count.getAsInteger(10, shard.count) || !shard.count ||
+      shard.index > shard.count)
+    return createStringError("--shard is '" + text + "', expected I/N with I from 1 to N");
+  shard.index %= shard.count;
+  return shard;
+}
+
+bool isPack(StringRef output) { return output.ends_with(".pack"); }
+
+struct Unit {
+  size_t image = 0;
+  uint32_t number = 0;
+  std::string arch;
+  std::vector<const runtime::Manifest::Kernel *> kernels;
+  std::vector<KernelReport> reports; // one per kernel
+};
+
+class Precompilation {
+public:
+  Precompilation(const PrecompileOptions &options, Shard shard, PrecompileProgress::Kind progress,
+                 runtime::Compiler &compiler, const PrecompileInputs &inputs)
+      : options(options), shard(shard), progress(progress), compiler(compiler), inputs(inputs) {}
+
+  PrecompileReport run();
+
+private:
+  void readManifests(PrecompileReport &report);
+  void listUnits();
+  void compileUnits();
+  void compile(Unit &unit);
+  bool isMine(const Unit &unit) const;
+  // Calls work(i) for every i below count, by as many threads as there are jobs.
+  template <class Work> void inParallel(size_t count, Work work);
+
+  const PrecompileOptions &options;
+  Shard shard;
+  PrecompileProgress::Kind progress;
+  runtime::Compiler &compiler;
+  const PrecompileInputs &inputs;
+  std::vector<std::shared_ptr<const runtime::Manifest>> manifests; // null: none
+  std::vector<Unit> units;
+};
+
+template <class Work> void Precompilation::inParallel(size_t count, Work work) {
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < std::min<size_t>(options.jobs, count); ++t)
+    threads.emplace_back([&] {
+      for (size_t i; (i = next++) < count;)
+        work(i);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void Precompilation::readManifests(PrecompileReport &report) {
+  const ArrayRef<PrecompileImage> images = inputs.images();
+  manifests.resize(images.size());
+  std::vector<std::string> errors(images.size());
+  PrecompileProgress shown(progress, "images");
+  shown.start(images.size());
+  std::mutex mutex;
+  inParallel(images.size(), [&](size_t i) {
+    if (auto manifest = compiler.manifest(images[i].raw))
+      manifests[i] = std::move(*manifest);
+    else
+      errors[i] = toString(manifest.takeError());
+    std::lock_guard<std::mutex> lock(mutex);
+    shown.step(false);
+  });
+  shown.finish();
+  for (size_t i = 0; i < images.size(); ++i)
+    if (!manifests[i])
+      report.problems.push_back({images[i].place, errors[i]});
+}
+
+// By content, so that machines that see different files still agree on who does what.
+bool Precompilation::isMine(const Unit &unit) const {
+  const runtime::RawImage &raw = inputs.images()[unit.image].raw;
+  std::string text = toHex(raw.digest, true) + "/" + std::to_string(raw.computeCapability) + "/" +
+                     std::to_string(unit.number) + "/" + unit.arch;
+  const runtime::Digest digest = runtime::digestOf(arrayRefFromStringRef(text));
+  return support::endian::read32le(digest.data()) % shard.count == shard.index;
+}
+
+void Precompilation::listUnits() {
+  for (size_t image = 0; image < manifests.size(); ++image) {
+    if (!manifests[image])
+      continue;
+    for (const std::string &arch : options.archs) {
+      std::vector<Unit> ofImage(manifests[image]->unitCount);
+      for (uint32_t number = 0; number < ofImage.size(); ++number) {
+        ofImage[number].image = image;
+        ofImage[number].number = number;
+        ofImage[number].arch = arch;
+      }
+      for (const runtime::Manifest::Kernel &kernel : manifests[image]->kernels)
+        ofImage[kernel.unit].kernels.push_back(&kernel);
+      for (Unit &unit : ofImage)
+        if (!unit.kernels.empty() && isMine(unit))
+          units.push_back(std::move(unit));
+    }
+  }
+}
+
+void Precompilation::compile(Unit &unit) {
+  for (const runtime::Manifest::Kernel *kernel : unit.kernels) {
+    KernelReport &report = unit.reports.emplace_back();
+    report.name = kernel->name;
+    report.image = unit.image;
+    report.unit = unit.number;
+    report.arch = unit.arch;
+    report.reason = kernel->error;
+  }
+  // Kernels with errors are never asked for by programs.
+  if (all_of(unit.reports, [](const KernelReport &k) { return !k.reason.empty(); }))
+    return;
+  runtime::CompileCost cost;
+  const Clock::time_point begin = Clock::now();
+  auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch, &cost);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const std::string error = code ? "" : toString(code.takeError());
+  for (KernelReport &report : unit.reports) {
+    if (cost.compiled) {
+      report.seconds = seconds;
+      report.memoryBytes = cost.peakBytes;
+    }
+    if (!report.reason.empty())
+      continue;
+    report.reason = error;
+    if (!error.empty())
+      continue;
+    if (Error wrong = describeCode(report, **code))
+      report.reason = toString(std::move(wrong));
+    else
+      report.status = cost.compiled ? KernelReport::Status::Compiled : KernelReport::Status::Cached;
+  }
+}
+
+void Precompilation::compileUnits() {
+  PrecompileProgress shown(progress, "units");
+  shown.start(units.size());
+  std::mutex mutex;
+  inParallel(units.size(), [&](size_t i) {
+    compile(units[i]);
+    std::lock_guard<std::mutex> lock(mutex);
+    shown.step(units[i].reports.front().status == KernelReport::Status::Cached);
+    for (const KernelReport &report : units[i].reports)
+      shown.kernel(report, inputs.images()[report.image]);
+  });
+  shown.finish();
+}
+
+PrecompileReport Precompilation::run() {
+  PrecompileReport report;
+  report.archs = options.archs;
+  report.shard = options.shard;
+  report.files = inputs.files();
+  report.images.assign(inputs.images().begin(), inputs.images().end());
+  report.problems.assign(inputs.problems().begin(), inputs.problems().end());
+  readManifests(report);
+  listUnits();
+  compileUnits();
+  for (Unit &unit : units)
+    llvm::move(unit.reports, std::back_inserter(report.kernels));
+  return report;
+}
+
+Error writeReport(const std::string &path, const PrecompileReport &report) {
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  if (!error) {
+    if (StringRef(path).ends_with(".json"))
+      os << dump(report.json(), 2) << "\n";
+    else
+      report.printTable(os);
+    os.close();
+    error = os.error();
+    os.clear_error();
+  }
+  return error ? createStringError(error, path + ": " + error.message()) : Error::success();
+}
+
+// The entries of `folder` as one file; what failed is not in it, so that it is tried again.
+Error writePack(const std::string &folder, const std::string &path) {
+  runtime::CacheDirectory directory(folder);
+  runtime::CachePackWriter pack;
+  for (const runtime::CacheDirectory::File &file : directory.files()) {
+    Expected<runtime::CacheEntry> entry = runtime::CacheDirectory::readFile(file.path);
+    if (!entry)
+      return entry.takeError();
+    pack.add(*entry);
+  }
+  return pack.write(path);
+}
+
+// Where entries go, without an upper bound where the user named the place: nothing of what was just
+// made may be evicted.
+Expected<runtime::CacheDirectory> openCache(const std::string &output) {
+  if (output.empty()) {
+    std::optional<std::string> folder = runtime::cacheDirectory();
+    if (!folder)
+      return createStringError("the cache is off or has no folder: name one with -o");
+    return runtime::CacheDirectory(*folder);
+  }
+  const std::string folder = isPack(output) ? output + ".parts" : output;
+  if (std::error_code error = sys::fs::create_directories(folder))
+    return createStringError(error, folder + ": " + error.message());
+  return runtime::CacheDirectory(folder, UINT64_MAX);
+}
+
+int precompile(const PrecompileOptions &options) {
+  Expected<unsigned> forPrograms = computeCapability();
+  if (!forPrograms)
+    return fail(forPrograms.takeError());
+  for (const std::string &arch : options.archs)
+    if (Error error = codegen::validateArch(arch))
+      return fail(std::move(error));
+  Expected<Shard> shard = parseShard(options.shard);
+  if (!shard) {
+    fail(shard.takeError());
+    return kUsage;
+  }
+  const Clock::time_point begin = Clock::now();
+  const auto progress = options.progress == "auto"   ? PrecompileProgress::automatic()
+                        : options.progress == "bar"  ? PrecompileProgress::Kind::Bar
+                        : options.progress == "json" ? PrecompileProgress::Kind::Lines
+                                                     : PrecompileProgress::Kind::Off;
+  Expected<runtime::CacheDirectory> cache = openCache(options.output);
+  if (!cache)
+    return fail(cache.takeError());
+  const std::string folder = cache->folder();
+  unsetenv("RUBIA_COMPILE"); // that programs may not compile does not bind us
+  runtime::WorkerLimits{options.jobs, options.timeout, options.memory}.toEnvironment();
+  runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
+  compileOptions.canonicalNan = options.nan == "canonical";
+  auto &compiler = runtime::Compiler::create({std::move(*cache), {}}, compileOptions);
+
+  PrecompileInputs inputs(*forPrograms, options.capability
+                                            ? std::optional<unsigned>(options.capability)
+                                            : std::nullopt);
+  for (const std::string &path : options.paths)
+    inputs.addPath(path);
+  PrecompileReport report = Precompilation(options, *shard, progress, compiler, inputs).run();
+  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+
+  int status = report.exitStatus();
+  if (report.images.empty() && report.problems.empty())
+    status = fail("no CUDA code in what was given");
+  PrecompileProgress(progress, "").summary(report);
+  report.printSummary(errs());
+  for (const std::string &path : options.reports)
+    if (Error error = writeReport(path, report))
+      status = fail(std::move(error));
+  if (isPack(options.output)) {
+    if (Error error = writePack(folder, options.output))
+      return fail(std::move(error));
+    sys::fs::remove_directories(folder);
+  }
+  return status;
+}
+} // namespace
+
+void addPrecompile(CLI::App &app, int &status) {
+  auto options = std::make_shared<PrecompileOptions>();
+  CLI::App *command = app.add_subcommand("precompile", "Fill or ship a cache, without a GPU");
+  command->add_option("path", options->paths, "directories, archives, whatever holds kernels")
+      ->required();
+  command->add_option("--arch", options->archs, "targets, such as gfx1100,gfx942")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--jobs,-j", options->jobs, "compile processes")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--shard", options->shard, "I/N: the I-th of N parts of the work");
+  command->add_option("-o,--output", options->output,
+                      "cache folder, or a pack if it ends in .pack; default: the user's cache");
+  command->add_option("--nan", options->nan, "bits of a NaN: any, or canonical (NVIDIA's)")
+      ->check(CLI::IsMember({"any", "canonical"}))
+      ->capture_default_str();
+  command->add_option("--timeout", options->timeout, "seconds that a unit may take")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--memory", options->memory, "address space of a compile process, such as 6G")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_option("--capability", options->capability,
+                      "what programs are told, such as 89; default: as `rubia run` tells them");
+  command->add_option("--report", options->reports,
+                      "write what became of each kernel: .json, else a table");
+  command
+      ->add_option("--progress", options->progress,
+                   "bar, json (one line an event) or off; auto: bar on a terminal, else json")
+      ->check(CLI::IsMember({"auto", "bar", "json", "off"}))
+      ->capture_default_str();
+  command->callback([options, &status] { status = precompile(*options); });
+}
+
+} // namespace rubia::tools
