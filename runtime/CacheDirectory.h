@@ -10,9 +10,12 @@
 
 namespace rubia::runtime {
 
+// RUBIA_CACHE_DISABLE or CUDA_CACHE_DISABLE is 1: neither directory nor packs.
+bool cacheIsDisabled();
+
 // Where entries live: RUBIA_CACHE_DIR, else CUDA_CACHE_PATH/rubia, else XDG_CACHE_HOME/rubia, else
-// ~/.cache/rubia. Nothing, with a line in the log, if the cache is off (RUBIA_CACHE_DISABLE or
-// CUDA_CACHE_DISABLE is 1; no line) or there is no such folder to be had.
+// ~/.cache/rubia. Nothing if the cache is disabled, or, with a line in the log, if there is no such
+// folder to be had.
 std::optional<std::string> cacheDirectory();
 
 // RUBIA_CACHE_MAX_SIZE (bytes, or with K, M, G behind), else CUDA_CACHE_MAXSIZE (bytes), else 4

@@ -65,8 +65,12 @@ ReadFile readWhole(const std::string &path, bool touch) {
 }
 } // namespace
 
+bool cacheIsDisabled() {
+  return environment("RUBIA_CACHE_DISABLE") == "1" || environment("CUDA_CACHE_DISABLE") == "1";
+}
+
 std::optional<std::string> cacheDirectory() {
-  if (environment("RUBIA_CACHE_DISABLE") == "1" || environment("CUDA_CACHE_DISABLE") == "1")
+  if (cacheIsDisabled())
     return std::nullopt;
   std::string folder;
   if (StringRef f = environment("RUBIA_CACHE_DIR"); !f.empty())

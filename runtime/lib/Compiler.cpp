@@ -63,6 +63,17 @@ protocol::Answer trouble(const Twine &message) {
 }
 } // namespace
 
+// RUBIA_COMPILE=lazy|never.
+static bool compilingIsAllowed() {
+  const char *value = getenv("RUBIA_COMPILE");
+  StringRef text = value ? value : "";
+  if (text == "never")
+    return false;
+  if (!text.empty() && text != "lazy")
+    log(LogLevel::Error, "RUBIA_COMPILE is '" + text + "', expected lazy or never; lazy is taken");
+  return true;
+}
+
 struct Compiler::State {
   std::mutex mutex;
   std::condition_variable changed;
@@ -74,8 +85,7 @@ struct Compiler::State {
   const bool mayCompile;
 
   State(KernelCache cache, const CompileOptions &options)
-      : cache(std::move(cache)), options(options),
-        mayCompile(StringRef(getenv("RUBIA_COMPILE") ? getenv("RUBIA_COMPILE") : "") != "never") {}
+      : cache(std::move(cache)), options(options), mayCompile(compilingIsAllowed()) {}
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
                                              StringRef arch, CompileCost *cost = nullptr);

@@ -53,9 +53,8 @@ constexpr off_t kMaxEvents = 16 << 20;
 } // namespace
 
 KernelCache KernelCache::fromEnvironment() {
-  for (const char *name : {"RUBIA_CACHE_DISABLE", "CUDA_CACHE_DISABLE"})
-    if (const char *value = getenv(name); value && StringRef(value) == "1")
-      return {std::nullopt, {}};
+  if (cacheIsDisabled())
+    return {std::nullopt, {}};
   std::optional<CacheDirectory> directory;
   if (std::optional<std::string> folder = cacheDirectory())
     directory.emplace(std::move(*folder));
