@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rubia precompile, from the outside: what it finds, what it leaves in the cache, what it survives.
 
-Usage: precompile.py RUBIA FAULTY_WORKER [--units N] [TEST...]
+Usage: precompile.py RUBIA FAULTY_WORKER [--units N] [--examples FOLDER] [TEST...]
 """
 import argparse
 import io
@@ -112,6 +112,17 @@ class Results(PrecompileTest):
             done = subprocess.run([RUBIA, "run", "--arch", "gfx1100", "--", str(PREBUILT)], capture_output=True, text=True,
                                   env=self.environment(RUBIA_COMPILE="never", RUBIA_CACHE_DIR=cache), timeout=120)
             self.assertEqual(done.returncode == 0, expect, done.stderr)
+
+    def test_all_examples_run_without_compiling(self):
+        programs = sorted(p for p in EXAMPLES.glob("*") if p.is_file())
+        if not programs:
+            self.skipTest("the examples are not built: they need nvcc")
+        self.precompile(EXAMPLES)
+        for program in programs:
+            with self.subTest(program.name):
+                done = subprocess.run([RUBIA, "run", "--arch", "gfx1100", "--", str(program)], capture_output=True, text=True,
+                                      env=self.environment(RUBIA_COMPILE="never", RUBIA_CACHE_DIR=self.cache), timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_a_pack_is_the_same_for_any_number_of_jobs(self):
         path = self.file("a.ptx", HEADER + "".join(kernel(f"k{i}", i) for i in range(6)))
@@ -270,7 +281,9 @@ if __name__ == "__main__":
     parser.add_argument("rubia")
     parser.add_argument("faulty_worker")
     parser.add_argument("--units", type=int, default=80)
+    parser.add_argument("--examples", type=pathlib.Path, default=pathlib.Path("/nonexistent"))
     parser.add_argument("tests", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     RUBIA, FAULTY_WORKER, UNITS = options.rubia, options.faulty_worker, options.units
+    EXAMPLES = options.examples
     unittest.main(argv=[sys.argv[0], "-v", *options.tests])
