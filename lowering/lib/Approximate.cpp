@@ -23,12 +23,35 @@ static Value *fma(IRBuilder<> &b, Value *x, Value *y, Value *z) {
   return b.CreateIntrinsic(Intrinsic::fma, {x->getType()}, {x, y, z});
 }
 
-// The product, with denormals as the instruction wants them.
-static Value *multiply(FunctionLowering &fn, Value *x, Value *y, bool flushes) {
-  FloatMode mode{Rounding::NearestEven, flushes};
-  if (isPlain(fn, mode))
-    return fn.builder().CreateFMul(x, y);
-  return inMode(fn, mode, "v_mul_f32 $0, $1, $2", x->getType(), {x, y});
+// v_rcp_f32, which flushes operand and result whatever the mode is. LLVM computes that of a
+// constant without flushing, so literals are divided here; docs/numerics.md has what is left.
+static Value *reciprocal(FunctionLowering &fn, Value *x) {
+  auto *literal = dyn_cast<ConstantFP>(x);
+  if (!literal)
+    return hardware(fn, Intrinsic::amdgcn_rcp, x);
+  auto flushed = [](const APFloat &value) {
+    return value.isDenormal() ? APFloat::getZero(value.getSemantics(), value.isNegative()) : value;
+  };
+  APFloat quotient(1.0f);
+  quotient.divide(flushed(literal->getValueAPF()), APFloat::rmNearestTiesToEven);
+  return ConstantFP::get(x->getContext(), flushed(quotient));
+}
+
+// `refined` where the seed is an ordinary number: zeros and infinities would give NaN, and so do
+// denormal operands, of which the instructions make zeros and the refinement does not.
+static Value *refinedIfFinite(IRBuilder<> &b, Value *seed, Value *refined) {
+  return b.CreateSelect(b.CreateFCmpUNO(refined, refined), seed, refined);
+}
+
+// What denormal divisors are multiplied by, and quotients after them.
+static Value *scaleOfDivisor(FunctionLowering &fn, Value *x) {
+  IRBuilder<> &b = fn.builder();
+  const double kScale = 0x1p24;
+  if (auto *literal = dyn_cast<ConstantFP>(x))
+    return f32(fn, literal->getValueAPF().isDenormal() ? kScale : 1.0);
+  Value *isDenormal =
+      b.CreateFCmpOLT(b.CreateUnaryIntrinsic(Intrinsic::fabs, x), f32(fn, 0x1p-126));
+  return b.CreateSelect(isDenormal, f32(fn, kScale), f32(fn, 1.0));
 }
 
 // a * (1/b). PTX: at most 2 ulp for |b| in [2^-126, 2^126]; beyond it 1/b is 0, so the result is 0,
@@ -38,16 +61,14 @@ Value *approximateQuotient(FunctionLowering &fn, Value *a, Value *b, bool flushe
   IRBuilder<> &builder = fn.builder();
   Value *scale = nullptr;
   if (!flushes) {
-    Value *denormal =
-        builder.CreateFCmpOLT(builder.CreateUnaryIntrinsic(Intrinsic::fabs, b), f32(fn, 0x1p-126));
-    scale = builder.CreateSelect(denormal, f32(fn, 0x1p24), f32(fn, 1.0));
+    scale = scaleOfDivisor(fn, b);
     b = builder.CreateFMul(b, scale);
   }
-  Value *seed = hardware(fn, Intrinsic::amdgcn_rcp, b);
+  Value *seed = reciprocal(fn, b);
   Value *error = fma(builder, builder.CreateFNeg(b), seed, f32(fn, 1.0));
-  Value *refined = builder.CreateSelect(builder.CreateFCmpUNO(error, error), seed,
-                                        fma(builder, error, seed, seed));
-  Value *quotient = multiply(fn, a, refined, flushes);
+  Value *refined = refinedIfFinite(builder, seed, fma(builder, error, seed, seed));
+  Value *quotient =
+      arithmeticInMode(fn, {Rounding::NearestEven, flushes}, Arithmetic::Mul, {a, refined});
   return scale ? builder.CreateFMul(quotient, scale) : quotient;
 }
 
@@ -55,7 +76,7 @@ Value *approximateQuotient(FunctionLowering &fn, Value *a, Value *b, bool flushe
 Value *approximateReciprocal(FunctionLowering &fn, Value *a, bool flushes) {
   IRBuilder<> &b = fn.builder();
   if (flushes)
-    return hardware(fn, Intrinsic::amdgcn_rcp, a);
+    return reciprocal(fn, a);
   Type *type = a->getType();
   Value *mantissa = b.CreateIntrinsic(Intrinsic::amdgcn_frexp_mant, {type}, {a});
   Value *exponent = b.CreateIntrinsic(Intrinsic::amdgcn_frexp_exp, {b.getInt32Ty(), type}, {a});
@@ -106,11 +127,6 @@ static Value *highWordOperand(FunctionLowering &fn, Value *value) {
   Value *zero = b.CreateAnd(bits, b.getInt64(0x8000000000000000));
   bits = b.CreateSelect(b.CreateICmpEQ(exponent, b.getInt64(0)), zero, bits);
   return b.CreateBitCast(bits, b.getDoubleTy());
-}
-
-// `refined` where the seed is an ordinary number: zeros and infinities would give NaN.
-static Value *refinedIfFinite(IRBuilder<> &b, Value *seed, Value *refined) {
-  return b.CreateSelect(b.CreateFCmpUNO(refined, refined), seed, refined);
 }
 
 // Relative error 2^-20. v_rcp_f64 is only a seed, two Newton steps make it more than good enough.

@@ -34,11 +34,25 @@ Value *plainArithmetic(IRBuilder<> &b, Arithmetic op, ArrayRef<Value *> sources)
   return b.CreateIntrinsic(Intrinsic::fma, {sources[0]->getType()}, sources);
 }
 
+// LLVM replaces x * 1 by x whatever the denormal mode is, and neither its builder nor its fma of
+// constants looks at the mode. llvm.canonicalize flushes what such a replacement left; that of an
+// operation which stayed costs nothing.
+static Value *flushingPlainArithmetic(FunctionLowering &fn, Arithmetic op,
+                                      ArrayRef<Value *> sources) {
+  SmallVector<Value *, 3> operands(sources);
+  for (Value *&operand : operands)
+    if (isa<Constant>(operand))
+      operand = flushDenormal(fn, operand);
+  return flushDenormal(fn, plainArithmetic(fn.builder(), op, operands));
+}
+
 Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
                         ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
   if (isPlain(fn, mode))
-    return plainArithmetic(b, op, sources);
+    return mode.flushesF32 && sources[0]->getType()->getScalarType()->isFloatTy()
+               ? flushingPlainArithmetic(fn, op, sources)
+               : plainArithmetic(b, op, sources);
   const Assembly &assembly = kAssembly[size_t(op)];
   return elementwise(b, sources, [&](ArrayRef<Value *> elements) {
     Type *type = elements[0]->getType();

@@ -124,10 +124,10 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
     LoadInst *load = b.CreateAlignedLoad(type, pointer, Align(access.bytes()), access.isVolatile);
     annotate(fn, access, load);
     // Memory of this thread or CTA that was never written must be any value, not undefined
-    // behaviour; LLVM can see that only of variables it knows.
-    bool known = addressSpace == kPrivateSpace ||
-                 (addressSpace == kSharedSpace && inst.operands[1].variable());
-    Value *loaded = known ? b.CreateFreeze(load) : load;
+    // behaviour; LLVM may learn of any pointer that it points there.
+    bool maybeUnwritten =
+        addressSpace == kPrivateSpace || addressSpace == kSharedSpace || addressSpace == kFlatSpace;
+    Value *loaded = maybeUnwritten ? b.CreateFreeze(load) : load;
     for (unsigned i = 0; i < access.count; ++i)
       values.push_back(access.count == 1 ? loaded : b.CreateExtractElement(loaded, i));
   }

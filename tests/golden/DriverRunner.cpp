@@ -38,7 +38,7 @@ struct Driver {
   }
 };
 
-constexpr size_t kBufferBytes = kTupleCount * 8 * 8;
+constexpr size_t kBufferBytes = kTupleCount * 8 * 64; // enough columns for Variants.h
 
 class DriverRunner : public Runner {
 public:

@@ -28,6 +28,9 @@ public:
 
 private:
   Expected<codegen::CodeObject> compile(const ptx::Module &module, const lowering::Unit &unit);
+  void runTogether(const ptx::Module &module, const lowering::Unit &unit, ArrayRef<size_t> members,
+                   ArrayRef<Case> cases, ArrayRef<const std::vector<uint64_t> *> inputs,
+                   std::vector<Result> &results);
   lowering::Options options;
 };
 
@@ -92,48 +95,25 @@ static Expected<std::vector<uint64_t>> runCase(const emulator::CodeObject &objec
   return outputs;
 }
 
-std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
-                                                ArrayRef<const std::vector<uint64_t> *> inputs) {
-  std::vector<Result> results(cases.size());
-  for (Result &result : results)
-    result.error = "not in the module as it was parsed";
-  ptx::ParseResult parsed = ptx::parse("golden.ptx", moduleFor(cases));
-  // Those that lower share a unit, and so a code object: that saves most of the linking.
-  lowering::Unit together;
-  std::vector<size_t> members;
-  for (const lowering::Unit &unit : lowering::partition(parsed.module)) {
-    size_t index = 0;
-    StringRef(unit.kernels[0]->name).drop_front(strlen("case")).getAsInteger(10, index);
-    LLVMContext context;
-    if (auto lowered = lowering::lower(parsed.module, unit, options, context)) {
-      together.kernels.push_back(unit.kernels[0]);
-      members.push_back(index);
-    } else
-      results[index].error = toString(lowered.takeError());
-  }
-  if (members.size() < cases.size())
-    for (const ptx::Diagnostic &diagnostic : parsed.diagnostics) {
-      size_t index = 0;
-      if (!diagnostic.function.empty() &&
-          !StringRef(diagnostic.function).drop_front(strlen("case")).getAsInteger(10, index))
-        results[index].error = diagnostic.message;
-    }
-  if (members.empty())
-    return results;
+// One code object; `members` are the indices of its cases. If it does not compile, each case gets
+// its own.
+void EmulatorRunner::runTogether(const ptx::Module &module, const lowering::Unit &unit,
+                                 ArrayRef<size_t> members, ArrayRef<Case> cases,
+                                 ArrayRef<const std::vector<uint64_t> *> inputs,
+                                 std::vector<Result> &results) {
   auto failAll = [&](Error error) {
     std::string message = toString(std::move(error));
     for (size_t index : members)
       results[index].error = message;
-    return results;
   };
-  auto code = compile(parsed.module, together);
+  auto code = compile(module, unit);
   if (!code) {
     if (cases.size() == 1)
       return failAll(code.takeError());
     consumeError(code.takeError());
     for (size_t i : members)
       results[i] = std::move(run(cases.slice(i, 1), inputs.slice(i, 1)).front());
-    return results;
+    return;
   }
   emulator::Memory memory;
   auto object = emulator::CodeObject::load(code->bytes, memory);
@@ -146,6 +126,46 @@ std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
     else
       results[i].error = toString(outputs.takeError());
   }
+}
+
+std::vector<Runner::Result> EmulatorRunner::run(ArrayRef<Case> cases,
+                                                ArrayRef<const std::vector<uint64_t> *> inputs) {
+  std::vector<Result> results(cases.size());
+  for (Result &result : results)
+    result.error = "not in the module as it was parsed";
+  ptx::ParseResult parsed = ptx::parse("golden.ptx", moduleFor(cases));
+  // Those that lower share a unit, and so a code object: that saves most of the linking. But each
+  // runs in the denormal mode that it has in a unit of its own.
+  struct Group {
+    lowering::Unit unit;
+    std::vector<size_t> members;
+  };
+  Group keeping, flushing;
+  for (const lowering::Unit &unit : lowering::partition(parsed.module)) {
+    size_t index = 0;
+    StringRef(unit.kernels[0]->name).drop_front(strlen("case")).getAsInteger(10, index);
+    LLVMContext context;
+    if (auto lowered = lowering::lower(parsed.module, unit, options, context)) {
+      Function *kernel = (*lowered)->getFunction(unit.kernels[0]->name);
+      bool flushes = kernel->getFnAttribute("denormal-fp-math-f32")
+                         .getValueAsString()
+                         .starts_with("preserve-sign");
+      Group &group = flushes ? flushing : keeping;
+      group.unit.kernels.push_back(unit.kernels[0]);
+      group.members.push_back(index);
+    } else
+      results[index].error = toString(lowered.takeError());
+  }
+  if (keeping.members.size() + flushing.members.size() < cases.size())
+    for (const ptx::Diagnostic &diagnostic : parsed.diagnostics) {
+      size_t index = 0;
+      if (!diagnostic.function.empty() &&
+          !StringRef(diagnostic.function).drop_front(strlen("case")).getAsInteger(10, index))
+        results[index].error = diagnostic.message;
+    }
+  for (const Group *group : {&keeping, &flushing})
+    if (!group->members.empty())
+      runTogether(parsed.module, group->unit, group->members, cases, inputs, results);
   return results;
 }
 

@@ -5,6 +5,7 @@
 #include "Judge.h"
 #include "Runner.h"
 #include "Sweep.h"
+#include "Variants.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Chrono.h"
@@ -33,10 +34,8 @@ constexpr size_t kGroup = 64;
 template <class Done>
 void runAll(Runner &runner, ArrayRef<Case> cases, ArrayRef<const std::vector<uint64_t> *> inputs,
             Done done) {
-  // Those with .ftz are apart: what is compiled together runs in one denormal mode.
   auto dialect = [](const Case &c) {
-    return std::tuple(c.sm, c.smVariant, c.version.major, c.version.minor,
-                      StringRef(c.mnemonic).contains(".ftz"));
+    return std::tuple(c.sm, c.smVariant, c.version.major, c.version.minor);
   };
   for (size_t start = 0; start < cases.size();) {
     size_t end = start + 1;
@@ -180,6 +179,8 @@ struct Comparison {
   lowering::NanMode nan = lowering::NanMode::Any;
   std::string match = ".";
   unsigned every = 1, shown = 1;
+  unsigned constants = 0;        // executions with constants, see withConstants()
+  bool mixed = false;            // beside an instruction of the other denormal mode
   bool againstReference = false; // the cases that the file lacks
   std::string results;           // file to append to
 };
@@ -223,12 +224,19 @@ int compare(const Comparison &options) {
   Regex match(options.match);
   erase_if(all, [&](const GoldenCase &golden) { return !match.match(golden.test.mnemonic); });
   std::vector<Case> cases;
+  std::vector<std::vector<Constants>> executions;
   std::vector<const std::vector<uint64_t> *> inputs;
   std::vector<const GoldenCase *> goldens;
   for (size_t i = 0; i < all.size(); i += options.every) {
     goldens.push_back(&all[i]);
-    cases.push_back(all[i].test);
     inputs.push_back(&file->inputs[all[i].inputs]);
+    Variant variant = options.constants
+                          ? withConstants(all[i].test, *inputs.back(), options.constants, i)
+                          : asRecorded(all[i].test);
+    if (options.mixed)
+      besideOtherDenormalMode(variant.test);
+    cases.push_back(std::move(variant.test));
+    executions.push_back(std::move(variant.executions));
   }
   std::error_code error;
   std::unique_ptr<raw_fd_ostream> results;
@@ -263,17 +271,25 @@ int compare(const Comparison &options) {
     }
     unsigned wrong = 0;
     size_t columns = test.destinations.size();
+    size_t count = executions[i].size();
     for (size_t tuple = 0; tuple < kTupleCount; ++tuple) {
-      auto got = ArrayRef(result.outputs).slice(tuple * columns, columns);
+      auto sources = sourcesOf(*inputs[i], test, tuple);
       auto expected = ArrayRef(golden.outputs).slice(tuple * columns, columns);
-      ++tally.tuples;
-      if (judge->isRight(sourcesOf(*inputs[i], test, tuple), got, expected, anyNan))
-        continue;
-      ++tally.mismatches;
-      if (wrong++ < options.shown) {
-        size_t column = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
-        outs() << formatv("{0}: ({1}) gives {2:x}, expected {3:x}\n", test.mnemonic,
-                          tupleText(*file, golden, tuple), got[column], expected[column]);
+      for (auto [n, constants] : enumerate(executions[i])) {
+        if (!hasSources(constants, sources))
+          continue;
+        auto got = ArrayRef(result.outputs).slice((tuple * count + n) * columns, columns);
+        ++tally.tuples;
+        if (judge->isRight(sources, got, expected, anyNan))
+          continue;
+        ++tally.mismatches;
+        if (wrong++ < options.shown) {
+          size_t column =
+              std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
+          outs() << formatv("{0}: ({1}) {2} gives {3:x}, expected {4:x}\n", test.mnemonic,
+                            tupleText(*file, golden, tuple), textOf(constants), got[column],
+                            expected[column]);
+        }
       }
     }
     tally.worst = std::max(tally.worst, judge->worst());
@@ -393,6 +409,12 @@ int main(int argc, char **argv) {
           {"any", lowering::NanMode::Any}, {"canonical", lowering::NanMode::Canonical}}));
   comparing->add_option("--every", options.every, "only every N-th case")
       ->check(CLI::PositiveNumber);
+  comparing
+      ->add_option("--constants", options.constants,
+                   "execute each case N times with one operand constant, N times with all")
+      ->check(CLI::Range(1, 16));
+  comparing->add_flag("--mixed", options.mixed,
+                      "beside an f32 instruction of the other denormal mode");
   comparing->add_flag("--reference", options.againstReference,
                       "the cases that the file lacks, against the reference evaluator");
   comparing->add_option("--results", options.results, "append a line for each case to this file");

@@ -31,6 +31,17 @@ TEST(LoweringMemory, EverySpaceHasItsPointer) {
        "load i32, ptr %"}));
 }
 
+// What no instruction wrote is some value, whatever leads there.
+TEST(LoweringMemory, LoadsOfWhatMayBeUnwrittenAreFrozen) {
+  for (const char *load : {"ld.shared.u32 %r0, [%r1];", "ld.local.u32 %r0, [%r1];",
+                           "ld.u32 %r0, [%rd0];", "ld.shared.v2.u32 {%r0, %r1}, [%r2];"})
+    EXPECT_TRUE(hasInOrder(irOf(load), {"load * addrspace", "freeze"}) ||
+                hasInOrder(irOf(load), {"load i32, ptr %", "freeze"}))
+        << load;
+  EXPECT_THAT(irOf("ld.global.u32 %r0, [%rd0];"),
+              testing::Not(testing::ContainsRegex("freeze i32 %")));
+}
+
 TEST(LoweringMemory, NegativeOffset) {
   EXPECT_THAT(irOf("ld.global.u8 %r0, [%rd0+-1];"),
               testing::ContainsRegex("getelementptr i8, ptr addrspace.1. %[0-9]*, i64 -1"));

@@ -54,7 +54,7 @@ Accept within(std::function<double(double a, double b)> exact,
   };
 }
 
-uint64_t noneExpected(uint64_t, uint64_t, uint64_t, uint64_t) { return ~0ull; }
+const decltype(Case::reference) noneExpected; // the bounds decide
 
 void checkApproximate(const std::string &name, std::function<double(double)> exact,
                       std::function<double(double exact, double a)> bound) {
@@ -202,6 +202,24 @@ TEST(Approximate, Div) {
              noneExpected},
             wholeRange(2), {}, &accept);
     }
+}
+
+// As v_rcp_f32 has them: denormal divisors are zeros where the instruction flushes, and reciprocals
+// are flushed in any case.
+TEST(Approximate, DivisorsThatAreLiterals) {
+  auto gives = [](const std::string &text, uint64_t result) {
+    for (const char *context : {"", ".reg .b32 t;\n add.f32 t, a, a;\n "})
+      check({context + text, Kind::F32, {Kind::F32}, [=](uint64_t, uint64_t, uint64_t, uint64_t) {
+               return result;
+             }});
+  };
+  gives("rcp.approx.ftz.f32 d, 0f80400000", 0xff800000);
+  gives("rcp.approx.ftz.f32 d, 0fff000000", 0x80000000);
+  gives("rcp.approx.ftz.f32 d, 0f40800000", 0x3e800000);
+  gives("div.approx.ftz.f32 d, 0f41000000, 0f00400000", 0x7f800000);
+  gives("div.approx.f32 d, 0f41000000, 0f7f000000", 0);
+  gives("div.approx.f32 d, 0f00400000, 0f00400000", 0x3f800000);
+  gives("div.approx.f32 d, 0f41000000, 0f80000000", 0xff800000);
 }
 
 namespace {

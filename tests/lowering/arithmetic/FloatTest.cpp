@@ -109,6 +109,42 @@ TEST(FloatingPoint, Sqrt) {
   checkRounded("sqrt", 1, false, false, [](auto x, auto, auto) { return std::sqrt(x); });
 }
 
+// LLVM replaces these by their operands.
+TEST(FloatingPoint, FlushesWhereTheResultIsAnOperand) {
+  auto gives = [](const std::string &text, uint64_t sign) {
+    check({text, Kind::F32, {Kind::F32}, [=](uint64_t a, uint64_t, uint64_t, uint64_t) {
+             return (a & 0x7f800000 ? a : a & 0x80000000) ^ sign;
+           }});
+  };
+  for (const char *arithmetic :
+       {"mul.ftz.f32 d, a, 0f3f800000", "add.ftz.f32 d, a, 0f80000000",
+        "sub.ftz.f32 d, a, 0f00000000", "fma.rn.ftz.f32 d, a, 0f3f800000, 0f80000000",
+        "div.approx.ftz.f32 d, a, 0f3f800000",
+        ".reg .b32 one;\n mov.b32 one, 0f3f800000;\n mul.ftz.f32 d, a, one"})
+    gives(arithmetic, 0);
+  for (const char *arithmetic : {"mul.ftz.f32 d, a, 0fbf800000", "sub.ftz.f32 d, 0f80000000, a"})
+    gives(arithmetic, 0x80000000);
+  // A loop that is peeled.
+  gives(".reg .b32 i;\n .reg .pred again;\n mov.b32 d, 0f3f800000;\n mov.b32 i, 0;\nLoop:\n"
+        " mul.ftz.f32 d, d, a;\n add.u32 i, i, 1;\n setp.lt.u32 again, i, 1;\n @again bra Loop;\n"
+        " mov.b32 d, d",
+        0);
+}
+
+TEST(FloatingPoint, FlushesConstants) {
+  for (const char *keeps : {"", ".reg .b32 t;\n add.f32 t, a, a;\n "})
+    for (const char *arithmetic :
+         {"mul.ftz.f32 d, 0f00000001, 0f7e800000", "mul.ftz.f32 d, 0f1f800000, 0f1f800000",
+          "add.ftz.f32 d, 0f00000001, 0f00000001", "sub.ftz.f32 d, 0f00800001, 0f00800000",
+          "fma.rn.ftz.f32 d, 0f00000001, 0f7e800000, 0f00000000",
+          "rcp.approx.ftz.f32 d, 0f7f000000", "div.approx.ftz.f32 d, 0f41000000, 0f7f000000",
+          "div.rn.ftz.f32 d, 0f00000001, 0f00800000", "sqrt.rn.ftz.f32 d, 0f00000001"})
+      check({std::string(keeps) + arithmetic,
+             Kind::F32,
+             {Kind::F32},
+             [](uint64_t, uint64_t, uint64_t, uint64_t) -> uint64_t { return 0; }});
+}
+
 namespace {
 // Quotients and roots that lie close to the middle or the ends of an ulp: random mantissas, and
 // exponents that make results denormal, smallest normal, largest, and overflow.

@@ -328,10 +328,11 @@ void check(const Case &test, ArrayRef<Operands> tuples, const Compilation &setup
   unsigned failures = 0;
   for (size_t i = 0; i < tuples.size() && failures < 8; ++i) {
     const uint64_t *v = tuples[i].values;
-    uint64_t expected = test.reference(v[0], v[1], v[2], v[3]);
+    uint64_t expected = test.reference ? test.reference(v[0], v[1], v[2], v[3]) : 0;
     uint64_t got = results[i];
-    bool equal = got == expected || (setup.nan == NanMode::Any && isNan(test.result, got) &&
-                                     isNan(test.result, expected));
+    bool equal = test.reference &&
+                 (got == expected || (setup.nan == NanMode::Any && isNan(test.result, got) &&
+                                      isNan(test.result, expected)));
     if (equal || (accept && (*accept)(got, expected, v[0], v[1])))
       continue;
     ++failures;

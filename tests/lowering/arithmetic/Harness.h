@@ -17,7 +17,8 @@ enum class Kind : uint8_t { Pred, I8, I16, I32, I64, F16, BF16, F32, F64, F16x2,
 unsigned bitsOf(Kind kind);
 
 // One instruction on d, a, b, c (and e for a fourth source), and what it must give. Operands and
-// results are bit patterns; a predicate is 0 or 1.
+// results are bit patterns; a predicate is 0 or 1. Without a reference, what is given to check()
+// with the case decides alone.
 struct Case {
   std::string instruction; // "add.rz.f32 d, a, b"
   Kind result;

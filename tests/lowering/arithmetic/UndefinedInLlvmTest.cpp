@@ -107,6 +107,19 @@ TEST(UndefinedInLlvm, UninitialisedRegister) {
          [](uint64_t a, uint64_t, uint64_t, uint64_t) { return a; }});
 }
 
+// Shared memory that was never written has some value too, also where its address is in a register.
+// Without care, the branch makes all that follows unreachable.
+TEST(UndefinedInLlvm, UnwrittenMemory) {
+  for (const char *load : {"ld.shared.b32 t, [%memory]",
+                           ".reg .b32 at;\n mov.b32 at, %memory;\n ld.shared.b32 t, [at]",
+                           ".reg .b64 at;\n cvta.shared.u64 at, %memory;\n ld.b32 t, [at]"})
+    check({std::string(".shared .align 4 .b8 %memory[16];\n .reg .pred p;\n .reg .b32 t;\n ") +
+               load + ";\n setp.ge.u32 p, t, a;\n @p bra Greater;\nGreater:\n mov.b32 d, 7",
+           Kind::I32,
+           {Kind::I32},
+           [](uint64_t, uint64_t, uint64_t, uint64_t) -> uint64_t { return 7; }});
+}
+
 // Address 0 of shared memory is an address like any other.
 TEST(UndefinedInLlvm, AddressZero) {
   check({".shared .align 4 .b8 %memory[4096];\n .reg .pred %case;\n .reg .b32 %at, t;\n"
