@@ -11,7 +11,17 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
+// The instructions flush operands and results of f32 whatever the mode is; LLVM computes those of
+// constants without it. So denormal literals become zeros here; docs/numerics.md has what is left.
+static Value *flushedLiteral(Value *value) {
+  auto *literal = dyn_cast<ConstantFP>(value);
+  if (!literal || !value->getType()->isFloatTy() || !literal->getValueAPF().isDenormal())
+    return value;
+  return ConstantFP::getZero(value->getType(), literal->isNegative());
+}
+
 static Value *hardware(FunctionLowering &fn, Intrinsic::ID id, Value *value) {
+  value = flushedLiteral(value);
   return fn.builder().CreateIntrinsic(id, {value->getType()}, {value});
 }
 
@@ -23,18 +33,14 @@ static Value *fma(IRBuilder<> &b, Value *x, Value *y, Value *z) {
   return b.CreateIntrinsic(Intrinsic::fma, {x->getType()}, {x, y, z});
 }
 
-// v_rcp_f32, which flushes operand and result whatever the mode is. LLVM computes that of a
-// constant without flushing, so literals are divided here; docs/numerics.md has what is left.
+// v_rcp_f32, that of a literal with its result flushed.
 static Value *reciprocal(FunctionLowering &fn, Value *x) {
-  auto *literal = dyn_cast<ConstantFP>(x);
+  auto *literal = dyn_cast<ConstantFP>(flushedLiteral(x));
   if (!literal)
     return hardware(fn, Intrinsic::amdgcn_rcp, x);
-  auto flushed = [](const APFloat &value) {
-    return value.isDenormal() ? APFloat::getZero(value.getSemantics(), value.isNegative()) : value;
-  };
   APFloat quotient(1.0f);
-  quotient.divide(flushed(literal->getValueAPF()), APFloat::rmNearestTiesToEven);
-  return ConstantFP::get(x->getContext(), flushed(quotient));
+  quotient.divide(literal->getValueAPF(), APFloat::rmNearestTiesToEven);
+  return flushedLiteral(ConstantFP::get(x->getContext(), quotient));
 }
 
 // `refined` where the seed is an ordinary number: zeros and infinities would give NaN, and so do
@@ -180,7 +186,7 @@ Expected<Value *> lowerFRsqrt(FunctionLowering &fn, const ptx::Instruction &inst
 static Value *lowerTrigonometric(FunctionLowering &fn, const ptx::Instruction &inst,
                                  Intrinsic::ID instruction) {
   IRBuilder<> &b = fn.builder();
-  Value *revolutions = b.CreateFMul(fn.source(0), f32(fn, 0.15915494309189535));
+  Value *revolutions = flushedLiteral(b.CreateFMul(fn.source(0), f32(fn, 0.15915494309189535)));
   Value *inRange =
       b.CreateFCmpOLE(b.CreateUnaryIntrinsic(Intrinsic::fabs, revolutions), f32(fn, 256.0));
   Value *reduced =

@@ -204,15 +204,19 @@ TEST(Approximate, Div) {
     }
 }
 
-// As v_rcp_f32 has them: denormal divisors are zeros where the instruction flushes, and reciprocals
-// are flushed in any case.
-TEST(Approximate, DivisorsThatAreLiterals) {
+// As hardware has them: its instructions flush operands and results whatever the mode is.
+TEST(Approximate, Literals) {
   auto gives = [](const std::string &text, uint64_t result) {
     for (const char *context : {"", ".reg .b32 t;\n add.f32 t, a, a;\n "})
       check({context + text, Kind::F32, {Kind::F32}, [=](uint64_t, uint64_t, uint64_t, uint64_t) {
                return result;
              }});
   };
+  gives("sin.approx.f32 d, 0f007ffffe", 0);
+  gives("sin.approx.ftz.f32 d, 0f007ffffe", 0);
+  gives("rsqrt.approx.ftz.f32 d, 0f80000001", 0xff800000);
+  gives("lg2.approx.ftz.f32 d, 0f00000001", 0xff800000);
+  gives("sqrt.approx.ftz.f32 d, 0f807ffffe", 0x80000000);
   gives("rcp.approx.ftz.f32 d, 0f80400000", 0xff800000);
   gives("rcp.approx.ftz.f32 d, 0fff000000", 0x80000000);
   gives("rcp.approx.ftz.f32 d, 0f40800000", 0x3e800000);
