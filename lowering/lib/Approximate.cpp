@@ -187,6 +187,10 @@ static Value *lowerTrigonometric(FunctionLowering &fn, const ptx::Instruction &i
                                  Intrinsic::ID instruction) {
   IRBuilder<> &b = fn.builder();
   Value *revolutions = flushedLiteral(b.CreateFMul(fn.source(0), f32(fn, 0.15915494309189535)));
+  // LLVM's sine of -0 is +0.
+  if (auto *literal = dyn_cast<ConstantFP>(revolutions);
+      literal && literal->isZero() && instruction == Intrinsic::amdgcn_sin)
+    return finish(fn, inst, literal);
   Value *inRange =
       b.CreateFCmpOLE(b.CreateUnaryIntrinsic(Intrinsic::fabs, revolutions), f32(fn, 256.0));
   Value *reduced =

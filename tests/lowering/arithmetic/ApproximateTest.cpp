@@ -212,7 +212,7 @@ TEST(Approximate, Literals) {
                return result;
              }});
   };
-  gives("sin.approx.f32 d, 0f007ffffe", 0);
+  gives("sin.approx.f32 d, 0f807ffffe", 0x80000000);
   gives("sin.approx.ftz.f32 d, 0f007ffffe", 0);
   gives("rsqrt.approx.ftz.f32 d, 0f80000001", 0xff800000);
   gives("lg2.approx.ftz.f32 d, 0f00000001", 0xff800000);
