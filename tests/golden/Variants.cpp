@@ -19,9 +19,11 @@ static bool isInteger(ptx::Type type) {
 
 // A literal of the operand's type, or nothing if there are none, or the instruction takes none.
 static std::string literalOf(const Case &test, const Operand &operand, uint64_t value) {
-  // Packed bytes, of cvt, have a type of bits.
-  if (test.chapter == "simd-video-instructions" ||
-      (StringRef(test.mnemonic).starts_with("cvt.") &&
+  // Packed bytes, of cvt, have a type of bits; literals of bfe and bfi must be in range.
+  StringRef mnemonic = test.mnemonic;
+  if (test.chapter == "simd-video-instructions" || mnemonic.starts_with("bfe.") ||
+      mnemonic.starts_with("bfi.") ||
+      (mnemonic.starts_with("cvt.") &&
        is_contained({ptx::Type::B16, ptx::Type::B32}, operand.type)))
     return "";
   if (operand.type == ptx::Type::F32)
