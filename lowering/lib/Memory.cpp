@@ -10,30 +10,6 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-SyncScope::ID syncScopeOf(LLVMContext &context, ptx::Mod scope) {
-  switch (scope) {
-  case ptx::Mod::Cta:
-    return context.getOrInsertSyncScopeID("workgroup");
-  case ptx::Mod::Sys:
-    return SyncScope::System;
-  default: // .gpu, .gl, .cluster, or none, which is .gpu
-    return context.getOrInsertSyncScopeID("agent");
-  }
-}
-
-AtomicOrdering orderingOf(ptx::Mod semantics) {
-  switch (semantics) {
-  case ptx::Mod::Acquire:
-    return AtomicOrdering::Acquire;
-  case ptx::Mod::Release:
-    return AtomicOrdering::Release;
-  case ptx::Mod::AcqRel:
-    return AtomicOrdering::AcquireRelease;
-  default:
-    return AtomicOrdering::Monotonic;
-  }
-}
-
 namespace {
 
 // How one access behaves.

@@ -1,5 +1,6 @@
-// PTX's scopes and semantics as LLVM's. PTX ISA: memory-consistency-model; AMDGPUUsage "Memory
-// Scopes".
+// PTX's memory consistency model as LLVM's: what each of PTX's words becomes, and nothing else.
+// docs/architecture.md "Memory model" has the same table. PTX ISA: memory-consistency-model;
+// AMDGPUUsage "Memory Model".
 #pragma once
 
 #include "ptx-frontend/Module.h"
@@ -9,10 +10,11 @@
 namespace rubia::lowering {
 
 // .cta is a workgroup, .gpu an agent, .sys the system. .cluster becomes an agent: AMD has nothing
-// between.
+// between. Without a scope it is .gpu.
 llvm::SyncScope::ID syncScopeOf(llvm::LLVMContext &context, ptx::Mod scope);
 
-// Of .relaxed, .acquire, .release, .acq_rel; Monotonic for anything else.
+// .relaxed is Monotonic, as is an atomic without semantics; .acquire, .release, .acq_rel are what
+// they are called; .sc, of fences only, is SequentiallyConsistent.
 llvm::AtomicOrdering orderingOf(ptx::Mod semantics);
 
 } // namespace rubia::lowering

@@ -1,5 +1,4 @@
-// Barriers and fences. PTX ISA: parallel-synchronization-and-communication-instructions-bar,
-// -membar.
+// Barriers. PTX ISA: parallel-synchronization-and-communication-instructions-bar.
 //
 // AMD has one barrier a workgroup, which every wave must reach. PTX's barriers for all threads of
 // the CTA become it, whatever their number: no thread can wait at two of them, so a program that
@@ -96,20 +95,6 @@ Expected<Value *> lowerBarRed(FunctionLowering &fn, const ptx::Instruction &inst
   if (inst.spelling->has(ptx::Mod::Popc))
     return count;
   return isAnd ? b.CreateICmpEQ(count, b.getInt32(0)) : b.CreateICmpNE(count, b.getInt32(0));
-}
-
-// membar.level   is fence.sc with .cta, .gpu or .sys
-Expected<Value *> lowerMembar(FunctionLowering &fn, const ptx::Instruction &inst) {
-  fence(fn, AtomicOrdering::SequentiallyConsistent, inst.spelling->first(ptx::ModCategory::Scope));
-  return nullptr;
-}
-
-// fence{.sc|.acq_rel}.scope
-Expected<Value *> lowerFence(FunctionLowering &fn, const ptx::Instruction &inst) {
-  bool sc = inst.spelling->has(ptx::Mod::Sc);
-  fence(fn, sc ? AtomicOrdering::SequentiallyConsistent : AtomicOrdering::AcquireRelease,
-        inst.spelling->first(ptx::ModCategory::Scope));
-  return nullptr;
 }
 
 } // namespace rubia::lowering

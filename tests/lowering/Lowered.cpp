@@ -9,7 +9,7 @@ using namespace llvm;
 namespace rubia::lowering::test {
 
 std::string withHeader(const std::string &rest) {
-  return ".version 8.3\n.target sm_90\n.address_size 64\n" + rest;
+  return ".version 8.8\n.target sm_90\n.address_size 64\n" + rest;
 }
 
 std::string kernel(const std::string &body, const std::string &before,

@@ -1,5 +1,6 @@
 // `!rubia.metadata`. docs/architecture.md: Metadata.
 #include "Lowered.h"
+#include "lowering/Abi.h"
 #include "llvm/Support/JSON.h"
 
 using namespace llvm;
@@ -19,7 +20,7 @@ TEST(LoweringMetadata, DescribesKernelsAndSlots) {
   json::Object all = metadataOf(
       lowered(kernel("ld.global.u32 %r0, [b]; st.shared.u32 [s], %r0; @%p0 trap;",
                      ".global .u32 a; .global .u32 b; .shared .u32 s[4];", ".maxntid 64, 2, 1")));
-  EXPECT_EQ(all.getInteger("abi"), 1);
+  EXPECT_EQ(all.getInteger("abi"), int64_t(rubia::abi::kVersion));
   EXPECT_EQ(all.getString("arch"), "gfx1100");
   ASSERT_EQ(all.getArray("kernels")->size(), 1u);
   const json::Object &k = *(*all.getArray("kernels"))[0].getAsObject();
