@@ -47,13 +47,27 @@ struct LaunchArguments {
   uint32_t ntid[3];            // %ntid as CUDA means it, whatever the dispatched workgroup is
   uint32_t dynamicSharedBytes; // %dynamic_smem_size
   uint32_t nctaid[3];
+  uint32_t totalSharedBytes; // %total_smem_size: static and dynamic, in whole allocation units
+  uint64_t gridId;           // %gridid
+  uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): workspace of cooperative
+                             // launches, or 0
+  uint32_t flags;            // LaunchFlag
   uint32_t reserved0;
-  uint64_t gridId;        // %gridid
-  uint64_t gridWorkspace; // %envreg1 (high half), %envreg2 (low half): workspace of cooperative
-                          // launches, or 0
-  uint64_t reserved1[2];
+  uint64_t reserved1;
 };
 static_assert(sizeof(LaunchArguments) == 64);
+
+enum LaunchFlag : uint32_t {
+  kExplicitCluster = 1, // %is_explicit_cluster: the launch gave a cluster's size (of one CTA)
+};
+
+// The unit in which %total_smem_size counts. PTX ISA: special-registers-total-smem-size, sm_8x.
+inline constexpr uint32_t kSharedAllocationUnit = 128;
+
+inline constexpr uint32_t totalSharedBytes(uint64_t staticBytes, uint32_t dynamicBytes) {
+  return uint32_t((staticBytes + dynamicBytes + kSharedAllocationUnit - 1) / kSharedAllocationUnit *
+                  kSharedAllocationUnit);
+}
 
 inline constexpr size_t launchArgumentsOffset(size_t parameterBytes) {
   return (parameterBytes + 7) & ~size_t(7);

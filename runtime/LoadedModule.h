@@ -16,7 +16,8 @@ struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
-  uint64_t gridWorkspace = 0; // cooperative launches
+  uint64_t gridWorkspace = 0;   // cooperative launches
+  bool explicitCluster = false; // the launch gave a cluster's size
 };
 
 // Why a launch was refused, for the caller to map to a driver code.

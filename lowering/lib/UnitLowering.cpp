@@ -249,6 +249,13 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             " bytes of shared memory, " + target.cpu + " has " +
                             Twine(target.ldsBytes),
                         /*unsupported=*/true));
+  // .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
+  if (uint64_t ctas = threadsOf(kernel.attributes.requiredCluster); ctas > 1)
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name + "' requires clusters of " + Twine(ctas) +
+                            " CTAs (.reqnctapercluster), and no AMD GPU runs CTAs together that "
+                            "share memory: a cluster is one CTA",
+                        /*unsupported=*/true));
   if (uint64_t required = threadsOf(kernel.attributes.requiredThreads);
       target.halfFilled() && required > 512)
     report(diagnosticAt(kernel.place, kernel,
@@ -294,6 +301,17 @@ GlobalVariable *UnitLowering::barrierReductionWord() {
     reductionWord->setAlignment(Align(4));
   }
   return reductionWord;
+}
+
+GlobalVariable *UnitLowering::reservedShared() {
+  if (!reserved) {
+    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), kReservedSharedBytes);
+    reserved = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
+                                  PoisonValue::get(type), "__rubia_reserved_shared", nullptr,
+                                  GlobalValue::NotThreadLocal, kSharedSpace);
+    reserved->setAlignment(Align(16));
+  }
+  return reserved;
 }
 
 unsigned UnitLowering::slotOf(const ptx::Variable &variable) const {

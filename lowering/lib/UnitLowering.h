@@ -75,6 +75,9 @@ public:
   unsigned slotOf(const ptx::Variable &variable) const;
   // 4 bytes of LDS in which the waves of a bar.red meet.
   llvm::GlobalVariable *barrierReductionWord();
+  // The shared memory of %reserved_smem_offset_*.
+  static constexpr unsigned kReservedSharedBytes = 1024; // as on sm_80 and later
+  llvm::GlobalVariable *reservedShared();
 
   // ---------- Facts
 
@@ -108,6 +111,7 @@ private:
   llvm::GlobalVariable *moduleTable = nullptr;
   llvm::GlobalVariable *dynamicShared = nullptr;
   llvm::GlobalVariable *reductionWord = nullptr;
+  llvm::GlobalVariable *reserved = nullptr;
   std::set<unsigned> slotsRead;
   std::vector<std::string> traps;
 };

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <atomic>
 #include <cstring>
 
 using namespace llvm;
@@ -285,7 +286,12 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   memcpy(trailing.ntid, shape.block, sizeof(trailing.ntid));
   memcpy(trailing.nctaid, shape.grid, sizeof(trailing.nctaid));
   trailing.dynamicSharedBytes = shape.dynamicSharedBytes;
+  trailing.totalSharedBytes =
+      abi::totalSharedBytes(kernel.staticSharedBytes, shape.dynamicSharedBytes);
+  static std::atomic<uint64_t> launches{0};
+  trailing.gridId = launches.fetch_add(1, std::memory_order_relaxed) + 1;
   trailing.gridWorkspace = shape.gridWorkspace;
+  trailing.flags = shape.explicitCluster ? abi::kExplicitCluster : 0;
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
   uint32_t block[3] = {shape.block[0], shape.block[1], shape.block[2]};

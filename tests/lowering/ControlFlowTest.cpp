@@ -49,6 +49,17 @@ TEST(LoweringTrap, OneBlockForAll) {
 TEST(LoweringBrkpt, IsADebugTrap) { EXPECT_THAT(irOf("brkpt;"), HasSubstr("@llvm.debugtrap")); }
 
 TEST(LoweringNanosleep, SleepsAtMostAsLong) {
-  EXPECT_THAT(irOf("nanosleep.u32 320;"), HasSubstr("@llvm.amdgcn.s.sleep(i32 10)"));
-  EXPECT_THAT(irOf("nanosleep.u32 %r0;"), HasSubstr("@llvm.amdgcn.s.sleep(i32 1)"));
+  EXPECT_THAT(irOf("nanosleep.u32 320;"), HasSubstr("@llvm.amdgcn.s.sleep(i32 5)"));
+  EXPECT_THAT(irOf("nanosleep.u32 20;"), HasSubstr("@llvm.amdgcn.s.sleep(i32 0)"));
+  std::initializer_list<std::string> loop = {"@llvm.umin.i32",    "udiv i32 *, 10",
+                                             "readsteadycounter", "s.sleep(i32 0)",
+                                             "icmp ult i64",      "s.sleep(i32 1)"};
+  EXPECT_TRUE(hasInOrder(irOf("nanosleep.u32 %r0;"), loop));
+  EXPECT_TRUE(hasInOrder(irOf("nanosleep.u32 1000000;"), {"s.sleep(i32 0)", "s.sleep(i32 1)"}));
+}
+
+TEST(LoweringPmevent, CountsForProfilers) {
+  EXPECT_THAT(irOf("pmevent 7;"), HasSubstr("@llvm.amdgcn.s.incperflevel(i32 7)"));
+  EXPECT_TRUE(hasInOrder(irOf("pmevent.mask 0x8002;"),
+                         {"s.incperflevel(i32 1)", "s.incperflevel(i32 15)"}));
 }

@@ -8,19 +8,19 @@ using namespace rubia::lowering::test;
 using testing::HasSubstr;
 
 TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
-  Lowered result =
-      lowered(withHeader(".entry a() {\n  .reg .u32 %r;\n\n  mov.u32 %r, %smid;\n}\n"));
+  Lowered result = lowered(
+      withHeader(".entry a() {\n  .reg .u64 %r; .reg .pred %p;\n\n  istypep.texref %p, %r;\n}\n"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
   const ptx::Diagnostic &diagnostic = result.diagnostics[0];
   EXPECT_EQ(diagnostic.function, "a");
   EXPECT_EQ(diagnostic.line, 7u);
-  EXPECT_THAT(diagnostic.message, HasSubstr("'mov.u32'"));
+  EXPECT_THAT(diagnostic.message, HasSubstr("'istypep.texref'"));
   EXPECT_TRUE(diagnostic.unsupported);
 }
 
 TEST(LoweringDiagnostics, AllOfAUnit) {
   Lowered result =
-      lowered(kernel("mov.u32 %r0, %smid;\n bar.sync 1, 32;\n cvta.shared.u32 %r1, %r2;"));
+      lowered(kernel("istypep.texref %p0, %rd0;\n bar.sync 1, 32;\n cvta.shared.u32 %r1, %r2;"));
   EXPECT_EQ(result.diagnostics.size(), 3u);
 }
 

@@ -34,9 +34,27 @@ TEST(LoweringSpecialRegisters, Wave32) {
            {"mov.u32 %r0, %globaltimer_lo;", {"@llvm.readsteadycounter", "trunc i64"}},
            {"mov.u32 %r0, %globaltimer_hi;", {"@llvm.readsteadycounter", "lshr i64 *, 32"}},
            {"mov.u32 %r0, %dynamic_smem_size;", {"i64 12", "load i32"}},
-           {"mov.u32 %r0, %total_smem_size;", {"i64 12", "load i32", "add i32 *, 0"}},
+           {"mov.u32 %r0, %total_smem_size;", {"i64 28", "load i32"}},
+           {"mov.u32 %r0, %aggr_smem_size;", {"i64 28", "load i32", "add i32 *, 1024"}},
+           {"mov.b32 %r0, %reserved_smem_offset_1;",
+            {"@__rubia_reserved_shared", "to i32), i32 512"}},
+           {"mov.b32 %r0, %reserved_smem_offset_cap;", {"store i32 1024"}},
            {"mov.b32 %r0, %envreg1;", {"i64 40", "load i64", "lshr i64 *, 32"}},
            {"mov.b32 %r0, %envreg2;", {"i64 40", "load i64", "trunc i64"}},
+           {"mov.b32 %r0, %envreg0;", {"store i32 0"}},
+           {"mov.b32 %r0, %envreg31;", {"store i32 0"}},
+           {"mov.u32 %r0, %pm3;", {"store i32 0"}},
+           {"mov.u64 %rd0, %pm7_64;", {"store i64 0"}},
+           {"mov.u64 %rd0, %current_graph_exec;", {"store i64 0"}},
+           {"mov.u32 %r0, %clusterid.y;", {"@llvm.amdgcn.workgroup.id.y"}},
+           {"mov.u32 %r0, %nclusterid.x;", {"i64 16", "load i32"}},
+           {"mov.u32 %r0, %cluster_ctaid.x;", {"store i32 0"}},
+           {"mov.u32 %r0, %cluster_nctaid.y;", {"store i32 1"}},
+           {"mov.u32 %r0, %cluster_nctaid.w;", {"store i32 0"}},
+           {"mov.u32 %r0, %cluster_ctarank;", {"store i32 0"}},
+           {"mov.u32 %r0, %cluster_nctarank;", {"store i32 1"}},
+           {"mov.pred %p0, %is_explicit_cluster;", {"i64 48", "load i32", "trunc i32 * to i1"}},
+           {"mov.u32 %r0, %ntid.w;", {"store i32 0"}},
            {"cvt.u32.u16 %r0, %tid.x;", {"@llvm.amdgcn.workitem.id.x", "trunc i32 * to i16"}},
        })
     EXPECT_TRUE(hasInOrder(irOf(test.ptx), test.ir)) << test.ptx;
@@ -64,10 +82,41 @@ TEST(LoweringSpecialRegisters, FunctionsFindTheLaunchBehindTheHiddenArguments) {
       ir, {"define internal void @f", "@llvm.amdgcn.implicitarg.ptr", "i64 -64", "load i32"}));
 }
 
-TEST(LoweringSpecialRegisters, SmidIsUnsupported) {
-  for (const char *body : {"mov.u32 %r0, %smid;", "mov.u32 %r0, %nsmid;"}) {
-    Lowered result = lowered(kernel(body));
-    ASSERT_EQ(result.diagnostics.size(), 1u);
-    EXPECT_TRUE(result.diagnostics[0].unsupported);
+TEST(LoweringSpecialRegisters, SmidIsWhereTheWaveRunsAndNsmidIsLarger) {
+  struct Case {
+    const char *arch;
+    std::initializer_list<std::string> smid;
+    const char *nsmid;
+  };
+  // hwreg(id, offset, width) is id | offset << 6 | (width - 1) << 11.
+  for (const Case &test : std::initializer_list<Case>{
+           {"gfx90a", {"s.getreg(i32 14852)"}, "store i32 256"}, // 4, 8, 8
+           {"gfx942",                                            // 4, 8, 7 and 20, 0, 4
+            {"s.getreg(i32 12804)", "s.getreg(i32 6164)", "shl i32 *, 7", "or i32"},
+            "store i32 2048"},
+           {"gfx1030", // 23, 10, 4; 23, 16, 1; 23, 18, 3
+            {"s.getreg(i32 6807)", "s.getreg(i32 1047)", "shl i32 *, 4", "s.getreg(i32 5271)",
+             "shl i32 *, 5"},
+            "store i32 256"},
+           {"gfx1201", {"s.getreg(i32 6807)"}, "store i32 256"}}) {
+    EXPECT_TRUE(hasInOrder(irOf("mov.u32 %r0, %smid;", forArch(test.arch)), test.smid))
+        << test.arch;
+    EXPECT_THAT(irOf("mov.u32 %r0, %nsmid;", forArch(test.arch)), HasSubstr(test.nsmid))
+        << test.arch;
   }
+}
+
+TEST(LoweringSpecialRegisters, ClustersGivenInPtxAreExplicit) {
+  EXPECT_THAT(
+      irOf("mov.pred %p0, %is_explicit_cluster;", {}, "", ".explicitcluster .reqnctapercluster 1"),
+      HasSubstr("store i1 true"));
+}
+
+TEST(LoweringSpecialRegisters, ClustersOfMoreThanOneCtaAreRefused) {
+  Lowered result = lowered(kernel("ret;", "", ".reqnctapercluster 2, 2"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_TRUE(result.diagnostics[0].unsupported);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("requires clusters of 4 CTAs"));
+  EXPECT_TRUE(lowered(kernel("ret;", "", ".reqnctapercluster 1")).diagnostics.empty());
+  EXPECT_TRUE(lowered(kernel("ret;", "", ".maxclusterrank 8")).diagnostics.empty());
 }

@@ -56,6 +56,7 @@ namespace {
 struct Compiled {
   ptx::Module module;
   std::vector<uint8_t> code;
+  uint64_t staticSharedBytes = 0;
 };
 
 Compiled compile(const std::string &ptx, const Form &form) {
@@ -66,6 +67,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   std::vector<Unit> units = partition(result.module);
   if (units.empty())
     return result;
+  result.staticSharedBytes = staticSharedBytes(result.module, *units[0].kernels[0]);
   Options options;
   options.halfFilled = form.halfFilled;
   LLVMContext context;
@@ -145,6 +147,8 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   arguments.launch.nctaid[1] = form.grid.y;
   arguments.launch.nctaid[2] = form.grid.z;
   arguments.launch.dynamicSharedBytes = form.dynamicSharedBytes;
+  arguments.launch.totalSharedBytes =
+      abi::totalSharedBytes(compiled.staticSharedBytes, form.dynamicSharedBytes);
   arguments.launch.gridId = 0x1234567890;
   arguments.launch.gridWorkspace = 0xaaaabbbbccccdddd;
 

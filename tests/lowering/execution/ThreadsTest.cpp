@@ -68,7 +68,50 @@ TEST(ThreadExecution, LaunchFacts) {
   form.grid = {1, 3, 1};
   form.dynamicSharedBytes = 100;
   EXPECT_EQ(runAll(ptx, counting(8), form),
-            (std::vector<uint32_t>{2, 3, 100, 120, 0x34567890, 0xaaaabbbb, 0xccccdddd, 32}));
+            (std::vector<uint32_t>{2, 3, 100, 128, 0x34567890, 0xaaaabbbb, 0xccccdddd, 32}));
+}
+
+// The reserved region is apart from the kernel's own shared memory.
+TEST(ThreadExecution, ReservedSharedMemory) {
+  std::string ptx = executable(R"(
+    mov.b32 %r0, %reserved_smem_offset_1; mov.b32 %r1, %reserved_smem_offset_end;
+    mov.b32 %r2, %reserved_smem_offset_begin;
+    sub.u32 %r3, %r1, %r2; st.global.u32 [%buf], %r3;
+    st.shared.u32 [s], 5;
+    st.shared.u32 [%r0], 6; st.shared.u32 [%r0+284], 7;
+    ld.shared.u32 %r4, [s]; ld.shared.u32 %r5, [%r0]; ld.shared.u32 %r6, [%r0+284];
+    st.global.u32 [%buf+4], %r4; st.global.u32 [%buf+8], %r5; st.global.u32 [%buf+12], %r6;)",
+                               ".shared .align 4 .b8 s[20];");
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(4), form), (std::vector<uint32_t>{1024, 5, 6, 7}));
+}
+
+TEST(ThreadExecution, SleepsEnd) {
+  std::string ptx = executable(R"(
+    nanosleep.u32 100; nanosleep.u32 20000;
+    mul.lo.u32 %r0, %tid, 3000; nanosleep.u32 %r0;
+    pmevent 1;
+    st.global.u32 [%mine], 1;)");
+  EXPECT_EQ(runAll(ptx, counting(32)), std::vector<uint32_t>(32, 1));
+}
+
+TEST(ThreadExecution, ClocksGoOn) {
+  std::string ptx = executable(R"(
+    mov.u64 %rd0, %clock64; mov.u64 %rd2, %globaltimer;
+    nanosleep.u32 20000;
+    mov.u64 %rd1, %clock64; mov.u64 %rd3, %globaltimer;
+    setp.gt.u64 %p0, %rd1, %rd0;
+    sub.u64 %rd2, %rd3, %rd2; setp.ge.and.u64 %p0, %rd2, 20000, %p0;
+    selp.u32 %r0, 1, 0, %p0; st.global.u32 [%mine], %r0;)");
+  EXPECT_EQ(runAll(ptx, counting(32)), std::vector<uint32_t>(32, 1));
+}
+
+TEST(ThreadExecution, MultiprocessorsAreBelowTheirNumber) {
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %smid; mov.u32 %r1, %nsmid;
+    setp.lt.u32 %p0, %r0, %r1; selp.u32 %r0, 1, 0, %p0; st.global.u32 [%mine], %r0;)");
+  EXPECT_EQ(runAll(ptx, counting(32)), std::vector<uint32_t>(32, 1));
 }
 
 TEST(ThreadExecution, FunctionsKnowTheLaunchToo) {
@@ -165,11 +208,12 @@ TEST(ThreadExecution, TrapSaysWhoAndWhere) {
 }
 
 TEST(ThreadExecution, ReportingTrapNamesItsPlace) {
-  std::string ptx = executable(R"(
+  std::string ptx =
+      executable(R"(
     mov.u64 %rd0, bad;
     proto: .callprototype _ ();
     call %rd0, proto;)",
-                               ".func bad { .reg .u32 %r; mov.u32 %r, %smid; ret; }\n");
+                 ".func bad { .reg .u64 %r; .reg .pred %p; istypep.texref %p, %r; ret; }\n");
   Form form;
   form.expectTrap = true;
   rubia::abi::TrapRecord record = run(ptx, counting(1), form).trap;
