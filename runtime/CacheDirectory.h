@@ -24,6 +24,10 @@ uint64_t cacheMaxBytes();
 // "4G" -> 4294967296. Nothing if it is no size.
 std::optional<uint64_t> parseSize(llvm::StringRef text);
 
+// "ab/cdef....rubia": the file of an entry whose key has this digest, below a cache directory or a
+// remote cache's URL.
+std::string entryName(const Digest &key);
+
 class CacheDirectory {
 public:
   using HashFunction = Digest (*)(llvm::ArrayRef<uint8_t>);
@@ -85,14 +89,15 @@ private:
 // The right to compile one key, among all processes that share a cache directory.
 class CompileLock {
 public:
-  // Waits until the lock is free, at most `waitMs`. Whoever does not get it in time goes on
-  // without: its owner may be stopped. A directory that cannot be written gives no lock, at once.
+  // Waits until the lock is free. Whoever hears nothing of its owner for `waitMs` goes on without
+  // it: the owner may be stopped. A directory that cannot be written gives no lock, at once.
   CompileLock(const CacheDirectory &directory, llvm::StringRef key, unsigned waitMs);
   ~CompileLock();
   CompileLock(const CompileLock &) = delete;
   CompileLock &operator=(const CompileLock &) = delete;
 
   bool owned() const { return fd >= 0; }
+  void beat() const;                        // of the owner: tells those who wait that it goes on
   bool waited() const { return hasWaited; } // another process had it: look into the cache again
 
 private:

@@ -1,9 +1,11 @@
 // A read-only cache in one immutable file: an index sorted by key digest, then the entries. The
 // header's digest covers the index and the index holds the digest of every entry, so that the one
-// digest stands for all bytes. The same entries give the same file, whatever made them.
+// digest stands for all bytes, and a signature of it, which may be appended, for who made them. The
+// same entries give the same file, whatever made them.
 #pragma once
 
 #include "runtime/CacheEntry.h"
+#include "runtime/Signature.h"
 #include <memory>
 #include <optional>
 
@@ -16,8 +18,8 @@ public:
     uint64_t offset, size;
   };
 
-  // Reads and verifies header and index. The error names the file.
-  static llvm::Expected<CachePack> open(const std::string &path);
+  // Reads and verifies header, index and signature. The error names the file.
+  static llvm::Expected<CachePack> open(const std::string &path, const TrustedKeys &trusted = {});
 
   // Nothing if the pack has no entry under this key. An error: there is one, and it is not as it
   // was written.
@@ -27,21 +29,22 @@ public:
   llvm::ArrayRef<Row> rows() const { return index; }
   const std::string &path() const { return file; }
   const Digest &digest() const { return packDigest; }
+  const std::string &signer() const { return signedBy; } // signerOf
 
 private:
-  std::string file;
+  std::string file, signedBy;
   uint64_t fileBytes = 0;
   Digest packDigest{};
   std::vector<Row> index;
 };
 
 // Writes a pack, atomically (a temporary beside `path`, then renamed). Entries are given in any
-// order, one for each key; those that expire are left out.
+// order, one for each key; those that expire are left out. Signed if there is a key to sign with.
 class CachePackWriter {
 public:
   void add(const CacheEntry &entry);
   size_t size() const { return entries.size(); }
-  llvm::Error write(const std::string &path) const;
+  llvm::Error write(const std::string &path, const SigningKey *signer = nullptr) const;
 
 private:
   struct Encoded {

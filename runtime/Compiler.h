@@ -50,6 +50,10 @@ public:
   // CompilerTrouble.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const RawImage &image);
 
+  // RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image
+  // that have no errors, in the background; what is asked for overtakes them. Else nothing.
+  void compileAhead(const RawImage &image, const Manifest &manifest, llvm::StringRef arch);
+
   // The code object of one unit for `arch`. The error names kernel, line and reason.
   // RUBIA_COMPILE=never: what is not in the cache is an error.
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>

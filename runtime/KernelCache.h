@@ -1,5 +1,6 @@
 // The tiers of the kernel cache below the map in each process: the local directory, then read-only
-// packs in the order of RUBIA_CACHE_PACKS.
+// packs in the order of RUBIA_CACHE_PACKS. The remote one is asked by the compile supervisor
+// (worker/RemoteCache.h): a program never talks to a network.
 #pragma once
 
 #include "runtime/CacheDirectory.h"
@@ -40,6 +41,11 @@ enum class CacheEvent : char {
   Stored = 's',
   Evicted = 'v',
   Compiled = 'c',
+  RemoteHit = 'r',
+  RemoteAbsent = 'm',
+  RemoteRefused = 'q',
+  RemoteFailed = 'f',
+  RemotePaused = 'l',
 };
 void count(const CacheDirectory &directory, CacheEvent event);
 struct CacheEventCount {

@@ -11,6 +11,8 @@ struct WorkerLimits {
   unsigned secondsPerUnit = 300;
   uint64_t bytesPerProcess = uint64_t(16) << 30; // address space
 
+  unsigned processCount() const;
+
   // RUBIA_WORKER_PROCESSES, RUBIA_WORKER_SECONDS and RUBIA_WORKER_BYTES; the default where one is
   // missing, zero or no number.
   static WorkerLimits fromEnvironment();

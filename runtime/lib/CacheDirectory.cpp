@@ -125,9 +125,13 @@ uint64_t cacheMaxBytes() {
   return kDefaultMaxBytes;
 }
 
+std::string entryName(const Digest &key) {
+  std::string name = toHex(key, true);
+  return name.substr(0, 2) + "/" + name.substr(2) + ".rubia";
+}
+
 std::string CacheDirectory::pathOf(StringRef key) const {
-  std::string name = toHex(hash(arrayRefFromStringRef(key)), true);
-  return root + "/" + name.substr(0, 2) + "/" + name.substr(2) + ".rubia";
+  return root + "/" + entryName(hash(arrayRefFromStringRef(key)));
 }
 
 // The first trouble only: a full disk would say it for every kernel.

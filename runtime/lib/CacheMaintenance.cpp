@@ -133,7 +133,9 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
   if (sys::fs::create_directories(folder))
     return;
   path = folder + "/" + sys::path::stem(directory.pathOf(key)).str() + ".lock";
-  auto deadline = Clock::now() + std::chrono::milliseconds(waitMs);
+  // By our own clock: those of machines that share the directory may differ.
+  Clock::time_point heard = Clock::now();
+  timespec lastBeat{};
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(pause * 2, decltype(pause)(20))) {
     int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
@@ -152,12 +154,24 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
       continue;
     }
     const bool busy = errno == EWOULDBLOCK;
+    struct stat status;
+    if (!fstat(file, &status) &&
+        (status.st_mtim.tv_sec != lastBeat.tv_sec || status.st_mtim.tv_nsec != lastBeat.tv_nsec)) {
+      if (hasWaited)
+        heard = Clock::now();
+      lastBeat = status.st_mtim;
+    }
     close(file);
-    if (!busy || Clock::now() >= deadline)
+    if (!busy || Clock::now() >= heard + std::chrono::milliseconds(waitMs))
       return; // also a file system without locks
     hasWaited = true;
     std::this_thread::sleep_for(pause);
   }
+}
+
+void CompileLock::beat() const {
+  if (fd >= 0)
+    (void)futimens(fd, nullptr); // at worst the others compile it too
 }
 
 CompileLock::~CompileLock() {

@@ -1,4 +1,5 @@
-// Layout: Header, rows sorted by key digest, entries in the order of the rows, back to back.
+// Layout: Header, rows sorted by key digest, entries in the order of the rows, back to back,
+// perhaps a signature.
 #include "runtime/CachePack.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/STLExtras.h"
@@ -60,7 +61,7 @@ protocol::Descriptor openForReading(const std::string &path) {
 }
 } // namespace
 
-Expected<CachePack> CachePack::open(const std::string &path) {
+Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &trusted) {
   protocol::Descriptor fd = openForReading(path);
   struct stat status;
   if (!fd || fstat(fd.get(), &status))
@@ -73,7 +74,11 @@ Expected<CachePack> CachePack::open(const std::string &path) {
     return failure(path, "a cache pack of format version " + Twine(header.version) + ", expected " +
                              Twine(kFormatVersion));
   uint64_t size = status.st_size;
-  if (header.fileBytes != size || header.rows > (size - sizeof(header)) / sizeof(Row))
+  const bool isSigned = size >= kSignatureBytes && header.fileBytes == size - kSignatureBytes;
+  std::vector<uint8_t> signature(isSigned ? kSignatureBytes : 0);
+  size -= signature.size();
+  if (header.fileBytes != size || size < sizeof(header) ||
+      header.rows > (size - sizeof(header)) / sizeof(Row))
     return failure(path, "the cache pack has the wrong size");
   CachePack pack;
   pack.file = path;
@@ -84,6 +89,12 @@ Expected<CachePack> CachePack::open(const std::string &path) {
     return failure(path, "the index of the cache pack cannot be read");
   if (digestOfIndex(header, pack.index) != header.digest)
     return failure(path, "the index of the cache pack has the wrong digest");
+  if (!preadAll(fd.get(), signature.data(), signature.size(), size))
+    return failure(path, "the signature of the cache pack cannot be read");
+  if (std::string problem = trusted.problemOf(signature, Signed::Pack, header.digest);
+      !problem.empty())
+    return failure(path, "the cache pack " + problem);
+  pack.signedBy = signerOf(signature);
   for (size_t i = 0; i < pack.index.size(); ++i) {
     const Row &row = pack.index[i];
     if (row.size > kMaxEntryBytes || row.offset > size || row.size > size - row.offset ||
@@ -131,7 +142,7 @@ void CachePackWriter::add(const CacheEntry &entry) {
     problem = toString(bytes.takeError());
 }
 
-Error CachePackWriter::write(const std::string &path) const {
+Error CachePackWriter::write(const std::string &path, const SigningKey *signer) const {
   if (!problem.empty())
     return failure(path, problem);
   std::vector<const Encoded *> sorted;
@@ -161,6 +172,9 @@ Error CachePackWriter::write(const std::string &path) const {
               protocol::writeAll(fd.get(), rows.data(), rows.size() * sizeof(rows[0]));
   for (size_t i = 0; good && i < sorted.size(); ++i)
     good = protocol::writeAll(fd.get(), sorted[i]->bytes.data(), sorted[i]->bytes.size());
+  if (good && signer)
+    good = protocol::writeAll(fd.get(), signer->sign(Signed::Pack, header.digest).data(),
+                              kSignatureBytes);
   if (good && !fdatasync(fd.get()) && !rename(temporary.c_str(), path.c_str()))
     return Error::success();
   int error = errno;

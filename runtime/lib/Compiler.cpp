@@ -1,20 +1,27 @@
-// In-process map with single flight -> cache directory -> compile worker. A result or an error is
-// kept for the life of the process; system trouble (no worker, a broken connection) is not.
+// In-process map with single flight -> cache directory and packs -> compile worker, which asks the
+// remote cache first. Results and errors are kept, up to a bound; system trouble (no worker, a
+// broken connection) is not.
 #include "runtime/Compiler.h"
 #include "runtime/CompilerIdentity.h"
 #include "runtime/Log.h"
-#include "runtime/lib/CodeObjectMetadata.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/WorkerLimits.h"
+#include "runtime/lib/RequestEntry.h"
 #include "runtime/lib/SpawnSupervisor.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -28,18 +35,26 @@ std::error_code CompilerTrouble::convertToErrorCode() const { return inconvertib
 using Bytes = std::vector<uint8_t>;
 
 namespace {
-// How long another process may keep us waiting for what it compiles: it may be stopped.
+// How long we wait for another process that compiles the same without hearing of it: it may be
+// stopped.
 constexpr unsigned kMaxWaitMs = 9000;
+// What is kept in memory: a module that is loaded again finds older results in the directory.
+constexpr uint64_t kMaxKeptBytes = uint64_t(64) << 20;
 // How long an error of a kernel is believed before it is compiled again: it may have been a limit
 // of time or memory.
 constexpr unsigned kRefusalSeconds = 3600;
 
 // What everybody who asks for the same key waits for.
 struct Entry {
+  pid_t owner = getpid(); // a forked child does not have the thread that is at work on it
   bool pending = true;
+  bool ahead = false, sent = false; // nobody waits for it yet; `request` is at the supervisor's
+  protocol::Request request;
   protocol::Outcome outcome = protocol::Outcome::Trouble;
   std::shared_ptr<const Bytes> bytes; // the result, or the text of the error
 };
+
+constexpr StringRef kNever = "not in the cache, and RUBIA_COMPILE=never forbids to compile it";
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
@@ -52,27 +67,63 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
     return failure(text);
   case protocol::Outcome::Trouble:
   case protocol::Outcome::Crashed:
+  case protocol::Outcome::Absent:
     break;
   }
   return make_error<CompilerTrouble>(text.str());
 }
 
-protocol::Answer trouble(const Twine &message) {
+protocol::Answer failed(protocol::Outcome outcome, const Twine &message) {
+  protocol::Answer answer;
   std::string text = message.str();
-  return {protocol::Outcome::Trouble, {text.begin(), text.end()}, 0};
+  answer.outcome = outcome;
+  answer.bytes.assign(text.begin(), text.end());
+  return answer;
 }
-} // namespace
 
-// RUBIA_COMPILE=lazy|never.
-static bool compilingIsAllowed() {
-  const char *value = getenv("RUBIA_COMPILE");
-  StringRef text = value ? value : "";
-  if (text == "never")
-    return false;
-  if (!text.empty() && text != "lazy")
-    log(LogLevel::Error, "RUBIA_COMPILE is '" + text + "', expected lazy or never; lazy is taken");
-  return true;
+protocol::Answer trouble(const Twine &message) {
+  return failed(protocol::Outcome::Trouble, message);
 }
+
+protocol::Answer answerOf(CacheEntry entry) {
+  protocol::Answer answer;
+  answer.outcome = entry.kind == CacheEntry::Kind::Result ? protocol::Outcome::Result
+                                                          : protocol::Outcome::Refused;
+  answer.bytes = std::move(entry.payload);
+  return answer;
+}
+
+enum class CompileMode { Lazy, Eager, Never };
+
+StringRef environment(const char *name) {
+  const char *value = getenv(name);
+  return value ? value : "";
+}
+
+CompileMode compileMode() {
+  StringRef text = environment("RUBIA_COMPILE");
+  if (text == "never")
+    return CompileMode::Never;
+  if (text == "eager")
+    return CompileMode::Eager;
+  if (!text.empty() && text != "lazy")
+    log(LogLevel::Error,
+        "RUBIA_COMPILE is '" + text + "', expected lazy, eager or never; lazy is taken");
+  if (text.empty() && environment("CUDA_MODULE_LOADING") == "EAGER")
+    return CompileMode::Eager;
+  return CompileMode::Lazy;
+}
+
+bool hasRemoteCache() { return !environment("RUBIA_CACHE_REMOTE").empty() && !cacheIsDisabled(); }
+
+// A unit that is to be compiled although nobody has asked for it.
+struct AheadUnit {
+  std::shared_ptr<const Bytes> bytes;
+  RawImage image; // its bytes
+  uint32_t unit;
+  std::string arch;
+};
+} // namespace
 
 struct Compiler::State {
   std::mutex mutex;
@@ -82,30 +133,28 @@ struct Compiler::State {
   pid_t owner = 0; // of the supervisor: a forked child starts its own
   KernelCache cache;
   CompileOptions options;
-  const bool mayCompile;
+  const CompileMode mode = compileMode();
+  const bool remote = hasRemoteCache();
+  // Finished entries, oldest first.
+  std::deque<std::pair<std::string, std::shared_ptr<Entry>>> kept;
+  uint64_t keptBytes = 0;
+  std::deque<AheadUnit> aheadUnits;
+  unsigned aheadThreads = 0;
+  pid_t aheadOwner = 0;
 
   State(KernelCache cache, const CompileOptions &options)
-      : cache(std::move(cache)), options(options), mayCompile(compilingIsAllowed()) {}
+      : cache(std::move(cache)), options(options) {}
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
                                              StringRef arch, CompileCost *cost = nullptr);
-  protocol::Answer answer(const RawImage &image, const protocol::Request &request, StringRef key,
-                          CompileCost *cost);
-  protocol::Answer compile(const RawImage &image, const protocol::Request &request);
+  protocol::Answer answer(const RawImage &image, Entry &entry, StringRef key, CompileCost *cost);
+  protocol::Answer compile(const RawImage &image, Entry &entry, const CompileLock *lock);
+  void countAnswer(const protocol::Answer &answer);
+  void hurry(Entry &entry);
+  void keep(const std::string &key, std::shared_ptr<Entry> entry);
+  void compileAheadForEver();
   Error connect();
 };
-
-static std::string keyOf(const RawImage &image, const protocol::Request &request, StringRef arch,
-                         StringRef compiler) {
-  switch (request.want) {
-  case protocol::Want::Manifest:
-    break;
-  case protocol::Want::CodeObject:
-    return codeObjectKey(image.digest, image.computeCapability, request.unit, arch, request.options,
-                         compiler);
-  }
-  return manifestKey(image.digest, image.computeCapability, compiler);
-}
 
 Error Compiler::State::connect() {
   if (supervisor && owner == getpid())
@@ -118,64 +167,95 @@ Error Compiler::State::connect() {
   return Error::success();
 }
 
-protocol::Answer Compiler::State::compile(const RawImage &image, const protocol::Request &request) {
-  protocol::Descriptor file = protocol::memoryFile(image.bytes);
+// What the supervisor says about progress is passed on to the processes that wait for our lock.
+static protocol::Answer await(int reply, int pulse, const CompileLock *lock) {
+  pollfd watched[] = {{reply, POLLIN, 0}, {pulse, POLLIN, 0}};
+  for (;;) {
+    if (poll(watched, 2, -1) < 0) {
+      if (errno == EINTR)
+        continue;
+      return trouble(Twine("cannot wait for the compile worker: ") + strerror(errno));
+    }
+    if (watched[0].revents)
+      return protocol::receiveAnswer(reply);
+    eventfd_t beats;
+    if (!eventfd_read(pulse, &beats) && lock)
+      lock->beat();
+  }
+}
+
+protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
+                                          const CompileLock *lock) {
   auto [ours, theirs] = protocol::socketPair();
-  if (!file || !ours)
+  protocol::Descriptors files;
+  files.image = protocol::memoryFile(image.bytes);
+  files.reply = std::move(theirs);
+  files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
+  if (!files.image || !files.reply || !files.pulse)
     return trouble(Twine("cannot talk to the compile worker: ") + strerror(errno));
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<std::mutex> guard(mutex);
+    entry.request.ahead = entry.ahead;
     for (int attempt = 0;; ++attempt) {
       if (Error error = connect())
         return trouble(toString(std::move(error)));
-      if (protocol::send(supervisor.get(), request, file.get(), theirs.get()))
+      if (protocol::send(supervisor.get(), entry.request, files))
         break;
       supervisor = {}; // it died: start another one
       if (attempt == 1)
         return trouble("the compile supervisor does not answer");
     }
+    entry.sent = true;
   }
-  theirs = {};
-  return protocol::receiveAnswer(ours.get());
+  files.reply = {};
+  return await(ours.get(), files.pulse.get(), lock);
 }
 
-// What people see of an entry: the names of its kernels.
-static std::string metadataOf(protocol::Want want, ArrayRef<uint8_t> payload) {
-  json::Array kernels;
-  if (want == protocol::Want::Manifest) {
-    if (Expected<Manifest> manifest = Manifest::deserialize(payload))
-      for (const Manifest::Kernel &kernel : manifest->kernels)
-        kernels.push_back(json::fixUTF8(kernel.name));
-    else
-      consumeError(manifest.takeError());
-  } else {
-    if (Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(payload))
-      for (const CodeObjectMetadata::Kernel &kernel : metadata->kernels)
-        kernels.push_back(json::fixUTF8(kernel.name));
-    else
-      consumeError(metadata.takeError());
-  }
-  std::string text;
-  raw_string_ostream(text) << json::Value(json::Object{{"kernels", std::move(kernels)}});
-  return text;
+// Somebody waits now for what was asked for ahead. With the mutex held.
+void Compiler::State::hurry(Entry &entry) {
+  if (!std::exchange(entry.ahead, false) || !entry.sent || !supervisor || owner != getpid())
+    return;
+  protocol::Request request = entry.request;
+  request.hurry = true;
+  (void)protocol::send(supervisor.get(), request, {}); // if it is dead, its client notices
 }
 
-static protocol::Answer answerOf(CacheEntry entry) {
-  return {entry.kind == CacheEntry::Kind::Result ? protocol::Outcome::Result
-                                                 : protocol::Outcome::Refused,
-          std::move(entry.payload), 0};
+void Compiler::State::countAnswer(const protocol::Answer &answer) {
+  if (!cache.directory())
+    return;
+  auto counted = [&](CacheEvent event) { count(*cache.directory(), event); };
+  switch (answer.remote) {
+  case protocol::Remote::NotAsked:
+    break;
+  case protocol::Remote::Hit:
+    return counted(CacheEvent::RemoteHit);
+  case protocol::Remote::Absent:
+    counted(CacheEvent::RemoteAbsent);
+    break;
+  case protocol::Remote::Refused:
+    counted(CacheEvent::RemoteRefused);
+    break;
+  case protocol::Remote::Failed:
+    counted(CacheEvent::RemoteFailed);
+    break;
+  case protocol::Remote::Paused:
+    counted(CacheEvent::RemotePaused);
+    break;
+  }
+  if (answer.outcome != protocol::Outcome::Absent)
+    counted(CacheEvent::Compiled);
 }
 
 // From the cache, else from the worker. Among all processes that share the cache directory, one
-// compiles and the others wait for it, but no longer than kMaxWaitMs.
-protocol::Answer Compiler::State::answer(const RawImage &image, const protocol::Request &request,
-                                         StringRef key, CompileCost *cost) {
+// compiles and the others wait for it as long as they hear of it.
+protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, StringRef key,
+                                         CompileCost *cost) {
+  using protocol::Outcome;
   if (std::optional<CacheEntry> hit = cache.find(key))
     return answerOf(std::move(*hit));
-  if (!mayCompile) {
-    std::string text = "not in the cache, and RUBIA_COMPILE=never forbids to compile it";
-    return {protocol::Outcome::Refused, {text.begin(), text.end()}, 0};
-  }
+  entry.request.mayCompile = mode != CompileMode::Never;
+  if (!entry.request.mayCompile && !remote)
+    return failed(Outcome::Refused, kNever);
   std::optional<CompileLock> lock;
   if (cache.directory()) {
     lock.emplace(*cache.directory(), key, kMaxWaitMs);
@@ -183,32 +263,46 @@ protocol::Answer Compiler::State::answer(const RawImage &image, const protocol::
       if (std::optional<CacheEntry> hit = cache.find(key))
         return answerOf(std::move(*hit));
   }
-  protocol::Answer answer = compile(image, request);
-  if (answer.outcome == protocol::Outcome::Trouble ||
-      answer.outcome == protocol::Outcome::Crashed) {
-    const bool crashed = answer.outcome == protocol::Outcome::Crashed;
-    answer = compile(image, request); // killed for memory, say: once more
-    if (crashed && answer.outcome == protocol::Outcome::Crashed)
-      answer.outcome = protocol::Outcome::Refused; // twice alone: it is the unit
+  const CompileLock *held = lock ? &*lock : nullptr;
+  protocol::Answer answer = compile(image, entry, held);
+  if (answer.outcome == Outcome::Trouble || answer.outcome == Outcome::Crashed) {
+    const bool crashed = answer.outcome == Outcome::Crashed;
+    answer = compile(image, entry, held); // killed for memory, say: once more
+    if (crashed && answer.outcome == Outcome::Crashed)
+      answer.outcome = Outcome::Refused; // twice alone: it is the unit
   }
+  countAnswer(answer);
   if (cost)
-    *cost = {true, answer.peakBytes};
-  if (cache.directory())
-    count(*cache.directory(), CacheEvent::Compiled);
+    *cost = {answer.remote != protocol::Remote::Hit && answer.outcome != Outcome::Absent,
+             answer.peakBytes};
   switch (answer.outcome) {
-  case protocol::Outcome::Result:
-    cache.store({key.str(), metadataOf(request.want, answer.bytes), answer.bytes,
-                 CacheEntry::Kind::Result, 0});
+  case Outcome::Result:
+    cache.store(resultEntry(entry.request.want, key, answer.bytes));
     break;
-  case protocol::Outcome::Refused:
+  case Outcome::Refused:
     cache.store({key.str(), "{}", answer.bytes, CacheEntry::Kind::Refused,
                  uint64_t(time(nullptr)) + kRefusalSeconds});
     break;
-  case protocol::Outcome::Trouble:
-  case protocol::Outcome::Crashed:
+  case Outcome::Absent:
+    return failed(Outcome::Refused, kNever);
+  case Outcome::Trouble:
+  case Outcome::Crashed:
     break;
   }
   return answer;
+}
+
+// With the mutex held.
+void Compiler::State::keep(const std::string &key, std::shared_ptr<Entry> entry) {
+  keptBytes += entry->bytes->size();
+  kept.emplace_back(key, std::move(entry));
+  while (keptBytes > kMaxKeptBytes && kept.size() > 1) {
+    auto &[oldKey, old] = kept.front();
+    keptBytes -= old->bytes->size();
+    if (auto place = entries.find(oldKey); place != entries.end() && place->second == old)
+      entries.erase(place);
+    kept.pop_front();
+  }
 }
 
 Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &image,
@@ -222,21 +316,25 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   memcpy(request.arch, arch.data(), arch.size());
   request.computeCapability = image.computeCapability;
   request.digest = image.digest;
-  std::string key = keyOf(image, request, arch, *compiler);
+  std::string key = keyOf(request, *compiler);
 
   std::shared_ptr<Entry> entry;
   {
     std::unique_lock<std::mutex> lock(mutex);
-    auto [place, isNew] = entries.try_emplace(key, nullptr);
-    if (!isNew) {
-      entry = place->second;
+    std::shared_ptr<Entry> &place = entries[key];
+    if (place && !(place->pending && place->owner != getpid())) {
+      entry = place;
+      if (!request.ahead)
+        hurry(*entry);
       changed.wait(lock, [&] { return !entry->pending; });
       return resultOf(*entry);
     }
-    entry = place->second = std::make_shared<Entry>();
+    entry = place = std::make_shared<Entry>();
+    entry->request = request;
+    entry->ahead = request.ahead;
   }
 
-  protocol::Answer answer = this->answer(image, request, key, cost);
+  protocol::Answer answer = this->answer(image, *entry, key, cost);
 
   std::lock_guard<std::mutex> lock(mutex);
   entry->outcome = answer.outcome;
@@ -244,8 +342,31 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   entry->pending = false;
   if (entry->outcome == protocol::Outcome::Trouble || entry->outcome == protocol::Outcome::Crashed)
     entries.erase(key); // a later call may fare better
+  else
+    keep(key, entry);
   changed.notify_all();
   return resultOf(*entry);
+}
+
+void Compiler::State::compileAheadForEver() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!aheadUnits.empty()) {
+    AheadUnit next = std::move(aheadUnits.front());
+    aheadUnits.pop_front();
+    lock.unlock();
+    protocol::Request request;
+    request.want = protocol::Want::CodeObject;
+    request.options = options;
+    request.unit = next.unit;
+    request.ahead = true;
+    if (auto code = get(next.image, request, next.arch))
+      code->reset();
+    else
+      consumeError(code.takeError()); // whoever needs it is told
+    next = {};
+    lock.lock();
+  }
+  --aheadThreads;
 }
 
 Compiler::Compiler(KernelCache cache, const CompileOptions &options)
@@ -289,6 +410,39 @@ Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &imag
   request.options = options;
   request.unit = unit;
   return state->get(image, request, arch, cost);
+}
+
+void Compiler::compileAhead(const RawImage &image, const Manifest &manifest, StringRef arch) {
+  if (state->mode != CompileMode::Eager)
+    return;
+  std::vector<bool> wanted(manifest.unitCount);
+  for (const Manifest::Kernel &kernel : manifest.kernels)
+    if (kernel.error.empty())
+      wanted[kernel.unit] = true;
+  std::lock_guard<std::mutex> lock(state->mutex);
+  if (state->aheadOwner != getpid()) { // the threads of whom we were forked from stayed there
+    state->aheadOwner = getpid();
+    state->aheadUnits.clear();
+    state->aheadThreads = 0;
+  }
+  auto bytes = std::make_shared<const Bytes>(image.bytes.vec());
+  for (uint32_t unit = 0; unit < wanted.size(); ++unit)
+    if (wanted[unit])
+      state->aheadUnits.push_back(
+          {bytes, {*bytes, image.digest, image.computeCapability}, unit, arch.str()});
+  const size_t threads =
+      std::min<size_t>(WorkerLimits::fromEnvironment().processCount(), state->aheadUnits.size());
+  // No handler of the program may run in our threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    for (; state->aheadThreads < threads; ++state->aheadThreads)
+      std::thread([s = state] { s->compileAheadForEver(); }).detach();
+  } catch (const std::system_error &error) {
+    log(LogLevel::Warning, Twine("nothing is compiled ahead: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 } // namespace rubia::runtime

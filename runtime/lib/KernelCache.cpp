@@ -20,12 +20,17 @@ struct EventName {
 constexpr EventName kEvents[] = {
     {CacheEvent::DirectoryHit, "directory hits"},
     {CacheEvent::PackHit, "pack hits"},
+    {CacheEvent::RemoteHit, "remote hits"},
     {CacheEvent::Absent, "misses: no entry"},
     {CacheEvent::OtherKey, "misses: entry of another key"},
     {CacheEvent::Damaged, "misses: damaged entry"},
     {CacheEvent::Distrusted, "misses: entry of somebody else"},
     {CacheEvent::Unreadable, "misses: unreadable entry"},
     {CacheEvent::Expired, "misses: expired entry"},
+    {CacheEvent::RemoteAbsent, "remote misses: no entry"},
+    {CacheEvent::RemoteRefused, "remote misses: damaged or not trusted entry"},
+    {CacheEvent::RemoteFailed, "remote misses: no answer"},
+    {CacheEvent::RemotePaused, "remote misses: left alone after failures"},
     {CacheEvent::Compiled, "compiled"},
     {CacheEvent::Stored, "stored"},
     {CacheEvent::Evicted, "evicted"},
@@ -62,8 +67,9 @@ KernelCache KernelCache::fromEnvironment() {
   SmallVector<StringRef> paths;
   if (const char *list = getenv("RUBIA_CACHE_PACKS"))
     StringRef(list).split(paths, ':', -1, false);
+  const TrustedKeys trusted = paths.empty() ? TrustedKeys() : TrustedKeys::fromEnvironment();
   for (StringRef path : paths) {
-    Expected<CachePack> pack = CachePack::open(path.str());
+    Expected<CachePack> pack = CachePack::open(path.str(), trusted);
     if (pack)
       packs.push_back(std::move(*pack));
     else

@@ -60,6 +60,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Array
     return manifest.takeError();
   m->contents = std::move(*manifest);
   m->units.resize(m->contents->unitCount);
+  Compiler::instance().compileAhead(m->image, *m->contents, m->arch);
   return m;
 }
 

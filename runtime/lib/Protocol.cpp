@@ -1,9 +1,11 @@
 #include "runtime/lib/Protocol.h"
+#include "llvm/ADT/SmallVector.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -108,36 +110,38 @@ Descriptor memoryFile(ArrayRef<uint8_t> bytes) {
   return file;
 }
 
+namespace {
+constexpr size_t kMaxDescriptors = 3;
 union Control {
-  char bytes[CMSG_SPACE(2 * sizeof(int))];
+  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
   cmsghdr alignment;
 };
 
-bool send(int socket, const Request &request, int image, int reply) {
-  iovec part{const_cast<Request *>(&request), sizeof(request)};
+bool sendWith(int socket, const void *data, size_t size, ArrayRef<int> fds) {
+  iovec part{const_cast<void *>(data), size};
   Control control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof(control.bytes);
-  cmsghdr *header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-  int fds[2] = {image, reply};
-  memcpy(CMSG_DATA(header), fds, sizeof(fds));
+  if (!fds.empty()) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
   ssize_t n;
   do
     n = sendmsg(socket, &message, MSG_NOSIGNAL);
   while (n < 0 && errno == EINTR);
-  if (n < 0)
-    return false;
-  return writeAll(socket, reinterpret_cast<const char *>(&request) + n, sizeof(request) - n);
+  return n >= 0 && writeAll(socket, static_cast<const char *>(data) + n, size - n);
 }
 
-bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply) {
-  iovec part{&request, sizeof(request)};
+// The descriptors that came along are the caller's, also if it fails.
+bool receiveWith(int socket, void *data, size_t size, SmallVectorImpl<Descriptor> &descriptors) {
+  iovec part{data, size};
   Control control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -150,42 +154,90 @@ bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply)
   while (n < 0 && errno == EINTR);
   if (n <= 0)
     return false;
-  cmsghdr *header = CMSG_FIRSTHDR(&message);
-  if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+  for (cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_type != SCM_RIGHTS)
+      return false;
+    for (size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(fd));
+      descriptors.emplace_back(fd);
+    }
+  }
+  return readAll(socket, static_cast<char *>(data) + n, size - n);
+}
+} // namespace
+
+bool send(int socket, const Request &request, const Descriptors &descriptors) {
+  const int fds[] = {descriptors.image.get(), descriptors.reply.get(), descriptors.pulse.get()};
+  return sendWith(socket, &request, sizeof(request),
+                  descriptors.image ? ArrayRef(fds) : ArrayRef<int>());
+}
+
+bool receive(int socket, Request &request, Descriptors &descriptors) {
+  SmallVector<Descriptor, kMaxDescriptors> received;
+  if (!receiveWith(socket, &request, sizeof(request), received) ||
+      received.size() != (request.hurry ? 0 : kMaxDescriptors))
     return false;
-  int fds[2];
-  memcpy(fds, CMSG_DATA(header), sizeof(fds));
-  image = Descriptor(fds[0]);
-  reply = Descriptor(fds[1]);
-  return readAll(socket, reinterpret_cast<char *>(&request) + n, sizeof(request) - n);
+  if (!request.hurry)
+    descriptors = {std::move(received[0]), std::move(received[1]), std::move(received[2])};
+  return true;
+}
+
+bool sendByte(int socket, char byte, int fd) {
+  return sendWith(socket, &byte, 1, fd < 0 ? ArrayRef<int>() : ArrayRef(fd));
+}
+
+bool receiveByte(int socket, char &byte, Descriptor &fd) {
+  SmallVector<Descriptor, kMaxDescriptors> received;
+  if (!receiveWith(socket, &byte, 1, received) || received.size() > 1)
+    return false;
+  if (!received.empty())
+    fd = std::move(received[0]);
+  return true;
+}
+
+Expected<std::vector<uint8_t>> readFile(int fd) {
+  struct stat status;
+  if (fstat(fd, &status))
+    return createStringError(errnoAsErrorCode(), "fstat");
+  std::vector<uint8_t> bytes(status.st_size);
+  lseek(fd, 0, SEEK_SET);
+  if (!readAll(fd, bytes.data(), bytes.size()))
+    return createStringError(errnoAsErrorCode(), "read");
+  return bytes;
 }
 
 namespace {
 struct AnswerHeader {
-  uint64_t outcome, size, peakBytes;
+  uint64_t outcome, size, peakBytes, remote;
   Digest digest; // of the bytes
 };
 } // namespace
 
-bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t peakBytes) {
-  AnswerHeader header{uint64_t(outcome), bytes.size(), peakBytes, digestOf(bytes)};
+bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t peakBytes,
+                Remote remote) {
+  AnswerHeader header{uint64_t(outcome), bytes.size(), peakBytes, uint64_t(remote),
+                      digestOf(bytes)};
   return writeAll(socket, &header, sizeof(header)) && writeAll(socket, bytes.data(), bytes.size());
 }
 
 Answer receiveAnswer(int socket) {
   AnswerHeader header;
   Answer answer;
-  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 4 &&
+  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 5 &&
       header.size <= (uint64_t(1) << 32)) {
     answer.outcome = Outcome(header.outcome);
     answer.peakBytes = header.peakBytes;
+    answer.remote = Remote(header.remote);
     answer.bytes.resize(header.size);
     if (readAll(socket, answer.bytes.data(), answer.bytes.size()) &&
         digestOf(answer.bytes) == header.digest)
       return answer;
   }
   constexpr StringRef kText = "the compile worker went away";
-  return {Outcome::Trouble, {kText.begin(), kText.end()}, 0};
+  answer = {};
+  answer.bytes.assign(kText.begin(), kText.end());
+  return answer;
 }
 
 } // namespace rubia::runtime::protocol

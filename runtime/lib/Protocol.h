@@ -1,7 +1,8 @@
 // How libcuda, the supervisor and the compile processes talk: messages over Unix sockets of one
-// machine and one build. A request carries two descriptors: the image (a memfd) and the socket that
+// machine and one build. A request carries three descriptors: the image (a memfd), the socket that
 // the answer goes to, so that nobody has to sort answers, and a client that waits hears at once
-// when the other end dies.
+// when the other end dies; and an eventfd that the supervisor adds to as long as the request makes
+// progress.
 #pragma once
 
 #include "runtime/Compiler.h"
@@ -14,13 +15,20 @@ namespace rubia::runtime::protocol {
 
 enum class Want : uint32_t { Manifest, CodeObject };
 
+// What became of asking the remote cache.
+enum class Remote : uint32_t { NotAsked, Hit, Absent, Refused, Failed, Paused };
+
 struct Request {
   Want want = Want::Manifest;
   uint32_t computeCapability = 0;
   uint32_t unit = 0;
+  bool ahead = false;     // nobody waits for it yet
+  bool hurry = false;     // not a request: what was asked for ahead is needed now; no descriptors
+  bool mayCompile = true; // false: from the remote cache or not at all
   CompileOptions options;
   Digest digest{};
   char arch[64] = {};
+  Remote remote = Remote::NotAsked; // set by the supervisor: for the answer
 };
 
 // A descriptor that closes itself.
@@ -42,22 +50,33 @@ private:
 std::pair<Descriptor, Descriptor> socketPair(); // empty on failure
 Descriptor memoryFile(llvm::ArrayRef<uint8_t> bytes);
 
-// One request with its two descriptors. False: the other end is gone.
-bool send(int socket, const Request &request, int image, int reply);
+struct Descriptors {
+  Descriptor image, reply, pulse;
+};
+// One request with its descriptors, or without if image is none. False: the other end is gone.
+bool send(int socket, const Request &request, const Descriptors &descriptors);
 // False: end of the connection, or something that is no request.
-bool receive(int socket, Request &request, Descriptor &image, Descriptor &reply);
+bool receive(int socket, Request &request, Descriptors &descriptors);
+
+// A byte with a descriptor, or without if `fd` is negative.
+bool sendByte(int socket, char byte, int fd);
+bool receiveByte(int socket, char &byte, Descriptor &fd);
+// All of a file, from its beginning.
+llvm::Expected<std::vector<uint8_t>> readFile(int fd);
 
 // The answer: a result, the text of an error of the image or kernel, the text of system trouble, or
 // how the compile process ended that had the request.
 // It carries its digest, so that one which broke off and was followed by another is not taken for a
 // whole one.
-enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3, Crashed = 4 };
+enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3, Crashed = 4, Absent = 5 };
 struct Answer {
   Outcome outcome = Outcome::Trouble;
   std::vector<uint8_t> bytes;
   uint64_t peakBytes = 0; // resident memory of the compile process; 0: not known
+  Remote remote = Remote::NotAsked;
 };
-bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes, uint64_t peakBytes = 0);
+bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes, uint64_t peakBytes = 0,
+                Remote remote = Remote::NotAsked);
 // Trouble, with a text, if the connection broke.
 Answer receiveAnswer(int socket);
 

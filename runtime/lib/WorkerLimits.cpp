@@ -1,7 +1,9 @@
 #include "runtime/WorkerLimits.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace rubia::runtime {
 
@@ -22,6 +24,11 @@ WorkerLimits WorkerLimits::fromEnvironment() {
   read(kSeconds, limits.secondsPerUnit);
   read(kBytes, limits.bytesPerProcess);
   return limits;
+}
+
+// A second process only pays where there is a core for it.
+unsigned WorkerLimits::processCount() const {
+  return processes ? processes : std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
 }
 
 void WorkerLimits::toEnvironment() const {

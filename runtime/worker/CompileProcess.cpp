@@ -2,15 +2,18 @@
 // asked. It may die at any moment (LLVM's fatal errors, limits): the supervisor notices and answers
 // for it.
 #include "runtime/worker/CompileProcess.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/CompilerIdentity.h"
+#include "runtime/Log.h"
+#include "runtime/lib/RequestEntry.h"
 #include "runtime/worker/Pipeline.h"
+#include "runtime/worker/RemoteCache.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <csignal>
 #include <fcntl.h>
+#include <new>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -20,13 +23,26 @@ namespace rubia::runtime {
 namespace {
 // Where a fatal error of LLVM has to be told before the process ends.
 int currentReply = -1;
+protocol::Remote currentRemote;
 std::string currentWhat;
 
 void tellFatalError(void *, const char *reason, bool) {
   std::string text = "LLVM could not compile " + currentWhat + ": " + reason;
   if (currentReply >= 0)
-    protocol::sendAnswer(currentReply, protocol::Outcome::Refused, arrayRefFromStringRef(text));
+    protocol::sendAnswer(currentReply, protocol::Outcome::Refused, arrayRefFromStringRef(text), 0,
+                         currentRemote);
   _exit(kFatalErrorTold);
+}
+
+// The supervisor says it: there may be no memory left to say it with.
+void leaveWithoutMemory() { _exit(kOutOfMemory); }
+void leaveWithoutMemory(void *, const char *, bool) { leaveWithoutMemory(); }
+
+// For the supervisor, should the unit take the process with it.
+void announce(int socket, std::string what) {
+  currentWhat = std::move(what);
+  if (protocol::Descriptor file = protocol::memoryFile(arrayRefFromStringRef(currentWhat)))
+    protocol::sendByte(socket, kAbout, file.get());
 }
 
 struct ParsedImage {
@@ -35,23 +51,12 @@ struct ParsedImage {
   PtxImage image;
 };
 
-Expected<std::vector<uint8_t>> readImage(int file) {
-  struct stat status;
-  if (fstat(file, &status))
-    return createStringError(errnoAsErrorCode(), "image");
-  std::vector<uint8_t> bytes(status.st_size);
-  lseek(file, 0, SEEK_SET);
-  if (!protocol::readAll(file, bytes.data(), bytes.size()))
-    return createStringError(errnoAsErrorCode(), "image");
-  return bytes;
-}
-
-Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
+Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file, int socket,
                                      std::optional<ParsedImage> &last) {
   if (!last || last->digest != request.digest ||
       last->computeCapability != request.computeCapability) {
     last.reset();
-    Expected<std::vector<uint8_t>> bytes = readImage(file);
+    Expected<std::vector<uint8_t>> bytes = protocol::readFile(file);
     if (!bytes)
       return bytes.takeError();
     Expected<PtxImage> image = PtxImage::fromRawImage(*bytes, request.computeCapability);
@@ -69,7 +74,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     return createStringError(inconvertibleErrorCode(),
                              "the image has no unit " + Twine(request.unit));
   const lowering::Unit &unit = last->image.units()[request.unit];
-  currentWhat = "kernel '" + unit.kernels.front()->name.str() + "' for " + request.arch;
+  announce(socket, "kernel '" + unit.kernels.front()->name.str() + "' for " + request.arch);
   PipelineOptions options;
   options.codegen.arch = request.arch;
   options.apply(request.options);
@@ -77,6 +82,21 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   if (!object)
     return object.takeError();
   return std::move(object->bytes);
+}
+
+// The result as a cache entry, in a memory file; none if there is trouble.
+protocol::Descriptor encoded(const protocol::Request &request, std::vector<uint8_t> payload) {
+  Expected<std::string> compiler = compilerIdentity();
+  if (!compiler) {
+    consumeError(compiler.takeError());
+    return {};
+  }
+  Expected<std::vector<uint8_t>> bytes =
+      encodeEntry(resultEntry(request.want, keyOf(request, *compiler), std::move(payload)));
+  if (bytes)
+    return protocol::memoryFile(*bytes);
+  log(LogLevel::Warning, "kernel cache: an entry " + toString(bytes.takeError()));
+  return {};
 }
 
 // The highest resident memory since forgetPeak(), in bytes. proc(5): clear_refs, status.
@@ -97,34 +117,40 @@ uint64_t peak() {
 
 int runCompileProcess(int socket) {
   install_fatal_error_handler(tellFatalError);
+  install_bad_alloc_error_handler(leaveWithoutMemory);
+  std::set_new_handler(leaveWithoutMemory);
+  const bool storesRemotely = RemoteCache::isWritten();
   prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody else would end it if the supervisor died
   std::optional<ParsedImage> last;
   for (unsigned served = 0; served < kUnitsPerProcess; ++served) {
     protocol::Request request;
-    protocol::Descriptor file, reply;
-    if (!protocol::receive(socket, request, file, reply))
+    protocol::Descriptors files;
+    protocol::Descriptor entry;
+    if (!protocol::receive(socket, request, files) || !files.reply)
       return 0;
-    request.arch[sizeof(request.arch) - 1] = 0;
-    currentReply = reply.get();
-    currentWhat = "the image";
+    currentReply = files.reply.get();
+    currentRemote = request.remote;
+    announce(socket, "the image");
     forgetPeak();
-    Expected<std::vector<uint8_t>> result = serve(request, file.get(), last);
+    Expected<std::vector<uint8_t>> result = serve(request, files.image.get(), socket, last);
     if (result) {
-      protocol::sendAnswer(reply.get(), protocol::Outcome::Result, *result, peak());
+      protocol::sendAnswer(currentReply, protocol::Outcome::Result, *result, peak(),
+                           request.remote);
+      if (storesRemotely)
+        entry = encoded(request, std::move(*result));
     } else {
       // lld's state is spent, the kernel is not to blame: the client asks again and gets a fresh
       // process.
       bool retired = result.errorIsA<codegen::LinkerRetired>();
       std::string text = toString(result.takeError());
-      protocol::sendAnswer(reply.get(),
+      protocol::sendAnswer(currentReply,
                            retired ? protocol::Outcome::Trouble : protocol::Outcome::Refused,
-                           arrayRefFromStringRef(text), peak());
+                           arrayRefFromStringRef(text), peak(), request.remote);
     }
     currentReply = -1;
-    reply = {};
+    files.reply = {};
     bool leaving = !codegen::canLink() || served + 1 == kUnitsPerProcess;
-    char done = leaving ? kDoneAndLeaving : kDone;
-    if (!protocol::writeAll(socket, &done, 1) || leaving)
+    if (!protocol::sendByte(socket, leaving ? kDoneAndLeaving : kDone, entry.get()) || leaving)
       return 0;
   }
   return 0;

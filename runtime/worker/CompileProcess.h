@@ -7,12 +7,16 @@ namespace rubia::runtime {
 // the process.
 int runCompileProcess(int socket);
 
-// Bytes that a compile process writes to its supervisor after an answer.
+// Bytes that a compile process writes to its supervisor. kAbout: a memory file with the name of
+// what it is about to compile comes along. The others are said after an answer, with a memory file
+// that holds the cache entry if results are stored remotely.
+inline constexpr char kAbout = 'a';
 inline constexpr char kDone = 'd';
 inline constexpr char kDoneAndLeaving = 'l';
 
 // Exit status after a fatal error of LLVM whose text has been sent to the client.
 inline constexpr int kFatalErrorTold = 70;
+inline constexpr int kOutOfMemory = 71;
 
 // LLVM keeps memory and state between compilations: start afresh now and then.
 inline constexpr unsigned kUnitsPerProcess = 256;

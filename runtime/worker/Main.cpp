@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <sys/resource.h>
+#include <unistd.h>
 
 using namespace rubia::runtime;
 
@@ -24,7 +25,7 @@ static void limitMemory() {
 
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "supervise"))
-    return runSupervisor(kSocket);
+    _exit(runSupervisor(kSocket)); // threads may still wait for the network
   if (argc == 2 && !strcmp(argv[1], "compile")) {
     limitMemory();
     return runCompileProcess(kSocket);

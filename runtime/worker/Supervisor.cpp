@@ -1,21 +1,26 @@
-// The supervisor: a queue, compile processes with limits, and an answer for every request, whatever
-// becomes of the process that served it. One thread, one poll loop.
+// The supervisor: the remote cache, a queue, compile processes with limits, and an answer for every
+// request, whatever becomes of the process that served it. One thread, one poll loop; the network
+// has threads of its own. What somebody waits for never waits for what was asked for ahead.
 #include "runtime/worker/Supervisor.h"
+#include "runtime/CompilerIdentity.h"
+#include "runtime/Log.h"
 #include "runtime/WorkerLimits.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/RequestEntry.h"
 #include "runtime/worker/CompileProcess.h"
+#include "runtime/worker/RemoteCache.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <algorithm>
+#include "llvm/Support/MemoryBuffer.h"
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <deque>
-#include <memory>
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -27,49 +32,69 @@ namespace rubia::runtime {
 namespace {
 using Clock = std::chrono::steady_clock;
 using protocol::Descriptor;
+using protocol::Outcome;
+using protocol::Remote;
 
 struct Job {
   protocol::Request request;
-  Descriptor image, reply;
+  protocol::Descriptors files;
+  std::string key; // if the remote cache is asked
+  uint64_t ticket = 0;
+  Clock::time_point deadline; // of the remote cache, then of the compile process
 };
+using JobPointer = std::unique_ptr<Job>;
 
 struct Process {
   pid_t pid = 0;
   Descriptor socket;
-  std::unique_ptr<Job> job; // null: idle
-  Clock::time_point deadline;
+  JobPointer job;    // null: idle
+  std::string about; // what it compiles
   bool timedOut = false;
+
+  bool isBusyFor(bool ahead) const { return job && job->request.ahead == ahead; }
 };
 
 constexpr size_t kMaxQueue = 200;
+constexpr std::chrono::seconds kPulse{1};
+// How long results of a program that has ended may still be on their way to the remote cache.
+constexpr unsigned kFinishMs = 10'000;
 
 class Supervisor {
 public:
-  explicit Supervisor(int socket) : clients(socket) {
-    // A second process only pays where there is a core for it.
-    if (!limits.processes)
-      limits.processes = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
-  }
+  explicit Supervisor(int socket) : clients(socket), remote(RemoteCache::fromEnvironment()) {}
   int run();
 
 private:
   bool acceptRequest();
-  void dispatch();
-  Process *idleProcess();
+  void hurry(const protocol::Request &request);
+  void fetch(JobPointer job);
+  void takeFetched();
+  void giveUpFetching();
+  void enqueue(JobPointer job);
+  void dispatch(std::deque<JobPointer> &queue, bool ahead);
+  Process *idleProcess(bool ahead);
   void heard(Process &process);
   void ended(Process &process);
+  void pulse();
   int timeout() const;
+  void finish();
 
   int clients;
   WorkerLimits limits = WorkerLimits::fromEnvironment();
-  std::deque<std::unique_ptr<Job>> queue;
+  std::unique_ptr<RemoteCache> remote; // null: none
+  uint64_t tickets = 0;
+  Clock::time_point nextPulse = Clock::now();
+  std::deque<JobPointer> fetching, now, ahead;
   std::vector<std::unique_ptr<Process>> processes;
 };
 
-void answerFailure(const Job &job, protocol::Outcome outcome, const Twine &text,
-                   uint64_t peakBytes = 0) {
+void answer(const Job &job, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t peakBytes = 0) {
+  protocol::sendAnswer(job.files.reply.get(), outcome, bytes, peakBytes, job.request.remote);
+}
+
+void answerFailure(const Job &job, Outcome outcome, const Twine &text, uint64_t peakBytes = 0) {
   std::string message = text.str();
-  protocol::sendAnswer(job.reply.get(), outcome, arrayRefFromStringRef(message), peakBytes);
+  answer(job, outcome, arrayRefFromStringRef(message), peakBytes);
 }
 
 std::unique_ptr<Process> startProcess() {
@@ -91,18 +116,99 @@ std::unique_ptr<Process> startProcess() {
 
 bool Supervisor::acceptRequest() {
   auto job = std::make_unique<Job>();
-  if (!protocol::receive(clients, job->request, job->image, job->reply))
+  if (!protocol::receive(clients, job->request, job->files))
     return false;
-  queue.push_back(std::move(job));
+  job->request.arch[sizeof(job->request.arch) - 1] = 0;
+  if (job->request.hurry)
+    hurry(job->request);
+  else
+    fetch(std::move(job));
   return true;
 }
 
-Process *Supervisor::idleProcess() {
+// What was asked for ahead is needed now.
+void Supervisor::hurry(const protocol::Request &request) {
+  auto isMeant = [&](const JobPointer &job) {
+    const protocol::Request &r = job->request;
+    return r.want == request.want && r.digest == request.digest && r.unit == request.unit &&
+           r.computeCapability == request.computeCapability && r.options == request.options &&
+           !strcmp(r.arch, request.arch);
+  };
+  for (const JobPointer &job : fetching)
+    if (isMeant(job))
+      job->request.ahead = false;
+  for (const std::unique_ptr<Process> &process : processes)
+    if (process->job && isMeant(process->job))
+      process->job->request.ahead = false;
+  for (auto i = ahead.begin(); i != ahead.end();)
+    if (isMeant(*i)) {
+      (*i)->request.ahead = false;
+      now.push_back(std::move(*i));
+      i = ahead.erase(i);
+    } else {
+      ++i;
+    }
+}
+
+void Supervisor::enqueue(JobPointer job) {
+  if (!job->request.mayCompile)
+    return answer(*job, Outcome::Absent, {});
+  (job->request.ahead ? ahead : now).push_back(std::move(job));
+}
+
+// The remote cache first, if there is one.
+void Supervisor::fetch(JobPointer job) {
+  if (!remote)
+    return enqueue(std::move(job));
+  Expected<std::string> compiler = compilerIdentity();
+  if (!compiler) {
+    log(LogLevel::Warning, "no remote kernel cache: " + toString(compiler.takeError()));
+    remote = nullptr;
+    return enqueue(std::move(job));
+  }
+  job->key = keyOf(job->request, *compiler);
+  job->ticket = ++tickets;
+  if (!remote->fetch(job->ticket, job->key)) {
+    job->request.remote = Remote::Paused;
+    return enqueue(std::move(job));
+  }
+  // A little more than the remote's own time: it knows better what the trouble is.
+  job->deadline = Clock::now() + std::chrono::milliseconds(remote->timeoutMs() + 250);
+  fetching.push_back(std::move(job));
+}
+
+void Supervisor::takeFetched() {
+  for (RemoteCache::Fetched &fetched : remote->takeFetched()) {
+    auto place = find_if(fetching, [&](auto &job) { return job->ticket == fetched.ticket; });
+    if (place == fetching.end())
+      continue; // it took too long
+    JobPointer job = std::move(*place);
+    fetching.erase(place);
+    job->request.remote = fetched.outcome;
+    if (fetched.outcome == Remote::Hit)
+      answer(*job, Outcome::Result, fetched.entry.payload);
+    else
+      enqueue(std::move(job));
+  }
+}
+
+void Supervisor::giveUpFetching() {
+  while (!fetching.empty() && Clock::now() >= fetching.front()->deadline) {
+    fetching.front()->request.remote = Remote::Failed;
+    enqueue(std::move(fetching.front()));
+    fetching.pop_front();
+  }
+}
+
+// Processes that compile ahead do not count for what is needed now.
+Process *Supervisor::idleProcess(bool ahead) {
+  const size_t busy =
+      count_if(processes, [&](auto &p) { return ahead ? bool(p->job) : p->isBusyFor(false); });
+  if (busy >= limits.processCount())
+    return nullptr;
   for (std::unique_ptr<Process> &process : processes)
     if (!process->job)
       return process.get();
-  if (processes.size() >= limits.processes)
-    return nullptr;
   std::unique_ptr<Process> process = startProcess();
   if (!process)
     return nullptr;
@@ -110,11 +216,11 @@ Process *Supervisor::idleProcess() {
   return processes.back().get();
 }
 
-void Supervisor::dispatch() {
+void Supervisor::dispatch(std::deque<JobPointer> &queue, bool ahead) {
   while (!queue.empty()) {
-    Process *process = idleProcess();
+    Process *process = idleProcess(ahead);
     if (!process && processes.empty()) {
-      answerFailure(*queue.front(), protocol::Outcome::Trouble,
+      answerFailure(*queue.front(), Outcome::Trouble,
                     Twine("cannot start a compile process: ") + strerror(errno));
       queue.pop_front();
       continue;
@@ -122,22 +228,25 @@ void Supervisor::dispatch() {
     if (!process)
       return;
     Job &job = *queue.front();
-    if (!protocol::send(process->socket.get(), job.request, job.image.get(), job.reply.get())) {
+    if (!protocol::send(process->socket.get(), job.request, job.files)) {
       ended(*process); // it left between two requests
       continue;
     }
     process->job = std::move(queue.front());
-    process->deadline = Clock::now() + std::chrono::seconds(limits.secondsPerUnit);
+    process->job->deadline = Clock::now() + std::chrono::seconds(limits.secondsPerUnit);
     queue.pop_front();
   }
 }
 
 // Why a process is gone, for the client whose request it had.
-std::string reasonOf(int status, bool timedOut, unsigned secondsPerUnit) {
+std::string reasonOf(int status, bool timedOut, const WorkerLimits &limits) {
   if (timedOut)
-    return "took longer than " + std::to_string(secondsPerUnit) + " s";
+    return "took longer than " + std::to_string(limits.secondsPerUnit) + " s";
   if (WIFSIGNALED(status))
     return std::string("crashed: ") + strsignal(WTERMSIG(status));
+  if (WEXITSTATUS(status) == kOutOfMemory)
+    return "ran out of memory (it may take " + std::to_string(limits.bytesPerProcess >> 20) +
+           " MiB)";
   return "ended with status " + std::to_string(WEXITSTATUS(status));
 }
 
@@ -151,41 +260,98 @@ void Supervisor::ended(Process &process) {
   bool told = WIFEXITED(status) && WEXITSTATUS(status) == kFatalErrorTold;
   if (process.job && !told)
     // Who takes too long would do so again; who crashed may have been short of memory.
-    answerFailure(*process.job,
-                  process.timedOut ? protocol::Outcome::Refused : protocol::Outcome::Crashed,
-                  "the compiler " + reasonOf(status, process.timedOut, limits.secondsPerUnit),
+    answerFailure(*process.job, process.timedOut ? Outcome::Refused : Outcome::Crashed,
+                  process.about + (process.about.empty() ? "" : ": ") + "the compiler " +
+                      reasonOf(status, process.timedOut, limits),
                   uint64_t(usage.ru_maxrss) * 1024);
   llvm::erase_if(processes, [&](auto &p) { return p.get() == &process; });
 }
 
 void Supervisor::heard(Process &process) {
-  char done;
-  if (read(process.socket.get(), &done, 1) != 1)
+  char said;
+  Descriptor file;
+  if (!protocol::receiveByte(process.socket.get(), said, file))
     return ended(process);
+  Expected<std::vector<uint8_t>> bytes =
+      file ? protocol::readFile(file.get()) : std::vector<uint8_t>();
+  if (!bytes) {
+    log(LogLevel::Warning, "compile process: " + toString(bytes.takeError()));
+    bytes = std::vector<uint8_t>();
+  }
+  if (said == kAbout) {
+    process.about = toStringRef(ArrayRef(*bytes)).str();
+    return;
+  }
+  if (remote && process.job && !bytes->empty())
+    remote->store(process.job->key, std::move(*bytes));
   process.job.reset();
-  if (done == kDoneAndLeaving)
+  process.about.clear();
+  // More than the limit were started while all compiled ahead.
+  if (said == kDoneAndLeaving || processes.size() > limits.processCount())
     ended(process);
 }
 
+bool isStopped(pid_t pid) {
+  auto status = MemoryBuffer::getFileAsStream("/proc/" + std::to_string(pid) + "/stat");
+  StringRef state = status ? (*status)->getBuffer().rsplit(')').second.ltrim() : "";
+  return state.starts_with("T") || state.starts_with("t");
+}
+
+// Tells those who wait that their requests go on; not so if the process was stopped.
+void Supervisor::pulse() {
+  nextPulse = Clock::now() + kPulse;
+  auto goesOn = [](const JobPointer &job) { eventfd_write(job->files.pulse.get(), 1); };
+  for (const auto *queue : {&fetching, &now, &ahead})
+    for_each(*queue, goesOn);
+  for (const std::unique_ptr<Process> &process : processes)
+    if (process->job && !isStopped(process->pid))
+      goesOn(process->job);
+}
+
+// Until something has to be done unasked; -1: nothing.
 int Supervisor::timeout() const {
-  int result = -1;
+  bool any = !fetching.empty() || !now.empty() || !ahead.empty();
+  Clock::time_point first = nextPulse;
+  if (!fetching.empty())
+    first = std::min(first, fetching.front()->deadline);
   for (const std::unique_ptr<Process> &process : processes)
     if (process->job) {
-      auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(process->deadline - Clock::now())
-              .count();
-      int ms = std::max<long>(left, 0) + 1;
-      result = result < 0 ? ms : std::min(result, ms);
+      any = true;
+      first = std::min(first, process->job->deadline);
     }
-  return result;
+  if (!any)
+    return -1;
+  auto left = std::chrono::duration_cast<std::chrono::milliseconds>(first - Clock::now()).count();
+  return std::max<long>(left, 0) + 1;
+}
+
+// The program is gone; nobody waits for what is still being compiled.
+void Supervisor::finish() {
+  for (std::unique_ptr<Process> &process : processes) {
+    kill(process->pid, SIGKILL);
+    waitpid(process->pid, nullptr, 0);
+  }
+  if (!remote)
+    return;
+  // Whoever reads what the program wrote to stderr must see its end now.
+  if (int null = open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0) {
+    dup2(null, 1);
+    dup2(null, 2);
+  }
+  remote->finish(kFinishMs);
 }
 
 int Supervisor::run() {
   for (;;) {
-    dispatch();
-    // Every queued request holds two descriptors: the rest waits in the socket.
-    short wanted = queue.size() < kMaxQueue ? POLLIN : 0;
-    std::vector<pollfd> watched{{clients, wanted, 0}};
+    giveUpFetching();
+    dispatch(now, false);
+    dispatch(ahead, true);
+    if (Clock::now() >= nextPulse)
+      pulse();
+    // Every queued request holds three descriptors: the rest waits in the socket.
+    const bool full = fetching.size() + now.size() + ahead.size() >= kMaxQueue;
+    std::vector<pollfd> watched{{clients, short(full ? 0 : POLLIN), 0},
+                                {remote ? remote->readyDescriptor() : -1, POLLIN, 0}};
     std::vector<Process *> owners;
     for (std::unique_ptr<Process> &process : processes) {
       watched.push_back({process->socket.get(), POLLIN, 0});
@@ -193,11 +359,13 @@ int Supervisor::run() {
     }
     if (poll(watched.data(), watched.size(), timeout()) < 0 && errno != EINTR)
       return 1;
+    if (watched[1].revents)
+      takeFetched();
     for (size_t i = 0; i < owners.size(); ++i) {
       Process &process = *owners[i];
-      if (watched[i + 1].revents) {
+      if (watched[i + 2].revents) {
         heard(process);
-      } else if (process.job && Clock::now() >= process.deadline) {
+      } else if (process.job && Clock::now() >= process.job->deadline) {
         process.timedOut = true;
         ended(process);
       }
@@ -205,11 +373,7 @@ int Supervisor::run() {
     if (watched[0].revents && !acceptRequest())
       break;
   }
-  // The program is gone; nobody waits for what is still being compiled.
-  for (std::unique_ptr<Process> &process : processes) {
-    kill(process->pid, SIGKILL);
-    waitpid(process->pid, nullptr, 0);
-  }
+  finish();
   return 0;
 }
 } // namespace

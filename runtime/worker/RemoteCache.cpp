@@ -1,0 +1,353 @@
+#include "runtime/worker/RemoteCache.h"
+#include "runtime/CacheDirectory.h"
+#include "runtime/Log.h"
+#include "runtime/Signature.h"
+#include "runtime/worker/Http.h"
+#include "llvm/ADT/StringExtras.h"
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+using Clock = std::chrono::steady_clock;
+using protocol::Remote;
+
+namespace {
+constexpr unsigned kFetchThreads = 8, kStoreThreads = 2;
+// What waits to be stored beyond this is not stored: a slow remote must not fill the memory.
+constexpr uint64_t kMaxStoreBytes = uint64_t(256) << 20;
+// So many failures one after the other, and the remote is left alone: first so long, then twice as
+// long each time.
+constexpr unsigned kFailuresToTrip = 2;
+constexpr std::chrono::seconds kFirstPause{30}, kLongestPause{600};
+
+StringRef environment(const char *name) {
+  const char *value = getenv(name);
+  return value ? value : "";
+}
+
+bool isUrl(StringRef text) { return text.starts_with("http://") || text.starts_with("https://"); }
+
+// For the log: a URL may hold a password.
+std::string withoutPassword(StringRef url) {
+  auto [scheme, rest] = url.split("://");
+  auto [host, path] = rest.split('/');
+  if (size_t at = host.rfind('@'); at != StringRef::npos)
+    host = host.substr(at + 1);
+  return (scheme + "://" + host + (path.empty() ? "" : "/") + path).str();
+}
+
+// When a remote is in trouble, asking it only costs time: opens after failures, then lets one
+// request through now and then.
+class Breaker {
+public:
+  bool mayAsk() {
+    if (failures < kFailuresToTrip)
+      return true;
+    if (Clock::now() < closedUntil)
+      return false;
+    closedUntil = Clock::now() + pause; // this one is the trial
+    return true;
+  }
+  // Whether it is still worth asking what was asked for then.
+  bool mayStillAsk(Clock::time_point then) const {
+    return failures < kFailuresToTrip || then > pausedAt;
+  }
+  void succeeded() { *this = Breaker(); }
+  // Whether this was the one that makes it pause, or another failed trial.
+  bool failed() {
+    const bool pausedNow = pausedAt != Clock::time_point() && Clock::now() < pausedAt + kFirstPause;
+    if (++failures < kFailuresToTrip || pausedNow)
+      return false; // pausedNow: requests that were under way
+    pausedAt = Clock::now();
+    closedUntil = pausedAt + pause;
+    lastPause = pause;
+    pause = std::min(2 * pause, kLongestPause);
+    return true;
+  }
+  std::chrono::seconds length() const { return lastPause; }
+
+private:
+  unsigned failures = 0;
+  std::chrono::seconds pause = kFirstPause, lastPause{};
+  Clock::time_point closedUntil{}, pausedAt{};
+};
+
+struct FetchJob {
+  uint64_t ticket;
+  std::string key;
+  Clock::time_point asked;
+};
+struct StoreJob {
+  std::string key;
+  std::vector<uint8_t> bytes;
+  bool overDamaged;
+};
+} // namespace
+
+struct RemoteCache::State {
+  std::string url;
+  bool writes = false;
+  HttpLimits limits;
+  TrustedKeys trusted;
+  std::optional<SigningKey> signer;
+  protocol::Descriptor ready;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  Breaker breaker;
+  std::deque<FetchJob> toFetch;
+  std::deque<StoreJob> toStore;
+  uint64_t storeBytes = 0; // waiting or under way
+  unsigned fetchThreads = 0, storeThreads = 0, idleFetchThreads = 0, storing = 0;
+  std::vector<Fetched> fetched;
+  std::set<std::string> damaged; // keys of entries there, to be written again
+  bool complainedOfEntries = false, stopped = false;
+
+  std::string urlOf(StringRef key) const {
+    return url + "/" + entryName(digestOf(arrayRefFromStringRef(key)));
+  }
+  void succeeded() {
+    std::lock_guard<std::mutex> lock(mutex);
+    breaker.succeeded();
+  }
+  void failed(const Twine &reason);
+  Remote fetch(Http &http, const FetchJob &job, CacheEntry &entry);
+  Error accept(ArrayRef<uint8_t> bytes, const std::string &key, CacheEntry &entry);
+  void store(Http &http, const StoreJob &job);
+  void fetchForEver();
+  void storeForEver();
+};
+
+void RemoteCache::State::failed(const Twine &reason) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string text = "kernel cache: " + withoutPassword(url) + ": " + reason.str();
+  if (breaker.failed())
+    log(LogLevel::Warning,
+        text + "; it is not asked for " + Twine(breaker.length().count()) + " s");
+  else
+    log(LogLevel::Info, text);
+}
+
+Error RemoteCache::State::accept(ArrayRef<uint8_t> bytes, const std::string &key,
+                                 CacheEntry &entry) {
+  auto [body, signature] = splitSignature(bytes);
+  Expected<CacheEntry> decoded = decodeEntry(body);
+  std::string problem;
+  if (!decoded)
+    problem = toString(decoded.takeError());
+  else if (decoded->key != key)
+    problem = "is that of another key";
+  else if (decoded->kind != CacheEntry::Kind::Result || decoded->expires)
+    problem = "is no result";
+  const bool isWhole = problem.empty();
+  if (isWhole)
+    problem = trusted.problemOf(signature, Signed::Entry, digestOfEncoded(body));
+  if (problem.empty()) {
+    entry = std::move(*decoded);
+    return Error::success();
+  }
+  if (!isWhole || signer) { // who cannot sign does not replace what others may trust
+    std::lock_guard<std::mutex> lock(mutex);
+    damaged.insert(key);
+  }
+  return createStringError(inconvertibleErrorCode(), problem);
+}
+
+Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &entry) {
+  std::vector<uint8_t> bytes;
+  Expected<long> status = http.get(urlOf(job.key), bytes);
+  if (!status) {
+    failed(toString(status.takeError()));
+    return Remote::Failed;
+  }
+  // A store whose contents may not be listed says 403 for what is not there.
+  if (*status == 404 || *status == 410 || *status == 403) {
+    succeeded();
+    return Remote::Absent;
+  }
+  if (*status != 200) {
+    failed("answers with status " + Twine(*status));
+    return Remote::Failed;
+  }
+  succeeded();
+  Error error = accept(bytes, job.key, entry);
+  if (!error)
+    return Remote::Hit;
+  // Only this one is in trouble, and it took no time.
+  std::lock_guard<std::mutex> lock(mutex);
+  log(std::exchange(complainedOfEntries, true) ? LogLevel::Info : LogLevel::Warning,
+      "kernel cache: " + withoutPassword(urlOf(job.key)) + " " + toString(std::move(error)) +
+          "; it is compiled again");
+  return Remote::Refused;
+}
+
+void RemoteCache::State::fetchForEver() {
+  Expected<Http> http = Http::open(limits);
+  if (!http)
+    failed(toString(http.takeError()));
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    ++idleFetchThreads;
+    changed.wait(lock, [&] { return !toFetch.empty() || stopped; });
+    --idleFetchThreads;
+    if (stopped)
+      return;
+    Fetched result{toFetch.front().ticket, Remote::Failed, {}};
+    FetchJob job = std::move(toFetch.front());
+    toFetch.pop_front();
+    // Nobody waits any longer for what has been lying here for too long.
+    const bool asked = http &&
+                       Clock::now() < job.asked + std::chrono::milliseconds(limits.totalMs) &&
+                       breaker.mayStillAsk(job.asked);
+    lock.unlock();
+    if (asked)
+      result.outcome = fetch(*http, job, result.entry);
+    lock.lock();
+    fetched.push_back(std::move(result));
+    eventfd_write(ready.get(), 1);
+  }
+}
+
+// Signed if there is a key to sign with. Another machine may have stored it meanwhile.
+void RemoteCache::State::store(Http &http, const StoreJob &job) {
+  const std::string place = urlOf(job.key);
+  Expected<long> status = 404;
+  if (!job.overDamaged)
+    status = http.head(place);
+  if (status && *status == 200)
+    return succeeded();
+  if (status && *status < 500) {
+    std::vector<uint8_t> body = job.bytes;
+    if (signer)
+      append_range(body, signer->sign(Signed::Entry, digestOfEncoded(job.bytes)));
+    status = http.put(place, body);
+  }
+  if (!status)
+    failed(toString(status.takeError()));
+  else if (*status < 200 || *status > 299)
+    failed("cannot be written: status " + Twine(*status));
+  else
+    succeeded();
+}
+
+void RemoteCache::State::storeForEver() {
+  Expected<Http> http = Http::open(limits);
+  if (!http)
+    failed(toString(http.takeError()));
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    changed.wait(lock, [&] { return !toStore.empty() || stopped; });
+    if (stopped)
+      return;
+    StoreJob job = std::move(toStore.front());
+    toStore.pop_front();
+    ++storing;
+    bool asked = http && breaker.mayAsk();
+    lock.unlock();
+    if (asked)
+      store(*http, job);
+    lock.lock();
+    --storing;
+    storeBytes -= job.bytes.size();
+    changed.notify_all();
+  }
+}
+
+bool RemoteCache::isWritten() {
+  return !cacheIsDisabled() && isUrl(environment("RUBIA_CACHE_REMOTE")) &&
+         environment("RUBIA_CACHE_REMOTE_WRITE") == "1";
+}
+
+std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
+  StringRef url = environment("RUBIA_CACHE_REMOTE");
+  if (url.empty() || cacheIsDisabled())
+    return nullptr;
+  auto state = std::make_shared<State>();
+  auto refuse = [&](const Twine &why) {
+    log(LogLevel::Error, "no remote kernel cache: " + why);
+    return nullptr;
+  };
+  if (!isUrl(url))
+    return refuse("RUBIA_CACHE_REMOTE is '" + url + "', expected http://... or https://...");
+  state->url = url.rtrim('/').str();
+  StringRef write = environment("RUBIA_CACHE_REMOTE_WRITE");
+  if (!write.empty() && write != "0" && write != "1")
+    return refuse("RUBIA_CACHE_REMOTE_WRITE is '" + write + "', expected 0 or 1");
+  state->writes = write == "1";
+  if (StringRef text = environment("RUBIA_CACHE_REMOTE_TIMEOUT");
+      !text.empty() && (text.getAsInteger(10, state->limits.totalMs) || !state->limits.totalMs))
+    return refuse("RUBIA_CACHE_REMOTE_TIMEOUT is '" + text + "', expected milliseconds");
+  state->limits.connectMs = std::min(state->limits.connectMs, state->limits.totalMs);
+  state->trusted = TrustedKeys::fromEnvironment();
+  if (StringRef path = environment("RUBIA_CACHE_SIGNING_KEY"); state->writes && !path.empty()) {
+    Expected<SigningKey> key = SigningKey::read(path.str());
+    if (!key)
+      return refuse(toString(key.takeError()));
+    state->signer = std::move(*key);
+  }
+  state->ready = protocol::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!state->ready)
+    return refuse("eventfd");
+  return std::unique_ptr<RemoteCache>(new RemoteCache(std::move(state)));
+}
+
+RemoteCache::~RemoteCache() {
+  std::lock_guard<std::mutex> lock(state->mutex);
+  state->stopped = true;
+  state->changed.notify_all();
+}
+
+unsigned RemoteCache::timeoutMs() const { return state->limits.totalMs; }
+
+bool RemoteCache::fetch(uint64_t ticket, const std::string &key) {
+  std::lock_guard<std::mutex> lock(state->mutex);
+  if (!state->breaker.mayAsk())
+    return false;
+  state->toFetch.push_back({ticket, key, Clock::now()});
+  if (state->toFetch.size() > state->idleFetchThreads && state->fetchThreads < kFetchThreads) {
+    ++state->fetchThreads;
+    std::thread([s = state] { s->fetchForEver(); }).detach();
+  }
+  state->changed.notify_all();
+  return true;
+}
+
+int RemoteCache::readyDescriptor() const { return state->ready.get(); }
+
+std::vector<RemoteCache::Fetched> RemoteCache::takeFetched() {
+  std::lock_guard<std::mutex> lock(state->mutex);
+  eventfd_t ignored;
+  eventfd_read(state->ready.get(), &ignored);
+  return std::exchange(state->fetched, {});
+}
+
+void RemoteCache::store(const std::string &key, std::vector<uint8_t> bytes) {
+  std::lock_guard<std::mutex> lock(state->mutex);
+  if (!state->writes || state->storeBytes + bytes.size() > kMaxStoreBytes)
+    return;
+  state->storeBytes += bytes.size();
+  state->toStore.push_back({key, std::move(bytes), state->damaged.erase(key) != 0});
+  if (state->storeThreads < kStoreThreads) {
+    ++state->storeThreads;
+    std::thread([s = state] { s->storeForEver(); }).detach();
+  }
+  state->changed.notify_all();
+}
+
+void RemoteCache::finish(unsigned ms) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  state->changed.wait_for(lock, std::chrono::milliseconds(ms),
+                          [&] { return state->toStore.empty() && !state->storing; });
+}
+
+} // namespace rubia::runtime
