@@ -1,8 +1,9 @@
-// Golden results of scalar instructions: records them on the GPU at hand, compares another device
+// Golden results: records them on the GPU at hand, compares another device
 // with them, and compares the reference evaluator with them.
 #include "Cost.h"
 #include "GoldenFile.h"
 #include "Judge.h"
+#include "KernelCommands.h"
 #include "Runner.h"
 #include "Sweep.h"
 #include "Variants.h"
@@ -385,7 +386,7 @@ int cost(const std::string &path, bool update) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app{"Golden results of scalar instructions"};
+  CLI::App app{"Golden results of scalar instructions and of kernels"};
   app.require_subcommand(1);
   std::string path;
   auto *list = app.add_subcommand("list", "print the cases");
@@ -429,7 +430,11 @@ int main(int argc, char **argv) {
   sweeping->add_option("--arch", options.arch, "emulate this processor");
   sweeping->add_option("--match", options.match, "only instructions that match this expression");
   sweeping->add_option("--stride", stride, "every N-th operand only")->check(CLI::PositiveNumber);
+  int kernelStatus = -1;
+  addKernelCommands(app, kernelStatus);
   CLI11_PARSE(app, argc, argv);
+  if (kernelStatus >= 0)
+    return kernelStatus;
   if (std::string error; !Regex(options.match).isValid(error)) {
     errs() << "rubia-golden: --match: " << error << "\n";
     return 2;

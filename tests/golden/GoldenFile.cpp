@@ -1,9 +1,6 @@
 #include "GoldenFile.h"
+#include "PackedFile.h"
 #include "ptx-frontend/lib/TypeNames.h"
-#include "llvm/Support/FileOutputBuffer.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <nlohmann/json.hpp>
-#include <zstd.h>
 
 using namespace llvm;
 using nlohmann::json;
@@ -77,38 +74,17 @@ Error write(const GoldenFile &file, StringRef path) {
   }
   for (const GoldenCase &golden : file.cases)
     putColumns(blob, golden.outputs, golden.test.destinations);
-  std::string text = header.dump();
-  std::string plain = std::to_string(text.size()) + "\n" + text + blob;
-  std::string packed(ZSTD_compressBound(plain.size()), '\0');
-  size_t size = ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 19);
-  if (ZSTD_isError(size))
-    return createStringError(Twine("compression failed: ") + ZSTD_getErrorName(size));
-  auto buffer = FileOutputBuffer::create(path, size);
-  if (!buffer)
-    return buffer.takeError();
-  std::copy_n(packed.data(), size, (*buffer)->getBufferStart());
-  return (*buffer)->commit();
+  return write(PackedFile{std::move(header), std::move(blob)}, path);
 }
 
 Expected<GoldenFile> read(StringRef path) {
-  auto buffer = MemoryBuffer::getFile(path);
-  if (!buffer)
-    return createStringError(buffer.getError(), "cannot read " + path);
-  StringRef packed = (*buffer)->getBuffer();
-  unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > 1u << 30)
-    return createStringError(path + " is not a golden file");
-  std::string plain(size, '\0');
-  if (ZSTD_decompress(plain.data(), size, packed.data(), packed.size()) != size)
-    return createStringError(path + " is damaged");
-  StringRef rest = plain;
-  size_t headerSize = 0;
-  if (rest.consumeInteger(10, headerSize) || !rest.consume_front("\n") || headerSize > rest.size())
-    return createStringError(path + " is not a golden file");
-  json header = json::parse(rest.take_front(headerSize), nullptr, /*allow_exceptions=*/false);
-  if (header.is_discarded() || header.value("tuples", 0u) != kTupleCount)
+  auto packed = readPacked(path);
+  if (!packed)
+    return packed.takeError();
+  const json &header = packed->header;
+  if (header.value("tuples", 0u) != kTupleCount)
     return createStringError(path + " is not a golden file of this version");
-  rest = rest.drop_front(headerSize);
+  StringRef rest = packed->blob;
   GoldenFile file{header["device"], header["date"], {}, {}};
   for (const json &entry : header["inputs"]) {
     auto rows = takeColumns(rest, operandsOf(entry));

@@ -1,0 +1,296 @@
+#include "KernelCommands.h"
+#include "KernelRunner.h"
+#include "PackedFile.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Chrono.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
+#include <map>
+#include <memory>
+
+using namespace llvm;
+using nlohmann::json;
+
+namespace rubia::golden {
+namespace {
+
+// What a device gave for one kernel.
+struct Recorded {
+  uint64_t digest = 0; // of the kernel
+  std::vector<std::vector<uint8_t>> outputs;
+};
+
+struct Recording {
+  std::string device, date;
+  std::map<std::string, Recorded> kernels;
+};
+
+Error write(const Recording &recording, StringRef path) {
+  PackedFile file;
+  file.header = {{"device", recording.device}, {"date", recording.date}};
+  for (const auto &[name, kernel] : recording.kernels) {
+    json sizes = json::array();
+    for (const std::vector<uint8_t> &output : kernel.outputs) {
+      sizes.push_back(output.size());
+      file.blob.append(output.begin(), output.end());
+    }
+    file.header["kernels"].push_back({{"name", name}, {"digest", kernel.digest}, {"sizes", sizes}});
+  }
+  return write(file, path);
+}
+
+Expected<Recording> readRecording(StringRef path) {
+  auto file = readPacked(path);
+  if (!file)
+    return file.takeError();
+  const json &header = file->header;
+  if (!header.contains("kernels"))
+    return createStringError(path + " has no kernels");
+  Recording recording{header["device"], header["date"], {}};
+  StringRef rest = file->blob;
+  for (const json &entry : header["kernels"]) {
+    Recorded &kernel = recording.kernels[entry["name"]];
+    kernel.digest = entry["digest"];
+    for (size_t size : entry["sizes"]) {
+      if (size > rest.size())
+        return createStringError(path + " is truncated");
+      kernel.outputs.emplace_back(rest.bytes_begin(), rest.bytes_begin() + size);
+      rest = rest.drop_front(size);
+    }
+  }
+  return recording;
+}
+
+struct Options {
+  std::string folder, file, arch, form = "auto", match = ".", library = "libcuda.so.1";
+  unsigned every = 1, offset = 0, show = 1;
+  unsigned timeoutMs = 60000;
+  bool all = false;
+};
+
+int fail(Error error) {
+  errs() << "rubia-golden: " << toString(std::move(error)) << "\n";
+  return 1;
+}
+
+Expected<std::vector<KernelCase>> chosenKernels(const Options &options) {
+  auto kernels = readKernels(options.folder);
+  if (!kernels)
+    return kernels.takeError();
+  Regex match(options.match);
+  if (std::string error; !match.isValid(error))
+    return createStringError("--match: " + error);
+  erase_if(*kernels, [&](const KernelCase &kernel) { return !match.match(kernel.name); });
+  std::vector<KernelCase> chosen;
+  for (size_t i = options.offset % options.every; i < kernels->size(); i += options.every)
+    chosen.push_back(std::move((*kernels)[i]));
+  return chosen;
+}
+
+// Runs what has no recording yet, or all, and adds it to the file; what no longer exists goes.
+int recordKernels(const Options &options) {
+  auto kernels = chosenKernels(options);
+  if (!kernels)
+    return fail(kernels.takeError());
+  Recording recording;
+  if (sys::fs::exists(options.file)) {
+    auto old = readRecording(options.file);
+    if (!old)
+      return fail(old.takeError());
+    recording = std::move(*old);
+  }
+  std::map<std::string, uint64_t> digests;
+  auto known = readKernels(options.folder);
+  if (!known)
+    return fail(known.takeError());
+  for (const KernelCase &kernel : *known)
+    digests[kernel.name] = kernel.digest();
+  erase_if(recording.kernels, [&](const auto &entry) {
+    auto found = digests.find(entry.first);
+    return found == digests.end() || found->second != entry.second.digest;
+  });
+  erase_if(*kernels, [&](const KernelCase &kernel) {
+    return !options.all && recording.kernels.count(kernel.name);
+  });
+  unsigned recorded = 0;
+  auto device =
+      runKernels(*kernels, {options.library, /*repetitions=*/5, options.timeoutMs},
+                 [&](size_t i, KernelResult &result) {
+                   const KernelCase &kernel = (*kernels)[i];
+                   if (!result.error.empty()) {
+                     outs() << formatv("not recorded: {0}: {1}\n", kernel.name, result.error);
+                     return;
+                   }
+                   ++recorded;
+                   recording.kernels[kernel.name] = {kernel.digest(), std::move(result.outputs)};
+                 });
+  if (!device)
+    return fail(device.takeError());
+  outs() << formatv("{0} of {1} kernels recorded, {2} in the file\n", recorded, kernels->size(),
+                    recording.kernels.size());
+  if (!device->empty())
+    recording.device = *device;
+  recording.date =
+      formatv("{0:%Y-%m-%d}", sys::TimePoint<>(std::chrono::system_clock::now())).str();
+  if (Error error = write(recording, options.file))
+    return fail(std::move(error));
+  return recorded == kernels->size() ? 0 : 1;
+}
+
+struct Tally {
+  unsigned kernels = 0, equal = 0, different = 0, notRun = 0, notLegal = 0;
+};
+
+std::string differenceOf(ArrayRef<std::vector<uint8_t>> got,
+                         ArrayRef<std::vector<uint8_t>> expected, unsigned show) {
+  std::string text;
+  for (auto [n, output] : enumerate(expected)) {
+    size_t bytes = 0;
+    unsigned shown = 0;
+    for (size_t i = 0; i < output.size(); ++i)
+      bytes += got[n][i] != output[i];
+    for (size_t word = 0; word * 4 < output.size() && shown < show; ++word) {
+      size_t size = std::min<size_t>(4, output.size() - word * 4);
+      if (std::equal(&output[word * 4], &output[word * 4] + size, &got[n][word * 4]))
+        continue;
+      auto at = [&](const std::vector<uint8_t> &from) {
+        uint32_t value = 0;
+        memcpy(&value, &from[word * 4], size);
+        return value;
+      };
+      text += formatv("  result {0}, byte {1}: {2:x-8}, expected {3:x-8}\n", n, word * 4,
+                      at(got[n]), at(output));
+      ++shown;
+    }
+    if (bytes)
+      text += formatv("  result {0}: {1} of {2} bytes differ\n", n, bytes, output.size());
+  }
+  return text;
+}
+
+// Rubia's libcuda of the build or installation that this program is part of.
+std::string ownLibrary() {
+  static int anchor;
+  SmallString<256> path(sys::path::parent_path(sys::fs::getMainExecutable("", &anchor)));
+  sys::path::append(path, "..", "lib", "rubia", "libcuda.so.1");
+  return path.str().str();
+}
+
+// The form that is forced where it would be unsound is refused with these words.
+bool isRefusedForm(const Options &options, StringRef error) {
+  return options.form != "auto" && error.contains("is not legal");
+}
+
+int compareKernels(Options options) {
+  auto kernels = chosenKernels(options);
+  if (!kernels)
+    return fail(kernels.takeError());
+  auto recording = readRecording(options.file);
+  if (!recording)
+    return fail(recording.takeError());
+  if (!options.arch.empty()) {
+    setenv("RUBIA_DEVICE", "emulator", 1);
+    setenv("RUBIA_ARCH", options.arch.c_str(), 1);
+    options.library = ownLibrary();
+  }
+  setenv("RUBIA_WARP_FORM", options.form.c_str(), 1);
+  setenv("RUBIA_NAN", "canonical", 1);
+  MapVector<StringRef, Tally> tallies;
+  Tally sum;
+  unsigned missing = 0;
+  erase_if(*kernels, [&](const KernelCase &kernel) {
+    auto found = recording->kernels.find(kernel.name);
+    if (found != recording->kernels.end() && found->second.digest == kernel.digest())
+      return false;
+    outs() << formatv("not recorded: {0}\n", kernel.name);
+    ++missing;
+    return true;
+  });
+  auto device = runKernels(
+      *kernels, {options.library, 1, options.timeoutMs}, [&](size_t i, KernelResult &result) {
+        const KernelCase &kernel = (*kernels)[i];
+        Tally &tally = tallies[kernel.topic];
+        auto count = [&](unsigned Tally::*field) { ++(tally.*field), ++(sum.*field); };
+        count(&Tally::kernels);
+        if (!result.error.empty()) {
+          bool refused = isRefusedForm(options, result.error);
+          count(refused ? &Tally::notLegal : &Tally::notRun);
+          outs() << formatv("{0}: {1}: {2}\n", refused ? "not legal" : "not run", kernel.name,
+                            result.error);
+          return;
+        }
+        const auto &expected = recording->kernels[kernel.name].outputs;
+        if (result.outputs == expected)
+          return count(&Tally::equal);
+        count(&Tally::different);
+        outs() << formatv("differs: {0}\n{1}", kernel.name,
+                          differenceOf(result.outputs, expected, options.show));
+      });
+  if (!device)
+    return fail(device.takeError());
+  auto print = [](StringRef name, const Tally &tally) {
+    outs() << formatv("{0}: {1} kernels, {2} equal, {3} differ, {4} not run, {5} not legal\n", name,
+                      tally.kernels, tally.equal, tally.different, tally.notRun, tally.notLegal);
+  };
+  for (const auto &[topic, tally] : tallies)
+    print(topic, tally);
+  print(formatv("all on {0}, {1}", *device, options.form).str(), sum);
+  return sum.equal + sum.notLegal == sum.kernels && !missing ? 0 : 1;
+}
+
+int listKernels(const Options &options) {
+  auto kernels = chosenKernels(options);
+  if (!kernels)
+    return fail(kernels.takeError());
+  for (const KernelCase &kernel : *kernels) {
+    outs() << kernel.topic << '\t' << kernel.name << '\n';
+    if (options.file.empty())
+      continue;
+    std::error_code error;
+    raw_fd_ostream file(options.file + "/" + kernel.entry + ".ptx", error);
+    if (error)
+      return fail(createStringError(error, "cannot write " + options.file));
+    file << kernel.text;
+  }
+  return 0;
+}
+
+} // namespace
+
+void addKernelCommands(CLI::App &app, int &status) {
+  auto options = std::make_shared<Options>();
+  auto add = [&](const char *name, const char *what, int (*run)(const Options &)) {
+    CLI::App *command = app.add_subcommand(name, what);
+    command->add_option("FOLDER", options->folder, "with the kernels")
+        ->required()
+        ->check(CLI::ExistingDirectory);
+    command->add_option("--match", options->match, "only kernels that match this expression");
+    command->callback([=, &status] { status = run(*options); });
+    return command;
+  };
+  auto *list = add("kernels", "print the names of the kernels", listKernels);
+  list->add_option("--write", options->file, "write the PTX of each to this folder")
+      ->check(CLI::ExistingDirectory);
+  auto *record = add("record-kernels", "run kernels on the GPU at hand", recordKernels);
+  record->add_option("FILE", options->file, "to add results to")->required();
+  record->add_flag("--all", options->all, "also what is recorded already");
+  auto *compare = add("compare-kernels", "compare a device with a recording",
+                      [](const Options &o) { return compareKernels(o); });
+  compare->add_option("FILE", options->file)->required()->check(CLI::ExistingFile);
+  compare->add_option("--arch", options->arch,
+                      "compile and emulate for this processor; else what libcuda.so.1 gives");
+  compare->add_option("--form", options->form, "of warps on wave64")
+      ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
+  compare->add_option("--every", options->every, "only every N-th kernel")
+      ->check(CLI::PositiveNumber);
+  compare->add_option("--offset", options->offset, "begin with this one");
+  compare->add_option("--show", options->show, "differences to print of each result");
+  for (CLI::App *command : {record, compare})
+    command->add_option("--timeout", options->timeoutMs, "milliseconds for a kernel");
+}
+
+} // namespace rubia::golden

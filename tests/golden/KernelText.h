@@ -1,0 +1,62 @@
+// Kernels of more than one thread (warps, CTAs, memory, calls), written as templates: a file holds
+// several, and each expands to kernels with a name, PTX text, launch and buffers of their own.
+//
+// A template is lines of PTX among directives (`//!`):
+//
+//   //! kernel vote.${mode}             starts a kernel; the name is unique in all files
+//   //! each mode, type: all pred; ballot b32     a kernel for each row; several multiply
+//   //! launch grid=2,1,1 block=64 shared=1024 cooperative     defaults: 1, 32, 0
+//   //! attributes .reqntid 64          between the parameters and the body
+//   //! in a 256 random                 a buffer of so many bytes, in the 64-bit register `a`
+//   //! out b 256 zero                  likewise; what the kernel leaves there is its result
+//   //! per-thread 8 random             bytes of input for each thread of the grid, at `i`
+//   //! param .align 8 .b8 s[12] = random 12       a parameter that is no pointer
+//   //! module                          what follows stands before the kernel
+//   //! body                            what follows is the kernel's body
+//   //! do k, op: 0 add; 1 min          the lines up to the matching `end`, for each row
+//   //! end
+//
+// `${x}` is replaced by the value of x, `${2*x+1}` by a sum of products, `~` in a row's value by a
+// blank. `${slot4}` is the next free offset in a thread's own results, of 4 bytes (or 1, 2, 8, 16)
+// and aligned to that; they lie at the 64-bit register `o`. The body finds the registers `tid` (of
+// the thread in its CTA), `gid` (in the grid), `lane`, all linear 32-bit numbers, and p0..p31
+// (.pred), h0..h63 (.b16), r0..r127 (.b32), d0..d63 (.b64), f0..f63 (.f32), e0..e63 (.f64),
+// q0..q7 (.b128).
+#pragma once
+
+#include "llvm/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rubia::golden {
+
+struct KernelParameter {
+  std::vector<uint8_t> bytes; // the value, or what the buffer holds before the launch
+  bool isBuffer = true;
+  bool isResult = false;
+};
+
+struct KernelCase {
+  std::string name;  // "vote.all"
+  std::string entry; // its name in the text
+  std::string topic; // name of the file: "warp"
+  std::string text;  // a PTX module
+  std::array<uint32_t, 3> grid = {1, 1, 1}, block = {32, 1, 1};
+  uint32_t sharedBytes = 0;
+  bool cooperative = false;
+  std::vector<KernelParameter> parameters;
+
+  /// Of all that the result depends on.
+  uint64_t digest() const;
+};
+
+/// The kernels of all files `*.kernels` of a folder, in the order of their names. An error names
+/// file and line.
+llvm::Expected<std::vector<KernelCase>> readKernels(llvm::StringRef folder);
+/// Those of one file's text.
+llvm::Expected<std::vector<KernelCase>> expandKernels(llvm::StringRef fileName,
+                                                      llvm::StringRef text);
+
+} // namespace rubia::golden
