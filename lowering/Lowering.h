@@ -42,8 +42,9 @@ struct ParameterLayout {
 };
 ParameterLayout layoutOf(const ptx::Function &kernel);
 
-// Static shared memory of a kernel and the functions it can reach, in bytes, as PTX declares it.
-uint64_t staticSharedBytes(const ptx::Module &module, const ptx::Function &kernel);
+// Static shared memory of a kernel of the unit and the functions it can reach, in bytes: what PTX
+// declares, and what barriers need.
+uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
 enum class NanMode : uint8_t { Any, Canonical };
 

@@ -1,6 +1,7 @@
 // The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/Barriers.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
@@ -64,6 +65,8 @@ void FunctionLowering::lowerBody() {
   if (!irBuilder.GetInsertBlock()->getTerminator())
     leave(/*exits=*/false);
 
+  if (source_.isKernel)
+    emitBarrierSetup(*this, prologueBuilder);
   prologueBuilder.CreateBr(first);
   finishEntry();
 }
@@ -71,7 +74,8 @@ void FunctionLowering::lowerBody() {
 void FunctionLowering::prepareEntry() {
   DebugLoc loc = DILocation::get(context(), subprogram->getLine(), 0, subprogram);
   entryBuilder.SetInsertPoint(BasicBlock::Create(context(), "entry", &function));
-  prologueBuilder.SetInsertPoint(BasicBlock::Create(context(), "prologue", &function));
+  prologue = BasicBlock::Create(context(), "prologue", &function);
+  prologueBuilder.SetInsertPoint(prologue);
   entryBuilder.SetCurrentDebugLocation(loc);
   prologueBuilder.SetCurrentDebugLocation(loc);
   irBuilder.SetCurrentDebugLocation(loc);
@@ -93,7 +97,6 @@ void FunctionLowering::prepareEntry() {
 }
 
 void FunctionLowering::finishEntry() {
-  BasicBlock *prologue = prologueBuilder.GetInsertBlock();
   if (!source_.isKernel || !target().halfFilled()) {
     entryBuilder.CreateBr(prologue);
     return;

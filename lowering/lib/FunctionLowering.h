@@ -157,6 +157,7 @@ private:
   // launch makes known, and irBuilder is at the instruction that is being lowered.
   llvm::IRBuilder<> entryBuilder, prologueBuilder, irBuilder;
   LaunchState launchState;
+  llvm::BasicBlock *prologue = nullptr; // the first of its blocks
 
   const ptx::Instruction *current = nullptr;
   llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false

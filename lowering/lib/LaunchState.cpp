@@ -91,6 +91,21 @@ Value *LaunchState::isThread() {
   return builder.CreateAnd(lowerHalf, builder.CreateICmpULT(linearThreadIndex(), threadCount()));
 }
 
+Value *LaunchState::waveIndex() {
+  if (!wave)
+    wave = unit.target.halfFilled()
+               ? builder.CreateLShr(id(Intrinsic::amdgcn_workitem_id_x), 6)
+               : builder.CreateLShr(linearThreadIndex(), unit.target.waveSize == 64 ? 6 : 5);
+  return wave;
+}
+
+Value *LaunchState::isFirstThread() {
+  Value *any = builder.CreateOr(
+      id(Intrinsic::amdgcn_workitem_id_x),
+      builder.CreateOr(id(Intrinsic::amdgcn_workitem_id_y), id(Intrinsic::amdgcn_workitem_id_z)));
+  return builder.CreateICmpEQ(any, builder.getInt32(0));
+}
+
 Value *LaunchState::nonZero(Value *value) {
   if (isa<ConstantInt>(value))
     return value;

@@ -26,6 +26,8 @@ public:
   llvm::Value *argument(size_t offset, unsigned bits); // a field of abi::LaunchArguments
   // Half-filled form: whether the lane is one of the CTA's threads at all.
   llvm::Value *isThread();
+  llvm::Value *waveIndex();     // in the workgroup
+  llvm::Value *isFirstThread(); // of the workgroup
 
 private:
   llvm::Value *id(llvm::Intrinsic::ID intrinsic);
@@ -35,7 +37,7 @@ private:
   const ptx::Function *function;
   llvm::IRBuilder<> &builder;
   llvm::Value *arguments = nullptr;
-  llvm::Value *lane = nullptr, *linear = nullptr;
+  llvm::Value *lane = nullptr, *linear = nullptr, *wave = nullptr;
   llvm::DenseMap<unsigned, llvm::Value *> fields, ids, threadIndexes;
 };
 

@@ -1,10 +1,10 @@
 // Where things lie that the host must know too: kernel parameters, module variables, and the size
 // of static shared memory.
 #include "lowering/Lowering.h"
+#include "lowering/lib/BarrierPlan.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
-#include <utility>
 
 using namespace llvm;
 
@@ -54,7 +54,6 @@ namespace {
 struct SharedMemory {
   DenseSet<const ptx::Function *> visited;
   DenseSet<const ptx::Variable *> counted;
-  bool reduces = false;
   uint64_t bytes = 0;
 
   void add(uint64_t size, uint32_t alignment) {
@@ -77,12 +76,9 @@ struct SharedMemory {
       return visit(*function.aliasOf);
     if (!visited.insert(&function).second)
       return;
-    for (const ptx::Instruction &instruction : function.body) {
-      if (instruction.op() == ptx::Op::BarRed && !std::exchange(reduces, true))
-        add(4, 4); // UnitLowering::barrierReductionWord
+    for (const ptx::Instruction &instruction : function.body)
       for (const ptx::Operand &operand : instruction.operands)
         visit(operand);
-    }
     for (const ptx::Prototype &prototype : function.prototypes)
       for (const ptx::Function *target : prototype.targets)
         visit(*target);
@@ -91,9 +87,11 @@ struct SharedMemory {
 
 } // namespace
 
-uint64_t staticSharedBytes(const ptx::Module &, const ptx::Function &kernel) {
+uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel) {
   SharedMemory shared;
   shared.visit(kernel);
+  if (uint32_t barriers = planBarriers(unit).words.sizeInBytes())
+    shared.add(barriers, 8);
   return shared.bytes;
 }
 

@@ -15,7 +15,7 @@ namespace rubia::lowering {
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                            Target target, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)), module(module),
-      debugInfo(ptxModule, module) {
+      barriers(planBarriers(unit)), debugInfo(ptxModule, module) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }
@@ -202,8 +202,7 @@ uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
   return uint32_t(limit);
 }
 
-void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFunction) {
-  LLVMContext &context = module.getContext();
+void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
   // PTX has no undefined behaviour and no guarantee of progress, so neither mustprogress nor
   // willreturn.
   llvmFunction.addFnAttr(Attribute::NoUnwind);
@@ -220,6 +219,19 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
   if (!target.isGfx12Plus())
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
+}
+
+Function *UnitLowering::ownFunction(StringRef name, FunctionType *type) {
+  if (Function *known = module.getFunction(name))
+    return known;
+  Function *made = Function::Create(type, GlobalValue::InternalLinkage, name, module);
+  setCommonAttributes(*made);
+  return made;
+}
+
+void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFunction) {
+  LLVMContext &context = module.getContext();
+  setCommonAttributes(llvmFunction);
   if (!function.isKernel)
     return;
 
@@ -242,7 +254,7 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
 }
 
 void UnitLowering::checkKernel(const ptx::Function &kernel) {
-  uint64_t shared = staticSharedBytes(ptxModule, kernel);
+  uint64_t shared = staticSharedBytes(unit, kernel);
   if (shared > target.ldsBytes)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' declares " + Twine(shared) +
@@ -292,15 +304,15 @@ GlobalVariable *UnitLowering::sharedVariable(const ptx::Variable &variable) {
   return result;
 }
 
-GlobalVariable *UnitLowering::barrierReductionWord() {
-  if (!reductionWord) {
-    Type *type = Type::getInt32Ty(module.getContext());
-    reductionWord = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
-                                       PoisonValue::get(type), "__rubia_barrier_reduction", nullptr,
-                                       GlobalValue::NotThreadLocal, kSharedSpace);
-    reductionWord->setAlignment(Align(4));
+GlobalVariable *UnitLowering::barrierWords() {
+  if (!barrierVariable) {
+    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), barriers.words.sizeInBytes());
+    barrierVariable = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
+                                         PoisonValue::get(type), "__rubia_barriers", nullptr,
+                                         GlobalValue::NotThreadLocal, kSharedSpace);
+    barrierVariable->setAlignment(Align(8));
   }
-  return reductionWord;
+  return barrierVariable;
 }
 
 GlobalVariable *UnitLowering::reservedShared() {
@@ -375,7 +387,7 @@ std::string UnitLowering::metadata() const {
                              : target.cpu + " executes wave32"},
         {"parameters", std::move(parameters)},
         {"parameterBytes", layout.sizeInBytes},
-        {"staticSharedBytes", staticSharedBytes(ptxModule, *kernel)},
+        {"staticSharedBytes", staticSharedBytes(unit, *kernel)},
         {"maxThreads", maxThreads(*kernel)},
         {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
   }

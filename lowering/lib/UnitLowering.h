@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lowering/Lowering.h"
+#include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/DebugInfo.h"
 #include "lowering/lib/Target.h"
 #include "llvm/ADT/DenseMap.h"
@@ -62,6 +63,10 @@ public:
     return exiting.contains(&definitionOf(function));
   }
 
+  // An internal function that Rubia makes itself, without a body when it is made: what `name` was
+  // first asked for with.
+  llvm::Function *ownFunction(llvm::StringRef name, llvm::FunctionType *type);
+
   // The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
 
@@ -73,13 +78,15 @@ public:
   llvm::Value *loadModuleTable(llvm::IRBuilder<> &builder, unsigned slot);
   // The slot of a module variable.
   unsigned slotOf(const ptx::Variable &variable) const;
-  // 4 bytes of LDS in which the waves of a bar.red meet.
-  llvm::GlobalVariable *barrierReductionWord();
+  // BarrierWords.
+  llvm::GlobalVariable *barrierWords();
   // The shared memory of %reserved_smem_offset_*.
   static constexpr unsigned kReservedSharedBytes = 1024; // as on sm_80 and later
   llvm::GlobalVariable *reservedShared();
 
   // ---------- Facts
+
+  const BarrierPlan barriers;
 
   // See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
@@ -96,6 +103,7 @@ private:
   void report(ptx::Diagnostic diagnostic) { diagnostics.push_back(std::move(diagnostic)); }
   void declareFunction(const ptx::Function &function);
   void setAttributes(const ptx::Function &function, llvm::Function &llvmFunction);
+  void setCommonAttributes(llvm::Function &llvmFunction) const;
   void lowerBody(const ptx::Function &function);
   void findAddressesAndCalls();
   void findExitingFunctions();
@@ -110,7 +118,7 @@ private:
   llvm::DenseSet<const ptx::Function *> directlyCalled, addressTaken, exiting;
   llvm::GlobalVariable *moduleTable = nullptr;
   llvm::GlobalVariable *dynamicShared = nullptr;
-  llvm::GlobalVariable *reductionWord = nullptr;
+  llvm::GlobalVariable *barrierVariable = nullptr;
   llvm::GlobalVariable *reserved = nullptr;
   std::set<unsigned> slotsRead;
   std::vector<std::string> traps;

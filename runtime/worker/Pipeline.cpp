@@ -124,7 +124,7 @@ Manifest PtxImage::manifest() const {
       k.parameterBytes = layout.sizeInBytes;
       std::copy_n(kernel->attributes.maxThreads, 3, k.maxThreads);
       std::copy_n(kernel->attributes.requiredThreads, 3, k.requiredThreads);
-      k.staticSharedBytes = lowering::staticSharedBytes(m, *kernel);
+      k.staticSharedBytes = lowering::staticSharedBytes(unitList[unit], *kernel);
       k.error = errorsOf(*kernel);
       if (k.error.empty() && !unitError.empty())
         k.error = "kernel '" + k.name + "': " + unitError;

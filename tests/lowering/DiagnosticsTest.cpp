@@ -20,7 +20,8 @@ TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
 
 TEST(LoweringDiagnostics, AllOfAUnit) {
   Lowered result =
-      lowered(kernel("istypep.texref %p0, %rd0;\n bar.sync 1, 32;\n cvta.shared.u32 %r1, %r2;"));
+      lowered(kernel("istypep.texref %p0, %rd0;\n mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
+                     "{%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};\n cvta.shared.u32 %r1, %r2;"));
   EXPECT_EQ(result.diagnostics.size(), 3u);
 }
 
@@ -39,7 +40,8 @@ TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
 TEST(LoweringDiagnostics, OneBadKernelOfThree) {
   std::string text = withHeader(R"(
 .entry a() { ret; }
-.entry b() { bar.arrive 1, 64; ret; }
+.entry b() { .reg .u32 %r<4>; mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32
+  {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}; ret; }
 .entry c() { ret; })");
   EXPECT_TRUE(lowered(text, {}, 0).module);
   Lowered bad = lowered(text, {}, 1);

@@ -54,18 +54,7 @@ TEST(Layout, StaticSharedMemoryOfWhatIsReached) {
 .entry k() { .reg .u32 %r; ld.shared.u32 %r, [a]; ld.shared.u32 %r, [a]; ld.shared.u32 %r, [dynamic];
   call.uni f; ret; }
 .entry none() { ret; })"));
-  EXPECT_EQ(staticSharedBytes(module, *module.function("k")), 16u);
-  EXPECT_EQ(staticSharedBytes(module, *module.function("none")), 0u);
-}
-
-// bar.red needs a word of its own: one, however often.
-TEST(Layout, StaticSharedMemoryOfBarrierReductions) {
-  ptx::Module module = parsed(withHeader(R"(
-.shared .align 1 .b8 a[5];
-.func f { .reg .pred %p; bar.red.and.pred %p, 0, %p; ret; }
-.entry k() { .reg .pred %p; .reg .u32 %r; ld.shared.u8 %r, [a]; bar.red.or.pred %p, 0, %p;
-  call.uni f; ret; }
-.entry viaCall() { call.uni f; ret; })"));
-  EXPECT_EQ(staticSharedBytes(module, *module.function("k")), 12u);
-  EXPECT_EQ(staticSharedBytes(module, *module.function("viaCall")), 4u);
+  std::vector<Unit> units = partition(module);
+  EXPECT_EQ(staticSharedBytes(units[0], *module.function("k")), 16u);
+  EXPECT_EQ(staticSharedBytes(units[1], *module.function("none")), 0u);
 }

@@ -67,14 +67,16 @@ Compiled compile(const std::string &ptx, const Form &form) {
   std::vector<Unit> units = partition(result.module);
   if (units.empty())
     return result;
-  result.staticSharedBytes = staticSharedBytes(result.module, *units[0].kernels[0]);
+  result.staticSharedBytes = staticSharedBytes(units[0], *units[0].kernels[0]);
   Options options;
+  options.arch = form.arch;
   options.halfFilled = form.halfFilled;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
     return result;
   codegen::Options codegenOptions;
+  codegenOptions.arch = form.arch;
   codegenOptions.optLevel = form.optLevel;
   Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions);
   if (object)
@@ -118,7 +120,7 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
 } // namespace
 
 Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form) {
-  SCOPED_TRACE("-O" + std::to_string(form.optLevel) +
+  SCOPED_TRACE(form.arch + ", -O" + std::to_string(form.optLevel) +
                (form.halfFilled ? ", half-filled" : ", wave32"));
   Outcome outcome;
   Compiled compiled = compile(ptx, form);
@@ -198,6 +200,20 @@ std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t>
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, half-filled";
   form.optLevel = 3;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, half-filled";
+  return first;
+}
+
+std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
+                                      Form form) {
+  std::vector<uint32_t> first;
+  for (const char *arch : kTargets) {
+    form.arch = arch;
+    form.halfFilled = StringRef(arch).starts_with("gfx9");
+    std::vector<uint32_t> result = run(ptx, words, form).words;
+    if (first.empty())
+      first = result;
+    EXPECT_EQ(result, first) << arch;
+  }
   return first;
 }
 

@@ -12,6 +12,7 @@ namespace rubia::lowering::test {
 
 // A way to compile and launch.
 struct Form {
+  std::string arch = "gfx1100"; // wave64 targets are half-filled in any case
   bool halfFilled = false;
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
@@ -37,6 +38,12 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
 // Runs in wave32 and in the half-filled form, optimised and not, and checks that all agree.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
+
+// The same for all targets, optimised.
+std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
+                                      Form form = {});
+inline constexpr const char *kTargets[] = {"gfx1100", "gfx1201", "gfx1030",
+                                           "gfx90a",  "gfx942",  "gfx950"};
 
 // 0, 1, 2, ...
 std::vector<uint32_t> counting(size_t size);

@@ -1,0 +1,116 @@
+#include "lowering/lib/BarrierPlan.h"
+#include "lowering/lib/Definitions.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+namespace {
+
+constexpr unsigned kBarriers = 16; // of a CTA
+
+bool isBarrier(ptx::Op op) {
+  return op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed;
+}
+
+// What is known of the CTAs that the unit's kernels are launched with, in whole warps.
+struct CtaSizes {
+  uint64_t exact = 0; // 0: not known
+  uint64_t most = 0;
+
+  explicit CtaSizes(const Unit &unit) {
+    auto product = [](const uint32_t (&dimensions)[3]) {
+      return dimensions[0] ? uint64_t(dimensions[0]) * std::max(dimensions[1], 1u) *
+                                 std::max(dimensions[2], 1u)
+                           : 0;
+    };
+    bool first = true;
+    for (const ptx::Function *kernel : unit.kernels) {
+      uint64_t required = alignTo(product(kernel->attributes.requiredThreads), 32);
+      uint64_t limit = alignTo(product(kernel->attributes.maxThreads), 32);
+      exact = first || exact == required ? required : 0;
+      most = std::max(most, required ? required : limit ? limit : 1024);
+      first = false;
+    }
+  }
+  bool mayBe(uint64_t threads) const { return exact ? threads == exact : threads <= most; }
+};
+
+} // namespace
+
+BarrierPlan planBarriers(const Unit &unit) {
+  BarrierPlan plan;
+  auto add = [&](const ptx::Function &function) {
+    if (none_of(function.body, [](const ptx::Instruction &i) { return isBarrier(i.op()); }))
+      return;
+    Definitions definitions(function);
+    for (const ptx::Instruction &instruction : function.body) {
+      if (!isBarrier(instruction.op()))
+        continue;
+      unsigned first = instruction.op() == ptx::Op::BarRed;
+      bool counts = instruction.operands.size() > (first ? 3u : 1u);
+      BarrierUse use{&function, &instruction, BarrierForm::Hardware, {}, 0, ""};
+      use.id = definitions.constant(instruction.operands[first]);
+      if (counts)
+        use.threads = definitions.constant(instruction.operands[first + 1]);
+      plan.indexes[&instruction] = plan.uses.size();
+      plan.uses.push_back(use);
+    }
+  };
+  for (const ptx::Function *kernel : unit.kernels)
+    add(*kernel);
+  for (const ptx::Function *function : unit.functions)
+    add(*function);
+
+  // Whoever waits where somebody may arrive for the whole CTA without waiting has to count too.
+  CtaSizes sizes(unit);
+  bool metByArrival[kBarriers] = {};
+  for (const BarrierUse &use : plan.uses)
+    if (use.instruction->op() == ptx::Op::BarArrive && (!use.threads || sizes.mayBe(*use.threads)))
+      for (unsigned id = 0; id < kBarriers; ++id)
+        metByArrival[id] |= !use.id || *use.id == id;
+
+  for (BarrierUse &use : plan.uses) {
+    auto counted = [&](BarrierForm form, const char *reason) {
+      use.form = form;
+      use.reason = reason;
+      plan.words.states =
+          std::max(plan.words.states,
+                   uint32_t(use.id ? std::min<uint64_t>(*use.id + 1, kBarriers) : kBarriers));
+    };
+    bool met = false;
+    for (unsigned id = 0; id < kBarriers; ++id)
+      met |= metByArrival[id] && (!use.id || *use.id == id);
+    if (use.instruction->op() == ptx::Op::BarArrive)
+      counted(BarrierForm::Counted, "arrive does not wait");
+    else if (met)
+      counted(BarrierForm::Counted, "threads may arrive at this barrier without waiting");
+    else if (!use.threads)
+      counted(BarrierForm::BySize, "its number of threads is in a register");
+    else if (*use.threads != 0 && !sizes.mayBe(*use.threads))
+      counted(BarrierForm::Counted, "it is for some of the CTA's threads");
+    else if (*use.threads != 0 && !sizes.exact)
+      counted(BarrierForm::BySize, "it may be for some of the CTA's threads");
+    if (use.instruction->op() == ptx::Op::BarRed && use.form != BarrierForm::Counted)
+      plan.words.reductions = true;
+  }
+  return plan;
+}
+
+bool BarrierPlan::isHardware(uint64_t ctaThreads) const {
+  return all_of(uses, [&](const BarrierUse &use) {
+    return use.form == BarrierForm::Hardware ||
+           (use.form == BarrierForm::BySize && use.threads == alignTo(ctaThreads, 32));
+  });
+}
+
+const BarrierUse *BarrierPlan::alwaysCounted() const {
+  for (const BarrierUse &use : uses)
+    if (use.form == BarrierForm::Counted)
+      return &use;
+  return nullptr;
+}
+
+} // namespace rubia::lowering
