@@ -24,6 +24,9 @@ hipError_t result(hipError_t error);
 // hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
 hipError_t usable();
 
+bool isDevice(int ordinal);
+Device &deviceAt(int ordinal); // of one that is there
+
 // The stream behind a handle: null and hipStreamLegacy the null stream, hipStreamPerThread the
 // thread's own. Null if the handle is not valid.
 Stream *streamOf(hipStream_t handle);

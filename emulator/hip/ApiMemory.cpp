@@ -1,13 +1,28 @@
 // Memory. HIP: "Memory Management". Device addresses are host addresses, so a copy is a memmove in
 // stream order.
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Operation.h"
+#include "emulator/hip/Version.h"
 #include <cstring>
 
 using namespace rubia::emulator;
 
 static Memory &memory() { return Machine::instance().memory; }
 
-static hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind) {
+static void remember(void *pointer, unsigned flags) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.placements[reinterpret_cast<uint64_t>(pointer)] = {unsigned(currentDeviceOrdinal()),
+                                                             flags};
+}
+
+static Placement placementOf(uint64_t address) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  auto place = machine.placements.find(address);
+  return place == machine.placements.end() ? Placement{} : place->second;
+}
+
+static hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags = 0) {
   if (hipError_t error = usable())
     return result(error);
   if (!pointer)
@@ -24,6 +39,7 @@ static hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind) {
     return result(hipErrorOutOfMemory);
   }
   *pointer = *address;
+  remember(*pointer, flags);
   return hipSuccess;
 }
 
@@ -39,6 +55,9 @@ static hipError_t release(void *pointer) {
     llvm::consumeError(std::move(error));
     return result(hipErrorInvalidValue);
   }
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.placements.erase(reinterpret_cast<uint64_t>(pointer));
   return hipSuccess;
 }
 
@@ -48,8 +67,67 @@ HIP_EXPORT hipError_t hipMalloc(void **pointer, size_t bytes) {
 
 HIP_EXPORT hipError_t hipFree(void *pointer) { return release(pointer); }
 
-HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned) {
-  return allocate(pointer, bytes, MemoryKind::HostPinned);
+// All of the emulator's memory is mapped, portable and coherent: the flags are only told.
+HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
+  return allocate(pointer, bytes, MemoryKind::HostPinned, flags);
+}
+HIP_EXPORT hipError_t hipHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  return hipHostMalloc(pointer, bytes, flags);
+}
+HIP_EXPORT hipError_t hipMallocHost(void **pointer, size_t bytes) {
+  return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
+}
+HIP_EXPORT hipError_t hipMemAllocHost(void **pointer, size_t bytes) {
+  return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
+}
+HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return release(pointer); }
+
+// Fine-grained or uncached memory is device memory like any other here.
+HIP_EXPORT hipError_t hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
+  return allocate(pointer, bytes, MemoryKind::Device, flags);
+}
+
+// In stream order: allocated at once, which is earlier than asked for; freed when the stream gets
+// there.
+HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t stream) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!streamOf(stream))
+    return result(hipErrorInvalidHandle);
+  return allocate(pointer, bytes, MemoryKind::Device);
+}
+HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  auto allocation = memory().find(pointer);
+  if (!allocation || allocation->address != reinterpret_cast<uint64_t>(pointer))
+    return result(hipErrorInvalidValue);
+  return result(submit(*stream, HostOperation{[pointer] {
+    llvm::consumeError(memory().free(pointer)); // freed twice: the second finds nothing
+  }}));
+}
+
+// Rows start at multiples of 256 bytes, as hardware wants them for coalescing.
+static size_t pitchOf(size_t width) { return (width + 255) / 256 * 256; }
+
+HIP_EXPORT hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+  if (!pitch || (height && width > SIZE_MAX / 2 / height))
+    return result(hipErrorInvalidValue);
+  *pitch = pitchOf(width);
+  return allocate(pointer, *pitch * height, MemoryKind::Device);
+}
+HIP_EXPORT hipError_t hipMemAllocPitch(hipDeviceptr_t *pointer, size_t *pitch, size_t width,
+                                       size_t height, unsigned) {
+  return hipMallocPitch(pointer, pitch, width, height);
+}
+HIP_EXPORT hipError_t hipMalloc3D(hipPitchedPtr *pointer, hipExtent extent) {
+  if (!pointer || (extent.depth && extent.height > SIZE_MAX / extent.depth))
+    return result(hipErrorInvalidValue);
+  *pointer = {nullptr, 0, extent.width, extent.height};
+  return hipMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, extent.height * extent.depth);
 }
 
 HIP_EXPORT hipError_t hipHostFree(void *pointer) { return release(pointer); }
@@ -60,7 +138,7 @@ HIP_EXPORT hipError_t hipMallocManaged(void **pointer, size_t bytes, unsigned fl
   return allocate(pointer, bytes, MemoryKind::Managed);
 }
 
-HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned) {
+HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flags) {
   if (hipError_t error = usable())
     return result(error);
   if (!pointer || !bytes)
@@ -69,6 +147,7 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned) {
     llvm::consumeError(std::move(error));
     return result(hipErrorHostMemoryAlreadyRegistered);
   }
+  remember(pointer, flags);
   return hipSuccess;
 }
 
@@ -113,91 +192,255 @@ HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes,
   return hipSuccess;
 }
 
-// Device memory that is named must be there, as a whole.
-static bool reaches(const void *pointer, size_t bytes) {
+HIP_EXPORT hipError_t hipMemPtrGetInfo(void *pointer, size_t *bytes) {
   auto allocation = memory().find(pointer);
-  return allocation && bytes <= allocation->end() - reinterpret_cast<uint64_t>(pointer);
-}
-
-static bool isPageable(const void *pointer) { return !memory().find(pointer); }
-
-// Memory that was the device's until it was freed is nobody's.
-static bool wasFreed(const void *pointer) {
-  return isPageable(pointer) && memory().findFreed(reinterpret_cast<uint64_t>(pointer));
-}
-
-static hipError_t copy(void *to, const void *from, size_t bytes, hipMemcpyKind kind, Stream *stream,
-                       bool wait) {
-  if (hipError_t error = usable())
-    return result(error);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
-  if (bytes == 0)
-    return hipSuccess;
-  bool deviceTo = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-  bool deviceFrom = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-  if (!to || !from || wasFreed(to) || wasFreed(from) || (deviceTo && !reaches(to, bytes)) ||
-      (deviceFrom && !reaches(from, bytes)) ||
-      (kind == hipMemcpyDefault &&
-       ((!isPageable(to) && !reaches(to, bytes)) || (!isPageable(from) && !reaches(from, bytes)))))
+  if (!allocation || !bytes)
     return result(hipErrorInvalidValue);
-  CompletionRef done = currentDevice().streams.enqueue(*stream, [=] { memmove(to, from, bytes); });
-  // Pageable memory may be reused or expected as soon as the call returns.
-  if (wait || isPageable(to) || isPageable(from))
-    done->wait();
-  return result(usable());
+  *bytes = allocation->size;
+  return hipSuccess;
 }
 
-HIP_EXPORT hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind) {
+HIP_EXPORT hipError_t hipHostGetFlags(unsigned *flags, void *pointer) {
+  auto allocation = memory().find(pointer);
+  if (!flags || !allocation || allocation->kind != MemoryKind::HostPinned)
+    return result(hipErrorInvalidValue);
+  *flags = placementOf(allocation->address).flags;
+  return hipSuccess;
+}
+
+// HIP 6 gave hipMemoryType's values new numbers and one for memory that it does not know; HIP 5
+// refuses that.
+HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes,
+                                              const void *pointer) {
+  if (!attributes || !pointer)
+    return result(hipErrorInvalidValue);
+  *attributes = {};
+  auto allocation = memory().find(pointer);
+  const bool renumbered = hipMajorVersion() >= 6;
+  auto setType = [&](unsigned since6, unsigned before) {
+    unsigned type = renumbered ? since6 : before;
+    memcpy(&attributes->memoryType, &type, sizeof(type));
+  };
+  if (!allocation) {
+    attributes->device = -1;
+    setType(0, 0);
+    return renumbered ? hipSuccess : result(hipErrorInvalidValue);
+  }
+  Placement placement = placementOf(allocation->address);
+  attributes->device = int(placement.device);
+  attributes->allocationFlags = placement.flags;
+  attributes->devicePointer = const_cast<void *>(pointer);
+  switch (allocation->kind) {
+  case MemoryKind::HostPinned:
+    setType(1, hipMemoryTypeHost);
+    attributes->hostPointer = const_cast<void *>(pointer);
+    break;
+  case MemoryKind::Managed:
+    setType(3, hipMemoryTypeUnified);
+    attributes->hostPointer = const_cast<void *>(pointer);
+    attributes->isManaged = 1;
+    break;
+  case MemoryKind::Device:
+  case MemoryKind::Code:
+    setType(2, hipMemoryTypeDevice);
+    break;
+  }
+  return hipSuccess;
+}
+
+// Managed memory is the host's: there is nothing to move.
+static hipError_t acceptManaged(const void *pointer, size_t bytes, int device) {
   if (hipError_t error = usable())
     return result(error);
-  return copy(to, from, bytes, kind, streamOf(nullptr), true);
+  auto allocation = memory().find(pointer);
+  if (!allocation || allocation->kind != MemoryKind::Managed ||
+      bytes > allocation->end() - reinterpret_cast<uint64_t>(pointer))
+    return result(hipErrorInvalidValue);
+  if (device != hipCpuDeviceId &&
+      (device < 0 || size_t(device) >= Machine::instance().devices.size()))
+    return result(hipErrorInvalidDevice);
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int device,
+                                          hipStream_t stream) {
+  if (hipError_t error = acceptManaged(pointer, bytes, device))
+    return error;
+  return streamOf(stream) ? hipSuccess : result(hipErrorInvalidHandle);
+}
+HIP_EXPORT hipError_t hipMemAdvise(const void *pointer, size_t bytes, hipMemoryAdvise, int device) {
+  return acceptManaged(pointer, bytes, device);
 }
 
-HIP_EXPORT hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKind kind,
-                                     hipStream_t stream) {
-  if (hipError_t error = usable())
-    return result(error);
-  return copy(to, from, bytes, kind, streamOf(stream), false);
-}
+// ---------- Copies
 
-template <typename T>
-static hipError_t fill(void *to, T value, size_t count, hipStream_t handle, bool wait) {
+static hipError_t copy(const CopyOperation &operation, hipMemcpyKind kind, hipStream_t handle,
+                       bool wait) {
   if (hipError_t error = usable())
     return result(error);
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
-  if (count == 0)
+  if (hipError_t error = check(operation, kind))
+    return result(error);
+  if (!operation.width || !operation.height || !operation.depth)
     return hipSuccess;
-  if (count > SIZE_MAX / sizeof(T) || !reaches(to, count * sizeof(T)) ||
-      reinterpret_cast<uint64_t>(to) % sizeof(T))
-    return result(hipErrorInvalidValue);
-  CompletionRef done = currentDevice().streams.enqueue(
-      *stream, [=] { std::fill_n(static_cast<T *>(to), count, value); });
-  if (wait)
-    done->wait();
-  return result(usable());
+  // Pageable memory may be reused or expected as soon as the call returns.
+  return result(
+      submit(*stream, operation, wait || isPageable(operation.to) || isPageable(operation.from)));
 }
 
+HIP_EXPORT hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind) {
+  return copy({.to = to, .from = from, .width = bytes}, kind, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKind kind,
+                                     hipStream_t stream) {
+  return copy({.to = to, .from = from, .width = bytes}, kind, stream, false);
+}
+HIP_EXPORT hipError_t hipMemcpyWithStream(void *to, const void *from, size_t bytes,
+                                          hipMemcpyKind kind, hipStream_t stream) {
+  return copy({.to = to, .from = from, .width = bytes}, kind, stream, true);
+}
+HIP_EXPORT hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyHostToDevice);
+}
+HIP_EXPORT hipError_t hipMemcpyDtoH(void *to, hipDeviceptr_t from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
+}
+HIP_EXPORT hipError_t hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToDevice);
+}
+HIP_EXPORT hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, void *from, size_t bytes,
+                                         hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, stream);
+}
+HIP_EXPORT hipError_t hipMemcpyDtoHAsync(void *to, hipDeviceptr_t from, size_t bytes,
+                                         hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
+}
+HIP_EXPORT hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
+                                         hipStream_t stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, stream);
+}
+
+// Devices share one address space: a copy between them is a copy.
+static bool areDevices(int a, int b) {
+  int count = int(Machine::instance().devices.size());
+  return a >= 0 && b >= 0 && a < count && b < count;
+}
+HIP_EXPORT hipError_t hipMemcpyPeer(void *to, int toDevice, const void *from, int fromDevice,
+                                    size_t bytes) {
+  if (!areDevices(toDevice, fromDevice))
+    return result(hipErrorInvalidDevice);
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToDevice);
+}
+HIP_EXPORT hipError_t hipMemcpyPeerAsync(void *to, int toDevice, const void *from, int fromDevice,
+                                         size_t bytes, hipStream_t stream) {
+  if (!areDevices(toDevice, fromDevice))
+    return result(hipErrorInvalidDevice);
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, stream);
+}
+
+HIP_EXPORT hipError_t hipMemcpy2DAsync(void *to, size_t toPitch, const void *from, size_t fromPitch,
+                                       size_t width, size_t height, hipMemcpyKind kind,
+                                       hipStream_t stream) {
+  return copy({.to = to,
+               .from = from,
+               .width = width,
+               .height = height,
+               .toPitch = toPitch,
+               .fromPitch = fromPitch},
+              kind, stream, false);
+}
+HIP_EXPORT hipError_t hipMemcpy2D(void *to, size_t toPitch, const void *from, size_t fromPitch,
+                                  size_t width, size_t height, hipMemcpyKind kind) {
+  return copy({.to = to,
+               .from = from,
+               .width = width,
+               .height = height,
+               .toPitch = toPitch,
+               .fromPitch = fromPitch},
+              kind, nullptr, true);
+}
+
+hipError_t rubia::emulator::copyOf(const hipMemcpy3DParms &p, CopyOperation &copy) {
+  if (p.srcArray || p.dstArray)
+    return hipErrorNotSupported;
+  auto at = [](const hipPitchedPtr &base, const hipPos &pos) {
+    return static_cast<char *>(base.ptr) + pos.x + (pos.y + pos.z * base.ysize) * base.pitch;
+  };
+  copy = {.to = at(p.dstPtr, p.dstPos),
+          .from = at(p.srcPtr, p.srcPos),
+          .width = p.extent.width,
+          .height = p.extent.height,
+          .depth = p.extent.depth,
+          .toPitch = p.dstPtr.pitch,
+          .fromPitch = p.srcPtr.pitch,
+          .toSlice = p.dstPtr.pitch * p.dstPtr.ysize,
+          .fromSlice = p.srcPtr.pitch * p.srcPtr.ysize};
+  return hipSuccess;
+}
+
+static hipError_t copy3D(const hipMemcpy3DParms *parameters, hipStream_t stream, bool wait) {
+  if (!parameters)
+    return result(hipErrorInvalidValue);
+  CopyOperation operation;
+  if (hipError_t error = copyOf(*parameters, operation))
+    return result(error);
+  return copy(operation, parameters->kind, stream, wait);
+}
+HIP_EXPORT hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters) {
+  return copy3D(parameters, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipStream_t stream) {
+  return copy3D(parameters, stream, false);
+}
+
+// ---------- Fills
+
+static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool wait) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (hipError_t error = check(operation))
+    return result(error);
+  if (!operation.count || !operation.height)
+    return hipSuccess;
+  return result(submit(*stream, operation, wait));
+}
+
+HIP_EXPORT hipError_t hipMemset(void *to, int value, size_t bytes) {
+  return fill({to, uint8_t(value), 1, bytes}, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream) {
+  return fill({to, uint8_t(value), 1, bytes}, stream, false);
+}
+HIP_EXPORT hipError_t hipMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return fill({to, uint8_t(value), 1, width, height, pitch}, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemset2DAsync(void *to, size_t pitch, int value, size_t width,
+                                       size_t height, hipStream_t stream) {
+  return fill({to, uint8_t(value), 1, width, height, pitch}, stream, false);
+}
 HIP_EXPORT hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill({to, value, 1, count}, nullptr, true);
 }
 HIP_EXPORT hipError_t hipMemsetD16(hipDeviceptr_t to, unsigned short value, size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill({to, value, 2, count}, nullptr, true);
 }
 HIP_EXPORT hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill({to, uint32_t(value), 4, count}, nullptr, true);
 }
 HIP_EXPORT hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value, size_t count,
                                        hipStream_t stream) {
-  return fill(to, value, count, stream, false);
+  return fill({to, value, 1, count}, stream, false);
 }
 HIP_EXPORT hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value, size_t count,
                                         hipStream_t stream) {
-  return fill(to, value, count, stream, false);
+  return fill({to, value, 2, count}, stream, false);
 }
 HIP_EXPORT hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count,
                                         hipStream_t stream) {
-  return fill(to, value, count, stream, false);
+  return fill({to, uint32_t(value), 4, count}, stream, false);
 }

@@ -1,6 +1,6 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Operation.h"
 #include "emulator/hip/StatisticsFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdio>
@@ -34,39 +34,79 @@ static Module *moduleOf(hipModule_t handle) {
   return machine.modules.count(module) ? module : nullptr;
 }
 
-static Function *functionOf(hipFunction_t handle) {
+namespace rubia::emulator {
+
+Function *functionOf(hipFunction_t handle) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
   auto *function = reinterpret_cast<Function *>(handle);
   return machine.functions.count(function) ? function : nullptr;
 }
 
+hipError_t loadModule(Module *&module, const void *image, Device &device) {
+  Machine &machine = Machine::instance();
+  const std::string &arch = device.model.arch;
+  auto refuse = [](const std::string &why, hipError_t error) {
+    llvm::errs() << "rubia emulator: " << why << "\n";
+    return error;
+  };
+  auto elf = selectCodeObject(readableFrom(image), arch);
+  if (!elf)
+    return refuse(llvm::toString(elf.takeError()), hipErrorInvalidImage);
+  auto code = CodeObject::load(*elf, machine.memory);
+  if (!code)
+    return refuse(llvm::toString(code.takeError()), hipErrorInvalidImage);
+  if (!runsOn((*code)->target(), arch))
+    return refuse(("a code object for " + (*code)->target() + " on a device that is " + arch).str(),
+                  hipErrorInvalidImage);
+  module = new Module{std::move(*code)};
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.modules.insert(module);
+  return hipSuccess;
+}
+
+Function *functionNamed(Module &module, const char *name) {
+  const Kernel *kernel = module.code->kernel(name);
+  if (!kernel)
+    return nullptr;
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  Function *&function = machine.functionOf[{&module, kernel}];
+  if (!function) {
+    function = new Function{&module, kernel};
+    machine.functions.insert(function);
+  }
+  return function;
+}
+
+} // namespace rubia::emulator
+
 HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) {
   if (hipError_t error = usable())
     return result(error);
   if (!handle || !image)
     return result(hipErrorInvalidValue);
-  Machine &machine = Machine::instance();
-  auto elf = selectCodeObject(readableFrom(image), currentDevice().model.arch);
-  if (!elf) {
-    llvm::errs() << "rubia emulator: " << llvm::toString(elf.takeError()) << "\n";
-    return result(hipErrorInvalidImage);
-  }
-  auto code = CodeObject::load(*elf, machine.memory);
-  if (!code) {
-    llvm::errs() << "rubia emulator: " << llvm::toString(code.takeError()) << "\n";
-    return result(hipErrorInvalidImage);
-  }
-  if (!runsOn((*code)->target(), currentDevice().model.arch)) {
-    llvm::errs() << "rubia emulator: a code object for " << (*code)->target()
-                 << " on a device that is " << currentDevice().model.arch << "\n";
-    return result(hipErrorInvalidImage);
-  }
-  auto *module = new Module{std::move(*code)};
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  machine.modules.insert(module);
+  Module *module;
+  if (hipError_t error = loadModule(module, image, currentDevice()))
+    return result(error);
   *handle = reinterpret_cast<hipModule_t>(module);
   return hipSuccess;
+}
+
+// The options are for a compiler, which code objects do not need.
+HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t *handle, const void *image, unsigned,
+                                          hipJitOption *, void **) {
+  return hipModuleLoadData(handle, image);
+}
+
+HIP_EXPORT hipError_t hipModuleLoad(hipModule_t *handle, const char *path) {
+  if (!path)
+    return result(hipErrorInvalidValue);
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return result(hipErrorFileNotFound);
+  std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return hipModuleLoadData(handle, image.c_str());
 }
 
 HIP_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {
@@ -99,16 +139,9 @@ HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *handle, hipModule_t mo
   Module *module = moduleOf(moduleHandle);
   if (!module)
     return result(hipErrorInvalidHandle);
-  const Kernel *kernel = module->code->kernel(name);
-  if (!kernel)
+  Function *function = functionNamed(*module, name);
+  if (!function)
     return result(hipErrorNotFound);
-  Machine &machine = Machine::instance();
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  Function *&function = machine.functionOf[{module, kernel}];
-  if (!function) {
-    function = new Function{module, kernel};
-    machine.functions.insert(function);
-  }
   *handle = reinterpret_cast<hipFunction_t>(function);
   return hipSuccess;
 }
@@ -161,6 +194,44 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
   return true;
 }
 
+namespace rubia::emulator {
+
+hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
+                         Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
+                         void **extra) {
+  const Kernel &kernel = *function.kernel;
+  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
+  if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
+    return hipErrorInvalidConfiguration; // a dispatch packet has 32 bits for each
+  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
+      sharedBytes > device.model.ldsBytes || kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
+    return hipErrorInvalidValue;
+  launch.kernel = &kernel;
+  launch.grid = grid;
+  launch.block = block;
+  launch.sharedBytes = uint32_t(sharedBytes);
+  if (!packArguments(kernel, parameters, extra, launch.kernarg))
+    return hipErrorInvalidValue;
+  return hipSuccess;
+}
+
+void execute(Device &device, const KernelLaunch &request) {
+  Launch launch;
+  launch.kernel = request.kernel;
+  launch.grid = request.grid;
+  launch.block = request.block;
+  launch.dynamicLdsBytes = request.sharedBytes;
+  launch.kernarg = request.kernarg;
+  launch.countOperations = statisticsAreWanted();
+  auto statistics = run(launch, Machine::instance().memory);
+  if (!statistics)
+    (void)reportFailure(device, statistics.takeError()); // the next call tells the program
+  else if (launch.countOperations)
+    writeStatistics(*request.kernel, *statistics);
+}
+
+} // namespace rubia::emulator
+
 HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX, unsigned gridY,
                                             unsigned gridZ, unsigned blockX, unsigned blockY,
                                             unsigned blockZ, unsigned sharedBytes,
@@ -172,35 +243,11 @@ HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX
   Stream *stream = streamOf(streamHandle);
   if (!function || !stream)
     return result(hipErrorInvalidHandle);
-  const Kernel &kernel = *function->kernel;
-  Device &device = currentDevice();
-  Dim3 grid{gridX, gridY, gridZ}, block{blockX, blockY, blockZ};
-  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
-  if (tooLong(gridX, blockX) || tooLong(gridY, blockY) || tooLong(gridZ, blockZ))
-    return result(hipErrorInvalidConfiguration); // a dispatch packet has 32 bits for each
-  if (!gridX || !gridY || !gridZ || !block.count() || block.count() > kernel.maxWorkgroupSize ||
-      uint64_t(kernel.ldsBytes) + sharedBytes > device.model.ldsBytes)
-    return result(hipErrorInvalidValue);
-  auto kernarg = std::make_shared<std::vector<uint8_t>>();
-  if (!packArguments(kernel, parameters, extra, *kernarg))
-    return result(hipErrorInvalidValue);
-  device.streams.enqueue(*stream, [=, &device, &kernel] {
-    if (device.stickyError.load())
-      return;
-    Launch launch;
-    launch.kernel = &kernel;
-    launch.grid = grid;
-    launch.block = block;
-    launch.dynamicLdsBytes = sharedBytes;
-    launch.kernarg = *kernarg;
-    launch.countOperations = statisticsAreWanted();
-    auto statistics = rubia::emulator::run(launch, Machine::instance().memory);
-    if (!statistics)
-      (void)reportFailure(device, statistics.takeError()); // the next call tells the program
-    else if (launch.countOperations)
-      writeStatistics(kernel, *statistics);
-  });
-  return hipSuccess;
+  KernelLaunch launch;
+  if (hipError_t error = prepareLaunch(launch, *function, currentDevice(), {gridX, gridY, gridZ},
+                                       {blockX, blockY, blockZ}, sharedBytes, parameters, extra))
+    return result(error);
+  return result(submit(*stream, std::move(launch)));
 }
 
 // Ends all streams and forgets a fault. Memory and modules stay until their owners free them: an
@@ -239,24 +286,65 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   }
 }
 
-// Limited by waves (32 a compute unit half) and LDS; the emulator runs one workgroup after another
-// anyway.
+// Limited by waves (2048 threads a compute unit) and LDS.
+int rubia::emulator::residentWorkgroups(const Kernel &kernel, const Device &device, int blockSize,
+                                        size_t sharedBytes) {
+  if (unsigned(blockSize) > kernel.maxWorkgroupSize)
+    return 0;
+  uint64_t byThreads = 2048 / blockSize;
+  uint64_t lds = kernel.ldsBytes + sharedBytes;
+  uint64_t byLds = lds ? device.model.ldsBytes / lds : byThreads;
+  return int(std::min(byThreads, byLds));
+}
+
+void rubia::emulator::bestLaunch(const Kernel &kernel, const Device &device, size_t sharedBytes,
+                                 int limit, int *gridSize, int *blockSize) {
+  int largest = int(kernel.maxWorkgroupSize);
+  if (limit > 0)
+    largest = std::min(largest, limit);
+  int best = 0, bestThreads = -1;
+  const int wave = int(kernel.waveSize);
+  for (int size = largest / wave * wave; size > 0; size -= wave) {
+    int threads = size * residentWorkgroups(kernel, device, size, sharedBytes);
+    if (threads > bestThreads)
+      best = size, bestThreads = threads;
+  }
+  if (!best) // less than a wave is asked for
+    best = largest;
+  *blockSize = best;
+  *gridSize =
+      residentWorkgroups(kernel, device, best, sharedBytes) * int(device.model.computeUnits);
+}
+
+HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, hipFunction_t handle, int blockSize, size_t sharedBytes, unsigned) {
+  Function *function = functionOf(handle);
+  if (!blocks || !function || blockSize <= 0)
+    return result(hipErrorInvalidValue);
+  *blocks = residentWorkgroups(*function->kernel, currentDevice(), blockSize, sharedBytes);
+  return hipSuccess;
+}
+
 HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                                                                          hipFunction_t handle,
                                                                          int blockSize,
                                                                          size_t sharedBytes) {
+  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, blockSize,
+                                                                     sharedBytes, 0);
+}
+
+HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
+    int *gridSize, int *blockSize, hipFunction_t handle, size_t sharedBytes, int limit, unsigned) {
   Function *function = functionOf(handle);
-  if (!blocks || !function || blockSize <= 0)
+  if (!gridSize || !blockSize || !function || limit < 0)
     return result(hipErrorInvalidValue);
-  const Kernel &kernel = *function->kernel;
-  const DeviceModel &model = currentDevice().model;
-  if (unsigned(blockSize) > kernel.maxWorkgroupSize) {
-    *blocks = 0;
-    return hipSuccess;
-  }
-  uint64_t byThreads = 2048 / blockSize;
-  uint64_t lds = kernel.ldsBytes + sharedBytes;
-  uint64_t byLds = lds ? model.ldsBytes / lds : byThreads;
-  *blocks = std::min(byThreads, byLds);
+  bestLaunch(*function->kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
   return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize,
+                                                              hipFunction_t handle,
+                                                              size_t sharedBytes, int limit) {
+  return hipModuleOccupancyMaxPotentialBlockSizeWithFlags(gridSize, blockSize, handle, sharedBytes,
+                                                          limit, 0);
 }

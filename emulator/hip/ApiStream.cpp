@@ -1,5 +1,6 @@
 // Streams and events. HIP: "Stream Management", "Event Management".
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Events.h"
+#include "emulator/hip/Graph.h"
 
 using namespace rubia::emulator;
 
@@ -21,35 +22,41 @@ Stream *streamOf(hipStream_t handle) {
   return streams.contains(stream) ? stream : nullptr;
 }
 
-namespace {
-struct Event {
-  unsigned flags = 0;
-  Device *device = nullptr;
-  std::mutex mutex;
-  CompletionRef completion; // of the last record; null: never recorded
-};
-
 // Handles that programs still own, so that a stale one is an error and not a crash.
-struct Events {
+struct EventHandles {
   std::mutex mutex;
-  std::set<Event *> live;
+  std::map<EventState *, EventRef> live;
 };
-Events &events() {
-  static auto *all = new Events;
+static EventHandles &events() {
+  static auto *all = new EventHandles;
   return *all;
 }
 
-Event *eventOf(hipEvent_t handle) {
-  auto *event = reinterpret_cast<Event *>(handle);
+EventRef eventOf(hipEvent_t handle) {
   std::lock_guard<std::mutex> lock(events().mutex);
-  return events().live.count(event) ? event : nullptr;
+  auto place = events().live.find(reinterpret_cast<EventState *>(handle));
+  return place == events().live.end() ? nullptr : place->second;
 }
 
-CompletionRef completionOf(Event &event) {
+hipEvent_t handleOf(const EventRef &event) { return reinterpret_cast<hipEvent_t>(event.get()); }
+
+CompletionRef completionOf(EventState &event) {
   std::lock_guard<std::mutex> lock(event.mutex);
   return event.completion;
 }
-} // namespace
+
+void recordNow(EventState &event) {
+  auto completion = std::make_shared<Completion>();
+  completion->finish();
+  std::lock_guard<std::mutex> lock(event.mutex);
+  event.completion = completion;
+}
+
+void waitFor(EventState &event) {
+  if (CompletionRef completion = completionOf(event))
+    completion->wait();
+}
+
 } // namespace rubia::emulator
 
 HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
@@ -66,6 +73,39 @@ HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned fla
 // allows.
 HIP_EXPORT hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int) {
   return hipStreamCreateWithFlags(stream, flags);
+}
+
+HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (least)
+    *least = 0;
+  if (greatest)
+    *greatest = 0;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!streamOf(handle))
+    return result(hipErrorInvalidHandle);
+  if (!priority)
+    return result(hipErrorInvalidValue);
+  *priority = 0;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned *flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!flags)
+    return result(hipErrorInvalidValue);
+  *flags = stream->blocking ? hipStreamDefault : hipStreamNonBlocking;
+  return hipSuccess;
 }
 
 HIP_EXPORT hipError_t hipStreamCreate(hipStream_t *stream) {
@@ -87,6 +127,8 @@ HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
+  if (hipError_t error = captureConflict(*stream, true))
+    return result(error);
   // Work on the null stream is ordered against all blocking streams.
   if (stream == &currentDevice().streams.null())
     currentDevice().streams.enqueue(*stream, [] {})->wait();
@@ -109,11 +151,15 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
   if (hipError_t error = usable())
     return result(error);
   Stream *stream = streamOf(handle);
-  Event *event = eventOf(eventHandle);
+  EventRef event = eventOf(eventHandle);
   if (!stream || !event)
     return result(hipErrorInvalidHandle);
   if (flags)
     return result(hipErrorInvalidValue);
+  if (bool joined; hipError_t error = joinCapture(*stream, *event, joined))
+    return result(error);
+  else if (joined)
+    return hipSuccess;
   if (CompletionRef completion = completionOf(*event))
     currentDevice().streams.enqueue(*stream, [] {}, {completion});
   return hipSuccess;
@@ -129,9 +175,9 @@ HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback
   if (!callback || flags)
     return result(hipErrorInvalidValue);
   Device *device = &currentDevice();
-  device->streams.enqueue(*stream,
-                          [=] { callback(handle, hipError_t(device->stickyError.load()), data); });
-  return hipSuccess;
+  return result(submit(*stream, HostOperation{[=] {
+    callback(handle, hipError_t(device->stickyError.load()), data);
+  }}));
 }
 
 HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void *data) {
@@ -142,8 +188,7 @@ HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function
     return result(hipErrorInvalidHandle);
   if (!function)
     return result(hipErrorInvalidValue);
-  currentDevice().streams.enqueue(*stream, [=] { function(data); });
-  return hipSuccess;
+  return result(submit(*stream, HostOperation{[=] { function(data); }, {function, data}}));
 }
 
 HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags) {
@@ -152,12 +197,12 @@ HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags
   constexpr unsigned kKnown = hipEventBlockingSync | hipEventDisableTiming;
   if (!handle || (flags & ~kKnown))
     return result(hipErrorInvalidValue);
-  auto *event = new Event;
+  auto event = std::make_shared<EventState>();
   event->flags = flags;
   event->device = &currentDevice();
   std::lock_guard<std::mutex> lock(events().mutex);
-  events().live.insert(event);
-  *handle = reinterpret_cast<hipEvent_t>(event);
+  events().live.emplace(event.get(), event);
+  *handle = handleOf(event);
   return hipSuccess;
 }
 
@@ -166,24 +211,23 @@ HIP_EXPORT hipError_t hipEventCreate(hipEvent_t *handle) {
 }
 
 HIP_EXPORT hipError_t hipEventDestroy(hipEvent_t handle) {
-  Event *event = eventOf(handle);
-  if (!event)
+  std::lock_guard<std::mutex> lock(events().mutex);
+  if (!events().live.erase(reinterpret_cast<EventState *>(handle)))
     return result(hipErrorInvalidHandle);
-  {
-    std::lock_guard<std::mutex> lock(events().mutex);
-    events().live.erase(event);
-  }
-  delete event; // completions that streams wait for are shared
   return hipSuccess;
 }
 
 HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
   if (hipError_t error = usable())
     return result(error);
-  Event *event = eventOf(handle);
+  EventRef event = eventOf(handle);
   Stream *stream = streamOf(streamHandle);
   if (!event || !stream || event->device != &currentDevice())
     return result(hipErrorInvalidHandle);
+  if (hipError_t error = captureConflict(*stream, false))
+    return result(error);
+  if (recordInCapture(*stream, *event))
+    return hipSuccess;
   CompletionRef completion = currentDevice().streams.enqueue(*stream, [] {});
   std::lock_guard<std::mutex> lock(event->mutex);
   event->completion = completion;
@@ -191,7 +235,7 @@ HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle
 }
 
 HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
-  Event *event = eventOf(handle);
+  EventRef event = eventOf(handle);
   if (!event)
     return result(hipErrorInvalidHandle);
   if (CompletionRef completion = completionOf(*event))
@@ -200,7 +244,7 @@ HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
 }
 
 HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
-  Event *event = eventOf(handle);
+  EventRef event = eventOf(handle);
   if (!event)
     return result(hipErrorInvalidHandle);
   CompletionRef completion = completionOf(*event);
@@ -210,7 +254,7 @@ HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
 }
 
 HIP_EXPORT hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
-  Event *a = eventOf(start), *b = eventOf(stop);
+  EventRef a = eventOf(start), b = eventOf(stop);
   if (!ms || !a || !b || ((a->flags | b->flags) & hipEventDisableTiming))
     return result(hipErrorInvalidHandle);
   CompletionRef first = completionOf(*a), second = completionOf(*b);

@@ -31,6 +31,12 @@ struct Module {
   std::unique_ptr<CodeObject> code;
 };
 
+// What HIP remembers of an allocation beyond what kernels may do with it.
+struct Placement {
+  unsigned device = 0;
+  unsigned flags = 0; // of hipHostMalloc, hipHostRegister
+};
+
 // A hipFunction_t.
 struct Function {
   Module *module;
@@ -42,6 +48,7 @@ struct Device {
   unsigned ordinal = 0;
   std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
   StreamSet streams;
+  std::set<unsigned> peers; // enabled by hipDeviceEnablePeerAccess
 };
 
 struct Machine {
@@ -51,7 +58,8 @@ struct Machine {
   std::vector<std::unique_ptr<Device>> devices;
   Memory memory; // shared by all devices: peers reach each other's memory
 
-  std::mutex mutex; // for what follows
+  std::mutex mutex;                         // for what follows
+  std::map<uint64_t, Placement> placements; // by address of the allocation
   std::set<Module *> modules;
   std::set<Function *> functions;
   std::map<std::pair<Module *, const Kernel *>, Function *> functionOf;

@@ -5,7 +5,7 @@ import lit.formats
 
 config.name = "rubia"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".ptx", ".test"]
+config.suffixes = [".ptx", ".test", ".hip"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.rubia_build, "tests", "lit")
 config.excludes = ["Inputs"]
@@ -14,6 +14,14 @@ config.substitutions.append(("%rubia", os.path.join(config.rubia_build, "bin", "
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%clang", config.clang))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
+# HIP programs are built with the distribution's headers and device libraries, for the two processors that these know.
+device_libraries = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
+for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx90a"])):
+    config.substitutions.append((name + r"\b", " ".join(
+        [config.clang, "-x hip -O1"] + ["--offload-arch=" + arch for arch in archs] +
+        ["-mcode-object-version=5 -Wno-unused-value --rocm-device-lib-path=" + device_libraries, "-include",
+         os.path.join(config.test_source_root, "hip", "Inputs", "wavefront.h"), "-lamdhip64 -lstdc++"])))
+config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])
 config.environment["RUBIA_DEVICE"] = "emulator"
 # Every run starts cold; what is compiled is shared between the tests of one run.

@@ -1,0 +1,237 @@
+// Contexts, peers, limits and settings of devices. A context is its device: HIP has kept them only
+// for programs that were written for CUDA's driver API. HIP: "Context Management", "PeerToPeer
+// Device Memory Access", "Device Management".
+#include "emulator/hip/Api.h"
+#include <cstring>
+
+using namespace rubia::emulator;
+
+HIP_EXPORT hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
+  if (!device)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(ordinal))
+    return result(hipErrorInvalidDevice);
+  *device = ordinal;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t device) {
+  if (!major || !minor)
+    return result(hipErrorInvalidValue);
+  if (hipError_t error =
+          hipDeviceGetAttribute(major, hipDeviceAttributeComputeCapabilityMajor, device))
+    return error;
+  return hipDeviceGetAttribute(minor, hipDeviceAttributeComputeCapabilityMinor, device);
+}
+
+HIP_EXPORT hipError_t hipDeviceGetByPCIBusId(int *device, const char *text) {
+  if (!device || !text)
+    return result(hipErrorInvalidValue);
+  for (int i = 0; isDevice(i); ++i) {
+    char own[16];
+    if (!hipDeviceGetPCIBusId(own, sizeof(own), i) && !strcmp(own, text)) {
+      *device = i;
+      return hipSuccess;
+    }
+  }
+  return result(hipErrorInvalidDevice);
+}
+
+HIP_EXPORT hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device) {
+  if (!uuid)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  char text[17];
+  snprintf(text, sizeof(text), "rubia-%010d", device);
+  memcpy(uuid->bytes, text, sizeof(uuid->bytes));
+  return hipSuccess;
+}
+
+// The first device that has at least what is asked for, else the first.
+HIP_EXPORT hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *wanted) {
+  if (!device || !wanted)
+    return result(hipErrorInvalidValue);
+  if (hipError_t error = usable())
+    return result(error);
+  *device = 0;
+  hipDeviceProp_t p;
+  for (int i = 0; isDevice(i); ++i)
+    if (!hipGetDeviceProperties(&p, i) && p.major >= wanted->major &&
+        p.totalGlobalMem >= wanted->totalGlobalMem &&
+        p.sharedMemPerBlock >= wanted->sharedMemPerBlock &&
+        p.maxThreadsPerBlock >= wanted->maxThreadsPerBlock &&
+        (!wanted->warpSize || p.warpSize == wanted->warpSize)) {
+      *device = i;
+      break;
+    }
+  return hipSuccess;
+}
+
+// ---------- Settings: kept and told; the emulator has no use for them
+
+static thread_local unsigned deviceFlags = hipDeviceScheduleAuto;
+
+HIP_EXPORT hipError_t hipSetDeviceFlags(unsigned flags) {
+  constexpr unsigned kKnown = hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax;
+  if (flags & ~kKnown)
+    return result(hipErrorInvalidValue);
+  deviceFlags = flags;
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipGetDeviceFlags(unsigned *flags) {
+  if (!flags)
+    return result(hipErrorInvalidValue);
+  *flags = deviceFlags;
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipDeviceSetCacheConfig(hipFuncCache_t) { return result(usable()); }
+HIP_EXPORT hipError_t hipDeviceGetCacheConfig(hipFuncCache_t *config) {
+  if (!config)
+    return result(hipErrorInvalidValue);
+  *config = hipFuncCachePreferNone;
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig) { return result(usable()); }
+HIP_EXPORT hipError_t hipDeviceGetSharedMemConfig(hipSharedMemConfig *config) {
+  if (!config)
+    return result(hipErrorInvalidValue);
+  *config = hipSharedMemBankSizeFourByte;
+  return hipSuccess;
+}
+
+// ---------- Peers: all devices share one address space
+
+HIP_EXPORT hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
+  if (!can)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device) || !isDevice(peer))
+    return result(hipErrorInvalidDevice);
+  *can = device != peer;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (flags)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(peer) || peer == currentDeviceOrdinal())
+    return result(hipErrorInvalidDevice);
+  std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+  return currentDevice().peers.insert(unsigned(peer)).second
+             ? hipSuccess
+             : result(hipErrorPeerAccessAlreadyEnabled);
+}
+
+HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!isDevice(peer) || peer == currentDeviceOrdinal())
+    return result(hipErrorInvalidDevice);
+  std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+  return currentDevice().peers.erase(unsigned(peer)) ? hipSuccess
+                                                     : result(hipErrorPeerAccessNotEnabled);
+}
+
+HIP_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int from,
+                                               int to) {
+  if (!value)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(from) || !isDevice(to) || from == to)
+    return result(hipErrorInvalidDevice);
+  switch (attribute) {
+  case hipDevP2PAttrPerformanceRank:
+  case hipDevP2PAttrHipArrayAccessSupported:
+    *value = 0;
+    return hipSuccess;
+  case hipDevP2PAttrAccessSupported:
+  case hipDevP2PAttrNativeAtomicSupported:
+    *value = 1;
+    return hipSuccess;
+  }
+  return result(hipErrorInvalidValue);
+}
+
+// ---------- Contexts
+
+// The handle of a device's context is its address; a thread's stack of contexts is one of devices.
+static thread_local std::vector<int> contexts;
+
+static hipCtx_t contextOf(int device) { return reinterpret_cast<hipCtx_t>(&deviceAt(device)); }
+
+static bool findContext(hipCtx_t context, int &device) {
+  for (device = 0; isDevice(device); ++device)
+    if (contextOf(device) == context)
+      return true;
+  return false;
+}
+
+HIP_EXPORT hipError_t hipCtxPushCurrent(hipCtx_t context) {
+  int device;
+  if (!findContext(context, device))
+    return result(hipErrorInvalidContext);
+  contexts.push_back(currentDeviceOrdinal());
+  currentDeviceOrdinal() = device;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipCtxPopCurrent(hipCtx_t *context) {
+  if (contexts.empty())
+    return result(hipErrorInvalidContext);
+  if (context)
+    *context = contextOf(currentDeviceOrdinal());
+  currentDeviceOrdinal() = contexts.back();
+  contexts.pop_back();
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipCtxCreate(hipCtx_t *context, unsigned, hipDevice_t device) {
+  if (!context)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  *context = contextOf(device);
+  return hipCtxPushCurrent(*context);
+}
+
+HIP_EXPORT hipError_t hipCtxDestroy(hipCtx_t context) {
+  int device;
+  if (!findContext(context, device))
+    return result(hipErrorInvalidContext);
+  if (device == currentDeviceOrdinal() && !contexts.empty())
+    return hipCtxPopCurrent(nullptr);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipCtxSetCurrent(hipCtx_t context) {
+  int device;
+  if (!findContext(context, device))
+    return result(hipErrorInvalidContext);
+  currentDeviceOrdinal() = device;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipCtxGetCurrent(hipCtx_t *context) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!context)
+    return result(hipErrorInvalidValue);
+  *context = contextOf(currentDeviceOrdinal());
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipCtxGetDevice(hipDevice_t *device) { return hipGetDevice(device); }
+HIP_EXPORT hipError_t hipCtxSynchronize() { return hipDeviceSynchronize(); }
+
+HIP_EXPORT hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *context, hipDevice_t device) {
+  if (!context)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  *context = contextOf(device);
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipDevicePrimaryCtxRelease(hipDevice_t device) {
+  return isDevice(device) ? hipSuccess : result(hipErrorInvalidDevice);
+}

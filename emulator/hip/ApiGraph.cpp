@@ -1,0 +1,580 @@
+// Nodes of graphs. HIP: "Graph Management". A node's parameters are an operation; the functions
+// that add nodes, change them, and change them in an instantiated graph all make one and put it in
+// its place.
+#include "emulator/hip/Events.h"
+#include "emulator/hip/Graph.h"
+#include "emulator/hip/Registration.h"
+#include <algorithm>
+
+using namespace rubia::emulator;
+
+namespace {
+
+// An operation and what else a node remembers of its parameters, or why they are wrong.
+struct Made {
+  hipError_t error = hipSuccess;
+  hipGraphNodeType type = hipGraphNodeTypeEmpty;
+  Operation operation;
+  const void *hostFunction = nullptr;
+  hipMemcpyKind copyKind = hipMemcpyDefault;
+  std::unique_ptr<Graph> child;
+
+  Made(hipError_t error) : error(error) {}
+  Made(hipGraphNodeType type, Operation operation) : type(type), operation(std::move(operation)) {}
+};
+
+Made makeKernel(const hipKernelNodeParams *p) {
+  if (!p)
+    return hipErrorInvalidValue;
+  Function *function = registeredFunction(p->func, currentDevice());
+  if (!function)
+    return hipErrorInvalidDeviceFunction;
+  KernelLaunch launch;
+  if (hipError_t error = prepareLaunch(launch, *function, currentDevice(),
+                                       {p->gridDim.x, p->gridDim.y, p->gridDim.z},
+                                       {p->blockDim.x, p->blockDim.y, p->blockDim.z},
+                                       p->sharedMemBytes, p->kernelParams, p->extra))
+    return error;
+  Made made(hipGraphNodeTypeKernel, std::move(launch));
+  made.hostFunction = p->func;
+  return made;
+}
+
+Made makeCopy(hipGraphNodeType type, const CopyOperation &copy, hipMemcpyKind kind) {
+  if (hipError_t error = check(copy, kind))
+    return error;
+  Made made(type, copy);
+  made.copyKind = kind;
+  return made;
+}
+
+Made makeCopy1D(void *to, const void *from, size_t count, hipMemcpyKind kind) {
+  return makeCopy(hipGraphNodeTypeMemcpy1D, {.to = to, .from = from, .width = count}, kind);
+}
+
+Made makeCopy3D(const hipMemcpy3DParms *p) {
+  if (!p)
+    return hipErrorInvalidValue;
+  CopyOperation copy;
+  if (hipError_t error = copyOf(*p, copy))
+    return error;
+  return makeCopy(hipGraphNodeTypeMemcpy, copy, p->kind);
+}
+
+Made makeSymbolCopy(bool toSymbol, const void *symbol, void *other, size_t count, size_t offset,
+                    hipMemcpyKind kind) {
+  void *place;
+  if (hipError_t error = symbolPlace(symbol, offset, count, currentDevice(), place))
+    return error;
+  return toSymbol ? makeCopy(hipGraphNodeTypeMemcpyToSymbol,
+                             {.to = place, .from = other, .width = count}, kind)
+                  : makeCopy(hipGraphNodeTypeMemcpyFromSymbol,
+                             {.to = other, .from = place, .width = count}, kind);
+}
+
+Made makeFill(const hipMemsetParams *p) {
+  if (!p)
+    return hipErrorInvalidValue;
+  FillOperation fill{p->dst, p->value, p->elementSize, p->width, p->height, p->pitch};
+  if (hipError_t error = check(fill))
+    return error;
+  return Made(hipGraphNodeTypeMemset, fill);
+}
+
+Made makeHost(const hipHostNodeParams *p) {
+  if (!p || !p->fn)
+    return hipErrorInvalidValue;
+  hipHostNodeParams parameters = *p;
+  return Made(hipGraphNodeTypeHost,
+              HostOperation{[parameters] { parameters.fn(parameters.userData); }, parameters});
+}
+
+Made makeEvent(hipGraphNodeType type, hipEvent_t handle) {
+  EventRef event = eventOf(handle);
+  if (!event)
+    return hipErrorInvalidHandle;
+  return type == hipGraphNodeTypeEventRecord ? Made(type, RecordOperation{event})
+                                             : Made(type, WaitOperation{event});
+}
+
+Made makeChild(hipGraph_t handle) {
+  Graph *graph = graphOf(handle);
+  if (!graph)
+    return hipErrorInvalidValue;
+  ChildOperation child;
+  for (GraphNode *node : graph->ordered())
+    child.operations.push_back(node->operation);
+  if (child.operations.size() != graph->nodes.size())
+    return hipErrorInvalidValue; // a cycle
+  Made made(hipGraphNodeTypeGraph, std::move(child));
+  made.child = graph->clone();
+  return made;
+}
+
+void assign(GraphNode &node, Made made) {
+  node.operation = std::move(made.operation);
+  node.hostFunction = made.hostFunction;
+  node.copyKind = made.copyKind;
+  if (made.child)
+    node.child = std::move(made.child);
+}
+
+hipError_t addNode(hipGraphNode_t *handle, hipGraph_t graphHandle,
+                   const hipGraphNode_t *dependencies, size_t count, Made made) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(graphHandle);
+  if (!handle || !graph || (count && !dependencies))
+    return result(hipErrorInvalidValue);
+  if (made.error)
+    return result(made.error);
+  std::vector<GraphNode *> after;
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode *dependency = nodeOf(dependencies[i]);
+    if (!dependency || dependency->graph != graph)
+      return result(hipErrorInvalidValue);
+    after.push_back(dependency);
+  }
+  GraphNode *node = graph->add(made.type, {}, std::move(after));
+  assign(*node, std::move(made));
+  *handle = reinterpret_cast<hipGraphNode_t>(node);
+  return hipSuccess;
+}
+
+hipError_t setNode(hipGraphNode_t handle, Made made) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOf(handle);
+  if (!node)
+    return result(hipErrorInvalidValue);
+  if (made.error)
+    return result(made.error);
+  if (node->type != made.type)
+    return result(hipErrorInvalidValue);
+  assign(*node, std::move(made));
+  return hipSuccess;
+}
+
+hipError_t setStep(hipGraphExec_t handle, hipGraphNode_t node, Made made) {
+  std::lock_guard lock(graphMutex());
+  ExecutableGraph *executable = executableOf(handle);
+  if (!executable)
+    return result(hipErrorInvalidValue);
+  if (made.error)
+    return result(made.error);
+  for (ExecutableGraph::Step &step : executable->steps)
+    if (reinterpret_cast<hipGraphNode_t>(const_cast<GraphNode *>(step.node)) == node &&
+        step.type == made.type) {
+      step.operation = std::move(made.operation);
+      return hipSuccess;
+    }
+  return result(hipErrorInvalidValue);
+}
+
+// A node of the type, or null.
+GraphNode *nodeOfType(hipGraphNode_t handle, hipGraphNodeType type) {
+  GraphNode *node = nodeOf(handle);
+  return node && node->type == type ? node : nullptr;
+}
+
+// HIP's way to return a list: with no place, the number; else as many as there is place for,
+// nulls behind them.
+hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *place, size_t *count) {
+  if (!count)
+    return result(hipErrorInvalidValue);
+  if (place)
+    for (size_t i = 0; i < *count; ++i)
+      place[i] = i < nodes.size() ? reinterpret_cast<hipGraphNode_t>(nodes[i]) : nullptr;
+  *count = nodes.size();
+  return hipSuccess;
+}
+
+} // namespace
+
+HIP_EXPORT hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!graph || flags)
+    return result(hipErrorInvalidValue);
+  *graph = publish(std::make_unique<Graph>());
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphClone(hipGraph_t *clone, hipGraph_t handle) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!clone || !graph)
+    return result(hipErrorInvalidValue);
+  *clone = publish(graph->clone());
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphNodeFindInClone(hipGraphNode_t *node, hipGraphNode_t original,
+                                              hipGraph_t clone) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(clone);
+  if (!node || !graph)
+    return result(hipErrorInvalidValue);
+  for (auto &candidate : graph->nodes)
+    if (reinterpret_cast<hipGraphNode_t>(const_cast<GraphNode *>(candidate->original)) ==
+        original) {
+      *node = reinterpret_cast<hipGraphNode_t>(candidate.get());
+      return hipSuccess;
+    }
+  return result(hipErrorInvalidValue);
+}
+
+// ---------- Adding nodes
+
+HIP_EXPORT hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph,
+                                            const hipGraphNode_t *dependencies, size_t count,
+                                            const hipKernelNodeParams *parameters) {
+  if (hipError_t error = usable())
+    return result(error);
+  return addNode(node, graph, dependencies, count, makeKernel(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph,
+                                            const hipGraphNode_t *dependencies, size_t count,
+                                            const hipMemcpy3DParms *parameters) {
+  return addNode(node, graph, dependencies, count, makeCopy3D(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph,
+                                              const hipGraphNode_t *dependencies, size_t count,
+                                              void *to, const void *from, size_t bytes,
+                                              hipMemcpyKind kind) {
+  return addNode(node, graph, dependencies, count, makeCopy1D(to, from, bytes, kind));
+}
+
+HIP_EXPORT hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *node, hipGraph_t graph,
+                                                    const hipGraphNode_t *dependencies,
+                                                    size_t count, const void *symbol,
+                                                    const void *from, size_t bytes, size_t offset,
+                                                    hipMemcpyKind kind) {
+  if (hipError_t error = usable())
+    return result(error);
+  return addNode(node, graph, dependencies, count,
+                 makeSymbolCopy(true, symbol, const_cast<void *>(from), bytes, offset, kind));
+}
+
+HIP_EXPORT hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *node, hipGraph_t graph,
+                                                      const hipGraphNode_t *dependencies,
+                                                      size_t count, void *to, const void *symbol,
+                                                      size_t bytes, size_t offset,
+                                                      hipMemcpyKind kind) {
+  if (hipError_t error = usable())
+    return result(error);
+  return addNode(node, graph, dependencies, count,
+                 makeSymbolCopy(false, symbol, to, bytes, offset, kind));
+}
+
+HIP_EXPORT hipError_t hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph,
+                                            const hipGraphNode_t *dependencies, size_t count,
+                                            const hipMemsetParams *parameters) {
+  return addNode(node, graph, dependencies, count, makeFill(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t graph,
+                                          const hipGraphNode_t *dependencies, size_t count,
+                                          const hipHostNodeParams *parameters) {
+  return addNode(node, graph, dependencies, count, makeHost(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t graph,
+                                           const hipGraphNode_t *dependencies, size_t count) {
+  return addNode(node, graph, dependencies, count, Made(hipGraphNodeTypeEmpty, EmptyOperation{}));
+}
+
+HIP_EXPORT hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph,
+                                                const hipGraphNode_t *dependencies, size_t count,
+                                                hipGraph_t child) {
+  std::lock_guard lock(graphMutex());
+  return addNode(node, graph, dependencies, count, makeChild(child));
+}
+
+HIP_EXPORT hipError_t hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t graph,
+                                                 const hipGraphNode_t *dependencies, size_t count,
+                                                 hipEvent_t event) {
+  return addNode(node, graph, dependencies, count, makeEvent(hipGraphNodeTypeEventRecord, event));
+}
+
+HIP_EXPORT hipError_t hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t graph,
+                                               const hipGraphNode_t *dependencies, size_t count,
+                                               hipEvent_t event) {
+  return addNode(node, graph, dependencies, count, makeEvent(hipGraphNodeTypeWaitEvent, event));
+}
+
+// ---------- Changing nodes
+
+HIP_EXPORT hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node,
+                                                  const hipKernelNodeParams *parameters) {
+  if (hipError_t error = usable())
+    return result(error);
+  return setNode(node, makeKernel(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphMemcpyNodeSetParams(hipGraphNode_t node,
+                                                  const hipMemcpy3DParms *parameters) {
+  return setNode(node, makeCopy3D(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *to, const void *from,
+                                                    size_t bytes, hipMemcpyKind kind) {
+  return setNode(node, makeCopy1D(to, from, bytes, kind));
+}
+
+HIP_EXPORT hipError_t hipGraphMemsetNodeSetParams(hipGraphNode_t node,
+                                                  const hipMemsetParams *parameters) {
+  return setNode(node, makeFill(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphHostNodeSetParams(hipGraphNode_t node,
+                                                const hipHostNodeParams *parameters) {
+  return setNode(node, makeHost(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
+                                                      const hipKernelNodeParams *parameters) {
+  if (hipError_t error = usable())
+    return result(error);
+  return setStep(graph, node, makeKernel(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
+                                                      hipMemcpy3DParms *parameters) {
+  return setStep(graph, node, makeCopy3D(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t graph, hipGraphNode_t node,
+                                                        void *to, const void *from, size_t bytes,
+                                                        hipMemcpyKind kind) {
+  return setStep(graph, node, makeCopy1D(to, from, bytes, kind));
+}
+
+HIP_EXPORT hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
+                                                      const hipMemsetParams *parameters) {
+  return setStep(graph, node, makeFill(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
+                                                    const hipHostNodeParams *parameters) {
+  return setStep(graph, node, makeHost(parameters));
+}
+
+HIP_EXPORT hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
+                                                          hipGraph_t child) {
+  std::lock_guard lock(graphMutex());
+  return setStep(graph, node, makeChild(child));
+}
+
+// The new graph must have the same shape: node by node, in the order in which they were added.
+HIP_EXPORT hipError_t hipGraphExecUpdate(hipGraphExec_t handle, hipGraph_t graphHandle,
+                                         hipGraphNode_t *errorNode,
+                                         hipGraphExecUpdateResult *updateResult) {
+  std::lock_guard lock(graphMutex());
+  ExecutableGraph *executable = executableOf(handle);
+  Graph *graph = graphOf(graphHandle);
+  if (!executable || !graph || !errorNode || !updateResult)
+    return result(hipErrorInvalidValue);
+  *errorNode = nullptr;
+  std::vector<GraphNode *> order = graph->ordered();
+  if (order.size() != executable->steps.size()) {
+    *updateResult = hipGraphExecUpdateErrorTopologyChanged;
+    return result(hipErrorGraphExecUpdateFailure);
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i]->type != executable->steps[i].type) {
+      *errorNode = reinterpret_cast<hipGraphNode_t>(order[i]);
+      *updateResult = hipGraphExecUpdateErrorNodeTypeChanged;
+      return result(hipErrorGraphExecUpdateFailure);
+    }
+  for (size_t i = 0; i < order.size(); ++i)
+    executable->steps[i].operation = order[i]->operation;
+  *updateResult = hipGraphExecUpdateSuccess;
+  return hipSuccess;
+}
+
+// ---------- Asking nodes
+
+HIP_EXPORT hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t handle,
+                                                  hipKernelNodeParams *parameters) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeKernel);
+  if (!node || !parameters)
+    return result(hipErrorInvalidValue);
+  auto &launch = std::get<KernelLaunch>(node->operation);
+  node->argumentPointers.clear();
+  for (const KernelArgument &argument : launch.kernel->arguments)
+    if (!argument.isHidden())
+      node->argumentPointers.push_back(launch.kernarg.data() + argument.offset);
+  *parameters = {};
+  parameters->func = const_cast<void *>(node->hostFunction);
+  parameters->gridDim = dim3(launch.grid.x, launch.grid.y, launch.grid.z);
+  parameters->blockDim = dim3(launch.block.x, launch.block.y, launch.block.z);
+  parameters->sharedMemBytes = launch.sharedBytes;
+  parameters->kernelParams = node->argumentPointers.data();
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t handle,
+                                                  hipMemsetParams *parameters) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemset);
+  if (!node || !parameters)
+    return result(hipErrorInvalidValue);
+  auto &fill = std::get<FillOperation>(node->operation);
+  *parameters = {fill.to, fill.elementBytes, fill.height, fill.pitch, fill.value, fill.count};
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphHostNodeGetParams(hipGraphNode_t handle,
+                                                hipHostNodeParams *parameters) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeHost);
+  if (!node || !parameters)
+    return result(hipErrorInvalidValue);
+  *parameters = std::get<HostOperation>(node->operation).parameters;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t handle,
+                                                  hipMemcpy3DParms *parameters) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemcpy);
+  if (!node || !parameters)
+    return result(hipErrorInvalidValue);
+  auto &copy = std::get<CopyOperation>(node->operation);
+  auto pitched = [&](const void *pointer, size_t pitch, size_t slice) {
+    return hipPitchedPtr{const_cast<void *>(pointer), pitch, copy.width,
+                         pitch ? slice / pitch : copy.height};
+  };
+  *parameters = {};
+  parameters->dstPtr = pitched(copy.to, copy.toPitch, copy.toSlice);
+  parameters->srcPtr = pitched(copy.from, copy.fromPitch, copy.fromSlice);
+  parameters->extent = {copy.width, copy.height, copy.depth};
+  parameters->kind = node->copyKind;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphChildGraphNodeGetGraph(hipGraphNode_t handle, hipGraph_t *graph) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeGraph);
+  if (!node || !graph)
+    return result(hipErrorInvalidValue);
+  *graph = reinterpret_cast<hipGraph_t>(node->child.get());
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeType *type) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOf(handle);
+  if (!node || !type)
+    return result(hipErrorInvalidValue);
+  *type = node->type;
+  return hipSuccess;
+}
+
+// ---------- Shape
+
+HIP_EXPORT hipError_t hipGraphAddDependencies(hipGraph_t handle, const hipGraphNode_t *from,
+                                              const hipGraphNode_t *to, size_t count) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph || (count && (!from || !to)))
+    return result(hipErrorInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
+    if (!first || !second || first == second || first->graph != graph || second->graph != graph ||
+        std::count(second->dependencies.begin(), second->dependencies.end(), first))
+      return result(hipErrorInvalidValue);
+    second->dependencies.push_back(first);
+  }
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t handle, const hipGraphNode_t *from,
+                                                 const hipGraphNode_t *to, size_t count) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph || (count && (!from || !to)))
+    return result(hipErrorInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
+    if (!first || !second || first->graph != graph || second->graph != graph ||
+        !std::erase(second->dependencies, first))
+      return result(hipErrorInvalidValue);
+  }
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOf(handle);
+  if (!node)
+    return result(hipErrorInvalidValue);
+  node->graph->remove(node);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t *nodes, size_t *count) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph)
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> all;
+  for (auto &node : graph->nodes)
+    all.push_back(node.get());
+  return giveNodes(all, nodes, count);
+}
+
+HIP_EXPORT hipError_t hipGraphGetRootNodes(hipGraph_t handle, hipGraphNode_t *nodes,
+                                           size_t *count) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph)
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> roots;
+  for (auto &node : graph->nodes)
+    if (node->dependencies.empty())
+      roots.push_back(node.get());
+  return giveNodes(roots, nodes, count);
+}
+
+HIP_EXPORT hipError_t hipGraphGetEdges(hipGraph_t handle, hipGraphNode_t *from, hipGraphNode_t *to,
+                                       size_t *count) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph || !count || !from != !to)
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> first, second;
+  for (auto &node : graph->nodes)
+    for (GraphNode *dependency : node->dependencies) {
+      first.push_back(dependency);
+      second.push_back(node.get());
+    }
+  size_t place = *count;
+  if (hipError_t error = giveNodes(first, from, &place))
+    return error;
+  return giveNodes(second, to, count);
+}
+
+HIP_EXPORT hipError_t hipGraphNodeGetDependencies(hipGraphNode_t handle, hipGraphNode_t *nodes,
+                                                  size_t *count) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOf(handle);
+  if (!node)
+    return result(hipErrorInvalidValue);
+  return giveNodes(node->dependencies, nodes, count);
+}
+
+HIP_EXPORT hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t handle, hipGraphNode_t *nodes,
+                                                    size_t *count) {
+  std::lock_guard lock(graphMutex());
+  GraphNode *node = nodeOf(handle);
+  if (!node)
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> dependents;
+  for (auto &other : node->graph->nodes)
+    if (std::count(other->dependencies.begin(), other->dependencies.end(), node))
+      dependents.push_back(other.get());
+  return giveNodes(dependents, nodes, count);
+}

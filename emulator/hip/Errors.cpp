@@ -1,0 +1,169 @@
+// What went wrong: the last error of a thread, the sticky one of a device, and names. HIP: "Error
+// Handling".
+#include "emulator/hip/Api.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace rubia::emulator;
+
+namespace rubia::emulator {
+
+static thread_local hipError_t lastError = hipSuccess;
+
+hipError_t result(hipError_t error) {
+  if (error != hipSuccess)
+    lastError = error;
+  return error;
+}
+
+hipError_t usable() {
+  Machine &machine = Machine::instance();
+  if (machine.devices.empty())
+    return hipErrorNoDevice;
+  return hipError_t(currentDevice().stickyError.load());
+}
+
+static hipError_t codeOf(const llvm::Error &error) {
+  if (!error.isA<Fault>())
+    return hipErrorInvalidValue;
+  hipError_t code = hipErrorLaunchFailure;
+  llvm::visitErrors(error, [&](const llvm::ErrorInfoBase &info) {
+    switch (static_cast<const Fault &>(info).kind) {
+    case Fault::OutOfBounds:
+    case Fault::UseAfterFree:
+    case Fault::LdsOutOfBounds:
+    case Fault::ScratchOverflow:
+      code = hipErrorIllegalAddress;
+      break;
+    case Fault::Misaligned:
+    case Fault::Trap:
+    case Fault::BarrierDivergence:
+    case Fault::Deadlock:
+    case Fault::IllegalInstruction:
+      code = hipErrorLaunchFailure;
+      break;
+    }
+  });
+  return code;
+}
+
+hipError_t reportFailure(Device &device, llvm::Error error) {
+  hipError_t code = codeOf(error);
+  llvm::errs() << "rubia emulator: " << llvm::toString(std::move(error)) << "\n";
+  int none = hipSuccess;
+  device.stickyError.compare_exchange_strong(none, code);
+  return code;
+}
+
+} // namespace rubia::emulator
+
+HIP_EXPORT hipError_t hipGetLastError() {
+  hipError_t error = rubia::emulator::lastError;
+  rubia::emulator::lastError = hipSuccess;
+  return error;
+}
+
+HIP_EXPORT hipError_t hipPeekAtLastError() { return rubia::emulator::lastError; }
+
+static constexpr struct {
+  hipError_t error;
+  const char *name, *text;
+} kErrors[] = {
+    {hipSuccess, "hipSuccess", "no error"},
+    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
+    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
+    {hipErrorNotInitialized, "hipErrorNotInitialized", "not initialized"},
+    {hipErrorDeinitialized, "hipErrorDeinitialized", "deinitialized"},
+    {hipErrorProfilerDisabled, "hipErrorProfilerDisabled", "profiler disabled"},
+    {hipErrorProfilerNotInitialized, "hipErrorProfilerNotInitialized", "profiler not initialized"},
+    {hipErrorProfilerAlreadyStarted, "hipErrorProfilerAlreadyStarted", "profiler already started"},
+    {hipErrorProfilerAlreadyStopped, "hipErrorProfilerAlreadyStopped", "profiler already stopped"},
+    {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration", "invalid configuration"},
+    {hipErrorInvalidPitchValue, "hipErrorInvalidPitchValue", "invalid pitch value"},
+    {hipErrorInvalidSymbol, "hipErrorInvalidSymbol", "invalid symbol"},
+    {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer", "invalid device pointer"},
+    {hipErrorInvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection", "invalid memcpy direction"},
+    {hipErrorInsufficientDriver, "hipErrorInsufficientDriver", "insufficient driver"},
+    {hipErrorMissingConfiguration, "hipErrorMissingConfiguration", "missing configuration"},
+    {hipErrorPriorLaunchFailure, "hipErrorPriorLaunchFailure", "prior launch failure"},
+    {hipErrorInvalidDeviceFunction, "hipErrorInvalidDeviceFunction",
+     "no such kernel for this device"},
+    {hipErrorNoDevice, "hipErrorNoDevice", "no device"},
+    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device"},
+    {hipErrorInvalidImage, "hipErrorInvalidImage", "not a code object for this device"},
+    {hipErrorInvalidContext, "hipErrorInvalidContext", "invalid context"},
+    {hipErrorContextAlreadyCurrent, "hipErrorContextAlreadyCurrent", "context already current"},
+    {hipErrorMapFailed, "hipErrorMapFailed", "map failed"},
+    {hipErrorUnmapFailed, "hipErrorUnmapFailed", "unmap failed"},
+    {hipErrorArrayIsMapped, "hipErrorArrayIsMapped", "array is mapped"},
+    {hipErrorAlreadyMapped, "hipErrorAlreadyMapped", "already mapped"},
+    {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu", "no code object for this device"},
+    {hipErrorAlreadyAcquired, "hipErrorAlreadyAcquired", "already acquired"},
+    {hipErrorNotMapped, "hipErrorNotMapped", "not mapped"},
+    {hipErrorNotMappedAsArray, "hipErrorNotMappedAsArray", "not mapped as array"},
+    {hipErrorNotMappedAsPointer, "hipErrorNotMappedAsPointer", "not mapped as pointer"},
+    {hipErrorECCNotCorrectable, "hipErrorECCNotCorrectable",
+     "an ECC error that cannot be corrected"},
+    {hipErrorUnsupportedLimit, "hipErrorUnsupportedLimit", "unsupported limit"},
+    {hipErrorContextAlreadyInUse, "hipErrorContextAlreadyInUse", "context already in use"},
+    {hipErrorPeerAccessUnsupported, "hipErrorPeerAccessUnsupported", "peer access unsupported"},
+    {hipErrorInvalidKernelFile, "hipErrorInvalidKernelFile", "invalid kernel file"},
+    {hipErrorInvalidGraphicsContext, "hipErrorInvalidGraphicsContext", "invalid graphics context"},
+    {hipErrorInvalidSource, "hipErrorInvalidSource", "invalid source"},
+    {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
+    {hipErrorSharedObjectSymbolNotFound, "hipErrorSharedObjectSymbolNotFound",
+     "shared object symbol not found"},
+    {hipErrorSharedObjectInitFailed, "hipErrorSharedObjectInitFailed", "shared object init failed"},
+    {hipErrorOperatingSystem, "hipErrorOperatingSystem", "operating system"},
+    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid handle"},
+    {hipErrorIllegalState, "hipErrorIllegalState", "illegal state"},
+    {hipErrorNotFound, "hipErrorNotFound", "not found"},
+    {hipErrorNotReady, "hipErrorNotReady", "not ready yet"},
+    {hipErrorIllegalAddress, "hipErrorIllegalAddress",
+     "a kernel accessed memory that is not there"},
+    {hipErrorLaunchOutOfResources, "hipErrorLaunchOutOfResources", "launch out of resources"},
+    {hipErrorLaunchTimeOut, "hipErrorLaunchTimeOut", "launch time out"},
+    {hipErrorPeerAccessAlreadyEnabled, "hipErrorPeerAccessAlreadyEnabled",
+     "peer access already enabled"},
+    {hipErrorPeerAccessNotEnabled, "hipErrorPeerAccessNotEnabled", "peer access not enabled"},
+    {hipErrorSetOnActiveProcess, "hipErrorSetOnActiveProcess", "set on active process"},
+    {hipErrorContextIsDestroyed, "hipErrorContextIsDestroyed", "context is destroyed"},
+    {hipErrorAssert, "hipErrorAssert", "assert"},
+    {hipErrorHostMemoryAlreadyRegistered, "hipErrorHostMemoryAlreadyRegistered",
+     "host memory already registered"},
+    {hipErrorHostMemoryNotRegistered, "hipErrorHostMemoryNotRegistered",
+     "host memory not registered"},
+    {hipErrorLaunchFailure, "hipErrorLaunchFailure", "a kernel failed"},
+    {hipErrorCooperativeLaunchTooLarge, "hipErrorCooperativeLaunchTooLarge",
+     "cooperative launch too large"},
+    {hipErrorNotSupported, "hipErrorNotSupported", "not supported"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "stream capture unsupported"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated",
+     "stream capture invalidated"},
+    {hipErrorStreamCaptureMerge, "hipErrorStreamCaptureMerge", "stream capture merge"},
+    {hipErrorStreamCaptureUnmatched, "hipErrorStreamCaptureUnmatched", "stream capture unmatched"},
+    {hipErrorStreamCaptureUnjoined, "hipErrorStreamCaptureUnjoined", "stream capture unjoined"},
+    {hipErrorStreamCaptureIsolation, "hipErrorStreamCaptureIsolation", "stream capture isolation"},
+    {hipErrorStreamCaptureImplicit, "hipErrorStreamCaptureImplicit", "stream capture implicit"},
+    {hipErrorCapturedEvent, "hipErrorCapturedEvent", "captured event"},
+    {hipErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread",
+     "stream capture wrong thread"},
+    {hipErrorGraphExecUpdateFailure, "hipErrorGraphExecUpdateFailure", "graph exec update failure"},
+    {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
+    {hipErrorRuntimeMemory, "hipErrorRuntimeMemory", "runtime memory"},
+    {hipErrorRuntimeOther, "hipErrorRuntimeOther", "runtime other"},
+};
+
+HIP_EXPORT const char *hipGetErrorName(hipError_t error) {
+  for (const auto &known : kErrors)
+    if (known.error == error)
+      return known.name;
+  return "hipErrorUnknown";
+}
+
+HIP_EXPORT const char *hipGetErrorString(hipError_t error) {
+  for (const auto &known : kErrors)
+    if (known.error == error)
+      return known.text;
+  return "unknown error";
+}

@@ -1,0 +1,30 @@
+// Events, and what streams and graphs need of them.
+#pragma once
+
+#include "emulator/hip/Api.h"
+
+namespace rubia::emulator {
+
+struct Capture;
+struct GraphNode;
+
+struct EventState {
+  unsigned flags = 0;
+  Device *device = nullptr;
+  std::mutex mutex;
+  CompletionRef completion; // of the last record; null: never recorded
+  // Recorded on a stream that was being captured: what a stream that waits for it depends on.
+  std::shared_ptr<Capture> capture;
+  std::vector<GraphNode *> captured;
+};
+
+// The event behind a handle that the program still owns, or null.
+std::shared_ptr<EventState> eventOf(hipEvent_t handle);
+hipEvent_t handleOf(const std::shared_ptr<EventState> &event);
+
+CompletionRef completionOf(EventState &event);
+// Records the event: it is complete as soon as this returns.
+void recordNow(EventState &event);
+void waitFor(EventState &event);
+
+} // namespace rubia::emulator

@@ -1,0 +1,395 @@
+#include "emulator/hip/Graph.h"
+#include "emulator/hip/Events.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+namespace {
+
+struct Handles {
+  std::set<Graph *> graphs;
+  std::set<ExecutableGraph *> executables;
+  std::map<Stream *, std::shared_ptr<Capture>> captures; // by stream that takes part
+};
+Handles &handles() {
+  static auto *all = new Handles;
+  return *all;
+}
+
+GraphNode *find(Graph &graph, const void *node) {
+  for (auto &candidate : graph.nodes) {
+    if (candidate.get() == node)
+      return candidate.get();
+    if (candidate->child)
+      if (GraphNode *inside = find(*candidate->child, node))
+        return inside;
+  }
+  return nullptr;
+}
+
+hipGraphNodeType typeOf(const Operation &operation) {
+  if (std::holds_alternative<KernelLaunch>(operation))
+    return hipGraphNodeTypeKernel;
+  if (std::holds_alternative<CopyOperation>(operation))
+    return hipGraphNodeTypeMemcpy;
+  if (std::holds_alternative<FillOperation>(operation))
+    return hipGraphNodeTypeMemset;
+  if (std::holds_alternative<HostOperation>(operation))
+    return hipGraphNodeTypeHost;
+  if (std::holds_alternative<ChildOperation>(operation))
+    return hipGraphNodeTypeGraph;
+  return hipGraphNodeTypeEmpty;
+}
+
+} // namespace
+
+std::recursive_mutex &graphMutex() {
+  static auto *mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
+GraphNode *Graph::add(hipGraphNodeType type, Operation operation,
+                      std::vector<GraphNode *> dependencies) {
+  auto node = std::make_unique<GraphNode>();
+  node->graph = this;
+  node->type = type;
+  node->operation = std::move(operation);
+  node->dependencies = std::move(dependencies);
+  nodes.push_back(std::move(node));
+  return nodes.back().get();
+}
+
+void Graph::remove(GraphNode *node) {
+  for (auto &other : nodes)
+    erase(other->dependencies, node);
+  erase_if(nodes, [&](const auto &owned) { return owned.get() == node; });
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_unique<Graph>();
+  DenseMap<const GraphNode *, GraphNode *> copyOf;
+  for (const auto &node : nodes) {
+    GraphNode *made = copy->add(node->type, node->operation);
+    made->original = node.get();
+    made->hostFunction = node->hostFunction;
+    made->copyKind = node->copyKind;
+    if (node->child)
+      made->child = node->child->clone();
+    copyOf[node.get()] = made;
+  }
+  for (const auto &node : nodes)
+    for (GraphNode *dependency : node->dependencies)
+      copyOf[node.get()]->dependencies.push_back(copyOf[dependency]);
+  return copy;
+}
+
+std::vector<GraphNode *> Graph::ordered() const {
+  std::vector<GraphNode *> order;
+  DenseMap<const GraphNode *, size_t> waitsFor;
+  for (const auto &node : nodes) {
+    waitsFor[node.get()] = node->dependencies.size();
+    if (node->dependencies.empty())
+      order.push_back(node.get());
+  }
+  for (size_t done = 0; done < order.size(); ++done)
+    for (const auto &node : nodes)
+      if (size_t times = count(node->dependencies, order[done]))
+        if ((waitsFor[node.get()] -= times) == 0)
+          order.push_back(node.get());
+  if (order.size() != nodes.size())
+    order.clear();
+  return order;
+}
+
+Graph *graphOf(hipGraph_t handle) {
+  std::lock_guard lock(graphMutex());
+  auto *graph = reinterpret_cast<Graph *>(handle);
+  if (handles().graphs.count(graph))
+    return graph;
+  // A child graph belongs to its node.
+  for (Graph *owner : handles().graphs)
+    for (auto &node : owner->nodes)
+      if (node->child && node->child.get() == graph)
+        return graph;
+  return nullptr;
+}
+
+GraphNode *nodeOf(hipGraphNode_t handle) {
+  std::lock_guard lock(graphMutex());
+  for (Graph *graph : handles().graphs)
+    if (GraphNode *node = find(*graph, handle))
+      return node;
+  for (auto &[stream, capture] : handles().captures)
+    if (GraphNode *node = find(*capture->graph, handle))
+      return node;
+  return nullptr;
+}
+
+ExecutableGraph *executableOf(hipGraphExec_t handle) {
+  std::lock_guard lock(graphMutex());
+  auto *executable = reinterpret_cast<ExecutableGraph *>(handle);
+  return handles().executables.count(executable) ? executable : nullptr;
+}
+
+hipGraph_t publish(std::unique_ptr<Graph> graph) {
+  std::lock_guard lock(graphMutex());
+  handles().graphs.insert(graph.get());
+  return reinterpret_cast<hipGraph_t>(graph.release());
+}
+
+std::shared_ptr<Capture> captureOf(Stream &stream) {
+  std::lock_guard lock(graphMutex());
+  auto place = handles().captures.find(&stream);
+  return place == handles().captures.end() ? nullptr : place->second;
+}
+
+hipError_t captureConflict(Stream &stream, bool wait) {
+  std::lock_guard lock(graphMutex());
+  if (std::shared_ptr<Capture> own = captureOf(stream)) {
+    if (!wait)
+      return hipSuccess;
+    own->invalid = true;
+    return hipErrorStreamCaptureUnsupported;
+  }
+  if (&stream != &currentDevice().streams.null())
+    return hipSuccess;
+  for (auto &[other, capture] : handles().captures)
+    if (other->blocking && currentDevice().streams.contains(other)) {
+      capture->invalid = true;
+      return hipErrorStreamCaptureImplicit;
+    }
+  return hipSuccess;
+}
+
+hipError_t capture(Stream &stream, Operation operation) {
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> own = captureOf(stream);
+  if (own->invalid)
+    return hipErrorStreamCaptureInvalidated;
+  std::vector<GraphNode *> &tail = own->tails[&stream];
+  hipGraphNodeType type = typeOf(operation);
+  tail = {own->graph->add(type, std::move(operation), tail)};
+  return hipSuccess;
+}
+
+bool recordInCapture(Stream &stream, EventState &event) {
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> own = captureOf(stream);
+  std::lock_guard eventLock(event.mutex);
+  event.capture = own;
+  event.captured.clear();
+  if (own)
+    event.captured = own->tails[&stream];
+  return own != nullptr;
+}
+
+hipError_t joinCapture(Stream &stream, EventState &event, bool &joined) {
+  std::lock_guard lock(graphMutex());
+  std::lock_guard eventLock(event.mutex);
+  std::shared_ptr<Capture> own = captureOf(stream);
+  joined = event.capture && event.capture->graph; // the capture has not ended
+  if (!joined)
+    return own ? hipErrorStreamCaptureIsolation : hipSuccess;
+  if (own && own != event.capture)
+    return hipErrorStreamCaptureMerge;
+  if (&stream == &currentDevice().streams.null())
+    return hipErrorStreamCaptureImplicit;
+  handles().captures[&stream] = event.capture;
+  std::vector<GraphNode *> &tail = event.capture->tails[&stream];
+  for (GraphNode *node : event.captured)
+    if (!is_contained(tail, node))
+      tail.push_back(node);
+  return hipSuccess;
+}
+
+} // namespace rubia::emulator
+
+using namespace rubia::emulator;
+
+// ---------- Capture. HIP: "Graph Management", stream capture
+
+HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
+    return result(hipErrorInvalidValue);
+  if (stream == &currentDevice().streams.null())
+    return result(hipErrorStreamCaptureUnsupported);
+  std::lock_guard lock(graphMutex());
+  if (isCapturing(*stream))
+    return result(hipErrorIllegalState);
+  static unsigned long long number = 0;
+  auto capture = std::make_shared<Capture>();
+  capture->origin = stream;
+  capture->mode = mode;
+  capture->id = ++number;
+  capture->tails[stream] = {};
+  handles().captures[stream] = capture;
+  return hipSuccess;
+}
+
+// Every node that a stream which joined the capture ends with must lie before the end of the
+// origin.
+static bool isJoined(const Capture &capture) {
+  std::set<const GraphNode *> before;
+  std::vector<GraphNode *> open = capture.tails.at(capture.origin);
+  while (!open.empty()) {
+    GraphNode *node = open.back();
+    open.pop_back();
+    if (before.insert(node).second)
+      open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
+  }
+  for (auto &[stream, tail] : capture.tails)
+    for (GraphNode *node : tail)
+      if (!before.count(node))
+        return false;
+  return true;
+}
+
+HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!graph)
+    return result(hipErrorInvalidValue);
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> capture = captureOf(*stream);
+  if (!capture)
+    return result(hipErrorIllegalState);
+  if (capture->origin != stream)
+    return result(hipErrorStreamCaptureUnmatched);
+  for (auto &[member, tail] : capture->tails)
+    handles().captures.erase(member);
+  *graph = nullptr;
+  const bool joined = isJoined(*capture);
+  // Events of the capture see by the missing graph that it has ended.
+  std::unique_ptr<Graph> captured = std::move(capture->graph);
+  if (capture->invalid)
+    return result(hipErrorStreamCaptureInvalidated);
+  if (!joined)
+    return result(hipErrorStreamCaptureUnjoined);
+  *graph = publish(std::move(captured));
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCaptureStatus *status,
+                                                 unsigned long long *id, hipGraph_t *graph,
+                                                 const hipGraphNode_t **dependencies,
+                                                 size_t *dependencyCount) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!status)
+    return result(hipErrorInvalidValue);
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> capture = captureOf(*stream);
+  *status = !capture           ? hipStreamCaptureStatusNone
+            : capture->invalid ? hipStreamCaptureStatusInvalidated
+                               : hipStreamCaptureStatusActive;
+  if (!capture)
+    return hipSuccess;
+  std::vector<GraphNode *> &tail = capture->tails[stream];
+  if (id)
+    *id = capture->id;
+  if (graph)
+    *graph = reinterpret_cast<hipGraph_t>(capture->graph.get());
+  if (dependencies)
+    *dependencies = reinterpret_cast<const hipGraphNode_t *>(tail.data());
+  if (dependencyCount)
+    *dependencyCount = tail.size();
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus *status,
+                                              unsigned long long *id) {
+  return hipStreamGetCaptureInfo_v2(stream, status, id, nullptr, nullptr, nullptr);
+}
+
+HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status) {
+  return hipStreamGetCaptureInfo_v2(stream, status, nullptr, nullptr, nullptr, nullptr);
+}
+
+// The modes differ in which unsafe calls of other threads they forbid; none is forbidden here.
+HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
+  static thread_local hipStreamCaptureMode current = hipStreamCaptureModeGlobal;
+  if (!mode || *mode < hipStreamCaptureModeGlobal || *mode > hipStreamCaptureModeRelaxed)
+    return result(hipErrorInvalidValue);
+  std::swap(*mode, current);
+  return hipSuccess;
+}
+
+// ---------- Executable graphs
+
+HIP_EXPORT hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *handle, hipGraph_t graphHandle,
+                                                   unsigned long long flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(graphHandle);
+  if (!handle || !graph || flags)
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> order = graph->ordered();
+  if (order.empty() && !graph->nodes.empty())
+    return result(hipErrorInvalidValue); // a cycle
+  auto executable = std::make_unique<ExecutableGraph>();
+  for (GraphNode *node : order)
+    executable->steps.push_back({node, node->type, node->operation});
+  handles().executables.insert(executable.get());
+  *handle = reinterpret_cast<hipGraphExec_t>(executable.release());
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *handle, hipGraph_t graph,
+                                          hipGraphNode_t *errorNode, char *log, size_t logBytes) {
+  if (errorNode)
+    *errorNode = nullptr;
+  if (log && logBytes)
+    *log = 0;
+  return hipGraphInstantiateWithFlags(handle, graph, 0);
+}
+
+HIP_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t handle) {
+  std::lock_guard lock(graphMutex());
+  ExecutableGraph *executable = executableOf(handle);
+  if (!executable)
+    return result(hipErrorInvalidValue);
+  handles().executables.erase(executable);
+  delete executable; // launches have copied it
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphDestroy(hipGraph_t handle) {
+  std::lock_guard lock(graphMutex());
+  Graph *graph = graphOf(handle);
+  if (!graph || !handles().graphs.erase(graph))
+    return result(hipErrorInvalidValue);
+  delete graph;
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHandle) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(streamHandle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  ChildOperation all;
+  {
+    std::lock_guard lock(graphMutex());
+    ExecutableGraph *executable = executableOf(handle);
+    if (!executable)
+      return result(hipErrorInvalidValue);
+    for (ExecutableGraph::Step &step : executable->steps)
+      all.operations.push_back(step.operation);
+  }
+  return result(submit(*stream, std::move(all)));
+}

@@ -1,0 +1,83 @@
+// Graphs: operations and what each of them has to wait for. An instantiated graph is a list of
+// operations in an order that honours the dependencies; a launch of it is one piece of work of a
+// stream.
+#pragma once
+
+#include "emulator/hip/Operation.h"
+
+namespace rubia::emulator {
+
+struct Graph;
+
+struct GraphNode {
+  Graph *graph;
+  hipGraphNodeType type;
+  Operation operation;
+  std::vector<GraphNode *> dependencies;
+  const GraphNode *original = nullptr; // in the graph that this one's graph was cloned from
+  std::unique_ptr<Graph> child;        // of a node that is a graph
+  // What hipGraphKernelNodeGetParams hands out.
+  const void *hostFunction = nullptr;
+  std::vector<void *> argumentPointers;
+  hipMemcpyKind copyKind = hipMemcpyDefault;
+};
+
+struct Graph {
+  std::vector<std::unique_ptr<GraphNode>> nodes; // in the order in which they were added
+
+  GraphNode *add(hipGraphNodeType type, Operation operation,
+                 std::vector<GraphNode *> dependencies = {});
+  // Takes the node out of the graph and of the dependencies of the others.
+  void remove(GraphNode *node);
+  // A deep copy; its nodes name their originals.
+  std::unique_ptr<Graph> clone() const;
+  // Every node after all that it depends on; empty if there is a cycle (and there are nodes).
+  std::vector<GraphNode *> ordered() const;
+};
+
+// A hipGraphExec_t.
+struct ExecutableGraph {
+  struct Step {
+    const GraphNode *node; // of the graph it was made of; only a name: the graph may be gone
+    hipGraphNodeType type;
+    Operation operation;
+  };
+  std::vector<Step> steps;
+};
+
+// Handles that programs own. Null for what is none.
+Graph *graphOf(hipGraph_t handle);
+GraphNode *nodeOf(hipGraphNode_t handle);
+ExecutableGraph *executableOf(hipGraphExec_t handle);
+hipGraph_t publish(std::unique_ptr<Graph> graph);
+// One lock for all graphs: none of this is on the path of a launch.
+std::recursive_mutex &graphMutex();
+
+// ---------- Capture: operations on a stream become nodes
+
+struct Capture {
+  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
+  Stream *origin = nullptr;
+  hipStreamCaptureMode mode = hipStreamCaptureModeGlobal;
+  bool invalid = false;
+  unsigned long long id = 0;
+  // The streams that take part, with the nodes that their next operation depends on.
+  std::map<Stream *, std::vector<GraphNode *>> tails;
+};
+
+// The capture that a stream takes part in, or null.
+std::shared_ptr<Capture> captureOf(Stream &stream);
+inline bool isCapturing(Stream &stream) { return captureOf(stream) != nullptr; }
+// Why an operation is not possible because of a capture: it would block on a captured stream, or
+// use the null stream while a stream that is ordered against it is being captured.
+hipError_t captureConflict(Stream &stream, bool wait);
+// Adds an operation to the graph of the stream's capture.
+hipError_t capture(Stream &stream, Operation operation);
+
+// hipEventRecord on a captured stream: the event stands for the stream's tail. False if the stream
+// is not being captured.
+bool recordInCapture(Stream &stream, EventState &event);
+// hipStreamWaitEvent with an event of a capture: the stream takes part in it from now on.
+hipError_t joinCapture(Stream &stream, EventState &event, bool &joined);
+
+} // namespace rubia::emulator

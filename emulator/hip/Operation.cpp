@@ -1,0 +1,129 @@
+#include "emulator/hip/Operation.h"
+#include "emulator/hip/Events.h"
+#include "emulator/hip/Graph.h"
+#include <cstring>
+
+namespace rubia::emulator {
+namespace {
+
+Memory &memory() { return Machine::instance().memory; }
+
+// From the first byte of the first row to the last of the last.
+size_t extentOf(size_t width, size_t height, size_t depth, size_t pitch, size_t slice) {
+  return width + (height - 1) * pitch + (depth - 1) * slice;
+}
+
+// Device memory that is named must be there, as a whole.
+bool reaches(const void *pointer, size_t bytes) {
+  auto allocation = memory().find(pointer);
+  return allocation && bytes <= allocation->end() - reinterpret_cast<uint64_t>(pointer);
+}
+
+// Memory that was the device's until it was freed is nobody's.
+bool wasFreed(const void *pointer) {
+  return isPageable(pointer) && memory().findFreed(reinterpret_cast<uint64_t>(pointer));
+}
+
+void run(const CopyOperation &copy) {
+  for (size_t z = 0; z < copy.depth; ++z)
+    for (size_t y = 0; y < copy.height; ++y)
+      memmove(static_cast<char *>(copy.to) + z * copy.toSlice + y * copy.toPitch,
+              static_cast<const char *>(copy.from) + z * copy.fromSlice + y * copy.fromPitch,
+              copy.width);
+}
+
+template <typename T> void fillRows(const FillOperation &fill) {
+  for (size_t y = 0; y < fill.height; ++y)
+    std::fill_n(reinterpret_cast<T *>(static_cast<char *>(fill.to) + y * fill.pitch), fill.count,
+                T(fill.value));
+}
+
+void run(const FillOperation &fill) {
+  switch (fill.elementBytes) {
+  case 1:
+    return fillRows<uint8_t>(fill);
+  case 2:
+    return fillRows<uint16_t>(fill);
+  default:
+    return fillRows<uint32_t>(fill);
+  }
+}
+
+struct Executor {
+  Device &device;
+  void operator()(const EmptyOperation &) const {}
+  void operator()(const KernelLaunch &launch) const { execute(device, launch); }
+  void operator()(const CopyOperation &copy) const { run(copy); }
+  void operator()(const FillOperation &fill) const { run(fill); }
+  void operator()(const HostOperation &host) const { host.work(); }
+  void operator()(const RecordOperation &record) const { recordNow(*record.event); }
+  void operator()(const WaitOperation &wait) const { waitFor(*wait.event); }
+  void operator()(const ChildOperation &child) const {
+    for (const Operation &operation : child.operations)
+      execute(device, operation);
+  }
+};
+
+} // namespace
+
+bool isPageable(const void *pointer) { return !memory().find(pointer); }
+
+void execute(Device &device, const Operation &operation) {
+  if (device.stickyError.load() && !std::holds_alternative<HostOperation>(operation))
+    return;
+  using Variant = std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
+                               HostOperation, RecordOperation, WaitOperation, ChildOperation>;
+  std::visit(Executor{device}, static_cast<const Variant &>(operation));
+}
+
+hipError_t check(const CopyOperation &copy, hipMemcpyKind kind) {
+  if (!copy.width || !copy.height || !copy.depth)
+    return hipSuccess;
+  if (!copy.to || !copy.from)
+    return hipErrorInvalidValue;
+  if (copy.height > 1 && (copy.toPitch < copy.width || copy.fromPitch < copy.width))
+    return hipErrorInvalidPitchValue;
+  if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault)
+    return hipErrorInvalidMemcpyDirection;
+  size_t toBytes = extentOf(copy.width, copy.height, copy.depth, copy.toPitch, copy.toSlice);
+  size_t fromBytes = extentOf(copy.width, copy.height, copy.depth, copy.fromPitch, copy.fromSlice);
+  bool deviceTo = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice ||
+                  (kind == hipMemcpyDefault && !isPageable(copy.to));
+  bool deviceFrom = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice ||
+                    (kind == hipMemcpyDefault && !isPageable(copy.from));
+  if (wasFreed(copy.to) || wasFreed(copy.from) || (deviceTo && !reaches(copy.to, toBytes)) ||
+      (deviceFrom && !reaches(copy.from, fromBytes)))
+    return hipErrorInvalidValue;
+  return hipSuccess;
+}
+
+hipError_t check(const FillOperation &fill) {
+  if (!fill.count || !fill.height)
+    return hipSuccess;
+  unsigned size = fill.elementBytes;
+  if ((size != 1 && size != 2 && size != 4) || fill.count > SIZE_MAX / size)
+    return hipErrorInvalidValue;
+  if (fill.height > 1 && fill.pitch < fill.count * size)
+    return hipErrorInvalidPitchValue;
+  if (reinterpret_cast<uint64_t>(fill.to) % size ||
+      !reaches(fill.to, extentOf(fill.count * size, fill.height, 1, fill.pitch, 0)))
+    return hipErrorInvalidValue;
+  return hipSuccess;
+}
+
+hipError_t submit(Stream &stream, Operation operation, bool wait) {
+  if (hipError_t error = captureConflict(stream, wait))
+    return error;
+  if (isCapturing(stream))
+    return capture(stream, std::move(operation));
+  Device *device = &currentDevice();
+  auto shared = std::make_shared<Operation>(std::move(operation));
+  CompletionRef done =
+      device->streams.enqueue(stream, [device, shared] { execute(*device, *shared); });
+  if (!wait)
+    return hipSuccess;
+  done->wait();
+  return usable();
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,74 @@
+// What streams execute and what the nodes of graphs are: one thing with its arguments copied.
+#pragma once
+
+#include "emulator/hip/Modules.h"
+#include <variant>
+
+namespace rubia::emulator {
+
+struct EventState;
+using EventRef = std::shared_ptr<EventState>;
+
+// `depth` slices of `height` rows of `width` bytes.
+struct CopyOperation {
+  void *to;
+  const void *from;
+  size_t width, height = 1, depth = 1;
+  size_t toPitch = 0, fromPitch = 0; // bytes from row to row
+  size_t toSlice = 0, fromSlice = 0; // bytes from slice to slice
+};
+
+// `height` rows of `count` elements of 1, 2 or 4 bytes.
+struct FillOperation {
+  void *to;
+  uint32_t value;
+  unsigned elementBytes;
+  size_t count, height = 1, pitch = 0;
+};
+
+struct HostOperation {
+  std::function<void()> work;
+  hipHostNodeParams parameters = {}; // of a host node
+};
+
+struct EmptyOperation {};
+
+// Events in graphs: a launch of the graph records them or waits for what was recorded before it.
+struct RecordOperation {
+  EventRef event;
+};
+struct WaitOperation {
+  EventRef event;
+};
+
+// A graph in a graph: its nodes in an order that honours their dependencies.
+struct Operation;
+struct ChildOperation {
+  std::vector<Operation> operations;
+};
+
+struct Operation : std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
+                                HostOperation, RecordOperation, WaitOperation, ChildOperation> {
+  using variant::variant;
+};
+
+// Executes an operation on the calling thread. Does nothing on a device with a sticky error, but
+// for host functions, which HIP calls in any case.
+void execute(Device &device, const Operation &operation);
+
+// Whether an address is in no memory that the device knows of.
+bool isPageable(const void *pointer);
+
+// A 3D copy between pitched memory. hipErrorNotSupported for arrays.
+hipError_t copyOf(const hipMemcpy3DParms &parameters, CopyOperation &copy);
+
+// Whether a copy or fill stays inside allocations, as far as it names device memory.
+hipError_t check(const CopyOperation &copy, hipMemcpyKind kind);
+hipError_t check(const FillOperation &fill);
+
+// Hands an operation to a stream of the current device or, while the stream is being captured, adds
+// it to the graph. With `wait` it returns when the operation is done; no captured stream can do
+// that.
+hipError_t submit(Stream &stream, Operation operation, bool wait = false);
+
+} // namespace rubia::emulator

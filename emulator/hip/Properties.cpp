@@ -1,0 +1,172 @@
+// What a device is like. HIP: hipGetDeviceProperties, hipDeviceGetAttribute. The structure that HIP
+// 5 returns is the header's; HIP 6 and 7 have another one, which programs reach by another name.
+#include "emulator/hip/Api.h"
+#include <cstring>
+
+using namespace rubia::emulator;
+
+// The processor's version: gfx1100 is 11.0.0, gfx90a 9.0.10.
+static void versionOf(llvm::StringRef arch, int &major, int &minor) {
+  unsigned number = 0;
+  arch.drop_front(3).drop_back(2).getAsInteger(10, number);
+  major = int(number);
+  minor = arch[arch.size() - 2] - '0';
+}
+
+HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
+  if (!properties)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  const DeviceModel &model = deviceAt(device).model;
+  hipDeviceProp_t p;
+  memset(&p, 0, sizeof(p));
+  snprintf(p.name, sizeof(p.name), "%s", model.name);
+  snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s", model.arch.c_str());
+  p.totalGlobalMem = model.memoryBytes;
+  p.sharedMemPerBlock = p.maxSharedMemoryPerMultiProcessor = model.ldsBytes;
+  p.regsPerBlock = 65536;
+  p.warpSize = int(model.waveSize);
+  p.maxThreadsPerBlock = 1024;
+  p.maxThreadsDim[0] = p.maxThreadsDim[1] = p.maxThreadsDim[2] = 1024;
+  p.maxGridSize[0] = 0x7fffffff;
+  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+  p.clockRate = p.memoryClockRate = p.clockInstructionRate = int(model.clockKilohertz);
+  p.memoryBusWidth = 256;
+  p.totalConstMem = model.memoryBytes;
+  versionOf(model.arch, p.major, p.minor);
+  p.multiProcessorCount = int(model.computeUnits);
+  p.l2CacheSize = 4 << 20;
+  p.maxThreadsPerMultiProcessor = 2048;
+  p.concurrentKernels = 1;
+  p.pciBusID = device + 1;
+  p.canMapHostMemory = 1;
+  p.managedMemory = p.concurrentManagedAccess = 1;
+  p.memPitch = 0x7fffffff;
+  hipDeviceArch_t &arch = p.arch;
+  arch.hasGlobalInt32Atomics = arch.hasGlobalFloatAtomicExch = arch.hasSharedInt32Atomics = 1;
+  arch.hasSharedFloatAtomicExch = arch.hasFloatAtomicAdd = arch.hasGlobalInt64Atomics = 1;
+  arch.hasSharedInt64Atomics = arch.hasDoubles = arch.hasWarpVote = arch.hasWarpBallot = 1;
+  arch.hasWarpShuffle = arch.hasThreadFenceSystem = arch.has3dGrid = 1;
+  *properties = p;
+  return hipSuccess;
+}
+
+// hipDeviceProp_t since HIP 6 is 1472 bytes; what is set of it, by offset.
+extern "C" __attribute__((visibility("default"))) hipError_t
+hipGetDevicePropertiesR0600(void *properties, int device);
+hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
+  hipDeviceProp_t p;
+  if (!properties)
+    return result(hipErrorInvalidValue);
+  if (hipError_t error = hipGetDeviceProperties(&p, device))
+    return error;
+  auto *bytes = static_cast<char *>(properties);
+  memset(bytes, 0, 1472);
+  auto put = [&](size_t offset, const auto &value) {
+    memcpy(bytes + offset, &value, sizeof(value));
+  };
+  put(0, p.name);
+  snprintf(bytes + 256, 16, "rubia-%08x", unsigned(device)); // uuid
+  put(288, p.totalGlobalMem);
+  put(296, p.sharedMemPerBlock);
+  put(304, p.regsPerBlock);
+  put(308, p.warpSize);
+  put(312, p.memPitch);
+  put(320, p.maxThreadsPerBlock);
+  put(324, p.maxThreadsDim);
+  put(336, p.maxGridSize);
+  put(348, p.clockRate);
+  put(352, p.totalConstMem);
+  put(360, p.major);
+  put(364, p.minor);
+  put(388, p.multiProcessorCount);
+  put(396, p.integrated);
+  put(400, p.canMapHostMemory);
+  put(404, p.computeMode);
+  put(576, p.concurrentKernels);
+  put(580, p.ECCEnabled);
+  put(584, p.pciBusID);
+  put(588, p.pciDeviceID);
+  put(592, p.pciDomainID);
+  put(604, 1); // unifiedAddressing
+  put(608, p.memoryClockRate);
+  put(612, p.memoryBusWidth);
+  put(616, p.l2CacheSize);
+  put(624, p.maxThreadsPerMultiProcessor);
+  put(640, p.maxSharedMemoryPerMultiProcessor);
+  put(648, p.regsPerBlock); // regsPerMultiprocessor
+  put(652, p.managedMemory);
+  put(676, p.concurrentManagedAccess);
+  put(688, p.cooperativeLaunch);
+  put(692, p.cooperativeMultiDeviceLaunch);
+  put(696, p.sharedMemPerBlock); // sharedMemPerBlockOptin
+  put(728, 1);                   // hostRegisterSupported
+  put(1160, p.gcnArchName);
+  put(1416, p.maxSharedMemoryPerMultiProcessor);
+  put(1424, p.clockInstructionRate);
+  put(1428, p.arch);
+  put(1464, p.isLargeBar);
+  put(1468, p.asicRevision);
+  return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute,
+                                            int device) {
+  if (!value)
+    return result(hipErrorInvalidValue);
+  hipDeviceProp_t p;
+  if (hipError_t error = hipGetDeviceProperties(&p, device))
+    return error;
+  const auto large = [](size_t bytes) { return int(std::min<size_t>(bytes, 0x7fffffff)); };
+  switch (attribute) {
+#define VALUE(Name, Value)                                                                         \
+  case hipDeviceAttribute##Name:                                                                   \
+    *value = Value;                                                                                \
+    return hipSuccess;
+    VALUE(ClockRate, p.clockRate)
+    VALUE(MemoryClockRate, p.memoryClockRate)
+    VALUE(MemoryBusWidth, p.memoryBusWidth)
+    VALUE(MultiprocessorCount, p.multiProcessorCount)
+    VALUE(MaxThreadsPerBlock, p.maxThreadsPerBlock)
+    VALUE(MaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor)
+    VALUE(MaxBlockDimX, p.maxThreadsDim[0])
+    VALUE(MaxBlockDimY, p.maxThreadsDim[1])
+    VALUE(MaxBlockDimZ, p.maxThreadsDim[2])
+    VALUE(MaxGridDimX, p.maxGridSize[0])
+    VALUE(MaxGridDimY, p.maxGridSize[1])
+    VALUE(MaxGridDimZ, p.maxGridSize[2])
+    VALUE(MaxRegistersPerBlock, p.regsPerBlock)
+    VALUE(MaxRegistersPerMultiprocessor, p.regsPerBlock)
+    VALUE(MaxSharedMemoryPerBlock, int(p.sharedMemPerBlock))
+    VALUE(SharedMemPerBlockOptin, int(p.sharedMemPerBlock))
+    VALUE(MaxSharedMemoryPerMultiprocessor, int(p.maxSharedMemoryPerMultiProcessor))
+    VALUE(TotalConstantMemory, large(p.totalConstMem))
+    VALUE(MaxPitch, large(p.memPitch))
+    VALUE(L2CacheSize, p.l2CacheSize)
+    VALUE(WarpSize, p.warpSize)
+    VALUE(ComputeCapabilityMajor, p.major)
+    VALUE(ComputeCapabilityMinor, p.minor)
+    VALUE(PciBusId, p.pciBusID)
+    VALUE(PciDeviceId, p.pciDeviceID)
+    VALUE(PciDomainID, p.pciDomainID)
+    VALUE(ComputeMode, p.computeMode)
+    VALUE(Integrated, p.integrated)
+    VALUE(EccEnabled, p.ECCEnabled)
+    VALUE(KernelExecTimeout, p.kernelExecTimeoutEnabled)
+    VALUE(ConcurrentKernels, p.concurrentKernels)
+    VALUE(CanMapHostMemory, p.canMapHostMemory)
+    VALUE(ManagedMemory, p.managedMemory)
+    VALUE(ConcurrentManagedAccess, p.concurrentManagedAccess)
+    VALUE(PageableMemoryAccess, p.pageableMemoryAccess)
+    VALUE(UnifiedAddressing, 1)
+    VALUE(CooperativeLaunch, p.cooperativeLaunch)
+    VALUE(CooperativeMultiDeviceLaunch, p.cooperativeMultiDeviceLaunch)
+    VALUE(IsLargeBar, p.isLargeBar)
+    VALUE(AsicRevision, p.asicRevision)
+    VALUE(MemoryPoolsSupported, 0)
+#undef VALUE
+  default:
+    return result(hipErrorInvalidValue);
+  }
+}

@@ -1,0 +1,146 @@
+// RUN: %hipcc-gfx1030 %s -o %t
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
+#include "Inputs/check.h"
+
+__global__ void add(int *data, int n, int value) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    data[i] += value;
+}
+
+static int hostCalls = 0;
+static void count(void *by) { hostCalls += *static_cast<int *>(by); }
+
+static const int n = 1000;
+
+static void expectAll(const int *data, int value) {
+  for (int i = 0; i < n; ++i)
+    EXPECT(data[i] == value);
+}
+
+// memset -> kernel -> copy, and a host function beside them.
+static void explicitGraph(int *device, int *host) {
+  hipGraph_t graph;
+  CHECK(hipGraphCreate(&graph, 0));
+  hipMemsetParams fill = {};
+  fill.dst = device;
+  fill.elementSize = 4;
+  fill.width = n;
+  fill.height = 1;
+  fill.value = 7;
+  hipGraphNode_t fillNode, kernelNode, copyNode, hostNode;
+  CHECK(hipGraphAddMemsetNode(&fillNode, graph, nullptr, 0, &fill));
+  int value = 10, count1 = n;
+  void *arguments[] = {&device, &count1, &value};
+  hipKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void *>(add);
+  kernel.gridDim = dim3((n + 127) / 128);
+  kernel.blockDim = dim3(128);
+  kernel.kernelParams = arguments;
+  CHECK(hipGraphAddKernelNode(&kernelNode, graph, &fillNode, 1, &kernel));
+  CHECK(hipGraphAddMemcpyNode1D(&copyNode, graph, nullptr, 0, host, device, n * sizeof(int),
+                                hipMemcpyDeviceToHost));
+  CHECK(hipGraphAddDependencies(graph, &kernelNode, &copyNode, 1));
+  int one = 1;
+  hipHostNodeParams function = {count, &one};
+  CHECK(hipGraphAddHostNode(&hostNode, graph, nullptr, 0, &function));
+
+  size_t nodes = 0, roots = 0, edges = 0;
+  CHECK(hipGraphGetNodes(graph, nullptr, &nodes));
+  CHECK(hipGraphGetRootNodes(graph, nullptr, &roots));
+  CHECK(hipGraphGetEdges(graph, nullptr, nullptr, &edges));
+  EXPECT(nodes == 4 && roots == 2 && edges == 2);
+  hipKernelNodeParams read;
+  CHECK(hipGraphKernelNodeGetParams(kernelNode, &read));
+  EXPECT(read.blockDim.x == 128 && *static_cast<int *>(read.kernelParams[2]) == 10);
+
+  hipGraphExec_t executable;
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  hipStream_t stream;
+  CHECK(hipStreamCreate(&stream));
+  for (int run = 0; run < 3; ++run) {
+    CHECK(hipGraphLaunch(executable, stream));
+    CHECK(hipStreamSynchronize(stream));
+    expectAll(host, 17);
+  }
+  EXPECT(hostCalls == 3);
+
+  // Another value in the instantiated graph only.
+  value = 30;
+  CHECK(hipGraphExecKernelNodeSetParams(executable, kernelNode, &kernel));
+  CHECK(hipGraphLaunch(executable, stream));
+  CHECK(hipStreamSynchronize(stream));
+  expectAll(host, 37);
+
+  // A cycle cannot be instantiated.
+  CHECK(hipGraphAddDependencies(graph, &copyNode, &fillNode, 1));
+  hipGraphExec_t none;
+  EXPECT(hipGraphInstantiate(&none, graph, nullptr, nullptr, 0) == hipErrorInvalidValue);
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipStreamDestroy(stream));
+}
+
+// Two streams that fork and join become a graph.
+static void capturedGraph(int *device, int *host) {
+  hipStream_t stream, side;
+  hipEvent_t fork, join;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipStreamCreate(&side));
+  CHECK(hipEventCreate(&fork));
+  CHECK(hipEventCreate(&join));
+  for (int i = 0; i < n; ++i)
+    host[i] = -1;
+
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  CHECK(hipMemsetAsync(device, 0, 2 * n * sizeof(int), stream));
+  CHECK(hipEventRecord(fork, stream));
+  CHECK(hipStreamWaitEvent(side, fork, 0));
+  add<<<8, 128, 0, stream>>>(device, n, 1);
+  add<<<8, 128, 0, side>>>(device + n, n, 2);
+  CHECK(hipEventRecord(join, side));
+  CHECK(hipStreamWaitEvent(stream, join, 0));
+  CHECK(hipMemcpyAsync(host, device + n, n * sizeof(int), hipMemcpyDeviceToHost, stream));
+  hipStreamCaptureStatus status;
+  CHECK(hipStreamIsCapturing(side, &status));
+  EXPECT(status == hipStreamCaptureStatusActive);
+  hipGraph_t graph;
+  CHECK(hipStreamEndCapture(stream, &graph));
+  CHECK(hipStreamIsCapturing(side, &status));
+  EXPECT(status == hipStreamCaptureStatusNone);
+  expectAll(host, -1); // nothing has run
+
+  size_t nodes = 0, edges = 0;
+  CHECK(hipGraphGetNodes(graph, nullptr, &nodes));
+  CHECK(hipGraphGetEdges(graph, nullptr, nullptr, &edges));
+  EXPECT(nodes == 4 && edges == 4);
+  hipGraphExec_t executable;
+  CHECK(hipGraphInstantiateWithFlags(&executable, graph, 0));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipGraphLaunch(executable, stream));
+  CHECK(hipStreamSynchronize(stream));
+  expectAll(host, 2);
+  CHECK(hipGraphExecDestroy(executable));
+
+  // A side stream that is not joined, and a wait for a stream that is being captured.
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  CHECK(hipEventRecord(fork, stream));
+  CHECK(hipStreamWaitEvent(side, fork, 0));
+  add<<<8, 128, 0, side>>>(device, n, 1);
+  EXPECT(hipStreamEndCapture(side, &graph) == hipErrorStreamCaptureUnmatched);
+  EXPECT(hipStreamEndCapture(stream, &graph) == hipErrorStreamCaptureUnjoined);
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  EXPECT(hipStreamSynchronize(stream) == hipErrorStreamCaptureUnsupported);
+  EXPECT(hipStreamEndCapture(stream, &graph) == hipErrorStreamCaptureInvalidated);
+  EXPECT(hipStreamEndCapture(stream, &graph) == hipErrorIllegalState);
+}
+
+int main() {
+  int *device, *host;
+  CHECK(hipMalloc(&device, 2 * n * sizeof(int)));
+  CHECK(hipHostMalloc(&host, n * sizeof(int), 0));
+  explicitGraph(device, host);
+  capturedGraph(device, host);
+  // CHECK: PASS
+  printf("PASS\n");
+}

@@ -1,0 +1,59 @@
+// What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types.
+// RUN: %hipcc-gfx1030 %s -o %t
+// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.6/g' %t > %t.6 && chmod +x %t.6
+// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.7/g' %t > %t.7 && chmod +x %t.7
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck --check-prefix=FIVE %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t.6 | FileCheck --check-prefix=SIX %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t.7 | FileCheck --check-prefix=SEVEN %s
+// RUN: env RUBIA_ARCH=gfx1030 RUBIA_HIP_VERSION=6 %hiplib %t | FileCheck --check-prefix=SIX %s
+#include "Inputs/check.h"
+#include <cstring>
+#include <dlfcn.h>
+
+int main() {
+  int version;
+  CHECK(hipRuntimeGetVersion(&version));
+  printf("HIP %d\n", version / 10000000);
+  void *device, *pinned, *managed;
+  CHECK(hipMalloc(&device, 64));
+  CHECK(hipHostMalloc(&pinned, 64, hipHostMallocPortable));
+  CHECK(hipMallocManaged(&managed, 64));
+  printf("types");
+  int onStack;
+  for (void *pointer : {device, pinned, managed, static_cast<void *>(&onStack)}) {
+    hipPointerAttribute_t attributes;
+    memset(&attributes, 0xff, sizeof(attributes));
+    if (hipPointerGetAttributes(&attributes, pointer))
+      printf(" error");
+    else
+      printf(" %d", int(attributes.memoryType));
+  }
+  printf("\n");
+  unsigned flags = 0;
+  CHECK(hipHostGetFlags(&flags, pinned));
+  EXPECT(flags == hipHostMallocPortable);
+  // The structure that programs for HIP 6 and 7 ask for, by offset.
+  auto get = reinterpret_cast<hipError_t (*)(char *, int)>(
+      dlsym(RTLD_DEFAULT, "hipGetDevicePropertiesR0600"));
+  EXPECT(get);
+  static char properties[1472 + 8];
+  memset(properties, 0x5a, sizeof(properties));
+  CHECK(get(properties, 0));
+  hipDeviceProp_t old;
+  CHECK(hipGetDeviceProperties(&old, 0));
+  EXPECT(!strcmp(properties, old.name));
+  EXPECT(!strcmp(properties + 1160, "gfx1030"));
+  EXPECT(!memcmp(properties + 308, &old.warpSize, 4));
+  EXPECT(!memcmp(properties + 388, &old.multiProcessorCount, 4));
+  EXPECT(properties[1471] == 0 && properties[1472] == 0x5a);
+  int value;
+  CHECK(hipDeviceGetAttribute(&value, hipDeviceAttributeWarpSize, 0));
+  EXPECT(value == 32);
+  // FIVE: HIP 5
+  // FIVE: types 1 0 3 error
+  // SIX: HIP 6
+  // SIX: types 2 1 3 0
+  // SEVEN: HIP 7
+  // SEVEN: types 2 1 3 0
+  printf("done\n");
+}
