@@ -140,6 +140,26 @@ private:
   std::unique_ptr<State> state;
 };
 
+/// The check `order`: memory operations take effect at random later times unless the code waits for
+/// them, and caches are kept coherent by nothing but the target's own instructions and scope bits.
+/// A launch is then single-threaded, slow, and the same for the same seed.
+struct OrderCheck {
+  uint64_t seed = 1;
+  /// 2: the workgroups are spread over two devices that share memory, so that only what is ordered
+  /// at system scope is ordered between them.
+  unsigned agents = 1;
+};
+
+/// What is checked beyond what always is.
+struct Checks {
+  std::optional<OrderCheck> order;
+};
+/// From the words of RUBIA_EMULATOR_CHECK, separated by commas: `order`. Unknown ones are an error.
+/// `seed` is the number in RUBIA_EMULATOR_SEED, or empty.
+llvm::Expected<Checks> parseChecks(llvm::StringRef words, llvm::StringRef seed = "");
+/// What these two environment variables ask for.
+llvm::Expected<Checks> checksFromEnvironment();
+
 /// Pointers that the hidden arguments hand to the kernel; 0 where the host offers nothing.
 struct HiddenPointers {
   uint64_t printfBuffer = 0;
@@ -158,6 +178,7 @@ struct Launch {
   unsigned hostThreads = 0;      // 0: one per core
   uint64_t instructionLimit = 0; // per wave; exceeding it is Fault::Deadlock; 0: none
   bool countOperations = false;  // fills Statistics::operations, which costs some speed
+  std::optional<Checks> checks;  // none: checksFromEnvironment()
 };
 
 /// How often an instruction was executed.
@@ -191,6 +212,7 @@ public:
     IllegalInstruction, // control reached bytes that are not a decoded instruction
     LdsOutOfBounds,
     ScratchOverflow,
+    UnwaitedRegister, // used before a wait for the load that fills it (the check `order`)
   };
   static char ID;
 

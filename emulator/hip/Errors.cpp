@@ -39,6 +39,7 @@ static hipError_t codeOf(const llvm::Error &error) {
     case Fault::BarrierDivergence:
     case Fault::Deadlock:
     case Fault::IllegalInstruction:
+    case Fault::UnwaitedRegister:
       code = hipErrorLaunchFailure;
       break;
     }

@@ -2,6 +2,7 @@
 // hints, resolves branches.
 #include "emulator/lib/Decoder.h"
 #include "emulator/lib/ControlFlow.h"
+#include "emulator/lib/OrderStep.h"
 #include "emulator/lib/OutOfScope.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCExpr.h"
@@ -61,13 +62,37 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
   return "no semantics for " + name.str();
 }
 
+/// Completes `steps` for the operations that `inst` has just become. A wait becomes one.
+static void noteOrder(const MCInst &inst, uint64_t pc, Program &program,
+                      std::vector<OrderStep> &steps) {
+  const OrderStep step = describeOrder(*program.target, inst);
+  if (step.kind == StepKind::Wait) {
+    MicroOp op;
+    op.pc = uint32_t(pc);
+    program.operations.push_back(op); // never called
+  }
+  steps.resize(program.operations.size(), step);
+}
+
+OrderedProgram decodeOrdered(const Program &program) {
+  OrderedProgram ordered;
+  std::vector<Unsupported> unsupported; // none: the code has been decoded before
+  ordered.program = decodeProgram(*program.target, program.image, program.textBegin, program.ranges,
+                                  program.waveSize, unsupported, program.perturb, &ordered.steps);
+  return ordered;
+}
+
 std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,
                                        ArrayRef<CodeRange> ranges, unsigned waveSize,
-                                       std::vector<Unsupported> &unsupported, bool perturb) {
+                                       std::vector<Unsupported> &unsupported, bool perturb,
+                                       std::vector<OrderStep> *steps) {
   auto program = std::make_unique<Program>();
   program->perturb = perturb;
   program->target = &target;
   program->image = image;
+  program->textBegin = base;
+  program->ranges.assign(ranges.begin(), ranges.end());
+  program->waveSize = waveSize;
   if (ranges.empty())
     return program;
   uint64_t begin = ~uint64_t(0), end = 0;
@@ -95,12 +120,16 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         program->operations.resize(before);
         unsupported.push_back({pc, target.print(inst, pc), refusal});
       }
+      if (steps)
+        noteOrder(inst, pc, *program, *steps);
       at += size;
     }
     MicroOp end; // a function that runs off its end
     end.handler = illegalInstruction;
     end.pc = uint32_t(range.end - base);
     program->operations.push_back(end);
+    if (steps)
+      steps->resize(program->operations.size());
   }
   for (auto [index, targetPc] : decoder.branches) {
     MicroOp &op = program->operations[index];

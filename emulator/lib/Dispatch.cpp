@@ -6,6 +6,7 @@
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/MemoryRegistry.h"
 #include "emulator/lib/OperationCounts.h"
+#include "emulator/lib/RunningGroup.h"
 #include <sys/mman.h>
 #include <thread>
 
@@ -20,37 +21,10 @@ constexpr uint32_t kScratchReserve =
     64 << 10; // bytes per lane: descriptors understate recursive kernels
 } // namespace
 
-/// A workgroup with the memory of its waves.
-class RunningGroup {
-public:
-  /// `counts`: null, or one number for every operation of the program.
-  RunningGroup(Dispatch &dispatch, unsigned worker, uint64_t *counts);
-  ~RunningGroup();
-
-  void start(uint64_t linearId);
-  enum class Outcome { Finished, Faulted, Paused };
-  Outcome run();
-  uint64_t executed() const;
-
-  Workgroup shared;
-  Dim3 id;
-
-private:
-  template <bool kCount> bool runWave(Wave &wave, uint64_t &budget);
-
-  Dispatch &dispatch;
-  uint64_t *counts;
-  std::vector<Wave> waves;
-  std::vector<uint32_t> registers;
-  std::vector<uint8_t> lds;
-  uint8_t *scratch = nullptr;
-  uint64_t scratchSize = 0;
-};
-
-RunningGroup::RunningGroup(Dispatch &dispatch, unsigned worker, uint64_t *counts)
-    : dispatch(dispatch), counts(counts) {
+RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker,
+                           uint64_t *counts)
+    : dispatch(dispatch), program(program), counts(counts) {
   const Kernel &kernel = dispatch.kernel;
-  const Program &program = dispatch.program;
   shared.code = &program.map;
   shared.memory = &dispatch.memory;
   shared.generation = &generationOf(dispatch.memory);
@@ -108,8 +82,9 @@ void RunningGroup::start(uint64_t linearId) {
     if (!scratch)
       wave.scratchPerLane = 0; // every access then is a ScratchOverflow
     initialiseWave(
-        wave, dispatch.launch, *dispatch.program.target,
+        wave, dispatch.launch, *program.target,
         {dispatch.kernarg, dispatch.packet, {uint64_t(scratch), scratch ? scratchSize : 0}, id});
+    wave.next = program.map.find(entryOf(dispatch.kernel));
   }
 }
 
@@ -123,7 +98,7 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
     --left;
     wave.next = op + 1;
     if constexpr (kCount)
-      ++counts[op - dispatch.program.operations.data()];
+      ++counts[op - program.operations.data()];
     op->handler(wave, *op);
     op = wave.next;
     if (wave.stop)
@@ -199,7 +174,8 @@ void Dispatch::work(unsigned worker) {
       return nullptr;
     std::unique_ptr<RunningGroup> group;
     if (idle.empty()) {
-      group = std::make_unique<RunningGroup>(*this, worker, mine.empty() ? nullptr : mine.data());
+      group = std::make_unique<RunningGroup>(*this, program, worker,
+                                             mine.empty() ? nullptr : mine.data());
     } else {
       group = std::move(idle.back());
       idle.pop_back();

@@ -21,6 +21,7 @@ public:
 
 private:
   friend class RunningGroup;
+  friend class OrderRun;
   void report(const Workgroup &group, Dim3 id);
 
   const Launch &launch;

@@ -29,6 +29,8 @@ StringRef toString(Fault::Kind kind) {
     return "LDS access beyond the workgroup's allocation";
   case Fault::ScratchOverflow:
     return "scratch access beyond the lane's allocation";
+  case Fault::UnwaitedRegister:
+    return "register used before a wait for the memory operation that fills it";
   }
   return "";
 }
@@ -70,6 +72,8 @@ static Fault::Kind publicKind(FaultKind kind) {
     return Fault::LdsOutOfBounds;
   case FaultKind::ScratchOverflow:
     return Fault::ScratchOverflow;
+  case FaultKind::UnwaitedRegister:
+    return Fault::UnwaitedRegister;
   }
   return Fault::IllegalInstruction;
 }

@@ -2,6 +2,7 @@
 // on host threads.
 #include "emulator/lib/Dispatch.h"
 #include "emulator/lib/MemoryRegistry.h"
+#include "emulator/lib/OrderRun.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -141,6 +142,9 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
 Expected<Statistics> run(const Launch &launch, Memory &memory) {
   if (Error error = checkLaunch(launch))
     return std::move(error);
+  Expected<Checks> checks = launch.checks ? *launch.checks : checksFromEnvironment();
+  if (!checks)
+    return checks.takeError();
   const Kernel &kernel = *launch.kernel;
   Expected<Scoped> kernarg = Scoped::make(memory, kernel.kernargSize + kPadding);
   if (!kernarg)
@@ -152,6 +156,8 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
   fillPacket(launch, kernarg->get(), packet->get());
 
   Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()));
+  if (checks->order)
+    return runInOrder(dispatch, *checks->order);
   const uint64_t groups = launch.grid.count();
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   const unsigned threads =

@@ -25,6 +25,14 @@ private:
   std::map<std::pair<uint64_t, unsigned>, const uint32_t *> known;
 };
 
+/// A function's code within the image.
+struct CodeRange {
+  uint64_t begin = 0, end = 0; // addresses
+};
+
+struct OrderedProgram;
+struct OrderStep;
+
 struct Program {
   CodeMap map;
   std::vector<MicroOp> operations;
@@ -37,11 +45,8 @@ struct Program {
   const Target *target = nullptr;
   llvm::ArrayRef<uint8_t> image; // the mapped segments, to disassemble again for messages
   uint64_t textBegin = 0;        // address in the image that `pc` 0 stands for: the image's base
-};
-
-/// A function's code within the image.
-struct CodeRange {
-  uint64_t begin = 0, end = 0; // addresses
+  std::vector<CodeRange> ranges;
+  unsigned waveSize = 32;
 };
 
 struct Unsupported {
@@ -51,10 +56,12 @@ struct Unsupported {
 };
 
 /// Decodes `ranges` of the image that lies at `base`, which the Program must not outlive.
-/// Instructions that cannot be executed go to `unsupported`.
+/// Instructions that cannot be executed go to `unsupported`. With `steps`, which get one entry for
+/// each operation, waits become operations of their own.
 std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint8_t> image,
                                        uint64_t base, llvm::ArrayRef<CodeRange> ranges,
                                        unsigned waveSize, std::vector<Unsupported> &unsupported,
-                                       bool perturb = false);
+                                       bool perturb = false,
+                                       std::vector<OrderStep> *steps = nullptr);
 
 } // namespace rubia::emulator

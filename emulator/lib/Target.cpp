@@ -314,6 +314,14 @@ int Target::operand(const MCInst &inst, OperandName name) const {
 
 RegisterOperand Target::reg(unsigned llvmRegister) const { return registerOperands[llvmRegister]; }
 
+unsigned Target::registerDwords(unsigned llvmRegister) const {
+  // VGPR2_VGPR3; of the others only masks and pairs with a name of their own are wide.
+  const StringRef name = registers->getName(llvmRegister);
+  if (name == "VCC" || name == "EXEC" || name.starts_with("FLAT_SCR") || name == "XNACK_MASK")
+    return name.contains("_LO") || name.contains("_HI") ? 1 : 2;
+  return std::max<unsigned>(1, unsigned(name.count("GPR") + name.count("TTMP")));
+}
+
 std::pair<StringRef, StringRef> Target::dualNames(unsigned opcode) const {
   static std::mutex mutex; // pseudos are not in `names`, which is by real opcode
   static StringMap<std::string> cache;

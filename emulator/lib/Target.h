@@ -137,6 +137,8 @@ public:
   /// The index of a named operand, or -1.
   int operand(const llvm::MCInst &inst, OperandName name) const;
   RegisterOperand reg(unsigned llvmRegister) const;
+  /// How many registers of 32 bits it consists of; 1 for a part of one.
+  unsigned registerDwords(unsigned llvmRegister) const;
   /// The names of the two halves of a VOPD instruction.
   std::pair<llvm::StringRef, llvm::StringRef> dualNames(unsigned opcode) const;
 

@@ -192,6 +192,7 @@ enum class FaultKind : uint8_t {
   IllegalInstruction,
   LdsOutOfBounds,
   ScratchOverflow,
+  UnwaitedRegister,
 };
 
 /// Records the wave's fault at `op` and stops it. The first fault of a wave stays.

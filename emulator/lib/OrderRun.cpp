@@ -1,0 +1,659 @@
+// Running workgroups with memory operations that take their time.
+//
+// A memory instruction is issued: its operands are kept aside. Its lanes are split by the lines of
+// memory that they touch; each of these parts is performed by the instruction's own handler, on a
+// shadow of the wave, when its time has come, and what it loads goes to the registers when the
+// instruction returns. The rules, from AMDGPUUsage "Memory Model" (docs/emulator-order.md):
+//
+// - parts that touch the same line from the same compute unit are performed in the order of issue;
+//   else in any order
+// - LDS operations of a wave are performed in the order of issue, as are its private ones
+// - instructions of a kind return in the order of issue, except scalar loads, and flat ones that
+//   touch LDS
+// - a wait holds the wave until so many have returned.
+//
+// Time is the number of instructions executed; if all waves wait, it jumps to the next event.
+#include "emulator/lib/OrderRun.h"
+#include "emulator/lib/BufferResource.h"
+#include "emulator/lib/OrderCaches.h"
+#include "emulator/lib/RunningGroup.h"
+#include <bitset>
+#include <deque>
+#include <mutex>
+#include <queue>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+namespace {
+
+constexpr unsigned kMaxResident = 4096;
+constexpr unsigned kMaxOutstanding = 60; // of a counter; hardware's hold 63
+constexpr uint64_t kPatience = 3000;     // turns without progress before another workgroup starts
+constexpr unsigned kVectorRegisters = 512 + 32;
+
+/// Lanes of an instruction that are performed at the same time.
+struct Part {
+  uint32_t lanes[2] = {};
+  SmallVector<LinePart, 2> lines; // empty: LDS, private memory, nothing at all
+};
+
+struct WaveOrder;
+
+/// An instruction that has been issued and has not returned.
+struct Pending {
+  Wave *wave = nullptr;
+  WaveOrder *order = nullptr;
+  const MicroOp *op = nullptr;
+  const OrderStep *step = nullptr;
+  uint32_t scalars[kScalarCount];
+  LaneState lane;
+  std::vector<uint32_t> registers; // of step->registers, one after the other, blocks within
+  SmallVector<Part, 4> parts;
+  unsigned left = 0; // parts to perform
+  bool returnsInOrder = true;
+};
+
+/// What a wave has under way.
+struct WaveOrder {
+  unsigned unit = 0;
+  std::deque<std::unique_ptr<Pending>> pending;
+  std::array<uint32_t, kCounters> outstanding = {};
+  std::array<uint8_t, kCounters> limit = {}; // that a blocked wave waits for
+  bool blocked = false;
+  uint64_t lastLds = 0, lastPrivate = 0; // when the youngest such operation is performed
+  std::array<uint8_t, kVectorRegisters> vectors = {}; // pending writes
+  std::array<uint8_t, kVectorRegisters> writers = {}; // counters of the youngest of them
+  std::array<uint8_t, kScalarCount> scalars = {};
+
+  bool within(const std::array<uint8_t, kCounters> &most) const {
+    for (unsigned i = 0; i < kCounters; ++i)
+      if (most[i] != OrderStep::kNoLimit && outstanding[i] > most[i])
+        return false;
+    return true;
+  }
+};
+
+struct Event {
+  uint64_t due, number;
+  Pending *pending;
+  unsigned part;
+  bool operator>(const Event &other) const {
+    return std::tie(due, number) > std::tie(other.due, other.number);
+  }
+};
+
+struct Resident {
+  std::unique_ptr<RunningGroup> group;
+  std::vector<WaveOrder> waves;
+  bool isDone() const {
+    for (size_t i = 0; i < waves.size(); ++i)
+      if (group->waves[i].status != WaveStatus::Ended || !waves[i].pending.empty())
+        return false;
+    return true;
+  }
+};
+
+} // namespace
+
+class OrderRun {
+public:
+  OrderRun(Dispatch &dispatch, const OrderCheck &check)
+      : dispatch(dispatch), code(decodeOrdered(dispatch.program)), random(check.seed),
+        caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
+        wanted(1 + random.below(12)) {}
+
+  void run();
+
+private:
+  bool start();
+  bool turn();
+  bool mayRun(Resident &resident, unsigned index);
+  void runWave(Resident &resident, unsigned index);
+  bool step(Wave &wave, WaveOrder &order);
+  bool registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step);
+  void issue(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step);
+  void saveRegisters(Pending &pending);
+  bool locate(Pending &pending);
+  bool locateVector(Pending &pending, unsigned block);
+  void locateScalar(Pending &pending);
+  void schedule(Pending &pending);
+  void performDue();
+  void perform(Pending &pending, const Part &part);
+  void returnDone(WaveOrder &order);
+  void putBack(Pending &pending);
+  void disturb();
+  void reportDeadlock();
+  uint64_t delay();
+  uint64_t &lastOf(unsigned unit, uint64_t line) { return lastOfLine[{unit, line}]; }
+
+  Dispatch &dispatch;
+  const OrderedProgram code;
+  OrderRandom random;
+  OrderCaches caches;
+  unsigned wanted; // workgroups in flight
+  std::vector<Resident> residents;
+  uint64_t nextGroup = 0;
+  uint64_t now = 1, number = 0, idleTurns = 0;
+  size_t lastResident = 0;
+  unsigned lastWave = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  DenseMap<std::pair<unsigned, uint64_t>, uint64_t> lastOfLine;
+  std::vector<uint64_t> lastOfUnit = std::vector<uint64_t>(caches.computeUnits());
+  Wave shadow;
+  std::vector<uint32_t> shadowRegisters;
+  bool faulted = false;
+};
+
+/// Starts the next workgroup somewhere.
+bool OrderRun::start() {
+  if (nextGroup >= dispatch.groupCount || residents.size() >= kMaxResident)
+    return false;
+  Resident resident;
+  resident.group = std::make_unique<RunningGroup>(dispatch, *code.program, 0, nullptr);
+  resident.group->start(nextGroup++);
+  resident.waves = std::vector<WaveOrder>(resident.group->waves.size());
+  const unsigned unit = random.below(caches.computeUnits());
+  // COMPUTE_PGM_RSRC1.WGP_MODE: the waves run on both compute units of a work-group processor.
+  const bool spread = dispatch.kernel.resource1 >> 29 & 1;
+  for (WaveOrder &wave : resident.waves)
+    wave.unit = spread && random.oneIn(2) ? caches.neighbour(unit) : unit;
+  const Wave &first = resident.group->waves.front();
+  shadowRegisters.resize(size_t(first.blocks) * first.blockStride + kBlockLanes);
+  residents.push_back(std::move(resident));
+  return true;
+}
+
+/// Mostly short, sometimes long.
+uint64_t OrderRun::delay() {
+  const uint32_t kind = random.below(8);
+  const uint32_t scale = uint32_t(std::min<size_t>(residents.size(), 16));
+  return kind < 4   ? random.below(4)
+         : kind < 7 ? random.below(30 * scale)
+                    : random.below(300 * scale);
+}
+
+// Issue.
+
+/// An instruction may neither use nor overwrite what is still to be loaded; only a load that
+/// returns behind the other may go to the same registers.
+bool OrderRun::registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op,
+                                 const OrderStep &step) {
+  for (const RegisterRange &range : step.registers)
+    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
+      if (range.vector ? i >= kVectorRegisters || order.vectors[i] == 0
+                       : i >= kScalarCount || order.scalars[i] == 0)
+        continue;
+      if (range.written && range.vector && step.counters && step.counters == order.writers[i])
+        continue;
+      raise(wave, op, FaultKind::UnwaitedRegister);
+      return false;
+    }
+  return true;
+}
+
+void OrderRun::saveRegisters(Pending &pending) {
+  const Wave &wave = *pending.wave;
+  std::copy(std::begin(wave.scalars), std::end(wave.scalars), pending.scalars);
+  pending.lane = wave.lane;
+  for (const RegisterRange &range : pending.step->registers)
+    if (range.vector)
+      for (unsigned block = 0; block < wave.blocks; ++block) {
+        const uint32_t *from = wave.block(block) + vectorOffset(range.first);
+        pending.registers.insert(pending.registers.end(), from, from + range.count * kBlockLanes);
+      }
+}
+
+/// Adds lane `lane`'s bytes to the part of the line where they begin.
+static void addLane(Pending &pending, DenseMap<uint64_t, unsigned> &partOf, unsigned block,
+                    unsigned lane, uint64_t address, uint64_t bytes) {
+  auto [found, fresh] = partOf.try_emplace(lineOf(address), unsigned(pending.parts.size()));
+  if (fresh)
+    pending.parts.emplace_back();
+  Part &part = pending.parts[found->second];
+  part.lanes[block] |= 1u << lane;
+  for (uint64_t at = address; at < address + bytes; ++at) {
+    auto line =
+        llvm::find_if(part.lines, [&](const LinePart &one) { return one.line == lineOf(at); });
+    if (line == part.lines.end()) {
+      part.lines.push_back({lineOf(at), 0});
+      line = std::prev(part.lines.end());
+    }
+    line->mask |= uint64_t(1) << at % kLineBytes;
+  }
+}
+
+bool OrderRun::locateVector(Pending &pending, unsigned block) {
+  Wave &w = *pending.wave;
+  const MicroOp &op = *pending.op;
+  const OrderStep &step = *pending.step;
+  const uint32_t mask = w.scalars[kExec + block];
+  LaneAddresses addresses;
+  uint32_t global = mask;
+  switch (step.space) {
+  case Space::Global:
+  case Space::Flat:
+    if (step.byThread) {
+      const uint64_t base =
+          (op.kind[1] == OperandKind::Scalar ? w.pair(unsigned(op.source[1])) : 0) +
+          uint64_t(int64_t(op.immediate));
+      for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+        addresses.at[lane] = base + 4 * (block * kBlockLanes + lane);
+    } else {
+      globalAddresses(w, op, block, addresses);
+    }
+    if (step.space == Space::Flat) {
+      const FlatLanes lanes = splitFlat(op, mask, addresses);
+      global = lanes.global;
+      if (lanes.lds)
+        pending.returnsInOrder = false;
+    }
+    break;
+  case Space::Buffer: {
+    const BufferResource resource = BufferResource::read(w, op);
+    global = 0;
+    if (!resource.swizzled()) {
+      BufferLanes lanes;
+      bufferLanes(w, op, resource, block, lanes);
+      global = bufferAddresses(resource, lanes, mask, 0, step.bytes, addresses);
+    }
+    break;
+  }
+  case Space::Local:
+  case Space::Scratch:
+    global = 0;
+    break;
+  }
+  if (step.direct)
+    global = 0;
+  if (global && !checkGlobal(w, op, block, global, addresses, step.bytes, step.writes))
+    return false;
+  pending.parts.front().lanes[block] = mask & ~global;
+  DenseMap<uint64_t, unsigned> partOf;
+  for (unsigned i = 1; i < pending.parts.size(); ++i) // of block 0
+    partOf[pending.parts[i].lines.front().line] = i;
+  for (uint32_t rest = global; rest; rest &= rest - 1) {
+    const unsigned lane = unsigned(std::countr_zero(rest));
+    addLane(pending, partOf, block, lane, addresses.at[lane], step.bytes);
+  }
+  return true;
+}
+
+/// The address as ScalarMemory.cpp computes it. What may not be read is left to the handler, which
+/// reports it.
+void OrderRun::locateScalar(Pending &pending) {
+  Wave &w = *pending.wave;
+  const MicroOp &op = *pending.op;
+  const uint32_t bytes = pending.step->bytes;
+  const uint64_t ignored = bytes >= 4 ? 3 : 0;
+  uint64_t offset = uint64_t(int64_t(op.immediate));
+  if (op.kind[1] != OperandKind::None)
+    offset += readScalar32(w, op, 1);
+  const uint64_t address = (w.pair(unsigned(op.source[0])) & ~ignored) + (offset & ~ignored);
+  if (pending.step->direct || !findWindow(w, address, bytes, false))
+    return;
+  for (uint64_t at = address; at < address + bytes; ++at) {
+    auto &lines = pending.parts.front().lines;
+    if (lines.empty() || lines.back().line != lineOf(at))
+      lines.push_back({lineOf(at), 0});
+    lines.back().mask |= uint64_t(1) << at % kLineBytes;
+  }
+}
+
+/// Splits an instruction into parts. Returns false if it raised a fault.
+bool OrderRun::locate(Pending &pending) {
+  Wave &wave = *pending.wave;
+  Part &rest = pending.parts.emplace_back(); // lanes that touch no line
+  switch (pending.step->kind) {
+  case StepKind::Lds:
+    rest.lanes[0] = wave.scalars[kExec];
+    rest.lanes[1] = wave.blocks == 2 ? wave.scalars[kExec + 1] : 0;
+    return true;
+  case StepKind::Vector:
+    for (unsigned block = 0; block < wave.blocks; ++block)
+      if (!locateVector(pending, block))
+        return false;
+    return true;
+  case StepKind::Scalar:
+    pending.returnsInOrder = false;
+    locateScalar(pending);
+    return true;
+  case StepKind::Cache:
+  case StepKind::Wait:
+  case StepKind::Other:
+    break;
+  }
+  return true;
+}
+
+/// When each part is performed.
+void OrderRun::schedule(Pending &pending) {
+  WaveOrder &order = *pending.order;
+  pending.left = unsigned(pending.parts.size());
+  for (unsigned i = 0; i < pending.parts.size(); ++i) {
+    const Part &part = pending.parts[i];
+    uint64_t due = now + delay();
+    for (const LinePart &line : part.lines)
+      if (pending.step->kind == StepKind::Vector)
+        due = std::max(due, lastOf(order.unit, line.line));
+    const bool isLds = pending.step->kind == StepKind::Lds || !pending.returnsInOrder;
+    const bool isPrivate = pending.step->kind == StepKind::Vector && part.lines.empty();
+    if (isLds && pending.step->kind != StepKind::Scalar)
+      order.lastLds = due = std::max(due, order.lastLds);
+    if (isPrivate)
+      order.lastPrivate = due = std::max(due, order.lastPrivate);
+    // A write-back comes behind everything that is under way from this compute unit.
+    if (pending.step->kind == StepKind::Cache)
+      due = std::max(due, lastOfUnit[order.unit]);
+    if (pending.step->kind == StepKind::Vector)
+      for (const LinePart &line : part.lines)
+        lastOf(order.unit, line.line) = due;
+    if (pending.step->kind == StepKind::Vector)
+      lastOfUnit[order.unit] = std::max(lastOfUnit[order.unit], due);
+    events.push({due, number++, &pending, i});
+  }
+}
+
+void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step) {
+  if (step.kind == StepKind::Cache)
+    caches.invalidate(order.unit, step);
+  if (step.counters == 0)
+    return; // an invalidation that nobody can wait for
+  auto pending = std::make_unique<Pending>();
+  pending->wave = &wave;
+  pending->order = &order;
+  pending->op = &op;
+  pending->step = &step;
+  saveRegisters(*pending);
+  if (!locate(*pending))
+    return;
+  for (unsigned i = 0; i < kCounters; ++i)
+    order.outstanding[i] += step.counters >> i & 1;
+  for (const RegisterRange &range : step.registers)
+    for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
+      ++(range.vector ? order.vectors[i] : order.scalars[i]);
+      if (range.vector)
+        order.writers[i] = step.counters;
+    }
+  schedule(*pending);
+  order.pending.push_back(std::move(pending));
+}
+
+// Performing and returning.
+
+void OrderRun::perform(Pending &pending, const Part &part) {
+  Wave &wave = *pending.wave;
+  const OrderStep &step = *pending.step;
+  if (step.kind == StepKind::Cache)
+    return caches.writeBack(pending.order->unit, step);
+  // The whole of the wave but for its registers, as it was at issue.
+  shadow.vgprs = shadowRegisters.data();
+  shadow.blockStride = wave.blockStride;
+  shadow.vgprCount = wave.vgprCount;
+  shadow.blocks = wave.blocks;
+  shadow.status = WaveStatus::Ready;
+  shadow.lane = pending.lane;
+  shadow.modeRegister = wave.modeRegister;
+  shadow.lds = wave.lds;
+  shadow.ldsSize = wave.ldsSize;
+  shadow.scratch = wave.scratch;
+  shadow.scratchPerLane = wave.scratchPerLane;
+  shadow.indexInGroup = wave.indexInGroup;
+  shadow.group = wave.group;
+  std::copy(std::begin(pending.scalars), std::end(pending.scalars), shadow.scalars);
+  if (step.kind != StepKind::Scalar) {
+    shadow.scalars[kExec] = part.lanes[0];
+    if (wave.blocks == 2)
+      shadow.scalars[kExec + 1] = part.lanes[1];
+  }
+  // Results may lie in registers of operands: those of earlier parts are brought in last.
+  auto copyRegisters = [&](bool written, bool back) {
+    uint32_t *saved = pending.registers.data();
+    for (const RegisterRange &range : step.registers)
+      for (unsigned block = 0; range.vector && block < wave.blocks; ++block) {
+        uint32_t *at = shadow.block(block) + vectorOffset(range.first);
+        const unsigned dwords = range.count * kBlockLanes;
+        if (range.written == written)
+          std::copy_n(back ? at : saved, dwords, back ? saved : at);
+        saved += dwords;
+      }
+  };
+  copyRegisters(false, false);
+  copyRegisters(true, false);
+  auto execute = [&] { pending.op->handler(shadow, *pending.op); };
+  if (part.lines.empty())
+    execute();
+  else if (step.kind == StepKind::Scalar)
+    caches.scalarLoad(pending.order->unit, part.lines, execute);
+  else
+    caches.access(pending.order->unit, step, part.lines, execute);
+  copyRegisters(true, true);
+  if (step.kind == StepKind::Scalar)
+    for (const RegisterRange &range : step.registers)
+      if (range.written && !range.vector)
+        std::copy_n(shadow.scalars + range.first, range.count, pending.scalars + range.first);
+  if (shadow.status == WaveStatus::Faulted) {
+    wave.halt(WaveStatus::Faulted);
+    faulted = true;
+  }
+}
+
+/// The results go to the registers.
+void OrderRun::putBack(Pending &pending) {
+  Wave &wave = *pending.wave;
+  WaveOrder &order = *pending.order;
+  uint32_t lanes[2] = {};
+  for (const Part &part : pending.parts)
+    for (unsigned block = 0; block < 2; ++block)
+      lanes[block] |= part.lanes[block];
+  const uint32_t *saved = pending.registers.data();
+  for (const RegisterRange &range : pending.step->registers) {
+    for (unsigned i = 0; range.written && i < range.count; ++i)
+      --(range.vector ? order.vectors[range.first + i] : order.scalars[range.first + i]);
+    if (!range.vector) {
+      if (range.written)
+        std::copy_n(pending.scalars + range.first, range.count, wave.scalars + range.first);
+      continue;
+    }
+    for (unsigned block = 0; block < wave.blocks; ++block) {
+      uint32_t *to = wave.block(block) + vectorOffset(range.first);
+      for (unsigned i = 0; range.written && i < range.count * kBlockLanes; ++i)
+        if (lanes[block] >> i % kBlockLanes & 1)
+          to[i] = saved[i];
+      saved += range.count * kBlockLanes;
+    }
+  }
+}
+
+/// Lets return what may.
+void OrderRun::returnDone(WaveOrder &order) {
+  uint8_t held = 0; // counters on which something older is still to return in order
+  for (auto at = order.pending.begin(); at != order.pending.end();) {
+    Pending &pending = **at;
+    const bool mayReturn =
+        pending.left == 0 && !(pending.returnsInOrder && pending.step->counters & held);
+    if (!mayReturn) {
+      if (pending.returnsInOrder)
+        held |= pending.step->counters;
+      ++at;
+      continue;
+    }
+    putBack(pending);
+    for (unsigned i = 0; i < kCounters; ++i)
+      order.outstanding[i] -= pending.step->counters >> i & 1;
+    at = order.pending.erase(at);
+  }
+}
+
+void OrderRun::performDue() {
+  while (!events.empty() && events.top().due <= now && !faulted) {
+    const Event event = events.top();
+    events.pop();
+    Pending &pending = *event.pending;
+    perform(pending, pending.parts[event.part]);
+    if (--pending.left == 0)
+      returnDone(*pending.order);
+  }
+  if (lastOfLine.size() > 4096)
+    for (auto at = lastOfLine.begin(); at != lastOfLine.end(); ++at)
+      if (at->second < now)
+        lastOfLine.erase(at);
+}
+
+void OrderRun::disturb() {
+  caches.disturb([&](unsigned unit, uint64_t line) {
+    auto last = lastOfLine.find({unit, line});
+    return last == lastOfLine.end() || last->second < now;
+  });
+}
+
+// Waves.
+
+/// One instruction. Returns whether the wave may go on.
+bool OrderRun::step(Wave &wave, WaveOrder &order) {
+  const MicroOp *op = wave.next;
+  const OrderStep &step = code.steps[size_t(op - code.program->operations.data())];
+  auto block = [&](const std::array<uint8_t, kCounters> &limit) {
+    order.limit = limit;
+    order.blocked = true;
+    return false;
+  };
+  if (step.kind == StepKind::Wait) {
+    if (!order.within(step.limit))
+      return block(step.limit);
+    wave.next = op + 1;
+    return true;
+  }
+  if (!registersAreThere(wave, order, *op, step))
+    return false;
+  if (step.kind != StepKind::Other) {
+    std::array<uint8_t, kCounters> room;
+    for (unsigned i = 0; i < kCounters; ++i)
+      room[i] = step.counters >> i & 1 ? kMaxOutstanding : OrderStep::kNoLimit;
+    if (!order.within(room))
+      return block(room);
+    wave.next = op + 1;
+    issue(wave, order, *op, step);
+  } else {
+    wave.next = op + 1;
+    op->handler(wave, *op);
+  }
+  ++wave.instructions;
+  return !wave.stop;
+}
+
+bool OrderRun::mayRun(Resident &resident, unsigned index) {
+  const Wave &wave = resident.group->waves[index];
+  WaveOrder &order = resident.waves[index];
+  if (wave.status == WaveStatus::Ended || wave.status == WaveStatus::Faulted)
+    return false;
+  if (wave.status == WaveStatus::AtBarrier && !resident.group->shared.mayPass(wave))
+    return false;
+  return !order.blocked || order.within(order.limit);
+}
+
+void OrderRun::runWave(Resident &resident, unsigned index) {
+  Wave &wave = resident.group->waves[index];
+  WaveOrder &order = resident.waves[index];
+  Workgroup &shared = resident.group->shared;
+  if (wave.status == WaveStatus::AtBarrier)
+    wave.barrierPhase[wave.waitsFor != 0] = shared.barriers[wave.waitsFor].phase;
+  wave.status = WaveStatus::Ready;
+  wave.stop = false;
+  order.blocked = false;
+  const uint64_t limit = dispatch.launch.instructionLimit;
+  uint32_t length = random.oneIn(3) ? 1 + random.below(3) : 1 + random.below(24);
+  for (; length != 0; --length) {
+    ++now;
+    if (!step(wave, order))
+      break;
+    if (limit && wave.instructions >= limit && !wave.stop)
+      raise(wave, *wave.next, FaultKind::Deadlock);
+  }
+  if (wave.status == WaveStatus::Faulted)
+    faulted = true;
+  if (wave.status == WaveStatus::Ended)
+    shared.waveEnded();
+}
+
+/// Lets some wave run. Returns false if none can.
+bool OrderRun::turn() {
+  if (lastResident < residents.size() && lastWave < residents[lastResident].waves.size() &&
+      !random.oneIn(3) && mayRun(residents[lastResident], lastWave)) {
+    runWave(residents[lastResident], lastWave);
+    return true;
+  }
+  const size_t first = random.below(uint32_t(residents.size()));
+  for (size_t i = 0; i < residents.size(); ++i) {
+    const size_t at = (first + i) % residents.size();
+    const unsigned count = unsigned(residents[at].waves.size()), begin = random.below(count);
+    for (unsigned j = 0; j < count; ++j)
+      if (const unsigned wave = (begin + j) % count; mayRun(residents[at], wave)) {
+        lastResident = at;
+        lastWave = wave;
+        runWave(residents[at], wave);
+        return true;
+      }
+  }
+  return false;
+}
+
+void OrderRun::reportDeadlock() {
+  for (Resident &resident : residents)
+    for (Wave &wave : resident.group->waves)
+      if (wave.status == WaveStatus::AtBarrier) {
+        raise(wave, wave.next[-1], FaultKind::Deadlock);
+        faulted = true;
+        return;
+      }
+  llvm_unreachable("a wave that waits for memory has an event to come");
+}
+
+void OrderRun::run() {
+  static std::mutex mutex; // bytes of host memory are exchanged for moments
+  std::lock_guard lock(mutex);
+  uint64_t executed = 0;
+  for (;;) {
+    while (residents.size() < wanted && start())
+      ;
+    if (residents.empty())
+      break;
+    if (++idleTurns % (kPatience * residents.size()) == 0)
+      start(); // those that are here may wait for it
+    const bool ran = turn();
+    if (!ran && events.empty() && !start())
+      reportDeadlock();
+    if (!ran && !events.empty())
+      now = std::max(now, events.top().due);
+    performDue();
+    if (random.oneIn(4))
+      disturb();
+    if (faulted)
+      break;
+    for (size_t i = 0; i < residents.size();)
+      if (residents[i].isDone()) {
+        executed += residents[i].group->executed();
+        residents.erase(residents.begin() + ptrdiff_t(i));
+        idleTurns = 0;
+      } else {
+        ++i;
+      }
+  }
+  caches.flush();
+  dispatch.instructions.fetch_add(executed, std::memory_order_relaxed);
+  if (!faulted)
+    return;
+  for (Resident &resident : residents)
+    if (resident.group->shared.fault.set)
+      return dispatch.report(resident.group->shared, resident.group->id);
+}
+
+Expected<Statistics> runInOrder(Dispatch &dispatch, const OrderCheck &check) {
+  OrderRun(dispatch, check).run();
+  if (std::unique_ptr<Fault> fault = dispatch.takeFault())
+    return Error(std::move(fault));
+  return dispatch.statistics();
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,282 @@
+// AMDGPUUsage "Memory Model" (each generation's section), SIInsertWaitcnts' view of the counters,
+// and the ISA manuals' chapters on memory scopes.
+#include "emulator/lib/OrderStep.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/MC/MCInstrDesc.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+namespace {
+
+// Bits of the cache policy operand.
+enum : unsigned { kGlc = 1, kDlc = 4, kSc0 = 1, kSc1 = 16 };
+
+constexpr uint8_t bit(Counter counter) { return uint8_t(1u << unsigned(counter)); }
+
+class Describer {
+public:
+  Describer(const Target &target, const MCInst &inst)
+      : target(target), inst(inst), name(target.name(inst.getOpcode())),
+        major(target.generation().major), policy(unsigned(immediate(OperandName::cpol))),
+        byLevels(target.generation().waveSizeFixed64 && target.cpu() != "gfx90a") {}
+
+  OrderStep describe();
+
+private:
+  int64_t immediate(OperandName operand) const {
+    const int at = target.operand(inst, operand);
+    return at >= 0 && inst.getOperand(unsigned(at)).isImm() ? inst.getOperand(unsigned(at)).getImm()
+                                                            : 0;
+  }
+  bool describeWait();
+  bool describeCacheOperation();
+  void describeScalar();
+  void describeLds();
+  void describeVector();
+  void describeScope();
+  void describeRegisters();
+  void limit(Counter counter, unsigned value, unsigned most);
+  void count(Counter counter) { step.counters |= bit(counterOf(counter)); }
+  /// The counter that stands for `counter` on this generation.
+  Counter counterOf(Counter counter) const {
+    if (counter == Counter::Store && major == 9)
+      return Counter::Load;
+    if (counter == Counter::Scalar && major < 12)
+      return Counter::Lds;
+    return counter;
+  }
+  /// gfx12's SCOPE field.
+  Reach scope() const { return Reach(policy >> 3 & 3); }
+  /// sc1 and sc0 of gfx940 and later: wave, workgroup, agent, system.
+  Reach level() const {
+    return policy & kSc1 ? (policy & kSc0 ? Reach::System : Reach::Agent) : Reach::Workgroup;
+  }
+
+  const Target &target;
+  const MCInst &inst;
+  const StringRef name;
+  const unsigned major;
+  const unsigned policy;
+  const bool byLevels; // sc0 and sc1 instead of glc
+  OrderStep step;
+};
+
+/// A limit that the counter can never exceed is none.
+void Describer::limit(Counter counter, unsigned value, unsigned most) {
+  if (value < most) {
+    uint8_t &limit = step.limit[unsigned(counterOf(counter))];
+    limit = uint8_t(std::min<unsigned>(limit, value));
+  }
+}
+
+bool Describer::describeWait() {
+  if (name == "S_WAIT_IDLE") {
+    step.limit.fill(0);
+    return true;
+  }
+  const int at = target.operand(inst, OperandName::simm16);
+  const unsigned operand = at >= 0 ? unsigned(at) : 0;
+  if (!name.starts_with("S_WAIT") || operand >= inst.getNumOperands() ||
+      !inst.getOperand(operand).isImm())
+    return false;
+  const unsigned value = unsigned(inst.getOperand(operand).getImm()) & 0xffff;
+  if (name == "S_WAITCNT") { // RDNA3 ISA, RDNA2 ISA, CDNA3 ISA "S_WAITCNT"
+    if (major >= 11) {
+      limit(Counter::Load, value >> 10 & 63, 63);
+      limit(Counter::Lds, value >> 4 & 63, 63);
+    } else {
+      limit(Counter::Load, (value & 15) | (value >> 14 & 3) << 4, 63);
+      limit(Counter::Lds, value >> 8 & (major == 9 ? 15 : 63), major == 9 ? 15 : 63);
+    }
+    return true;
+  }
+  if (name == "S_WAIT_LOADCNT_DSCNT" || name == "S_WAIT_STORECNT_DSCNT") {
+    limit(name.contains("LOAD") ? Counter::Load : Counter::Store, value >> 8 & 63, 63);
+    limit(Counter::Lds, value & 63, 63);
+    return true;
+  }
+  const auto counter = StringSwitch<std::optional<Counter>>(name)
+                           .Cases({"S_WAITCNT_VMCNT", "S_WAIT_LOADCNT"}, Counter::Load)
+                           .Cases({"S_WAITCNT_VSCNT", "S_WAIT_STORECNT"}, Counter::Store)
+                           .Cases({"S_WAITCNT_LGKMCNT", "S_WAIT_DSCNT"}, Counter::Lds)
+                           .Case("S_WAIT_KMCNT", Counter::Scalar)
+                           .Default(std::nullopt);
+  if (!counter)
+    return false; // of exports, images, hazards
+  limit(*counter, value & 63, 63);
+  return true;
+}
+
+bool Describer::describeCacheOperation() {
+  if (name == "BUFFER_GL0_INV" || name == "BUFFER_WBINVL1" || name == "BUFFER_WBINVL1_VOL") {
+    step.invalidatesL0 = true;
+  } else if (name == "BUFFER_GL1_INV") {
+    step.invalidatesL1 = true;
+  } else if (name == "BUFFER_INVL2") {
+    step.invalidatesL2 = Reach::System;
+  } else if (name == "BUFFER_INV") {
+    // At workgroup level only what tgsplit execution needs.
+    if (level() != Reach::Workgroup) {
+      step.invalidatesL0 = true;
+      step.invalidatesL2 = level();
+    }
+  } else if (name == "BUFFER_WBL2") {
+    step.writesBackL2 = byLevels ? level() : Reach::System;
+    count(Counter::Load);
+  } else if (name == "GLOBAL_INV") {
+    step.invalidatesL0 = scope() >= Reach::ShaderArray;
+    step.invalidatesL1 = scope() >= Reach::Agent;
+    if (scope() == Reach::System)
+      step.invalidatesL2 = Reach::System;
+    count(Counter::Load);
+  } else if (name == "GLOBAL_WB" || name == "GLOBAL_WBINV") {
+    if (scope() == Reach::System)
+      step.writesBackL2 = Reach::System;
+    if (name == "GLOBAL_WBINV") {
+      step.invalidatesL0 = scope() >= Reach::ShaderArray;
+      step.invalidatesL1 = scope() >= Reach::Agent;
+    }
+    count(Counter::Store);
+  } else {
+    return false;
+  }
+  step.kind = StepKind::Cache;
+  return true;
+}
+
+unsigned dwordsAtEnd(StringRef name) {
+  const size_t at = name.rfind('X');
+  unsigned count = 1;
+  if (at == StringRef::npos || name.substr(at + 1).getAsInteger(10, count))
+    return 1;
+  return count;
+}
+
+/// Bytes that a lane loads or stores, from the name behind its prefix.
+unsigned bytesOf(StringRef action) {
+  if (action.contains("ATOMIC"))
+    return action.ends_with("_X2") || action.contains("_F64") ? 8 : 4;
+  if (action.contains("BYTE"))
+    return 1;
+  if (action.contains("SHORT"))
+    return 2;
+  action.consume_back("_ADDTID");
+  return 4 * dwordsAtEnd(action);
+}
+
+void Describer::describeScalar() {
+  if (name.contains("PREFETCH") || name.contains("DCACHE") || name.contains("MEM") ||
+      name.contains("PROBE") || name == "S_GL1_INV")
+    return; // nothing is read from memory that programs share
+  step.kind = StepKind::Scalar;
+  step.reads = true;
+  step.direct = !name.starts_with("S_LOAD_");
+  if (name.contains("_U8") || name.contains("_I8"))
+    step.bytes = 1;
+  else if (name.contains("_U16") || name.contains("_I16"))
+    step.bytes = 2;
+  else
+    step.bytes = uint16_t(4 * dwordsAtEnd(name));
+  count(Counter::Scalar);
+}
+
+void Describer::describeLds() {
+  if (name == "DS_NOP")
+    return;
+  step.kind = StepKind::Lds;
+  count(Counter::Lds);
+}
+
+/// How far an access must go (AMDGPUUsage "Memory Model", "Monotonic Atomic" rows).
+void Describer::describeScope() {
+  const bool load = step.reads && !step.writes;
+  if (major >= 12) {
+    step.reach = scope();
+    step.passesL0 = step.reach >= Reach::ShaderArray;
+    step.passesL1 = step.reach >= Reach::Agent;
+  } else if (byLevels) {
+    // An atomic's sc0 says whether it returns the old value; it is at least of agent reach.
+    if (step.reads && step.writes)
+      step.reach = policy & kSc1 ? Reach::System : Reach::Agent;
+    else
+      step.reach = level();
+    step.passesL0 = step.reach >= Reach::Agent;
+  } else if (major == 9) { // system reach is the memory's own affair
+    step.passesL0 = load && policy & kGlc;
+    step.reach = Reach::Agent;
+  } else {
+    step.passesL0 = load && policy & kGlc;
+    step.passesL1 = load && policy & (major == 10 ? kDlc : kGlc);
+    step.reach = Reach::Agent;
+  }
+}
+
+void Describer::describeVector() {
+  step.kind = StepKind::Vector;
+  const StringRef action = name.split('_').second;
+  const bool atomic = action.contains("ATOMIC");
+  const bool store = action.starts_with("STORE");
+  step.reads = !store;
+  step.writes = store || atomic;
+  step.bytes = uint16_t(bytesOf(action));
+  step.byThread = action.contains("ADDTID");
+  step.direct = action.contains("BLOCK");
+  step.space = name.starts_with("GLOBAL_")    ? Space::Global
+               : name.starts_with("SCRATCH_") ? Space::Scratch
+               : name.starts_with("BUFFER_")  ? Space::Buffer
+                                              : Space::Flat;
+  const MCInstrDesc &description = target.description(inst.getOpcode());
+  const bool returns = !store && (!atomic || description.getNumDefs() != 0);
+  count(returns ? Counter::Load : Counter::Store);
+  if (step.space == Space::Flat)
+    count(Counter::Lds);
+  describeScope();
+}
+
+void Describer::describeRegisters() {
+  const MCInstrDesc &description = target.description(inst.getOpcode());
+  auto add = [&](unsigned reg, bool written) {
+    const RegisterOperand operand = target.reg(reg);
+    const bool vector = operand.kind == RegisterOperand::Vector;
+    if (!vector && operand.kind != RegisterOperand::Scalar)
+      return;
+    step.registers.push_back({operand.index, uint8_t(target.registerDwords(reg)), vector, written});
+  };
+  for (unsigned i = 0; i < inst.getNumOperands(); ++i)
+    if (inst.getOperand(i).isReg() && inst.getOperand(i).getReg())
+      add(inst.getOperand(i).getReg(), i < description.getNumDefs());
+  for (MCPhysReg reg : description.implicit_uses())
+    add(reg, false);
+  for (MCPhysReg reg : description.implicit_defs())
+    add(reg, true);
+}
+
+OrderStep Describer::describe() {
+  constexpr uint64_t kFlagMubuf = 1ull << 17, kFlagSmrd = 1ull << 19, kFlagFlat = 1ull << 24,
+                     kFlagDs = 1ull << 25;
+  const uint64_t flags = target.description(inst.getOpcode()).TSFlags;
+  if (describeWait()) {
+    step.kind = StepKind::Wait;
+    return step;
+  }
+  if (describeCacheOperation())
+    return step;
+  describeRegisters();
+  if (flags & kFlagSmrd)
+    describeScalar();
+  else if (flags & (kFlagFlat | kFlagMubuf))
+    describeVector();
+  else if (flags & kFlagDs)
+    describeLds();
+  return step;
+}
+
+} // namespace
+
+OrderStep describeOrder(const Target &target, const MCInst &inst) {
+  return Describer(target, inst).describe();
+}
+
+} // namespace rubia::emulator

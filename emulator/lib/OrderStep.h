@@ -1,0 +1,72 @@
+// What the `order` check knows of an instruction beyond its effect: which counters it increments,
+// how far down the caches it must go, which registers it touches, and what waits and cache
+// operations do.
+//
+// The words of all targets are brought into three terms: `Reach` (where an access or a cache
+// operation must take effect), the private caches that a load must pass by, and counters.
+#pragma once
+
+#include "emulator/lib/Addressing.h"
+#include "emulator/lib/Program.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/MC/MCInst.h"
+#include <array>
+#include <optional>
+
+namespace rubia::emulator {
+
+/// Counters of outstanding memory operations under gfx12's names. Older generations share one
+/// between kinds: stores count as loads on gfx9, scalar loads as LDS operations before gfx12.
+enum class Counter : uint8_t { Load, Store, Lds, Scalar };
+constexpr unsigned kCounters = 4;
+
+/// How far from the compute unit something takes effect.
+enum class Reach : uint8_t {
+  Workgroup,
+  ShaderArray, // gfx12's SCOPE_SE
+  Agent,
+  System
+};
+
+enum class StepKind : uint8_t { Other, Wait, Vector, Lds, Scalar, Cache };
+
+struct RegisterRange {
+  uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex
+  uint8_t count = 0;
+  bool vector = false;
+  bool written = false;
+};
+
+struct OrderStep {
+  StepKind kind = StepKind::Other;
+  bool reads = false, writes = false; // memory; an atomic does both
+  Space space = Space::Global;        // of StepKind::Vector
+  bool byThread = false;              // *_ADDTID
+  bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
+  uint8_t counters = 0;  // bit per Counter that it increments
+  uint16_t bytes = 0;    // of a lane, or of a scalar load
+  bool passesL0 = false; // a load that takes nothing from the compute unit's cache
+  bool passesL1 = false; // ...nor from the shader array's
+  Reach reach = Reach::Workgroup;
+  // Cache operations.
+  bool invalidatesL0 = false, invalidatesL1 = false;
+  std::optional<Reach> invalidatesL2, writesBackL2;
+  /// Waits: how many operations may still be outstanding.
+  static constexpr uint8_t kNoLimit = 255;
+  std::array<uint8_t, kCounters> limit = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};
+  llvm::SmallVector<RegisterRange, 4> registers;
+};
+
+/// What `inst` means for the order of memory operations.
+OrderStep describeOrder(const Target &target, const llvm::MCInst &inst);
+
+/// A program that keeps waits, with one step for each operation.
+struct OrderedProgram {
+  std::unique_ptr<Program> program;
+  std::vector<OrderStep> steps;
+};
+
+/// Decodes the code of `program` again.
+OrderedProgram decodeOrdered(const Program &program);
+
+} // namespace rubia::emulator

@@ -1,0 +1,35 @@
+// A workgroup with the memory of its waves.
+#pragma once
+
+#include "emulator/lib/Dispatch.h"
+
+namespace rubia::emulator {
+
+class RunningGroup {
+public:
+  /// Of kernels of `program`. `counts`: null, or one number for every operation of the program.
+  RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker, uint64_t *counts);
+  ~RunningGroup();
+
+  void start(uint64_t linearId);
+  enum class Outcome { Finished, Faulted, Paused };
+  Outcome run();
+  uint64_t executed() const;
+
+  Workgroup shared;
+  Dim3 id;
+  std::vector<Wave> waves;
+
+private:
+  template <bool kCount> bool runWave(Wave &wave, uint64_t &budget);
+
+  Dispatch &dispatch;
+  const Program &program;
+  uint64_t *counts;
+  std::vector<uint32_t> registers;
+  std::vector<uint8_t> lds;
+  uint8_t *scratch = nullptr;
+  uint64_t scratchSize = 0;
+};
+
+} // namespace rubia::emulator
