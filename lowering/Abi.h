@@ -20,9 +20,14 @@ enum ModuleTableSlot : unsigned {
   kTrapRecordSlot = 0, // TrapRecord
   kPrintfRingSlot = 1,
   kDeviceHeapSlot = 2,
+  kAtomicLocksSlot = 3, // kAtomicLocks words, zero at first, one array for all modules of a device
   kFirstVariableSlot =
-      8, // slot kFirstVariableSlot + i: variable i of the manifest; 3..7 are reserved and zero
+      8, // slot kFirstVariableSlot + i: variable i of the manifest; 4..7 are reserved and zero
 };
+
+// Locks of atomics of 128 bits: an address's is (address >> 4 ^ address >> 14) % kAtomicLocks, of
+// the lower half of the address.
+inline constexpr unsigned kAtomicLocks = 1024;
 
 // The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
 // says why and where.

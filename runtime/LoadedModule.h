@@ -34,6 +34,8 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
+class AtomicLocks;
+
 class LoadedModule {
 public:
   // `bytes` is copied. The module belongs to HIP's current device; all calls must be made with that
@@ -83,8 +85,9 @@ private:
   void *state = nullptr;      // the variables, in one allocation
   void *trapRecord = nullptr; // abi::TrapRecord, pinned host memory
   void *trapRecordOnDevice = nullptr;
-  std::vector<void *> addresses; // of the variables
-  std::vector<void *> managed;   // allocations of their own
+  std::shared_ptr<AtomicLocks> atomicLocks; // null until a unit needs them
+  std::vector<void *> addresses;            // of the variables
+  std::vector<void *> managed;              // allocations of their own
   std::vector<std::unique_ptr<Unit>> units;
 };
 

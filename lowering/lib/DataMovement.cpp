@@ -1,6 +1,6 @@
-// mov, cvta, isspacep and hints for caches.
-// PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -prefetch,
-// -applypriority, -discard, -createpolicy.
+// mov, cvta, isspacep, mapa, getctarank and hints for caches.
+// PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -mapa, -getctarank,
+// -prefetch, -applypriority, -discard, -createpolicy.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/UnitLowering.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
@@ -115,6 +115,23 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   default:
     return fn.unsupported(inst, "this state space has no addresses");
   }
+}
+
+// mapa{.shared::cluster}.type d, a, b: the address in the shared memory of the cluster's CTA b that
+// corresponds to a. A cluster is one CTA (UnitLowering::checkKernel), so b is 0.
+Expected<Value *> lowerMapa(FunctionLowering &fn, const ptx::Instruction &inst) {
+  ptx::Type type = inst.spelling->type(0);
+  const ptx::Operand &operand = fn.sourceOperand(0);
+  bool generic = inst.spelling->space() == ptx::StateSpace::None;
+  if (generic && ptx::sizeInBits(type) != 64)
+    return fn.unsupported(inst, "32-bit generic addresses");
+  Value *address = fn.source(0, type);
+  return generic && operand.variable() ? fn.toGeneric(address, operand.variable()->space) : address;
+}
+
+// getctarank{.shared::cluster}.type d, a: the rank of the CTA in whose shared memory a lies.
+Expected<Value *> lowerGetctarank(FunctionLowering &fn, const ptx::Instruction &) {
+  return fn.builder().getInt32(0);
 }
 
 // ---------- Hints. AMD GPUs before gfx12 have no such control over their caches; none of these

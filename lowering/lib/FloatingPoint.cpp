@@ -171,6 +171,14 @@ static Value *extremeOf(FunctionLowering &fn, const Extreme &extreme, bool keeps
   });
 }
 
+Value *minOrMax(FunctionLowering &fn, bool maximum, Value *x, Value *y) {
+  IRBuilder<> &b = fn.builder();
+  bool isBf16 = x->getType()->getScalarType()->isBFloatTy();
+  Value *result = extremeOf(fn, maximum ? kMax : kMin, /*keepsNan=*/false, isBf16, widenBf16(b, x),
+                            widenBf16(b, y));
+  return narrowExactBf16(b, result, x->getType());
+}
+
 // One NaN gives the other operand, with .NaN it gives NaN; -0 is less than +0. Flushing keeps the
 // order, so .ftz flushes the result only. .xorsign.abs takes the signs from both operands, whatever
 // they are. bf16 is compared as f32.

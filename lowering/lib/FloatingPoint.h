@@ -56,6 +56,10 @@ llvm::Value *toBits(llvm::IRBuilder<> &b, llvm::Value *value);
 // `value` with its sign bits taken from `sign`, which has the type of its bits.
 llvm::Value *withSign(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Value *sign);
 
+// The minimum or maximum of f16 or bf16 values, or of pairs of them: one NaN gives the other
+// operand, -0 is less than +0.
+llvm::Value *minOrMax(FunctionLowering &fn, bool maximum, llvm::Value *x, llvm::Value *y);
+
 // HalfPrecision.cpp: the operation on f16, bf16 or pairs of them, with .ftz and .oob.
 llvm::Value *halfArithmetic(FunctionLowering &fn, const ptx::Instruction &inst, Arithmetic op,
                             llvm::ArrayRef<llvm::Value *> sources);

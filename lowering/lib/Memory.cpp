@@ -2,8 +2,7 @@
 //
 // A weak access is one LLVM load or store of the whole vector: PTX demands that it is aligned to
 // its size. Cache and eviction modifiers are hints, apart from .cv and .cs; prefetch sizes too.
-#include "lowering/lib/FunctionLowering.h"
-#include "lowering/lib/MemoryModel.h"
+#include "lowering/lib/Atomics.h"
 #include "lowering/lib/UnitLowering.h"
 
 using namespace llvm;
@@ -17,13 +16,13 @@ struct Access {
   Type *element;
   unsigned count;
   unsigned elementBytes;
-  AtomicOrdering ordering = AtomicOrdering::NotAtomic;
-  SyncScope::ID scope = SyncScope::System;
+  ptx::Mod semantics = ptx::Mod::Weak, scope = ptx::Mod::Sys;
   bool isVolatile = false;
   bool nonTemporal = false;
   bool invariant = false;
 
   unsigned bytes() const { return count * elementBytes; }
+  bool isAtomic() const { return semantics != ptx::Mod::Weak; }
 };
 
 Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned addressSpace) {
@@ -35,19 +34,16 @@ Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned ad
 
   ptx::Mod semantics = spelling.first(ptx::ModCategory::Semantics);
   ptx::Mod cache = spelling.first(ptx::ModCategory::Cache);
-  // .volatile and .mmio are .relaxed.sys; .cv fetches again, which is the same. Memory of one
-  // thread (AS 5) and memory that does not change (AS 4) need no atomics.
-  bool isVolatile = semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv ||
-                    cache == ptx::Mod::Wt || spelling.has(ptx::Mod::Mmio);
-  bool isAtomic = semantics != ptx::Mod::None && semantics != ptx::Mod::Weak;
-  if (isVolatile || isAtomic) {
-    access.isVolatile = isVolatile;
-    if (addressSpace != kConstantSpace && addressSpace != kPrivateSpace) {
-      access.ordering = orderingOf(semantics);
-      access.scope = isVolatile
-                         ? SyncScope::System
-                         : syncScopeOf(fn.context(), spelling.first(ptx::ModCategory::Scope));
-    }
+  // .volatile and .mmio are .relaxed.sys; .cv fetches again, which is the same, and .wt writes
+  // through. Memory of one thread (AS 5) and memory that does not change (AS 4) need no atomics.
+  access.isVolatile = semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv ||
+                      cache == ptx::Mod::Wt || spelling.has(ptx::Mod::Mmio);
+  bool isWeak = semantics == ptx::Mod::None || semantics == ptx::Mod::Weak;
+  if (addressSpace != kConstantSpace && addressSpace != kPrivateSpace &&
+      (access.isVolatile || !isWeak)) {
+    access.semantics = isWeak ? ptx::Mod::Volatile : semantics;
+    if (!access.isVolatile)
+      access.scope = spelling.first(ptx::ModCategory::Scope);
   }
   // Streaming data: evict first.
   access.nonTemporal = cache == ptx::Mod::Cs || cache == ptx::Mod::Lu;
@@ -67,6 +63,21 @@ void annotate(FunctionLowering &fn, const Access &access, Instruction *memory) {
     memory->setMetadata(LLVMContext::MD_invariant_load, emptyNode(fn));
 }
 
+// Builds a relaxed access to each element. PTX ISA: vector-data-types (memory consistency): a
+// vector access is a set of scalar ones. One scalar has the semantics itself.
+void atomically(FunctionLowering &fn, const Access &access, Value *pointer,
+                function_ref<void(unsigned, Value *, AtomicOrdering)> element) {
+  IRBuilder<> &b = fn.builder();
+  if (access.count == 1 && access.elementBytes <= 8)
+    return element(0, pointer, orderingOf(access.semantics));
+  withSemantics(fn, access.semantics, access.scope, [&]() -> Value * {
+    for (unsigned i = 0; i < access.count; ++i)
+      element(i, b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes),
+              AtomicOrdering::Monotonic);
+    return nullptr;
+  });
+}
+
 } // namespace
 
 // ld{.weak|.volatile|.relaxed.scope|.acquire.scope}{.space}{.cop}{.vec}.type d, [a]
@@ -82,28 +93,31 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (destinations.size() != access.count)
     return fn.malformed(inst, "as many destinations as elements are needed");
 
+  // Memory of this thread or CTA that was never written must be any value, not undefined behaviour;
+  // LLVM may learn of any pointer that it points there.
+  auto defined = [&](LoadInst *load) -> Value * {
+    bool maybeUnwritten =
+        addressSpace == kPrivateSpace || addressSpace == kSharedSpace || addressSpace == kFlatSpace;
+    return maybeUnwritten ? b.CreateFreeze(load) : load;
+  };
   SmallVector<Value *, 8> values;
-  if (access.ordering != AtomicOrdering::NotAtomic) {
-    // PTX ISA: vector-data-types (memory consistency): a vector access is a set of scalar ones.
-    if (access.elementBytes > 8)
-      return fn.unsupported(inst, "an atomic load of 128 bits");
-    for (unsigned i = 0; i < access.count; ++i) {
-      Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes);
+  if (access.isAtomic()) {
+    atomically(fn, access, pointer, [&](unsigned, Value *place, AtomicOrdering ordering) {
+      if (access.elementBytes > 8) {
+        values.push_back(updateWide(fn, place, access.scope, [](Value *) { return nullptr; }));
+        return;
+      }
       LoadInst *load =
           b.CreateAlignedLoad(access.element, place, Align(access.elementBytes), access.isVolatile);
-      load->setAtomic(access.ordering, access.scope);
-      values.push_back(load);
-    }
+      load->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
+      values.push_back(defined(load));
+    });
   } else {
     Type *type =
         access.count == 1 ? access.element : FixedVectorType::get(access.element, access.count);
     LoadInst *load = b.CreateAlignedLoad(type, pointer, Align(access.bytes()), access.isVolatile);
     annotate(fn, access, load);
-    // Memory of this thread or CTA that was never written must be any value, not undefined
-    // behaviour; LLVM may learn of any pointer that it points there.
-    bool maybeUnwritten =
-        addressSpace == kPrivateSpace || addressSpace == kSharedSpace || addressSpace == kFlatSpace;
-    Value *loaded = maybeUnwritten ? b.CreateFreeze(load) : load;
+    Value *loaded = defined(load);
     for (unsigned i = 0; i < access.count; ++i)
       values.push_back(access.count == 1 ? loaded : b.CreateExtractElement(loaded, i));
   }
@@ -135,15 +149,15 @@ Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
   SmallVector<Value *, 8> values;
   for (const ptx::Operand &source : sources)
     values.push_back(b.CreateBitCast(fn.read(source, spelling.type(0)), access.element));
-  if (access.ordering != AtomicOrdering::NotAtomic) {
-    if (access.elementBytes > 8)
-      return fn.unsupported(inst, "an atomic store of 128 bits");
-    for (auto [i, value] : enumerate(values)) {
-      Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes);
-      StoreInst *store =
-          b.CreateAlignedStore(value, place, Align(access.elementBytes), access.isVolatile);
-      store->setAtomic(access.ordering, access.scope);
-    }
+  if (access.isAtomic()) {
+    atomically(fn, access, pointer, [&](unsigned i, Value *place, AtomicOrdering ordering) {
+      if (access.elementBytes > 8) {
+        updateWide(fn, place, access.scope, [&](Value *) { return values[i]; });
+        return;
+      }
+      b.CreateAlignedStore(values[i], place, Align(access.elementBytes), access.isVolatile)
+          ->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
+    });
     return nullptr;
   }
   Value *stored = values[0];
@@ -154,6 +168,22 @@ Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
   }
   annotate(fn, access,
            b.CreateAlignedStore(stored, pointer, Align(access.bytes()), access.isVolatile));
+  return nullptr;
+}
+
+// st.async{.mmio}.release.scope{.global}.type [a], b: a store of which nothing says when it is
+// done.
+Expected<Value *> lowerStAsync(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return lowerSt(fn, inst);
+}
+
+// st.bulk{.weak}{.shared::cta} [a], size, 0
+Expected<Value *> lowerStBulk(FunctionLowering &fn, const ptx::Instruction &inst) {
+  Value *pointer = fn.pointer(inst.operands[0], inst.spelling->space());
+  if (!pointer)
+    return nullptr;
+  fn.builder().CreateMemSet(pointer, fn.builder().getInt8(0),
+                            fn.read(inst.operands[1], ptx::Type::U64), Align(8));
   return nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/LoadedModule.h"
 #include "lowering/Abi.h"
 #include "runtime/Log.h"
+#include "runtime/lib/AtomicLocks.h"
 #include "runtime/lib/CodeObjectMetadata.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -164,7 +165,8 @@ Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
 
 // Fills the module table of a code object that has just been loaded.
 static Error fillModuleTable(const Hip &hip, const CodeObjectMetadata &metadata, void *module,
-                             void *trapRecord, ArrayRef<void *> addresses) {
+                             void *trapRecord, std::shared_ptr<AtomicLocks> &atomicLocks,
+                             ArrayRef<void *> addresses) {
   if (metadata.slots.empty())
     return Error::success();
   void *table = nullptr;
@@ -179,7 +181,12 @@ static Error fillModuleTable(const Hip &hip, const CodeObjectMetadata &metadata,
                          "code object reads slot " + Twine(slot) + " of a smaller module table");
     if (slot == abi::kTrapRecordSlot)
       entries[slot] = reinterpret_cast<uint64_t>(trapRecord);
-    else if (slot >= abi::kFirstVariableSlot)
+    else if (slot == abi::kAtomicLocksSlot) {
+      if (!atomicLocks)
+        if (Error error = AtomicLocks::ofCurrentDevice(hip).moveInto(atomicLocks))
+          return error;
+      entries[slot] = reinterpret_cast<uint64_t>(atomicLocks->address());
+    } else if (slot >= abi::kFirstVariableSlot)
       entries[slot] = reinterpret_cast<uint64_t>(addresses[slot - abi::kFirstVariableSlot]);
     else
       return launchError(Kind::CannotCompile,
@@ -222,7 +229,7 @@ Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
       if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
         return hipFailure(*hip, "hipModuleLoadData", error);
       if (Error error = fillModuleTable(*hip, (*unit)->metadata, (*unit)->module,
-                                        trapRecordOnDevice, addresses)) {
+                                        trapRecordOnDevice, atomicLocks, addresses)) {
         release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
         return std::move(error);
       }

@@ -26,7 +26,8 @@ TEST(LoweringDiagnostics, AllOfAUnit) {
 }
 
 TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
-  for (const char *instruction : {"mapa.u64 %rd0, %rd1, %r2;", "@%p0 getctarank.u64 %r0, %rd1;",
+  for (const char *instruction : {"multimem.st.relaxed.sys.global.u32 [%rd0], %r0;",
+                                  "@%p0 multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;",
                                   "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
                                   "{%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};"}) {
     Lowered result = lowered(kernel(instruction));

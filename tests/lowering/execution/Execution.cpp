@@ -71,6 +71,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   Options options;
   options.arch = form.arch;
   options.halfFilled = form.halfFilled;
+  options.safeAtomics = form.safeAtomics;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -98,6 +99,7 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
     return reinterpret_cast<uint64_t>(address);
   };
   table[abi::kTrapRecordSlot] = allocate(sizeof(abi::TrapRecord));
+  table[abi::kAtomicLocksSlot] = allocate(abi::kAtomicLocks * sizeof(uint32_t));
   for (size_t i = 0; i < variables.size(); ++i)
     table[abi::kFirstVariableSlot + i] = allocate(std::max<uint64_t>(variables[i]->sizeInBytes, 1));
   for (size_t i = 0; i < variables.size(); ++i) {

@@ -14,6 +14,7 @@ namespace rubia::lowering::test {
 struct Form {
   std::string arch = "gfx1100"; // wave64 targets are half-filled in any case
   bool halfFilled = false;
+  bool safeAtomics = false;
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;

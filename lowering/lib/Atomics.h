@@ -1,0 +1,21 @@
+// What the atomics share: how one becomes ordered, and those of 128 bits, for which AMD has no
+// instructions.
+#pragma once
+
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/MemoryModel.h"
+
+namespace rubia::lowering {
+
+// Builds accesses by `relaxed` with the semantics of an atomic as a whole: fences before and after
+// them. PTX ISA: release-patterns, acquire-patterns.
+llvm::Value *withSemantics(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope,
+                           llvm::function_ref<llvm::Value *()> relaxed);
+
+// Reads the 128 bits at `pointer`, and writes what `update` makes of them (an i128; nothing if it
+// gives null), as one relaxed operation; gives what was read. All such operations on one address
+// exclude each other, whichever thread, kernel or module of the context they are in.
+llvm::Value *updateWide(FunctionLowering &fn, llvm::Value *pointer, ptx::Mod scope,
+                        llvm::function_ref<llvm::Value *(llvm::Value *old)> update);
+
+} // namespace rubia::lowering
