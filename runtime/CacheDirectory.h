@@ -60,6 +60,8 @@ public:
   std::vector<File> files() const;
   // Reads one of them; the error says what is wrong with it.
   static llvm::Expected<CacheEntry> readFile(const std::string &path);
+  // Its key, by decodeKey: quick, for searching.
+  static llvm::Expected<std::string> readKey(const std::string &path);
 
   // Removes entries, those unused for longest first, until at most `bytes` are left, and those that
   // were not used since `olderThan`. Returns how many went.

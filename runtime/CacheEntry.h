@@ -27,6 +27,10 @@ llvm::Expected<std::vector<uint8_t>> encodeEntry(const CacheEntry &entry);
 // The error says what is wrong with the bytes.
 llvm::Expected<CacheEntry> decodeEntry(llvm::ArrayRef<uint8_t> bytes);
 
+// The key alone, out of the first bytes of an entry: nothing else is verified. An error also if
+// they are too few.
+llvm::Expected<std::string> decodeKey(llvm::ArrayRef<uint8_t> beginning);
+
 // The digest that is in the header and covers all other bytes of an entry; the bytes must have been
 // decoded or just encoded.
 Digest digestOfEncoded(llvm::ArrayRef<uint8_t> bytes);

@@ -25,6 +25,7 @@ public:
   // was written.
   llvm::Expected<std::optional<CacheEntry>> find(llvm::StringRef key) const;
   llvm::Expected<CacheEntry> read(const Row &row) const;
+  llvm::Expected<std::string> readKey(const Row &row) const; // decodeKey
 
   llvm::ArrayRef<Row> rows() const { return index; }
   const std::string &path() const { return file; }

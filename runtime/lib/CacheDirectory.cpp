@@ -23,6 +23,8 @@ namespace {
 constexpr uint64_t kDefaultMaxBytes = uint64_t(4) << 30;
 // The time of last use is written at most this often.
 constexpr int64_t kUseResolution = 3600;
+// Header and key of every entry that we write are shorter.
+constexpr uint64_t kMaxKeyBytes = 4096;
 
 StringRef environment(const char *name) {
   const char *value = getenv(name);
@@ -35,8 +37,9 @@ struct ReadFile {
   bool distrusted = false;
 };
 
-// What others own or may write is not run. O_NONBLOCK: a FIFO must not stop the program.
-ReadFile readWhole(const std::string &path, bool touch) {
+// What others own or may write is not run. O_NONBLOCK: a FIFO must not stop the program. At most
+// `most` bytes are read.
+ReadFile readFrom(const std::string &path, bool touch, uint64_t most = UINT64_MAX) {
   ReadFile result;
   protocol::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
@@ -54,7 +57,7 @@ ReadFile readWhole(const std::string &path, bool touch) {
     result.error = EFBIG;
     return result;
   }
-  result.bytes.resize(status.st_size);
+  result.bytes.resize(std::min<uint64_t>(status.st_size, most));
   if (!protocol::readAll(file.get(), result.bytes.data(), result.bytes.size())) {
     result.error = errno ? errno : EIO;
     return result;
@@ -142,7 +145,7 @@ void CacheDirectory::complain(const Twine &message) const {
 
 CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
   std::string path = pathOf(key);
-  ReadFile file = readWhole(path, true);
+  ReadFile file = readFrom(path, true);
   if (file.distrusted) {
     complain(path + " is not a file of our own; it is compiled again");
     return {std::nullopt, Miss::Distrusted};
@@ -217,13 +220,26 @@ void CacheDirectory::write(StringRef key, ArrayRef<uint8_t> payload) const {
   store({key.str(), "{}", payload.vec(), CacheEntry::Kind::Result, 0});
 }
 
-Expected<CacheEntry> CacheDirectory::readFile(const std::string &path) {
-  ReadFile file = readWhole(path, false);
+static Error problemOf(const ReadFile &file) {
   if (file.distrusted)
     return createStringError(inconvertibleErrorCode(), "is not a file of our own");
   if (file.error)
     return createStringError(inconvertibleErrorCode(), strerror(file.error));
+  return Error::success();
+}
+
+Expected<CacheEntry> CacheDirectory::readFile(const std::string &path) {
+  ReadFile file = readFrom(path, false);
+  if (Error error = problemOf(file))
+    return std::move(error);
   return decodeEntry(file.bytes);
+}
+
+Expected<std::string> CacheDirectory::readKey(const std::string &path) {
+  ReadFile file = readFrom(path, false, kMaxKeyBytes);
+  if (Error error = problemOf(file))
+    return std::move(error);
+  return decodeKey(file.bytes);
 }
 
 } // namespace rubia::runtime

@@ -75,7 +75,7 @@ Expected<std::vector<uint8_t>> encodeEntry(const CacheEntry &entry) {
   return bytes;
 }
 
-Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
+static Expected<Header> readHeader(ArrayRef<uint8_t> bytes) {
   Header header;
   if (bytes.size() < sizeof(header))
     return malformed("has no header");
@@ -85,6 +85,25 @@ Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
   if (header.version != kFormatVersion)
     return malformed("has format version " + Twine(header.version) + ", expected " +
                      Twine(kFormatVersion));
+  return header;
+}
+
+Expected<std::string> decodeKey(ArrayRef<uint8_t> beginning) {
+  Expected<Header> header = readHeader(beginning);
+  if (!header)
+    return header.takeError();
+  beginning = beginning.drop_front(sizeof(Header));
+  if (header->keySize > beginning.size() ||
+      digestOf(beginning.take_front(header->keySize)) != header->keyDigest)
+    return malformed("has the wrong key digest");
+  return toStringRef(beginning.take_front(header->keySize)).str();
+}
+
+Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
+  Expected<Header> read = readHeader(bytes);
+  if (!read)
+    return read.takeError();
+  const Header &header = *read;
   if (header.keySize > kMaxEntryBytes || header.metadataSize > kMaxEntryBytes ||
       header.storedSize > kMaxEntryBytes || header.payloadSize > kMaxEntryBytes ||
       bytes.size() != sizeof(header) + header.keySize + header.metadataSize + header.storedSize)

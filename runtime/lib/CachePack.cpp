@@ -104,19 +104,43 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
   return pack;
 }
 
-Expected<CacheEntry> CachePack::read(const Row &row) const {
+static Error entryFailure(const std::string &file, const CachePack::Row &row, const Twine &what) {
+  return failure(file, "entry " + toHex(row.key, true) + " " + what);
+}
+
+static Expected<std::vector<uint8_t>> readBytes(const std::string &file, const CachePack::Row &row,
+                                                uint64_t most = UINT64_MAX) {
   protocol::Descriptor fd = openForReading(file);
   if (!fd)
     return failure(file, strerror(errno));
-  std::vector<uint8_t> bytes(row.size);
+  std::vector<uint8_t> bytes(std::min(row.size, most));
   if (!preadAll(fd.get(), bytes.data(), bytes.size(), row.offset))
-    return failure(file, "entry " + toHex(row.key, true) + " cannot be read");
-  Expected<CacheEntry> entry = decodeEntry(bytes);
+    return entryFailure(file, row, "cannot be read");
+  return bytes;
+}
+
+Expected<CacheEntry> CachePack::read(const Row &row) const {
+  Expected<std::vector<uint8_t>> bytes = readBytes(file, row);
+  if (!bytes)
+    return bytes.takeError();
+  Expected<CacheEntry> entry = decodeEntry(*bytes);
   if (!entry)
-    return failure(file, "entry " + toHex(row.key, true) + " " + toString(entry.takeError()));
-  if (digestOfEncoded(bytes) != row.entry || digestOf(arrayRefFromStringRef(entry->key)) != row.key)
-    return failure(file, "entry " + toHex(row.key, true) + " is another one than the index says");
+    return entryFailure(file, row, toString(entry.takeError()));
+  if (digestOfEncoded(*bytes) != row.entry ||
+      digestOf(arrayRefFromStringRef(entry->key)) != row.key)
+    return entryFailure(file, row, "is another one than the index says");
   return entry;
+}
+
+Expected<std::string> CachePack::readKey(const Row &row) const {
+  constexpr uint64_t kMaxKeyBytes = 4096; // header and key of every entry that we write are shorter
+  Expected<std::vector<uint8_t>> bytes = readBytes(file, row, kMaxKeyBytes);
+  if (!bytes)
+    return bytes.takeError();
+  Expected<std::string> key = decodeKey(*bytes);
+  if (!key)
+    return entryFailure(file, row, toString(key.takeError()));
+  return key;
 }
 
 Expected<std::optional<CacheEntry>> CachePack::find(StringRef key) const {

@@ -215,6 +215,52 @@ class Sharing(RemoteTest):
             self.assertTrue(any(f"{name} is '{value}', expected" in line for line in self.cache_lines()), self.log)
 
 
+class Signatures(RemoteTest):
+    def key(self, name):
+        path = self.folder / name
+        subprocess.run([RUBIA, "cache", "keygen", str(path)], check=True)
+        return path
+
+    def test_entries_are_signed_and_checked(self):
+        ours, theirs = self.key("ours"), self.key("theirs")
+        self.fill(RUBIA_CACHE_SIGNING_KEY=ours)
+        for body in self.server.entries.values():
+            self.assertEqual(body[-104:-96], b"RUBIASIG")
+        self.assertEqual(self.run_on("trusting", RUBIA_CACHE_PUBLIC_KEYS=f"{theirs}.pub:{ours}.pub")["remote hits"], 2)
+        self.assertEqual(self.run_on("careless")["remote hits"], 2)
+        stats = self.run_on("strict", RUBIA_CACHE_PUBLIC_KEYS=f"{theirs}.pub")
+        self.assertEqual((stats["compiled"], stats["remote misses: damaged or not trusted entry"]), (2, 2))
+        self.assertEqual(len(self.cache_lines()), 1, self.log)
+        self.assertIn("who is not trusted", self.log)
+
+    def test_unsigned_entries_are_not_believed_and_not_replaced_unsigned(self):
+        ours = self.key("ours")
+        self.fill()
+        before = dict(self.server.entries)
+        stats = self.run_on("strict", RUBIA_CACHE_PUBLIC_KEYS=f"{ours}.pub", RUBIA_CACHE_REMOTE_WRITE=1)
+        self.assertEqual((stats["compiled"], stats["remote misses: damaged or not trusted entry"]), (2, 2))
+        self.assertIn("is not signed", self.log)
+        self.wait_for(lambda: self.server.count("HEAD") == 2)
+        self.assertEqual(self.server.entries, before)
+        self.run_on("signing", RUBIA_CACHE_PUBLIC_KEYS=f"{ours}.pub", RUBIA_CACHE_REMOTE_WRITE=1, RUBIA_CACHE_SIGNING_KEY=ours)
+        self.wait_for(lambda: self.server.count("PUT") == 2)
+        self.assertEqual(self.run_on("second", RUBIA_CACHE_PUBLIC_KEYS=f"{ours}.pub")["remote hits"], 2)
+
+    def test_a_changed_signature(self):
+        ours = self.key("ours")
+        self.fill(RUBIA_CACHE_SIGNING_KEY=ours)
+        self.server.entries = {path: body[:-1] + bytes([body[-1] ^ 1]) for path, body in self.server.entries.items()}
+        for machine, keys in (("strict", f"{ours}.pub"), ("careless", "")):
+            stats = self.run_on(machine, RUBIA_CACHE_PUBLIC_KEYS=keys)
+            self.assertEqual(stats["compiled"], 2)
+
+    def test_a_missing_signing_key_is_said(self):
+        self.run_on("victim", RUBIA_CACHE_REMOTE_WRITE=1, RUBIA_CACHE_SIGNING_KEY=self.folder / "none")
+        self.assertIn("none: No such file", self.log)
+        time.sleep(0.2)
+        self.assertEqual(self.server.requests, [])
+
+
 class BadServers(RemoteTest):
     """Each case: the result is right, everything was compiled, and the log says one line."""
 

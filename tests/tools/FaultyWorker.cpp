@@ -1,6 +1,8 @@
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
-// (abort_1, segfault_1, overflow_1, hang_1, memory_1). Everything else is the worker as it is
-// shipped: the linker puts this in front of PtxImage::compile (--wrap), which needs no seam there.
+// (abort_1, segfault_1, overflow_1, hang_1, memory_1), takes so many tenths of a second
+// (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). Everything else is the
+// worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap), which needs
+// no seam there.
 #include "runtime/worker/Pipeline.h"
 #include <csignal>
 #include <cstdlib>
@@ -40,5 +42,12 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     [[maybe_unused]] volatile const char *used = large.data(); // else it is optimised away
     return createStringError("the allocation succeeded: " + Twine(large[large.size() / 2 + *used]));
   }
+  if (name.consume_front("sleep_")) {
+    unsigned tenths = 0;
+    name.consumeInteger(10, tenths);
+    usleep(tenths * 100'000);
+  }
+  if (name.starts_with("stop_") && getenv("RUBIA_TEST_STOP"))
+    raise(SIGSTOP);
   return realCompile(image, unit, options);
 }

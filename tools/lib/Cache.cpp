@@ -7,6 +7,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
@@ -26,7 +27,10 @@ KernelCache openCache(const std::string &folder) {
   return KernelCache::fromEnvironment();
 }
 
-void forEachEntry(const KernelCache &cache, const EntryVisitor &visit) {
+// Every entry of the directory, then of the packs. `place` is the file, or the pack and its row.
+using EntryVisitor = std::function<void(const std::string &place, uint64_t bytes, int64_t lastUse,
+                                        Expected<CacheEntry> entry)>;
+static void forEachEntry(const KernelCache &cache, const EntryVisitor &visit) {
   if (const CacheDirectory *directory = cache.directory())
     for (const CacheDirectory::File &file : directory->files())
       visit(file.path, file.bytes, file.lastUse, CacheDirectory::readFile(file.path));
@@ -35,9 +39,18 @@ void forEachEntry(const KernelCache &cache, const EntryVisitor &visit) {
       visit(pack.path() + ":" + toHex(row.key, true), row.size, 0, pack.read(row));
 }
 
+Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path) {
+  if (path.empty())
+    return std::nullopt;
+  Expected<runtime::SigningKey> key = runtime::SigningKey::read(path);
+  if (!key)
+    return key.takeError();
+  return std::move(*key);
+}
+
 namespace {
 struct Options {
-  std::string digest, output, maxSize;
+  std::string digest, output, maxSize, signer;
   std::vector<std::string> paths, archs;
   unsigned olderThanDays = 0;
   bool json = false, remove = false;
@@ -94,7 +107,8 @@ int stats(const KernelCache &cache, const Options &options) {
   for (const CachePack &pack : cache.packs())
     result["packs"].push_back({{"path", pack.path()},
                                {"entries", pack.rows().size()},
-                               {"digest", toHex(pack.digest(), true)}});
+                               {"digest", toHex(pack.digest(), true)},
+                               {"signer", pack.signer()}});
   if (options.json) {
     print(result);
     return kDone;
@@ -111,7 +125,10 @@ int stats(const KernelCache &cache, const Options &options) {
   }
   for (const ordered_json &pack : result["packs"])
     outs() << pack["path"].get<std::string>() << ": " << pack["entries"].get<uint64_t>()
-           << " entries, digest " << pack["digest"].get<std::string>() << "\n";
+           << " entries, digest " << pack["digest"].get<std::string>() << ", "
+           << (pack["signer"] == "" ? "not signed"
+                                    : "signed by " + pack["signer"].get<std::string>())
+           << "\n";
   return kDone;
 }
 
@@ -280,7 +297,10 @@ int exportPack(const KernelCache &cache, const Options &options) {
     if (keys.insert(entry->key).second)
       writer.add(*entry);
   });
-  if (Error error = writer.write(options.output))
+  Expected<std::optional<runtime::SigningKey>> signer = signingKey(options.signer);
+  if (!signer)
+    return fail(signer.takeError());
+  if (Error error = writer.write(options.output, *signer ? &**signer : nullptr))
     return fail(std::move(error));
   outs() << options.output << ": " << writer.size() << " entries\n";
   return status;
@@ -289,10 +309,11 @@ int exportPack(const KernelCache &cache, const Options &options) {
 int importPacks(const KernelCache &cache, const Options &options) {
   if (!cache.directory())
     return noDirectory();
+  const runtime::TrustedKeys trusted = runtime::TrustedKeys::fromEnvironment();
   int status = kDone;
   size_t stored = 0;
   for (const std::string &path : options.paths) {
-    Expected<CachePack> pack = CachePack::open(path);
+    Expected<CachePack> pack = CachePack::open(path, trusted);
     if (!pack) {
       status = fail(pack.takeError());
       continue;
@@ -345,9 +366,17 @@ void addCache(CLI::App &app, int &status) {
                 [=](const KernelCache &c) { return exportPack(c, *options); });
   sub->add_option("pack", options->output, "the file to write")->required();
   sub->add_option("--arch", options->archs, "only code for these targets")->delimiter(',');
+  sub->add_option("--sign", options->signer, "sign it with this secret key (keygen)");
   sub = command("import", "Store the entries of packs in the directory",
                 [=](const KernelCache &c) { return importPacks(c, *options); });
   sub->add_option("pack", options->paths, "packs")->required();
+  sub = cache->add_subcommand("keygen", "Make a key to sign packs and remote entries with");
+  sub->add_option("file", options->output, "the secret key; the public one goes to FILE.pub")
+      ->required();
+  sub->callback([=, &status] {
+    Error error = runtime::SigningKey::generate(options->output);
+    status = error ? fail(std::move(error)) : kDone;
+  });
   addCacheExplain(*cache, folder, status);
 }
 

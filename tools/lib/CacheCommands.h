@@ -3,7 +3,6 @@
 
 #include "runtime/KernelCache.h"
 #include "llvm/ADT/StringRef.h"
-#include <functional>
 #include <string>
 
 namespace CLI {
@@ -15,10 +14,8 @@ namespace rubia::tools {
 // The tiers of the environment, the directory being --dir if it was given.
 runtime::KernelCache openCache(const std::string &folder);
 
-// Every entry of the directory, then of the packs. `place` is the file, or the pack and its row.
-using EntryVisitor = std::function<void(const std::string &place, uint64_t bytes, int64_t lastUse,
-                                        llvm::Expected<runtime::CacheEntry> entry)>;
-void forEachEntry(const runtime::KernelCache &cache, const EntryVisitor &visit);
+// The key of an option --sign; nothing if the option was not given.
+llvm::Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path);
 
 // rubia cache explain.
 void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &status);

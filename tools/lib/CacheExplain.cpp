@@ -4,6 +4,8 @@
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Sources.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -19,39 +21,105 @@ struct ExplainOptions {
   bool json = false;
 };
 
-// The names of the fields in which two keys differ, with both values; a field that one of them
-// lacks is empty there.
+// A key's text and its fields, which are taken apart once.
+struct Key {
+  std::string text;
+  std::vector<std::pair<StringRef, StringRef>> fields; // into text
+
+  explicit Key(std::string t) : text(std::move(t)), fields(runtime::fieldsOfKey(text)) {}
+  Key(const Key &) = delete;
+  StringRef operator[](StringRef name) const {
+    for (auto [field, value] : fields)
+      if (field == name)
+        return value;
+    return "";
+  }
+};
+
+// The keys of all entries: what is there, and by image, where the nearest one is looked for first.
+class KnownKeys {
+public:
+  explicit KnownKeys(const runtime::KernelCache &cache) {
+    auto add = [&](Expected<std::string> key) {
+      if (key)
+        keys.push_back(std::make_unique<Key>(std::move(*key)));
+      else
+        consumeError(key.takeError()); // rubia cache verify
+    };
+    if (const runtime::CacheDirectory *directory = cache.directory())
+      for (const runtime::CacheDirectory::File &file : directory->files())
+        add(runtime::CacheDirectory::readKey(file.path));
+    for (const runtime::CachePack &pack : cache.packs())
+      for (const runtime::CachePack::Row &row : pack.rows())
+        add(pack.readKey(row));
+    for (const std::unique_ptr<Key> &key : keys) {
+      texts.insert(key->text);
+      byImage[(*key)["image"]].push_back(key.get());
+      all.push_back(key.get());
+    }
+  }
+
+  bool contains(const Key &key) const { return texts.contains(key.text); }
+
+  // Of the same kind; that with the fewest other fields, of the same image if there is one. Null:
+  // there is none of this kind.
+  const Key *nearest(const Key &wanted) const {
+    auto ofImage = byImage.find(wanted["image"]);
+    if (ofImage != byImage.end())
+      if (const Key *found = nearest(wanted, ofImage->second))
+        return found;
+    return nearest(wanted, all);
+  }
+
+private:
+  static const Key *nearest(const Key &wanted, ArrayRef<const Key *> among) {
+    const Key *best = nullptr;
+    size_t fewest = SIZE_MAX;
+    for (const Key *other : among) {
+      if ((*other)["kind"] != wanted["kind"])
+        continue;
+      size_t differs = 0;
+      for (auto [name, value] : wanted.fields)
+        differs += (*other)[name] != value;
+      if (differs < fewest) {
+        fewest = differs;
+        best = other;
+      }
+    }
+    return best;
+  }
+
+  std::vector<std::unique_ptr<Key>> keys;
+  std::vector<const Key *> all;
+  StringMap<std::vector<const Key *>> byImage;
+  StringSet<> texts;
+};
+
+// The fields in which two keys differ, with both values; a field that one of them lacks is empty
+// there.
 struct Difference {
   StringRef field, wanted, found;
 };
-std::vector<Difference> differences(StringRef wanted, StringRef found) {
+std::vector<Difference> differences(const Key &wanted, const Key &found) {
   std::vector<Difference> result;
-  for (auto [name, value] : runtime::fieldsOfKey(wanted))
-    if (StringRef other = runtime::fieldOfKey(found, name); other != value)
+  for (auto [name, value] : wanted.fields)
+    if (StringRef other = found[name]; other != value)
       result.push_back({name, value, other});
-  for (auto [name, value] : runtime::fieldsOfKey(found))
-    if (runtime::fieldOfKey(wanted, name).empty())
+  for (auto [name, value] : found.fields)
+    if (wanted[name].empty())
       result.push_back({name, "", value});
   return result;
 }
 
-ordered_json explainKey(const std::string &key, const std::vector<std::string> &known) {
-  const std::string *nearest = nullptr;
-  size_t fewest = SIZE_MAX;
-  for (const std::string &other : known) {
-    if (runtime::fieldOfKey(other, "kind") != runtime::fieldOfKey(key, "kind"))
-      continue;
-    if (size_t n = differences(key, other).size(); n < fewest) {
-      fewest = n;
-      nearest = &other;
-    }
-  }
-  ordered_json result{{"inCache", fewest == 0}};
-  if (!nearest || fewest == 0)
+ordered_json explainKey(std::string text, const KnownKeys &known) {
+  const Key key(std::move(text));
+  ordered_json result{{"inCache", known.contains(key)}};
+  if (known.contains(key))
     return result;
-  for (const Difference &d : differences(key, *nearest))
-    result["differs"].push_back(
-        {{"field", d.field.str()}, {"wanted", d.wanted.str()}, {"nearest", d.found.str()}});
+  if (const Key *nearest = known.nearest(key))
+    for (const Difference &d : differences(key, *nearest))
+      result["differs"].push_back(
+          {{"field", d.field.str()}, {"wanted", d.wanted.str()}, {"nearest", d.found.str()}});
   return result;
 }
 
@@ -77,14 +145,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   Expected<SourceFile> file = openSources(options.file);
   if (!file)
     return fail(file.takeError());
-  std::vector<std::string> known;
-  forEachEntry(cache,
-               [&](const std::string &, uint64_t, int64_t, Expected<runtime::CacheEntry> entry) {
-                 if (entry)
-                   known.push_back(std::move(entry->key));
-                 else
-                   consumeError(entry.takeError()); // rubia cache verify
-               });
+  const KnownKeys known(cache);
   const runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
   int status = kDone;
   ordered_json rows = ordered_json::array();

@@ -2,8 +2,8 @@
 // cache. It asks for what `rubia run` would ask for, by the same way: so the entries are those that
 // programs look up, a unit that kills the compiler costs itself only, and what is in the cache
 // already is not compiled again.
-#include "runtime/CachePack.h"
 #include "runtime/WorkerLimits.h"
+#include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/PrecompileProgress.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 struct PrecompileOptions {
   std::vector<std::string> paths, archs{"gfx1100"}, reports;
-  std::string output, shard, nan = "any", progress = "auto";
+  std::string output, signer, shard, nan = "any", progress = "auto";
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned timeout = 300, capability = 0;
   uint64_t memory = uint64_t(6) << 30;
@@ -226,7 +226,8 @@ Error writeReport(const std::string &path, const PrecompileReport &report) {
 }
 
 // The entries of `folder` as one file; what failed is not in it, so that it is tried again.
-Error writePack(const std::string &folder, const std::string &path) {
+Error writePack(const std::string &folder, const std::string &path,
+                const std::optional<runtime::SigningKey> &signer) {
   runtime::CacheDirectory directory(folder);
   runtime::CachePackWriter pack;
   for (const runtime::CacheDirectory::File &file : directory.files()) {
@@ -235,12 +236,12 @@ Error writePack(const std::string &folder, const std::string &path) {
       return entry.takeError();
     pack.add(*entry);
   }
-  return pack.write(path);
+  return pack.write(path, signer ? &*signer : nullptr);
 }
 
 // Where entries go, without an upper bound where the user named the place: nothing of what was just
 // made may be evicted.
-Expected<runtime::CacheDirectory> openCache(const std::string &output) {
+Expected<runtime::CacheDirectory> openOutput(const std::string &output) {
   if (output.empty()) {
     std::optional<std::string> folder = runtime::cacheDirectory();
     if (!folder)
@@ -265,12 +266,19 @@ int precompile(const PrecompileOptions &options) {
     fail(shard.takeError());
     return kUsage;
   }
+  if (!options.signer.empty() && !isPack(options.output)) {
+    fail("--sign is for packs: name one with -o FILE.pack");
+    return kUsage;
+  }
+  Expected<std::optional<runtime::SigningKey>> signer = signingKey(options.signer);
+  if (!signer)
+    return fail(signer.takeError());
   const Clock::time_point begin = Clock::now();
   const auto progress = options.progress == "auto"   ? PrecompileProgress::automatic()
                         : options.progress == "bar"  ? PrecompileProgress::Kind::Bar
                         : options.progress == "json" ? PrecompileProgress::Kind::Lines
                                                      : PrecompileProgress::Kind::Off;
-  Expected<runtime::CacheDirectory> cache = openCache(options.output);
+  Expected<runtime::CacheDirectory> cache = openOutput(options.output);
   if (!cache)
     return fail(cache.takeError());
   const std::string folder = cache->folder();
@@ -297,7 +305,7 @@ int precompile(const PrecompileOptions &options) {
     if (Error error = writeReport(path, report))
       status = fail(std::move(error));
   if (isPack(options.output)) {
-    if (Error error = writePack(folder, options.output))
+    if (Error error = writePack(folder, options.output, *signer))
       return fail(std::move(error));
     sys::fs::remove_directories(folder);
   }
@@ -319,6 +327,8 @@ void addPrecompile(CLI::App &app, int &status) {
   command->add_option("--shard", options->shard, "I/N: the I-th of N parts of the work");
   command->add_option("-o,--output", options->output,
                       "cache folder, or a pack if it ends in .pack; default: the user's cache");
+  command->add_option("--sign", options->signer,
+                      "sign the pack with this secret key (rubia cache keygen)");
   command->add_option("--nan", options->nan, "bits of a NaN: any, or canonical (NVIDIA's)")
       ->check(CLI::IsMember({"any", "canonical"}))
       ->capture_default_str();

@@ -1,0 +1,285 @@
+// The compile supervisor: what is served first, what is said of a unit that takes its process with
+// it, what others who wait are told. The worker has kernels that take long (tests/tools).
+#include "runtime/Compiler.h"
+#include "runtime/CompilerIdentity.h"
+#include "runtime/lib/SpawnSupervisor.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace rubia::runtime;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class SupervisorTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
+    setenv("RUBIA_WORKER_PROCESSES", "1", 1);
+    unsetenv("RUBIA_COMPILE");
+    ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-supervisor", folder));
+  }
+  void TearDown() override { sys::fs::remove_directories(folder); }
+
+  // An image with these kernels, each a unit.
+  RawImage image(std::vector<std::string> kernels) {
+    text = ".version 7.0\n.target sm_70\n.address_size 64\n";
+    for (const std::string &name : kernels)
+      text += ".visible .entry " + name +
+              "(.param .u64 p)\n{\n.reg .b64 %d1;\nld.param.u64 %d1, [p];\n"
+              "st.global.u32 [%d1], 1;\nret;\n}\n";
+    ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
+    return {bytes, digestOf(bytes), 89};
+  }
+  CacheDirectory directory() { return CacheDirectory(folder.str().str(), 1 << 30); }
+  uint64_t times(CacheEvent event) {
+    for (const CacheEventCount &count : cacheEvents(directory()))
+      if (count.event == event)
+        return count.times;
+    return 0;
+  }
+  std::string codeKey(const RawImage &image, uint32_t unit) {
+    return codeObjectKey(image.digest, 89, unit, "gfx1100", {}, cantFail(compilerIdentity()));
+  }
+
+  std::string text;
+  SmallString<128> folder;
+};
+
+// Requests by hand: nothing but the supervisor decides on the order.
+class Conversation {
+public:
+  explicit Conversation(const RawImage &image)
+      : image(image), supervisor(cantFail(spawnSupervisor())) {}
+
+  void ask(uint32_t unit, bool ahead) {
+    protocol::Descriptors files;
+    files.image = protocol::memoryFile(image.bytes);
+    auto [ours, theirs] = protocol::socketPair();
+    files.reply = std::move(theirs);
+    files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
+    ASSERT_TRUE(protocol::send(supervisor.get(), request(unit, ahead), files));
+    replies.push_back(std::move(ours));
+    units.push_back(unit);
+  }
+  void hurry(uint32_t unit) {
+    protocol::Request r = request(unit, true);
+    r.hurry = true;
+    ASSERT_TRUE(protocol::send(supervisor.get(), r, {}));
+  }
+  // The units in the order in which they are answered; all must be results.
+  std::vector<uint32_t> order() {
+    std::vector<uint32_t> result;
+    while (!replies.empty()) {
+      std::vector<pollfd> watched;
+      for (const protocol::Descriptor &reply : replies)
+        watched.push_back({reply.get(), POLLIN, 0});
+      if (poll(watched.data(), watched.size(), 20'000) <= 0)
+        return result;
+      for (size_t i = watched.size(); i-- > 0;)
+        if (watched[i].revents) {
+          protocol::Answer answer = protocol::receiveAnswer(replies[i].get());
+          EXPECT_EQ(answer.outcome, protocol::Outcome::Result)
+              << toStringRef(ArrayRef(answer.bytes)).str();
+          result.push_back(units[i]);
+          replies.erase(replies.begin() + i);
+          units.erase(units.begin() + i);
+        }
+    }
+    return result;
+  }
+
+private:
+  protocol::Request request(uint32_t unit, bool ahead) const {
+    protocol::Request r;
+    r.want = protocol::Want::CodeObject;
+    r.computeCapability = image.computeCapability;
+    r.unit = unit;
+    r.ahead = ahead;
+    r.digest = image.digest;
+    strcpy(r.arch, "gfx1100");
+    return r;
+  }
+
+  const RawImage &image;
+  protocol::Descriptor supervisor;
+  std::vector<protocol::Descriptor> replies;
+  std::vector<uint32_t> units;
+};
+
+TEST_F(SupervisorTest, WhatIsNeededOvertakesWhatWasAskedForAhead) {
+  RawImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
+  Conversation conversation(i);
+  conversation.ask(0, false); // holds the only process
+  conversation.ask(1, true);
+  conversation.ask(2, true);
+  conversation.ask(3, false);
+  EXPECT_EQ(conversation.order(), (std::vector<uint32_t>{0, 3, 1, 2}));
+}
+
+TEST_F(SupervisorTest, WhatWasAskedForAheadCanBeHurried) {
+  RawImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
+  Conversation conversation(i);
+  conversation.ask(0, false);
+  conversation.ask(1, true);
+  conversation.ask(2, true);
+  conversation.ask(3, true);
+  conversation.hurry(3);
+  EXPECT_EQ(conversation.order(), (std::vector<uint32_t>{0, 3, 1, 2}));
+}
+
+TEST_F(SupervisorTest, WhatIsNeededDoesNotWaitForWhatIsBeingCompiledAhead) {
+  RawImage i = image({"sleep_20_a", "b"});
+  Conversation conversation(i);
+  conversation.ask(0, true);
+  usleep(300'000);
+  conversation.ask(1, false);
+  EXPECT_EQ(conversation.order(), (std::vector<uint32_t>{1, 0}));
+}
+
+TEST_F(SupervisorTest, EagerlyEverythingIsCompiled) {
+  setenv("RUBIA_COMPILE", "eager", 1);
+  RawImage i = image({"a", "b", "c"});
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  auto manifest = compiler.manifest(i);
+  ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
+  compiler.compileAhead(i, **manifest, "gfx1100");
+  for (Clock::time_point begin = Clock::now();
+       directory().files().size() < 4 && secondsSince(begin) < 20;)
+    usleep(10'000);
+  for (uint32_t unit = 0; unit < 3; ++unit)
+    EXPECT_TRUE(directory().read(codeKey(i, unit))) << unit;
+  EXPECT_TRUE(bool(compiler.codeObject(i, 0, "gfx1100")));
+  EXPECT_EQ(times(CacheEvent::Compiled), 4u);
+}
+
+TEST_F(SupervisorTest, LazilyNothingIsCompiledAhead) {
+  RawImage i = image({"a", "b"});
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  auto manifest = compiler.manifest(i);
+  ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
+  compiler.compileAhead(i, **manifest, "gfx1100");
+  usleep(200'000);
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u); // the manifest
+}
+
+// By the whole way, with a unit that is under way for somebody who does not need it yet.
+TEST_F(SupervisorTest, AProgramGetsWhatItNeedsWhileTheRestIsCompiled) {
+  setenv("RUBIA_COMPILE", "eager", 1);
+  RawImage i = image({"sleep_30_a", "b", "sleep_30_c"});
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  auto manifest = compiler.manifest(i);
+  ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
+  compiler.compileAhead(i, **manifest, "gfx1100");
+  usleep(300'000);
+  Clock::time_point begin = Clock::now();
+  auto code = compiler.codeObject(i, 1, "gfx1100");
+  EXPECT_TRUE(bool(code)) << toString(code.takeError());
+  EXPECT_LT(secondsSince(begin), 2.5);
+  auto waited = compiler.codeObject(i, 0, "gfx1100"); // is not compiled twice
+  EXPECT_TRUE(bool(waited)) << toString(waited.takeError());
+  EXPECT_EQ(times(CacheEvent::Compiled), 3u);
+}
+
+// Large results go when others come; they are in the directory.
+TEST_F(SupervisorTest, MemoryForResultsIsBounded) {
+  RawImage i = image({"a", "b", "c", "d", "e"});
+  for (uint32_t unit = 0; unit < 5; ++unit)
+    directory().write(codeKey(i, unit), std::vector<uint8_t>(20 << 20, unit));
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  std::vector<std::weak_ptr<const std::vector<uint8_t>>> seen;
+  for (uint32_t unit = 0; unit < 5; ++unit)
+    seen.push_back(cantFail(compiler.codeObject(i, unit, "gfx1100")));
+  EXPECT_TRUE(seen.front().expired());
+  EXPECT_FALSE(seen.back().expired());
+  EXPECT_EQ(cantFail(compiler.codeObject(i, 0, "gfx1100"))->at(0), 0);
+}
+
+// Waits for those who go on, however long it takes them, and for nobody else.
+class Waiting : public SupervisorTest {
+protected:
+  // In a process of its own: asks for unit 0.
+  pid_t ask(const RawImage &i, bool stops) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      if (stops)
+        setenv("RUBIA_TEST_STOP", "1", 1);
+      auto code = Compiler::create({directory(), {}}, {}).codeObject(i, 0, "gfx1100");
+      _exit(code ? 0 : 1);
+    }
+    return pid;
+  }
+  static bool succeeded(pid_t pid) {
+    int status = 0;
+    return waitpid(pid, &status, 0) == pid && status == 0;
+  }
+};
+
+TEST_F(Waiting, TheLockOfWhoGoesOnIsWaitedFor) {
+  pid_t owner = fork();
+  if (owner == 0) {
+    CompileLock lock(directory(), "key", 0);
+    for (int i = 0; i < 8; ++i) {
+      usleep(100'000);
+      lock.beat();
+    }
+    _exit(lock.owned() ? 0 : 1);
+  }
+  while (!sys::fs::exists(folder + "/tmp/" + sys::path::stem(directory().pathOf("key")) + ".lock"))
+    usleep(1000);
+  usleep(20'000); // it is locked
+  Clock::time_point begin = Clock::now();
+  CompileLock lock(directory(), "key", 400);
+  EXPECT_TRUE(lock.owned());
+  EXPECT_TRUE(lock.waited());
+  EXPECT_GT(secondsSince(begin), 0.5);
+  EXPECT_TRUE(succeeded(owner));
+}
+
+TEST_F(Waiting, LongAUnitThatTakesLongIsCompiledOnce) {
+  if (!getenv("RUBIA_TEST_LONG"))
+    GTEST_SKIP() << "takes 12 seconds: RUBIA_TEST_LONG=1";
+  RawImage i = image({"sleep_120_a"});
+  std::vector<pid_t> processes;
+  for (int n = 0; n < 8; ++n)
+    processes.push_back(ask(i, false));
+  for (pid_t process : processes)
+    EXPECT_TRUE(succeeded(process));
+  EXPECT_EQ(times(CacheEvent::Compiled), 1u);
+}
+
+TEST_F(Waiting, LongAStoppedCompileProcessIsWaitedForTenSecondsAtMost) {
+  if (!getenv("RUBIA_TEST_LONG"))
+    GTEST_SKIP() << "takes 9 seconds: RUBIA_TEST_LONG=1";
+  RawImage i = image({"stop_a"});
+  pid_t stopped = ask(i, true);
+  usleep(1'000'000);
+  Clock::time_point begin = Clock::now();
+  std::vector<pid_t> processes;
+  for (int n = 0; n < 4; ++n)
+    processes.push_back(ask(i, false));
+  for (pid_t process : processes)
+    EXPECT_TRUE(succeeded(process));
+  printf("went on after %.1f s\n", secondsSince(begin));
+  EXPECT_LT(secondsSince(begin), 10.5);
+  kill(stopped, SIGKILL);
+  waitpid(stopped, nullptr, 0);
+}
+
+} // namespace
