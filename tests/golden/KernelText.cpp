@@ -48,7 +48,7 @@ std::optional<Table> tableOf(StringRef text) {
   for (StringRef rowText : split(body, ';')) {
     Row row;
     for (StringRef cell : wordsOf(rowText)) {
-      row.push_back(cell.str());
+      row.push_back(cell == "-" ? "" : cell.str());
       std::replace(row.back().begin(), row.back().end(), '~', ' ');
     }
     if (row.size() != table.names.size())
@@ -108,6 +108,19 @@ std::optional<std::vector<uint8_t>> contentsFrom(StringRef rule, size_t size, St
   else
     return std::nullopt;
   return bytes;
+}
+
+struct FloatFormat {
+  StringRef name;
+  unsigned bytes;
+  uint64_t infinity;
+};
+constexpr FloatFormat kFormats[] = {{"f16", 2, 0x7c00},     {"f16x2", 2, 0x7c00},
+                                    {"bf16", 2, 0x7f80},    {"bf16x2", 2, 0x7f80},
+                                    {"f32", 4, 0x7f800000}, {"f64", 8, 0x7ff0000000000000}};
+const FloatFormat *formatNamed(StringRef name) {
+  const auto *found = find_if(kFormats, [&](const FloatFormat &f) { return f.name == name; });
+  return found == std::end(kFormats) ? nullptr : found;
 }
 
 // One template and its expansion to one kernel.
@@ -174,13 +187,16 @@ Expected<std::string> Template::substitute(const Line &line, StringRef text, con
     if (end == StringRef::npos)
       return wrong(line, "'${' has no end");
     text = text.drop_front(end + 1);
-    unsigned size = 0;
+    StringRef slot = name;
     if (auto found = values.find(name); found != values.end()) {
       result += found->second;
-    } else if (StringRef digits = name; digits.consume_front("slot") &&
-                                        !digits.getAsInteger(10, size) && isPowerOf2_32(size)) {
-      slotEnd = unsigned(alignTo(slotEnd, size)) + size;
-      result += std::to_string(slotEnd - size);
+    } else if (slot.consume_front("slot")) {
+      slot.consume_front("*");
+      auto size = evaluate(slot, values);
+      if (!size || *size <= 0 || *size > 16 || !isPowerOf2_64(uint64_t(*size)))
+        return wrong(line, "not the size of a slot: " + slot);
+      slotEnd = unsigned(alignTo(slotEnd, uint64_t(*size)) + uint64_t(*size));
+      result += std::to_string(slotEnd - *size);
     } else if (auto number = evaluate(name, values)) {
       result += std::to_string(*number);
     } else {
@@ -286,6 +302,12 @@ Error Template::applyHeader(const Line &line, StringRef arguments, KernelCase &k
     return applyLaunch(line, arguments, kernel);
   if (line.directive == "in" || line.directive == "out" || line.directive == "param")
     return addParameter(line, arguments, kernel);
+  if (line.directive == "nan") {
+    kernel.nanType = arguments;
+    if (!formatNamed(arguments))
+      return wrong(line, "not a floating-point type: " + arguments);
+    return Error::success();
+  }
   if (line.directive == "attributes") {
     attributes += arguments.str() + "\n";
     return Error::success();
@@ -423,6 +445,24 @@ Error Template::expand(std::vector<KernelCase> &kernels) {
 }
 
 } // namespace
+
+bool KernelCase::isRight(const std::vector<uint8_t> &got,
+                         const std::vector<uint8_t> &expected) const {
+  const FloatFormat *format = formatNamed(nanType);
+  if (!format || got.size() != expected.size())
+    return got == expected;
+  auto isNan = [&](const uint8_t *at) {
+    uint64_t bits = 0;
+    memcpy(&bits, at, format->bytes);
+    uint64_t sign = uint64_t(1) << (8 * format->bytes - 1);
+    return (bits & (sign - 1)) > format->infinity;
+  };
+  for (size_t i = 0; i + format->bytes <= got.size(); i += format->bytes)
+    if (memcmp(&got[i], &expected[i], format->bytes) && !(isNan(&got[i]) && isNan(&expected[i])))
+      return false;
+  size_t rest = got.size() / format->bytes * format->bytes;
+  return std::equal(got.begin() + rest, got.end(), expected.begin() + rest);
+}
 
 uint64_t KernelCase::digest() const {
   std::string all = text + entry;
