@@ -170,8 +170,10 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
     launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
   launch.dynamicLdsBytes = form.dynamicSharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
-  launch.hostThreads = 1;
+  launch.hostThreads = form.hostThreads;
   launch.instructionLimit = 10'000'000;
+  if (form.orderSeed)
+    launch.checks = emulator::Checks{emulator::OrderCheck{*form.orderSeed, 1}};
   Expected<emulator::Statistics> statistics = emulator::run(launch, memory);
   if (!statistics) {
     bool trapped = false;

@@ -19,6 +19,8 @@ struct Form {
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;
   bool expectTrap = false;
+  unsigned hostThreads = 1;
+  std::optional<uint64_t> orderSeed; // the emulator's check `order`
 };
 
 struct Outcome {
