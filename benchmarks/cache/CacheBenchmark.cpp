@@ -159,6 +159,18 @@ void openDirectoryOf100000(benchmark::State &state) {
 }
 BENCHMARK(openDirectoryOf100000)->MinTime(1);
 
+// What `rubia cache explain` searches.
+void keysOf100000(benchmark::State &state) {
+  const CacheDirectory &directory = manyFiles();
+  measure(state, [&] {
+    size_t bytes = 0;
+    for (const CacheDirectory::File &file : directory.files())
+      bytes += cantFail(CacheDirectory::readKey(file.path)).size();
+    benchmark::DoNotOptimize(bytes);
+  });
+}
+BENCHMARK(keysOf100000)->MinTime(1);
+
 void openPackOf100000(benchmark::State &state) {
   const std::string &path = manyInAPack();
   int i = 0;
@@ -168,6 +180,18 @@ void openPackOf100000(benchmark::State &state) {
   });
 }
 BENCHMARK(openPackOf100000)->MinTime(1);
+
+// The same with one entry that is signed: what the signature costs.
+void openSignedPack(benchmark::State &state) {
+  const std::string key = root() + "/key", path = root() + "/signed";
+  cantFail(SigningKey::generate(key));
+  SigningKey signer = cantFail(SigningKey::read(key));
+  CachePackWriter writer;
+  writer.add({keyOf(0), "{}", payload(64), CacheEntry::Kind::Result, 0});
+  cantFail(writer.write(path, &signer));
+  measure(state, [&] { benchmark::DoNotOptimize(cantFail(CachePack::open(path)).rows().data()); });
+}
+BENCHMARK(openSignedPack)->MinTime(1);
 
 void store(benchmark::State &state) {
   CacheDirectory directory(root() + "/stored", uint64_t(1) << 40);

@@ -182,8 +182,9 @@ bool CacheDirectory::store(const CacheEntry &entry) const {
     sweep();
 
   std::string path = pathOf(entry.key), temporaries = root + "/tmp";
+  // Whoever may read the root may read all of it.
   for (StringRef folder : {StringRef(temporaries), sys::path::parent_path(path)})
-    if (std::error_code error = sys::fs::create_directories(folder)) {
+    if (std::error_code error = sys::fs::create_directories(folder, true, sys::fs::all_all)) {
       complain(folder + ": " + error.message());
       return false;
     }

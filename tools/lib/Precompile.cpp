@@ -249,7 +249,7 @@ Expected<runtime::CacheDirectory> openOutput(const std::string &output) {
     return runtime::CacheDirectory(*folder);
   }
   const std::string folder = isPack(output) ? output + ".parts" : output;
-  if (std::error_code error = sys::fs::create_directories(folder))
+  if (std::error_code error = sys::fs::create_directories(folder, true, sys::fs::all_all))
     return createStringError(error, folder + ": " + error.message());
   return runtime::CacheDirectory(folder, UINT64_MAX);
 }
