@@ -224,9 +224,10 @@ int compareKernels(Options options) {
           return;
         }
         const auto &expected = recording->kernels[kernel.name].outputs;
-        if (equal(result.outputs, expected, [&](const auto &got, const auto &recorded) {
-              return kernel.isRight(got, recorded);
-            }))
+        bool right = all_of(zip_equal(result.outputs, expected), [&](const auto &pair) {
+          return kernel.isRight(std::get<0>(pair), std::get<1>(pair));
+        });
+        if (right)
           return count(&Tally::equal);
         count(&Tally::different);
         outs() << formatv("differs: {0}\n{1}", kernel.name,
