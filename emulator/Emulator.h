@@ -11,6 +11,7 @@
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -177,8 +178,19 @@ struct Launch {
   HiddenPointers hidden;
   unsigned hostThreads = 0;      // 0: one per core
   uint64_t instructionLimit = 0; // per wave; exceeding it is Fault::Deadlock; 0: none
-  bool countOperations = false;  // fills Statistics::operations, which costs some speed
-  std::optional<Checks> checks;  // none: checksFromEnvironment()
+  /// All workgroups wait for each other, so they take turns often.
+  bool cooperative = false;
+  /// Workgroups that wait are resident at the same time up to this number, as on a device (but at
+  /// least one a host thread); 0: no limit.
+  uint64_t residentLimit = 0;
+  /// Nothing goes on: for so long no workgroup has started, ended or passed a barrier.
+  double stallSeconds = 0; // exceeding it is Fault::Deadlock; 0: none
+  /// Told, from any thread, who waits where when nothing has gone on for `warnSeconds`, and each
+  /// time that this has doubled.
+  std::function<void(const std::string &)> warn;
+  double warnSeconds = 20;
+  bool countOperations = false; // fills Statistics::operations, which costs some speed
+  std::optional<Checks> checks; // none: checksFromEnvironment()
 };
 
 /// How often an instruction was executed.
@@ -208,7 +220,7 @@ public:
     Misaligned,   // an access that hardware does not split
     Trap,         // s_trap 2: llvm.trap, __trap(), a failed device assert
     BarrierDivergence,
-    Deadlock,           // the instruction limit was exceeded
+    Deadlock,           // waves wait in vain, or a limit of instructions or time was exceeded
     IllegalInstruction, // control reached bytes that are not a decoded instruction
     LdsOutOfBounds,
     ScratchOverflow,
@@ -232,6 +244,10 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 llvm::StringRef toString(Fault::Kind kind);
+
+/// How many workgroups of this many threads a compute unit (RDNA: a workgroup processor) holds at
+/// once. 0: not even one.
+unsigned residentWorkgroups(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes);
 
 /// Runs a launch to its end on the calling thread and helpers. The error is a Fault if the kernel
 /// is at fault, else a StringError about the launch itself (block too large, kernarg of the wrong

@@ -16,7 +16,8 @@ struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
-  uint64_t gridWorkspace = 0;   // cooperative launches
+  // A cooperative launch: all CTAs at once, with this workspace for grid.sync(); else 0.
+  uint64_t gridWorkspace = 0;
   bool explicitCluster = false; // the launch gave a cluster's size
 };
 
@@ -61,6 +62,11 @@ public:
   llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
                      llvm::ArrayRef<uint8_t> parameters, void *stream);
 
+  // How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
+  // is dispatched. Compiles the kernel's unit at the first call.
+  llvm::Expected<int> residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
+                                   uint32_t dynamicSharedBytes);
+
   // Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
   static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
 
@@ -71,6 +77,8 @@ public:
 private:
   LoadedModule() = default;
   struct Unit;
+  struct Compiled; // a kernel that is ready to run
+  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel);
   llvm::Error initializeState();
   llvm::Error makeState();
   llvm::Expected<std::unique_ptr<Unit>> loadUnit(uint32_t number);

@@ -210,9 +210,27 @@ hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const D
   launch.grid = grid;
   launch.block = block;
   launch.sharedBytes = uint32_t(sharedBytes);
+  launch.residentLimit = uint64_t(device.model.computeUnits) *
+                         residentWorkgroups(kernel, device, int(block.count()), sharedBytes);
   if (!packArguments(kernel, parameters, extra, launch.kernarg))
     return hipErrorInvalidValue;
   return hipSuccess;
+}
+
+hipError_t makeCooperative(KernelLaunch &launch) {
+  launch.cooperative = true;
+  return launch.grid.count() <= launch.residentLimit ? hipSuccess
+                                                     : hipErrorCooperativeLaunchTooLarge;
+}
+
+// RUBIA_EMULATOR_TIMEOUT: seconds without progress after which a launch is a deadlock.
+static double timeout() {
+  const char *text = getenv("RUBIA_EMULATOR_TIMEOUT");
+  double seconds = 0;
+  if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
+    llvm::errs() << "rubia emulator: RUBIA_EMULATOR_TIMEOUT is not a number of seconds: " << text
+                 << "\n";
+  return seconds;
 }
 
 void execute(Device &device, const KernelLaunch &request) {
@@ -223,6 +241,10 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.dynamicLdsBytes = request.sharedBytes;
   launch.kernarg = request.kernarg;
   launch.countOperations = statisticsAreWanted();
+  launch.cooperative = request.cooperative;
+  launch.residentLimit = request.residentLimit;
+  launch.stallSeconds = timeout();
+  launch.warn = [](const std::string &text) { llvm::errs() << "rubia emulator: " << text << "\n"; };
   auto statistics = run(launch, Machine::instance().memory);
   if (!statistics)
     (void)reportFailure(device, statistics.takeError()); // the next call tells the program
@@ -232,22 +254,41 @@ void execute(Device &device, const KernelLaunch &request) {
 
 } // namespace rubia::emulator
 
-HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned gridX, unsigned gridY,
-                                            unsigned gridZ, unsigned blockX, unsigned blockY,
-                                            unsigned blockZ, unsigned sharedBytes,
-                                            hipStream_t streamHandle, void **parameters,
-                                            void **extra) {
+static hipError_t launchFunction(hipFunction_t handle, Dim3 grid, Dim3 block, unsigned sharedBytes,
+                                 hipStream_t streamHandle, void **parameters, void **extra,
+                                 bool cooperative) {
   if (hipError_t error = usable())
-    return result(error);
+    return error;
   Function *function = functionOf(handle);
   Stream *stream = streamOf(streamHandle);
   if (!function || !stream)
-    return result(hipErrorInvalidHandle);
+    return hipErrorInvalidHandle;
   KernelLaunch launch;
-  if (hipError_t error = prepareLaunch(launch, *function, currentDevice(), {gridX, gridY, gridZ},
-                                       {blockX, blockY, blockZ}, sharedBytes, parameters, extra))
-    return result(error);
-  return result(submit(*stream, std::move(launch)));
+  if (hipError_t error = prepareLaunch(launch, *function, currentDevice(), grid, block, sharedBytes,
+                                       parameters, extra))
+    return error;
+  if (cooperative)
+    if (hipError_t error = makeCooperative(launch))
+      return error;
+  return submit(*stream, std::move(launch));
+}
+
+HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gridX, unsigned gridY,
+                                            unsigned gridZ, unsigned blockX, unsigned blockY,
+                                            unsigned blockZ, unsigned sharedBytes,
+                                            hipStream_t stream, void **parameters, void **extra) {
+  return result(launchFunction(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ},
+                               sharedBytes, stream, parameters, extra, /*cooperative=*/false));
+}
+
+HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gridX,
+                                                       unsigned gridY, unsigned gridZ,
+                                                       unsigned blockX, unsigned blockY,
+                                                       unsigned blockZ, unsigned sharedBytes,
+                                                       hipStream_t stream, void **parameters) {
+  return result(launchFunction(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ},
+                               sharedBytes, stream, parameters, /*extra=*/nullptr,
+                               /*cooperative=*/true));
 }
 
 // Ends all streams and forgets a fault. Memory and modules stay until their owners free them: an
@@ -286,15 +327,11 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   }
 }
 
-// Limited by waves (2048 threads a compute unit) and LDS.
 int rubia::emulator::residentWorkgroups(const Kernel &kernel, const Device &device, int blockSize,
                                         size_t sharedBytes) {
-  if (unsigned(blockSize) > kernel.maxWorkgroupSize)
+  if (sharedBytes > device.model.ldsBytes)
     return 0;
-  uint64_t byThreads = 2048 / blockSize;
-  uint64_t lds = kernel.ldsBytes + sharedBytes;
-  uint64_t byLds = lds ? device.model.ldsBytes / lds : byThreads;
-  return int(std::min(byThreads, byLds));
+  return int(residentWorkgroups(kernel, uint32_t(blockSize), uint32_t(sharedBytes)));
 }
 
 void rubia::emulator::bestLaunch(const Kernel &kernel, const Device &device, size_t sharedBytes,

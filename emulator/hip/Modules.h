@@ -23,6 +23,8 @@ struct KernelLaunch {
   Dim3 grid, block;
   uint32_t sharedBytes = 0;
   std::vector<uint8_t> kernarg;
+  uint64_t residentLimit = 0; // workgroups that the device holds at once
+  bool cooperative = false;
 };
 
 // Checks a launch on `device` and copies its arguments. hipErrorInvalidValue,
@@ -30,6 +32,10 @@ struct KernelLaunch {
 hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
                          Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
                          void **extra);
+
+// Makes a prepared launch one of workgroups that are all resident.
+// hipErrorCooperativeLaunchTooLarge.
+hipError_t makeCooperative(KernelLaunch &launch);
 
 // Runs it to its end; a fault becomes the device's sticky error.
 void execute(Device &device, const KernelLaunch &launch);

@@ -39,6 +39,7 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.l2CacheSize = 4 << 20;
   p.maxThreadsPerMultiProcessor = 2048;
   p.concurrentKernels = 1;
+  p.cooperativeLaunch = 1;
   p.pciBusID = device + 1;
   p.canMapHostMemory = 1;
   p.managedMemory = p.concurrentManagedAccess = 1;

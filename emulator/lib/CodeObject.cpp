@@ -38,6 +38,7 @@ public:
 
   Error readKernels();
   Error decode();
+  void keepLines();
 
 private:
   Expected<Kernel> readKernel(StringRef name, uint64_t address) const;
@@ -157,6 +158,18 @@ Error Loader::decode() {
   return Error::success();
 }
 
+/// The addresses of a file that is not linked are not where its code has been laid out.
+void Loader::keepLines() {
+  if (!elf.linked)
+    return;
+  for (const object::SectionRef &section : elf.object->sections())
+    if (Expected<StringRef> name = section.getName(); !name)
+      consumeError(name.takeError());
+    else if (*name == ".debug_line")
+      state->program->lines =
+          std::make_unique<SourceLines>(arrayRefFromStringRef(elf.object->getData()));
+}
+
 } // namespace
 
 struct CodeObject::State : LoadedCode {};
@@ -179,6 +192,7 @@ Expected<std::unique_ptr<CodeObject>> CodeObject::load(ArrayRef<uint8_t> bytes, 
     return std::move(error);
   if (Error error = loader.decode())
     return std::move(error);
+  loader.keepLines();
   return result;
 }
 

@@ -7,6 +7,8 @@
 #include "emulator/lib/MemoryRegistry.h"
 #include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/RunningGroup.h"
+#include "emulator/lib/StallWatch.h"
+#include <map>
 #include <sys/mman.h>
 #include <thread>
 
@@ -15,7 +17,9 @@ using namespace llvm;
 namespace rubia::emulator {
 
 namespace {
-constexpr uint64_t kSlice = 4'000'000;  // wave instructions before a workgroup gives way
+// Instructions of a wave before its workgroup gives way. A fresh one mostly ends within its slice;
+// one that did not may wait for others.
+constexpr uint64_t kFreshSlice = 4'000'000, kSlice = 200'000, kCooperativeSlice = 20'000;
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
 constexpr uint32_t kScratchReserve =
     64 << 10; // bytes per lane: descriptors understate recursive kernels
@@ -73,6 +77,7 @@ void RunningGroup::start(uint64_t linearId) {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
   }
+  slice = dispatch.launch.cooperative ? kCooperativeSlice : kFreshSlice;
   shared.resetBarriers(unsigned(waves.size()));
   std::fill(lds.begin(), lds.end(), uint8_t(0xa5)); // nobody may count on what it held
   for (Wave &wave : waves) {
@@ -110,11 +115,12 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
 }
 
 RunningGroup::Outcome RunningGroup::run() {
-  uint64_t budget = kSlice * waves.size();
+  uint64_t budget = slice * waves.size();
+  slice = std::min(slice, kSlice);
   const uint64_t limit = dispatch.launch.instructionLimit;
   for (;;) {
     unsigned ran = 0, ended = 0;
-    bool yielded = false;
+    bool yielded = false, passed = false;
     for (Wave &wave : waves) {
       if (wave.status == WaveStatus::Ended) {
         ++ended;
@@ -124,12 +130,13 @@ RunningGroup::Outcome RunningGroup::run() {
         if (!shared.mayPass(wave))
           continue;
         wave.barrierPhase[wave.waitsFor != 0] = shared.barriers[wave.waitsFor].phase;
+        passed = true;
       }
       ++ran;
-      uint64_t slice = std::max<uint64_t>(budget / waves.size(), 1000);
+      uint64_t share = std::max<uint64_t>(budget / waves.size(), 1000);
       if (limit)
-        slice = std::min(slice, limit > wave.instructions ? limit - wave.instructions : 1);
-      counts ? runWave<true>(wave, slice) : runWave<false>(wave, slice);
+        share = std::min(share, limit > wave.instructions ? limit - wave.instructions : 1);
+      counts ? runWave<true>(wave, share) : runWave<false>(wave, share);
       if (limit && wave.instructions >= limit && wave.status != WaveStatus::Ended)
         raise(wave, *wave.next, FaultKind::Deadlock);
       if (wave.status == WaveStatus::Faulted)
@@ -140,6 +147,8 @@ RunningGroup::Outcome RunningGroup::run() {
       }
       yielded |= wave.status == WaveStatus::Yielded || wave.status == WaveStatus::Ready;
     }
+    if (passed)
+      dispatch.progress.fetch_add(1, std::memory_order_relaxed);
     if (ended == waves.size())
       return Outcome::Finished;
     if (ran == 0) { // all wait for signals that nobody is left to give
@@ -153,6 +162,36 @@ RunningGroup::Outcome RunningGroup::run() {
   }
 }
 
+void RunningGroup::fail(FaultKind kind) {
+  for (Wave &wave : waves)
+    if (wave.status != WaveStatus::Ended)
+      return raise(wave, *wave.next, kind);
+}
+
+std::string RunningGroup::describe() const {
+  std::string text = "workgroup (" + std::to_string(id.x) + "," + std::to_string(id.y) + "," +
+                     std::to_string(id.z) + ")";
+  // Waves that wait at one barrier are told together.
+  std::map<std::pair<bool, uint32_t>, std::vector<unsigned>> places;
+  for (const Wave &wave : waves) {
+    const bool atBarrier = wave.status == WaveStatus::AtBarrier;
+    if (wave.status != WaveStatus::Ended)
+      places[{atBarrier, atBarrier ? wave.next[-1].pc : wave.next->pc}].push_back(
+          wave.indexInGroup);
+  }
+  const char *separator = ": ";
+  for (const auto &[place, which] : places) {
+    text += separator;
+    separator = ", ";
+    text += which.size() == 1
+                ? "wave " + std::to_string(which[0])
+                : std::to_string(which.size()) + " waves from " + std::to_string(which[0]);
+    text += place.first ? " waiting at a barrier at " : " at ";
+    text += describePlace(dispatch.program, place.second);
+  }
+  return text;
+}
+
 uint64_t RunningGroup::executed() const {
   uint64_t sum = 0;
   for (const Wave &wave : waves)
@@ -160,65 +199,86 @@ uint64_t RunningGroup::executed() const {
   return sum;
 }
 
-Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet)
+Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet,
+                   unsigned hostThreads)
     : launch(launch), kernel(*launch.kernel), program(*launch.kernel->program), memory(memory),
-      kernarg(kernarg), packet(packet), groupCount(launch.grid.count()) {}
+      kernarg(kernarg), packet(packet), groupCount(launch.grid.count()),
+      residentLimit(launch.residentLimit ? std::max<uint64_t>(launch.residentLimit, hostThreads)
+                                         : UINT64_MAX) {}
+Dispatch::~Dispatch() = default;
 
 void Dispatch::work(unsigned worker) {
-  std::vector<std::unique_ptr<RunningGroup>> resident, idle;
+  Groups mine, idle;
+  StallWatch watch(*this);
   uint64_t executed = 0;
-  std::vector<uint64_t> mine(launch.countOperations ? program.operations.size() : 0);
+  std::vector<uint64_t> myCounts(launch.countOperations ? program.operations.size() : 0);
   auto takeNext = [&]() -> std::unique_ptr<RunningGroup> {
-    uint64_t linear = next.fetch_add(1, std::memory_order_relaxed);
-    if (linear >= groupCount)
+    if (mine.size() >= kMaxResident || next.load(std::memory_order_relaxed) >= groupCount)
       return nullptr;
+    if (resident.fetch_add(1, std::memory_order_relaxed) >= residentLimit) {
+      resident.fetch_sub(1, std::memory_order_relaxed);
+      return nullptr;
+    }
+    uint64_t linear = next.fetch_add(1, std::memory_order_relaxed);
+    if (linear >= groupCount) {
+      resident.fetch_sub(1, std::memory_order_relaxed);
+      return nullptr;
+    }
     std::unique_ptr<RunningGroup> group;
     if (idle.empty()) {
       group = std::make_unique<RunningGroup>(*this, program, worker,
-                                             mine.empty() ? nullptr : mine.data());
+                                             myCounts.empty() ? nullptr : myCounts.data());
     } else {
       group = std::move(idle.back());
       idle.pop_back();
     }
     group->start(linear);
+    progress.fetch_add(1, std::memory_order_relaxed);
     return group;
   };
   size_t turn = 0;
-  for (;;) {
-    if (failed.load(std::memory_order_relaxed))
-      break;
+  while (!failed.load(std::memory_order_relaxed)) {
     // A fresh group when all that are here wait; else the next of those.
-    if (turn >= resident.size()) {
+    if (turn >= mine.size()) {
       turn = 0;
-      if (resident.size() < kMaxResident)
-        if (auto group = takeNext()) {
-          turn = resident.size();
-          resident.push_back(std::move(group));
-        }
-      if (resident.empty())
-        break;
+      if (auto group = takeNext()) {
+        turn = mine.size();
+        mine.push_back(std::move(group));
+      }
+      if (mine.empty()) {
+        if (next.load(std::memory_order_relaxed) >= groupCount)
+          break;
+        std::this_thread::yield(); // as many as there is room for wait on other threads
+        continue;
+      }
     }
-    RunningGroup &group = *resident[turn];
+    RunningGroup &group = *mine[turn];
     RunningGroup::Outcome outcome = group.run();
     if (outcome == RunningGroup::Outcome::Faulted) {
-      report(group.shared, group.id);
+      report(group);
       break;
     }
     if (outcome == RunningGroup::Outcome::Paused) {
-      ++turn;
-      if (turn >= resident.size())
-        std::this_thread::yield();
+      if (++turn < mine.size())
+        continue;
+      if (watch.failed(mine)) {
+        report(*mine.front());
+        break;
+      }
+      std::this_thread::yield();
       continue;
     }
     executed += group.executed();
-    idle.push_back(std::move(resident[turn]));
-    resident.erase(resident.begin() + ptrdiff_t(turn));
+    resident.fetch_sub(1, std::memory_order_relaxed);
+    progress.fetch_add(1, std::memory_order_relaxed);
+    idle.push_back(std::move(mine[turn]));
+    mine.erase(mine.begin() + ptrdiff_t(turn));
   }
   instructions.fetch_add(executed, std::memory_order_relaxed);
   std::lock_guard lock(mutex);
-  counts.resize(mine.size());
-  for (size_t i = 0; i < mine.size(); ++i)
-    counts[i] += mine[i];
+  counts.resize(myCounts.size());
+  for (size_t i = 0; i < myCounts.size(); ++i)
+    counts[i] += myCounts[i];
 }
 
 Statistics Dispatch::statistics() const {
@@ -235,13 +295,14 @@ Statistics Dispatch::statistics() const {
 
 std::unique_ptr<Fault> Dispatch::takeFault() { return std::move(fault); }
 
-void Dispatch::report(const Workgroup &group, Dim3 id) {
-  const FaultRecord &record = group.fault;
+void Dispatch::report(RunningGroup &group) {
   failed.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex);
   if (fault)
     return;
-  fault = describeFault(record, launch, program, memory, id);
+  fault = describeFault(group.shared.fault, launch, program, memory, group.id);
+  if (fault->kind == Fault::Deadlock)
+    fault->detail = group.describe();
 }
 
 } // namespace rubia::emulator

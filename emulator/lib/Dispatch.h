@@ -8,9 +8,13 @@
 
 namespace rubia::emulator {
 
+class RunningGroup;
+
 class Dispatch {
 public:
-  Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet);
+  Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet,
+           unsigned hostThreads);
+  ~Dispatch();
 
   /// Runs workgroups until there are none left or one has failed. To be called once per host
   /// thread.
@@ -22,7 +26,9 @@ public:
 private:
   friend class RunningGroup;
   friend class OrderRun;
-  void report(const Workgroup &group, Dim3 id);
+  friend class StallWatch;
+  using Groups = std::vector<std::unique_ptr<RunningGroup>>;
+  void report(RunningGroup &group);
 
   const Launch &launch;
   const Kernel &kernel;
@@ -30,7 +36,10 @@ private:
   Memory &memory;
   uint64_t kernarg, packet;
   uint64_t groupCount;
+  uint64_t residentLimit;
   std::atomic<uint64_t> next{0};
+  std::atomic<uint64_t> resident{0};
+  std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed
   std::atomic<bool> failed{false};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;

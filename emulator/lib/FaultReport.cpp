@@ -22,7 +22,7 @@ StringRef toString(Fault::Kind kind) {
   case Fault::BarrierDivergence:
     return "divergent barrier";
   case Fault::Deadlock:
-    return "instruction limit exceeded";
+    return "no progress";
   case Fault::IllegalInstruction:
     return "illegal instruction or register";
   case Fault::LdsOutOfBounds:
@@ -102,6 +102,26 @@ static std::string describePlace(const Fault &fault, const Memory &memory) {
          " bytes before the nearest allocation of " + describe(*near);
 }
 
+static std::string disassemblyAt(const Program &program, uint32_t pc) {
+  if (pc >= program.image.size())
+    return "";
+  static std::mutex mutex; // LLVM's disassembler keeps state; launches may fail at the same time
+  std::lock_guard lock(mutex);
+  MCInst inst;
+  return program.target->disassemble(inst, program.image.drop_front(pc), pc)
+             ? program.target->print(inst, pc)
+             : "";
+}
+
+std::string describePlace(const Program &program, uint32_t pc) {
+  std::string text = "pc 0x" + utohexstr(pc, true);
+  if (std::string instruction = disassemblyAt(program, pc); !instruction.empty())
+    text += ": " + instruction;
+  if (std::string source = program.lines ? program.lines->at(pc) : ""; !source.empty())
+    text += " [" + source + "]";
+  return text;
+}
+
 std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,
                                      const Program &program, const Memory &memory, Dim3 workgroup) {
   auto fault = std::make_unique<Fault>();
@@ -116,13 +136,8 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
   fault->address = record.address;
   fault->accessSize = record.size;
   fault->isWrite = record.isWrite;
-  if (record.pc < program.image.size()) {
-    static std::mutex mutex; // LLVM's disassembler keeps state; launches may fail at the same time
-    std::lock_guard lock(mutex);
-    MCInst inst;
-    if (program.target->disassemble(inst, program.image.drop_front(record.pc), record.pc))
-      fault->disassembly = program.target->print(inst, record.pc);
-  }
+  fault->disassembly = disassemblyAt(program, record.pc);
+  fault->source = program.lines ? program.lines->at(record.pc) : "";
   if (fault->kind == Fault::OutOfBounds) {
     if (!memory.lookup(fault->address) && memory.findFreed(fault->address))
       fault->kind = Fault::UseAfterFree;

@@ -9,4 +9,7 @@ namespace rubia::emulator {
 std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,
                                      const Program &program, const Memory &memory, Dim3 workgroup);
 
+/// "pc 0x1c0: s_cbranch_scc1 65532 [kernel.cu:12]".
+std::string describePlace(const Program &program, uint32_t pc);
+
 } // namespace rubia::emulator

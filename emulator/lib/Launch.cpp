@@ -155,13 +155,12 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
   fillArguments(launch, kernarg->get());
   fillPacket(launch, kernarg->get(), packet->get());
 
-  Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()));
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = unsigned(
+      std::min<uint64_t>(launch.hostThreads ? launch.hostThreads : cores, launch.grid.count()));
+  Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()), threads);
   if (checks->order)
     return runInOrder(dispatch, *checks->order);
-  const uint64_t groups = launch.grid.count();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  const unsigned threads =
-      unsigned(std::min<uint64_t>(launch.hostThreads ? launch.hostThreads : cores, groups));
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < threads; ++i)
     helpers.emplace_back([&dispatch, i] { dispatch.work(i); });

@@ -615,7 +615,8 @@ void OrderRun::run() {
   std::lock_guard lock(mutex);
   uint64_t executed = 0;
   for (;;) {
-    while (residents.size() < wanted && start())
+    // Of a cooperative grid all are there.
+    while ((residents.size() < wanted || dispatch.launch.cooperative) && start())
       ;
     if (residents.empty())
       break;
@@ -646,7 +647,7 @@ void OrderRun::run() {
     return;
   for (Resident &resident : residents)
     if (resident.group->shared.fault.set)
-      return dispatch.report(resident.group->shared, resident.group->id);
+      return dispatch.report(*resident.group);
 }
 
 Expected<Statistics> runInOrder(Dispatch &dispatch, const OrderCheck &check) {

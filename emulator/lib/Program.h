@@ -1,6 +1,7 @@
 // The decoded code of a code object.
 #pragma once
 
+#include "emulator/lib/SourceLines.h"
 #include "emulator/lib/Target.h"
 #include "emulator/lib/Workgroup.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -43,8 +44,9 @@ struct Program {
       0; // highest register that any function uses, plus one, with the scratch register
   bool perturb = false; // results that the manuals only bound differ (RUBIA_EMULATOR_TRANS=worst)
   const Target *target = nullptr;
-  llvm::ArrayRef<uint8_t> image; // the mapped segments, to disassemble again for messages
-  uint64_t textBegin = 0;        // address in the image that `pc` 0 stands for: the image's base
+  llvm::ArrayRef<uint8_t> image;      // the mapped segments, to disassemble again for messages
+  std::unique_ptr<SourceLines> lines; // null if the file has none
+  uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
   unsigned waveSize = 32;
 };

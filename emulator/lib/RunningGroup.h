@@ -15,6 +15,10 @@ public:
   enum class Outcome { Finished, Faulted, Paused };
   Outcome run();
   uint64_t executed() const;
+  /// "workgroup (0,0,0): wave 0 at pc 0x1c0: s_cbranch_scc1 65532, 3 waves from 1 waiting at ...".
+  std::string describe() const;
+  /// Makes the first wave that has not ended the one at fault.
+  void fail(FaultKind kind);
 
   Workgroup shared;
   Dim3 id;
@@ -30,6 +34,7 @@ private:
   std::vector<uint8_t> lds;
   uint8_t *scratch = nullptr;
   uint64_t scratchSize = 0;
+  uint64_t slice = 0; // of a wave's instructions: how long the next run() is
 };
 
 } // namespace rubia::emulator

@@ -160,14 +160,21 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
 /// (AMDGPUUsage "Processors", "Initial Kernel Execution State").
 static Expected<Generation> generationOf(StringRef cpu) {
   Generation traits;
+  auto manyRegisters = [&] {
+    traits.vgprsPerSimd32 = 1536;
+    traits.vgprAllocation32 = 24;
+  };
   if (cpu.starts_with("gfx11")) {
     traits.major = 11;
+    if (cpu == "gfx1100" || cpu == "gfx1101")
+      manyRegisters();
     return traits;
   }
   if (cpu == "gfx1200" || cpu == "gfx1201" || cpu == "gfx12-generic") {
     traits.major = 12;
     traits.workgroupIdsInTtmp = true;
     traits.hasDx10ClampAndIeee = false;
+    manyRegisters();
     return traits;
   }
   if (cpu.starts_with("gfx103") || cpu == "gfx10-3-generic") {
@@ -185,6 +192,11 @@ static Expected<Generation> generationOf(StringRef cpu) {
     traits.float8IsFnuz = cpu == "gfx942";
     traits.vgprGranule64 = 8;
     traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
+    traits.wavesPerSimd = 8;
+    traits.vgprsPerSimd32 = 512;
+    traits.vgprAllocation32 = 8;
+    traits.ldsPerUnit = traits.maxLdsBytes;
+    traits.groupsPerUnit = 16;
     return traits;
   }
   return createStringError("code for " + cpu + " is not supported by the emulator");

@@ -94,6 +94,13 @@ struct Generation {
   bool unifiedVgprs = false;          // accumulation registers are part of the VGPR allocation
   unsigned vgprGranule32 = 8, vgprGranule64 = 4;
   unsigned maxLdsBytes = 65536;
+  // What shares a compute unit, or on RDNA a workgroup processor, which is what HIP counts as a
+  // multiprocessor: four SIMDs in both.
+  unsigned wavesPerSimd = 16;
+  unsigned vgprsPerSimd32 = 1024; // for each lane of a wave32; a wave64 has half of them
+  unsigned vgprAllocation32 = 16; // likewise: what a wave's registers are rounded up to
+  unsigned ldsPerUnit = 128 << 10;
+  unsigned groupsPerUnit = 32; // of more than one wave
 };
 
 /// A register operand in the emulator's numbering (Wave.h).

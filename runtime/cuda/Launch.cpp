@@ -114,7 +114,7 @@ static LaunchShape shapeOf(const unsigned (&grid)[3], const unsigned (&block)[3]
 
 // What the attributes of a launch ask for beyond the launch itself.
 struct Wishes {
-  bool cooperative = false;
+  bool cooperative = false, explicitCluster = false;
   SmallVector<Event *, 2> recordAfter;
 };
 
@@ -141,9 +141,10 @@ static Result readAttribute(const LaunchAttribute &attribute, Wishes &wishes) {
     return kSuccess;
   case kLaunchClusterDimension:
   case kLaunchPreferredClusterDimension:
-    if (attribute.cluster.x <= 1 && attribute.cluster.y <= 1 && attribute.cluster.z <= 1)
-      return kSuccess;
-    return refuse("a cluster of CTAs");
+    if (attribute.cluster.x > 1 || attribute.cluster.y > 1 || attribute.cluster.z > 1)
+      return refuse("a cluster of more than one CTA (AMD GPUs share no memory between CTAs)");
+    wishes.explicitCluster |= attribute.id == kLaunchClusterDimension;
+    return kSuccess;
   // Both events may come later than asked for, and then come after the whole kernel.
   case kLaunchProgrammaticEvent:
   case kLaunchCompletionEvent:
@@ -165,9 +166,10 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
   for (unsigned i = 0; i < config->attributeCount; ++i)
     if (Result result = readAttribute(config->attributes[i], wishes))
       return result;
+  LaunchShape shape = shapeOf(config->grid, config->block, config->sharedBytes);
+  shape.explicitCluster = wishes.explicitCluster;
   if (Result result =
-          launch(context, function, shapeOf(config->grid, config->block, config->sharedBytes),
-                 config->stream, values, extra, wishes.cooperative))
+          launch(context, function, shape, config->stream, values, extra, wishes.cooperative))
     return result;
   for (Event *event : wishes.recordAfter) {
     Result result = onStream(context, config->stream, [&](void *hipStream) {

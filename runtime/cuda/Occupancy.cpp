@@ -17,24 +17,30 @@ static Result blocksPerMultiprocessor(Context &context, Function *function, int 
     return bound.error;
   if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
     return kSuccess;
-  Expected<void *> hipFunction = bound.module->loaded->function(function->kernel);
-  if (!hipFunction) {
-    log(LogLevel::Info, toString(hipFunction.takeError()));
-    return kSuccess;
-  }
-  return context.check(hip().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-      blocks, *hipFunction, threads, sharedBytes));
+  Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
+                                                              uint32_t(sharedBytes));
+  if (resident)
+    return *blocks = *resident, kSuccess;
+  // Whoever asks for the occupancy of a kernel that cannot be compiled learns why at its launch.
+  Error rest = handleErrors(resident.takeError(), [](std::unique_ptr<LaunchError> error) -> Error {
+    if (error->kind != LaunchError::Kind::CannotCompile)
+      return Error(std::move(error));
+    log(LogLevel::Info, error->message);
+    return Error::success();
+  });
+  return rest ? report(context, std::move(rest)) : kSuccess;
 }
 
-Result checkCooperative(Context &context, Module &, Function &function, const LaunchShape &shape) {
+Result checkCooperative(Context &context, Module &module, Function &function,
+                        const LaunchShape &shape) {
   if (!hip().hipModuleLaunchCooperativeKernel)
     return fail(kNotSupported, hip().path + " has no cooperative launches");
-  int perMultiprocessor = 0;
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
-  if (Result result = blocksPerMultiprocessor(context, &function, threads, shape.dynamicSharedBytes,
-                                              &perMultiprocessor))
-    return result;
-  uint64_t room = uint64_t(perMultiprocessor) *
+  Expected<int> perMultiprocessor =
+      module.loaded->residentCtas(function.kernel, uint32_t(threads), shape.dynamicSharedBytes);
+  if (!perMultiprocessor)
+    return report(context, perMultiprocessor.takeError());
+  uint64_t room = uint64_t(*perMultiprocessor) *
                   hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
   uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   if (blocks > room)

@@ -268,22 +268,49 @@ static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata
   return Error::success();
 }
 
+struct LoadedModule::Compiled {
+  void *hipFunction;
+  const CodeObjectMetadata::Kernel *code;
+};
+
+Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel) {
+  Expected<void *> hipFunction = function(kernel);
+  if (!hipFunction)
+    return hipFunction.takeError();
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  const CodeObjectMetadata::Kernel *code = units[kernel.unit]->metadata.kernel(kernel.name);
+  if (!code)
+    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+  return Compiled{*hipFunction, code};
+}
+
+Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
+                                         uint32_t dynamicSharedBytes) {
+  Expected<Compiled> ready = compiled(kernel);
+  if (!ready)
+    return ready.takeError();
+  if (threads > ready->code->maxThreads)
+    return 0;
+  uint32_t workgroup = ready->code->warpForm == abi::WarpForm::HalfFilled
+                           ? abi::halfFilledWorkgroupSize(threads)
+                           : threads;
+  int ctas = 0;
+  if (int error = hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+          &ctas, ready->hipFunction, int(workgroup), dynamicSharedBytes))
+    return hipFailure(*hip, "occupancy of '" + kernel.name + "'", error);
+  return ctas;
+}
+
 Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
                            ArrayRef<uint8_t> parameters, void *stream) {
   if (parameters.size() != kernel.parameterBytes)
     return launchError(Kind::InvalidShape,
                        "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
                            " bytes of parameters, got " + Twine(parameters.size()));
-  Expected<void *> hipFunction = function(kernel);
-  if (!hipFunction)
-    return hipFunction.takeError();
-  const CodeObjectMetadata::Kernel *code;
-  {
-    std::lock_guard<std::recursive_mutex> lock(mutex);
-    code = units[kernel.unit]->metadata.kernel(kernel.name);
-  }
-  if (!code)
-    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+  Expected<Compiled> ready = compiled(kernel);
+  if (!ready)
+    return ready.takeError();
+  const CodeObjectMetadata::Kernel *code = ready->code;
   if (Error error = checkShape(kernel, *code, shape))
     return error;
 
@@ -307,12 +334,22 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     block[0] = abi::halfFilledWorkgroupSize(block[0] * block[1] * block[2]);
     block[1] = block[2] = 1;
   }
-  size_t size = arguments.size();
-  void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize, &size,
-                   kHipLaunchParamEnd};
-  if (int error = hip->hipModuleLaunchKernel(*hipFunction, shape.grid[0], shape.grid[1],
-                                             shape.grid[2], block[0], block[1], block[2],
-                                             shape.dynamicSharedBytes, stream, nullptr, extra))
+  const uint32_t (&grid)[3] = shape.grid;
+  int error;
+  if (shape.gridWorkspace) {
+    void *only[] = {arguments.data()}; // the code object's metadata has one argument
+    error = hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
+                                                  block[0], block[1], block[2],
+                                                  shape.dynamicSharedBytes, stream, only);
+  } else {
+    size_t size = arguments.size();
+    void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
+                     &size, kHipLaunchParamEnd};
+    error = hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
+                                       block[1], block[2], shape.dynamicSharedBytes, stream,
+                                       nullptr, extra);
+  }
+  if (error)
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);
   return Error::success();
 }

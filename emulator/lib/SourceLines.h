@@ -1,0 +1,36 @@
+// Source lines of a code object, from its DWARF line tables.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class DWARFContext;
+namespace object {
+class ObjectFile;
+}
+} // namespace llvm
+
+namespace rubia::emulator {
+
+/// Keeps the file and looks at it when it is first asked: most programs never fault.
+class SourceLines {
+public:
+  explicit SourceLines(llvm::ArrayRef<uint8_t> elf);
+  ~SourceLines();
+
+  /// "saxpy.cu:12", with the callers of inlined functions: "math.h:7 in square, inlined at
+  /// saxpy.cu:12". Empty if nothing is known. `pc` is an address of the file.
+  std::string at(uint64_t pc) const;
+
+private:
+  std::vector<uint8_t> bytes;
+  mutable std::mutex mutex;
+  mutable std::unique_ptr<llvm::object::ObjectFile> file;
+  mutable std::unique_ptr<llvm::DWARFContext> context;
+};
+
+} // namespace rubia::emulator
