@@ -19,7 +19,28 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef unsigned long long CUdeviceptr;
 
-enum { CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16 };
+enum {
+  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+  CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+};
+
+typedef struct {
+  int id;
+  char reserved[4];
+  union {
+    char bytes[64];
+    int cooperative;
+  } value;
+} CUlaunchAttribute;
+
+typedef struct {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned attributeCount;
+} CUlaunchConfig;
 
 CUresult cuInit(unsigned flags);
 CUresult cuGetErrorName(CUresult error, const char **name);
@@ -48,6 +69,14 @@ CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
                         unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                         CUstream stream, void **parameters, void **extra);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                                   unsigned gridZ, unsigned blockX, unsigned blockY,
+                                   unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                                   void **parameters);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                     int blockSize, size_t sharedBytes);
 
 #define CHECK(call) checkDriver(call, #call, __LINE__)
 
@@ -65,5 +94,10 @@ static inline void checkDriver(CUresult status, const char *call, int line) {
   __asm__(".section .nv_fatbin, \"a\"\n.balign 8\n" #name ":\n.incbin \"" file "\"\n.balign 8\n"   \
           ".previous\n");                                                                          \
   extern const unsigned char name[]
+
+// `name` becomes the text of a file, with a NUL at its end.
+#define EMBED_TEXT(name, file)                                                                     \
+  __asm__(".section .rodata, \"a\"\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.previous\n");      \
+  extern const char name[]
 
 #endif

@@ -1,0 +1,112 @@
+// Workgroups that wait for each other, how many are resident, and what is said when nobody gets on.
+#include "tests/emulator/Fixture.h"
+#include "gmock/gmock.h"
+#include <mutex>
+
+using namespace rubia::emulator;
+using namespace rubia::emulator::test;
+using testing::HasSubstr;
+
+namespace {
+
+// Each workgroup says that it is there and waits until `all` are.
+constexpr const char *kMeeting = R"(
+#line 100 "/src/meeting.cl"
+static void wait(volatile global uint *here, uint all) {
+  while (__scoped_atomic_load_n(here, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE) < all)
+    ;
+}
+kernel void meet(volatile global uint *here, uint all) {
+  if (__builtin_amdgcn_workitem_id_x() == 0) {
+    __scoped_atomic_fetch_add(here, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+    wait(here, all);
+  }
+  __builtin_amdgcn_s_barrier();
+}
+kernel void registers(global uint *out) { out[__builtin_amdgcn_workitem_id_x()] = 1; }
+)";
+
+class Waiting : public EmulatorTest {
+protected:
+  void SetUp() override {
+    if (!haveCompiler())
+      GTEST_SKIP() << "no clang";
+  }
+  void build(const std::string &target) { load(compile(kMeeting, target, "-O2 -g")); }
+  // The message of the fault, or nothing.
+  std::string meet(uint32_t groups, uint64_t residentLimit, bool cooperative) {
+    uint32_t *here = allocate<uint32_t>(1);
+    *here = 0;
+    Arguments arguments = Arguments().add(here).add(groups);
+    Launch request;
+    request.kernel = code->kernel("meet");
+    request.grid = {groups};
+    request.block = {64};
+    request.kernarg = arguments.bytes;
+    request.hostThreads = 2;
+    request.cooperative = cooperative;
+    request.residentLimit = residentLimit;
+    request.stallSeconds = 0.3;
+    request.warnSeconds = 0.05;
+    std::mutex mutex;
+    request.warn = [&](const std::string &text) {
+      std::lock_guard<std::mutex> lock(mutex);
+      warnings.push_back(text);
+    };
+    auto result = run(request, memory);
+    return result ? "" : llvm::toString(result.takeError());
+  }
+  std::vector<std::string> warnings;
+};
+
+TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
+  for (const char *target : {"gfx1100", "gfx942"}) {
+    build(target);
+    ASSERT_TRUE(code) << target;
+    EXPECT_EQ(meet(40, 0, /*cooperative=*/true), "") << target;
+    EXPECT_EQ(meet(5, 0, /*cooperative=*/false), "") << target;
+    EXPECT_EQ(meet(5, 5, /*cooperative=*/false), "") << target;
+  }
+}
+
+TEST_F(Waiting, MoreThanAreResidentNeverMeetAndAreNamed) {
+  build("gfx1100");
+  ASSERT_TRUE(code);
+  std::string message = meet(5, 4, /*cooperative=*/true);
+  EXPECT_THAT(message, HasSubstr("kernel meet: no progress"));
+  EXPECT_THAT(message, HasSubstr("workgroup ("));
+  EXPECT_THAT(message, HasSubstr("waiting at a barrier at pc 0x"));
+  // The loop, with the kernel that it has been inlined into.
+  EXPECT_THAT(message, HasSubstr("/src/meeting.cl:101 in wait, inlined at /src/meeting.cl:107"));
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_THAT(warnings[0], HasSubstr("kernel meet: for 0 seconds no workgroup has started"));
+}
+
+TEST_F(Waiting, ResidencyIsBoundByWavesRegistersAndLds) {
+  build("gfx1100");
+  ASSERT_TRUE(code);
+  Kernel small = *code->kernel("registers");
+  small.maxWorkgroupSize = 1024;
+  EXPECT_EQ(residentWorkgroups(small, 32, 0), 64u);    // one wave each, 16 a SIMD
+  EXPECT_EQ(residentWorkgroups(small, 64, 0), 32u);    // two waves each
+  EXPECT_EQ(residentWorkgroups(small, 1024, 0), 2u);   // 32 waves each
+  EXPECT_EQ(residentWorkgroups(small, 64, 65536), 2u); // 128 KB of LDS
+  EXPECT_EQ(residentWorkgroups(small, 1025, 0), 0u);
+  Kernel large = small;
+  large.ldsBytes = 40000;
+  EXPECT_EQ(residentWorkgroups(large, 32, 100), 3u);
+  large.ldsBytes = 0;
+  large.resource1 |= 31; // 256 registers: 264 of 1,536
+  EXPECT_EQ(residentWorkgroups(large, 32, 0), 20u);
+
+  build("gfx942");
+  ASSERT_TRUE(code);
+  Kernel wave64 = *code->kernel("registers");
+  wave64.maxWorkgroupSize = 1024;
+  EXPECT_EQ(residentWorkgroups(wave64, 64, 0), 32u); // 8 a SIMD
+  EXPECT_EQ(residentWorkgroups(wave64, 128, 0), 16u);
+  EXPECT_EQ(residentWorkgroups(wave64, 1024, 0), 2u);
+  EXPECT_EQ(residentWorkgroups(wave64, 64, 65536), 1u);
+}
+
+} // namespace
