@@ -183,12 +183,14 @@ BENCHMARK(openPackOf100000)->MinTime(1);
 
 // The same with one entry that is signed: what the signature costs.
 void openSignedPack(benchmark::State &state) {
-  const std::string key = root() + "/key", path = root() + "/signed";
-  cantFail(SigningKey::generate(key));
-  SigningKey signer = cantFail(SigningKey::read(key));
-  CachePackWriter writer;
-  writer.add({keyOf(0), "{}", payload(64), CacheEntry::Kind::Result, 0});
-  cantFail(writer.write(path, &signer));
+  static const std::string path = [] {
+    cantFail(SigningKey::generate(root() + "/key"));
+    SigningKey signer = cantFail(SigningKey::read(root() + "/key"));
+    CachePackWriter writer;
+    writer.add({keyOf(0), "{}", payload(64), CacheEntry::Kind::Result, 0});
+    cantFail(writer.write(root() + "/signed", &signer));
+    return root() + "/signed";
+  }();
   measure(state, [&] { benchmark::DoNotOptimize(cantFail(CachePack::open(path)).rows().data()); });
 }
 BENCHMARK(openSignedPack)->MinTime(1);

@@ -98,6 +98,8 @@ Expected<long> Http::perform(const std::string &url) {
   c.set(handle, CURLOPT_NOSIGNAL, 1L);
   c.set(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connectMs));
   c.set(handle, CURLOPT_TIMEOUT_MS, long(limits.totalMs));
+  c.set(handle, CURLOPT_LOW_SPEED_LIMIT, 1000L); // bytes a second, over
+  c.set(handle, CURLOPT_LOW_SPEED_TIME, 2L);
   c.set(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limits.maxBytes));
   c.set(handle, CURLOPT_NETRC, long(CURL_NETRC_OPTIONAL));
   c.set(handle, CURLOPT_USERAGENT, "rubia");
