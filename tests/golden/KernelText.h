@@ -11,6 +11,7 @@
 //   //! out b 256 zero                  likewise; what the kernel leaves there is its result
 //   //! per-thread 8 random             bytes of input for each thread of the grid, at `i`
 //   //! nan f32                         results are of that type; one NaN is as good as another
+//   //! differs REASON                  Rubia is known not to give the recorded result
 //   //! param .align 8 .b8 s[12] = random 12       a parameter that is no pointer
 //   //! module                          what follows stands before the kernel
 //   //! body                            what follows is the kernel's body
@@ -50,6 +51,7 @@ struct KernelCase {
   // Of all results, which are elements of this type (f16, bf16, f32, f64, f16x2, bf16x2), if NaNs
   // are not compared by their bits.
   std::string nanType;
+  std::string knownDifference; // why Rubia gives another result, or none; empty: it does not
   std::vector<KernelParameter> parameters;
 
   /// Of all that the result depends on.
