@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -164,6 +165,15 @@ class Sharing(RemoteTest):
         stats = self.run_on("third", RUBIA_COMPILE="never")
         self.assertEqual(stats["remote hits"], 2)
         self.assertNotIn("compiled", stats)
+
+    def test_large_entries(self):
+        random.seed(1)
+        words = ", ".join(str(random.getrandbits(64)) for _ in range(200_000))
+        self.ptx.write_text(HEADER + f".visible .global .align 8 .u64 table[200000] = {{{words}}};\n" + kernel("k1", 1))
+        self.fill(RUBIA_CACHE_REMOTE_TIMEOUT=5000)
+        self.assertGreater(max(map(len, self.server.entries.values())), 1_600_000)
+        stats = self.run_on("second", RUBIA_CACHE_REMOTE_TIMEOUT=5000)
+        self.assertEqual(stats["remote hits"], 2)
 
     def test_nothing_is_written_unless_asked_for(self):
         self.run_on("second")

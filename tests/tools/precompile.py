@@ -240,6 +240,23 @@ class Shards(PrecompileTest):
         self.assertEqual(union, self.entries())
 
 
+class Eager(PrecompileTest):
+    """RUBIA_COMPILE=eager: the rest of a module is compiled while the program waits for what it needs."""
+
+    def compiled(self, name, **environment):
+        path = self.file("a.ptx", HEADER + "".join(kernel(n, i) for i, n in enumerate(("k0", "k1", "sleep_15_k2", "k3"))) + bad_kernel("k4"))
+        done = self.launch(path, "sleep_15_k2", RUBIA_WORKER=FAULTY_WORKER, RUBIA_CACHE_DIR=self.folder / name,
+                           RUBIA_WORKER_PROCESSES=2, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return len(self.entries(self.folder / name)) - 1  # the manifest
+
+    def test_the_rest_of_a_module(self):
+        self.assertEqual(self.compiled("lazy"), 1)
+        self.assertEqual(self.compiled("eager", RUBIA_COMPILE="eager"), 4)
+        self.assertEqual(self.compiled("cuda", CUDA_MODULE_LOADING="EAGER"), 4)
+        self.assertEqual(self.compiled("both", CUDA_MODULE_LOADING="EAGER", RUBIA_COMPILE="lazy"), 1)
+
+
 class Faults(PrecompileTest):
     kinds = ("abort", "segfault", "overflow", "hang", "memory")
 
