@@ -4,6 +4,7 @@
 // every cache key.
 #pragma once
 
+#include "lowering/DeviceState.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -16,10 +17,14 @@ inline constexpr unsigned kVersion = 2;
 // and before the first launch.
 inline constexpr const char *kModuleTable = "__rubia_module_table";
 
+// The device addresses of the manifest's functions, in the code object of the unit that has them:
+// the loader reads them after loading it and writes them where initialisers of variables hold them.
+inline constexpr const char *kFunctionTable = "__rubia_function_table";
+
 enum ModuleTableSlot : unsigned {
   kTrapRecordSlot = 0, // TrapRecord
-  kPrintfRingSlot = 1,
-  kDeviceHeapSlot = 2,
+  kPrintfRingSlot = 1, // PrintfRing
+  kDeviceHeapSlot = 2, // DeviceHeap
   kAtomicLocksSlot = 3, // kAtomicLocks words, zero at first, one array for all modules of a device
   kFirstVariableSlot =
       8, // slot kFirstVariableSlot + i: variable i of the manifest; 4..7 are reserved and zero
@@ -42,7 +47,12 @@ struct TrapRecord {
 };
 static_assert(sizeof(TrapRecord) == 64);
 
-enum class TrapReason : uint32_t { None = 0, TrapInstruction = 1, Unsupported = 2 };
+enum class TrapReason : uint32_t {
+  None = 0,
+  TrapInstruction = 1,
+  Unsupported = 2,
+  Assertion = 3, // what it says is in the printf ring; the wave ended without a trap
+};
 
 // Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.
 // The hidden arguments of AMDGPUUsage follow it at once, so that code without access to the kernarg

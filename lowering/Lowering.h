@@ -22,6 +22,9 @@ struct Unit {
   std::vector<const ptx::Function *> kernels;   // in order of the module
   std::vector<const ptx::Function *> functions; // callees with bodies, in order of the module
   std::vector<uint32_t> variables; // module variables in use: indexes into moduleVariables()
+  // Those of the functions whose addresses stand in initialisers of module variables. At most one
+  // unit has any: it has them all, and everybody who calls through an unknown address.
+  std::vector<const ptx::Function *> inInitializers;
 };
 
 // Every kernel of the module is in exactly one unit; order: first kernel of each. Deterministic.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Compiler.h"
+#include "runtime/DeviceServices.h"
 #include "runtime/Hip.h"
 #include <memory>
 #include <mutex>
@@ -39,10 +40,12 @@ class AtomicLocks;
 
 class LoadedModule {
 public:
-  // `bytes` is copied. The module belongs to HIP's current device; all calls must be made with that
-  // device current.
-  static llvm::Expected<std::unique_ptr<LoadedModule>>
-  load(const Hip &hip, llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
+  // `bytes` is copied; `services` must outlive the module. The module belongs to HIP's current
+  // device; all calls must be made with that device current.
+  static llvm::Expected<std::unique_ptr<LoadedModule>> load(const Hip &hip,
+                                                            llvm::ArrayRef<uint8_t> bytes,
+                                                            unsigned computeCapability,
+                                                            DeviceServices &services);
   ~LoadedModule(); // frees device memory, unloads code
 
   const Manifest &manifest() const { return *contents; }
@@ -72,7 +75,11 @@ public:
 
   // What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies in
   // pinned host memory: this waits for nothing and works on a device that has faulted.
-  llvm::Expected<std::optional<std::string>> takeTrap();
+  struct Trap {
+    bool isAssertion; // its text is printed by DeviceServices
+    std::string text;
+  };
+  std::optional<Trap> takeTrap();
 
 private:
   LoadedModule() = default;
@@ -81,9 +88,13 @@ private:
   llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel);
   llvm::Error initializeState();
   llvm::Error makeState();
-  llvm::Expected<std::unique_ptr<Unit>> loadUnit(uint32_t number);
+  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number);
+  llvm::Error loadUnit(uint32_t number);
+  llvm::Error fillModuleTable(const Unit &unit);
+  llvm::Error writeFunctionAddresses();
   void releaseState();
   const Hip *hip = nullptr;
+  DeviceServices *services = nullptr;
   std::vector<uint8_t> bytes;
   RawImage image;
   std::string arch;

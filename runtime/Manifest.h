@@ -30,8 +30,9 @@ struct Manifest {
   struct Relocation {
     uint64_t offset = 0; // in the variable
     uint8_t width = 8;
-    uint32_t variable = 0; // index into variables
+    uint32_t variable = 0; // index into variables, or functions if isFunction
     int64_t addend = 0;
+    bool isFunction = false;
   };
   struct Variable {
     std::string name;
@@ -49,6 +50,8 @@ struct Manifest {
   std::vector<Kernel> kernels;
   std::vector<Variable> variables; // in the order of their slots in the module table
   uint32_t unitCount = 0;
+  std::vector<std::string> functions;   // whose addresses initialisers hold
+  uint32_t functionUnit = 0;            // the unit that has them
   std::vector<std::string> diagnostics; // formatted; warnings and errors
   std::vector<uint8_t> blob;
 

@@ -3,7 +3,9 @@
 // Values are passed as LLVM arguments of UnitLowering::passedType. PTX moves them through .param
 // variables, which are allocas that the optimiser takes apart; by-register arguments and constants
 // are passed as they are.
+#include "lowering/lib/DeviceFunctions.h"
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/LaunchState.h"
 #include "lowering/lib/UnitLowering.h"
 
 using namespace llvm;
@@ -68,6 +70,38 @@ void storeResult(FunctionLowering &fn, const ptx::Variable &declared, const ptx:
   fn.write(result, value, declared.type);
 }
 
+// A call of vprintf and its kin: the definition takes the addresses of its state too.
+Expected<Value *> callDriver(FunctionLowering &fn, const ptx::Instruction &inst,
+                             const CallOperands &call, const DeviceFunction &known) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Function &declared = *call.callee->function();
+  Function *definition = fn.unit().driverFunction(known.name);
+  SmallVector<const ptx::Variable *> parameters(declared.parameters);
+  FunctionType *type = fn.unit().functionType(declared.results, parameters, false);
+  SmallVector<Type *> types(type->params());
+  types.append(known.state.size(), b.getInt64Ty());
+  if (!definition ||
+      definition->getFunctionType() != FunctionType::get(type->getReturnType(), types, false))
+    return fn.unsupported(inst, "'" + declared.name + "' is declared other than CUDA has it");
+  if (call.arguments.size() != parameters.size() || call.results.size() > declared.results.size())
+    return fn.malformed(inst, "expected " + Twine(parameters.size()) + " arguments and " +
+                                  Twine(declared.results.size()) + " results");
+  SmallVector<Value *> arguments;
+  for (auto [parameter, argument] : zip_equal(parameters, call.arguments))
+    arguments.push_back(argumentFor(fn, *parameter, argument));
+  for (abi::ModuleTableSlot slot : known.state)
+    arguments.push_back(fn.unit().loadModuleTable(b, slot));
+  CallInst *made = b.CreateCall(definition, arguments);
+  made->addFnAttr(Attribute::Convergent);
+  if (!call.results.empty())
+    storeResult(fn, *declared.results[0], call.results[0], made);
+  if (known.endsWarp) {
+    emitTrap(b, fn.unit(), abi::TrapReason::Assertion, 0);
+    b.CreateUnreachable();
+  }
+  return nullptr;
+}
+
 } // namespace
 
 Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) {
@@ -83,6 +117,9 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
   if (call.callee->kind == Kind::Function) {
     const ptx::Function &callee = *call.callee->function();
     Function *function = fn.unit().functionFor(callee);
+    if (!function)
+      if (const DeviceFunction *known = deviceFunction(callee.name))
+        return callDriver(fn, inst, call, *known);
     if (!function)
       return fn.unsupported(inst, "a call of '" + callee.name + "', which has no body here");
     if (callee.isKernel)

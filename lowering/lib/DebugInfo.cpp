@@ -20,8 +20,8 @@ DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module)
       builder.createCompileUnit(DISourceLanguageName(dwarf::DW_LANG_C99), ptxFile, "Rubia",
                                 /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly);
   subroutineType = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
-  module.addModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
-  module.addModuleFlag(Module::Max, "Dwarf Version", 5);
+  module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
+  module.setModuleFlag(Module::Max, "Dwarf Version", 5);
 
   if (const std::string *text = ptxModule.text.get()) {
     lineStarts.push_back(0);

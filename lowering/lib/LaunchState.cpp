@@ -164,8 +164,12 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   builder.CreateFence(AtomicOrdering::Release, SyncScope::System);
   builder.CreateBr(end);
 
+  // A failed assertion ends its warp alone, as on NVIDIA's GPUs: others may have something to say.
+  Intrinsic::ID ending = Intrinsic::trap;
+  if (reason == abi::TrapReason::Assertion)
+    ending = Intrinsic::amdgcn_endpgm;
   builder.SetInsertPoint(end);
-  builder.CreateIntrinsic(builder.getVoidTy(), Intrinsic::trap, {});
+  builder.CreateIntrinsic(builder.getVoidTy(), ending, {});
 }
 
 } // namespace rubia::lowering

@@ -13,10 +13,9 @@ Expected<Value *> lowerTrap(FunctionLowering &fn, const ptx::Instruction &) {
   return nullptr;
 }
 
-// brkpt   s_trap 3: a debugger stops here; without one nothing happens. AMDGPUUsage "Trap Handler
-// ABI".
+// brkpt   Without a debugger an H100 ends the launch as it does at a trap.
 Expected<Value *> lowerBrkpt(FunctionLowering &fn, const ptx::Instruction &) {
-  fn.builder().CreateIntrinsic(fn.builder().getVoidTy(), Intrinsic::debugtrap, {});
+  fn.branchToTrap();
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include "lowering/Lowering.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include <algorithm>
 
 using namespace llvm;
@@ -70,7 +71,18 @@ public:
     for (const ptx::Function *callee : found->second.functions)
       add(callee);
     for (const ptx::Variable *variable : found->second.variables)
-      variables.insert(variable);
+      add(variable);
+  }
+
+  // Who reads a variable can hand on what its initialiser holds.
+  void add(const ptx::Variable *variable) {
+    if (!variables.insert(variable).second)
+      return;
+    for (const ptx::Relocation &relocation : variable->relocations) {
+      takesAddress |= relocation.function != nullptr;
+      if (relocation.variable)
+        add(relocation.variable);
+    }
   }
 
   DenseSet<const ptx::Function *> functions;
@@ -91,12 +103,14 @@ std::vector<Unit> partition(const ptx::Module &module) {
 
   // Functions whose addresses stand in initialisers can be called from wherever a call through
   // memory is.
-  SmallVector<const ptx::Function *> inInitializers;
+  SmallSetVector<const ptx::Function *, 8> inInitializers;
   std::vector<const ptx::Variable *> variables = moduleVariables(module);
   for (const ptx::Variable *variable : variables)
     for (const ptx::Relocation &relocation : variable->relocations)
-      if (relocation.function)
-        inInitializers.push_back(relocation.function);
+      if (relocation.function && !relocation.function->isKernel) {
+        const ptx::Function *function = relocation.function;
+        inInitializers.insert(function->aliasOf ? function->aliasOf : function);
+      }
 
   // The kernels that exchange function addresses form one component, all others one each.
   std::vector<std::vector<const ptx::Function *>> components;
@@ -124,6 +138,7 @@ std::vector<Unit> partition(const ptx::Module &module) {
     indexes[variable] = uint32_t(index);
 
   std::vector<Unit> units;
+  bool haveInitializers = inInitializers.empty();
   for (const std::vector<const ptx::Function *> &kernels : components) {
     if (kernels.empty())
       continue;
@@ -132,9 +147,18 @@ std::vector<Unit> partition(const ptx::Module &module) {
     Reach reach(mentions);
     for (const ptx::Function *kernel : kernels)
       reach.add(kernel);
-    if (reach.callsAnyAddress)
-      for (const ptx::Function *function : inInitializers)
+    bool readsAddress = any_of(reach.variables, [](const ptx::Variable *variable) {
+      return any_of(variable->relocations,
+                    [](const ptx::Relocation &relocation) { return relocation.function; });
+    });
+    if (!haveInitializers && (reach.callsAnyAddress || (readsAddress && !anyIndirectCall))) {
+      haveInitializers = true;
+      for (const ptx::Function *function : inInitializers) {
         reach.add(function);
+        if (function->hasBody)
+          unit.inInitializers.push_back(function);
+      }
+    }
     for (const ptx::Function *function : module.functions)
       if (!function->isKernel && function->hasBody && reach.functions.contains(function))
         unit.functions.push_back(function);

@@ -39,7 +39,11 @@ void UnitLowering::lowerAll() {
   for (const ptx::Function *function : unit.functions)
     lowerBody(*function);
 
+  makeFunctionTable();
+
   debugInfo.finalize();
+  if (driverFunctions)
+    driverFunctions->debugInfo.finalize();
 }
 
 void UnitLowering::lowerBody(const ptx::Function &function) {
@@ -331,6 +335,8 @@ unsigned UnitLowering::slotOf(const ptx::Variable &variable) const {
 }
 
 Value *UnitLowering::loadModuleTable(IRBuilder<> &builder, unsigned slot) {
+  if (parent)
+    return parent->loadModuleTable(builder, slot);
   LLVMContext &context = module.getContext();
   if (!moduleTable) {
     Type *type = ArrayType::get(Type::getInt64Ty(context), abi::kFirstVariableSlot + slots.size());
@@ -347,6 +353,22 @@ Value *UnitLowering::loadModuleTable(IRBuilder<> &builder, unsigned slot) {
   LoadInst *load = builder.CreateAlignedLoad(builder.getInt64Ty(), place, Align(8));
   load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
   return load;
+}
+
+void UnitLowering::makeFunctionTable() {
+  if (unit.inInitializers.empty())
+    return;
+  LLVMContext &context = module.getContext();
+  SmallVector<Constant *> entries;
+  for (const ptx::Function *function : unit.inInitializers)
+    entries.push_back(functionFor(*function));
+  auto *type = ArrayType::get(PointerType::get(context, kFlatSpace), entries.size());
+  auto *table = new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage,
+                                   ConstantArray::get(type, entries), abi::kFunctionTable, nullptr,
+                                   GlobalValue::NotThreadLocal, kGlobalSpace);
+  table->setVisibility(GlobalValue::ProtectedVisibility);
+  table->setDSOLocal(true);
+  table->setAlignment(Align(8));
 }
 
 unsigned UnitLowering::addTrap(std::string what) {

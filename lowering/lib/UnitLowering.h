@@ -66,6 +66,8 @@ public:
   // An internal function that Rubia makes itself, without a body when it is made: what `name` was
   // first asked for with.
   llvm::Function *ownFunction(llvm::StringRef name, llvm::FunctionType *type);
+  // The definition of a function of CUDA's driver (DeviceFunctions.h); null if the name is none.
+  llvm::Function *driverFunction(llvm::StringRef name);
 
   // The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
@@ -106,11 +108,17 @@ private:
   void setCommonAttributes(llvm::Function &llvmFunction) const;
   void lowerBody(const ptx::Function &function);
   void findAddressesAndCalls();
+  void makeFunctionTable();
   void findExitingFunctions();
   bool chooseDenormalMode() const;
   void checkKernel(const ptx::Function &kernel);
   // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
   unsigned addTrap(std::string what);
+
+  // Functions of the driver are lowered by a UnitLowering of their own, whose parent has the module
+  // table.
+  std::unique_ptr<UnitLowering> driverFunctions;
+  UnitLowering *parent = nullptr;
 
   llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;
   llvm::DenseMap<const ptx::Variable *, llvm::GlobalVariable *> sharedVariables;

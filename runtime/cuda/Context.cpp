@@ -22,7 +22,7 @@ void Context::resetLimits() {
   // CU_LIMIT_STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE, DEV_RUNTIME_SYNC_DEPTH,
   // DEV_RUNTIME_PENDING_LAUNCH_COUNT, MAX_L2_FETCH_GRANULARITY, the rest 0: CUDA's defaults.
   // cuBLASLt takes another path unless SHMEM_SIZE and CIG_ENABLED are 0.
-  limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64};
+  limits = {1024, DeviceServices::kDefaultRing, DeviceServices::kDefaultHeap, 2, 2048, 64};
 }
 
 static bool isDeviceFault(int error) {
@@ -81,7 +81,12 @@ Result Context::check(int hipError) {
 }
 
 // Nothing here may wait: another stream's work may be waiting for what the caller does next.
-Result Context::checkSynchronized(int hipError) {
+Result Context::checkSynchronized(int hipError, bool isIdle) {
+  services.print(isIdle || isDeviceFault(fromHip(hipError)));
+  return checkCompleted(hipError);
+}
+
+Result Context::checkCompleted(int hipError) {
   if (Result result = check(hipError))
     return result; // also: not ready
   std::set<Module *> suspects;
@@ -117,12 +122,17 @@ void Context::tearDown() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
+  services.print(/*isIdle=*/true);
   while (!modules.empty())
     unloadModule(*modules.begin());
   launched.clear();
   destroyStreamsAndEvents(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
+  if (hasLostDevice())
+    services.forget();
+  else
+    services.release(hip());
   if (sticky && !hasLostDevice())
     resetDevice();
   adoptDevice();

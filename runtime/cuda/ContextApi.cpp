@@ -3,6 +3,36 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
 
+namespace rubia::runtime::cuda {
+
+// CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE: what they size is made
+// when it is first needed; after that the ring and the heap stay as they are (an H100 answers the
+// same). All other limits are remembered and have no effect.
+static Result setLimit(Context &context, int limit, size_t value) {
+  if (limit < 0 || limit >= kLimitCount)
+    return kUnsupportedLimit;
+  switch (limit) {
+  case 0:
+    value = (value + 15) / 16 * 16;
+    break;
+  case 1:
+    value = std::max(value, DeviceServices::kLeastRing);
+    if (!context.services.setRingSize(value))
+      return kInvalidValue;
+    break;
+  case 2:
+    value = std::max(value, DeviceServices::kLeastHeap);
+    if (!context.services.setHeapSize(value))
+      return kInvalidValue;
+    break;
+  }
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  context.limits[limit] = value;
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
 using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
@@ -148,7 +178,7 @@ Result cuCtxSynchronize_v2(Context *handle) {
       return kInvalidContext;
     if (Result result = enter(*context))
       return result;
-    Result result = context->checkSynchronized(hip().hipDeviceSynchronize());
+    Result result = context->checkSynchronized(hip().hipDeviceSynchronize(), true);
     if (!result)
       trimPools(*context);
     return result;
@@ -169,13 +199,7 @@ Result cuCtxGetLimit(size_t *value, int limit) {
 }
 
 Result cuCtxSetLimit(int limit, size_t value) {
-  return callIn(__func__, [&](Context &context) {
-    if (limit < 0 || limit >= kLimitCount)
-      return kUnsupportedLimit;
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
-    context.limits[limit] = value;
-    return kSuccess;
-  });
+  return callIn(__func__, [&](Context &context) { return setLimit(context, limit, value); });
 }
 
 // Cache and bank preferences are hints that AMD's hardware has no use for.

@@ -5,6 +5,7 @@
 // exit handlers, after the static destructors of this library have run.
 #pragma once
 
+#include "runtime/DeviceServices.h"
 #include "runtime/Hip.h"
 #include "runtime/Log.h"
 #include "runtime/cuda/Types.h"
@@ -58,10 +59,15 @@ struct Context {
   std::vector<void *> idleThreadStreams;           // of threads that have ended
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
 
+  DeviceServices services; // printf, malloc; guards itself
+
   // Maps a HIP status; remembers it if it is a fault of the device.
   Result check(int hipError);
-  // The same after a synchronising call: looks at trap records too.
-  Result checkSynchronized(int hipError);
+  // The same after a call that says that work is done: looks at trap records too.
+  Result checkCompleted(int hipError);
+  // The same after a synchronising call: prints what kernels have printed first. `isIdle`: nothing
+  // runs any more.
+  Result checkSynchronized(int hipError, bool isIdle = false);
   // Drops everything that belongs to the context.
   void tearDown();
   // Its handles of HIP's died with a reset of the device, or die as the process ends: they may only

@@ -159,7 +159,9 @@ static std::string joined(const std::vector<std::string> &lines) {
 
 static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
                        unsigned capability, Module **out, std::string &text) {
-  Expected<std::unique_ptr<LoadedModule>> loaded = LoadedModule::load(hip(), bytes, capability);
+  context.services.print(/*isIdle=*/false); // as CUDA does
+  Expected<std::unique_ptr<LoadedModule>> loaded =
+      LoadedModule::load(hip(), bytes, capability, context.services);
   if (!loaded)
     return describe(&context, loaded.takeError(), kInvalidPtx, text);
   text = joined((*loaded)->manifest().diagnostics);
@@ -231,6 +233,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
 }
 
 void unloadModule(Module *module) {
+  module->context->services.print(/*isIdle=*/false);
   {
     std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
     module->context->modules.erase(module);
@@ -256,12 +259,12 @@ void noteLaunch(Context &context, Module *module) {
 Result Module::takeTrap() {
   if (!contains(modules, this))
     return kSuccess; // unloaded meanwhile
-  Expected<std::optional<std::string>> trap = loaded->takeTrap();
+  std::optional<LoadedModule::Trap> trap = loaded->takeTrap();
   if (!trap)
-    return report(*context, trap.takeError());
-  if (!*trap)
     return kSuccess;
-  return fail(kLaunchFailed, **trap);
+  // An assertion has its own words on stderr, which CUDA's programs know.
+  log(trap->isAssertion ? LogLevel::Info : LogLevel::Error, trap->text);
+  return trap->isAssertion ? kAssert : kLaunchFailed;
 }
 
 // The module of a library in a context.

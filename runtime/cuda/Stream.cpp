@@ -222,7 +222,7 @@ Result cuStreamSynchronize(Stream *stream) {
 Result cuStreamQuery(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
     return onStream(context, stream, [&](void *hipStream) {
-      return context.checkSynchronized(hip().hipStreamQuery(hipStream));
+      return context.checkCompleted(hip().hipStreamQuery(hipStream));
     });
   });
 }
@@ -404,7 +404,7 @@ Result cuEventQuery(Event *event) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
-    return event->recorded ? context.checkSynchronized(hip().hipEventQuery(event->hip)) : kSuccess;
+    return event->recorded ? context.checkCompleted(hip().hipEventQuery(event->hip)) : kSuccess;
   });
 }
 

@@ -44,9 +44,11 @@ static void release(const Hip &hip, const char *what, int error) {
 }
 
 Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
-                                                           unsigned computeCapability) {
+                                                           unsigned computeCapability,
+                                                           DeviceServices &services) {
   std::unique_ptr<LoadedModule> m(new LoadedModule);
   m->hip = &hip;
+  m->services = &services;
   m->bytes.assign(bytes.begin(), bytes.end());
   m->image = {m->bytes, digestOf(m->bytes), computeCapability};
   int device = 0;
@@ -86,6 +88,8 @@ void LoadedModule::releaseState() {
 static void relocate(const Manifest::Variable &variable, ArrayRef<void *> addresses,
                      MutableArrayRef<uint8_t> contents) {
   for (const Manifest::Relocation &r : variable.relocations) {
+    if (r.isFunction)
+      continue; // writeFunctionAddresses
     uint64_t address = reinterpret_cast<uint64_t>(addresses[r.variable]) + r.addend;
     memcpy(contents.data() + r.offset, &address, r.width);
   }
@@ -99,6 +103,41 @@ Error LoadedModule::initializeState() {
     return error;
   }
   initialized = true;
+  return writeFunctionAddresses();
+}
+
+// The addresses of functions are known once the code of the unit that has them is loaded: a program
+// may read them from a variable before it launches anything.
+Error LoadedModule::writeFunctionAddresses() {
+  if (contents->functions.empty())
+    return Error::success();
+  std::vector<uint64_t> table(contents->functions.size());
+  void *address = nullptr;
+  size_t size = 0;
+  if (Error error = loadUnit(contents->functionUnit)) {
+    // Its kernels say so themselves; all others do without the addresses.
+    runtime::log(LogLevel::Error, toString(std::move(error)));
+    return Error::success();
+  }
+  if (int error = hip->hipModuleGetGlobal(&address, &size, units[contents->functionUnit]->module,
+                                          abi::kFunctionTable))
+    return hipFailure(*hip, abi::kFunctionTable, error);
+  if (size != table.size() * 8)
+    return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
+                                                " addresses of functions, expected " +
+                                                Twine(table.size()));
+  if (int error = hip->hipMemcpy(table.data(), address, size, kHipMemcpyDeviceToHost))
+    return hipFailure(*hip, abi::kFunctionTable, error);
+  for (size_t i = 0; i < addresses.size(); ++i)
+    for (const Manifest::Relocation &r : contents->variables[i].relocations) {
+      if (!r.isFunction)
+        continue;
+      uint64_t value = table[r.variable] + uint64_t(r.addend);
+      if (int error = hip->hipMemcpy(static_cast<char *>(addresses[i]) + r.offset, &value, r.width,
+                                     kHipMemcpyHostToDevice))
+        return hipFailure(*hip, "hipMemcpy to variable '" + contents->variables[i].name + "'",
+                          error);
+    }
   return Error::success();
 }
 
@@ -164,40 +203,48 @@ Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
 }
 
 // Fills the module table of a code object that has just been loaded.
-static Error fillModuleTable(const Hip &hip, const CodeObjectMetadata &metadata, void *module,
-                             void *trapRecord, std::shared_ptr<AtomicLocks> &atomicLocks,
-                             ArrayRef<void *> addresses) {
-  if (metadata.slots.empty())
+Error LoadedModule::fillModuleTable(const Unit &unit) {
+  if (unit.metadata.slots.empty())
     return Error::success();
   void *table = nullptr;
   size_t tableSize = 0;
-  if (int error = hip.hipModuleGetGlobal(&table, &tableSize, module, abi::kModuleTable))
-    return hipFailure(hip, abi::kModuleTable, error);
+  if (int error = hip->hipModuleGetGlobal(&table, &tableSize, unit.module, abi::kModuleTable))
+    return hipFailure(*hip, abi::kModuleTable, error);
   std::vector<uint64_t> entries(tableSize / 8, 0);
-  for (uint32_t slot : metadata.slots) {
+  auto entryOf = [&](uint32_t slot) -> Expected<void *> {
+    if (slot == abi::kTrapRecordSlot)
+      return trapRecordOnDevice;
+    if (slot == abi::kPrintfRingSlot)
+      return services->ring(*hip);
+    if (slot == abi::kDeviceHeapSlot)
+      return services->heap(*hip);
+    if (slot == abi::kAtomicLocksSlot) {
+      if (!atomicLocks)
+        if (Error error = AtomicLocks::ofCurrentDevice(*hip).moveInto(atomicLocks))
+          return std::move(error);
+      return atomicLocks->address();
+    }
+    if (slot < abi::kFirstVariableSlot)
+      return launchError(Kind::CannotCompile,
+                         "code object reads reserved slot " + Twine(slot) + " of the module table");
+    return addresses[slot - abi::kFirstVariableSlot];
+  };
+  for (uint32_t slot : unit.metadata.slots) {
     if (slot >= entries.size() ||
         (slot >= abi::kFirstVariableSlot && slot - abi::kFirstVariableSlot >= addresses.size()))
       return launchError(Kind::CannotCompile,
                          "code object reads slot " + Twine(slot) + " of a smaller module table");
-    if (slot == abi::kTrapRecordSlot)
-      entries[slot] = reinterpret_cast<uint64_t>(trapRecord);
-    else if (slot == abi::kAtomicLocksSlot) {
-      if (!atomicLocks)
-        if (Error error = AtomicLocks::ofCurrentDevice(hip).moveInto(atomicLocks))
-          return error;
-      entries[slot] = reinterpret_cast<uint64_t>(atomicLocks->address());
-    } else if (slot >= abi::kFirstVariableSlot)
-      entries[slot] = reinterpret_cast<uint64_t>(addresses[slot - abi::kFirstVariableSlot]);
-    else
-      return launchError(Kind::CannotCompile,
-                         "code object reads reserved slot " + Twine(slot) + " of the module table");
+    Expected<void *> entry = entryOf(slot);
+    if (!entry)
+      return entry.takeError();
+    entries[slot] = reinterpret_cast<uint64_t>(*entry);
   }
-  if (int error = hip.hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
-    return hipFailure(hip, abi::kModuleTable, error);
+  if (int error = hip->hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
+    return hipFailure(*hip, abi::kModuleTable, error);
   return Error::success();
 }
 
-Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::loadUnit(uint32_t number) {
+Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t number) {
   auto code = Compiler::instance().codeObject(image, number, arch);
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
@@ -212,30 +259,37 @@ Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::loadUnit(uint32_t nu
   return unit;
 }
 
+// Compiles and loads a unit if that is not done yet.
+Error LoadedModule::loadUnit(uint32_t number) {
+  std::unique_lock<std::recursive_mutex> lock(mutex);
+  if (units[number])
+    return Error::success();
+  // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
+  lock.unlock();
+  Expected<std::unique_ptr<Unit>> unit = compileUnit(number);
+  if (!unit)
+    return unit.takeError();
+  lock.lock();
+  if (Error error = initializeState())
+    return error;
+  if (units[number])
+    return Error::success();
+  if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
+    return hipFailure(*hip, "hipModuleLoadData", error);
+  if (Error error = fillModuleTable(**unit)) {
+    release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
+    return error;
+  }
+  units[number] = std::move(*unit);
+  return Error::success();
+}
+
 Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
-  std::unique_lock<std::recursive_mutex> lock(mutex);
-  if (!units[kernel.unit]) {
-    // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
-    lock.unlock();
-    Expected<std::unique_ptr<Unit>> unit = loadUnit(kernel.unit);
-    if (!unit)
-      return unit.takeError();
-    lock.lock();
-    if (!units[kernel.unit]) {
-      if (Error error = initializeState())
-        return std::move(error);
-      if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
-        return hipFailure(*hip, "hipModuleLoadData", error);
-      if (Error error = fillModuleTable(*hip, (*unit)->metadata, (*unit)->module,
-                                        trapRecordOnDevice, atomicLocks, addresses)) {
-        release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
-        return std::move(error);
-      }
-      units[kernel.unit] = std::move(*unit);
-    }
-  }
+  if (Error error = loadUnit(kernel.unit))
+    return std::move(error);
+  std::lock_guard<std::recursive_mutex> lock(mutex);
   void *function = nullptr;
   if (int error =
           hip->hipModuleGetFunction(&function, units[kernel.unit]->module, kernel.name.c_str()))
@@ -361,27 +415,34 @@ std::vector<uint8_t> LoadedModule::pack(const Manifest::Kernel &kernel, void *co
   return buffer;
 }
 
-Expected<std::optional<std::string>> LoadedModule::takeTrap() {
+std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   auto *record = static_cast<abi::TrapRecord *>(trapRecord);
   if (!record || !__atomic_load_n(&record->claimed, __ATOMIC_ACQUIRE))
     return std::nullopt;
   abi::TrapRecord taken = *record;
   memset(record, 0, sizeof(*record));
-  std::string text;
-  raw_string_ostream os(text);
+  Trap trap{abi::TrapReason(taken.reason) == abi::TrapReason::Assertion, ""};
+  raw_string_ostream os(trap.text);
   os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
      << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
-  if (abi::TrapReason(taken.reason) != abi::TrapReason::Unsupported) {
+  switch (abi::TrapReason(taken.reason)) {
+  case abi::TrapReason::Assertion:
+    os << "failed an assertion";
+    break;
+  case abi::TrapReason::Unsupported:
+    os << "called what cannot be compiled";
+    for (const std::unique_ptr<Unit> &unit :
+         units) // the record does not say which unit: name each that it can be
+      if (unit && taken.place < unit->metadata.traps.size())
+        os << ": " << unit->metadata.traps[taken.place];
+    break;
+  case abi::TrapReason::None:
+  case abi::TrapReason::TrapInstruction:
     os << "executed trap";
-    return text;
+    break;
   }
-  os << "called what cannot be compiled";
-  for (const std::unique_ptr<Unit> &unit :
-       units) // the record does not say which unit: name each that it can be
-    if (unit && taken.place < unit->metadata.traps.size())
-      os << ": " << unit->metadata.traps[taken.place];
-  return text;
+  return trap;
 }
 
 } // namespace rubia::runtime

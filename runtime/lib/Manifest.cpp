@@ -43,7 +43,8 @@ static json::Value toJson(const Manifest::Kernel &k) {
 static json::Value toJson(const Manifest::Variable &v) {
   json::Array relocations;
   for (const Manifest::Relocation &r : v.relocations)
-    relocations.push_back(json::Array{r.offset, r.width, r.variable, r.addend});
+    relocations.push_back(
+        json::Array{r.offset, r.width, r.variable, r.addend, r.isFunction ? 1 : 0});
   return json::Object{{"name", v.name},
                       {"constant", v.constant},
                       {"managed", v.managed},
@@ -64,6 +65,8 @@ std::vector<uint8_t> Manifest::serialize() const {
   json::Object root{{"ptx", json::Array{ptxMajor, ptxMinor}},
                     {"sm", sm},
                     {"units", unitCount},
+                    {"functions", json::Array(functions)},
+                    {"functionUnit", functionUnit},
                     {"kernels", std::move(kernelList)},
                     {"variables", std::move(variableList)},
                     {"diagnostics", json::Array(diagnostics)}};
@@ -154,8 +157,11 @@ bool read(const json::Value &value, Manifest::Variable &v, size_t blobSize) {
     return false;
   for (const json::Value &r : *relocations) {
     Manifest::Relocation &relocation = v.relocations.emplace_back();
-    if (!tuple(r, relocation.offset, relocation.width, relocation.variable, relocation.addend) ||
-        (relocation.width != 4 && relocation.width != 8) || v.size < relocation.width ||
+    uint8_t isFunction = 0;
+    bool isRead = tuple(r, relocation.offset, relocation.width, relocation.variable,
+                        relocation.addend, isFunction);
+    relocation.isFunction = isFunction;
+    if (!isRead || (relocation.width != 4 && relocation.width != 8) || v.size < relocation.width ||
         relocation.offset > v.size - relocation.width)
       return false;
   }
@@ -182,12 +188,18 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
   }
   const json::Object *object = root->getAsObject();
   if (!object || !object->get("ptx") || !tuple(*object->get("ptx"), m.ptxMajor, m.ptxMinor) ||
-      !field(*object, "sm", m.sm) || !field(*object, "units", m.unitCount))
+      !field(*object, "sm", m.sm) || !field(*object, "units", m.unitCount) ||
+      !field(*object, "functionUnit", m.functionUnit))
     return malformed();
   const json::Array *kernels = object->getArray("kernels");
   const json::Array *variables = object->getArray("variables");
   const json::Array *diagnostics = object->getArray("diagnostics");
-  if (!kernels || !variables || !diagnostics)
+  const json::Array *functions = object->getArray("functions");
+  if (!kernels || !variables || !diagnostics || !functions)
+    return malformed();
+  for (const json::Value &f : *functions)
+    m.functions.push_back(f.getAsString().value_or("").str());
+  if (!m.functions.empty() && m.functionUnit >= m.unitCount)
     return malformed();
   for (const json::Value &k : *kernels)
     if (!read(k, m.kernels.emplace_back()) || m.kernels.back().unit >= m.unitCount)
@@ -197,7 +209,7 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
       return malformed();
   for (const Variable &v : m.variables)
     for (const Relocation &r : v.relocations)
-      if (r.variable >= m.variables.size())
+      if (r.variable >= (r.isFunction ? m.functions.size() : m.variables.size()))
         return malformed();
   for (const json::Value &d : *diagnostics)
     m.diagnostics.push_back(d.getAsString().value_or("").str());

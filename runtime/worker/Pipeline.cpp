@@ -56,13 +56,26 @@ std::string PtxImage::errorsOf(const ptx::Function &function) const {
   return all;
 }
 
-static bool isSupported(const ptx::Relocation &r, const std::vector<const ptx::Variable *> &all) {
-  return r.variable && r.mask == ~0ull && (r.width == 8 || r.width == 4) &&
-         llvm::is_contained(all, r.variable);
-}
+// What initialisers hold the addresses of.
+struct AddressTargets {
+  std::vector<const ptx::Variable *> variables;
+  ArrayRef<const ptx::Function *> functions;
 
-static Manifest::Variable describe(const ptx::Variable &v,
-                                   const std::vector<const ptx::Variable *> &all,
+  // The index of a relocation's target; nullopt: the loader cannot write it.
+  std::optional<uint32_t> find(const ptx::Relocation &r) const {
+    if (r.mask != ~0ull || (r.width != 8 && (r.width != 4 || r.function)))
+      return std::nullopt;
+    auto indexIn = [](const auto &all, const auto *wanted) -> std::optional<uint32_t> {
+      auto found = llvm::find(all, wanted);
+      return found == all.end() ? std::nullopt : std::optional(uint32_t(found - all.begin()));
+    };
+    if (r.function)
+      return indexIn(functions, r.function->aliasOf ? r.function->aliasOf : r.function);
+    return indexIn(variables, r.variable);
+  }
+};
+
+static Manifest::Variable describe(const ptx::Variable &v, const AddressTargets &targets,
                                    std::vector<uint8_t> &blob) {
   Manifest::Variable result;
   result.name = v.name.str();
@@ -80,18 +93,16 @@ static Manifest::Variable describe(const ptx::Variable &v,
   // Those that the loader cannot write cost the kernels that use the variable
   // (unsupportedRelocation).
   for (const ptx::Relocation &r : v.relocations)
-    if (isSupported(r, all))
-      result.relocations.push_back(
-          {r.offset, r.width, uint32_t(llvm::find(all, r.variable) - all.begin()), r.addend});
+    if (std::optional<uint32_t> target = targets.find(r))
+      result.relocations.push_back({r.offset, r.width, *target, r.addend, r.function != nullptr});
   return result;
 }
 
-// An initialiser that the loader cannot write: the address of a function or of a variable that is
-// not in module state, or a part of an address.
-static std::string unsupportedRelocation(const ptx::Variable &v,
-                                         const std::vector<const ptx::Variable *> &all) {
+// An initialiser that the loader cannot write: the address of a kernel, of a function without a
+// body or of a variable that is not in module state, or a part of an address.
+static std::string unsupportedRelocation(const ptx::Variable &v, const AddressTargets &targets) {
   for (const ptx::Relocation &r : v.relocations)
-    if (!isSupported(r, all))
+    if (!targets.find(r))
       return ("unsupported: the initialiser of '" + v.name + "' holds " +
               (r.function ? "the address of function '" + r.function->name + "'"
                           : Twine("a part of an address")))
@@ -106,13 +117,20 @@ Manifest PtxImage::manifest() const {
   result.ptxMinor = m.versionMinor;
   result.sm = m.sm;
   result.unitCount = unitList.size();
-  std::vector<const ptx::Variable *> variables = lowering::moduleVariables(m);
-  for (const ptx::Variable *v : variables)
-    result.variables.push_back(describe(*v, variables, result.blob));
+  AddressTargets targets{lowering::moduleVariables(m), {}};
+  for (uint32_t unit = 0; unit < unitList.size(); ++unit)
+    if (!unitList[unit].inInitializers.empty()) {
+      targets.functions = unitList[unit].inInitializers;
+      result.functionUnit = unit;
+    }
+  for (const ptx::Function *function : targets.functions)
+    result.functions.push_back(function->name.str());
+  for (const ptx::Variable *v : targets.variables)
+    result.variables.push_back(describe(*v, targets, result.blob));
   for (uint32_t unit = 0; unit < unitList.size(); ++unit) {
     std::string unitError;
     for (uint32_t v : unitList[unit].variables)
-      if (std::string error = unsupportedRelocation(*variables[v], variables); !error.empty())
+      if (std::string error = unsupportedRelocation(*targets.variables[v], targets); !error.empty())
         unitError = error;
     for (const ptx::Function *kernel : unitList[unit].kernels) {
       Manifest::Kernel k;

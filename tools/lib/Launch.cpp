@@ -130,11 +130,11 @@ Error Launcher::launch(const LaunchOptions &options) {
 
   if (Error error = kernel->launch(shape, parameters))
     return error;
-  if (int error = hip.hipDeviceSynchronize()) {
-    std::string detail = kernel->failureDetail();
-    return failure("kernel '" + kernel->name + "': " + hip.hipGetErrorString(error) +
-                   (detail.empty() ? "" : ": " + detail));
-  }
+  const int error = hip.hipDeviceSynchronize();
+  std::string detail = toString(kernel->finish());
+  if (error || !detail.empty())
+    return failure("kernel '" + kernel->name + "': " + (error ? hip.hipGetErrorString(error) : "") +
+                   (error && !detail.empty() ? ": " : "") + detail);
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].output.empty())
       continue;

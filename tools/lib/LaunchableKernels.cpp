@@ -23,6 +23,10 @@ public:
   PtxKernels(const runtime::Hip &hip, std::string path, SourceFile file, unsigned capability)
       : hip(hip), path(std::move(path)), file(std::move(file)), capability(capability),
         modules(this->file.sources.size()) {}
+  ~PtxKernels() {
+    modules.clear();
+    services.release(hip);
+  }
   Expected<LaunchableKernel> find(const std::string &entry);
 
 private:
@@ -32,12 +36,14 @@ private:
   std::string path;
   SourceFile file;
   unsigned capability;
+  runtime::DeviceServices services;
   std::vector<std::unique_ptr<runtime::LoadedModule>> modules;
 };
 
 Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
   if (!modules[source]) {
-    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability);
+    auto loaded =
+        runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services);
     if (!loaded)
       return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
     modules[source] = std::move(*loaded);
@@ -45,7 +51,7 @@ Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
   return modules[source].get();
 }
 
-LaunchableKernel launchable(runtime::LoadedModule &module,
+LaunchableKernel launchable(runtime::LoadedModule &module, runtime::DeviceServices &services,
                             const runtime::Manifest::Kernel &kernel) {
   LaunchableKernel result;
   result.name = kernel.name;
@@ -55,12 +61,10 @@ LaunchableKernel launchable(runtime::LoadedModule &module,
   result.launch = [&module, &kernel](const runtime::LaunchShape &shape, ArrayRef<uint8_t> bytes) {
     return module.launch(kernel, shape, bytes, nullptr);
   };
-  result.failureDetail = [&module]() -> std::string {
-    auto trap = module.takeTrap();
-    if (trap)
-      return trap->value_or("");
-    consumeError(trap.takeError()); // the device answers nothing any more: the first error stands
-    return "";
+  result.finish = [&module, &services] {
+    services.print(/*isIdle=*/true);
+    std::optional<runtime::LoadedModule::Trap> trap = module.takeTrap();
+    return trap ? failure(trap->text) : Error::success();
   };
   return result;
 }
@@ -77,9 +81,9 @@ Expected<LaunchableKernel> PtxKernels::find(const std::string &entry) {
     }
     const runtime::Manifest &manifest = (*m)->manifest();
     if (entry.empty() && modules.size() == 1 && manifest.kernels.size() == 1)
-      return launchable(**m, manifest.kernels.front());
+      return launchable(**m, services, manifest.kernels.front());
     if (const runtime::Manifest::Kernel *kernel = manifest.kernel(entry))
-      return launchable(**m, *kernel);
+      return launchable(**m, services, *kernel);
     for (const runtime::Manifest::Kernel &kernel : manifest.kernels)
       known += "\n  " + kernel.name;
   }
@@ -153,7 +157,7 @@ Expected<LaunchableKernel> CodeObjectKernels::find(const std::string &entry) {
                                            shape.block[0], shape.block[1], shape.block[2],
                                            shape.dynamicSharedBytes, nullptr, nullptr, extra));
   };
-  result.failureDetail = [] { return std::string(); };
+  result.finish = [] { return Error::success(); };
   return result;
 }
 } // namespace

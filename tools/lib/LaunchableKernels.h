@@ -16,8 +16,9 @@ struct LaunchableKernel {
   uint32_t parameterBytes = 0;
   /// Asynchronous on the null stream; `bytes` are parameterBytes many.
   std::function<llvm::Error(const runtime::LaunchShape &, llvm::ArrayRef<uint8_t> bytes)> launch;
-  /// What a launch that failed left behind ("trap in ..."), or nothing.
-  std::function<std::string()> failureDetail;
+  /// Once the launch is done: prints what it printed; the error is what it left behind (a trap, a
+  /// failed assertion).
+  std::function<llvm::Error()> finish;
 };
 
 /// The kernel named `entry`, or the only one if `entry` is empty. The error lists those that there

@@ -1,0 +1,49 @@
+// What CUDA's driver does for device code beyond running it: prints what printf and assert left in
+// the ring, and keeps the heap of malloc. One for each context, made when a module first needs it.
+#pragma once
+
+#include "runtime/Hip.h"
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+
+namespace rubia::abi {
+struct PrintfRing;
+}
+
+namespace rubia::runtime {
+
+class DeviceServices {
+public:
+  // CUDA's default ones (the ring's depends on the GPU), and its smallest (on an H100), to which
+  // smaller ones are raised.
+  static constexpr size_t kDefaultRing = 8 << 20, kDefaultHeap = 8 << 20;
+  static constexpr size_t kLeastRing = 512 << 10, kLeastHeap = 4 << 20;
+
+  // Sizes for what does not exist yet; false if it does.
+  bool setRingSize(size_t bytes);
+  bool setHeapSize(size_t bytes);
+
+  // Device addresses; made at the first call. HIP's current device must be the context's.
+  llvm::Expected<void *> ring(const Hip &hip);
+  llvm::Expected<void *> heap(const Hip &hip);
+
+  // Prints what was written since the last call: printf's text to `out`, failed assertions to
+  // `err`. Waits for nothing. `isIdle`: nothing runs any more, so that a record that is not whole
+  // never will be.
+  void print(bool isIdle, FILE *out = stdout, FILE *err = stderr);
+
+  // Gives the memory back, and what was not printed with it. Sizes are the default ones again.
+  void release(const Hip &hip);
+  // The same, where the memory died with the device.
+  void forget();
+
+private:
+  std::mutex mutex; // guards what follows
+  size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
+  abi::PrintfRing *ringOnHost = nullptr;
+  void *ringOnDevice = nullptr, *heapOnDevice = nullptr;
+  uint64_t printed = 0; // a position in the ring
+};
+
+} // namespace rubia::runtime
