@@ -10,7 +10,15 @@ using namespace llvm;
 namespace rubia::emulator {
 
 static const VectorPath &vectorPath() {
-  return hasAvx2() ? avx2::kVectorPath : baseline::kVectorPath;
+  switch (hostIsa()) {
+  case HostIsa::Avx512:
+    return avx512::kVectorPath;
+  case HostIsa::Avx2:
+    return avx2::kVectorPath;
+  case HostIsa::Baseline:
+    break;
+  }
+  return baseline::kVectorPath;
 }
 
 static uint8_t flushClass(Element e) {
@@ -42,7 +50,8 @@ static uint64_t mixedConstant(uint64_t value, bool asHalf) {
 }
 
 /// The cheapest handler that does all that an operation asks for.
-Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
+Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
+                               const Operation &operation) const {
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
   if (detail.clamp || detail.omod || detail.signs || detail.immediate ||
@@ -64,6 +73,8 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail) const {
       kind = std::max(kind, 1u);
     }
   }
+  if (operation.fused && kind < 2)
+    return (*operation.fused)[kind][waveSize == 64];
   return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
 }
 
@@ -225,7 +236,8 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     op.registers = shape.resultRegisters;
     readModes(*row, plain, op);
     noteApproximation(*row, detail);
-    op.handler = scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail);
+    op.handler =
+        scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail, row->operation);
   }
   program.details.push_back(detail);
   op.detail = &program.details.back();
@@ -310,7 +322,7 @@ Refusal Decoder::decodeDual() {
     move.kind[0] = OperandKind::Vector;
     move.source[0] = kTemporaryRegister;
     move.result = x.result;
-    move.handler = chooseHandler(move, detail);
+    move.handler = chooseHandler(move, detail, row->operation);
     x.result = kTemporaryRegister;
     emit(x);
     emit(y);

@@ -98,9 +98,10 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
   wave.stop = false;
   wave.status = WaveStatus::Ready;
   const MicroOp *op = wave.next;
-  uint64_t left = budget;
-  while (left != 0) {
-    --left;
+  wave.chain = !kCount;
+  wave.left = int64_t(budget);
+  while (wave.left > 0) {
+    --wave.left;
     wave.next = op + 1;
     if constexpr (kCount)
       ++counts[op - program.operations.data()];
@@ -109,8 +110,8 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
     if (wave.stop)
       break;
   }
-  wave.instructions += budget - left;
-  budget = left;
+  wave.instructions += uint64_t(int64_t(budget) - wave.left);
+  budget = uint64_t(std::max<int64_t>(wave.left, 0));
   return wave.status == WaveStatus::Ready;
 }
 

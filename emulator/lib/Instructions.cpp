@@ -11,6 +11,9 @@ namespace baseline {
 namespace avx2 {
 #include "emulator/lib/VectorAluTables.def"
 }
+namespace avx512 {
+#include "emulator/lib/VectorAluTables.def"
+}
 #undef VECTOR_ALU_TABLE
 
 using Index = llvm::StringMap<const Semantics *>;
@@ -23,29 +26,41 @@ static Index makeIndex(std::initializer_list<SemanticsTable> tables) {
   return index;
 }
 
-bool hasAvx2() {
-  static const bool present = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                              __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
-                              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
-  return present;
+static HostIsa findHostIsa() {
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return avx512 ? HostIsa::Avx512 : avx2 ? HostIsa::Avx2 : HostIsa::Baseline;
 }
 
-const Semantics *findVectorAlu(llvm::StringRef name, llvm::StringRef isa) {
+HostIsa hostIsa() {
+  static const HostIsa isa = findHostIsa();
+  return isa;
+}
+
+const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
+  static const Index indexes[] = {
 #define VECTOR_ALU_TABLE(name) baseline::name,
-  static const Index plain = makeIndex({
+      makeIndex({
 #include "emulator/lib/VectorAluTables.def"
-  });
+      }),
 #undef VECTOR_ALU_TABLE
 #define VECTOR_ALU_TABLE(name) avx2::name,
-  static const Index wide = makeIndex({
+      makeIndex({
 #include "emulator/lib/VectorAluTables.def"
-  });
+      }),
 #undef VECTOR_ALU_TABLE
-  return (isa == "avx2" ? wide : plain).lookup(name);
+#define VECTOR_ALU_TABLE(name) avx512::name,
+      makeIndex({
+#include "emulator/lib/VectorAluTables.def"
+      }),
+#undef VECTOR_ALU_TABLE
+  };
+  return indexes[unsigned(isa)].lookup(name);
 }
 
-const Semantics *findVectorAlu(llvm::StringRef name) {
-  return findVectorAlu(name, hasAvx2() ? "avx2" : "baseline");
-}
+const Semantics *findVectorAlu(llvm::StringRef name) { return findVectorAlu(name, hostIsa()); }
 
 } // namespace rubia::emulator

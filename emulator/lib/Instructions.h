@@ -11,13 +11,16 @@ namespace rubia::emulator {
 /// there is none.
 const Semantics *findVectorAlu(llvm::StringRef name);
 
-/// The tables of one instruction set, for tests that compare them: "baseline" or "avx2".
-const Semantics *findVectorAlu(llvm::StringRef name, llvm::StringRef isa);
+/// The host's instruction sets that the tables are compiled for, each with all before it.
+enum class HostIsa : uint8_t { Baseline, Avx2, Avx512 };
+
+/// The best that this machine has.
+HostIsa hostIsa();
+
+/// The tables of one instruction set, for tests that compare them.
+const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa);
 
 /// The handler of a memory instruction, or null.
 Handler findMemory(const MemoryTable &table, llvm::StringRef name);
-
-/// Whether this machine runs the AVX2 tables.
-bool hasAvx2();
 
 } // namespace rubia::emulator

@@ -245,6 +245,12 @@ template <class F, class R, class... P> struct Signature<R (F::*)(P...) const> {
     run<Function>(result, {a, b, c}, state, std::make_index_sequence<kCount>{});
   }
 
+  template <auto Function>
+  [[gnu::always_inline]] static inline void
+  compute(uint32_t *result, const uint32_t *const (&sources)[3], LaneState &state) {
+    run<Function>(result, sources, state, std::make_index_sequence<kCount>{});
+  }
+
 private:
   template <auto Function, size_t... I>
   [[gnu::always_inline]] static inline void run(uint32_t *result,

@@ -179,6 +179,8 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
   }
   template <auto Function> static void handler(Wave &wave, const MicroOp &op) {
     run<Function>(wave, op, std::make_index_sequence<kCount>{});
+    if constexpr (!(std::is_same_v<std::remove_cvref_t<P>, Wave> || ...))
+      RUBIA_NEXT(wave, op);
   }
   template <auto Function, size_t... I>
   static void run(Wave &wave, const MicroOp &op, std::index_sequence<I...>) {

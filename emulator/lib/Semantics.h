@@ -261,11 +261,17 @@ constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
                                           : Exactness::Exact;
 }
 
+struct Wave;
+struct MicroOp;
+/// By [sources may be scalars][wave64]. Fused.h.
+using FusedHandlers = void (*const[2][2])(Wave &, const MicroOp &);
+
 struct Operation {
   LaneKernel kernel = nullptr; // lanewise
   WaveFunction function = nullptr;
   Shape shape;
-  uint8_t blocks = 1; // V_MFMA_*: that CBSZ may broadcast to
+  uint8_t blocks = 1;                   // V_MFMA_*: that CBSZ may broadcast to
+  const FusedHandlers *fused = nullptr; // of rows that are `hot`
 };
 
 struct Semantics {

@@ -1,5 +1,6 @@
 // Moves, selections and the instructions that look across lanes. The arithmetic is in the files
 // beside this one, by type of the operands.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/Semantics.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -141,17 +142,17 @@ constexpr Semantics kRows[] = {
     {"V_NOP", wavewise<noOperation>},
     {"V_PIPEFLUSH", wavewise<noOperation>},
     {"V_CLREXCP", wavewise<noOperation>},
-    {"V_MOV_B32", lanewise<[](uint32_t a) { return a; }>},
-    {"V_MOV_B16", lanewise<[](uint16_t a) { return a; }>},
-    {"V_ACCVGPR_READ_B32", lanewise<[](uint32_t a) { return a; }>},
-    {"V_ACCVGPR_WRITE_B32", lanewise<[](uint32_t a) { return a; }>},
-    {"V_ACCVGPR_MOV_B32", lanewise<[](uint32_t a) { return a; }>},
-    {"V_CNDMASK_B32", lanewise<[](uint32_t a, uint32_t b, bool second) { return second ? b : a; }>},
-    {"V_CNDMASK_B16", lanewise<[](uint16_t a, uint16_t b, bool second) { return second ? b : a; }>},
-    {"V_MBCNT_LO_U32_B32", lanewise<[](LaneId lane, uint32_t mask, uint32_t count) {
+    {"V_MOV_B32", hot<[](uint32_t a) { return a; }>},
+    {"V_MOV_B16", hot<[](uint16_t a) { return a; }>},
+    {"V_ACCVGPR_READ_B32", hot<[](uint32_t a) { return a; }>},
+    {"V_ACCVGPR_WRITE_B32", hot<[](uint32_t a) { return a; }>},
+    {"V_ACCVGPR_MOV_B32", hot<[](uint32_t a) { return a; }>},
+    {"V_CNDMASK_B32", hot<[](uint32_t a, uint32_t b, bool second) { return second ? b : a; }>},
+    {"V_CNDMASK_B16", hot<[](uint16_t a, uint16_t b, bool second) { return second ? b : a; }>},
+    {"V_MBCNT_LO_U32_B32", hot<[](LaneId lane, uint32_t mask, uint32_t count) {
        return count + uint32_t(std::popcount(mask & bitsBelow(lane.value)));
      }>},
-    {"V_MBCNT_HI_U32_B32", lanewise<[](LaneId lane, uint32_t mask, uint32_t count) {
+    {"V_MBCNT_HI_U32_B32", hot<[](LaneId lane, uint32_t mask, uint32_t count) {
        uint32_t below = lane.value < 32 ? 0 : bitsBelow(lane.value - 32);
        return count + uint32_t(std::popcount(mask & below));
      }>},

@@ -1,4 +1,5 @@
 // Instructions on the bytes of a register: permutations, averages, sums of absolute differences.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/VectorAluInteger.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -69,35 +70,34 @@ FourSums fourSums32(uint64_t window, uint32_t reference, FourSums sums, Saturate
 }
 
 constexpr Semantics kRows[] = {
-    {"V_PERM_B32", lanewise<[](uint32_t high, uint32_t low, uint32_t selectors) {
+    {"V_PERM_B32", hot<[](uint32_t high, uint32_t low, uint32_t selectors) {
        return permute(high, low, selectors);
      }>},
-    {"V_LERP_U8", lanewise<[](uint32_t a, uint32_t b, uint32_t c) { return average(a, b, c); }>},
-    {"V_SAD_U8", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_LERP_U8", hot<[](uint32_t a, uint32_t b, uint32_t c) { return average(a, b, c); }>},
+    {"V_SAD_U8", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(sumOfDistances(a, b)) + c, s);
      }>},
-    {"V_SAD_HI_U8", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_SAD_HI_U8", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>((uint64_t(sumOfDistances(a, b)) << 16) + c, s);
      }>},
-    {"V_SAD_U16", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_SAD_U16", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        uint64_t sum = uint64_t(distance(a & 0xffff, b & 0xffff)) + distance(a >> 16, b >> 16);
        return narrowed<uint32_t>(sum + c, s);
      }>},
-    {"V_SAD_U32", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_SAD_U32", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(distance(a, b)) + c, s);
      }>},
-    {"V_MSAD_U8", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_MSAD_U8", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(maskedSumOfDistances(a, b)) + c, s);
      }>},
-    {"V_QSAD_PK_U16_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
+    {"V_QSAD_PK_U16_U8", hot<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
        return fourSums16<sumOfDistances>(a, b, c, s);
      }>},
-    {"V_MQSAD_PK_U16_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
+    {"V_MQSAD_PK_U16_U8", hot<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
        return fourSums16<maskedSumOfDistances>(a, b, c, s);
      }>},
-    {"V_MQSAD_U32_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, FourSums c) {
-       return fourSums32(a, b, c, s);
-     }>},
+    {"V_MQSAD_U32_U8",
+     hot<[](Saturate s, uint64_t a, uint32_t b, FourSums c) { return fourSums32(a, b, c, s); }>},
 };
 
 } // namespace

@@ -1,4 +1,5 @@
 // 32-bit float arithmetic: VOP2 and VOP3 instructions whose operands are f32.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/VectorAluFloat.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -64,68 +65,66 @@ float fraction(float value) {
 }
 
 constexpr Semantics kRows[] = {
-    {"V_ADD_F32", lanewise<[](float a, float b) { return a + b; }>},
-    {"V_SUB_F32", lanewise<[](float a, float b) { return a - b; }>},
-    {"V_SUBREV_F32", lanewise<[](float a, float b) { return b - a; }>},
-    {"V_MUL_F32", lanewise<[](float a, float b) { return a * b; }>},
-    {"V_MUL_LEGACY_F32", lanewise<[](float a, float b) { return legacyProduct(a, b); }>},
-    {"V_FMA_F32", lanewise<[](float a, float b, float c) { return std::fma(a, b, c); }>},
-    {"V_FMAC_F32", lanewise<[](float a, float b, float d) { return std::fma(a, b, d); }>},
-    {"V_FMAMK_F32", lanewise<[](float a, float k, float b) { return std::fma(a, k, b); }>},
-    {"V_FMAAK_F32", lanewise<[](float a, float b, float k) { return std::fma(a, b, k); }>},
-    {"V_FMA_LEGACY_F32", lanewise<[](float a, float b, float c) { return legacyFma(a, b, c); }>},
-    {"V_FMAC_LEGACY_F32", lanewise<[](float a, float b, float d) { return legacyFma(a, b, d); }>},
-    {"V_MAD_F32", lanewise<[](float a, float b, float c) { return multiplyThenAdd(a, b, c); }>},
-    {"V_MAC_F32", lanewise<[](float a, float b, float d) { return multiplyThenAdd(a, b, d); }>},
-    {"V_MADMK_F32", lanewise<[](float a, float k, float b) { return multiplyThenAdd(a, k, b); }>},
-    {"V_MADAK_F32", lanewise<[](float a, float b, float k) { return multiplyThenAdd(a, b, k); }>},
-    {"V_MAD_LEGACY_F32", lanewise<[](float a, float b, float c) { return legacyMad(a, b, c); }>},
-    {"V_MAC_LEGACY_F32", lanewise<[](float a, float b, float d) { return legacyMad(a, b, d); }>},
-    {"V_MULLIT_F32", lanewise<[](float a, float b, float c) { return lightProduct(a, b, c); }>},
+    {"V_ADD_F32", hot<[](float a, float b) { return a + b; }>},
+    {"V_SUB_F32", hot<[](float a, float b) { return a - b; }>},
+    {"V_SUBREV_F32", hot<[](float a, float b) { return b - a; }>},
+    {"V_MUL_F32", hot<[](float a, float b) { return a * b; }>},
+    {"V_MUL_LEGACY_F32", hot<[](float a, float b) { return legacyProduct(a, b); }>},
+    {"V_FMA_F32", hot<[](float a, float b, float c) { return std::fma(a, b, c); }>},
+    {"V_FMAC_F32", hot<[](float a, float b, float d) { return std::fma(a, b, d); }>},
+    {"V_FMAMK_F32", hot<[](float a, float k, float b) { return std::fma(a, k, b); }>},
+    {"V_FMAAK_F32", hot<[](float a, float b, float k) { return std::fma(a, b, k); }>},
+    {"V_FMA_LEGACY_F32", hot<[](float a, float b, float c) { return legacyFma(a, b, c); }>},
+    {"V_FMAC_LEGACY_F32", hot<[](float a, float b, float d) { return legacyFma(a, b, d); }>},
+    {"V_MAD_F32", hot<[](float a, float b, float c) { return multiplyThenAdd(a, b, c); }>},
+    {"V_MAC_F32", hot<[](float a, float b, float d) { return multiplyThenAdd(a, b, d); }>},
+    {"V_MADMK_F32", hot<[](float a, float k, float b) { return multiplyThenAdd(a, k, b); }>},
+    {"V_MADAK_F32", hot<[](float a, float b, float k) { return multiplyThenAdd(a, b, k); }>},
+    {"V_MAD_LEGACY_F32", hot<[](float a, float b, float c) { return legacyMad(a, b, c); }>},
+    {"V_MAC_LEGACY_F32", hot<[](float a, float b, float d) { return legacyMad(a, b, d); }>},
+    {"V_MULLIT_F32", hot<[](float a, float b, float c) { return lightProduct(a, b, c); }>},
 
     {"V_MIN_F32",
-     lanewise<[](const FloatMode &mode, float a, float b) { return minNumber(a, b, mode.ieee); }>},
+     hot<[](const FloatMode &mode, float a, float b) { return minNumber(a, b, mode.ieee); }>},
     {"V_MAX_F32",
-     lanewise<[](const FloatMode &mode, float a, float b) { return maxNumber(a, b, mode.ieee); }>},
-    {"V_MIN3_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
+     hot<[](const FloatMode &mode, float a, float b) { return maxNumber(a, b, mode.ieee); }>},
+    {"V_MIN3_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return minNumber(minNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
-    {"V_MAX3_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MAX3_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return maxNumber(maxNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
-    {"V_MED3_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MED3_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return medianNumber(a, b, c, mode.ieee);
      }>},
-    {"V_MAXMIN_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MAXMIN_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return minNumber(maxNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
-    {"V_MINMAX_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MINMAX_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return maxNumber(minNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
-    {"V_MINIMUM_F32", lanewise<[](float a, float b) { return minimum(a, b); }>},
-    {"V_MAXIMUM_F32", lanewise<[](float a, float b) { return maximum(a, b); }>},
-    {"V_MINIMUM3_F32",
-     lanewise<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>},
-    {"V_MAXIMUM3_F32",
-     lanewise<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>},
+    {"V_MINIMUM_F32", hot<[](float a, float b) { return minimum(a, b); }>},
+    {"V_MAXIMUM_F32", hot<[](float a, float b) { return maximum(a, b); }>},
+    {"V_MINIMUM3_F32", hot<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>},
+    {"V_MAXIMUM3_F32", hot<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>},
     {"V_MAXIMUMMINIMUM_F32",
-     lanewise<[](float a, float b, float c) { return minimum(maximum(a, b), c); }>},
+     hot<[](float a, float b, float c) { return minimum(maximum(a, b), c); }>},
     {"V_MINIMUMMAXIMUM_F32",
-     lanewise<[](float a, float b, float c) { return maximum(minimum(a, b), c); }>},
+     hot<[](float a, float b, float c) { return maximum(minimum(a, b), c); }>},
 
-    {"V_TRUNC_F32", lanewise<[](float a) { return __builtin_truncf(a); }>},
-    {"V_CEIL_F32", lanewise<[](float a) { return __builtin_ceilf(a); }>},
-    {"V_FLOOR_F32", lanewise<[](float a) { return __builtin_floorf(a); }>},
-    {"V_RNDNE_F32", lanewise<[](float a) { return __builtin_roundevenf(a); }>},
-    {"V_FRACT_F32", lanewise<[](float a) { return fraction(a); }>},
-    {"V_FREXP_MANT_F32", lanewise<[](float a) { return fractionOf(a); }>},
-    {"V_FREXP_EXP_I32_F32", lanewise<[](float a) { return int32_t(exponentOf(a)); }>},
-    {"V_LDEXP_F32", lanewise<[](float a, int32_t exponent) { return scaled(a, exponent); }>},
+    {"V_TRUNC_F32", hot<[](float a) { return __builtin_truncf(a); }>},
+    {"V_CEIL_F32", hot<[](float a) { return __builtin_ceilf(a); }>},
+    {"V_FLOOR_F32", hot<[](float a) { return __builtin_floorf(a); }>},
+    {"V_RNDNE_F32", hot<[](float a) { return __builtin_roundevenf(a); }>},
+    {"V_FRACT_F32", hot<[](float a) { return fraction(a); }>},
+    {"V_FREXP_MANT_F32", hot<[](float a) { return fractionOf(a); }>},
+    {"V_FREXP_EXP_I32_F32", hot<[](float a) { return int32_t(exponentOf(a)); }>},
+    {"V_LDEXP_F32", hot<[](float a, int32_t exponent) { return scaled(a, exponent); }>},
 
-    {"V_CUBEID_F32", lanewise<[](float x, float y, float z) { return cubeFace(x, y, z); }>},
-    {"V_CUBESC_F32", lanewise<[](float x, float y, float z) { return cubeS(x, y, z); }>},
-    {"V_CUBETC_F32", lanewise<[](float x, float y, float z) { return cubeT(x, y, z); }>},
-    {"V_CUBEMA_F32", lanewise<[](float x, float y, float z) { return cubeMajor(x, y, z); }>},
+    {"V_CUBEID_F32", hot<[](float x, float y, float z) { return cubeFace(x, y, z); }>},
+    {"V_CUBESC_F32", hot<[](float x, float y, float z) { return cubeS(x, y, z); }>},
+    {"V_CUBETC_F32", hot<[](float x, float y, float z) { return cubeT(x, y, z); }>},
+    {"V_CUBEMA_F32", hot<[](float x, float y, float z) { return cubeMajor(x, y, z); }>},
 };
 
 } // namespace

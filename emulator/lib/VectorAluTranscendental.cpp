@@ -16,7 +16,8 @@ double reductionSegment(double value, uint32_t segment) {
   int exponent = int(magnitudeOf(value) >> 52);
   int position = int(segment & 31) * 53 + (exponent > 1077 ? exponent - 1077 : 0);
   int scale = -53 - position + (exponent >= 1968 ? 128 : 0);
-  return __builtin_scalbn(double(twoOverPiBits(unsigned(position))), scale);
+  // 53 bits: signed, since compilers make -0 of an unsigned 0 when rounding down.
+  return __builtin_scalbn(double(int64_t(twoOverPiBits(unsigned(position)))), scale);
 }
 
 constexpr Operation kReciprocal = lanewise<[](float a) { return reciprocal(a); }>;

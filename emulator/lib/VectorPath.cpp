@@ -1,5 +1,6 @@
 // Everything around a lanewise kernel: fetching sources, modifiers, DPP, EXEC, result modifiers and
 // masks. Compiled once per instruction set, like the tables.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/VectorPathModifiers.h"
 #include <optional>
 
@@ -56,8 +57,6 @@ void copy(uint32_t *to, const uint32_t *from, unsigned registers) {
     return reinterpret_cast<const uint32_t *>(op.source[i]);
   return broadcastScalar(w, op, i, count, buffer);
 }
-
-void general(Wave &w, const MicroOp &op);
 
 /// How a source of a simple operation is found.
 enum class Sources : uint8_t {
@@ -121,6 +120,7 @@ template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const
   if constexpr (WithMasks)
     for (unsigned block = 0; block < Blocks; ++block)
       w.scalars[op.maskResult + block] = masks[block];
+  RUBIA_NEXT(w, op);
 }
 
 template <Sources S, bool WithMasks>
@@ -234,6 +234,8 @@ void run(Wave &w, const MicroOp &op) {
   }
 }
 
+} // namespace
+
 void general(Wave &w, const MicroOp &op) {
   if (!(w.special & op.special & kGprIndex))
     return run(w, op);
@@ -241,6 +243,8 @@ void general(Wave &w, const MicroOp &op) {
   if (addIndex(w, indexed))
     run(w, indexed);
 }
+
+namespace {
 
 /// V_S_*: computes once, whatever EXEC says, and writes a scalar register, whose index is in
 /// maskResult; the result goes through the decoder's register.

@@ -23,5 +23,8 @@ extern const VectorPath kVectorPath;
 namespace avx2 {
 extern const VectorPath kVectorPath;
 }
+namespace avx512 {
+extern const VectorPath kVectorPath;
+}
 
 } // namespace rubia::emulator

@@ -80,13 +80,13 @@ uint64_t run(llvm::StringRef op, llvm::ArrayRef<uint64_t> sources, const Setting
 
 void check(llvm::ArrayRef<Case> cases) {
   for (const Case &c : cases)
-    for (const char *isa : {"baseline", "avx2"}) {
-      if (isa == llvm::StringRef("avx2") && !hasAvx2())
+    for (HostIsa isa : {HostIsa::Baseline, HostIsa::Avx2, HostIsa::Avx512}) {
+      if (isa > hostIsa())
         continue;
       const Semantics *row = findVectorAlu(c.op, isa);
       ASSERT_NE(row, nullptr) << c.op;
       Outcome outcome = execute(*row, c.sources, c.setting);
-      std::string text = c.op + " " + isa;
+      std::string text = c.op + " host ISA " + std::to_string(unsigned(isa));
       for (uint64_t source : c.sources)
         text += llvm::formatv(" {0:x}", source).str();
       EXPECT_EQ(llvm::formatv("{0:x}", outcome.result).str(),
@@ -175,14 +175,17 @@ static uint32_t interestingWord(std::mt19937 &random) {
   return uint32_t(random());
 }
 
-TEST(VectorAluRows, BothBuildsGiveTheSameBits) {
-  if (!hasAvx2())
-    GTEST_SKIP() << "no AVX2 here";
+class VectorAluBuilds : public testing::TestWithParam<HostIsa> {};
+INSTANTIATE_TEST_SUITE_P(, VectorAluBuilds, testing::Values(HostIsa::Avx2, HostIsa::Avx512));
+
+TEST_P(VectorAluBuilds, GiveTheSameBitsAsTheBaseline) {
+  if (GetParam() > hostIsa())
+    GTEST_SKIP() << "this machine has no such instructions";
   std::mt19937 random(1);
   for (SemanticsTable table : allTables())
     for (size_t i = 0; i < table.count; ++i) {
       const Semantics &plain = table.rows[i];
-      const Semantics *wide = findVectorAlu(plain.name, "avx2");
+      const Semantics *wide = findVectorAlu(plain.name, GetParam());
       ASSERT_NE(wide, nullptr) << plain.name;
       if (!plain.operation.kernel)
         continue;
