@@ -74,12 +74,15 @@ static void noteOrder(const MCInst &inst, uint64_t pc, Program &program,
   steps.resize(program.operations.size(), step);
 }
 
-OrderedProgram decodeOrdered(const Program &program) {
-  OrderedProgram ordered;
-  std::vector<Unsupported> unsupported; // none: the code has been decoded before
-  ordered.program = decodeProgram(*program.target, program.image, program.textBegin, program.ranges,
-                                  program.waveSize, unsupported, program.perturb, &ordered.steps);
-  return ordered;
+const OrderedProgram &Program::ordered() const {
+  std::call_once(onceOrdered, [&] {
+    auto fresh = std::make_shared<OrderedProgram>();
+    std::vector<Unsupported> unsupported; // none: the code has been decoded before
+    fresh->program = decodeProgram(*target, image, textBegin, ranges, waveSize, unsupported,
+                                   perturb, &fresh->steps);
+    orderedProgram = std::move(fresh);
+  });
+  return *orderedProgram;
 }
 
 std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,

@@ -62,7 +62,8 @@ struct WaveOrder {
   std::array<uint32_t, kCounters> outstanding = {};
   std::array<uint8_t, kCounters> limit = {}; // that a blocked wave waits for
   bool blocked = false;
-  uint64_t lastLds = 0, lastPrivate = 0; // when the youngest such operation is performed
+  // When the youngest such operation is performed.
+  uint64_t lastLds = 0, lastPrivate = 0, lastVector = 0;
   std::array<uint8_t, kVectorRegisters> vectors = {}; // pending writes
   std::array<uint8_t, kVectorRegisters> writers = {}; // counters of the youngest of them
   std::array<uint8_t, kScalarCount> scalars = {};
@@ -100,7 +101,7 @@ struct Resident {
 class OrderRun {
 public:
   OrderRun(Dispatch &dispatch, const OrderCheck &check)
-      : dispatch(dispatch), code(decodeOrdered(dispatch.program)), random(check.seed),
+      : dispatch(dispatch), code(dispatch.program.ordered()), random(check.seed),
         caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
         wanted(1 + random.below(12)) {}
 
@@ -129,7 +130,7 @@ private:
   uint64_t &lastOf(unsigned unit, uint64_t line) { return lastOfLine[{unit, line}]; }
 
   Dispatch &dispatch;
-  const OrderedProgram code;
+  const OrderedProgram &code;
   OrderRandom random;
   OrderCaches caches;
   unsigned wanted; // workgroups in flight
@@ -140,7 +141,6 @@ private:
   unsigned lastWave = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   DenseMap<std::pair<unsigned, uint64_t>, uint64_t> lastOfLine;
-  std::vector<uint64_t> lastOfUnit = std::vector<uint64_t>(caches.computeUnits());
   Wave shadow;
   std::vector<uint32_t> shadowRegisters;
   bool faulted = false;
@@ -343,14 +343,13 @@ void OrderRun::schedule(Pending &pending) {
       order.lastLds = due = std::max(due, order.lastLds);
     if (isPrivate)
       order.lastPrivate = due = std::max(due, order.lastPrivate);
-    // A write-back comes behind everything that is under way from this compute unit.
-    if (pending.step->kind == StepKind::Cache)
-      due = std::max(due, lastOfUnit[order.unit]);
+    if (pending.step->kind == StepKind::Cache) // behind what the wave itself has under way
+      due = std::max(due, order.lastVector);
     if (pending.step->kind == StepKind::Vector)
       for (const LinePart &line : part.lines)
         lastOf(order.unit, line.line) = due;
     if (pending.step->kind == StepKind::Vector)
-      lastOfUnit[order.unit] = std::max(lastOfUnit[order.unit], due);
+      order.lastVector = std::max(order.lastVector, due);
     events.push({due, number++, &pending, i});
   }
 }

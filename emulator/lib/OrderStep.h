@@ -66,7 +66,4 @@ struct OrderedProgram {
   std::vector<OrderStep> steps;
 };
 
-/// Decodes the code of `program` again.
-OrderedProgram decodeOrdered(const Program &program);
-
 } // namespace rubia::emulator

@@ -8,6 +8,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace rubia::emulator {
@@ -49,6 +51,13 @@ struct Program {
   uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
   unsigned waveSize = 32;
+
+  /// The same code for the check `order`, decoded when that is first asked for.
+  const OrderedProgram &ordered() const;
+
+private:
+  mutable std::once_flag onceOrdered;
+  mutable std::shared_ptr<const OrderedProgram> orderedProgram;
 };
 
 struct Unsupported {

@@ -1,5 +1,6 @@
 // The public entry: one unit in, one verified LLVM module out.
 #include "lowering/Lowering.h"
+#include "lowering/lib/MemoryOrder.h"
 #include "lowering/lib/Target.h"
 #include "lowering/lib/UnitLowering.h"
 #include "llvm/IR/Module.h"
@@ -40,10 +41,11 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   module->setTargetTriple(triple);
   module->setDataLayout(triple.computeDataLayout());
 
-  UnitLowering lowering(ptxModule, unit, options, std::move(*target), *module);
+  UnitLowering lowering(ptxModule, unit, options, *target, *module);
   lowering.lowerAll();
   if (!lowering.diagnostics.empty())
     return make_error<LoweringError>(std::move(lowering.diagnostics));
+  makeOrderExplicit(*module, *target);
 
   NamedMDNode *metadata = module->getOrInsertNamedMetadata("rubia.metadata");
   metadata->addOperand(MDNode::get(context, MDString::get(context, lowering.metadata())));

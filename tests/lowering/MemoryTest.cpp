@@ -89,10 +89,28 @@ TEST(LoweringMemory, SemanticsAndScopes) {
       irOf("ld.acquire.gpu.global.u32 %r0, [%rd0]; st.release.cta.global.u32 [%rd0], %r0;"
            "ld.relaxed.sys.global.u64 %rd1, [%rd0]; ld.acquire.cluster.u32 %r1, [%rd0];");
   EXPECT_TRUE(
-      hasInOrder(ir, {"load atomic i32, ptr addrspace(1) * syncscope(\"agent\") acquire",
+      hasInOrder(ir, {"load atomic i32, ptr addrspace(1) * syncscope(\"agent\") monotonic",
+                      "fence syncscope(\"agent\") acquire",
                       "store atomic i32 *, ptr addrspace(1) * syncscope(\"workgroup\") release",
                       "load atomic i64, ptr addrspace(1) * monotonic",
-                      "load atomic i32, ptr * syncscope(\"agent\") acquire"}));
+                      "load atomic i32, ptr * syncscope(\"agent\") monotonic",
+                      "fence syncscope(\"agent\") acquire"}));
+}
+
+// lowering/lib/MemoryOrder.cpp
+TEST(LoweringMemory, ReleasesOnGfx9WaitForVectorMemory) {
+  const char wait[] = "call void @llvm.amdgcn.s.waitcnt(i32 3952)";
+  const std::pair<const char *, const char *> cases[] = {
+      {"st.release.cta.global.u32 [%rd0], %r0;", "store atomic i32 * monotonic"},
+      {"atom.acq_rel.sys.global.add.u32 %r0, [%rd0], 1;", "atomicrmw add * acquire"},
+      {"atom.release.gpu.global.cas.b32 %r0, [%rd0], 1, 2;", "cmpxchg * monotonic"},
+      {"fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd0], %r0;", "store atomic i32 * monotonic"},
+      {"bar.sync 0;", "s.barrier"},
+  };
+  for (auto [body, after] : cases) {
+    EXPECT_TRUE(hasInOrder(irOf(body, forArch("gfx90a")), {"fence ", wait, after})) << body;
+    EXPECT_THAT(irOf(body), Not(HasSubstr("s.waitcnt"))) << body;
+  }
 }
 
 TEST(LoweringMemory, NonCoherentLoadIsInvariant) {

@@ -1,0 +1,58 @@
+// Litmus tests as data, and what the PTX memory model allows them to show.
+//
+// A test is written as
+//
+//   "st.weak x 1; st.release y 1 | ld.acquire y; ld.weak x"
+//
+// threads between bars, their operations between semicolons. `allowedOutcomes` enumerates candidate
+// executions (which write each read sees, the coherence order of each location, the order of the
+// fence.sc) and keeps those that satisfy the axioms of PTX ISA: memory-consistency-model, so that
+// nobody has to say what is forbidden.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rubia::litmus {
+
+enum class Scope : uint8_t { Cta, Gpu, Sys };
+
+struct Operation {
+  enum Kind : uint8_t { Load, Store, Exchange, Add, Fence, Barrier } kind = Load;
+  bool strong = false, isVolatile = false, membar = false;
+  bool acquires = false, releases = false;
+  bool sequential = false; // fence.sc, membar
+  Scope scope = Scope::Gpu;
+  char location = 0;
+  uint32_t value = 0; // stored, exchanged or added
+  int result = -1;    // index of the outcome's value, of what reads
+};
+
+struct Test {
+  std::string name;
+  std::vector<std::vector<Operation>> threads;
+  /// The CTA of each thread.
+  std::vector<unsigned> cta;
+  /// CTAs may be on different devices.
+  bool severalDevices = false;
+  unsigned results = 0;  // values that are read
+  std::string locations; // in order of appearance; x, y, z, w are global, s, t shared
+
+  bool isShared(char location) const { return location == 's' || location == 't'; }
+  bool isStrong(char location) const; // some strong operation uses it
+};
+
+/// `layout` has a letter for the CTA of each thread ("AAB"). Operations without a scope of their
+/// own get `scope`. Empty if the text is malformed.
+std::optional<Test> parseTest(const std::string &name, const std::string &text, Scope scope,
+                              const std::string &layout, bool severalDevices);
+
+/// What reads returned, in order of the text, then the final value of each location.
+using Outcome = std::vector<uint32_t>;
+std::set<Outcome> allowedOutcomes(const Test &test);
+std::string toString(const Outcome &outcome);
+
+} // namespace rubia::litmus

@@ -1,0 +1,26 @@
+// The tests of Tests.def, one for each of their scopes.
+#pragma once
+
+#include "tests/litmus/Model.h"
+
+namespace rubia::litmus {
+
+enum class Verdict : uint8_t { Forbidden, Allowed, Weak };
+
+struct Row {
+  Test test;
+  Scope scope = Scope::Gpu;
+  /// What the reads return, or these and the final values.
+  Outcome interesting;
+  Verdict verdict = Verdict::Allowed;
+  bool isInteresting(const Outcome &outcome) const;
+};
+
+/// Empty, with a message in `error`, if a row is malformed.
+std::vector<Row> allRows(std::string &error);
+
+extern const char *const kTargets[6];
+/// How many launches of each test: RUBIA_LITMUS_SEEDS, or `otherwise`.
+unsigned seedCount(unsigned otherwise);
+
+} // namespace rubia::litmus
