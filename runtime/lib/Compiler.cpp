@@ -373,7 +373,13 @@ Compiler::Compiler(KernelCache cache, const CompileOptions &options)
     : state(new State(std::move(cache), options)) {}
 
 Compiler &Compiler::create(KernelCache cache, const CompileOptions &options) {
-  return *new Compiler(std::move(cache), options);
+  // Still reachable from here: not lost, only never destroyed.
+  static auto *all = new std::deque<Compiler *>;
+  static std::mutex *mutex = new std::mutex;
+  auto *made = new Compiler(std::move(cache), options);
+  std::lock_guard<std::mutex> lock(*mutex);
+  all->push_back(made);
+  return *made;
 }
 
 Compiler &Compiler::instance() {
