@@ -7,7 +7,7 @@
 //
 // Where there is no instruction, and LLVM's own loop would not compute what PTX does, the loop is
 // ours: addition of f32 in global memory, which flushes denormals whatever the unit's mode is, of
-// bf16, which never does, and minima and maxima of halves.
+// bf16, which never does, minima and maxima of halves, and with --nan=canonical all but f64.
 #include "lowering/lib/Atomics.h"
 #include "lowering/lib/FloatingPoint.h"
 #include "lowering/lib/UnitLowering.h"
@@ -47,7 +47,7 @@ void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
     inst->setMetadata("amdgpu.no.fine.grained.memory", empty);
     inst->setMetadata("amdgpu.no.remote.memory", empty);
   }
-  // Denormals are taken care of: hasInstruction().
+  // Denormals are taken care of: wayOf().
   if (auto *rmw = dyn_cast<AtomicRMWInst>(inst);
       rmw && rmw->getType()->isFloatTy() && atomic.space() != kSharedSpace)
     inst->setMetadata("amdgpu.ignore.denormal.mode", empty);
@@ -87,21 +87,25 @@ std::optional<AtomicRMWInst::BinOp> operationOf(const ptx::Spelling &spelling) {
 
 // ---------- Floating point
 
+// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
+// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
+bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
+
 // Whether atomicrmw computes what PTX does: by an instruction of the target, or by LLVM's loop.
 bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
                     Type *type) {
   const Target &target = fn.target();
-  bool isModern = target.isGfx940Plus() || target.isGfx12Plus();
-  // These have atomics of the agent's scope in any memory. AMDGPUUsage "Memory Model".
-  bool anyMemory = isModern && atomic.scope != SyncScope::System;
   if (op == AtomicRMWInst::FMin || op == AtomicRMWInst::FMax)
     return false;
+  if (fn.options().nan == NanMode::Canonical && !type->isDoubleTy())
+    return false;
+  bool anyMemory = isModern(target) && atomic.scope != SyncScope::System;
+  bool thisMemory = atomic.fast || anyMemory || atomic.space() == kSharedSpace;
   if (type->getScalarType()->isBFloatTy())
-    return type->isVectorTy() && isModern &&
-           (atomic.fast || anyMemory || atomic.space() == kSharedSpace);
+    return type->isVectorTy() && isModern(target) && thisMemory;
   if (!type->isFloatTy() || atomic.space() == kSharedSpace)
     return true; // LLVM's loops for f64 and f16 are as good: their denormals are always kept
-  return (target.isGfx90aPlus() || target.isGfx11Plus()) && (atomic.fast || anyMemory);
+  return (target.isGfx90aPlus() || target.isGfx11Plus()) && thisMemory;
 }
 
 // PTX ISA: atom.add.f32 in global memory flushes denormals, in shared memory it does not. A generic
@@ -121,15 +125,16 @@ Value *compute(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic 
                AtomicRMWInst::BinOp op, Value *old, Value *operand) {
   IRBuilder<> &b = fn.builder();
   if (op != AtomicRMWInst::FAdd)
-    return minOrMax(fn, op == AtomicRMWInst::FMax, old, operand);
+    return finish(fn, inst, minOrMax(fn, op == AtomicRMWInst::FMax, old, operand));
   if (!operand->getType()->isFloatTy())
-    return halfArithmetic(fn, inst, Arithmetic::Add, {old, operand});
-  Value *sum = b.CreateFAdd(flushedOutsideShared(fn, atomic, old), operand);
-  return flushedOutsideShared(fn, atomic, sum);
+    return finish(fn, inst, halfArithmetic(fn, inst, Arithmetic::Add, {old, operand}));
+  Value *sum = b.CreateFAdd(flushedOutsideShared(fn, atomic, old),
+                            flushedOutsideShared(fn, atomic, operand));
+  return finish(fn, inst, flushedOutsideShared(fn, atomic, sum));
 }
 
-// Reads, computes and compares and swaps until nobody came between. A half is changed within the
-// word that it lies in.
+// Reads, computes and compares and swaps until nobody came between. What does not change need not
+// be written. A half is changed within the word that it lies in.
 Value *loop(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic &atomic,
             AtomicRMWInst::BinOp op, Value *operand) {
   IRBuilder<> &b = fn.builder();
@@ -161,39 +166,85 @@ Value *loop(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic &at
   annotate(fn, atomic, first);
   Value *start = b.CreateFreeze(first);
   BasicBlock *before = b.GetInsertBlock(), *again = fn.newBlock("atomic.again"),
-             *done = fn.newBlock("atomic.done");
+             *write = fn.newBlock("atomic.write"), *done = fn.newBlock("atomic.done");
   b.CreateBr(again);
   b.SetInsertPoint(again);
   PHINode *expected = b.CreatePHI(word, 2);
   expected->addIncoming(start, before);
   Value *made = put(expected, compute(fn, inst, atomic, op, take(expected), operand));
+  b.CreateCondBr(b.CreateICmpEQ(made, expected), done, write);
+  b.SetInsertPoint(write);
   AtomicCmpXchgInst *swap =
       b.CreateAtomicCmpXchg(place, expected, made, Align(4), AtomicOrdering::Monotonic,
                             AtomicOrdering::Monotonic, atomic.scope);
   annotate(fn, atomic, swap);
-  expected->addIncoming(b.CreateExtractValue(swap, 0), b.GetInsertBlock());
+  expected->addIncoming(b.CreateExtractValue(swap, 0), write);
   b.CreateCondBr(b.CreateExtractValue(swap, 1), done, again);
   b.SetInsertPoint(done);
   return take(expected);
+}
+
+Value *instruction(FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
+                   Value *operand) {
+  AtomicRMWInst *rmw = fn.builder().CreateAtomicRMW(
+      op, atomic.pointer, operand, Align(operand->getType()->getPrimitiveSizeInBits() / 8),
+      atomic.ordering, atomic.scope);
+  annotate(fn, atomic, rmw);
+  return rmw;
+}
+
+// How an operation is done.
+enum class Way { Instruction, Loop, LoopIfTiny };
+
+Way wayOf(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op, Type *type) {
+  if (!AtomicRMWInst::isFPOperation(op))
+    return Way::Instruction;
+  if (!hasInstruction(fn, atomic, op, type))
+    return Way::Loop;
+  bool mayKeepDenormals = type->isFloatTy() && atomic.space() != kSharedSpace;
+  return mayKeepDenormals && isModern(fn.target()) ? Way::LoopIfTiny : Way::Instruction;
+}
+
+// An addition whose instruction may keep denormals where PTX's flushes them. From 2^-100 on an
+// operand hides the difference: a denormal in memory is below half of its last place, and a sum
+// with anything else is a multiple of 2^-124 or 0.
+Value *loopIfTiny(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic &atomic,
+                  AtomicRMWInst::BinOp op, Value *operand) {
+  IRBuilder<> &b = fn.builder();
+  BasicBlock *tiny = fn.newBlock("atomic.tiny"), *usual = fn.newBlock("atomic.usual"),
+             *end = fn.newBlock("atomic.end");
+  Value *magnitude = b.CreateUnaryIntrinsic(Intrinsic::fabs, operand);
+  b.CreateCondBr(b.CreateFCmpOLT(magnitude, ConstantFP::get(operand->getType(), 0x1p-100)), tiny,
+                 usual);
+  b.SetInsertPoint(tiny);
+  Value *ofLoop = loop(fn, inst, atomic, op, operand);
+  tiny = b.GetInsertBlock();
+  b.CreateBr(end);
+  b.SetInsertPoint(usual);
+  Value *ofInstruction = instruction(fn, atomic, op, operand);
+  b.CreateBr(end);
+  b.SetInsertPoint(end);
+  PHINode *old = b.CreatePHI(operand->getType(), 2);
+  old->addIncoming(ofLoop, tiny);
+  old->addIncoming(ofInstruction, usual);
+  return old;
 }
 
 // One scalar, or two halves of a word: the old value.
 Value *update(FunctionLowering &fn, const ptx::Instruction &inst, Atomic atomic,
               AtomicRMWInst::BinOp op, Value *operand, unsigned offset) {
   IRBuilder<> &b = fn.builder();
-  Type *type = operand->getType();
   if (offset)
     atomic.pointer = b.CreateConstGEP1_64(b.getInt8Ty(), atomic.pointer, offset);
-  bool isFloat = AtomicRMWInst::isFPOperation(op);
-  if (type->isFloatTy() && op == AtomicRMWInst::FAdd)
-    operand = flushedOutsideShared(fn, atomic, operand);
-  if (isFloat && !hasInstruction(fn, atomic, op, type))
+  switch (wayOf(fn, atomic, op, operand->getType())) {
+  case Way::Instruction:
+    return instruction(fn, atomic, op, operand);
+  case Way::Loop:
     return loop(fn, inst, atomic, op, operand);
-  AtomicRMWInst *rmw =
-      b.CreateAtomicRMW(op, atomic.pointer, operand, Align(type->getPrimitiveSizeInBits() / 8),
-                        atomic.ordering, atomic.scope);
-  annotate(fn, atomic, rmw);
-  return rmw;
+  case Way::LoopIfTiny:
+    return loopIfTiny(fn, inst, atomic, op, operand);
+  }
+  return nullptr;
 }
 
 // ---------- The forms
@@ -214,8 +265,7 @@ Expected<Value *> readModifyWrite(FunctionLowering &fn, const ptx::Instruction &
   ptx::Type type = spelling.type(0);
   unsigned count = std::max(spelling.vectorWidth(), 1u);
   Type *llvmType = fn.typeOf(type);
-  bool isLoop = AtomicRMWInst::isFPOperation(*op) && !hasInstruction(fn, *atomic, *op, llvmType);
-  if (count == 1 && !isLoop)
+  if (count == 1 && wayOf(fn, *atomic, *op, llvmType) == Way::Instruction)
     return update(fn, inst, *atomic, *op, fn.read(operand, type), 0);
 
   auto sources = fn.elementsOf(operand, count);

@@ -58,16 +58,13 @@ static Wide narrow(float value, Format format) {
 }
 static Wide flushed(Wide bits) { return (bits & 0x7f800000) ? bits : bits & 0x80000000; }
 
-static Wide addFloats(Wide old, Wide b, Format format, const Machine &machine) {
+static Wide addFloats(Wide old, Wide b, Format format, bool flushes) {
   if (format == Format::F64)
     return std::bit_cast<uint64_t>(std::bit_cast<double>(uint64_t(old)) +
                                    std::bit_cast<double>(uint64_t(b)));
-  if (format == Format::F32 && (machine.flushes || machine.flushesOperands))
-    b = flushed(b);
-  if (format == Format::F32 && machine.flushes)
-    old = flushed(old);
-  Wide sum = narrow(widen(old, format) + widen(b, format), format);
-  return format == Format::F32 && machine.flushes ? flushed(sum) : sum;
+  if (format != Format::F32 || !flushes)
+    return narrow(widen(old, format) + widen(b, format), format);
+  return flushed(narrow(widen(flushed(old), format) + widen(flushed(b), format), format));
 }
 
 static Wide selectFloat(Wide old, Wide b, Format format, bool maximum) {
@@ -101,7 +98,7 @@ bool Operation::adds() const { return strstr(name, "add"); }
 
 unsigned Operation::atomicBits() const { return format == Format::Integer ? bits : bitsOf(format); }
 
-Wide Operation::apply(Wide old, Wide b, Wide c, const Machine &machine) const {
+Wide Operation::apply(Wide old, Wide b, Wide c, bool flushes) const {
   if (format == Format::Integer)
     return masked(reference(old, b, c, bits), bits);
   unsigned width = bitsOf(format);
@@ -109,7 +106,7 @@ Wide Operation::apply(Wide old, Wide b, Wide c, const Machine &machine) const {
   for (unsigned at = 0; at < bits * count; at += width) {
     Wide x = masked(old >> at, width), y = masked(b >> at, width);
     Wide element =
-        adds() ? addFloats(x, y, format, machine) : selectFloat(x, y, format, strstr(name, "max"));
+        adds() ? addFloats(x, y, format, flushes) : selectFloat(x, y, format, strstr(name, "max"));
     result |= element << at;
   }
   return result;
@@ -168,13 +165,6 @@ std::string Step::text() const {
          operation->type;
 }
 
-Machine Step::machineFor(const std::string &arch) const {
-  if (inShared())
-    return {false, false};
-  bool hasInstructionThatKeeps = arch.starts_with("gfx12") && scope != ".sys";
-  return {!hasInstructionThatKeeps, hasInstructionThatKeeps};
-}
-
 static std::string registerOf(const Operation &operation, unsigned group, unsigned element) {
   const char *name = operation.bits == 16   ? "%h"
                      : operation.bits == 32 ? "%r"
@@ -227,8 +217,10 @@ std::vector<Step> allSteps() {
     for (bool isRed : {false, true})
       for (Place place : {Place::Global, Place::Shared, Place::GenericGlobal, Place::GenericShared})
         for (bool isSystem : {false, true}) {
-          if ((isRed && !operation.hasRed) || (isSystem && place != Place::Global))
+          if ((isRed && !operation.hasRed) || (isSystem && (isRed || place != Place::Global)))
             continue;
+          if (isRed && (place == Place::GenericGlobal || place == Place::GenericShared))
+            continue; // done as atom is
           if (!operation.hasShared && (place == Place::Shared || place == Place::GenericShared))
             continue;
           const char *chosen = semantics[n % 5];

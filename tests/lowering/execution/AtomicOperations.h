@@ -15,11 +15,6 @@ using Wide = unsigned __int128;
 enum class Format { Integer, F16, BF16, F32, F64 };
 unsigned bitsOf(Format format);
 
-struct Machine {
-  bool flushes;         // addition of f32 outside of shared memory
-  bool flushesOperands; // only of what the instruction has, not of memory
-};
-
 using Reference = Wide (*)(Wide old, Wide b, Wide c, unsigned bits);
 
 struct Operation {
@@ -32,8 +27,8 @@ struct Operation {
   bool hasShared = true, hasRed = true;
 
   bool adds() const;
-  // What all elements together become.
-  Wide apply(Wide old, Wide b, Wide c, const Machine &machine) const;
+  // What all elements together become. `flushes`: f32 outside of shared memory.
+  Wide apply(Wide old, Wide b, Wide c, bool flushes) const;
   // The part of the value that is updated at once: an element.
   unsigned atomicBits() const;
 };
@@ -56,8 +51,6 @@ struct Step {
 
   bool inShared() const { return place == Place::Shared || place == Place::GenericShared; }
   std::string text() const; // "atom.acquire.gpu.global.add.u32"
-  // What addition of f32 does with denormals there; docs/hardware-assumptions.md.
-  Machine machineFor(const std::string &arch) const;
 
   // PTX that loads the sources from [base+16] and [base+32], that executes it on [address], and
   // that stores what it returned to [base+48].

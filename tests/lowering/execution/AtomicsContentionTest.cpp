@@ -150,7 +150,6 @@ void check(Form form) {
   for (size_t i = 0; i < all.size(); ++i) {
     const Step &step = all[i];
     const Operation &operation = *step.operation;
-    const Machine machine = step.machineFor(form.arch);
     const unsigned bits = operation.bits * operation.count, width = operation.atomicBits();
     const Wide first = get(before, i * kStep);
     const unsigned groups = step.inShared() ? kCtas : 1, size = kThreads / groups;
@@ -161,9 +160,9 @@ void check(Form form) {
       for (unsigned t = group * size; t < (group + 1) * size; ++t) {
         size_t record = i * kStep + kRecords + t * kRecord;
         Wide b = masked(get(before, record + 16), bits), c = masked(get(before, record + 32), bits);
-        folded = operation.apply(folded, b, c, machine);
+        folded = operation.apply(folded, b, c, !step.inShared());
         Wide old = masked(get(after, record + 48), bits);
-        Wide made = operation.apply(old, b, c, machine);
+        Wide made = operation.apply(old, b, c, !step.inShared());
         for (unsigned at = 0; at < bits; at += width)
           edges[at / width].emplace_back(masked(old >> at, width), masked(made >> at, width));
       }

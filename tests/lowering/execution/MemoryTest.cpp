@@ -1,5 +1,6 @@
 // State spaces: module variables, shared, local and generic addresses.
 #include "tests/lowering/execution/Execution.h"
+#include <cstring>
 
 using namespace rubia::lowering::test;
 
@@ -90,13 +91,16 @@ TEST(MemoryExecution, WhereConstantsAndParametersAre) {
     isspacep.param %p0, %rd0; selp.u32 %r1, 8, 0, %p0; add.u32 %r0, %r0, %r1;
     add.u64 %rd0, %rd0, 8;
     isspacep.const %p0, %rd0; selp.u32 %r1, 16, 0, %p0; add.u32 %r0, %r0, %r1;
+    cvta.const.u64 %rd0, c;
+    isspacep.global %p0, %rd0; selp.u32 %r1, 32, 0, %p0; add.u32 %r0, %r0, %r1;
+    isspacep.global %p0, %rd1; selp.u32 %r1, 64, 0, %p0; add.u32 %r0, %r0, %r1;
     st.global.u32 [%mine], %r0;)",
                                ".const .u32 c[2] = {1, 20};");
   std::string old = ".version 8.0"; // .param::entry
   ptx.replace(0, old.size(), ".version 8.3");
   Form form;
   form.block = {1, 1, 1};
-  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5}));
+  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5 + 64}));
 }
 
 TEST(MemoryExecution, LocalArrayWithDynamicIndex) {
@@ -176,4 +180,181 @@ TEST(MemoryExecution, VolatileAndOrderedAccesses) {
   for (uint32_t &word : expected)
     word += 3;
   EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
+
+static std::string forNewTargets(std::string ptx) {
+  std::string old = ".version 8.0\n.target sm_80";
+  EXPECT_EQ(ptx.find(old), 0u);
+  return ptx.replace(0, old.size(), ".version 8.8\n.target sm_100");
+}
+
+// The null pointer of LLVM's shared memory is all ones: 0 is an address like any other, and the
+// generic address 0 is nobody's.
+TEST(MemoryExecution, SharedAddressZero) {
+  std::string ptx = executable(R"(
+    mov.u32 %r1, s;
+    cvt.u64.u32 %rd0, %r1;
+    cvta.shared.u64 %rd1, %rd0;
+    st.u32 [%rd1], 77;
+    cvta.to.shared.u64 %rd2, %rd1;
+    ld.shared.u32 %r0, [%rd2];
+    st.global.u32 [%buf], %r0;
+    sub.u64 %rd3, %rd2, %rd0;
+    st.global.u32 [%buf+4], %r1;
+    st.global.u64 [%buf+8], %rd3;
+    isspacep.shared %p0, %rd1; selp.u32 %r0, 1, 0, %p0;
+    mov.u64 %rd4, 0;
+    isspacep.shared %p0, %rd4; selp.u32 %r2, 2, 0, %p0; or.b32 %r0, %r0, %r2;
+    isspacep.local %p0, %rd4; selp.u32 %r2, 4, 0, %p0; or.b32 %r0, %r0, %r2;
+    isspacep.global %p0, %rd4; selp.u32 %r2, 8, 0, %p0; or.b32 %r0, %r0, %r2;
+    atom.add.u32 %r3, [%rd1], 3;
+    add.u32 %r3, %r3, %r0;
+    ld.shared.u32 %r2, [s];
+    add.u32 %r3, %r3, %r2;
+    st.global.u32 [%buf+16], %r3;)",
+                               ".shared .align 4 .b8 s[8];");
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(5), form),
+            (std::vector<uint32_t>{77, 0, 0, 0, 77 + 9 + 80}));
+}
+
+// A cluster is one CTA.
+TEST(MemoryExecution, SharedMemoryOfTheCluster) {
+  std::string ptx =
+      forNewTargets(executable(R"(
+    mov.u32 %r9, 0;
+    mapa.shared::cluster.u32 %r0, s, %r9;
+    st.shared::cluster.u32 [%r0+4], 5;
+    cvt.u64.u32 %rd0, %r0;
+    cvta.shared::cluster.u64 %rd0, %rd0;
+    mapa.u64 %rd1, %rd0, %r9;
+    mapa.u64 %rd5, s, %r9;
+    atom.add.u32 %r1, [%rd1+4], 6;
+    atom.shared::cluster.add.u32 %r2, [%r0+4], 7;
+    cvta.to.shared::cluster.u64 %rd2, %rd5;
+    ld.shared.u32 %r3, [%rd2+4];
+    add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+    isspacep.shared::cluster %p0, %rd0; selp.u32 %r2, 1000, 0, %p0; add.u32 %r1, %r1, %r2;
+    isspacep.shared::cluster %p0, %buf; selp.u32 %r2, 2000, 0, %p0; add.u32 %r1, %r1, %r2;
+    getctarank.u64 %r2, %rd0; add.u32 %r1, %r1, %r2;
+    getctarank.shared::cluster.u32 %r2, s; add.u32 %r1, %r1, %r2;
+    st.global.u32 [%buf], %r1;)",
+                               ".shared .align 4 .b8 unused[16]; .shared .align 4 .b8 s[8];"));
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5 + 11 + 18 + 1000}));
+}
+
+// Accesses of which PTX does not say when they are done, but in which order they are seen.
+TEST(MemoryExecution, BulkAndAsynchronousAccesses) {
+  std::string ptx = forNewTargets(executable(R"(
+    mov.u32 %r0, s;
+    shl.b32 %r1, %tid, 2; add.u32 %r0, %r0, %r1;
+    st.shared.u32 [%r0], 9;
+    bar.sync 0;
+    setp.ne.u32 %p0, %tid, 0;
+    mov.u64 %rd0, 40;
+    @!%p0 st.bulk.shared::cta [s+16], %rd0, 0;
+    bar.sync 0;
+    ld.shared.u32 %r2, [%r0];
+    st.async.release.gpu.global.u32 [%mine], %r2;
+    red.async.release.sys.global.add.u32 [%mine], 1;
+    st.async.mmio.release.sys.global.u32 [%buf+128], 3;)",
+                                             ".shared .align 8 .b8 s[128];"));
+  std::vector<uint32_t> expected(33, 10);
+  for (int i = 4; i < 14; ++i)
+    expected[size_t(i)] = 1;
+  expected[32] = 3;
+  EXPECT_EQ(runAll(ptx, std::vector<uint32_t>(33), {}), expected);
+}
+
+// Generic addresses of a kernel's parameters, by register and with an offset.
+TEST(MemoryExecution, ParametersByAddress) {
+  std::string ptx = forNewTargets(executable(R"(
+    cvta.param.u64 %rd0, n;
+    ld.u32 %r0, [%rd0];
+    cvta.to.param::entry.u64 %rd1, %rd0;
+    ld.param::entry.u32 %r1, [%rd1];
+    mov.b64 %rd2, p;
+    ld.param.u32 %r2, [%rd2+8];
+    add.u32 %r0, %r0, %r1; add.u32 %r0, %r0, %r2;
+    st.global.u32 [%mine], %r0;)"));
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(7), form), (std::vector<uint32_t>{21, 1, 2, 3, 4, 5, 6}));
+}
+
+// Every type and vector, by every kind of access, from one space to another and back: all bytes
+// arrive, and no others.
+TEST(MemoryExecution, EveryTypeByEveryAccess) {
+  struct Access {
+    const char *load, *store;
+  };
+  const Access accesses[] = {
+      {".weak", ""},
+      {".volatile", ".volatile"},
+      {".relaxed.gpu", ".relaxed.sys"},
+      {".acquire.cta", ".release.gpu"},
+      {".acquire.sys", ".release.cta"},
+  };
+  std::string body = "mov.u64 %rd5, s;\nmov.u64 %rd6, %rd5;\ncvta.shared.u64 %rd6, %rd6;\n"
+                     "mov.u64 %rd7, l;\n";
+  unsigned offset = 0;
+  std::vector<unsigned> sizes;
+  auto copy = [&](std::string type, unsigned bytes, unsigned count, const Access &access) {
+    const char *reg = bytes == 16 ? "%q" : bytes == 8 ? "%rd1" : bytes == 4 ? "%r1" : "%rs1";
+    std::string list, vector = count > 1 ? ".v" + std::to_string(count) : "";
+    for (unsigned i = 0; i < count; ++i)
+      list += (i ? ", " : "") + std::string(reg) + std::to_string(i);
+    if (count > 1)
+      list = "{" + list + "}";
+    std::string suffix = vector + "." + type + " ", at = std::to_string(offset);
+    auto move = [&](std::string load, std::string from, std::string store, std::string to) {
+      body += "ld" + load + suffix + list + ", [" + from + "];\nst" + store + suffix + "[" + to +
+              "], " + list + ";\n";
+    };
+    move(access.load + std::string(".global"), "%buf+" + at, access.store + std::string(".shared"),
+         "%rd5");
+    move(access.load + std::string(""), "%rd6", ".local", "%rd7");
+    move(".local", "%rd7", access.store + std::string(""), "%buf+8192+" + at);
+    sizes.push_back(bytes * count);
+    offset += 32;
+  };
+  for (const Access &access : accesses) {
+    for (const char *type : {"b8", "u8", "s8"})
+      for (unsigned count : {1, 2, 4, 8})
+        copy(type, 1, count, access);
+    for (const char *type : {"b16", "u16", "s16"})
+      for (unsigned count : {1, 2, 4, 8})
+        copy(type, 2, count, access);
+    for (const char *type : {"b32", "u32", "s32", "f32"})
+      for (unsigned count : {1, 2, 4})
+        copy(type, 4, count, access);
+    for (const char *type : {"b64", "u64", "s64", "f64"})
+      for (unsigned count : {1, 2})
+        copy(type, 8, count, access);
+    copy("b128", 16, 1, access);
+  }
+  ASSERT_LE(offset, 8192u);
+  std::string registers = ".reg .b128 %q0;\n.local .align 32 .b8 l[32];\n";
+  std::string ptx = forNewTargets(executable(registers + body, ".shared .align 32 .b8 s[32];"));
+  std::vector<uint32_t> words(4096);
+  std::vector<uint8_t> source(8192);
+  for (size_t i = 0; i < source.size(); ++i)
+    source[i] = uint8_t(i * 37 + i / 256 + 1);
+  std::memcpy(words.data(), source.data(), source.size());
+  Form form;
+  form.block = {1, 1, 1};
+  for (const char *arch : {"gfx1100", "gfx1201", "gfx90a", "gfx942"}) {
+    form.arch = arch;
+    form.halfFilled = form.arch.starts_with("gfx9");
+    std::vector<uint32_t> result = run(ptx, words, form).words;
+    std::vector<uint8_t> copied(8192);
+    std::memcpy(copied.data(), result.data() + 2048, copied.size());
+    for (size_t i = 0; i < sizes.size(); ++i)
+      for (size_t byte = 0; byte < 32; ++byte)
+        ASSERT_EQ(copied[32 * i + byte], byte < sizes[i] ? source[32 * i + byte] : 0)
+            << arch << ", access " << i << ", byte " << byte;
+  }
 }
