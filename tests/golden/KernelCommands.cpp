@@ -145,29 +145,25 @@ struct Tally {
   unsigned kernels = 0, equal = 0, different = 0, notRun = 0, notLegal = 0, known = 0;
 };
 
-std::string differenceOf(ArrayRef<std::vector<uint8_t>> got,
+std::string differenceOf(const KernelCase &kernel, ArrayRef<std::vector<uint8_t>> got,
                          ArrayRef<std::vector<uint8_t>> expected, unsigned show) {
+  constexpr size_t kPiece = 8; // no element is larger
   std::string text;
   for (auto [n, output] : enumerate(expected)) {
-    size_t bytes = 0;
-    unsigned shown = 0;
-    for (size_t i = 0; i < output.size(); ++i)
-      bytes += got[n][i] != output[i];
-    for (size_t word = 0; word * 4 < output.size() && shown < show; ++word) {
-      size_t size = std::min<size_t>(4, output.size() - word * 4);
-      if (std::equal(&output[word * 4], &output[word * 4] + size, &got[n][word * 4]))
-        continue;
-      auto at = [&](const std::vector<uint8_t> &from) {
-        uint32_t value = 0;
-        memcpy(&value, &from[word * 4], size);
-        return value;
+    unsigned pieces = 0;
+    for (size_t i = 0; i < output.size(); i += kPiece) {
+      auto piece = [&](const std::vector<uint8_t> &of) {
+        return std::vector<uint8_t>(of.begin() + i,
+                                    of.begin() + std::min(i + kPiece, output.size()));
       };
-      text += formatv("  result {0}, byte {1}: {2:x-8}, expected {3:x-8}\n", n, word * 4,
-                      at(got[n]), at(output));
-      ++shown;
+      std::vector<uint8_t> mine = piece(got[n]), recorded = piece(output);
+      if (!kernel.isRight(mine, recorded) && pieces++ < show)
+        text += formatv("  result {0}, byte {1}: {2}, expected {3}\n", n, i, toHex(mine),
+                        toHex(recorded));
     }
-    if (bytes)
-      text += formatv("  result {0}: {1} of {2} bytes differ\n", n, bytes, output.size());
+    if (pieces)
+      text += formatv("  result {0}: {1} of {2} pieces of {3} bytes differ\n", n, pieces,
+                      (output.size() + kPiece - 1) / kPiece, kPiece);
   }
   return text;
 }
@@ -239,7 +235,7 @@ int compareKernels(Options options) {
         } else {
           count(&Tally::different);
           outs() << formatv("differs: {0}\n{1}", kernel.name,
-                            differenceOf(result.outputs, expectedOf(kernel), options.show));
+                            differenceOf(kernel, result.outputs, expectedOf(kernel), options.show));
         }
       });
   if (!device)
