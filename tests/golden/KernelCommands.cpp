@@ -6,6 +6,7 @@
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
@@ -141,6 +142,43 @@ int recordKernels(const Options &options) {
   return recorded == kernels->size() ? 0 : 1;
 }
 
+// known-differences.tsv: expressions for names of kernels and for processors, and why Rubia gives
+// another result than the recorded one, or none.
+class KnownDifferences {
+public:
+  static Expected<KnownDifferences> read(const std::string &folder) {
+    std::string path = folder + "/known-differences.tsv";
+    auto buffer = MemoryBuffer::getFile(path);
+    if (!buffer)
+      return createStringError(buffer.getError(), "cannot read " + path);
+    KnownDifferences known;
+    for (StringRef line : split((*buffer)->getBuffer().rtrim('\n'), '\n')) {
+      if (line.starts_with("#"))
+        continue;
+      SmallVector<StringRef> columns;
+      line.split(columns, '\t');
+      if (columns.size() != 3)
+        return createStringError(path + ": not three columns: " + line);
+      known.rows.push_back(
+          {("^(" + columns[0] + ")$").str(), ("^(" + columns[1] + ")$").str(), columns[2].str()});
+    }
+    return known;
+  }
+  /// Empty: there is none.
+  StringRef reason(StringRef kernel, StringRef arch) const {
+    for (const Row &row : rows)
+      if (Regex(row.kernels).match(kernel) && Regex(row.processors).match(arch))
+        return row.reason;
+    return {};
+  }
+
+private:
+  struct Row {
+    std::string kernels, processors, reason;
+  };
+  std::vector<Row> rows;
+};
+
 struct Tally {
   unsigned kernels = 0, equal = 0, different = 0, notRun = 0, notLegal = 0, known = 0;
 };
@@ -206,6 +244,9 @@ int compareKernels(Options options) {
     ++missing;
     return true;
   });
+  auto differences = KnownDifferences::read(options.folder);
+  if (!differences)
+    return fail(differences.takeError());
   auto expectedOf = [&](const KernelCase &kernel) -> const auto & {
     return recording->kernels[kernel.name].outputs;
   };
@@ -223,10 +264,11 @@ int compareKernels(Options options) {
         if (isRefusedForm(options, result.error)) {
           count(&Tally::notLegal);
           outs() << formatv("not legal: {0}: {1}\n", kernel.name, result.error);
-        } else if (!kernel.knownDifference.empty()) {
+        } else if (StringRef reason = differences->reason(kernel.name, options.arch);
+                   !reason.empty()) {
           count(right ? &Tally::different : &Tally::known);
           outs() << formatv("{0}: {1}: {2}\n", right ? "no longer differs" : "known to differ",
-                            kernel.name, kernel.knownDifference);
+                            kernel.name, reason);
         } else if (!result.error.empty()) {
           count(&Tally::notRun);
           outs() << formatv("not run: {0}: {1}\n", kernel.name, result.error);

@@ -302,10 +302,6 @@ Error Template::applyHeader(const Line &line, StringRef arguments, KernelCase &k
     return applyLaunch(line, arguments, kernel);
   if (line.directive == "in" || line.directive == "out" || line.directive == "param")
     return addParameter(line, arguments, kernel);
-  if (line.directive == "differs") {
-    kernel.knownDifference = arguments;
-    return Error::success();
-  }
   if (line.directive == "nan") {
     kernel.nanType = arguments;
     if (!formatNamed(arguments))

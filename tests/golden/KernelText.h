@@ -11,7 +11,6 @@
 //   //! out b 256 zero                  likewise; what the kernel leaves there is its result
 //   //! per-thread 8 random             bytes of input for each thread of the grid, at `i`
 //   //! nan f32                         results are of that type; one NaN is as good as another
-//   //! differs REASON                  Rubia is known not to give the recorded result
 //   //! param .align 8 .b8 s[12] = random 12       a parameter that is no pointer
 //   //! module                          what follows stands before the kernel
 //   //! body                            what follows is the kernel's body
@@ -19,9 +18,11 @@
 //   //! end
 //
 // `${x}` is replaced by the value of x, `${2*x+1}` by a sum of products, `~` in a row's value by a
-// blank, a value `-` by nothing. `${slot4}` is the next free offset in a thread's own results, of 4 bytes (or 1, 2, 8, 16;
-// `${slot*x}` of x) and aligned to that; they lie at the 64-bit register `o`. The body finds the registers `tid` (of
-// the thread in its CTA), `gid` (in the grid), `lane`, all linear 32-bit numbers, and p0..p31
+// blank, a value `-` by nothing. `${slot4}` is the next free offset in a thread's own results, of 4
+// bytes (or 1, 2, 8, 16;
+// `${slot*x}` of x) and aligned to that; they lie at the 64-bit register `o`. The body finds the
+// registers `tid` (of the thread in its CTA), `gid` (in the grid), `lane`, all linear 32-bit
+// numbers, and p0..p31
 // (.pred), h0..h63 (.b16), r0..r127 (.b32), d0..d63 (.b64), f0..f63 (.f32), e0..e63 (.f64),
 // q0..q7 (.b128).
 #pragma once
@@ -51,7 +52,6 @@ struct KernelCase {
   // Of all results, which are elements of this type (f16, bf16, f32, f64, f16x2, bf16x2), if NaNs
   // are not compared by their bits.
   std::string nanType;
-  std::string knownDifference; // why Rubia gives another result, or none; empty: it does not
   std::vector<KernelParameter> parameters;
 
   /// Of all that the result depends on.
