@@ -39,8 +39,8 @@ inline constexpr unsigned kAtomicLocks = 1024;
 struct TrapRecord {
   uint32_t claimed;
   uint32_t reason; // TrapReason
-  uint32_t
-      place; // TrapReason::Unsupported: index into the unit's "traps" list of the metadata; else 0
+  uint32_t place;  // Unsupported, NeedsIndependentScheduling: index into the unit's "traps" list of
+                   // the metadata; else 0
   uint32_t ctaid[3];
   uint32_t tid[3];
   uint32_t reserved[7];
@@ -52,6 +52,7 @@ enum class TrapReason : uint32_t {
   TrapInstruction = 1,
   Unsupported = 2,
   Assertion = 3, // what it says is in the printf ring; the wave ended without a trap
+  NeedsIndependentScheduling = 4,
 };
 
 // Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.

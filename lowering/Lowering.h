@@ -61,6 +61,10 @@ struct Options {
   // The half-filled form (docs/architecture.md) also where the target has wave32: tests of the form
   // run on such targets.
   bool halfFilled = false;
+  // How many rounds threads may wait in a loop that others of their warp have left, with none
+  // leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes about
+  // a microsecond.
+  uint32_t spinLimit = 1 << 22;
 };
 
 // A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported input

@@ -20,6 +20,8 @@ namespace {
 // Instructions of a wave before its workgroup gives way. A fresh one mostly ends within its slice;
 // one that did not may wait for others.
 constexpr uint64_t kFreshSlice = 4'000'000, kSlice = 200'000, kCooperativeSlice = 20'000;
+constexpr uint64_t kTurn = 20'000;      // of a wave before the next one of its workgroup
+constexpr unsigned kPatience = 64;      // rounds with sleeping waves before a workgroup gives way
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
 constexpr uint32_t kScratchReserve =
     64 << 10; // bytes per lane: descriptors understate recursive kernels
@@ -116,12 +118,14 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
 }
 
 RunningGroup::Outcome RunningGroup::run() {
-  uint64_t budget = slice * waves.size();
+  const uint64_t full = slice * waves.size();
+  uint64_t budget = full; // without coming to a barrier
+  unsigned patience = kPatience;
   slice = std::min(slice, kSlice);
   const uint64_t limit = dispatch.launch.instructionLimit;
   for (;;) {
     unsigned ran = 0, ended = 0;
-    bool yielded = false, passed = false;
+    bool yielded = false, ready = false, passed = false;
     for (Wave &wave : waves) {
       if (wave.status == WaveStatus::Ended) {
         ++ended;
@@ -134,10 +138,12 @@ RunningGroup::Outcome RunningGroup::run() {
         passed = true;
       }
       ++ran;
-      uint64_t share = std::max<uint64_t>(budget / waves.size(), 1000);
+      uint64_t share = kTurn;
       if (limit)
         share = std::min(share, limit > wave.instructions ? limit - wave.instructions : 1);
-      counts ? runWave<true>(wave, share) : runWave<false>(wave, share);
+      uint64_t left = share;
+      counts ? runWave<true>(wave, left) : runWave<false>(wave, left);
+      budget -= std::min(budget, share - left);
       if (limit && wave.instructions >= limit && wave.status != WaveStatus::Ended)
         raise(wave, *wave.next, FaultKind::Deadlock);
       if (wave.status == WaveStatus::Faulted)
@@ -146,7 +152,8 @@ RunningGroup::Outcome RunningGroup::run() {
         ++ended;
         shared.waveEnded();
       }
-      yielded |= wave.status == WaveStatus::Yielded || wave.status == WaveStatus::Ready;
+      yielded |= wave.status == WaveStatus::Yielded;
+      ready |= wave.status == WaveStatus::Ready;
     }
     if (passed)
       dispatch.progress.fetch_add(1, std::memory_order_relaxed);
@@ -158,7 +165,11 @@ RunningGroup::Outcome RunningGroup::run() {
           raise(wave, wave.next[-1], FaultKind::Deadlock);
       return Outcome::Faulted;
     }
-    if (yielded || dispatch.failed.load(std::memory_order_relaxed))
+    if (yielded)
+      --patience;
+    else if (!ready)
+      budget = full;
+    if (patience == 0 || budget == 0 || dispatch.failed.load(std::memory_order_relaxed))
       return Outcome::Paused;
   }
 }

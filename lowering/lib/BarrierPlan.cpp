@@ -9,7 +9,7 @@ namespace rubia::lowering {
 
 namespace {
 
-constexpr unsigned kBarriers = 16; // of a CTA
+constexpr uint32_t kBarriers = 16; // of a CTA
 
 bool isBarrier(ptx::Op op) {
   return op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed;
@@ -52,7 +52,8 @@ BarrierPlan planBarriers(const Unit &unit) {
       unsigned first = instruction.op() == ptx::Op::BarRed;
       bool counts = instruction.operands.size() > (first ? 3u : 1u);
       BarrierUse use{&function, &instruction, BarrierForm::Hardware, {}, 0, ""};
-      use.id = definitions.constant(instruction.operands[first]);
+      if (std::optional<uint64_t> id = definitions.constant(instruction.operands[first]))
+        use.id = *id % kBarriers; // as an H100 does
       if (counts)
         use.threads = definitions.constant(instruction.operands[first + 1]);
       plan.indexes[&instruction] = plan.uses.size();
@@ -64,35 +65,39 @@ BarrierPlan planBarriers(const Unit &unit) {
   for (const ptx::Function *function : unit.functions)
     add(*function);
 
-  // Whoever waits where somebody may arrive for the whole CTA without waiting has to count too.
   CtaSizes sizes(unit);
-  bool metByArrival[kBarriers] = {};
-  for (const BarrierUse &use : plan.uses)
-    if (use.instruction->op() == ptx::Op::BarArrive && (!use.threads || sizes.mayBe(*use.threads)))
-      for (unsigned id = 0; id < kBarriers; ++id)
-        metByArrival[id] |= !use.id || *use.id == id;
-
+  auto mayMeet = [](const BarrierUse &a, const BarrierUse &b) {
+    return (!a.id || !b.id || *a.id == *b.id) &&
+           (!a.threads || !b.threads || *a.threads == *b.threads);
+  };
+  auto meetsArrival = [&](const BarrierUse &use) {
+    return any_of(plan.uses, [&](const BarrierUse &other) {
+      return other.instruction->op() == ptx::Op::BarArrive && mayMeet(use, other) &&
+             (!other.threads || sizes.mayBe(*other.threads));
+    });
+  };
   for (BarrierUse &use : plan.uses) {
-    auto counted = [&](BarrierForm form, const char *reason) {
+    auto set = [&](BarrierForm form, const char *reason) {
       use.form = form;
       use.reason = reason;
-      plan.words.states =
-          std::max(plan.words.states,
-                   uint32_t(use.id ? std::min<uint64_t>(*use.id + 1, kBarriers) : kBarriers));
     };
-    bool met = false;
-    for (unsigned id = 0; id < kBarriers; ++id)
-      met |= metByArrival[id] && (!use.id || *use.id == id);
     if (use.instruction->op() == ptx::Op::BarArrive)
-      counted(BarrierForm::Counted, "arrive does not wait");
-    else if (met)
-      counted(BarrierForm::Counted, "threads may arrive at this barrier without waiting");
+      set(BarrierForm::Counted, "arrive does not wait");
+    else if (use.threads == 0)
+      continue; // never meets one with a count
+    else if (use.threads && !sizes.mayBe(*use.threads))
+      set(BarrierForm::Counted, "it is for some of the CTA's threads");
+    else if (meetsArrival(use))
+      set(BarrierForm::Counted, "threads may arrive at this barrier without waiting");
     else if (!use.threads)
-      counted(BarrierForm::BySize, "its number of threads is in a register");
-    else if (*use.threads != 0 && !sizes.mayBe(*use.threads))
-      counted(BarrierForm::Counted, "it is for some of the CTA's threads");
-    else if (*use.threads != 0 && !sizes.exact)
-      counted(BarrierForm::BySize, "it may be for some of the CTA's threads");
+      set(BarrierForm::BySize, "its number of threads is in a register");
+    else if (!sizes.exact)
+      set(BarrierForm::BySize, "it may be for some of the CTA's threads");
+  }
+
+  for (const BarrierUse &use : plan.uses) {
+    if (use.form != BarrierForm::Hardware)
+      plan.words.states = std::max(plan.words.states, use.id ? uint32_t(*use.id) + 1 : kBarriers);
     if (use.instruction->op() == ptx::Op::BarRed && use.form != BarrierForm::Counted)
       plan.words.reductions = true;
   }

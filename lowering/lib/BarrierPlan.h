@@ -4,7 +4,8 @@
 // for all threads of the CTA becomes it, whatever its number: no thread can wait at two of them, so
 // a program that does not deadlock passes them in one order. Barriers for some of the threads are
 // counted in LDS (Barriers.cpp). Which of the two it is must be the same for all instructions that
-// meet at a barrier; the number of threads, on which they have to agree, decides.
+// meet at a barrier; the number of threads, on which they have to agree, decides. No number never
+// meets a number, not even that of the CTA: an H100 reports an illegal instruction.
 // PTX ISA: parallel-synchronization-and-communication-instructions-bar.
 #pragma once
 

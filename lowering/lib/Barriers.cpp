@@ -248,7 +248,7 @@ Participants participantsOf(FunctionLowering &fn, const BarrierUse &use) {
   };
   Participants result;
   result.all = inWarps(fn.launch().threadCount());
-  result.id = use.id ? b.getInt32(uint32_t(*use.id & 15)) : b.CreateAnd(uniform(fn.source(0)), 15);
+  result.id = use.id ? b.getInt32(uint32_t(*use.id)) : b.CreateAnd(uniform(fn.source(0)), 15);
   if (use.threads) {
     result.warps = *use.threads ? b.getInt32(uint32_t(*use.threads) / 32) : result.all;
   } else {

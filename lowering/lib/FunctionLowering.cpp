@@ -2,6 +2,7 @@
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/Barriers.h"
+#include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
@@ -33,7 +34,6 @@ void FunctionLowering::lowerBody() {
 
   // A block begins at every label and after every instruction that ends one.
   labels.resize(source_.labels.size());
-  std::vector<std::pair<uint32_t, BasicBlock *>> starts; // by instruction
   DenseMap<uint32_t, BasicBlock *> blockAt;
   for (auto [id, label] : enumerate(source_.labels)) {
     BasicBlock *&block = blockAt[label.instruction];
@@ -56,9 +56,21 @@ void FunctionLowering::lowerBody() {
     labelled->moveAfter(&function.back()); // blocks in the order of the text
     irBuilder.SetInsertPoint(labelled);
   };
+  std::vector<BasicBlock *> starts; // of instructions
+  DenseSet<uint32_t> releases = possibleReleases(source_);
+  DenseMap<uint32_t, BasicBlock *> released;
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
+    starts.push_back(irBuilder.GetInsertBlock());
     lowerInstruction(instruction);
+    if (releases.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
+      // A block with one successor, whatever follows.
+      BasicBlock *behind = released[index] = newBlock("released"), *next = newBlock("next");
+      irBuilder.CreateBr(behind);
+      irBuilder.SetInsertPoint(behind);
+      irBuilder.CreateBr(next);
+      irBuilder.SetInsertPoint(next);
+    }
   }
   // Running past the last instruction returns.
   enter(uint32_t(source_.body.size()));
@@ -69,6 +81,7 @@ void FunctionLowering::lowerBody() {
     emitBarrierSetup(*this, prologueBuilder);
   prologueBuilder.CreateBr(first);
   finishEntry();
+  treatSpinLoops(*this, starts, released);
 }
 
 void FunctionLowering::prepareEntry() {

@@ -419,10 +419,14 @@ std::string UnitLowering::metadata() const {
   json::Array trapList;
   for (const std::string &trap : traps)
     trapList.push_back(trap);
+  json::Array spinLoopList;
+  for (const std::string &loop : spinLoops)
+    spinLoopList.push_back(loop);
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
                                  {"kernels", std::move(kernels)},
                                  {"slots", std::move(slotList)},
+                                 {"spinLoops", std::move(spinLoopList)},
                                  {"traps", std::move(trapList)}};
   std::string text;
   raw_string_ostream(text) << all;

@@ -98,6 +98,11 @@ public:
   ptx::Diagnostic diagnosticAt(uint32_t place, const ptx::Function &function,
                                const llvm::Twine &message, bool unsupported) const;
 
+  // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
+  unsigned addTrap(std::string what);
+  // Loops that are watched (SpinLoops.h), for the metadata.
+  std::vector<std::string> spinLoops;
+
   // The text of `!rubia.metadata`. docs/architecture.md: Metadata.
   std::string metadata() const;
 
@@ -112,8 +117,6 @@ private:
   void findExitingFunctions();
   bool chooseDenormalMode() const;
   void checkKernel(const ptx::Function &kernel);
-  // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
-  unsigned addTrap(std::string what);
 
   // Functions of the driver are lowered by a UnitLowering of their own, whose parent has the module
   // table.

@@ -426,16 +426,22 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
   raw_string_ostream os(trap.text);
   os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
      << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
+  auto namePlace = [&] { // the record does not say which unit: name each that it can be
+    for (const std::unique_ptr<Unit> &unit : units)
+      if (unit && taken.place < unit->metadata.traps.size())
+        os << ": " << unit->metadata.traps[taken.place];
+  };
   switch (abi::TrapReason(taken.reason)) {
   case abi::TrapReason::Assertion:
     os << "failed an assertion";
     break;
   case abi::TrapReason::Unsupported:
     os << "called what cannot be compiled";
-    for (const std::unique_ptr<Unit> &unit :
-         units) // the record does not say which unit: name each that it can be
-      if (unit && taken.place < unit->metadata.traps.size())
-        os << ": " << unit->metadata.traps[taken.place];
+    namePlace();
+    break;
+  case abi::TrapReason::NeedsIndependentScheduling:
+    os << "waits for a thread of its own warp, which needs independent thread scheduling";
+    namePlace();
     break;
   case abi::TrapReason::None:
   case abi::TrapReason::TrapInstruction:

@@ -174,6 +174,36 @@ TEST_F(Faults, EndlessLoopReachesTheLimit) {
                         [](const Fault &fault) { EXPECT_EQ(fault.kind, Fault::Deadlock); });
 }
 
+TEST_F(Faults, WavesThatSpinGiveTurnsToOthers) {
+  // Wave 0 spins without sleeping on a word of LDS that wave 1 sets: it must not use up its limit.
+  build(R"(
+  v_readfirstlane_b32 s4, v0
+  v_mov_b32 v1, 0
+  s_cmp_eq_u32 s4, 0
+  s_cbranch_scc1 .Lspin
+  v_mov_b32 v2, 1
+  ds_store_b32 v1, v2
+  s_branch .Ldone
+.Lspin:
+  ds_load_b32 v2, v1
+  s_waitcnt lgkmcnt(0)
+  v_readfirstlane_b32 s5, v2
+  s_cmp_eq_u32 s5, 1
+  s_cbranch_scc0 .Lspin
+.Ldone:
+)");
+  ASSERT_TRUE(code);
+  Launch request;
+  request.kernel = code->kernel("k");
+  request.block = {64};
+  request.dynamicLdsBytes = 16;
+  std::vector<uint8_t> kernarg(16);
+  request.kernarg = kernarg;
+  request.instructionLimit = 50'000;
+  auto result = run(request, memory);
+  EXPECT_TRUE(bool(result)) << llvm::toString(result.takeError());
+}
+
 TEST_F(Faults, ObjectsWithUnknownInstructionsAreRefused) {
   auto object =
       assemble(kernelText("  image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D\n"

@@ -47,13 +47,16 @@ TEST(BarrierPlan, ConstantsInRegisters) {
 }
 
 TEST(BarrierPlan, WhoMeetsAnArrivalIsCounted) {
-  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, 64; bar.sync 0;"), "CCH");
-  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1; bar.sync 0;"), "CCH");
-  EXPECT_EQ(forms("bar.arrive %r0, 64; bar.sync 0;"), "CC") << "64 may be all threads";
-  EXPECT_EQ(forms("bar.arrive %r0, 64; bar.sync 0;", ".reqntid 128"), "CH");
-  EXPECT_EQ(forms("bar.arrive %r0, 64; bar.sync 0;", ".maxntid 32"), "CH");
-  EXPECT_EQ(forms("bar.arrive %r0, %r1; bar.sync 0;", ".reqntid 128"), "CC");
-  EXPECT_EQ(forms("bar.arrive 2, 64; bar.sync %r0;"), "CC");
+  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, 64; bar.sync 2, 64;"), "CCS");
+  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, 96;"), "CS") << "they do not meet";
+  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, %r0;"), "CC");
+  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, %r0;", ".reqntid 128"), "CS");
+  EXPECT_EQ(forms("bar.arrive 1, 64; bar.sync 1, %r0;", ".maxntid 32"), "CS");
+  EXPECT_EQ(forms("bar.arrive %r0, 64; bar.sync 3, 64;"), "CC");
+  EXPECT_EQ(forms("bar.arrive 2, %r1; bar.sync %r0, 64;"), "CC");
+  EXPECT_EQ(forms("bar.arrive 2, %r1; bar.sync 2, 64;", ".reqntid 128"), "CC");
+  EXPECT_EQ(forms("bar.arrive %r0, %r1; bar.sync 0; bar.sync 0, 0;"), "CHH")
+      << "no number meets no number";
 }
 
 TEST(BarrierPlan, SaysForWhichSizesAllAreTheHardwares) {
@@ -102,11 +105,11 @@ TEST(LoweringBarSync, OrdersTheWorkgroup) {
 
 TEST(LoweringBarSync, CountedInSharedMemoryThatStartsZeroed) {
   std::string ir = irOf("bar.sync 1, 64;", {}, "", ".reqntid 128");
-  EXPECT_TRUE(
-      hasInOrder(ir, {"@__rubia_barriers = internal addrspace(3) global [16 x i8] poison, align 8",
-                      "memset*@__rubia_barriers*i64 16", "s.barrier",
-                      "call i32 @__rubia_barrier_sync(i32 1, i32 2, i32 0)",
-                      "define internal i32 @__rubia_barrier_sync", "release", "cmpxchg", "s.sleep"}));
+  EXPECT_TRUE(hasInOrder(
+      ir, {"@__rubia_barriers = internal addrspace(3) global [16 x i8] poison, align 8",
+           "memset*@__rubia_barriers*i64 16", "s.barrier",
+           "call i32 @__rubia_barrier_sync(i32 1, i32 2, i32 0)",
+           "define internal i32 @__rubia_barrier_sync", "release", "cmpxchg", "s.sleep"}));
 }
 
 TEST(LoweringBarSync, NumberOfThreadsDecides) {

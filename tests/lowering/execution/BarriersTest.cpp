@@ -223,7 +223,7 @@ TEST(BarrierExecution, TheSizeOfTheCtaDecides) {
 }
 
 TEST(BarrierExecution, ArrivalsOfTheWholeCta) {
-  // Warp 0 waits without a count for three that only arrive; they exit.
+  // Warp 0 waits for three that only arrive and exit; nobody else is left.
   std::string ptx = executable(R"(
     setp.lt.u32 %p0, %tid, 32;
     mov.u32 %r1, s; shl.b32 %r2, %tid, 2; add.u32 %r3, %r1, %r2;
@@ -232,7 +232,7 @@ TEST(BarrierExecution, ArrivalsOfTheWholeCta) {
     bar.arrive 4, 128;
     exit;
   WAIT:
-    barrier.sync 4;
+    barrier.sync 4, 128;
     ld.shared.u32 %r4, [%r3+128]; ld.shared.u32 %r5, [%r3+256]; ld.shared.u32 %r6, [%r3+384];
     add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, %r6;
     st.global.u32 [%mine], %r4;)",

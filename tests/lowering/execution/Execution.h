@@ -3,6 +3,7 @@
 
 #include "emulator/Emulator.h"
 #include "lowering/Abi.h"
+#include "lowering/Lowering.h"
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
@@ -18,9 +19,10 @@ struct Form {
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;
-  bool expectTrap = false;
   unsigned hostThreads = 1;
   std::optional<uint64_t> orderSeed; // the emulator's check `order`
+  bool expectTrap = false, mayTrap = false;
+  uint32_t spinLimit = Options().spinLimit;
 };
 
 struct Outcome {

@@ -1,0 +1,615 @@
+#include "lowering/lib/SpinLoops.h"
+#include "lowering/lib/Definitions.h"
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/LaunchState.h"
+#include "lowering/lib/UnitLowering.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+namespace {
+
+using Kind = ptx::Operand::Kind;
+using Blocks = SmallSetVector<BasicBlock *, 8>;
+
+// ---------- Instructions
+
+// Whether the value that an instruction reads from memory may be another one each time.
+bool polls(const ptx::Instruction &inst) {
+  if (inst.op() == ptx::Op::Atom)
+    return true;
+  if (inst.op() != ptx::Op::Ld)
+    return false;
+  ptx::Mod semantics = inst.spelling->first(ptx::ModCategory::Semantics);
+  return semantics == ptx::Mod::Volatile || semantics == ptx::Mod::Relaxed ||
+         semantics == ptx::Mod::Acquire || semantics == ptx::Mod::Mmio;
+}
+
+const ptx::Operand *addressOf(const ptx::Instruction &inst) {
+  for (const ptx::Operand &operand : inst.operands)
+    if (operand.kind == Kind::Address)
+      return &operand;
+  return nullptr;
+}
+
+bool sameAddress(const ptx::Operand &a, const ptx::Operand &b) {
+  return a.reg == b.reg && a.variable() == b.variable() && a.offset == b.offset;
+}
+
+// Whether the result is a function of the operands alone.
+bool isPure(const ptx::Instruction &inst) {
+  switch (inst.op()) {
+  case ptx::Op::Mov:
+  case ptx::Op::Cvta:
+  case ptx::Op::Cvt:
+  case ptx::Op::IAdd:
+  case ptx::Op::ISub:
+  case ptx::Op::IMul:
+  case ptx::Op::IMad:
+  case ptx::Op::And:
+  case ptx::Op::Or:
+  case ptx::Op::Xor:
+  case ptx::Op::Not:
+  case ptx::Op::Shl:
+  case ptx::Op::Shr:
+  case ptx::Op::Setp:
+  case ptx::Op::Selp:
+    return inst.guard.reg == ptx::kNone;
+  case ptx::Op::Ld:
+    return inst.guard.reg == ptx::kNone && inst.spelling->space() == ptx::StateSpace::Param;
+  default:
+    return false;
+  }
+}
+
+bool differsBetweenThreads(ptx::SpecialRegister special) {
+  switch (special) {
+  case ptx::SpecialRegister::NTid:
+  case ptx::SpecialRegister::CtaId:
+  case ptx::SpecialRegister::NCtaId:
+  case ptx::SpecialRegister::WarpId:
+  case ptx::SpecialRegister::NWarpId:
+  case ptx::SpecialRegister::GridId:
+  case ptx::SpecialRegister::WarpSize:
+  case ptx::SpecialRegister::DynamicSmemSize:
+  case ptx::SpecialRegister::EnvReg1:
+  case ptx::SpecialRegister::EnvReg2:
+    return false;
+  default:
+    return true;
+  }
+}
+
+// ---------- Loops
+
+struct Loop {
+  BasicBlock *header;
+  Blocks latches, body;
+};
+
+// The natural loops, each with all that jump back to its header.
+std::vector<Loop> naturalLoops(Function &function, const DominatorTree &tree) {
+  MapVector<BasicBlock *, Blocks> latches;
+  for (BasicBlock &block : function)
+    if (tree.isReachableFromEntry(&block))
+      for (BasicBlock *successor : successors(&block))
+        if (tree.dominates(successor, &block))
+          latches[successor].insert(&block);
+  std::vector<Loop> loops;
+  for (const auto &[header, back] : latches) {
+    Loop loop{header, back, back};
+    loop.body.insert(header);
+    for (size_t i = 0; i < loop.body.size(); ++i)
+      if (loop.body[i] != header)
+        for (BasicBlock *before : predecessors(loop.body[i]))
+          if (tree.isReachableFromEntry(before))
+            loop.body.insert(before);
+    loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+class Treatment {
+public:
+  Treatment(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
+            const DenseMap<uint32_t, BasicBlock *> &released)
+      : fn(fn), function(fn.ptxFunction()), starts(starts), released(released),
+        definitions(function) {
+    for (uint32_t i = 0; i < starts.size(); ++i) {
+      auto [entry, isNew] = instructionsOf.try_emplace(starts[i], i, i + 1);
+      entry->second.second = i + 1;
+    }
+  }
+
+  void run();
+
+private:
+  bool isIn(const Loop &loop, uint32_t instruction) const {
+    return instruction < starts.size() && loop.body.contains(starts[instruction]);
+  }
+  bool isInvariant(const Loop &loop, ptx::RegisterId reg, unsigned depth = 0) const;
+  bool isUniform(ptx::RegisterId reg, unsigned depth = 0) const;
+  bool isUniform(const ptx::Operand &operand, unsigned depth = 0) const;
+  bool leaveTogether(const Loop &loop) const;
+  bool isFixed(const Loop &loop, const ptx::Operand &operand) const;
+  bool waitsAtOneAddress(const Loop &loop, uint32_t poll) const;
+  bool releasesInside(const Loop &loop, uint32_t poll) const;
+  bool othersMayAnswer(const Loop &loop, uint32_t poll);
+  bool comesTo(BasicBlock *from, const Loop &loop, function_ref<bool(uint32_t)> found) const;
+  void findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
+                 unsigned depth = 0) const;
+  void keepTogether(const Loop &loop);
+  bool mayWaitForOwnWarp(const Loop &loop, uint32_t poll);
+  bool leaves(const Loop &loop, uint32_t branch) const;
+  bool decides(const Loop &loop, uint32_t poll, ptx::RegisterId condition) const;
+  BasicBlock *releaseOf(const Loop &loop, uint32_t poll) const;
+  BasicBlock *makePreheader(const Loop &loop, BasicBlock *back);
+  void keepUntilRelease(const Loop &loop, BasicBlock *release);
+  void watch(const Loop &loop, uint32_t poll);
+  std::string describe(const Loop &loop, uint32_t poll) const;
+  AllocaInst *variable(Type *type) {
+    BasicBlock &entry = fn.llvmFunction().getEntryBlock();
+    return IRBuilder<>(&entry, entry.begin()).CreateAlloca(type);
+  }
+
+  FunctionLowering &fn;
+  const ptx::Function &function;
+  ArrayRef<BasicBlock *> starts;
+  const DenseMap<uint32_t, BasicBlock *> &released;
+  Definitions definitions;
+  DominatorTree tree;
+  DenseMap<BasicBlock *, std::pair<uint32_t, uint32_t>> instructionsOf; // that begin in a block
+};
+
+constexpr unsigned kMostSteps = 8; // of following values backwards
+
+bool Treatment::isInvariant(const Loop &loop, ptx::RegisterId reg, unsigned depth) const {
+  for (uint32_t writer : definitions.of(reg)) {
+    if (!isIn(loop, writer))
+      continue;
+    if (depth == kMostSteps || !isPure(function.body[writer]))
+      return false;
+    bool invariant = true;
+    for (const ptx::Operand &source : function.body[writer].operands.drop_front())
+      forEachRegister(source, [&](ptx::RegisterId r) {
+        invariant = invariant && isInvariant(loop, r, depth + 1);
+      });
+    if (!invariant)
+      return false;
+  }
+  return true;
+}
+
+// Whether a register certainly has one value for all threads of the warp that are in the loop.
+bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
+  ArrayRef<uint32_t> writers = definitions.of(reg);
+  if (writers.size() != 1 || writers[0] >= function.body.size() || depth == kMostSteps)
+    return false;
+  const ptx::Instruction &writer = function.body[writers[0]];
+  bool isLoad = writer.op() == ptx::Op::Ld;
+  bool fromParameter = isLoad && writer.spelling->space() == ptx::StateSpace::Param;
+  // What all load at once from one address is the same for all.
+  bool isPoll = isLoad && polls(writer) && writer.guard.reg == ptx::kNone;
+  if ((!isPure(writer) && !isPoll) || (fromParameter && !function.isKernel))
+    return false;
+  return all_of(writer.operands.drop_front(),
+                [&](const ptx::Operand &source) { return isUniform(source, depth + 1); });
+}
+
+bool Treatment::isUniform(const ptx::Operand &operand, unsigned depth) const {
+  if (operand.kind == Kind::SpecialRegister)
+    return !differsBetweenThreads(operand.special);
+  bool uniform = true;
+  forEachRegister(operand, [&](ptx::RegisterId r) { uniform = uniform && isUniform(r, depth); });
+  return uniform;
+}
+
+// Whether a guarded instruction may leave the loop, and may stay in it.
+bool Treatment::leaves(const Loop &loop, uint32_t branch) const {
+  const ptx::Instruction &inst = function.body[branch];
+  auto isOutside = [&](ptx::LabelId label) { return !loop.body.contains(fn.blockOf(label)); };
+  switch (inst.op()) {
+  case ptx::Op::Ret:
+  case ptx::Op::Exit:
+  case ptx::Op::Trap:
+    return true;
+  case ptx::Op::Bra:
+    return isOutside(inst.operands[0].label) || !isIn(loop, branch + 1);
+  case ptx::Op::BrxIdx:
+    return any_of(inst.operands[1].labels(), isOutside);
+  default:
+    return false;
+  }
+}
+
+// Whether a condition depends on what the poll gives, by values computed in the loop.
+bool Treatment::decides(const Loop &loop, uint32_t poll, ptx::RegisterId condition) const {
+  SmallSetVector<ptx::RegisterId, 16> registers;
+  registers.insert(condition);
+  for (size_t i = 0; i < registers.size(); ++i)
+    for (uint32_t writer : definitions.of(registers[i])) {
+      if (writer == poll)
+        return true;
+      if (!isIn(loop, writer))
+        continue;
+      const ptx::Instruction &inst = function.body[writer];
+      if (inst.guard.reg != ptx::kNone)
+        registers.insert(inst.guard.reg);
+      for (const ptx::Operand &operand : inst.operands)
+        forEachRegister(operand, [&](ptx::RegisterId r) { registers.insert(r); });
+    }
+  return false;
+}
+
+// Whether all of a warp that enter the loop leave it in the same round.
+bool Treatment::leaveTogether(const Loop &loop) const {
+  for (uint32_t i = 0; i < function.body.size(); ++i) {
+    if (!isIn(loop, i) || !leaves(loop, i))
+      continue;
+    const ptx::Instruction &branch = function.body[i];
+    if (branch.guard.reg != ptx::kNone && !isUniform(branch.guard.reg))
+      return false;
+    if (branch.op() == ptx::Op::BrxIdx && !isUniform(branch.operands[0]))
+      return false;
+  }
+  return true;
+}
+
+bool Treatment::isFixed(const Loop &loop, const ptx::Operand &operand) const {
+  bool fixed = true;
+  forEachRegister(operand, [&](ptx::RegisterId reg) { fixed = fixed && isInvariant(loop, reg); });
+  return fixed;
+}
+
+bool Treatment::waitsAtOneAddress(const Loop &loop, uint32_t poll) const {
+  const ptx::Instruction &inst = function.body[poll];
+  const ptx::Operand *address = addressOf(inst);
+  if (!address || !isFixed(loop, *address))
+    return false;
+  // A compare and swap that expects what was there a moment ago waits for nobody.
+  return !inst.spelling->has(ptx::Mod::Cas) || isFixed(loop, inst.operands[2]);
+}
+
+bool Treatment::mayWaitForOwnWarp(const Loop &loop, uint32_t poll) {
+  for (uint32_t i = 0; i < function.body.size(); ++i) {
+    const ptx::Instruction &branch = function.body[i];
+    if (!isIn(loop, i) || !leaves(loop, i))
+      continue;
+    const bool isSwitch = branch.op() == ptx::Op::BrxIdx;
+    ptx::RegisterId condition = isSwitch ? branch.operands[0].reg : branch.guard.reg;
+    if (condition != ptx::kNone && decides(loop, poll, condition))
+      return !leaveTogether(loop) || othersMayAnswer(loop, poll);
+  }
+  return false;
+}
+
+// ---------- Threads that do not come to the loop
+
+// What makes a thread wait for others of its warp or CTA.
+bool isMeeting(const ptx::Instruction &inst) {
+  switch (inst.op()) {
+  case ptx::Op::BarSync:
+  case ptx::Op::BarRed:
+  case ptx::Op::BarWarpSync:
+  case ptx::Op::Call: // who knows
+    return true;
+  default:
+    return inst.spelling->has(ptx::Mod::Sync);
+  }
+}
+
+// Whether there is a way from the start of a block to an instruction, without coming to the loop or
+// to where all meet.
+bool Treatment::comesTo(BasicBlock *from, const Loop &loop,
+                        function_ref<bool(uint32_t)> found) const {
+  Blocks reached;
+  reached.insert(from);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    BasicBlock *block = reached[i];
+    if (block == loop.header)
+      continue;
+    bool goesOn = true;
+    auto [first, last] = instructionsOf.lookup(block);
+    for (uint32_t at = first; at < last && goesOn; ++at) {
+      if (found(at))
+        return true;
+      goesOn = !isMeeting(function.body[at]);
+    }
+    if (goesOn)
+      for (BasicBlock *successor : successors(block))
+        reached.insert(successor);
+  }
+  return false;
+}
+
+// The variables and registers that an address is made of.
+void Treatment::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
+                          unsigned depth) const {
+  if (const ptx::Variable *variable = operand.variable())
+    roots.insert(variable);
+  forEachRegister(operand, [&](ptx::RegisterId reg) {
+    ArrayRef<uint32_t> writers = definitions.of(reg);
+    const ptx::Instruction *writer = writers.size() == 1 && writers[0] < function.body.size()
+                                         ? &function.body[writers[0]]
+                                         : nullptr;
+    if (!writer || depth == kMostSteps || !isPure(*writer))
+      roots.insert(&function.registers[reg]);
+    else
+      for (const ptx::Operand &source : writer->operands.drop_front())
+        findRoots(source, roots, depth + 1);
+  });
+}
+
+// Whether threads that take another way at a branch, while some of their warp come to the loop, may
+// write what is waited for: by an address that is made of the same variable.
+bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
+  SmallPtrSet<const void *, 8> awaited;
+  findRoots(*addressOf(function.body[poll]), awaited);
+  auto answers = [&](uint32_t i) {
+    const ptx::Instruction &inst = function.body[i];
+    const ptx::Operand *address = addressOf(inst);
+    if (!address || isIn(loop, i) ||
+        (inst.op() != ptx::Op::St && inst.op() != ptx::Op::Atom && inst.op() != ptx::Op::Red))
+      return false;
+    SmallPtrSet<const void *, 8> roots;
+    findRoots(*address, roots);
+    return any_of(roots, [&](const void *root) { return awaited.contains(root); });
+  };
+  for (uint32_t i = 0; i < starts.size(); ++i) {
+    const ptx::Instruction &branch = function.body[i];
+    if (branch.op() != ptx::Op::Bra || branch.guard.reg == ptx::kNone || isIn(loop, i) ||
+        i + 1 == starts.size() || isUniform(branch.guard.reg))
+      continue;
+    BasicBlock *ways[] = {fn.blockOf(branch.operands[0].label), starts[i + 1]};
+    for (unsigned way = 0; way < 2; ++way) {
+      auto isLoop = [&](uint32_t at) { return starts[at] == loop.header; };
+      bool toLoop = ways[way] == loop.header || comesTo(ways[way], Loop{nullptr, {}, {}}, isLoop);
+      if (toLoop && comesTo(ways[!way], loop, answers))
+        return true;
+    }
+  }
+  return false;
+}
+
+// ---------- Locks
+
+// The block behind the instruction that releases what the loop takes with `poll`, if whoever leaves
+// the loop comes there without doing anything that the others have to take part in; else null.
+BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
+  const ptx::Operand *lock = addressOf(function.body[poll]);
+  if (function.body[poll].op() != ptx::Op::Atom)
+    return nullptr;
+  Blocks exits;
+  for (BasicBlock *block : loop.body)
+    for (BasicBlock *successor : successors(block))
+      if (!loop.body.contains(successor))
+        exits.insert(successor);
+  if (exits.size() != 1 || !tree.dominates(loop.header, exits[0]))
+    return nullptr;
+
+  Blocks releases;
+  for (uint32_t i = 0; i < function.body.size(); ++i)
+    if (BasicBlock *behind = released.lookup(i))
+      if (!isIn(loop, i) && sameAddress(*addressOf(function.body[i]), *lock))
+        releases.insert(behind);
+
+  // The critical section: from the exit to the releases.
+  BasicBlock *release = nullptr;
+  Blocks section = exits;
+  for (size_t i = 0; i < section.size(); ++i) {
+    BasicBlock *block = section[i];
+    if (loop.body.contains(block) || !tree.dominates(exits[0], block) ||
+        isa<ReturnInst>(block->getTerminator()))
+      return nullptr;
+    if (releases.contains(block)) {
+      if (release && release != block)
+        return nullptr;
+      release = block;
+      continue;
+    }
+    for (BasicBlock *successor : successors(block))
+      section.insert(successor);
+  }
+  for (uint32_t i = 0; i < starts.size(); ++i) {
+    if (!section.contains(starts[i]))
+      continue;
+    ptx::Op op = function.body[i].op();
+    if (op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed ||
+        (op == ptx::Op::Call && !fn.unit().barriers.uses.empty()))
+      return nullptr;
+  }
+  return release;
+}
+
+// Whether the loop itself releases what it takes.
+bool Treatment::releasesInside(const Loop &loop, uint32_t poll) const {
+  if (function.body[poll].op() != ptx::Op::Atom)
+    return false;
+  const ptx::Operand &lock = *addressOf(function.body[poll]);
+  for (uint32_t i = 0; i < starts.size(); ++i) {
+    ptx::Op op = function.body[i].op();
+    if (i != poll && isIn(loop, i) &&
+        (op == ptx::Op::St || op == ptx::Op::Atom || op == ptx::Op::Red))
+      if (const ptx::Operand *address = addressOf(function.body[i]))
+        if (sameAddress(*address, lock))
+          return true;
+  }
+  return false;
+}
+
+// Keeps the optimiser from finding out at which ends of the loop's body its exit is decided, which
+// would bring the critical section out of the loop: convergent operations are not duplicated.
+void Treatment::keepTogether(const Loop &loop) {
+  for (uint32_t i = 0; i < starts.size(); ++i)
+    if (isIn(loop, i) && leaves(loop, i)) {
+      IRBuilder<> b(starts[i]->getTerminator());
+      b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
+    }
+}
+
+// Everybody comes to `back` instead of the header but who enters the loop: they pass a block of
+// their own, which is returned.
+BasicBlock *Treatment::makePreheader(const Loop &loop, BasicBlock *back) {
+  BasicBlock *preheader = fn.newBlock("spin.enter");
+  preheader->moveBefore(loop.header);
+  SmallVector<BasicBlock *> before(predecessors(loop.header));
+  for (BasicBlock *block : before)
+    block->getTerminator()->replaceSuccessorWith(loop.header,
+                                                 loop.latches.contains(block) ? back : preheader);
+  return preheader;
+}
+
+void Treatment::keepUntilRelease(const Loop &loop, BasicBlock *release) {
+  AllocaInst *isDone = variable(IntegerType::getInt1Ty(fn.context()));
+  BasicBlock *park = fn.newBlock("spin.park");
+  IRBuilder<> b(makePreheader(loop, park));
+  b.SetCurrentDebugLocation(loop.header->getTerminator()->getDebugLoc());
+  b.CreateStore(b.getFalse(), isDone);
+  b.CreateBr(loop.header);
+
+  BasicBlock *next = release->getTerminator()->getSuccessor(0);
+  release->getTerminator()->eraseFromParent();
+  b.SetInsertPoint(release);
+  b.CreateStore(b.getTrue(), isDone);
+  b.CreateBr(park);
+
+  // A convergent operation keeps the optimiser from giving each of the two ways its own branch.
+  b.SetInsertPoint(park);
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
+  b.CreateCondBr(b.CreateLoad(b.getInt1Ty(), isDone), next, loop.header);
+}
+
+// ---------- The watch
+
+std::string Treatment::describe(const Loop &loop, uint32_t poll) const {
+  uint32_t first = poll;
+  while (first != 0 && isIn(loop, first - 1))
+    --first;
+  const ptx::Instruction &inst = function.body[poll];
+  auto lineOf = [&](const ptx::Instruction &i) {
+    return fn.unit().diagnosticAt(i.place, function, "", false).line;
+  };
+  std::string text = (function.name + ":" + Twine(lineOf(function.body[first]))).str();
+  const ptx::Module &module = fn.unit().ptxModule;
+  if (inst.sourceLine != ptx::kNone) {
+    const ptx::SourceLine &source = module.sourceLines[inst.sourceLine];
+    for (const ptx::SourceFile &file : module.files)
+      if (file.number == source.file)
+        text += (" (" + file.path + ":" + Twine(source.line) + ")").str();
+  }
+  return text + ": the loop that waits for '" + inst.spelling->text.str() + "' of line " +
+         std::to_string(lineOf(inst));
+}
+
+void Treatment::watch(const Loop &loop, uint32_t poll) {
+  UnitLowering &unit = fn.unit();
+  std::string what = describe(loop, poll);
+  unit.spinLoops.push_back(what);
+  IntegerType *maskType = fn.intType(fn.target().waveSize), *i32 = fn.intType(32);
+  AllocaInst *entered = variable(maskType), *last = variable(maskType), *rounds = variable(i32);
+
+  BasicBlock *again = fn.newBlock("spin.again"), *stuck = fn.newBlock("spin.stuck");
+  IRBuilder<> b(makePreheader(loop, again));
+  b.SetCurrentDebugLocation(loop.header->getTerminator()->getDebugLoc());
+  auto active = [&] {
+    return b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {maskType}, {b.getTrue()});
+  };
+  Value *all = active();
+  Value *expected = all;
+  if (othersMayAnswer(loop, poll)) { // then not only those count that came to the loop
+    BasicBlock &entry = fn.llvmFunction().getEntryBlock();
+    IRBuilder<> atEntry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+    expected = atEntry.CreateIntrinsic(Intrinsic::amdgcn_ballot, {maskType}, {b.getTrue()});
+  }
+  b.CreateStore(expected, entered);
+  b.CreateStore(all, last);
+  b.CreateStore(b.getInt32(0), rounds);
+  b.CreateBr(loop.header);
+
+  b.SetInsertPoint(again);
+  Value *now = active();
+  Value *someLeft = b.CreateICmpNE(now, b.CreateLoad(maskType, entered));
+  Value *noneLeft = b.CreateICmpEQ(now, b.CreateLoad(maskType, last));
+  Value *count =
+      b.CreateSelect(b.CreateAnd(someLeft, noneLeft),
+                     b.CreateAdd(b.CreateLoad(i32, rounds), b.getInt32(1)), b.getInt32(0));
+  b.CreateStore(now, last);
+  b.CreateStore(count, rounds);
+  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(fn.options().spinLimit)), stuck, loop.header);
+
+  b.SetInsertPoint(stuck);
+  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(what));
+  b.CreateUnreachable();
+}
+
+void Treatment::run() {
+  DenseSet<uint32_t> treated;
+  for (bool changed = true; changed;) {
+    changed = false;
+    tree.recalculate(fn.llvmFunction());
+    std::vector<Loop> loops = naturalLoops(fn.llvmFunction(), tree);
+    // The innermost first.
+    sort(loops, [](const Loop &a, const Loop &b) { return a.body.size() < b.body.size(); });
+    for (const Loop &loop : loops) {
+      for (uint32_t i = 0; i < starts.size() && !changed; ++i) {
+        if (!isIn(loop, i) || !polls(function.body[i]) || treated.contains(i) ||
+            !waitsAtOneAddress(loop, i))
+          continue;
+        const bool inside = releasesInside(loop, i);
+        if (!inside && !mayWaitForOwnWarp(loop, i))
+          continue;
+        for (uint32_t other = 0; other < starts.size(); ++other)
+          if (isIn(loop, other))
+            treated.insert(other);
+        if (inside)
+          keepTogether(loop);
+        else if (BasicBlock *release = releaseOf(loop, i))
+          keepUntilRelease(loop, release);
+        else
+          watch(loop, i);
+        changed = true; // the blocks are others now
+      }
+      if (changed)
+        break;
+    }
+  }
+}
+
+} // namespace
+
+DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
+  SmallVector<const ptx::Operand *> locks;
+  for (const ptx::Instruction &inst : function.body)
+    if (inst.op() == ptx::Op::Atom)
+      if (const ptx::Operand *address = addressOf(inst))
+        locks.push_back(address);
+  DenseSet<uint32_t> releases;
+  if (locks.empty())
+    return releases;
+  for (uint32_t i = 0; i < function.body.size(); ++i) {
+    const ptx::Instruction &inst = function.body[i];
+    const ptx::Operand *address = addressOf(inst);
+    if (!address || inst.guard.reg != ptx::kNone ||
+        (inst.op() != ptx::Op::Atom && inst.op() != ptx::Op::St && inst.op() != ptx::Op::Red))
+      continue;
+    if (any_of(locks, [&](const ptx::Operand *lock) { return sameAddress(*address, *lock); }))
+      releases.insert(i);
+  }
+  return releases;
+}
+
+void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
+                    const DenseMap<uint32_t, BasicBlock *> &released) {
+  if (any_of(fn.ptxFunction().body, polls))
+    Treatment(fn, starts, released).run();
+}
+
+} // namespace rubia::lowering

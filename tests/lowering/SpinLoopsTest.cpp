@@ -1,0 +1,150 @@
+// Which loops are taken for ones in which threads wait for one another, and what becomes of them.
+#include "Lowered.h"
+#include "gmock/gmock.h"
+
+using namespace rubia;
+using namespace rubia::lowering;
+using namespace rubia::lowering::test;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+// 'W': watched, 'K': kept until the release, 'T': kept together, '-': nothing of it.
+std::string treatment(const std::string &body) {
+  std::string ir = irOf(
+      "mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; mad.wide.u32 %rd1, %r9, 4, %rd0;\n" + body);
+  bool watched = ir.find("spin.again:") != std::string::npos;
+  bool kept = ir.find("spin.park:") != std::string::npos;
+  bool together = !kept && ir.find("call void @llvm.amdgcn.wave.barrier") != std::string::npos;
+  return std::string(watched ? "W" : "") + (kept ? "K" : "") + (together ? "T" : "") +
+         (watched || kept || together ? "" : "-");
+}
+
+} // namespace
+
+TEST(SpinLoops, LoadsOfOwnAddresses) {
+  for (const char *load :
+       {"ld.volatile.global.u32", "ld.relaxed.gpu.global.u32", "ld.acquire.cta.global.u32"}) {
+    std::string loop =
+        std::string("L: ") + load + " %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;";
+    EXPECT_EQ(treatment(loop), "W") << load;
+  }
+  EXPECT_EQ(treatment("L: ld.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;"), "-")
+      << "nobody waits with such a load";
+}
+
+TEST(SpinLoops, OneAddressForAllMeansLeavingTogether) {
+  EXPECT_EQ(
+      treatment("L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;"),
+      "-");
+  EXPECT_EQ(
+      treatment("L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, %r9; @%p0 bra L;"),
+      "W")
+      << "a condition of their own";
+  EXPECT_EQ(treatment(R"(
+    setp.eq.u32 %p1, %r9, 0;
+    L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p1 bra X; @%p0 bra L; X:)"),
+            "W")
+      << "another way out";
+}
+
+TEST(SpinLoops, AddressesThatChangeAreNoWaiting) {
+  EXPECT_EQ(treatment(R"(
+    L: ld.volatile.global.u32 %r0, [%rd1]; add.u64 %rd1, %rd1, 4;
+    setp.eq.u32 %p0, %r0, 0; @%p0 bra L;)"),
+            "-");
+  EXPECT_EQ(treatment(R"(
+    L: add.u64 %rd2, %rd1, 4; ld.volatile.global.u32 %r0, [%rd2];
+    setp.eq.u32 %p0, %r0, 0; @%p0 bra L;)"),
+            "W")
+      << "the same one, computed again";
+}
+
+TEST(SpinLoops, OnlyIfTheExitDependsOnIt) {
+  EXPECT_EQ(treatment(R"(
+    mov.u32 %r1, 0;
+    L: ld.volatile.global.u32 %r0, [%rd1]; add.u32 %r2, %r2, %r0;
+    add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 10; @%p0 bra L; st.global.u32 [%rd1], %r2;)"),
+            "-");
+  EXPECT_EQ(treatment(R"(
+    L: ld.volatile.global.u32 %r0, [%rd1]; and.b32 %r1, %r0, 255; shl.b32 %r2, %r1, 3;
+    setp.lt.u32 %p0, %r2, 10; @%p0 bra L;)"),
+            "W");
+}
+
+TEST(SpinLoops, AtomicUpdatesWaitForNobody) {
+  EXPECT_EQ(treatment(R"(
+    ld.global.u32 %r0, [%rd0];
+    L: add.u32 %r1, %r0, 1; atom.global.cas.b32 %r2, [%rd0], %r0, %r1;
+    setp.ne.u32 %p0, %r2, %r0; mov.u32 %r0, %r2; @%p0 bra L;)"),
+            "-");
+}
+
+TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
+  const char *lock =
+      "L: atom.global.cas.b32 %r0, [%rd0], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;\n"
+      "ld.volatile.global.u32 %r1, [%rd0+4]; add.u32 %r1, %r1, 1;"
+      "st.volatile.global.u32 [%rd0+4], %r1;\n";
+  EXPECT_EQ(treatment(lock + std::string("atom.global.exch.b32 %r2, [%rd0], 0;")), "K");
+  EXPECT_EQ(treatment(lock + std::string("membar.gl; st.volatile.global.u32 [%rd0], 0;")), "K");
+  EXPECT_EQ(treatment(lock + std::string(R"(
+    setp.lt.u32 %p1, %r1, 10; @%p1 bra A; st.global.u32 [%rd1], 0; A:
+    st.release.gpu.global.u32 [%rd0], 0;)")),
+            "K")
+      << "a branch in the critical section";
+  EXPECT_EQ(treatment(lock + std::string("st.volatile.global.u32 [%rd0+8], 0;")), "W")
+      << "another one";
+  EXPECT_EQ(treatment(lock + std::string("@%p1 st.volatile.global.u32 [%rd0], 0;")), "W")
+      << "not always";
+  EXPECT_EQ(treatment(lock + std::string("bar.sync 0; st.volatile.global.u32 [%rd0], 0;")), "W")
+      << "a barrier is for all";
+  EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "W");
+}
+
+TEST(SpinLoops, LocksReleasedInTheLoopAreKeptThere) {
+  EXPECT_EQ(treatment(R"(
+    mov.u32 %r3, 0;
+    L: atom.global.cas.b32 %r0, [%rd0], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra M;
+    st.volatile.global.u32 [%rd0], 0; mov.u32 %r3, 1;
+    M: setp.eq.u32 %p1, %r3, 0; @%p1 bra L;)"),
+            "T");
+}
+
+TEST(SpinLoops, AnswersOfThreadsThatDoNotComeToTheLoop) {
+  const char *wait =
+      "L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;\n";
+  auto unless = [&](const std::string &condition, const std::string &after) {
+    return treatment(condition + " @%p1 bra S;\n" + wait + "S:\n" + after);
+  };
+  const char *firstThread = "setp.eq.u32 %p1, %r9, 0;";
+  EXPECT_EQ(unless(firstThread, "st.volatile.global.u32 [%rd0], 1;"), "W");
+  EXPECT_EQ(unless(firstThread, "st.global.u32 [%rd1+4], 1;"), "W") << "perhaps there";
+  EXPECT_EQ(unless(firstThread, "bar.sync 0; st.volatile.global.u32 [%rd0], 1;"), "-")
+      << "they wait for the loop anyhow";
+  EXPECT_EQ(
+      unless(firstThread, "vote.sync.any.pred %p2, %p1, -1; st.volatile.global.u32 [%rd0], 1;"),
+      "-");
+  EXPECT_EQ(unless(firstThread, "st.volatile.global.u32 [%rd5], 1;"), "-") << "somewhere else";
+  EXPECT_EQ(unless("mov.u32 %r8, %ctaid.x; setp.eq.u32 %p1, %r8, 0;",
+                   "st.volatile.global.u32 [%rd0], 1;"),
+            "-")
+      << "all of the warp go the same way";
+}
+
+TEST(SpinLoops, MetadataAndTrapsNameTheLoop) {
+  Lowered result = lowered(kernel(R"(
+  .loc 1 77 0
+  mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; mad.wide.u32 %rd1, %r9, 4, %rd0;
+  L:
+  ld.volatile.global.u32 %r0, [%rd1];
+  setp.eq.u32 %p0, %r0, 0;
+  @%p0 bra L;)",
+                                  ".file 1 \"a.cu\"\n"));
+  EXPECT_THAT(result.metadata(),
+              HasSubstr(R"("spinLoops":["k:17 (a.cu:77): the loop that waits for )"
+                        R"('ld.volatile.global.u32' of line 17"])"));
+  EXPECT_THAT(result.metadata(), HasSubstr(R"("traps":["k:17)"));
+  EXPECT_TRUE(hasInOrder(result.text(), {"spin.enter:", "ballot", "spin.again:", "ballot",
+                                         "icmp eq i32 *, 4194304", "store i32 4"}));
+}

@@ -1,0 +1,213 @@
+// Threads that wait for one another: what works without independent thread scheduling, and the
+// report of what does not.
+#include "tests/lowering/execution/Execution.h"
+#include "llvm/ADT/StringRef.h"
+#include <numeric>
+
+using namespace rubia::lowering::test;
+
+namespace {
+
+Form ofThreads(uint32_t threads) {
+  Form form;
+  form.block = {threads, 1, 1};
+  return form;
+}
+
+void expectReport(const std::string &ptx, Form form) {
+  form.expectTrap = true;
+  form.spinLimit = 1000;
+  for (const char *arch : kTargets) {
+    form.arch = arch;
+    form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+    rubia::abi::TrapRecord record = run(ptx, std::vector<uint32_t>(256, 0), form).trap;
+    EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling)) << arch;
+    EXPECT_EQ(record.place, 0u);
+  }
+}
+
+} // namespace
+
+TEST(SpinLoopExecution, LockOfEveryThread) {
+  // All threads of four warps take the lock; the critical section has a branch and a loop.
+  std::string ptx = executable(R"(
+  SPIN:
+    atom.acquire.gpu.global.cas.b32 %r0, [%buf], 0, 1;
+    setp.ne.u32 %p0, %r0, 0;
+    @%p0 bra SPIN;
+    ld.volatile.global.u32 %r1, [%buf+4];
+    and.b32 %r2, %tid, 1; setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra EVEN;
+    mov.u32 %r3, 0;
+  LOOP:
+    add.u32 %r1, %r1, 2; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 5; @%p2 bra LOOP;
+  EVEN:
+    add.u32 %r1, %r1, %tid;
+    st.volatile.global.u32 [%buf+4], %r1;
+    membar.gl;
+    atom.global.exch.b32 %r4, [%buf], 0;
+    add.u64 %mine, %mine, 8; st.global.u32 [%mine], %r1;)");
+  for (const char *arch : kTargets) {
+    Form form = ofThreads(128);
+    form.arch = arch;
+    form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+    std::vector<uint32_t> words = run(ptx, std::vector<uint32_t>(130, 0), form).words;
+    EXPECT_EQ(words[0], 0u) << arch;
+    EXPECT_EQ(words[1], 127u * 64 + 64 * 10) << arch;
+  }
+  Form unoptimised = ofThreads(64);
+  unoptimised.optLevel = 0;
+  EXPECT_EQ(run(ptx, std::vector<uint32_t>(130, 0), unoptimised).words[1], 63u * 32 + 32 * 10);
+}
+
+TEST(SpinLoopExecution, LockInAFunctionUsedTwice) {
+  std::string ptx = executable(R"(
+    { .param .b64 a; st.param.b64 [a], %buf; call f, (a); }
+    { .param .b64 a; st.param.b64 [a], %buf; call f, (a); })",
+                               R"(
+.func f(.param .b64 a) {
+  .reg .b64 %rd; .reg .b32 %r<5>; .reg .pred %p;
+  ld.param.b64 %rd, [a];
+SPIN:
+  atom.global.exch.b32 %r0, [%rd], 1;
+  setp.ne.u32 %p, %r0, 0;
+  @%p bra SPIN;
+  ld.volatile.global.u32 %r1, [%rd+4]; add.u32 %r1, %r1, 3; st.volatile.global.u32 [%rd+4], %r1;
+  membar.gl;
+  st.volatile.global.u32 [%rd], 0;
+  ret;
+}
+)");
+  std::vector<uint32_t> expected = {0, 2 * 64 * 3};
+  EXPECT_EQ(runOnAllTargets(ptx, {0, 0}, ofThreads(64)), expected);
+}
+
+TEST(SpinLoopExecution, CriticalSectionInsideTheLoop) {
+  // The form that programs for older GPUs have; nothing waits.
+  std::string ptx = executable(R"(
+    mov.u32 %r9, 0;
+  AGAIN:
+    atom.global.cas.b32 %r0, [%buf], 0, 1;
+    setp.ne.u32 %p0, %r0, 0;
+    @%p0 bra MISSED;
+    ld.volatile.global.u32 %r1, [%buf+4]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%buf+4], %r1;
+    membar.gl;
+    st.volatile.global.u32 [%buf], 0;
+    mov.u32 %r9, 1;
+  MISSED:
+    setp.eq.u32 %p1, %r9, 0;
+    @%p1 bra AGAIN;)");
+  std::vector<uint32_t> expected = {0, 96};
+  EXPECT_EQ(runOnAllTargets(ptx, {0, 0}, ofThreads(96)), expected);
+}
+
+TEST(SpinLoopExecution, FlagsOfAnotherWarp) {
+  // Each lane waits for a flag of its own, which the other warp sets in the order of the lanes and
+  // late; some have left long before, which must not be taken for a thread of the own warp missing.
+  std::string ptx = executable(R"(
+    mov.u32 %r0, s; and.b32 %r1, %tid, 31; shl.b32 %r2, %r1, 2; add.u32 %r2, %r2, %r0;
+    st.shared.u32 [%r2], 0;
+    bar.sync 0;
+    setp.ge.u32 %p0, %tid, 32; @%p0 bra SET;
+  WAIT:
+    ld.volatile.shared.u32 %r3, [%r2]; setp.eq.u32 %p1, %r3, 0; @%p1 bra WAIT;
+    st.global.u32 [%mine], %r3; bra END;
+  SET:
+    setp.ne.u32 %p2, %r1, 0; @%p2 bra END;
+    mov.u32 %r4, 0;
+  NEXT:
+    add.u32 %r5, %r4, 100; shl.b32 %r6, %r4, 2; add.u32 %r6, %r6, %r0;
+    st.volatile.shared.u32 [%r6], %r5;
+    nanosleep.u32 100;
+    add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 32; @%p3 bra NEXT;
+  END:)",
+                               ".shared .align 4 .b8 s[128];");
+  std::vector<uint32_t> expected(64);
+  std::iota(expected.begin(), expected.begin() + 32, 100);
+  std::fill(expected.begin() + 32, expected.end(), 7);
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 7), ofThreads(64)), expected);
+}
+
+TEST(SpinLoopExecution, WaitingForALowerLaneIsReported) {
+  // A chain: each thread waits for the flag of the one before it and then sets its own.
+  std::string ptx = executable(R"(
+    setp.eq.u32 %p0, %tid, 0; @%p0 bra GO;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%mine+-4]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT;
+  GO:
+    st.volatile.global.u32 [%mine], 1;)");
+  expectReport(ptx, ofThreads(32));
+}
+
+TEST(SpinLoopExecution, FlagOfTheOtherBranchIsReportedUnlessThatRunsFirst) {
+  // Which branch a wave takes first is not defined: thread 0 sets the flag in either.
+  for (const char *condition : {"setp.eq.u32 %p0, %tid, 0;", "setp.ne.u32 %p0, %tid, 0;"}) {
+    bool waits = condition[6] == 'n';
+    std::string set = "st.volatile.global.u32 [%buf], 1; bra END;\n";
+    std::string wait = "W: ld.volatile.global.u32 %r0, [%buf]; setp.eq.u32 %p1, %r0, 0;"
+                       "@%p1 bra W; bra END;\n";
+    std::string ptx = executable(condition + std::string(" @%p0 bra THEN;\n") +
+                                 (waits ? set + "THEN:\n" + wait : wait + "THEN:\n" + set) +
+                                 "END: st.global.u32 [%mine+4], 2;");
+    Form form = ofThreads(32);
+    form.spinLimit = 1000;
+    form.mayTrap = true;
+    for (const char *arch : kTargets) {
+      form.arch = arch;
+      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      Outcome outcome = run(ptx, std::vector<uint32_t>(33, 0), form);
+      if (outcome.trap.claimed)
+        EXPECT_EQ(outcome.trap.reason,
+                  uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling));
+      else
+        EXPECT_EQ(outcome.words[32], 2u);
+    }
+  }
+}
+
+TEST(SpinLoopExecution, OneThreadMayWaitForAnotherCtaAsLongAsItLikes) {
+  // Thread 0 of CTA 1 waits for CTA 0, which takes its time, while its warp waits at a barrier.
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bra FIRST;
+    setp.ne.u32 %p1, %tid, 0; @%p1 bra MEET;
+  WAIT:
+    ld.volatile.global.u32 %r1, [%buf]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;
+  MEET:
+    bar.sync 0;
+    st.global.u32 [%mine], 5;
+    bra END;
+  FIRST:
+    mov.u32 %r2, 0;
+  LOOP:
+    nanosleep.u32 1000;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 20; @%p3 bra LOOP;
+    st.volatile.global.u32 [%buf], 1;
+  END:)");
+  Form form = ofThreads(32);
+  form.grid = {2, 1, 1};
+  form.spinLimit = 10;
+  std::vector<uint32_t> expected(64, 0);
+  expected[0] = 1;
+  std::fill(expected.begin() + 32, expected.end(), 5);
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), form), expected);
+}
+
+TEST(SpinLoopExecution, LocksThatAreHeldBeyondTheFunctionAreReported) {
+  // The release is not where the loop can see it.
+  std::string ptx = executable(R"(
+    call lock, ();
+    ld.volatile.global.u32 %r1, [word]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [word], %r1;
+    st.volatile.global.u32 [taken], 0;)",
+                               R"(
+.global .u32 taken; .global .u32 word;
+.func lock() {
+  .reg .b32 %r; .reg .pred %p;
+SPIN:
+  atom.global.cas.b32 %r, [taken], 0, 1;
+  setp.ne.u32 %p, %r, 0;
+  @%p bra SPIN;
+  ret;
+}
+)");
+  expectReport(ptx, ofThreads(64));
+}
