@@ -15,6 +15,11 @@ bool isBarrier(ptx::Op op) {
   return op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed;
 }
 
+// barrier.cluster.wait, of a cluster of one CTA.
+bool isClusterWait(const ptx::Instruction &instruction) {
+  return instruction.op() == ptx::Op::BarrierCluster && instruction.spelling->has(ptx::Mod::Wait);
+}
+
 // What is known of the CTAs that the unit's kernels are launched with, in whole warps.
 struct CtaSizes {
   uint64_t exact = 0; // 0: not known
@@ -43,10 +48,15 @@ struct CtaSizes {
 BarrierPlan planBarriers(const Unit &unit) {
   BarrierPlan plan;
   auto add = [&](const ptx::Function &function) {
-    if (none_of(function.body, [](const ptx::Instruction &i) { return isBarrier(i.op()); }))
+    if (none_of(function.body,
+                [](const ptx::Instruction &i) { return isBarrier(i.op()) || isClusterWait(i); }))
       return;
     Definitions definitions(function);
     for (const ptx::Instruction &instruction : function.body) {
+      if (isClusterWait(instruction)) {
+        plan.indexes[&instruction] = plan.uses.size();
+        plan.uses.push_back({&function, &instruction, BarrierForm::Hardware, kBarriers, 0, ""});
+      }
       if (!isBarrier(instruction.op()))
         continue;
       unsigned first = instruction.op() == ptx::Op::BarRed;

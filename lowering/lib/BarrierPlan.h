@@ -28,7 +28,7 @@ struct BarrierUse {
   const ptx::Function *function;
   const ptx::Instruction *instruction;
   BarrierForm form;
-  std::optional<uint64_t> id;      // if it is constant
+  std::optional<uint64_t> id;      // if it is constant; 16: the cluster's barrier
   std::optional<uint64_t> threads; // if it is constant; 0: all of the CTA
   const char *reason;              // why it is no plain s_barrier: "bar.arrive does not wait"
 };

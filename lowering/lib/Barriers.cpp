@@ -334,4 +334,17 @@ Expected<Value *> lowerBarRed(FunctionLowering &fn, const ptx::Instruction &inst
   return isAnd ? b.CreateICmpEQ(sum, b.getInt32(0)) : b.CreateICmpNE(sum, b.getInt32(0));
 }
 
+// barrier.cluster.arrive{.sem}{.aligned}; barrier.cluster.wait{.acquire}{.aligned}
+// PTX ISA: parallel-synchronization-and-communication-instructions-barrier-cluster. A cluster is
+// one CTA, so that its barrier is the workgroup's, reached at the wait: there every thread comes
+// that has arrived and has not ended. Arriving orders what was before it.
+Expected<Value *> lowerBarrierCluster(FunctionLowering &fn, const ptx::Instruction &inst) {
+  Builder b(fn);
+  if (inst.spelling->has(ptx::Mod::Wait))
+    b.barrier();
+  else if (!inst.spelling->has(ptx::Mod::Relaxed))
+    b.fence(AtomicOrdering::Release);
+  return nullptr;
+}
+
 } // namespace rubia::lowering

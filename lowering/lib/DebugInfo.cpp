@@ -3,22 +3,74 @@
 // A function without any .loc gets the lines of the PTX text. One with .loc that an instruction
 // lacks (before the first) gets line 0 of the source, as LLVM has it for code without a place.
 #include "lowering/lib/DebugInfo.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
+#include <cstdlib>
 
 using namespace llvm;
 
 namespace rubia::lowering {
 
+// The bytes of a section and where its labels are: `name: .b8 95, 90, 0`. The parser has seen that
+// it is of this form.
+static void readStrings(StringRef text, std::string &bytes, std::map<StringRef, size_t> &labels) {
+  while (!(text = text.ltrim(" \t\r\n,")).empty()) {
+    if (text.starts_with("//")) {
+      text = text.drop_until([](char c) { return c == '\n'; });
+      continue;
+    }
+    if (text.starts_with("/*")) {
+      text = text.drop_front(std::min(text.size(), text.find("*/", 2))).drop_front(2);
+      continue;
+    }
+    StringRef word = text.take_until([](char c) { return StringRef(" \t\r\n,:").contains(c); });
+    text = text.drop_front(word.size());
+    uint64_t value;
+    if (text.consume_front(":"))
+      labels[word] = bytes.size();
+    else if (!word.getAsInteger(0, value))
+      bytes += char(value); // names are written byte by byte, with .b8
+  }
+}
+
+// "square" of _Z6squaref; what is not mangled stays as it is.
+static std::string plainName(StringRef name) {
+  ItaniumPartialDemangler demangler;
+  std::string mangled = name.str();
+  if (demangler.partialDemangle(mangled.c_str()) || !demangler.isFunction())
+    return mangled;
+  char *base = demangler.getFunctionBaseName(nullptr, nullptr);
+  if (!base)
+    return mangled;
+  std::string result = base;
+  std::free(base);
+  return result;
+}
+
+std::string DebugInfo::nameAt(StringRef label, uint32_t offset) const {
+  auto found = labels.find(label);
+  if (found == labels.end() || found->second + offset >= strings.size())
+    return "inlined";
+  return strings.c_str() + found->second + offset;
+}
+
 DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module)
     : ptxModule(ptxModule), builder(module) {
   StringRef name = ptxModule.name;
   ptxFile = builder.createFile(name.empty() ? "module.ptx" : name, "");
-  compileUnit =
-      builder.createCompileUnit(DISourceLanguageName(dwarf::DW_LANG_C99), ptxFile, "Rubia",
-                                /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly);
+  // C++ so that tools demangle names.
+  compileUnit = builder.createCompileUnit(
+      DISourceLanguageName(dwarf::DW_LANG_C_plus_plus_14),
+      ptxModule.files.empty() ? ptxFile : file(ptxModule.files.front().number), "Rubia",
+      /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly, 0, true, false,
+      DICompileUnit::DebugNameTableKind::None);
+  for (const ptx::Section &section : ptxModule.sections)
+    if (section.name == ".debug_str")
+      readStrings(section.contents, strings, labels);
   subroutineType = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
   module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
   module.setModuleFlag(Module::Max, "Dwarf Version", 5);
@@ -59,18 +111,21 @@ DISubprogram *DebugInfo::addFunction(const ptx::Function &function, Function &ll
   DIFile *source = first ? file(first->file) : ptxFile;
   unsigned line = first ? first->line : lineOf(function.place);
   DISubprogram *subprogram = builder.createFunction(
-      source, function.name, llvmFunction.getName(), source, line, subroutineType, line,
+      source, plainName(function.name), llvmFunction.getName(), source, line, subroutineType, line,
       DINode::FlagZero, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized);
   llvmFunction.setSubprogram(subprogram);
   return subprogram;
 }
 
-DISubprogram *DebugInfo::inlinedFunction(StringRef name, DIFile *source) {
+DISubprogram *DebugInfo::inlinedFunction(const ptx::SourceLine &line, DIFile *source) {
+  std::string name = nameAt(line.inlinedFunction, line.inlinedFunctionOffset);
   DISubprogram *&result = inlined[{name, source}];
-  if (!result)
-    result =
-        builder.createFunction(source, name, name, source, 0, subroutineType, 0, DINode::FlagZero,
-                               DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized);
+  if (!result) {
+    std::string plain = plainName(name);
+    result = builder.createFunction(source, plain, plain == name ? "" : name, source, 0,
+                                    subroutineType, 0, DINode::FlagZero,
+                                    DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized);
+  }
   return result;
 }
 
@@ -85,7 +140,7 @@ DILocation *DebugInfo::location(uint32_t sourceLine, DISubprogram *subprogram, u
   // The depth guards against a cycle, which only malformed input has.
   if (at.inlinedAt < ptxModule.sourceLines.size() && depth < 64) {
     inlinedAt = location(at.inlinedAt, subprogram, depth + 1);
-    scope = inlinedFunction(at.inlinedFunction.empty() ? "inlined" : at.inlinedFunction, source);
+    scope = inlinedFunction(at, source);
   } else if (source != subprogram->getFile()) {
     scope = builder.createLexicalBlockFile(subprogram, source);
   }

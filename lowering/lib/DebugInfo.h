@@ -23,7 +23,8 @@ public:
 private:
   llvm::DIFile *file(uint32_t number);
   llvm::DILocation *location(uint32_t sourceLine, llvm::DISubprogram *subprogram, unsigned depth);
-  llvm::DISubprogram *inlinedFunction(llvm::StringRef name, llvm::DIFile *file);
+  llvm::DISubprogram *inlinedFunction(const ptx::SourceLine &line, llvm::DIFile *file);
+  std::string nameAt(llvm::StringRef label, uint32_t offset) const;
 
   const ptx::Module &ptxModule;
   llvm::DIBuilder builder;
@@ -31,9 +32,12 @@ private:
   llvm::DICompileUnit *compileUnit;
   llvm::DISubroutineType *subroutineType;
   std::map<uint32_t, llvm::DIFile *> files;
-  std::map<std::pair<llvm::StringRef, llvm::DIFile *>, llvm::DISubprogram *> inlined;
+  std::map<std::pair<std::string, llvm::DIFile *>, llvm::DISubprogram *> inlined;
   std::map<std::pair<uint32_t, llvm::DISubprogram *>, llvm::DILocation *> locations;
   std::vector<uint32_t> lineStarts;
+  // .debug_str, where the names of inlined functions are.
+  std::string strings;
+  std::map<llvm::StringRef, size_t> labels;
 };
 
 } // namespace rubia::lowering

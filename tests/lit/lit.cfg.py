@@ -13,6 +13,9 @@ config.excludes = ["Inputs"]
 config.substitutions.append(("%rubia", os.path.join(config.rubia_build, "bin", "rubia")))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%clang", config.clang))
+if config.nvcc and os.path.exists(config.nvcc):
+    config.available_features.add("nvcc")
+    config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 # HIP programs are built with the distribution's headers and device libraries, for the two processors that these know.
 device_libraries = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"

@@ -44,6 +44,13 @@ int reportDevices() {
     Error unknown = codegen::validateArch(*arch);
     line("device", Twine(i) + ": " + *arch + ", " + name +
                        (unknown ? ", not usable: " + toString(std::move(unknown)) : std::string()));
+    auto of = [&](runtime::HipAttribute attribute) { return hip.attribute(attribute, i); };
+    const bool cooperative =
+        hip.hipModuleLaunchCooperativeKernel && of(runtime::HipAttribute::CooperativeLaunch);
+    line("", Twine(of(runtime::HipAttribute::MultiprocessorCount)) + " multiprocessors, " +
+                 Twine(of(runtime::HipAttribute::MaxSharedMemoryPerBlock)) +
+                 " bytes of shared memory a CTA, " + (cooperative ? "" : "no ") +
+                 "cooperative launches, clusters of one CTA");
   }
   return status;
 }

@@ -57,15 +57,31 @@ ordered_json describe(const fatbin::FileImage &i) {
 }
 
 // Lowering says whether a kernel can be compiled; it takes milliseconds, compiling seconds.
+// Whether code of the unit reads the workspace that only cooperative launches have.
+bool hasGridBarrier(const lowering::Unit &unit) {
+  auto reads = [](const ptx::Function *function) {
+    for (const ptx::Instruction &instruction : function->body)
+      for (const ptx::Operand &operand : instruction.operands)
+        if (operand.kind == ptx::Operand::Kind::SpecialRegister &&
+            (operand.special == ptx::SpecialRegister::EnvReg1 ||
+             operand.special == ptx::SpecialRegister::EnvReg2))
+          return true;
+    return false;
+  };
+  return any_of(unit.kernels, reads) || any_of(unit.functions, reads);
+}
+
 ordered_json describeKernels(const runtime::PtxImage &image, const std::string &arch) {
   runtime::Manifest manifest = image.manifest();
   std::vector<std::string> unitErrors;
+  std::vector<bool> gridBarriers;
   runtime::PipelineOptions options;
   options.codegen.arch = arch;
   options.apply(runtime::CompileOptions::fromEnvironment());
   for (const lowering::Unit &unit : image.units()) {
     Error error = image.check(unit, options);
     unitErrors.push_back(error ? toString(std::move(error)) : "");
+    gridBarriers.push_back(hasGridBarrier(unit));
   }
   ordered_json kernels = ordered_json::array();
   for (const runtime::Manifest::Kernel &k : manifest.kernels) {
@@ -74,6 +90,7 @@ ordered_json describeKernels(const runtime::PtxImage &image, const std::string &
                         {"parameters", k.parameters.size()},
                         {"parameterBytes", k.parameterBytes},
                         {"sharedBytes", k.staticSharedBytes},
+                        {"gridBarrier", bool(gridBarriers[k.unit])},
                         {"works", error.empty()}};
     if (!error.empty())
       kernel["reason"] = error;
@@ -126,7 +143,9 @@ void print(const ordered_json &file) {
     for (const ordered_json &k : source["kernels"]) {
       outs() << "    " << (k["works"].get<bool>() ? "works  " : "FAILS  ")
              << k["name"].get<std::string>() << " (" << k["parameters"].get<uint64_t>()
-             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared)\n";
+             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared"
+             << (k["gridBarrier"].get<bool>() ? ", barrier of the grid: cooperative launch" : "")
+             << ")\n";
       if (k.contains("reason")) {
         SmallVector<StringRef> lines;
         std::string reason = k["reason"].get<std::string>();
