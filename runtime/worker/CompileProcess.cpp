@@ -84,19 +84,17 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   return std::move(object->bytes);
 }
 
-// The result as a cache entry, in a memory file; none if there is trouble.
-protocol::Descriptor encoded(const protocol::Request &request, std::vector<uint8_t> payload) {
+// The result as a cache entry, for the supervisor to store. At worst it is not stored.
+void handOver(int socket, const protocol::Request &request, const std::vector<uint8_t> &payload) {
   Expected<std::string> compiler = compilerIdentity();
-  if (!compiler) {
-    consumeError(compiler.takeError());
-    return {};
-  }
+  if (!compiler)
+    return consumeError(compiler.takeError()); // the supervisor has said it
   Expected<std::vector<uint8_t>> bytes =
-      encodeEntry(resultEntry(request.want, keyOf(request, *compiler), std::move(payload)));
-  if (bytes)
-    return protocol::memoryFile(*bytes);
-  log(LogLevel::Warning, "kernel cache: an entry " + toString(bytes.takeError()));
-  return {};
+      encodeEntry(resultEntry(request.want, keyOf(request, *compiler), payload));
+  if (!bytes)
+    log(LogLevel::Warning, "kernel cache: an entry " + toString(bytes.takeError()));
+  else if (protocol::Descriptor file = protocol::memoryFile(*bytes))
+    protocol::sendByte(socket, kEntry, file.get());
 }
 
 // The highest resident memory since forgetPeak(), in bytes. proc(5): clear_refs, status.
@@ -125,7 +123,6 @@ int runCompileProcess(int socket) {
   for (unsigned served = 0; served < kUnitsPerProcess; ++served) {
     protocol::Request request;
     protocol::Descriptors files;
-    protocol::Descriptor entry;
     if (!protocol::receive(socket, request, files) || !files.reply)
       return 0;
     currentReply = files.reply.get();
@@ -134,10 +131,10 @@ int runCompileProcess(int socket) {
     forgetPeak();
     Expected<std::vector<uint8_t>> result = serve(request, files.image.get(), socket, last);
     if (result) {
+      if (storesRemotely) // before the answer: with that the program may end, and we too
+        handOver(socket, request, *result);
       protocol::sendAnswer(currentReply, protocol::Outcome::Result, *result, peak(),
                            request.remote);
-      if (storesRemotely)
-        entry = encoded(request, std::move(*result));
     } else {
       // lld's state is spent, the kernel is not to blame: the client asks again and gets a fresh
       // process.
@@ -150,7 +147,7 @@ int runCompileProcess(int socket) {
     currentReply = -1;
     files.reply = {};
     bool leaving = !codegen::canLink() || served + 1 == kUnitsPerProcess;
-    if (!protocol::sendByte(socket, leaving ? kDoneAndLeaving : kDone, entry.get()) || leaving)
+    if (!protocol::sendByte(socket, leaving ? kDoneAndLeaving : kDone, -1) || leaving)
       return 0;
   }
   return 0;

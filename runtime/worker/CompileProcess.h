@@ -7,10 +7,11 @@ namespace rubia::runtime {
 // the process.
 int runCompileProcess(int socket);
 
-// Bytes that a compile process writes to its supervisor. kAbout: a memory file with the name of
-// what it is about to compile comes along. The others are said after an answer, with a memory file
-// that holds the cache entry if results are stored remotely.
+// Bytes that a compile process writes to its supervisor, the first two with a memory file: the name
+// of what it is about to compile; the cache entry of the result, before the answer, if results are
+// stored remotely.
 inline constexpr char kAbout = 'a';
+inline constexpr char kEntry = 'e';
 inline constexpr char kDone = 'd';
 inline constexpr char kDoneAndLeaving = 'l';
 

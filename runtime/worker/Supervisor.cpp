@@ -74,6 +74,7 @@ private:
   void dispatch(std::deque<JobPointer> &queue, bool ahead);
   Process *idleProcess(bool ahead);
   void heard(Process &process);
+  void drain();
   void ended(Process &process);
   void pulse();
   int timeout() const;
@@ -282,8 +283,11 @@ void Supervisor::heard(Process &process) {
     process.about = toStringRef(ArrayRef(*bytes)).str();
     return;
   }
-  if (remote && process.job && !bytes->empty())
-    remote->store(process.job->key, std::move(*bytes));
+  if (said == kEntry) {
+    if (remote && process.job)
+      remote->store(process.job->key, std::move(*bytes));
+    return;
+  }
   process.job.reset();
   process.about.clear();
   // More than the limit were started while all compiled ahead.
@@ -325,8 +329,25 @@ int Supervisor::timeout() const {
   return std::max<long>(left, 0) + 1;
 }
 
-// The program is gone; nobody waits for what is still being compiled.
+// Until none of the processes has said anything that we did not hear.
+void Supervisor::drain() {
+  for (bool any = true; any;) {
+    any = false;
+    std::vector<Process *> all;
+    for (const std::unique_ptr<Process> &process : processes)
+      all.push_back(process.get());
+    for (Process *process : all)
+      if (pollfd watched{process->socket.get(), POLLIN, 0}; poll(&watched, 1, 0) > 0) {
+        heard(*process);
+        any = true;
+      }
+  }
+}
+
+// The program is gone; nobody waits for what is still being compiled, but what was compiled is
+// stored.
 void Supervisor::finish() {
+  drain();
   for (std::unique_ptr<Process> &process : processes) {
     kill(process->pid, SIGKILL);
     waitpid(process->pid, nullptr, 0);
