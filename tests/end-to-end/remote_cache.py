@@ -3,6 +3,8 @@
 result, ends a program or holds it up for long.
 
 Usage: remote_cache.py RUBIA [TEST...]
+
+FAULTY_WORKER in the environment (tests/tools): also what takes half a minute.
 """
 import http.server
 import json
@@ -402,6 +404,21 @@ class BadServers(RemoteTest):
         stats = self.run_on("victim", RUBIA_CACHE_REMOTE_WRITE=1)
         self.assertEqual(stats["compiled"], 2)
         self.assertEqual(self.server.entries, {})
+
+
+@unittest.skipUnless(os.environ.get("FAULTY_WORKER"), "takes half a minute: FAULTY_WORKER")
+class LongRecovery(RemoteTest):
+    def test_a_server_that_comes_back_is_asked_again(self):
+        names = ["k1", "k2", "sleep_320_k3", "k4", "k5"]
+        self.ptx.write_text(HEADER + "".join(kernel(name, i) for i, name in enumerate(names)))
+        batch = self.folder / "batch"
+        batch.write_text("".join(f"--entry {name} zero:4\n" for name in names))
+        self.server.bad = lambda handler: handler.answer(404 if self.server.count("GET") > 2 else 500)
+        subprocess.run([RUBIA, "launch", "--device", "emulator", "--arch", "gfx1100", str(self.ptx), "--batch", str(batch)],
+                       env=self.environment("machine", RUBIA_WORKER=os.environ["FAULTY_WORKER"]), check=True, timeout=120)
+        stats = self.stats("machine")
+        # manifest and k1 fail, k2 and k3 are not asked for, k4 is the trial
+        self.assertEqual([stats.get("remote misses: " + r) for r in ("no answer", "left alone after failures", "no entry")], [2, 2, 2])
 
 
 if __name__ == "__main__":
