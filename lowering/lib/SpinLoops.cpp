@@ -126,6 +126,13 @@ public:
     for (uint32_t i = 0; i < starts.size(); ++i) {
       auto [entry, isNew] = instructionsOf.try_emplace(starts[i], i, i + 1);
       entry->second.second = i + 1;
+      const ptx::Instruction &inst = function.body[i];
+      if (polls(inst))
+        pollIndexes.push_back(i);
+      if (inst.op() == ptx::Op::BrxIdx ||
+          (inst.guard.reg != ptx::kNone &&
+           (inst.op() == ptx::Op::Bra || inst.op() == ptx::Op::Ret || inst.op() == ptx::Op::Exit)))
+        branchIndexes.push_back(i);
     }
   }
 
@@ -167,6 +174,7 @@ private:
   Definitions definitions;
   DominatorTree tree;
   DenseMap<BasicBlock *, std::pair<uint32_t, uint32_t>> instructionsOf; // that begin in a block
+  std::vector<uint32_t> pollIndexes, branchIndexes; // of body; branches that have a condition
 };
 
 constexpr unsigned kMostSteps = 8; // of following values backwards
@@ -251,7 +259,7 @@ bool Treatment::decides(const Loop &loop, uint32_t poll, ptx::RegisterId conditi
 
 // Whether all of a warp that enter the loop leave it in the same round.
 bool Treatment::leaveTogether(const Loop &loop) const {
-  for (uint32_t i = 0; i < function.body.size(); ++i) {
+  for (uint32_t i : branchIndexes) {
     if (!isIn(loop, i) || !leaves(loop, i))
       continue;
     const ptx::Instruction &branch = function.body[i];
@@ -279,7 +287,7 @@ bool Treatment::waitsAtOneAddress(const Loop &loop, uint32_t poll) const {
 }
 
 bool Treatment::mayWaitForOwnWarp(const Loop &loop, uint32_t poll) {
-  for (uint32_t i = 0; i < function.body.size(); ++i) {
+  for (uint32_t i : branchIndexes) {
     const ptx::Instruction &branch = function.body[i];
     if (!isIn(loop, i) || !leaves(loop, i))
       continue;
@@ -363,10 +371,10 @@ bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
     findRoots(*address, roots);
     return any_of(roots, [&](const void *root) { return awaited.contains(root); });
   };
-  for (uint32_t i = 0; i < starts.size(); ++i) {
+  for (uint32_t i : branchIndexes) {
     const ptx::Instruction &branch = function.body[i];
-    if (branch.op() != ptx::Op::Bra || branch.guard.reg == ptx::kNone || isIn(loop, i) ||
-        i + 1 == starts.size() || isUniform(branch.guard.reg))
+    if (branch.op() != ptx::Op::Bra || isIn(loop, i) || i + 1 == starts.size() ||
+        isUniform(branch.guard.reg))
       continue;
     BasicBlock *ways[] = {fn.blockOf(branch.operands[0].label), starts[i + 1]};
     for (unsigned way = 0; way < 2; ++way) {
@@ -418,12 +426,13 @@ BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
     for (BasicBlock *successor : successors(block))
       section.insert(successor);
   }
+  // Nor may they meet in it; whoever is called may do so.
   for (uint32_t i = 0; i < starts.size(); ++i) {
     if (!section.contains(starts[i]))
       continue;
-    ptx::Op op = function.body[i].op();
-    if (op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed ||
-        (op == ptx::Op::Call && !fn.unit().barriers.uses.empty()))
+    const ptx::Instruction &inst = function.body[i];
+    if (inst.op() == ptx::Op::Call ? !fn.unit().barriers.uses.empty()
+                                   : isMeeting(inst) || inst.op() == ptx::Op::BarArrive)
       return nullptr;
   }
   return release;
@@ -448,7 +457,7 @@ bool Treatment::releasesInside(const Loop &loop, uint32_t poll) const {
 // Keeps the optimiser from finding out at which ends of the loop's body its exit is decided, which
 // would bring the critical section out of the loop: convergent operations are not duplicated.
 void Treatment::keepTogether(const Loop &loop) {
-  for (uint32_t i = 0; i < starts.size(); ++i)
+  for (uint32_t i : branchIndexes)
     if (isIn(loop, i) && leaves(loop, i)) {
       IRBuilder<> b(starts[i]->getTerminator());
       b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
@@ -559,14 +568,13 @@ void Treatment::run() {
     // The innermost first.
     sort(loops, [](const Loop &a, const Loop &b) { return a.body.size() < b.body.size(); });
     for (const Loop &loop : loops) {
-      for (uint32_t i = 0; i < starts.size() && !changed; ++i) {
-        if (!isIn(loop, i) || !polls(function.body[i]) || treated.contains(i) ||
-            !waitsAtOneAddress(loop, i))
+      for (uint32_t i : pollIndexes) {
+        if (!isIn(loop, i) || treated.contains(i) || !waitsAtOneAddress(loop, i))
           continue;
         const bool inside = releasesInside(loop, i);
         if (!inside && !mayWaitForOwnWarp(loop, i))
           continue;
-        for (uint32_t other = 0; other < starts.size(); ++other)
+        for (uint32_t other : pollIndexes)
           if (isIn(loop, other))
             treated.insert(other);
         if (inside)
@@ -576,6 +584,7 @@ void Treatment::run() {
         else
           watch(loop, i);
         changed = true; // the blocks are others now
+        break;
       }
       if (changed)
         break;

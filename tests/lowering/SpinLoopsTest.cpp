@@ -99,6 +99,10 @@ TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
       << "not always";
   EXPECT_EQ(treatment(lock + std::string("bar.sync 0; st.volatile.global.u32 [%rd0], 0;")), "W")
       << "a barrier is for all";
+  EXPECT_EQ(treatment(lock + std::string("vote.sync.any.pred %p1, %p0, -1;"
+                                         "st.volatile.global.u32 [%rd0], 0;")),
+            "W")
+      << "and so is this";
   EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "W");
 }
 
