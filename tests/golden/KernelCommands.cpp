@@ -214,9 +214,11 @@ std::string ownLibrary() {
   return path.str().str();
 }
 
-// The form that is forced where it would be unsound is refused with these words.
+// A form is refused where it would be unsound, and for CTAs that are too large for it.
 bool isRefusedForm(const Options &options, StringRef error) {
-  return options.form != "auto" && error.contains("is not legal");
+  return (options.form == "packed" && error.contains("the packed form is not legal")) ||
+         (options.form == "half-filled" &&
+          error.contains("threads, at most 512 in the half-filled form"));
 }
 
 int compareKernels(Options options) {
