@@ -14,6 +14,7 @@ OrderCaches::OrderCaches(const Target &target, const Memory &memory, unsigned ag
   // Three times in four an agent has several L2s, where it may.
   const unsigned l2PerAgent = hasDies && !random.oneIn(4) ? 2 : 1;
   severalL2 = l2PerAgent > 1;
+  evicts = random.oneIn(2);
   // Before gfx12 RDNA reaches what other agents see past the L2.
   modelsL2 = severalL2 || (agents > 1 && (major == 9 || major >= 12));
   const unsigned l2Count = agents * l2PerAgent;
@@ -79,9 +80,10 @@ void OrderCaches::fetchFromL2(unsigned unit, const OrderStep &step, uint64_t lin
 void OrderCaches::fetch(unsigned unit, Cache *first, const OrderStep &step, uint64_t line,
                         uint8_t *bytes) {
   Cache *l1 = hasL1 ? &l1s[units[unit].l1] : nullptr;
-  if (step.passesL0)
-    first->erase(line);
-  else if (auto found = first->find(line); found != first->end()) {
+  if (step.passesL0) { // what lies there may stay
+    if (random.oneIn(2))
+      first->erase(line);
+  } else if (auto found = first->find(line); found != first->end()) {
     std::memcpy(bytes, found->second.bytes, kLineBytes);
     return;
   }
@@ -90,10 +92,10 @@ void OrderCaches::fetch(unsigned unit, Cache *first, const OrderStep &step, uint
     std::memcpy(entry.bytes, bytes, kLineBytes);
     entry.valid = ~uint64_t(0);
   };
-  if (l1 && step.passesL1)
+  if (l1 && step.passesL1 && random.oneIn(2))
     l1->erase(line);
   auto inL1 = l1 ? l1->find(line) : Cache::iterator();
-  if (l1 && inL1 != l1->end()) {
+  if (l1 && !step.passesL1 && inL1 != l1->end()) {
     std::memcpy(bytes, inL1->second.bytes, kLineBytes);
   } else {
     fetchFromL2(unit, step, line, bytes);
@@ -231,12 +233,31 @@ void OrderCaches::writeBack(unsigned unit, const OrderStep &step) {
       writeBackLine(line, entry);
 }
 
+void OrderCaches::expect(uint64_t address, uint64_t bytes) {
+  constexpr uint64_t kMost = 64; // lines of one allocation
+  const uint64_t first = lineOf(address);
+  for (uint64_t i = 0; i < kMost && first + i * kLineBytes < address + bytes; ++i)
+    expected.push_back(first + i * kLineBytes);
+}
+
+void OrderCaches::prefill(unsigned unit) {
+  if (random.oneIn(4))
+    return;
+  for (uint64_t line : expected)
+    if (random.oneIn(2)) {
+      uint8_t bytes[kLineBytes];
+      fetch(unit, &units[unit].l0, OrderStep(), line, bytes);
+    }
+}
+
 void OrderCaches::disturb(function_ref<bool(unsigned, uint64_t)> mayFill) {
-  const uint64_t line = recent[random.below(kRecent)];
+  const bool anywhere = !expected.empty() && random.oneIn(2);
+  const uint64_t line =
+      anywhere ? expected[random.below(uint32_t(expected.size()))] : recent[random.below(kRecent)];
   const unsigned unit = random.below(computeUnits());
   const bool fills = !random.oneIn(4);
   const uint32_t which = random.below(4);
-  if (line == 0)
+  if (line == 0 || (!fills && !evicts))
     return;
   Cache *const l0 = &units[unit].l0, *const scalar = &scalars[units[unit].scalar];
   if (fills) {

@@ -50,8 +50,13 @@ public:
   void invalidate(unsigned unit, const OrderStep &step);
   void writeBack(unsigned unit, const OrderStep &step);
 
-  /// What hardware may do at any time: some line of late goes to or leaves some cache.
-  /// `mayFill(unit, line)`: nothing of that line is under way from there.
+  /// Lines that others may be expected to read: what the kernel has pointers to.
+  void expect(uint64_t address, uint64_t bytes);
+  /// What hardware may do at any time, since workgroups on the same compute unit may read whatever
+  /// they like: the caches of `unit` get half of the expected lines, before anything has run there.
+  void prefill(unsigned unit);
+  /// Likewise: some line goes to some cache or, in half of all launches, leaves it. `mayFill(unit,
+  /// line)`: nothing of that line is under way from there.
   void disturb(llvm::function_ref<bool(unsigned, uint64_t)> mayFill);
 
   /// The end of the kernel: everything goes to memory.
@@ -91,7 +96,9 @@ private:
   bool hasPairs = false, hasL1 = false;
   bool modelsL2 = false;  // else memory is the L2
   bool severalL2 = false; // per agent
+  bool evicts = false;    // else lines stay for ever
   llvm::DenseMap<uint64_t, bool> uncached;
+  std::vector<uint64_t> expected;
   static constexpr unsigned kRecent = 16;
   uint64_t recent[kRecent] = {};
   unsigned nextRecent = 0;

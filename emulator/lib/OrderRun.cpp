@@ -126,6 +126,7 @@ private:
   void putBack(Pending &pending);
   void disturb();
   void reportDeadlock();
+  void expectArguments();
   uint64_t delay();
   uint64_t &lastOf(unsigned unit, uint64_t line) { return lastOfLine[{unit, line}]; }
 
@@ -157,6 +158,11 @@ bool OrderRun::start() {
   const unsigned unit = random.below(caches.computeUnits());
   // COMPUTE_PGM_RSRC1.WGP_MODE: the waves run on both compute units of a work-group processor.
   const bool spread = dispatch.kernel.resource1 >> 29 & 1;
+  if (now == 1) { // nothing has run yet
+    caches.prefill(unit);
+    if (spread)
+      caches.prefill(caches.neighbour(unit));
+  }
   for (WaveOrder &wave : resident.waves)
     wave.unit = spread && random.oneIn(2) ? caches.neighbour(unit) : unit;
   const Wave &first = resident.group->waves.front();
@@ -609,10 +615,22 @@ void OrderRun::reportDeadlock() {
   llvm_unreachable("a wave that waits for memory has an event to come");
 }
 
+/// The kernel's arguments may be pointers, and then to what others read too.
+void OrderRun::expectArguments() {
+  const ArrayRef<uint8_t> arguments = dispatch.launch.kernarg;
+  for (size_t i = 0; i + 8 <= arguments.size(); i += 8) {
+    uint64_t value;
+    std::memcpy(&value, arguments.data() + i, sizeof(value));
+    if (std::optional<Allocation> found = dispatch.memory.lookup(value))
+      caches.expect(value, found->end() - value);
+  }
+}
+
 void OrderRun::run() {
   static std::mutex mutex; // bytes of host memory are exchanged for moments
   std::lock_guard lock(mutex);
   uint64_t executed = 0;
+  expectArguments();
   for (;;) {
     // Of a cooperative grid all are there.
     while ((residents.size() < wanted || dispatch.launch.cooperative) && start())

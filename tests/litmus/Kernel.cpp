@@ -34,7 +34,9 @@ static std::string qualifiers(const Test &test, const Operation &operation) {
   return text;
 }
 
-static std::string instruction(const Test &test, const Operation &operation) {
+/// `label` is unique.
+static std::string instruction(const Test &test, const Operation &operation,
+                               const std::string &label) {
   const std::string result = "%result" + std::to_string(operation.result);
   const std::string address = std::string("[%") + operation.location + "]";
   const std::string value = std::to_string(operation.value);
@@ -42,6 +44,9 @@ static std::string instruction(const Test &test, const Operation &operation) {
   switch (operation.kind) {
   case Operation::Load:
     return "ld" + words + ".u32 " + result + ", " + address + ";\n";
+  case Operation::Await:
+    return label + ": ld" + words + ".u32 %awaited, " + address + ";\nsetp.ne.u32 %p, %awaited, " +
+           value + "; @%p bra " + label + ";\n";
   case Operation::Store:
     return "st" + words + ".u32 " + address + ", " + value + ";\n";
   case Operation::Exchange:
@@ -79,7 +84,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
   }
   const size_t values = test.results + test.locations.size();
   std::string head = ".visible .entry " + name + "(" + parameters + ") {\n" + shared +
-                     ".reg .pred %p;\n.reg .u32 %lane, %wave, %cta, %wide, %final;\n"
+                     ".reg .pred %p;\n.reg .u32 %lane, %wave, %cta, %wide, %final, %awaited;\n"
                      ".reg .u64 %out;\n.reg .u32 %result<" +
                      std::to_string(test.results + 1) + ">;\n";
   for (char location : test.locations)
@@ -96,6 +101,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
         text += std::string("st.shared.u32 [%") + location + "], 0;\n";
     text += "initialised: bar.sync 0;\n";
   }
+  unsigned label = 0;
   std::vector<unsigned> waves(test.threads.size()); // so far, in each CTA
   for (size_t i = 0; i < test.threads.size(); ++i) {
     const std::string next = "thread" + std::to_string(i + 1);
@@ -103,7 +109,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
     text += "setp.ne.u32 %p, %cta, " + std::to_string(test.cta[i]) + "; @%p bra " + next +
             ";\nsetp.ne.u32 %p, %wave, " + std::to_string(wave) + "; @%p bra " + next + ";\n";
     for (const Operation &operation : test.threads[i])
-      text += instruction(test, operation);
+      text += instruction(test, operation, "again" + std::to_string(label++));
     for (const Operation &operation : test.threads[i])
       if (operation.result >= 0)
         text += "st.global.u32 [%out+" + std::to_string(4 * operation.result) + "], %result" +

@@ -22,6 +22,8 @@ static bool parseWord(StringRef word, Operation &operation) {
   using Kind = Operation::Kind;
   if (word == "ld")
     operation.kind = Kind::Load;
+  else if (word == "await")
+    operation.kind = Kind::Await;
   else if (word == "st")
     operation.kind = Kind::Store;
   else if (word == "exch" || word == "add") {
@@ -190,6 +192,7 @@ Executions::Executions(const Test &test) : test(test) {
       event.location = operation.location;
       switch (operation.kind) {
       case Operation::Load:
+      case Operation::Await:
         event.reads = true;
         break;
       case Operation::Store:
@@ -411,7 +414,12 @@ bool Executions::computeValues() {
 void Executions::record() {
   Outcome outcome(test.results);
   for (unsigned read : reads)
-    outcome[size_t(events[read].operation->result)] = values[read];
+    if (events[read].operation->kind == Operation::Await &&
+        values[read] != events[read].operation->value)
+      return; // its last load is not this one
+  for (unsigned read : reads)
+    if (events[read].operation->kind != Operation::Await)
+      outcome[size_t(events[read].operation->result)] = values[read];
   for (const auto &order : coherence)
     outcome.push_back(values[order.back()]);
   outcomes.insert(outcome);

@@ -21,13 +21,14 @@ namespace rubia::litmus {
 enum class Scope : uint8_t { Cta, Gpu, Sys };
 
 struct Operation {
-  enum Kind : uint8_t { Load, Store, Exchange, Add, Fence, Barrier } kind = Load;
+  /// Await: a loop of loads until one returns `value`.
+  enum Kind : uint8_t { Load, Await, Store, Exchange, Add, Fence, Barrier } kind = Load;
   bool strong = false, isVolatile = false, membar = false;
   bool acquires = false, releases = false;
   bool sequential = false; // fence.sc, membar
   Scope scope = Scope::Gpu;
   char location = 0;
-  uint32_t value = 0; // stored, exchanged or added
+  uint32_t value = 0; // stored, exchanged, added or awaited
   int result = -1;    // index of the outcome's value, of what reads
 };
 
