@@ -45,6 +45,7 @@ public:
   static Compiler &instance();
   // Another one, with its own supervisor; never destroyed either.
   static Compiler &create(KernelCache cache, const CompileOptions &options);
+  const CompileOptions &options() const; // that requests without any have
 
   // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
   // CompilerTrouble.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Hip.h"
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
@@ -33,12 +34,18 @@ public:
   // never will be.
   void print(bool isIdle, FILE *out = stdout, FILE *err = stderr);
 
+  // The program got memory that the host has too (managed, or mapped for the device): from now on
+  // kernels whose atomics are wrong there run in their safe form.
+  void shareHostMemory() { hostMemoryShared.store(true, std::memory_order_relaxed); }
+  bool sharesHostMemory() const { return hostMemoryShared.load(std::memory_order_relaxed); }
+
   // Gives the memory back, and what was not printed with it. Sizes are the default ones again.
   void release(const Hip &hip);
   // The same, where the memory died with the device.
   void forget();
 
 private:
+  std::atomic<bool> hostMemoryShared = false;
   std::mutex mutex; // guards what follows
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;

@@ -84,12 +84,19 @@ public:
 private:
   LoadedModule() = default;
   struct Unit;
+  // What a unit may be compiled for more than once.
+  struct Variant {
+    bool safeAtomics = false; // where the plain code's would be wrong
+    static constexpr uint32_t kCount = 2;
+    uint32_t index() const { return safeAtomics; }
+  };
   struct Compiled; // a kernel that is ready to run
   llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel);
   llvm::Error initializeState();
   llvm::Error makeState();
-  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number);
-  llvm::Error loadUnit(uint32_t number);
+  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const Variant &variant);
+  llvm::Expected<Unit *> loadUnit(uint32_t number, const Variant &variant);
+  llvm::Expected<Unit *> unitOf(const Manifest::Kernel &kernel);
   llvm::Error fillModuleTable(const Unit &unit);
   llvm::Error writeFunctionAddresses();
   void releaseState();
@@ -107,7 +114,7 @@ private:
   std::shared_ptr<AtomicLocks> atomicLocks; // null until a unit needs them
   std::vector<void *> addresses;            // of the variables
   std::vector<void *> managed;              // allocations of their own
-  std::vector<std::unique_ptr<Unit>> units;
+  std::vector<std::unique_ptr<Unit>> units; // by number and variant
 };
 
 } // namespace rubia::runtime

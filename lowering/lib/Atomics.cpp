@@ -40,16 +40,23 @@ std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &ins
                 scope != ptx::Mod::Sys && !fn.options().safeAtomics};
 }
 
+// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
+// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
+bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
+
 void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
   LLVMContext &context = fn.context();
   MDNode *empty = MDNode::get(context, {});
+  auto *update = dyn_cast<AtomicRMWInst>(inst);
   if (atomic.fast && atomic.space() != kSharedSpace) {
     inst->setMetadata("amdgpu.no.fine.grained.memory", empty);
     inst->setMetadata("amdgpu.no.remote.memory", empty);
+    fn.unit().hasFastAtomics |= update && !isModern(fn.target()) &&
+                                update->getOperation() != AtomicRMWInst::Add &&
+                                update->getOperation() != AtomicRMWInst::Xchg;
   }
   // Denormals are taken care of: wayOf().
-  if (auto *rmw = dyn_cast<AtomicRMWInst>(inst);
-      rmw && rmw->getType()->isFloatTy() && atomic.space() != kSharedSpace)
+  if (update && update->getType()->isFloatTy() && atomic.space() != kSharedSpace)
     inst->setMetadata("amdgpu.ignore.denormal.mode", empty);
   // A generic address of an atomic is global or shared, never local.
   if (atomic.space() == kFlatSpace)
@@ -86,10 +93,6 @@ std::optional<AtomicRMWInst::BinOp> operationOf(const ptx::Spelling &spelling) {
 }
 
 // ---------- Floating point
-
-// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
-// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
-bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
 
 // Whether atomicrmw computes what PTX does: by an instruction of the target, or by LLVM's loop.
 bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
@@ -144,8 +147,7 @@ Value *loop(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic &at
   if (type->getPrimitiveSizeInBits() == 16) {
     unsigned bits = fn.module().getDataLayout().getPointerTypeSizeInBits(place->getType());
     Value *address = b.CreatePtrToInt(place, fn.intType(bits));
-    Value *isUpper = b.CreateTrunc(b.CreateAnd(address, 2), word);
-    shift = b.CreateShl(isUpper, 3);
+    shift = b.CreateTrunc(b.CreateAnd(b.CreateShl(address, 3), 16), word); // of the upper half: 16
     place = b.CreateIntrinsic(Intrinsic::ptrmask, {place->getType(), fn.intType(bits)},
                               {place, ConstantInt::getSigned(fn.intType(bits), -4)});
   }

@@ -424,6 +424,7 @@ std::string UnitLowering::metadata() const {
     spinLoopList.push_back(loop);
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
+                                 {"fastAtomics", hasFastAtomics},
                                  {"kernels", std::move(kernels)},
                                  {"slots", std::move(slotList)},
                                  {"spinLoops", std::move(spinLoopList)},

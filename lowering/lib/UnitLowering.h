@@ -92,6 +92,8 @@ public:
 
   // See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
+  // Whether Options::safeAtomics would have made other code.
+  bool hasFastAtomics = false;
 
   DebugInfo debugInfo;
 

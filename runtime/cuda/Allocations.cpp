@@ -97,10 +97,14 @@ static Result allocate(Context &context, void **pointer, size_t bytes, Allocatio
                       : allocateDevice(context, pointer, bytes);
   if (result)
     return result;
+  if (kind == AllocationKind::Managed)
+    context.services.shareHostMemory();
   auto *base = static_cast<char *>(*pointer);
   addAllocation({base, bytes, kind, &context, 0, 0, base});
   return kSuccess;
 }
+
+constexpr unsigned kDeviceMap = 2; // of CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTREGISTER_DEVICEMAP
 
 static Result allocateHost(Context &context, void **pointer, size_t bytes, unsigned flags) {
   if (!pointer || (flags & ~7u)) // PORTABLE, DEVICEMAP, WRITECOMBINED: as in HIP
@@ -113,6 +117,8 @@ static Result allocateHost(Context &context, void **pointer, size_t bytes, unsig
   void *device = nullptr;
   if (Result result = context.check(hip().hipHostGetDevicePointer(&device, *pointer, 0)))
     return result;
+  if (flags & kDeviceMap)
+    context.services.shareHostMemory();
   addAllocation({static_cast<char *>(*pointer), bytes, AllocationKind::Host, &context, 0, flags,
                  static_cast<char *>(device)});
   return kSuccess;
@@ -184,11 +190,12 @@ Result cuMemFreeHost(void *pointer) {
 }
 
 Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(__func__, [&](Context &context) {
     std::optional<Allocation> found = findAllocation(host);
     if (!device || flags || !found || !found->device)
       return kInvalidValue;
     *device = found->device + (static_cast<char *>(host) - found->base);
+    context.services.shareHostMemory();
     return kSuccess;
   });
 }
@@ -214,6 +221,8 @@ Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
     void *device = nullptr;
     if (Result result = context.check(hip().hipHostGetDevicePointer(&device, host, 0)))
       return result;
+    if (flags & kDeviceMap)
+      context.services.shareHostMemory();
     addAllocation({static_cast<char *>(host), bytes, AllocationKind::Registered, &context, 0, flags,
                    static_cast<char *>(device)});
     return kSuccess;

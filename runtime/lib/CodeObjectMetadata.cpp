@@ -73,6 +73,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
     return malformed("made for another version of the ABI");
   CodeObjectMetadata result;
   result.arch = object->getString("arch").value_or("").str();
+  result.fastAtomics = object->getBoolean("fastAtomics").value_or(false);
   const json::Array *kernels = object->getArray("kernels");
   const json::Array *slots = object->getArray("slots");
   const json::Array *traps = object->getArray("traps");

@@ -18,6 +18,7 @@ struct CodeObjectMetadata {
     uint32_t maxThreads = 1024; // of a CTA in this form
   };
   std::string arch;
+  bool fastAtomics = false; // has atomics that are wrong on memory of the host
   std::vector<Kernel> kernels;
   std::vector<uint32_t> slots; // of the module table that the code reads
   std::vector<std::string> traps;

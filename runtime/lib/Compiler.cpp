@@ -402,6 +402,8 @@ Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &ima
   return std::make_shared<const Manifest>(std::move(*manifest));
 }
 
+const CompileOptions &Compiler::options() const { return state->options; }
+
 Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
                                                             StringRef arch, CompileCost *cost) {
   return codeObject(image, unit, arch, state->options, cost);

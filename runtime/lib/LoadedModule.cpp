@@ -62,7 +62,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Array
   if (!manifest)
     return manifest.takeError();
   m->contents = std::move(*manifest);
-  m->units.resize(m->contents->unitCount);
+  m->units.resize(Variant::kCount * m->contents->unitCount);
   Compiler::instance().compileAhead(m->image, *m->contents, m->arch);
   return m;
 }
@@ -114,13 +114,13 @@ Error LoadedModule::writeFunctionAddresses() {
   std::vector<uint64_t> table(contents->functions.size());
   void *address = nullptr;
   size_t size = 0;
-  if (Error error = loadUnit(contents->functionUnit)) {
+  Expected<Unit *> unit = loadUnit(contents->functionUnit, Variant());
+  if (!unit) {
     // Its kernels say so themselves; all others do without the addresses.
-    runtime::log(LogLevel::Error, toString(std::move(error)));
+    runtime::log(LogLevel::Error, toString(unit.takeError()));
     return Error::success();
   }
-  if (int error = hip->hipModuleGetGlobal(&address, &size, units[contents->functionUnit]->module,
-                                          abi::kFunctionTable))
+  if (int error = hip->hipModuleGetGlobal(&address, &size, (*unit)->module, abi::kFunctionTable))
     return hipFailure(*hip, abi::kFunctionTable, error);
   if (size != table.size() * 8)
     return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
@@ -175,6 +175,7 @@ Error LoadedModule::makeState() {
     if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
       return hipFailure(*hip, "managed variable '" + v.name + "'", error);
     managed.push_back(addresses[i]);
+    services->shareHostMemory();
     if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))
       return hipFailure(*hip, "hipMemsetD8", error);
   }
@@ -244,8 +245,11 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t number) {
-  auto code = Compiler::instance().codeObject(image, number, arch);
+Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t number,
+                                                                        const Variant &variant) {
+  CompileOptions options = Compiler::instance().options();
+  options.safeAtomics |= variant.safeAtomics;
+  auto code = Compiler::instance().codeObject(image, number, arch, options);
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
     return launchError(kind, toString(code.takeError()));
@@ -260,41 +264,64 @@ Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t
 }
 
 // Compiles and loads a unit if that is not done yet.
-Error LoadedModule::loadUnit(uint32_t number) {
+Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Variant &variant) {
   std::unique_lock<std::recursive_mutex> lock(mutex);
-  if (units[number])
-    return Error::success();
+  std::unique_ptr<Unit> &slot = units[number + variant.index() * contents->unitCount];
+  if (slot)
+    return slot.get();
   // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
   lock.unlock();
-  Expected<std::unique_ptr<Unit>> unit = compileUnit(number);
+  Expected<std::unique_ptr<Unit>> unit = compileUnit(number, variant);
   if (!unit)
     return unit.takeError();
   lock.lock();
   if (Error error = initializeState())
-    return error;
-  if (units[number])
-    return Error::success();
+    return std::move(error);
+  if (slot)
+    return slot.get();
   if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
     return hipFailure(*hip, "hipModuleLoadData", error);
   if (Error error = fillModuleTable(**unit)) {
     release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
-    return error;
+    return std::move(error);
   }
-  units[number] = std::move(*unit);
-  return Error::success();
+  slot = std::move(*unit);
+  return slot.get();
+}
+
+// The unit in the form that is right for the memory that the program has.
+Expected<LoadedModule::Unit *> LoadedModule::unitOf(const Manifest::Kernel &kernel) {
+  Expected<Unit *> unit = loadUnit(kernel.unit, Variant());
+  if (!unit || !(*unit)->metadata.fastAtomics || !services->sharesHostMemory())
+    return unit;
+  return loadUnit(kernel.unit, {.safeAtomics = true});
+}
+
+struct LoadedModule::Compiled {
+  void *hipFunction;
+  const CodeObjectMetadata::Kernel *code;
+};
+
+Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel) {
+  if (!kernel.error.empty())
+    return launchError(Kind::CannotCompile, kernel.error);
+  Expected<Unit *> unit = unitOf(kernel);
+  if (!unit)
+    return unit.takeError();
+  const CodeObjectMetadata::Kernel *code = (*unit)->metadata.kernel(kernel.name);
+  if (!code)
+    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+  void *function = nullptr;
+  if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
+    return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
+  return Compiled{function, code};
 }
 
 Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
-  if (!kernel.error.empty())
-    return launchError(Kind::CannotCompile, kernel.error);
-  if (Error error = loadUnit(kernel.unit))
-    return std::move(error);
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  void *function = nullptr;
-  if (int error =
-          hip->hipModuleGetFunction(&function, units[kernel.unit]->module, kernel.name.c_str()))
-    return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
-  return function;
+  Expected<Compiled> ready = compiled(kernel);
+  if (!ready)
+    return ready.takeError();
+  return ready->hipFunction;
 }
 
 // The limits that PTX and the device set. PTX ISA: performance-tuning-directives-maxntid, -reqntid.
@@ -320,22 +347,6 @@ static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata
       if (shape.block[i] != std::max(1u, kernel.requiredThreads[i]))
         return refuse("the block differs from .reqntid");
   return Error::success();
-}
-
-struct LoadedModule::Compiled {
-  void *hipFunction;
-  const CodeObjectMetadata::Kernel *code;
-};
-
-Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel) {
-  Expected<void *> hipFunction = function(kernel);
-  if (!hipFunction)
-    return hipFunction.takeError();
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  const CodeObjectMetadata::Kernel *code = units[kernel.unit]->metadata.kernel(kernel.name);
-  if (!code)
-    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
-  return Compiled{*hipFunction, code};
 }
 
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,

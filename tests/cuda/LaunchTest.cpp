@@ -484,6 +484,65 @@ TEST_F(Modules, LoadPtxText) {
   EXPECT_EQ(cu("cuModuleUnload", module), kInvalidHandle);
 }
 
+size_t filesWith(const std::string &folder, const char *text) {
+  size_t count = 0;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file())
+      continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    count += bytes.find(text) != std::string::npos;
+  }
+  return count;
+}
+
+// Maxima in memory of the host need a loop on this GPU (gfx1100): kernels are compiled again for it
+// once the program has such memory, and only those that have such an atomic.
+TEST_F(Modules, AtomicsAreSafeOnceTheHostHasTheMemoryToo) {
+  std::string cache = testing::TempDir() + "rubia-safe-" + std::to_string(getpid());
+  setenv("RUBIA_CACHE_DIR", cache.c_str(), 1); // nothing has been compiled yet
+  const char *text = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry highest(.param .u64 p)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %d<2>;
+  ld.param.u64 %d1, [p];
+  mov.u32 %r1, %tid.x;
+  red.global.max.u32 [%d1], %r1;
+  ret;
+}
+.visible .entry total(.param .u64 p)
+{
+  .reg .b64 %d<2>;
+  ld.param.u64 %d1, [p];
+  red.global.add.u32 [%d1], 1;
+  ret;
+})";
+  Module *module = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text)), kSuccess);
+  Function *highest = nullptr, *total = nullptr;
+  ASSERT_EQ(cu("cuModuleGetFunction", &highest, module, "highest"), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &total, module, "total"), kSuccess);
+  auto runBoth = [&](void *word) {
+    void *values[] = {&word};
+    EXPECT_EQ(cu("cuMemsetD32_v2", word, 0u, size_t(1)), kSuccess);
+    EXPECT_EQ(launch(highest, 2, 64, 0, values), kSuccess);
+    EXPECT_EQ(launch(total, 2, 64, 0, values), kSuccess);
+    EXPECT_EQ(fetch(word, 1)[0], 63 + 128);
+  };
+  runBoth(allocate(4));
+  EXPECT_EQ(filesWith(cache, "atomics=safe"), 0u);
+  void *managed = nullptr;
+  ASSERT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
+  runBoth(managed);
+  for (int wait = 0; wait < 100 && !filesWith(cache, "atomics=safe"); ++wait)
+    usleep(50'000); // it is stored after it is used
+  EXPECT_EQ(filesWith(cache, "atomics=safe"), 1u);
+  std::filesystem::remove_all(cache);
+}
+
 TEST_F(Modules, LoadFiles) {
   std::string path = testing::TempDir() + "rubia-module-" + std::to_string(getpid()) + ".ptx";
   FILE *file = fopen(path.c_str(), "w");

@@ -60,3 +60,46 @@ TEST(LoweringAtom, FastFormUnlessSystemScopeOrSafe) {
 TEST(LoweringAtom, GenericAddressIsNeverLocal) {
   EXPECT_THAT(irOf("atom.add.f32 %f0, [%rd0], %f1;"), HasSubstr("!noalias.addrspace"));
 }
+
+// The runtime compiles a unit again, in the safe form, only if that makes a difference.
+TEST(LoweringAtom, FastOnesAreInTheMetadata) {
+  auto isFast = [](const std::string &body, Options options) {
+    return lowered(kernel(body), options).metadata().find("\"fastAtomics\":true") !=
+           std::string::npos;
+  };
+  Options safe = forArch("gfx90a");
+  safe.safeAtomics = true;
+  const char *max = "red.global.max.u32 [%rd0], %r1;";
+  EXPECT_TRUE(isFast(max, forArch("gfx90a")));
+  EXPECT_FALSE(isFast(max, safe));
+  EXPECT_FALSE(isFast(max, forArch("gfx942"))); // has them in any memory
+  EXPECT_TRUE(isFast("red.add.f32 [%rd0], %f1;", forArch("gfx1100")));
+  EXPECT_FALSE(isFast("red.add.f32 [%rd0], %f1;", forArch("gfx1030"))); // a loop in either form
+  EXPECT_FALSE(isFast("red.sys.global.max.u32 [%rd0], %r1;", forArch("gfx90a")));
+  EXPECT_FALSE(isFast("red.shared.max.u32 [%rd0], %r1;", forArch("gfx90a")));
+  EXPECT_FALSE(isFast("atom.global.add.u32 %r0, [%rd0], %r1;", forArch("gfx90a")));
+  EXPECT_FALSE(isFast("atom.global.cas.b32 %r0, [%rd0], %r1, %r2;", forArch("gfx90a")));
+}
+
+TEST(LoweringAtom, VectorsAndLoopsHaveFencesForTheirSemantics) {
+  EXPECT_TRUE(hasInOrder(irOf("red.release.gpu.global.add.v2.f32 [%rd0], {%f0, %f1};"),
+                         {"fence syncscope(\"agent\") release",
+                          "atomicrmw fadd ptr addrspace(1) *, float * monotonic", "i64 4",
+                          "atomicrmw fadd ptr addrspace(1) *, float * monotonic"}));
+  EXPECT_TRUE(hasInOrder(irOf("atom.acq_rel.cta.global.add.noftz.bf16 %rs0, [%rd0], %rs1;"),
+                         {"fence syncscope(\"workgroup\") release", "llvm.ptrmask",
+                          "load atomic i32, ptr addrspace(1) * monotonic",
+                          "cmpxchg ptr addrspace(1) * monotonic monotonic",
+                          "fence syncscope(\"workgroup\") acquire"}));
+}
+
+TEST(LoweringAtom, OneHundredTwentyEightBitsTakeALock) {
+  std::string ir =
+      irOf(".reg .b128 %q<3>; atom.acquire.gpu.global.cas.b128 %q0, [%rd0], %q1, %q2;");
+  EXPECT_TRUE(hasInOrder(ir, {"@__rubia_module_table, i64 3", "llvm.amdgcn.ballot", "llvm.cttz",
+                              "fence syncscope(\"agent\") acquire"}));
+  EXPECT_TRUE(hasInOrder(
+      ir, {"cmpxchg ptr addrspace(1) *, i32 0, i32 1 syncscope(\"agent\") acquire monotonic",
+           "load atomic i64", "load atomic i64", "store atomic i64", "store atomic i64",
+           "store atomic i32 0, ptr addrspace(1) * syncscope(\"agent\") release"}));
+}
