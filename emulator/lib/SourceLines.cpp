@@ -29,6 +29,14 @@ std::string SourceLines::at(uint64_t pc) const {
     context = DWARFContext::create(*file, DWARFContext::ProcessDebugRelocations::Ignore, nullptr,
                                    "", ignore, ignore);
   }
+  constexpr uint64_t kNear = 256; // bytes
+  for (uint64_t back = 0; back <= std::min(pc, kNear); back += 4)
+    if (std::string place = exactlyAt(pc - back); !place.empty())
+      return back ? "near " + place : place;
+  return "";
+}
+
+std::string SourceLines::exactlyAt(uint64_t pc) const {
   const DIInliningInfo frames =
       context->getInliningInfoForAddress({pc, object::SectionedAddress::UndefSection},
                                          {DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath,

@@ -23,10 +23,13 @@ public:
   ~SourceLines();
 
   /// "saxpy.cu:12", with the callers of inlined functions: "math.h:7 in square, inlined at
-  /// saxpy.cu:12". Empty if nothing is known. `pc` is an address of the file.
+  /// saxpy.cu:12". What the compiler has added has no line: then "near" the line before it. Empty
+  /// if nothing is known. `pc` is an address of the file.
   std::string at(uint64_t pc) const;
 
 private:
+  std::string exactlyAt(uint64_t pc) const;
+
   std::vector<uint8_t> bytes;
   mutable std::mutex mutex;
   mutable std::unique_ptr<llvm::object::ObjectFile> file;

@@ -377,6 +377,68 @@ TEST_F(Launch, AttributesAreHonouredOrRefused) {
   EXPECT_EQ(cu("cuEventSynchronize", event), kSuccess);
 }
 
+// out: %gridid, %is_explicit_cluster, whether there is a workspace.
+constexpr const char *kGridFacts = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry facts(.param .u64 out)
+{
+  .reg .pred %p1;
+  .reg .b32 %r<4>;
+  .reg .b64 %d<3>;
+  ld.param.u64 %d1, [out];
+  mov.u64 %d2, %gridid;
+  st.global.u32 [%d1], %d2;
+  mov.pred %p1, %is_explicit_cluster;
+  selp.u32 %r1, 1, 0, %p1;
+  st.global.u32 [%d1+4], %r1;
+  mov.b32 %r1, %envreg1;
+  mov.b32 %r2, %envreg2;
+  or.b32 %r1, %r1, %r2;
+  setp.ne.u32 %p1, %r1, 0;
+  selp.u32 %r1, 1, 0, %p1;
+  st.global.u32 [%d1+8], %r1;
+  ret;
+}
+.extern .func nowhere();
+.visible .entry unlinked() { call nowhere, (); ret; }
+.visible .entry clusters() .reqnctapercluster 2 { ret; }
+)";
+
+TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
+  std::vector<uint64_t> image = container(kGridFacts, 1, 90);
+  Wrapper wrapper{.data = image.data()};
+  Library *library = load(&wrapper);
+  ASSERT_TRUE(library);
+  Function *facts = kernel(library, "facts");
+  void *out = allocate(12);
+  void *values[] = {&out};
+  auto cooperative = [&](Function *function, unsigned grid, unsigned block) {
+    return cu("cuLaunchCooperativeKernel", function, grid, 1u, 1u, block, 1u, 1u, 0u,
+              static_cast<Stream *>(nullptr), static_cast<void **>(values));
+  };
+  ASSERT_EQ(launch(facts, 1, 1, 0, values), kSuccess);
+  std::vector<int> plain = fetch(out, 3);
+  EXPECT_EQ(plain[1], 0);
+  EXPECT_EQ(plain[2], 0);
+
+  ASSERT_EQ(cooperative(facts, 1, 1), kSuccess);
+  std::vector<int> together = fetch(out, 3);
+  EXPECT_NE(together[0], plain[0]);
+  EXPECT_EQ(together[2], 1);
+  EXPECT_EQ(cooperative(facts, 1 << 20, 32), kCooperativeLaunchTooLarge);
+  // Why it cannot be launched at all comes first.
+  EXPECT_EQ(cooperative(kernel(library, "unlinked"), 1, 1), kInvalidPtx);
+  EXPECT_EQ(launch(kernel(library, "clusters"), 2, 1, 0, nullptr), kInvalidPtx);
+
+  LaunchAttribute attribute = attributeOf(kLaunchClusterDimension, 1);
+  LaunchConfig config{{1, 1, 1}, {1, 1, 1}, 0, nullptr, &attribute, 1};
+  ASSERT_EQ(cu("cuLaunchKernelEx", static_cast<const LaunchConfig *>(&config), facts,
+               static_cast<void **>(values), static_cast<void **>(nullptr)),
+            kSuccess);
+  EXPECT_EQ(fetch(out, 3)[1], 1);
+}
+
 TEST_F(Launch, ThreadsShareAContext) {
   Function *scale = kernel(library, "scale");
   std::vector<std::thread> threads;
