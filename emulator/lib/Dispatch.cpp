@@ -120,6 +120,8 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
 RunningGroup::Outcome RunningGroup::run() {
   const uint64_t full = slice * waves.size();
   uint64_t budget = full; // without coming to a barrier
+  uint64_t most =
+      4 * full; // in any case: who polls for another workgroup may do it between barriers
   unsigned patience = kPatience;
   slice = std::min(slice, kSlice);
   const uint64_t limit = dispatch.launch.instructionLimit;
@@ -144,6 +146,7 @@ RunningGroup::Outcome RunningGroup::run() {
       uint64_t left = share;
       counts ? runWave<true>(wave, left) : runWave<false>(wave, left);
       budget -= std::min(budget, share - left);
+      most -= std::min(most, share - left);
       if (limit && wave.instructions >= limit && wave.status != WaveStatus::Ended)
         raise(wave, *wave.next, FaultKind::Deadlock);
       if (wave.status == WaveStatus::Faulted)
@@ -169,7 +172,8 @@ RunningGroup::Outcome RunningGroup::run() {
       --patience;
     else if (!ready)
       budget = full;
-    if (patience == 0 || budget == 0 || dispatch.failed.load(std::memory_order_relaxed))
+    if (patience == 0 || budget == 0 || most == 0 ||
+        dispatch.failed.load(std::memory_order_relaxed))
       return Outcome::Paused;
   }
 }

@@ -150,6 +150,7 @@ private:
   bool waitsAtOneAddress(const Loop &loop, uint32_t poll) const;
   bool releasesInside(const Loop &loop, uint32_t poll) const;
   bool othersMayAnswer(const Loop &loop, uint32_t poll);
+  bool isGridWorkspace(const ptx::Operand &operand, SmallDenseSet<ptx::RegisterId> &visited) const;
   bool comesTo(BasicBlock *from, const Loop &loop, function_ref<bool(uint32_t)> found) const;
   void findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
                  unsigned depth = 0) const;
@@ -286,7 +287,30 @@ bool Treatment::waitsAtOneAddress(const Loop &loop, uint32_t poll) const {
   return !inst.spelling->has(ptx::Mod::Cas) || isFixed(loop, inst.operands[2]);
 }
 
+// Whether an operand is made of the address of a cooperative launch's workspace.
+bool Treatment::isGridWorkspace(const ptx::Operand &operand,
+                                SmallDenseSet<ptx::RegisterId> &visited) const {
+  if (operand.kind == Kind::SpecialRegister)
+    return operand.special == ptx::SpecialRegister::EnvReg1 ||
+           operand.special == ptx::SpecialRegister::EnvReg2;
+  bool found = false;
+  forEachRegister(operand, [&](ptx::RegisterId reg) {
+    if (!visited.insert(reg).second)
+      return;
+    for (uint32_t writer : definitions.of(reg))
+      if (writer < function.body.size())
+        for (const ptx::Operand &source : function.body[writer].operands.drop_front())
+          found = found || isGridWorkspace(source, visited);
+  });
+  return found;
+}
+
 bool Treatment::mayWaitForOwnWarp(const Loop &loop, uint32_t poll) {
+  // grid.sync() waits for other CTAs, however long they take, when its own has arrived.
+  SmallDenseSet<ptx::RegisterId> visited;
+  const ptx::Operand *address = addressOf(function.body[poll]);
+  if (address && isGridWorkspace(*address, visited))
+    return false;
   for (uint32_t i : branchIndexes) {
     const ptx::Instruction &branch = function.body[i];
     if (!isIn(loop, i) || !leaves(loop, i))

@@ -23,6 +23,16 @@ kernel void meet(volatile global uint *here, uint all) {
   }
   __builtin_amdgcn_s_barrier();
 }
+// All threads poll, between barriers.
+kernel void poll(volatile global uint *here, uint all) {
+  if (__builtin_amdgcn_workitem_id_x() == 0)
+    __scoped_atomic_fetch_add(here, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+  uint seen;
+  do {
+    seen = __scoped_atomic_load_n(here, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
+    __builtin_amdgcn_s_barrier();
+  } while (seen < all);
+}
 kernel void registers(global uint *out) { out[__builtin_amdgcn_workitem_id_x()] = 1; }
 )";
 
@@ -34,12 +44,13 @@ protected:
   }
   void build(const std::string &target) { load(compile(kMeeting, target, "-O2 -g")); }
   // The message of the fault, or nothing.
-  std::string meet(uint32_t groups, uint64_t residentLimit, bool cooperative) {
+  std::string meet(uint32_t groups, uint64_t residentLimit, bool cooperative,
+                   const char *kernel = "meet") {
     uint32_t *here = allocate<uint32_t>(1);
     *here = 0;
     Arguments arguments = Arguments().add(here).add(groups);
     Launch request;
-    request.kernel = code->kernel("meet");
+    request.kernel = code->kernel(kernel);
     request.grid = {groups};
     request.block = {64};
     request.kernarg = arguments.bytes;
@@ -66,6 +77,7 @@ TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
     EXPECT_EQ(meet(40, 0, /*cooperative=*/true), "") << target;
     EXPECT_EQ(meet(5, 0, /*cooperative=*/false), "") << target;
     EXPECT_EQ(meet(5, 5, /*cooperative=*/false), "") << target;
+    EXPECT_EQ(meet(5, 0, /*cooperative=*/true, "poll"), "") << target;
   }
 }
 

@@ -49,6 +49,21 @@ TEST(SpinLoops, OneAddressForAllMeansLeavingTogether) {
       << "another way out";
 }
 
+// The barrier of a grid waits for other CTAs, for any time.
+TEST(SpinLoops, TheWorkspaceOfTheGridIsNotWatched) {
+  auto barrier = [](const std::string &word) {
+    return "mov.b32 %r0, " + word + R"(1; mov.b32 %r1, )" + word + R"(2;
+    cvt.u64.u32 %rd2, %r1; cvt.u64.u32 %rd3, %r0; bfi.b64 %rd2, %rd3, %rd2, 32, 32;
+    add.u64 %rd2, %rd2, 4;
+    again: setp.ne.u32 %p1, %r9, 0; @%p1 bra met;
+    atom.release.gpu.global.add.u32 %r2, [%rd2], 1;
+    L: ld.acquire.gpu.u32 %r3, [%rd2]; xor.b32 %r3, %r3, %r2; setp.ge.s32 %p0, %r3, 0; @%p0 bra L;
+    met: bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 9; @%p2 bra again;)";
+  };
+  EXPECT_EQ(treatment(barrier("%envreg")), "-");
+  EXPECT_EQ(treatment(barrier("%r")), "W");
+}
+
 TEST(SpinLoops, AddressesThatChangeAreNoWaiting) {
   EXPECT_EQ(treatment(R"(
     L: ld.volatile.global.u32 %r0, [%rd1]; add.u64 %rd1, %rd1, 4;
