@@ -166,12 +166,16 @@ TEST(SpinLoopExecution, FlagOfTheOtherBranchIsReportedUnlessThatRunsFirst) {
 }
 
 TEST(SpinLoopExecution, OneThreadMayWaitForAnotherCtaAsLongAsItLikes) {
-  // Thread 0 of CTA 1 waits for CTA 0, which takes its time, while its warp waits at a barrier.
-  std::string ptx = executable(R"(
+  // Thread 0 of CTA 1 waits for CTA 0, which takes its time, while its warp waits at a barrier. The
+  // second loop is watched, since its condition might differ between threads.
+  for (const char *own : {"", "xor.b32 %r1, %r1, %tid;"}) {
+    std::string ptx = executable(R"(
     mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bra FIRST;
     setp.ne.u32 %p1, %tid, 0; @%p1 bra MEET;
   WAIT:
-    ld.volatile.global.u32 %r1, [%buf]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;
+    ld.volatile.global.u32 %r1, [%buf]; )" +
+                                 std::string(own) + R"( setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra WAIT;
   MEET:
     bar.sync 0;
     st.global.u32 [%mine], 5;
@@ -183,13 +187,14 @@ TEST(SpinLoopExecution, OneThreadMayWaitForAnotherCtaAsLongAsItLikes) {
     add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 20; @%p3 bra LOOP;
     st.volatile.global.u32 [%buf], 1;
   END:)");
-  Form form = ofThreads(32);
-  form.grid = {2, 1, 1};
-  form.spinLimit = 10;
-  std::vector<uint32_t> expected(64, 0);
-  expected[0] = 1;
-  std::fill(expected.begin() + 32, expected.end(), 5);
-  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), form), expected);
+    Form form = ofThreads(32);
+    form.grid = {2, 1, 1};
+    form.spinLimit = 10;
+    std::vector<uint32_t> expected(64, 0);
+    expected[0] = 1;
+    std::fill(expected.begin() + 32, expected.end(), 5);
+    EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), form), expected);
+  }
 }
 
 TEST(SpinLoopExecution, LocksThatAreHeldBeyondTheFunctionAreReported) {
