@@ -1,6 +1,7 @@
 // PTX -> LLVM IR for amdgcn-amd-amdhsa, one unit at a time.
 #pragma once
 
+#include "lowering/Abi.h"
 #include "ptx-frontend/Diagnostics.h"
 #include "ptx-frontend/Module.h"
 #include "llvm/Support/Error.h"
@@ -58,9 +59,8 @@ struct Options {
   // slower, since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics
   // always take this form.
   bool safeAtomics = false;
-  // The half-filled form (docs/architecture.md) also where the target has wave32: tests of the form
-  // run on such targets.
-  bool halfFilled = false;
+  // Packed is an error where it is not sound.
+  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
   // How many rounds threads may wait in a loop that others of their warp have left, with none
   // leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes about
   // a microsecond.

@@ -3,6 +3,7 @@
 // read.
 #pragma once
 
+#include "lowering/Abi.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>
@@ -20,11 +21,12 @@ Digest digestOf(llvm::ArrayRef<uint8_t> bytes);
 struct CompileOptions {
   bool canonicalNan = false; // NaN results have NVIDIA's bits (lowering::NanMode)
   bool safeAtomics = false;  // atomics also right on memory of the host (lowering::Options)
+  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
 
   bool operator==(const CompileOptions &) const = default;
 
-  // RUBIA_NAN=any|canonical, RUBIA_SAFE_ATOMICS=0|1. Another value is said in the log and has no
-  // effect.
+  // RUBIA_NAN=any|canonical, RUBIA_SAFE_ATOMICS=0|1, RUBIA_WARP_FORM=auto|half-filled|packed.
+  // Another value is said in the log and has no effect.
   static CompileOptions fromEnvironment();
 };
 

@@ -87,16 +87,16 @@ private:
   // What a unit may be compiled for more than once.
   struct Variant {
     bool safeAtomics = false; // where the plain code's would be wrong
-    static constexpr uint32_t kCount = 2;
-    uint32_t index() const { return safeAtomics; }
+    bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
+    static constexpr uint32_t kCount = 4;
+    uint32_t index() const { return safeAtomics + 2 * halfFilled; }
   };
   struct Compiled; // a kernel that is ready to run
-  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel);
+  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads);
   llvm::Error initializeState();
   llvm::Error makeState();
   llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const Variant &variant);
   llvm::Expected<Unit *> loadUnit(uint32_t number, const Variant &variant);
-  llvm::Expected<Unit *> unitOf(const Manifest::Kernel &kernel);
   llvm::Error fillModuleTable(const Unit &unit);
   llvm::Error writeFunctionAddresses();
   void releaseState();

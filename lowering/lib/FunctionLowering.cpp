@@ -14,9 +14,10 @@ namespace rubia::lowering {
 
 FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
                                    Function &llvmFunction, DISubprogram *subprogram)
-    : unitLowering(unit), source_(ptxFunction), function(llvmFunction), subprogram(subprogram),
-      entryBuilder(unit.module.getContext()), prologueBuilder(unit.module.getContext()),
-      irBuilder(unit.module.getContext()), launchState(unit, &ptxFunction, prologueBuilder) {}
+    : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction), function(llvmFunction),
+      subprogram(subprogram), entryBuilder(unit.module.getContext()),
+      prologueBuilder(unit.module.getContext()), irBuilder(unit.module.getContext()),
+      launchState(unit, &ptxFunction, prologueBuilder) {}
 
 Module &FunctionLowering::module() { return unitLowering.module; }
 const Options &FunctionLowering::options() const { return unitLowering.options; }

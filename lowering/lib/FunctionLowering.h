@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lowering/Lowering.h"
+#include "lowering/lib/Definitions.h"
 #include "lowering/lib/LaunchState.h"
 #include "lowering/lib/Target.h"
 #include "ptx-frontend/Module.h"
@@ -61,6 +62,8 @@ public:
   bool hasSource(unsigned n) const; // for optional operands
   // The value of an operand that is an integer constant, as an immLut.
   std::optional<uint64_t> sourceConstant(unsigned n) const;
+  // Also of a register that only ever gets one constant.
+  std::optional<uint64_t> knownConstant(unsigned n) const;
   const ptx::Operand &sourceOperand(unsigned n) const;
 
   // Any operand as a value of a type; what source() is made of.
@@ -150,6 +153,7 @@ private:
 
   UnitLowering &unitLowering;
   const ptx::Function &source_;
+  const Definitions definitions;
   llvm::Function &function;
   llvm::DISubprogram *subprogram;
 

@@ -1,6 +1,8 @@
-// In the half-filled form the workgroup is one-dimensional and each wave64 carries one warp in its
-// lower half, so that a thread's place in the CTA has to be computed: its linear index from the
-// hardware's id, and %tid from that by division.
+// In wave32 and in the packed form the workgroup is the CTA, and the hardware deals its threads to
+// waves in the order that PTX deals them to warps. In the half-filled form the workgroup is
+// one-dimensional and each wave64 carries one warp in its lower half, so that a thread's place in
+// the CTA has to be computed: its linear index from the hardware's id, and %tid from that by
+// division.
 #include "lowering/lib/LaunchState.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include <cstddef>
@@ -57,16 +59,34 @@ Value *LaunchState::ctaIndex(unsigned dimension) {
   return id(kIds[dimension]);
 }
 
-// mbcnt_lo counts the lanes below this one among the first 32, which is all that a warp has in both
-// forms.
+// mbcnt_lo counts the lanes below this one among the first 32, mbcnt_hi among the others: there are
+// no others but in the packed form.
+Value *LaunchState::laneInWave() {
+  if (waveLane)
+    return waveLane;
+  auto count = [&](Intrinsic::ID intrinsic, Value *base, unsigned limit) {
+    CallInst *call =
+        builder.CreateIntrinsic(builder.getInt32Ty(), intrinsic, {builder.getInt32(~0u), base});
+    call->addRangeRetAttr(ConstantRange(APInt(32, 0), APInt(32, limit)));
+    return call;
+  };
+  if (!unit.target.isPacked)
+    return waveLane = count(Intrinsic::amdgcn_mbcnt_lo, builder.getInt32(0), 32);
+  return waveLane = count(Intrinsic::amdgcn_mbcnt_hi,
+                          count(Intrinsic::amdgcn_mbcnt_lo, builder.getInt32(0), 33), 64);
+}
+
 Value *LaunchState::laneIndex() {
-  if (!lane) {
-    CallInst *count = builder.CreateIntrinsic(builder.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
-                                              {builder.getInt32(~0u), builder.getInt32(0)});
-    count->addRangeRetAttr(ConstantRange(APInt(32, 0), APInt(32, 32)));
-    lane = count;
-  }
+  if (!lane)
+    lane = unit.target.isPacked ? builder.CreateAnd(laneInWave(), 31) : laneInWave();
   return lane;
+}
+
+Value *LaunchState::isUpperWarp() {
+  if (!upper)
+    upper = unit.target.isPacked ? builder.CreateICmpUGE(laneInWave(), builder.getInt32(32))
+                                 : builder.getFalse();
+  return upper;
 }
 
 Value *LaunchState::linearThreadIndex() {

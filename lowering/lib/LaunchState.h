@@ -1,5 +1,5 @@
 // What a thread knows about its launch: the values behind %tid, %ntid and their kin, from the
-// hardware's ids and the launch arguments (docs/architecture.md), in both warp forms.
+// hardware's ids and the launch arguments (docs/architecture.md), in every warp form.
 #pragma once
 
 #include "lowering/Abi.h"
@@ -16,11 +16,13 @@ public:
   LaunchState(UnitLowering &unit, const ptx::Function *function, llvm::IRBuilder<> &builder)
       : unit(unit), function(function), builder(builder) {}
 
-  llvm::Value *threadIndex(unsigned dimension);        // %tid
-  llvm::Value *ctaSize(unsigned dimension);            // %ntid
-  llvm::Value *ctaIndex(unsigned dimension);           // %ctaid
-  llvm::Value *gridSize(unsigned dimension);           // %nctaid
-  llvm::Value *laneIndex();                            // %laneid
+  llvm::Value *threadIndex(unsigned dimension); // %tid
+  llvm::Value *ctaSize(unsigned dimension);     // %ntid
+  llvm::Value *ctaIndex(unsigned dimension);    // %ctaid
+  llvm::Value *gridSize(unsigned dimension);    // %nctaid
+  llvm::Value *laneIndex();                     // %laneid
+  llvm::Value *laneInWave();                    // another one only in the packed form
+  llvm::Value *isUpperWarp(); // packed form: whether the thread is in the wave's lanes 32 to 63
   llvm::Value *linearThreadIndex();                    // x fastest
   llvm::Value *threadCount();                          // of the CTA
   llvm::Value *argument(size_t offset, unsigned bits); // a field of abi::LaunchArguments
@@ -37,7 +39,8 @@ private:
   const ptx::Function *function;
   llvm::IRBuilder<> &builder;
   llvm::Value *arguments = nullptr;
-  llvm::Value *lane = nullptr, *linear = nullptr, *wave = nullptr;
+  llvm::Value *lane = nullptr, *waveLane = nullptr, *upper = nullptr;
+  llvm::Value *linear = nullptr, *wave = nullptr;
   llvm::DenseMap<unsigned, llvm::Value *> fields, ids, threadIndexes;
 };
 

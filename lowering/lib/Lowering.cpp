@@ -3,6 +3,7 @@
 #include "lowering/lib/MemoryOrder.h"
 #include "lowering/lib/Target.h"
 #include "lowering/lib/UnitLowering.h"
+#include "lowering/lib/WarpForm.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/TargetParser/Triple.h"
@@ -30,10 +31,20 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   if (!target)
     return target.takeError();
 
-  if (options.halfFilled && !target->halfFilled()) {
+  if (options.warpForm != abi::WarpFormChoice::Auto && target->waveSize == 32) {
     target->waveSize = 64;
     target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
   }
+  WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
+  std::string notSound;
+  if (options.warpForm == abi::WarpFormChoice::Packed && form.form != abi::WarpForm::Packed)
+    notSound = "the packed form is not legal: " + form.reason;
+  if (options.warpForm == abi::WarpFormChoice::HalfFilled) {
+    form.form = abi::WarpForm::HalfFilled;
+    form.reason = "it was asked for; " + form.reason;
+    form.exactThreads = 0;
+  }
+  target->isPacked = form.form == abi::WarpForm::Packed;
 
   StringRef name = ptxModule.name;
   auto module = std::make_unique<Module>(name, context);
@@ -41,8 +52,12 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   module->setTargetTriple(triple);
   module->setDataLayout(triple.computeDataLayout());
 
-  UnitLowering lowering(ptxModule, unit, options, *target, *module);
-  lowering.lowerAll();
+  UnitLowering lowering(ptxModule, unit, options, *target, std::move(form), *module);
+  if (notSound.empty())
+    lowering.lowerAll();
+  else
+    lowering.diagnostics.push_back(lowering.diagnosticAt(
+        lowering.warpForm.place, *lowering.warpForm.function, notSound, /*unsupported=*/true));
   if (!lowering.diagnostics.empty())
     return make_error<LoweringError>(std::move(lowering.diagnostics));
   makeOrderExplicit(*module, *target);

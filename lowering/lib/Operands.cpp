@@ -292,6 +292,10 @@ std::optional<uint64_t> FunctionLowering::sourceConstant(unsigned n) const {
   return sourceOperand(n).bits;
 }
 
+std::optional<uint64_t> FunctionLowering::knownConstant(unsigned n) const {
+  return hasSource(n) ? definitions.constant(sourceOperand(n)) : std::nullopt;
+}
+
 // ---------- Writing
 
 ptx::Type FunctionLowering::destinationType() const { return current->spelling->operandType(0); }

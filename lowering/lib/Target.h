@@ -13,7 +13,10 @@ struct Target {
   std::string features; // of the target ID, for "target-features": "+sramecc,-xnack"
   unsigned major = 0, minor = 0, stepping = 0; // gfx90a: 9, 0, 10
 
-  unsigned waveSize = 32;        // 64: the half-filled form (docs/architecture.md)
+  unsigned waveSize = 32;
+  // With wave64: two warps share a wave, or one warp has a wave of its own (docs/architecture.md,
+  // "Warp forms").
+  bool isPacked = false;
   unsigned ldsBytes = 64 * 1024; // per workgroup
 
   bool isGfx9() const { return major == 9; }
@@ -28,7 +31,7 @@ struct Target {
   // for formats of its own.
   bool hasOcpFp8() const { return isGfx950() || isGfx12Plus(); }
   bool hasBfloatConversion() const { return isGfx950(); } // v_cvt_pk_bf16_f32
-  bool halfFilled() const { return waveSize == 64; }
+  bool halfFilled() const { return waveSize == 64 && !isPacked; }
 
   // v_dot4_i32_i8 and v_dot4_u32_u8 (llvm.amdgcn.sdot4, udot4), and the mixed-sign v_dot4_i32_iu8
   // (llvm.amdgcn.sudot4).

@@ -13,9 +13,10 @@ using namespace llvm;
 namespace rubia::lowering {
 
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
-                           Target target, Module &module)
-    : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)), module(module),
-      barriers(planBarriers(unit)), debugInfo(ptxModule, module) {
+                           Target target, WarpFormDecision warpForm, Module &module)
+    : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
+      warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
+      debugInfo(ptxModule, module) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }
@@ -276,7 +277,7 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
       target.halfFilled() && required > 512)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' requires " + Twine(required) +
-                            " threads, and one warp per wave64 allows 512",
+                            " threads, and the half-filled form allows 512; " + warpForm.reason,
                         /*unsupported=*/true));
 }
 
@@ -400,18 +401,16 @@ std::string UnitLowering::metadata() const {
                                         {"size", parameter.size},
                                         {"alignment", parameter.alignment}});
     const uint32_t (&required)[3] = kernel->attributes.requiredThreads;
-    kernels.push_back(json::Object{
-        {"name", kernel->name},
-        {"warpForm", target.halfFilled() ? "half-filled" : "wave32"},
-        {"warpFormReason",
-         target.halfFilled() ? target.cpu + " executes wave64 only, and one warp a wave is always "
-                                            "sound"
-                             : target.cpu + " executes wave32"},
-        {"parameters", std::move(parameters)},
-        {"parameterBytes", layout.sizeInBytes},
-        {"staticSharedBytes", staticSharedBytes(unit, *kernel)},
-        {"maxThreads", maxThreads(*kernel)},
-        {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
+    kernels.push_back(
+        json::Object{{"name", kernel->name},
+                     {"warpForm", nameOf(warpForm.form)},
+                     {"warpFormReason", warpForm.reason},
+                     {"exactThreads", warpForm.exactThreads},
+                     {"parameters", std::move(parameters)},
+                     {"parameterBytes", layout.sizeInBytes},
+                     {"staticSharedBytes", staticSharedBytes(unit, *kernel)},
+                     {"maxThreads", maxThreads(*kernel)},
+                     {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
   }
   json::Array slotList;
   for (unsigned slot : slotsRead)

@@ -6,6 +6,7 @@
 #include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/DebugInfo.h"
 #include "lowering/lib/Target.h"
+#include "lowering/lib/WarpForm.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/IRBuilder.h"
@@ -35,7 +36,7 @@ inline bool hasArgumentList(llvm::ArrayRef<const ptx::Variable *> parameters) {
 class UnitLowering {
 public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
-               Target target, llvm::Module &module);
+               Target target, WarpFormDecision warpForm, llvm::Module &module);
 
   // Lowers everything; problems are collected in diagnostics.
   void lowerAll();
@@ -44,6 +45,7 @@ public:
   const Unit &unit;
   const Options &options;
   const Target target;
+  const WarpFormDecision warpForm;
   llvm::Module &module;
   std::vector<ptx::Diagnostic> diagnostics;
 

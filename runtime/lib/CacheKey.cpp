@@ -3,6 +3,7 @@
 #include "runtime/CacheKey.h"
 #include "lowering/Abi.h"
 #include "runtime/Log.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include <cstdlib>
@@ -13,20 +14,24 @@ namespace rubia::runtime {
 
 Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
 
-// One of two words, the first being the default.
-static bool secondOf(const char *variable, StringRef first, StringRef second) {
+// Which of some words, the first being the default.
+static unsigned wordOf(const char *variable, ArrayRef<StringRef> words) {
   const char *value = getenv(variable);
-  if (!value || !*value || value == first)
-    return false;
-  if (value == second)
-    return true;
-  log(LogLevel::Error, Twine(variable) + " is '" + value + "', expected " + first + " or " +
-                           second + "; " + first + " is taken");
-  return false;
+  if (!value || !*value)
+    return 0;
+  if (const StringRef *found = llvm::find(words, StringRef(value)); found != words.end())
+    return unsigned(found - words.begin());
+  log(LogLevel::Error, Twine(variable) + " is '" + value + "', expected " + join(words, " or ") +
+                           "; " + words[0] + " is taken");
+  return 0;
 }
 
+static constexpr StringRef kWarpForms[] = {"auto", "half-filled", "packed"};
+
 CompileOptions CompileOptions::fromEnvironment() {
-  return {secondOf("RUBIA_NAN", "any", "canonical"), secondOf("RUBIA_SAFE_ATOMICS", "0", "1")};
+  return {wordOf("RUBIA_NAN", {"any", "canonical"}) == 1,
+          wordOf("RUBIA_SAFE_ATOMICS", {"0", "1"}) == 1,
+          abi::WarpFormChoice(wordOf("RUBIA_WARP_FORM", kWarpForms))};
 }
 
 static std::string commonKey(const Digest &image, unsigned computeCapability, StringRef compiler) {
@@ -43,7 +48,8 @@ std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint3
   return commonKey(image, computeCapability, compiler) +
          "\nkind=code\nunit=" + std::to_string(unit) + "\narch=" + arch.str() +
          "\nnan=" + (options.canonicalNan ? "canonical" : "any") +
-         "\natomics=" + (options.safeAtomics ? "safe" : "fast") + "\n";
+         "\natomics=" + (options.safeAtomics ? "safe" : "fast") +
+         "\nwarp-form=" + kWarpForms[unsigned(options.warpForm)].str() + "\n";
 }
 
 std::vector<std::pair<StringRef, StringRef>> fieldsOfKey(StringRef key) {

@@ -86,6 +86,8 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
         !readForm(k->getString("warpForm").value_or(""), kernel.warpForm))
       return malformed("incomplete metadata of a kernel");
     kernel.name = k->getString("name")->str();
+    kernel.warpFormReason = k->getString("warpFormReason").value_or("").str();
+    kernel.exactThreads = uint32_t(k->getInteger("exactThreads").value_or(0));
     kernel.maxThreads = k->getInteger("maxThreads").value_or(1024);
   }
   for (const json::Value &slot : *slots)

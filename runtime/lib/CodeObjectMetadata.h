@@ -15,7 +15,9 @@ struct CodeObjectMetadata {
   struct Kernel {
     std::string name;
     abi::WarpForm warpForm = abi::WarpForm::Wave32;
+    std::string warpFormReason;
     uint32_t maxThreads = 1024; // of a CTA in this form
+    uint32_t exactThreads = 0;  // the code is only for CTAs of so many, in whole warps; 0: for all
   };
   std::string arch;
   bool fastAtomics = false; // has atomics that are wrong on memory of the host

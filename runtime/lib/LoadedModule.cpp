@@ -249,6 +249,8 @@ Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t
                                                                         const Variant &variant) {
   CompileOptions options = Compiler::instance().options();
   options.safeAtomics |= variant.safeAtomics;
+  if (variant.halfFilled)
+    options.warpForm = abi::WarpFormChoice::HalfFilled;
   auto code = Compiler::instance().codeObject(image, number, arch, options);
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
@@ -289,36 +291,46 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Var
   return slot.get();
 }
 
-// The unit in the form that is right for the memory that the program has.
-Expected<LoadedModule::Unit *> LoadedModule::unitOf(const Manifest::Kernel &kernel) {
-  Expected<Unit *> unit = loadUnit(kernel.unit, Variant());
-  if (!unit || !(*unit)->metadata.fastAtomics || !services->sharesHostMemory())
-    return unit;
-  return loadUnit(kernel.unit, {.safeAtomics = true});
-}
-
 struct LoadedModule::Compiled {
   void *hipFunction;
   const CodeObjectMetadata::Kernel *code;
 };
 
-Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel) {
+// For CTAs of a size, and for the memory that the program has. 0 threads: of the size that the code
+// is for, if it is for one.
+Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
+                                                        uint64_t threads) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
-  Expected<Unit *> unit = unitOf(kernel);
-  if (!unit)
-    return unit.takeError();
-  const CodeObjectMetadata::Kernel *code = (*unit)->metadata.kernel(kernel.name);
-  if (!code)
-    return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
-  void *function = nullptr;
-  if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
-    return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
-  return Compiled{function, code};
+  for (Variant variant;;) {
+    Expected<Unit *> unit = loadUnit(kernel.unit, variant);
+    if (!unit)
+      return unit.takeError();
+    const CodeObjectMetadata &metadata = (*unit)->metadata;
+    const CodeObjectMetadata::Kernel *code = metadata.kernel(kernel.name);
+    if (!code)
+      return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+    Variant wanted = variant;
+    wanted.safeAtomics |= metadata.fastAtomics && services->sharesHostMemory();
+    wanted.halfFilled |=
+        code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
+    if (wanted.halfFilled && Compiler::instance().options().warpForm == abi::WarpFormChoice::Packed)
+      return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
+                                                 "': the packed form is only legal for CTAs of " +
+                                                 Twine(code->exactThreads) + " threads");
+    if (wanted.index() != variant.index()) {
+      variant = wanted;
+      continue;
+    }
+    void *function = nullptr;
+    if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
+      return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
+    return Compiled{function, code};
+  }
 }
 
 Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
-  Expected<Compiled> ready = compiled(kernel);
+  Expected<Compiled> ready = compiled(kernel, 0);
   if (!ready)
     return ready.takeError();
   return ready->hipFunction;
@@ -339,9 +351,10 @@ static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata
   if (!threads || !shape.grid[0] || !shape.grid[1] || !shape.grid[2])
     return refuse("an empty grid or block");
   if (threads > maxThreads)
-    return refuse(
-        "a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads) +
-        (code.warpForm == abi::WarpForm::HalfFilled ? " in the half-filled form on wave64" : ""));
+    return refuse("a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads) +
+                  (code.warpForm == abi::WarpForm::HalfFilled
+                       ? " in the half-filled form, which it has because " + code.warpFormReason
+                       : ""));
   if (kernel.requiredThreads[0])
     for (int i = 0; i < 3; ++i)
       if (shape.block[i] != std::max(1u, kernel.requiredThreads[i]))
@@ -351,7 +364,7 @@ static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata
 
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
                                          uint32_t dynamicSharedBytes) {
-  Expected<Compiled> ready = compiled(kernel);
+  Expected<Compiled> ready = compiled(kernel, threads);
   if (!ready)
     return ready.takeError();
   if (threads > ready->code->maxThreads)
@@ -372,7 +385,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     return launchError(Kind::InvalidShape,
                        "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
                            " bytes of parameters, got " + Twine(parameters.size()));
-  Expected<Compiled> ready = compiled(kernel);
+  Expected<Compiled> ready =
+      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2]);
   if (!ready)
     return ready.takeError();
   const CodeObjectMetadata::Kernel *code = ready->code;

@@ -15,6 +15,7 @@ static Error failure(const Twine &message) {
 void PipelineOptions::apply(const CompileOptions &options) {
   nan = options.canonicalNan ? lowering::NanMode::Canonical : lowering::NanMode::Any;
   safeAtomics = options.safeAtomics;
+  warpForm = options.warpForm;
 }
 
 Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
@@ -161,6 +162,7 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
   loweringOptions.arch = options.codegen.arch;
   loweringOptions.nan = options.nan;
   loweringOptions.safeAtomics = options.safeAtomics;
+  loweringOptions.warpForm = options.warpForm;
   Expected<std::unique_ptr<Module>> module =
       lowering::lower(parsed.module, unit, loweringOptions, context);
   if (module)

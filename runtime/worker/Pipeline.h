@@ -14,6 +14,7 @@ struct PipelineOptions {
   codegen::Options codegen; // with the arch
   lowering::NanMode nan = lowering::NanMode::Any;
   bool safeAtomics = false;
+  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
 
   void apply(const CompileOptions &options);
 };

@@ -145,8 +145,8 @@ TEST_P(AbiOf, MetadataNamesWarpFormAndSlots) {
   EXPECT_EQ(metadata->slots, (std::vector<uint32_t>{8}));
   ASSERT_NE(metadata->kernel("count"), nullptr);
   EXPECT_EQ(metadata->kernel("count")->warpForm,
-            wave32 ? rubia::abi::WarpForm::Wave32 : rubia::abi::WarpForm::HalfFilled);
-  EXPECT_EQ(metadata->kernel("count")->maxThreads, wave32 ? 1024u : 512u);
+            wave32 ? rubia::abi::WarpForm::Wave32 : rubia::abi::WarpForm::Packed);
+  EXPECT_EQ(metadata->kernel("count")->maxThreads, 1024u);
   EXPECT_EQ(count.kernels[0].waveSize, wave32 ? 32u : 64u);
   Expected<std::string> text = codegen::readMetadata(count.bytes);
   ASSERT_TRUE(bool(text));

@@ -63,8 +63,7 @@ static Error launch(const emulator::CodeObject &object, emulator::Memory &memory
   if (!launch.kernel)
     return createStringError("the code object lacks " + name);
   launch.grid = {blocks, 1, 1};
-  bool isWave64 = launch.kernel->waveSize == 64;
-  launch.block = {isWave64 ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
+  launch.block = {kThreads, 1, 1}; // waves of 64 lanes are packed: there are no barriers
   launch.kernarg =
       ArrayRef(reinterpret_cast<const uint8_t *>(arguments.data()), arguments.size() * 8);
   launch.hostThreads = hostThreads;

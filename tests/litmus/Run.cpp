@@ -25,6 +25,8 @@ Expected<std::vector<uint8_t>> compile(ArrayRef<Test> tests, const std::string &
     all.kernels.insert(all.kernels.end(), unit.kernels.begin(), unit.kernels.end());
   lowering::Options options;
   options.arch = arch;
+  if (StringRef(arch).starts_with("gfx9")) // warps that could share a wave would take turns
+    options.warpForm = abi::WarpFormChoice::HalfFilled;
   LLVMContext context;
   auto module = lowering::lower(parsed.module, all, options, context);
   if (!module)

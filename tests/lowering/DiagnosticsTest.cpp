@@ -74,9 +74,14 @@ TEST(LoweringDiagnostics, TooMuchSharedMemory) {
 }
 
 TEST(LoweringDiagnostics, TooManyThreadsForTheHalfFilledForm) {
-  Lowered result = lowered(kernel("ret;", "", ".reqntid 1024"), forArch("gfx942"));
+  EXPECT_TRUE(lowered(kernel("ret;", "", ".reqntid 1024"), forArch("gfx942")).module);
+  Lowered result = lowered(kernel("ret;", "", ".reqntid 1024"), halfFilled("gfx942"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
-  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("1024"));
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("requires 1024 threads"));
+  // Why it cannot be packed.
+  result = lowered(kernel("bar.arrive 1, 64; ret;", "", ".reqntid 1024"), forArch("gfx942"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("('bar.arrive') is counted in shared"));
 }
 
 TEST(LoweringDiagnostics, UnknownArch) {

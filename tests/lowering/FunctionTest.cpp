@@ -145,8 +145,10 @@ TEST(LoweringFunction, AttributesOfKernels) {
   EXPECT_THAT(irOf("ret;", {}, "", ".reqntid 96"),
               HasSubstr("\"amdgpu-flat-work-group-size\"=\"96,96\""));
   EXPECT_THAT(irOf("ret;"), HasSubstr("\"amdgpu-flat-work-group-size\"=\"1,1024\""));
-  EXPECT_THAT(irOf("ret;", forArch("gfx90a"), "", ".reqntid 96"),
+  EXPECT_THAT(irOf("ret;", halfFilled("gfx90a"), "", ".reqntid 96"),
               HasSubstr("\"amdgpu-flat-work-group-size\"=\"192,192\""));
+  EXPECT_THAT(irOf("ret;", forArch("gfx90a"), "", ".reqntid 96"),
+              HasSubstr("\"amdgpu-flat-work-group-size\"=\"96,96\""));
 }
 
 TEST(LoweringFunction, DenormalsAreFlushedIfEverythingFlushesThem) {
@@ -164,7 +166,7 @@ TEST(LoweringFunction, DenormalsAreFlushedIfEverythingFlushesThem) {
 }
 
 TEST(LoweringFunction, HalfFilledKernelLeavesWithItsIdleLanes) {
-  std::string ir = irOf("mov.u32 %r0, %tid.x;", forArch("gfx942"));
+  std::string ir = irOf("mov.u32 %r0, %tid.x;", halfFilled("gfx942"));
   EXPECT_TRUE(hasInOrder(ir, {"@llvm.amdgcn.workitem.id.x", "and i32 *, 63", "icmp ult i32 *, 32",
                               "icmp ult i32", "br i1 *, label %prologue, label %idle",
                               "prologue:", "udiv i32", "idle:", "ret void"}));

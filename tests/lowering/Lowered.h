@@ -50,5 +50,10 @@ inline Options forArch(const std::string &arch) {
   options.arch = arch;
   return options;
 }
+inline Options halfFilled(const std::string &arch) {
+  Options options = forArch(arch);
+  options.warpForm = abi::WarpFormChoice::HalfFilled;
+  return options;
+}
 
 } // namespace rubia::lowering::test

@@ -39,7 +39,7 @@ TEST(LoweringMetadata, DescribesKernelsAndSlots) {
 }
 
 TEST(LoweringMetadata, HalfFilledForm) {
-  json::Object all = metadataOf(lowered(kernel("ret;"), forArch("gfx90a")));
+  json::Object all = metadataOf(lowered(kernel("ret;"), halfFilled("gfx90a")));
   const json::Object &k = *(*all.getArray("kernels"))[0].getAsObject();
   EXPECT_EQ(k.getString("warpForm"), "half-filled");
   EXPECT_EQ(k.getInteger("maxThreads"), 512);

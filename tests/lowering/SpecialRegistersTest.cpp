@@ -71,7 +71,7 @@ TEST(LoweringSpecialRegisters, RequiredSizeIsAConstant) {
 }
 
 TEST(LoweringSpecialRegisters, HalfFilledThreadIndex) {
-  EXPECT_TRUE(hasInOrder(irOf("mov.u32 %r0, %tid.z;", forArch("gfx90a")),
+  EXPECT_TRUE(hasInOrder(irOf("mov.u32 %r0, %tid.z;", halfFilled("gfx90a")),
                          {"lshr i32 *, 6", "shl i32 *, 5", "@llvm.umax", "udiv i32", "udiv i32",
                           "mul i32", "sub i32"}));
 }

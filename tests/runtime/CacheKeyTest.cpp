@@ -42,15 +42,20 @@ TEST(CacheKey, FieldsAreFoundByName) {
 
 TEST(CacheKey, OptionsComeFromTheEnvironment) {
   setenv("RUBIA_NAN", "canonical", 1);
+  setenv("RUBIA_WARP_FORM", "packed", 1);
   setenv("RUBIA_SAFE_ATOMICS", "1", 1);
-  EXPECT_EQ(CompileOptions::fromEnvironment(), (CompileOptions{true, true}));
+  EXPECT_EQ(CompileOptions::fromEnvironment(),
+            (CompileOptions{true, true, rubia::abi::WarpFormChoice::Packed}));
   setenv("RUBIA_NAN", "cannonical", 1);
   setenv("RUBIA_SAFE_ATOMICS", "yes", 1);
+  setenv("RUBIA_WARP_FORM", "full", 1);
   testing::internal::CaptureStderr();
   EXPECT_EQ(CompileOptions::fromEnvironment(), CompileOptions());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "rubia: RUBIA_NAN is 'cannonical', expected any or canonical; any is taken\n"
-            "rubia: RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "rubia: RUBIA_NAN is 'cannonical', expected any or canonical; any is taken\n"
+      "rubia: RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
+      "rubia: RUBIA_WARP_FORM is 'full', expected auto or half-filled or packed; auto is taken\n");
 }
 
 TEST(CacheKey, SizesHaveUnits) {

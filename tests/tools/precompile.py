@@ -152,7 +152,7 @@ class Results(PrecompileTest):
         self.assertEqual(kernels["tiled", "gfx1100"]["ldsBytes"], 256)
         self.assertEqual(kernels["plain", "gfx1100"]["ldsBytes"], 0)
         self.assertEqual(kernels["plain", "gfx1100"]["warpForm"], "wave32")
-        self.assertEqual(kernels["plain", "gfx90a"]["warpForm"], "half-filled")
+        self.assertEqual(kernels["plain", "gfx90a"]["warpForm"], "packed")
         for k in kernels.values():
             self.assertGreater(k["vgprs"], 0)
             self.assertGreater(k["seconds"], 0)

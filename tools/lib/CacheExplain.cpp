@@ -17,7 +17,8 @@ namespace rubia::tools {
 
 namespace {
 struct ExplainOptions {
-  std::string file, entry, arch = "gfx1100", nan;
+  std::string file, entry, arch = "gfx1100";
+  CodeOptions code;
   bool json = false;
 };
 
@@ -135,7 +136,7 @@ void print(const ordered_json &row) {
 }
 
 int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
-  setEnvironment("RUBIA_NAN", options.nan);
+  options.code.toEnvironment();
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
@@ -191,7 +192,7 @@ void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &
   command->add_option("file", options->file, "whatever holds kernels")->required();
   command->add_option("--arch", options->arch, "the target")->capture_default_str();
   command->add_option("--entry", options->entry, "only this kernel");
-  addNanOption(*command, options->nan);
+  options->code.addTo(*command);
   command->add_flag("--json", options->json, "machine-readable");
   command->callback([options, folder, &status] { status = explain(openCache(*folder), *options); });
 }

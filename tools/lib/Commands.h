@@ -33,9 +33,15 @@ int fail(llvm::Error error);
 // Sets an environment variable that the HIP library or the worker reads, if the option was given.
 void setEnvironment(const char *name, const std::string &value);
 
-// --nan any|canonical, of all commands that compile; setEnvironment("RUBIA_NAN", nan) makes it hold
-// for the worker and for runtime::CompileOptions::fromEnvironment().
-void addNanOption(CLI::App &command, std::string &nan);
+// What all commands that compile can be told about the code. toEnvironment() makes it hold for the
+// worker and for runtime::CompileOptions::fromEnvironment().
+struct CodeOptions {
+  std::string nan;      // --nan any|canonical
+  std::string warpForm; // --warp-form auto|half-filled|packed
+
+  void addTo(CLI::App &command);
+  void toEnvironment() const;
+};
 
 // The folder of the running program, without a slash at the end.
 std::string programFolder();

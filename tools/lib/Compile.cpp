@@ -15,7 +15,8 @@ namespace rubia::tools {
 
 namespace {
 struct CompileOptions {
-  std::string file, entry, output, nan, emit = "co", codegen = "lld";
+  std::string file, entry, output, emit = "co", codegen = "lld";
+  CodeOptions code;
   std::vector<std::string> archs{"gfx1100"};
   unsigned level = 3;
 };
@@ -138,7 +139,7 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
 }
 
 int compile(const CompileOptions &options) {
-  setEnvironment("RUBIA_NAN", options.nan);
+  options.code.toEnvironment();
   for (const std::string &arch : options.archs)
     if (Error error = codegen::validateArch(arch)) {
       fail(std::move(error));
@@ -184,7 +185,7 @@ void addCompile(CLI::App &app, int &status) {
   command->add_option("--codegen", options->codegen, "lld or comgr (ROCm's library links)")
       ->check(CLI::IsMember({"lld", "comgr"}))
       ->capture_default_str();
-  addNanOption(*command, options->nan);
+  options->code.addTo(*command);
   command->add_option("-O", options->level, "optimisation level")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();

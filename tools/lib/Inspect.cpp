@@ -15,7 +15,8 @@ namespace rubia::tools {
 namespace {
 struct InspectOptions {
   std::vector<std::string> files;
-  std::string arch = "gfx1100", nan;
+  std::string arch = "gfx1100";
+  CodeOptions code;
   bool json = false;
 };
 
@@ -245,7 +246,7 @@ Expected<ordered_json> inspectCodeObjects(const std::string &path) {
 }
 
 int inspect(const InspectOptions &options) {
-  setEnvironment("RUBIA_NAN", options.nan);
+  options.code.toEnvironment();
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
@@ -296,7 +297,7 @@ void addInspect(CLI::App &app, int &status) {
       app.add_subcommand("inspect", "What is inside, what will work and what will not, and why");
   command->add_option("file", options->files, "whatever holds kernels")->required();
   command->add_option("--arch", options->arch, "the target to judge for")->capture_default_str();
-  addNanOption(*command, options->nan);
+  options->code.addTo(*command);
   command->add_flag("--json", options->json, "machine-readable");
   command->callback([options, &status] { status = inspect(*options); });
 }

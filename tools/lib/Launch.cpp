@@ -22,7 +22,8 @@ struct LaunchOptions {
 };
 
 struct CommandOptions {
-  std::string file, device, arch, nan, batch;
+  std::string file, device, arch, batch;
+  CodeOptions code;
   bool stats = false, json = false;
   LaunchOptions launch;
 };
@@ -193,7 +194,7 @@ Error chooseArch(const CommandOptions &options) {
 int launch(const CommandOptions &options) {
   setEnvironment("RUBIA_DEVICE", options.device);
   setEnvironment("RUBIA_ARCH", options.arch);
-  setEnvironment("RUBIA_NAN", options.nan);
+  options.code.toEnvironment();
   const bool isCodeObject = holdsCodeObjects(options.file);
   if (isCodeObject)
     if (Error error = chooseArch(options))
@@ -236,7 +237,7 @@ void addLaunch(CLI::App &app, int &status) {
   command->add_option("--device", options->device, "auto (default), hip or emulator")
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
-  addNanOption(*command, options->nan);
+  options->code.addTo(*command);
   command->add_option("--batch", options->batch,
                       "file with one launch per line: --entry K --grid X --block X ARG...");
   CLI::Option *stats = command->add_flag(

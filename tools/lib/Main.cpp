@@ -23,11 +23,21 @@ void setEnvironment(const char *name, const std::string &value) {
     setenv(name, value.c_str(), 1);
 }
 
-void addNanOption(CLI::App &command, std::string &nan) {
+void CodeOptions::addTo(CLI::App &command) {
   command
       .add_option("--nan", nan,
                   "any (default): a NaN stays a NaN; canonical: with the bits that NVIDIA gives")
       ->check(CLI::IsMember({"any", "canonical"}));
+  command
+      .add_option("--warp-form", warpForm,
+                  "in waves of 64 lanes, auto (default): two warps a wave where that is sound, "
+                  "else one; half-filled: one; packed: two, or an error")
+      ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
+}
+
+void CodeOptions::toEnvironment() const {
+  setEnvironment("RUBIA_NAN", nan);
+  setEnvironment("RUBIA_WARP_FORM", warpForm);
 }
 
 std::string programFolder() {

@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 struct PrecompileOptions {
   std::vector<std::string> paths, archs{"gfx1100"}, reports;
-  std::string output, signer, shard, nan = "any", progress = "auto";
+  std::string output, signer, shard, progress = "auto";
+  CodeOptions code;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned timeout = 300, capability = 0;
   uint64_t memory = uint64_t(6) << 30;
@@ -72,6 +73,7 @@ private:
   void listUnits();
   void compileUnits();
   void compile(Unit &unit);
+  void compileOtherForm(Unit &unit);
   bool isMine(const Unit &unit) const;
   // Calls work(i) for every i below count, by as many threads as there are jobs.
   template <class Work> void inParallel(size_t count, Work work);
@@ -179,6 +181,24 @@ void Precompilation::compile(Unit &unit) {
     else
       report.status = cost.compiled ? KernelReport::Status::Compiled : KernelReport::Status::Cached;
   }
+  compileOtherForm(unit);
+}
+
+// The half-filled form as well, of units whose launches decide which one it is.
+void Precompilation::compileOtherForm(Unit &unit) {
+  if (none_of(unit.reports, [](const KernelReport &k) { return k.exactThreads != 0; }))
+    return;
+  runtime::CompileOptions halfFilled = compiler.options();
+  halfFilled.warpForm = abi::WarpFormChoice::HalfFilled;
+  auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
+                                  halfFilled, nullptr);
+  if (code)
+    return;
+  std::string error = toString(code.takeError());
+  for (KernelReport &report : unit.reports) {
+    report.status = KernelReport::Status::Failed;
+    report.reason = "half-filled form: " + error;
+  }
 }
 
 void Precompilation::compileUnits() {
@@ -284,9 +304,9 @@ int precompile(const PrecompileOptions &options) {
   const std::string folder = cache->folder();
   unsetenv("RUBIA_COMPILE"); // that programs may not compile does not bind us
   runtime::WorkerLimits{options.jobs, options.timeout, options.memory}.toEnvironment();
-  runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
-  compileOptions.canonicalNan = options.nan == "canonical";
-  auto &compiler = runtime::Compiler::create({std::move(*cache), {}}, compileOptions);
+  options.code.toEnvironment();
+  auto &compiler = runtime::Compiler::create({std::move(*cache), {}},
+                                             runtime::CompileOptions::fromEnvironment());
 
   PrecompileInputs inputs(*forPrograms, options.capability
                                             ? std::optional<unsigned>(options.capability)
@@ -329,9 +349,7 @@ void addPrecompile(CLI::App &app, int &status) {
                       "cache folder, or a pack if it ends in .pack; default: the user's cache");
   command->add_option("--sign", options->signer,
                       "sign the pack with this secret key (rubia cache keygen)");
-  command->add_option("--nan", options->nan, "bits of a NaN: any, or canonical (NVIDIA's)")
-      ->check(CLI::IsMember({"any", "canonical"}))
-      ->capture_default_str();
+  options->code.addTo(*command);
   command->add_option("--timeout", options->timeout, "seconds that a unit may take")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

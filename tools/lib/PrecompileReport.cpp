@@ -44,6 +44,7 @@ static Error describeWarps(KernelReport &kernel, ArrayRef<uint8_t> codeObject) {
         continue;
       kernel.warpForm = k->getString("warpForm").value_or("").str();
       kernel.warpFormReason = k->getString("warpFormReason").value_or("").str();
+      kernel.exactThreads = uint32_t(k->getInteger("exactThreads").value_or(0));
       kernel.maxThreads = k->getInteger("maxThreads").value_or(0);
       return Error::success();
     }
@@ -98,6 +99,7 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
                  {"scratchBytes", kernel.scratchBytes},
                  {"maxThreads", kernel.maxThreads},
                  {"warpForm", kernel.warpForm},
+                 {"exactThreads", kernel.exactThreads},
                  {"warpFormReason", kernel.warpFormReason}});
   return result;
 }

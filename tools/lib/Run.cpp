@@ -16,14 +16,15 @@ namespace rubia::tools {
 
 namespace {
 struct RunOptions {
-  std::string device, arch, nan;
+  std::string device, arch;
+  CodeOptions code;
   std::vector<std::string> command;
 };
 
 int run(const RunOptions &options) {
   setEnvironment("RUBIA_DEVICE", options.device);
   setEnvironment("RUBIA_ARCH", options.arch);
-  setEnvironment("RUBIA_NAN", options.nan);
+  options.code.toEnvironment();
 
   ErrorOr<std::string> program = options.command.front();
   if (!StringRef(options.command.front()).contains('/'))
@@ -68,7 +69,7 @@ void addRun(CLI::App &app, int &status) {
   command->add_option("--device", options->device, "auto (default), hip or emulator")
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
-  addNanOption(*command, options->nan);
+  options->code.addTo(*command);
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();
   command->callback([options, &status] { status = run(*options); });

@@ -235,8 +235,7 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
   if (!launch.kernel)
     return {};
   launch.grid = {blocks, 1, 1};
-  bool halfFilled = launch.kernel->waveSize == 64;
-  launch.block = {halfFilled ? abi::halfFilledWorkgroupSize(kThreads) : kThreads, 1, 1};
+  launch.block = {kThreads, 1, 1}; // waves of 64 lanes are packed: there are no barriers
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = 1;
   Expected<emulator::Statistics> statistics = emulator::run(launch, memory);

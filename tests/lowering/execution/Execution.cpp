@@ -4,6 +4,7 @@
 #include "ptx-frontend/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
 #include <cstring>
 #include <numeric>
 
@@ -70,9 +71,11 @@ Compiled compile(const std::string &ptx, const Form &form) {
   result.staticSharedBytes = staticSharedBytes(units[0], *units[0].kernels[0]);
   Options options;
   options.arch = form.arch;
-  options.halfFilled = form.halfFilled;
   options.spinLimit = form.spinLimit;
   options.safeAtomics = form.safeAtomics;
+  options.warpForm = form.packed       ? abi::WarpFormChoice::Packed
+                     : form.halfFilled ? abi::WarpFormChoice::HalfFilled
+                                       : abi::WarpFormChoice::Auto;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -124,7 +127,9 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
 
 Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form) {
   SCOPED_TRACE(form.arch + ", -O" + std::to_string(form.optLevel) +
-               (form.halfFilled ? ", half-filled" : ", wave32"));
+               (form.packed       ? ", packed"
+                : form.halfFilled ? ", half-filled"
+                                  : ", wave32"));
   Outcome outcome;
   Compiled compiled = compile(ptx, form);
   if (compiled.code.empty())
@@ -164,10 +169,10 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
     return outcome;
   }
   EXPECT_EQ(launch.kernel->explicitKernargSize, sizeof(arguments));
-  EXPECT_EQ(launch.kernel->waveSize, form.halfFilled ? 64u : 32u);
+  EXPECT_EQ(launch.kernel->waveSize, form.halfFilled || form.packed ? 64u : 32u);
   launch.grid = form.grid;
   launch.block = form.block;
-  if (form.halfFilled)
+  if (form.halfFilled && !form.packed)
     launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
   launch.dynamicLdsBytes = form.dynamicSharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
@@ -196,6 +201,28 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   return outcome;
 }
 
+WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch) {
+  ptx::ParseResult parsed = ptx::parse("test.ptx", ptx);
+  for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+    ADD_FAILURE() << ptx::format(diagnostic, "test.ptx", ptx);
+  std::vector<Unit> units = partition(parsed.module);
+  if (units.empty())
+    return {};
+  Options options;
+  options.arch = arch;
+  LLVMContext context;
+  std::unique_ptr<llvm::Module> module = take(lower(parsed.module, units[0], options, context));
+  if (!module)
+    return {};
+  StringRef text =
+      cast<MDString>(module->getNamedMetadata("rubia.metadata")->getOperand(0)->getOperand(0))
+          ->getString();
+  json::Value metadata = cantFail(json::parse(text));
+  const json::Object &kernel = *metadata.getAsObject()->getArray("kernels")->front().getAsObject();
+  return {kernel.getString("warpForm")->str(), kernel.getString("warpFormReason")->str(),
+          uint32_t(*kernel.getInteger("exactThreads"))};
+}
+
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form) {
   std::vector<uint32_t> first = run(ptx, words, form).words;
@@ -205,19 +232,34 @@ std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t>
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, half-filled";
   form.optLevel = 3;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, half-filled";
+  WarpFormOf automatic = warpFormOf(ptx, "gfx942");
+  if (automatic.form != "packed" || automatic.exactThreads)
+    return first;
+  form.packed = true;
+  EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, packed";
+  form.optLevel = 0;
+  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, packed";
   return first;
 }
 
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form) {
   std::vector<uint32_t> first;
-  for (const char *arch : kTargets) {
-    form.arch = arch;
-    form.halfFilled = StringRef(arch).starts_with("gfx9");
+  auto check = [&] {
     std::vector<uint32_t> result = run(ptx, words, form).words;
     if (first.empty())
       first = result;
-    EXPECT_EQ(result, first) << arch;
+    EXPECT_EQ(result, first) << form.arch << (form.packed ? ", packed" : "");
+  };
+  for (const char *arch : kTargets) {
+    form.arch = arch;
+    form.packed = false;
+    form.halfFilled = StringRef(arch).starts_with("gfx9");
+    check();
+    WarpFormOf automatic = warpFormOf(ptx, arch);
+    form.packed = automatic.form == "packed" && !automatic.exactThreads;
+    if (form.packed)
+      check();
   }
   return first;
 }

@@ -13,9 +13,10 @@ namespace rubia::lowering::test {
 
 // A way to compile and launch.
 struct Form {
-  std::string arch = "gfx1100"; // wave64 targets are half-filled in any case
+  std::string arch = "gfx1100"; // with wave64, one of the forms has to be chosen
   bool halfFilled = false;
   bool safeAtomics = false;
+  bool packed = false; // where it is not sound, it is an error
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;
@@ -40,11 +41,19 @@ std::string executable(const std::string &body, const std::string &before = "",
 // second.
 Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form = {});
 
-// Runs in wave32 and in the half-filled form, optimised and not, and checks that all agree.
+// What a kernel is compiled to if no form is asked for, from the metadata.
+struct WarpFormOf {
+  std::string form, reason;
+  uint32_t exactThreads = 0;
+};
+WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch = "gfx942");
+
+// Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and not,
+// and checks that all agree.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
 
-// The same for all targets, optimised.
+// The same for all targets, optimised; those with wave64 in each form that is sound.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
 inline constexpr const char *kTargets[] = {"gfx1100", "gfx1201", "gfx1030",

@@ -49,8 +49,9 @@ void checkShfl(Mode mode, const char *name, uint32_t b, uint32_t c, bool constan
   words[65] = c;
   Form form;
   form.block = {64, 1, 1};
-  for (bool halfFilled : {false, true}) {
-    form.halfFilled = halfFilled;
+  for (int waveForm : {0, 1, 2}) {
+    form.halfFilled = waveForm == 1;
+    form.packed = waveForm == 2;
     std::vector<uint32_t> result = run(ptx, words, form).words;
     ASSERT_EQ(result.size(), words.size());
     for (int thread = 0; thread < 64; ++thread) {

@@ -1,0 +1,61 @@
+// The basic blocks of a PTX function, for what has to be known before anything is lowered: which
+// blocks a branch decides about, and what its loops are.
+#pragma once
+
+#include "ptx-frontend/Module.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallVector.h"
+#include <vector>
+
+namespace rubia::lowering {
+
+struct ControlFlowGraph {
+  explicit ControlFlowGraph(const ptx::Function &function);
+
+  struct Block {
+    uint32_t first, end; // instructions
+    llvm::SmallVector<uint32_t, 2> successors;
+
+    // The instruction that decides which successor it is.
+    uint32_t branch() const { return end - 1; }
+    bool decides() const { return successors.size() > 1; }
+  };
+  // In the order of the text, then two without instructions: what follows when the function has
+  // returned, and when the thread has ended. Of a kernel that is the same.
+  std::vector<Block> blocks;
+  uint32_t returned() const { return uint32_t(blocks.size() - 2); }
+  uint32_t ended() const { return uint32_t(blocks.size() - 1); }
+  uint32_t codeBlocks() const { return uint32_t(blocks.size() - 2); }
+
+  // The block that all paths from a block meet first, for each block.
+  std::vector<uint32_t> immediatePostDominators() const;
+
+  // Calls visit(block) for the blocks that a deciding block decides about: those that some paths
+  // from it pass before all of them meet again.
+  template <typename Visit>
+  void forEachDecided(uint32_t block, llvm::ArrayRef<uint32_t> postDominators, Visit visit) const {
+    llvm::BitVector seen(unsigned(blocks.size()));
+    llvm::SmallVector<uint32_t> open(llvm::ArrayRef<uint32_t>(blocks[block].successors));
+    while (!open.empty()) {
+      uint32_t next = open.pop_back_val();
+      if (next == postDominators[block] || next >= codeBlocks() || seen.test(next))
+        continue;
+      seen.set(next);
+      visit(next);
+      open.append(blocks[next].successors);
+    }
+  }
+
+  struct Loop {
+    uint32_t header;
+    llvm::SmallVector<uint32_t> blocks; // the header too
+    bool hasOneEntry = true;
+  };
+  // One for each edge backwards.
+  std::vector<Loop> loops() const;
+};
+
+// Whether an instruction may end its thread: ret of a kernel, exit, trap, a failed assertion.
+bool endsThread(const ptx::Instruction &instruction);
+
+} // namespace rubia::lowering

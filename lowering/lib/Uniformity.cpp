@@ -1,0 +1,344 @@
+#include "lowering/lib/Uniformity.h"
+#include "lowering/lib/Definitions.h"
+#include "lowering/lib/UnitLowering.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+using Kind = ptx::Operand::Kind;
+
+struct Uniformity::Body {
+  explicit Body(const ptx::Function &function)
+      : function(function), graph(function), postDominators(graph.immediatePostDominators()),
+        registers(unsigned(function.registers.size())), causes(graph.blocks.size(), ptx::kNone),
+        decided(unsigned(graph.blocks.size())) {}
+
+  const ptx::Function &function;
+  ControlFlowGraph graph; // without the edges of threads that leave for good
+  std::vector<uint32_t> postDominators;
+  BitVector registers;          // those that differ
+  bool conditionCode = false;   // CC differs
+  std::vector<uint32_t> causes; // for each block the branch that divides the threads; kNone: none
+  BitVector decided;            // blocks whose branch differs
+  bool isCalledByAddress = false;
+  std::pair<const Body *, uint32_t> dividedCaller{nullptr, 0}; // and its call
+};
+
+// ---------- Facts of instructions
+
+static bool isUniform(ptx::SpecialRegister special) {
+  using S = ptx::SpecialRegister;
+  switch (special) {
+  case S::NTid:
+  case S::CtaId:
+  case S::NCtaId:
+  case S::GridId:
+  case S::WarpSize:
+  case S::TotalSmemSize:
+  case S::DynamicSmemSize:
+  case S::EnvReg1:
+  case S::EnvReg2:
+  case S::ClusterId:
+  case S::NClusterId:
+  case S::ClusterCtaId:
+  case S::ClusterNCtaId:
+  case S::ClusterCtaRank:
+  case S::ClusterNCtaRank:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool hasSemantics(const ptx::Instruction &instruction) {
+  for (ptx::Mod mod : {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Acquire, ptx::Mod::Mmio})
+    if (instruction.spelling->has(mod))
+      return true;
+  return false;
+}
+
+// Whether the result follows from the operands alone, or from memory that is the same for all.
+static bool followsFromOperands(const ptx::Instruction &instruction) {
+  switch (instruction.op()) {
+  case ptx::Op::Ld:
+  case ptx::Op::Ldu:
+    return !hasSemantics(instruction) && instruction.spelling->space() != ptx::StateSpace::Local;
+  // The lanes of a warp together.
+  case ptx::Op::Shfl:
+  case ptx::Op::Vote:
+  case ptx::Op::Match:
+  case ptx::Op::Activemask:
+  case ptx::Op::Redux:
+  case ptx::Op::Elect:
+  case ptx::Op::Movmatrix:
+  // Places of a thread's own.
+  case ptx::Op::Alloca:
+  case ptx::Op::Stacksave:
+  case ptx::Op::MbarrierPendingCount:
+    return false;
+  default: // what else touches memory has an address
+    return none_of(instruction.operands, [](const ptx::Operand &operand) {
+      return operand.kind == Kind::Address || operand.kind == Kind::AddressList;
+    });
+  }
+}
+
+// Whether nobody notices that a thread executes it before it ends.
+static bool isQuiet(const ptx::Instruction &instruction) {
+  switch (instruction.op()) {
+  case ptx::Op::Bra:
+  case ptx::Op::Ret:
+  case ptx::Op::Mov:
+  case ptx::Op::Cvta:
+  case ptx::Op::IAdd:
+    return true;
+  case ptx::Op::Ld:
+    return !hasSemantics(instruction);
+  case ptx::Op::St:
+    return instruction.spelling->space() == ptx::StateSpace::Param;
+  default:
+    return endsThread(instruction);
+  }
+}
+
+// ---------- Values
+
+bool Uniformity::differs(const Body &body, const ptx::Operand &operand) const {
+  if (operand.reg != ptx::kNone && body.registers.test(operand.reg))
+    return true;
+  switch (operand.kind) {
+  case Kind::SpecialRegister:
+    return !isUniform(operand.special);
+  case Kind::Variable: // an address of local memory is another one for each thread
+    return operand.variable()->space == ptx::StateSpace::Local ||
+           variables.contains(operand.variable());
+  case Kind::Address:
+    return operand.variable() && variables.contains(operand.variable());
+  default:
+    return any_of(operand.elements(),
+                  [&](const ptx::Operand &element) { return differs(body, element); });
+  }
+}
+
+bool Uniformity::markResult(Body &body, const ptx::Operand &operand) {
+  bool changed = false;
+  forEachRegister(operand, [&](ptx::RegisterId reg) {
+    changed |= !body.registers.test(reg);
+    body.registers.set(reg);
+  });
+  auto mark = [&](const ptx::Operand &place) {
+    if (place.kind == Kind::Variable)
+      changed |= variables.insert(place.variable()).second;
+  };
+  mark(operand);
+  for (const ptx::Operand &element : operand.elements())
+    mark(element);
+  return changed;
+}
+
+bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
+  if (!followsFromOperands(instruction))
+    return true;
+  switch (instruction.op()) {
+  case ptx::Op::BarRed: // all threads get one result
+    return false;
+  case ptx::Op::Addc:
+  case ptx::Op::Subc:
+  case ptx::Op::Madc:
+    if (body.conditionCode)
+      return true;
+    break;
+  default:
+    break;
+  }
+  // Of a function's own .param memory, only variables by name are followed.
+  if (instruction.op() == ptx::Op::Ld && !body.function.isKernel &&
+      instruction.spelling->space() == ptx::StateSpace::Param &&
+      !instruction.operands[1].variable())
+    return true;
+  return any_of(drop_begin(instruction.operands, writesFirstOperand(instruction)),
+                [&](const ptx::Operand &operand) { return differs(body, operand); });
+}
+
+// ---------- Calls
+
+// Passes what is known of the arguments on to the callee, and of its results to the caller.
+// `alone`: not all threads of the CTA make the call.
+bool Uniformity::passArguments(Body &body, const ptx::Instruction &call, bool alone) {
+  ArrayRef<ptx::Operand> results, arguments;
+  const ptx::Function *callee = nullptr;
+  bool hasCallee = false;
+  for (const ptx::Operand &operand : call.operands) {
+    if (operand.kind == Kind::List)
+      (hasCallee ? arguments : results) = operand.elements();
+    else
+      hasCallee = true;
+    if (operand.function())
+      callee = &definitionOf(*operand.function());
+  }
+  Body *target = callee ? bodyOf.lookup(callee) : nullptr;
+  bool changed = false;
+  if (!target) {
+    for (const ptx::Operand &result : results)
+      changed |= markResult(body, result);
+    return changed;
+  }
+  if (alone && !target->dividedCaller.first) {
+    target->dividedCaller = {&body, uint32_t(&call - body.function.body.data())};
+    changed = true;
+  }
+  auto markVariable = [&](const ptx::Variable &variable) {
+    if (variable.reg != ptx::kNone && !target->registers.test(variable.reg)) {
+      target->registers.set(variable.reg);
+      changed = true;
+    }
+    changed |= variables.insert(&variable).second;
+  };
+  for (auto [parameter, argument] : zip(target->function.parameters, arguments))
+    if (alone || differs(body, argument))
+      markVariable(*parameter);
+  for (auto [declared, result] : zip(target->function.results, results)) {
+    bool other = alone || variables.contains(declared) ||
+                 (declared->reg != ptx::kNone && target->registers.test(declared->reg));
+    if (other)
+      changed |= markResult(body, result);
+  }
+  return changed;
+}
+
+// ---------- Control
+
+// Takes away the edges to where a thread does nothing any more but end, from branches that differ.
+void Uniformity::closeOffThreadEnds(Body &body) {
+  std::vector<ControlFlowGraph::Block> &blocks = body.graph.blocks;
+  BitVector quiet(unsigned(blocks.size()));
+  quiet.set(body.graph.ended());
+  if (body.function.isKernel)
+    quiet.set(body.graph.returned());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t block = body.graph.codeBlocks(); block-- > 0;) {
+      if (quiet.test(block) || !all_of(blocks[block].successors,
+                                       [&](uint32_t successor) { return quiet.test(successor); }))
+        continue;
+      bool all = true;
+      for (uint32_t index = blocks[block].first; index < blocks[block].end; ++index)
+        all &= isQuiet(body.function.body[index]);
+      if (all) {
+        quiet.set(block);
+        changed = true;
+      }
+    }
+  }
+  for (uint32_t block : body.decided.set_bits()) {
+    SmallVector<uint32_t, 2> left;
+    copy_if(blocks[block].successors, std::back_inserter(left),
+            [&](uint32_t successor) { return !quiet.test(successor); });
+    if (!left.empty())
+      blocks[block].successors = std::move(left);
+  }
+  body.postDominators = body.graph.immediatePostDominators();
+}
+
+// The branch at the end of a block divides the threads.
+bool Uniformity::decide(Body &body, uint32_t block) {
+  bool changed = false;
+  body.graph.forEachDecided(block, body.postDominators, [&](uint32_t decided) {
+    if (body.causes[decided] == ptx::kNone) {
+      body.causes[decided] = body.graph.blocks[block].branch();
+      changed = true;
+    }
+  });
+  return changed;
+}
+
+bool Uniformity::visit(Body &body) {
+  bool changed = false, newBranches = false;
+  for (uint32_t number = 0; number < body.graph.codeBlocks(); ++number) {
+    const ControlFlowGraph::Block &block = body.graph.blocks[number];
+    for (uint32_t index = block.first; index < block.end; ++index) {
+      const ptx::Instruction &instruction = body.function.body[index];
+      bool guarded =
+          instruction.guard.reg != ptx::kNone && body.registers.test(instruction.guard.reg);
+      bool alone = guarded || body.causes[number] != ptx::kNone || body.dividedCaller.first ||
+                   body.isCalledByAddress;
+      if (instruction.op() == ptx::Op::Call) {
+        changed |= passArguments(body, instruction, alone);
+        continue;
+      }
+      bool other = guarded || body.causes[number] != ptx::kNone || resultDiffers(body, instruction);
+      if (!other)
+        continue;
+      if (writesFirstOperand(instruction))
+        changed |= markResult(body, instruction.operands[0]);
+      if (instruction.op() == ptx::Op::St && !instruction.operands.empty() &&
+          instruction.operands[0].variable())
+        changed |= variables.insert(instruction.operands[0].variable()).second;
+      if (instruction.spelling->has(ptx::Mod::Cc) && !body.conditionCode)
+        body.conditionCode = changed = true;
+    }
+    const ptx::Instruction &last = body.function.body[block.branch()];
+    if (!block.decides() || body.decided.test(number))
+      continue;
+    if ((last.guard.reg != ptx::kNone && body.registers.test(last.guard.reg)) ||
+        (last.op() == ptx::Op::BrxIdx && differs(body, last.operands[0]))) {
+      body.decided.set(number);
+      newBranches = true;
+    }
+  }
+  if (newBranches) {
+    closeOffThreadEnds(body);
+    for (uint32_t block : body.decided.set_bits())
+      decide(body, block);
+  }
+  return changed || newBranches;
+}
+
+Uniformity::Uniformity(const Unit &unit, const DenseSet<const ptx::Function *> &addressTaken) {
+  auto add = [&](const ptx::Function *function) {
+    Body &body = *bodies.emplace_back(std::make_unique<Body>(*function));
+    bodyOf[function] = &body;
+    body.isCalledByAddress = addressTaken.contains(function);
+    if (body.isCalledByAddress)
+      for (const ptx::Variable *parameter : function->parameters) {
+        variables.insert(parameter);
+        if (parameter->reg != ptx::kNone)
+          body.registers.set(parameter->reg);
+      }
+  };
+  for (const ptx::Function *kernel : unit.kernels)
+    add(kernel);
+  for (const ptx::Function *function : unit.functions)
+    add(function);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::unique_ptr<Body> &body : bodies)
+      while (visit(*body))
+        changed = true;
+  }
+}
+
+Uniformity::~Uniformity() = default;
+
+Uniformity::Answer Uniformity::executesTogether(const ptx::Function &function,
+                                                uint32_t instruction) const {
+  const Body *body = bodyOf.lookup(&function);
+  for (unsigned depth = 0; depth <= bodies.size(); ++depth) {
+    const ptx::Instruction &inst = body->function.body[instruction];
+    if (inst.guard.reg != ptx::kNone && body->registers.test(inst.guard.reg))
+      return {false, &body->function, &inst};
+    for (uint32_t block = 0; block < body->graph.codeBlocks(); ++block)
+      if (body->graph.blocks[block].first <= instruction &&
+          instruction < body->graph.blocks[block].end && body->causes[block] != ptx::kNone)
+        return {false, &body->function, &body->function.body[body->causes[block]]};
+    if (body->isCalledByAddress)
+      return {false, &body->function, nullptr, true};
+    if (!body->dividedCaller.first)
+      return {};
+    std::tie(body, instruction) = body->dividedCaller;
+  }
+  return {false, &body->function, &body->function.body[instruction]}; // recursion
+}
+
+} // namespace rubia::lowering

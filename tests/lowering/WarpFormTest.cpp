@@ -1,0 +1,234 @@
+// Which warp form is chosen on a target with wave64, and why.
+#include "Lowered.h"
+#include "gmock/gmock.h"
+#include "llvm/Support/JSON.h"
+
+using namespace rubia::lowering::test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+
+struct Choice {
+  std::string form, reason;
+  int64_t exactThreads;
+};
+
+Choice choiceFor(const std::string &ptx) {
+  Lowered result = lowered(ptx, forArch("gfx942"));
+  if (!result.module)
+    return {};
+  llvm::json::Value all = llvm::cantFail(llvm::json::parse(result.metadata()));
+  const llvm::json::Object &kernel =
+      *all.getAsObject()->getArray("kernels")->front().getAsObject();
+  return {kernel.getString("warpForm")->str(), kernel.getString("warpFormReason")->str(),
+          *kernel.getInteger("exactThreads")};
+}
+
+void expectPacked(const std::string &body, const std::string &before = "") {
+  Choice choice = choiceFor(kernel(body, before));
+  EXPECT_EQ(choice.form, "packed") << body << "\n" << choice.reason;
+  EXPECT_EQ(choice.exactThreads, 0);
+}
+
+// `why`: what the reason contains.
+void expectHalfFilled(const std::string &why, const std::string &body,
+                      const std::string &before = "") {
+  Choice choice = choiceFor(kernel(body, before));
+  EXPECT_EQ(choice.form, "half-filled") << body;
+  EXPECT_THAT(choice.reason, HasSubstr(why)) << body;
+}
+
+const char kDivided[] = "is not reached by all threads of the CTA together";
+const char kSpins[] = "may leave a loop by what";
+
+} // namespace
+
+TEST(LoweringWarpForm, BarriersThatAllReachArePacked) {
+  expectPacked("bar.sync 0;");
+  expectPacked("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 7; @%p0 bra skip;"
+               "st.global.u32 [%rd0], %r0; skip: bar.sync 0;");
+  // Parameters, CTA indexes and what is loaded from one address are the same for all.
+  expectPacked("ld.param.u32 %r0, [n]; setp.eq.u32 %p0, %r0, 0; @%p0 bra skip; bar.sync 0; skip:");
+  expectPacked("mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;");
+  expectPacked("bar.sync 0; ld.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, 0; @%p0 bra skip;"
+               "bar.sync 0; skip:",
+               ".shared .u32 s;");
+  // A loop of as many rounds for all.
+  expectPacked("mov.u32 %r0, 0; ld.param.u32 %r1, [n]; loop: bar.sync 0; add.u32 %r0, %r0, 1;"
+               "setp.lt.u32 %p0, %r0, %r1; @%p0 bra loop;");
+  // The result of a barrier that reduces is the same for all.
+  expectPacked("loop: mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 7; bar.red.or.pred %p1, 0, %p0;"
+               "@%p1 bra loop; bar.sync 0;");
+}
+
+TEST(LoweringWarpForm, ThreadsThatLeaveForGoodDivideNobody) {
+  expectPacked("mov.u32 %r0, %tid.x; ld.param.u32 %r1, [n]; setp.ge.u32 %p0, %r0, %r1;"
+               "@%p0 bra end; bar.sync 0; end: ret;");
+  expectPacked("mov.u32 %r0, %tid.x; ld.param.u32 %r1, [n]; setp.ge.u32 %p0, %r0, %r1;"
+               "@%p0 exit; bar.sync 0;");
+  // In a function, and out of a loop with a barrier.
+  expectPacked("call leave; bar.sync 0;",
+               ".func leave() { .reg .pred %q; .reg .u32 %t; mov.u32 %t, %tid.x;"
+               "setp.gt.u32 %q, %t, 99; @%q exit; bar.sync 0; ret; }");
+  expectPacked("mov.u32 %r0, %tid.x; loop: setp.eq.u32 %p0, %r0, 0; @%p0 exit; bar.sync 0;"
+               "sub.u32 %r0, %r0, 1; bra loop;");
+  // Those that stay could see whether the store is there yet.
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 9; @%p0 bra end;"
+                             "bar.sync 0; ret; end: st.global.u32 [%rd0], %r0; ret;");
+}
+
+TEST(LoweringWarpForm, BarriersInDivergentCode) {
+  // Each half of the CTA at a barrier instruction of its own.
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @%p0 bra other;"
+                             "bar.sync 0; bra end; other: bar.sync 0; end: ret;");
+  expectHalfFilled(kDivided, "mov.u32 %r0, %laneid; setp.lt.u32 %p0, %r0, 32; @%p0 bar.sync 0;");
+  // Loops that threads leave at different times.
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; loop: bar.sync 0; sub.u32 %r0, %r0, 1;"
+                             "setp.ne.u32 %p0, %r0, 0; @%p0 bra loop; st.global.u32 [%rd0], %r0;");
+  // What a thread computes differs through any number of steps: selection, carries, vectors.
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; add.cc.u32 %r1, %r0, -1; addc.u32 %r2, 0, 0;"
+                             "setp.ne.u32 %p0, %r2, 0; @%p0 bar.sync 0;");
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, 1;"
+                             "@%p0 mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0;");
+  // What is not the same for all though the address is: of a thread's own, or changing.
+  expectHalfFilled(kDivided, "ld.local.u32 %r0, [own]; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;",
+                   ".local .u32 own;");
+  expectHalfFilled(kDivided, "ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                             "@%p0 bar.sync 0;",
+                   ".global .u32 g;");
+  expectHalfFilled(kDivided, "atom.global.add.u32 %r0, [g], 1; setp.eq.u32 %p0, %r0, 0;"
+                             "@%p0 bar.sync 0;",
+                   ".global .u32 g;");
+  expectHalfFilled(kDivided, "activemask.b32 %r0; setp.eq.u32 %p0, %r0, -1; @%p0 bar.sync 0;");
+  expectHalfFilled("line 9 ('bra')",
+                   "mov.u32 %r0, %tid.x;\nmov.u32 %r1, 5;\nsetp.lt.u32 %p0, %r0, 32;\n@%p0 bra "
+                   "end;\nbar.sync 0;\nst.global.u32 [%rd0], %r0; end: ret;",
+                   "");
+}
+
+TEST(LoweringWarpForm, BarriersInFunctions) {
+  const char *syncs = ".func syncs() { bar.sync 0; ret; }";
+  expectPacked("call syncs;", syncs);
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @!%p0 bra end;"
+                             "call syncs; st.global.u32 [%rd0], %r0; end: ret;",
+                   syncs);
+  // By an argument, and by a result.
+  const char *maySync = ".func maySync(.reg .u32 x) { .reg .pred %q; setp.eq.u32 %q, x, 0;"
+                        "@%q bar.sync 0; ret; }";
+  expectPacked("ld.param.u32 %r0, [n]; call maySync, (%r0);", maySync);
+  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; call maySync, (%r0);", maySync);
+  expectHalfFilled(kDivided, "call (%r0), own; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;",
+                   ".func (.reg .u32 r) own() { mov.u32 r, %tid.x; ret; }");
+  // An indirect call hides a barrier.
+  expectHalfFilled("may be reached by calls of 'syncs' through its address",
+                   "ld.global.u64 %rd0, [table]; proto: .callprototype _ (); call %rd0, proto;",
+                   ".func syncs() { bar.sync 0; ret; } .global .u64 table[1] = {syncs};");
+  expectPacked("ld.global.u64 %rd0, [table]; proto: .callprototype _ (); call %rd0, proto;"
+               "bar.sync 0;",
+               ".func quiet() { ret; } .global .u64 table[1] = {quiet};");
+}
+
+TEST(LoweringWarpForm, LoopsThatWaitForAnotherWarp) {
+  const char *g = ".global .u32 g; .shared .u32 s;";
+  // Between CTAs, and between the warps of one.
+  expectHalfFilled(kSpins, "loop: ld.acquire.gpu.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                           "@%p0 bra loop;",
+                   g);
+  expectHalfFilled(kSpins, "loop: ld.volatile.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, 0;"
+                           "@%p0 bra loop;",
+                   g);
+  // A lock.
+  expectHalfFilled(kSpins, "loop: atom.global.cas.b32 %r0, [g], 0, 1; setp.ne.u32 %p0, %r0, 0;"
+                           "@%p0 bra loop;",
+                   g);
+  expectHalfFilled(kSpins, "loop: atom.global.exch.b32 %r0, [g], 1; setp.ne.u32 %p0, %r0, 0;"
+                           "@!%p0 exit; bra loop;",
+                   g);
+  // Through a flag that a branch sets, votes, memory of the thread's own, and a callee.
+  expectHalfFilled(kSpins, "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
+                           "setp.eq.u32 %p0, %r0, 0; @%p0 bra next; mov.u32 %r1, 1; next:"
+                           "setp.eq.u32 %p1, %r1, 0; @%p1 bra loop;",
+                   g);
+  expectHalfFilled(kSpins, "loop: ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                           "vote.sync.any.pred %p1, %p0, -1; @%p1 bra loop;",
+                   g);
+  expectHalfFilled(kSpins, "loop: ld.volatile.global.u32 %r0, [g]; st.local.u32 [own], %r0;"
+                           "ld.local.u32 %r1, [own]; setp.eq.u32 %p0, %r1, 0; @%p0 bra loop;",
+                   ".global .u32 g; .local .u32 own;");
+  expectHalfFilled(kSpins, "loop: call (%r0), tryLock; setp.ne.u32 %p0, %r0, 0; @%p0 bra loop;",
+                   ".global .u32 g; .func (.reg .u32 r) tryLock() {"
+                   "atom.global.exch.b32 r, [g], 1; ret; }");
+  // An inner loop with the same start as the outer one.
+  expectHalfFilled(kSpins, "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
+                           "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop; add.u32 %r1, %r1, 1;"
+                           "setp.lt.u32 %p1, %r1, 9; @%p1 bra loop;",
+                   g);
+  expectHalfFilled("line 8 ('bra') may leave a loop by what line 6 ('ld.volatile.global.u32')",
+                   "loop:\nld.volatile.global.u32 %r0, [g];\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 bra "
+                   "loop;",
+                   g);
+}
+
+TEST(LoweringWarpForm, LoopsThatWaitForNobody) {
+  const char *g = ".global .u32 g;";
+  // As many rounds as a value says that was read before, and reads that decide nothing.
+  expectPacked("atom.global.add.u32 %r0, [g], 1; loop: sub.u32 %r0, %r0, 1;"
+               "setp.ne.u32 %p0, %r0, 0; @%p0 bra loop;",
+               g);
+  expectPacked("mov.u32 %r1, 9; loop: atom.global.add.u32 %r0, [g], 1; setp.eq.u32 %p1, %r0, 5;"
+               "@%p1 bra skip; st.global.u32 [%rd0], %r0; skip: sub.u32 %r1, %r1, 1;"
+               "setp.ne.u32 %p0, %r1, 0; @%p0 bra loop;",
+               g);
+  // Retries of a compare-and-swap, as nvcc and as a person would write them.
+  expectPacked("ld.global.u32 %r0, [%rd0]; loop: add.u32 %r1, %r0, 7;"
+               "atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.s32 %p0, %r0, %r2;"
+               "mov.u32 %r0, %r2; @%p0 bra loop;",
+               g);
+  expectPacked("loop: ld.global.u32 %r0, [%rd0]; add.u32 %r1, %r0, 7;"
+               "atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.s32 %p0, %r0, %r2;"
+               "@%p0 bra loop;",
+               g);
+  // Locks that look like it: the value that is compared with is another one.
+  expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: atom.global.cas.b32 %r2, [%rd0], %r0, 1;"
+                           "setp.ne.s32 %p0, %r0, %r2; @%p0 bra loop;");
+  expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: atom.global.cas.b32 %r2, [%rd0], %r0, 1;"
+                           "setp.ne.s32 %p0, %r0, %r2; and.b32 %r0, %r2, -2; @%p0 bra loop;");
+  expectHalfFilled(kSpins, "loop: ld.global.u32 %r0, [%rd1];"
+                           "atom.global.cas.b32 %r2, [%rd0], %r0, 1; setp.ne.s32 %p0, %r0, %r2;"
+                           "@%p0 bra loop;");
+}
+
+TEST(LoweringWarpForm, BarriersForSomeThreads) {
+  expectHalfFilled("('bar.arrive') is counted in shared memory", "bar.arrive 1, 64;");
+  expectHalfFilled("is counted in shared memory: its number of threads is in a register",
+                   "ld.param.u32 %r0, [n]; bar.sync 1, %r0;");
+  Choice choice = choiceFor(kernel("bar.sync 1, 256;"));
+  EXPECT_EQ(choice.form, "packed");
+  EXPECT_EQ(choice.exactThreads, 256);
+  expectHalfFilled("is counted in shared memory", "bar.sync 1, 256; bar.sync 2, 128;");
+  // Known to be all, and known to be one warp.
+  choice = choiceFor(kernel("bar.sync 1, 256;", "", ".reqntid 256"));
+  EXPECT_EQ(choice.form, "packed");
+  EXPECT_EQ(choice.exactThreads, 0);
+  choice = choiceFor(kernel("bar.arrive 1, 64; bar.sync 1, 64;", "", ".maxntid 8, 4, 1"));
+  EXPECT_EQ(choice.form, "packed");
+  EXPECT_EQ(choice.reason, "no CTA has more than one warp");
+  // Code of both forms would share the addresses of functions.
+  expectHalfFilled("is counted in shared memory",
+                   "bar.sync 1, 256; ld.global.u64 %rd0, [table]; proto: .callprototype _ ();"
+                   "call %rd0, proto;",
+                   ".func f() { ret; } .global .u64 table[1] = {f};");
+}
+
+TEST(LoweringWarpForm, AFormCanBeAskedFor) {
+  Options packed = forArch("gfx942");
+  packed.warpForm = rubia::abi::WarpFormChoice::Packed;
+  EXPECT_TRUE(lowered(kernel("bar.sync 0;"), packed).module);
+  Lowered result = lowered(kernel("bar.arrive 1, 64;"), packed);
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message,
+              AllOf(HasSubstr("the packed form is not legal"), HasSubstr("'bar.arrive'")));
+  EXPECT_EQ(result.diagnostics[0].function, "k");
+  EXPECT_GT(result.diagnostics[0].line, 0u);
+}
