@@ -43,8 +43,8 @@ Function *UnitLowering::driverFunction(StringRef name) {
   if (!function)
     return nullptr;
   if (!driverFunctions) {
-    driverFunctions =
-        std::make_unique<UnitLowering>(deviceModule(), deviceUnit(), options, target, module);
+    driverFunctions = std::make_unique<UnitLowering>(deviceModule(), deviceUnit(), options, target,
+                                                     warpForm, module);
     driverFunctions->parent = this;
     driverFunctions->flushesF32Denormals = flushesF32Denormals;
   }

@@ -1,7 +1,7 @@
 // Which warp form is chosen on a target with wave64, and why.
 #include "Lowered.h"
-#include "gmock/gmock.h"
 #include "llvm/Support/JSON.h"
+#include "gmock/gmock.h"
 
 using namespace rubia::lowering::test;
 using testing::AllOf;
@@ -19,8 +19,7 @@ Choice choiceFor(const std::string &ptx) {
   if (!result.module)
     return {};
   llvm::json::Value all = llvm::cantFail(llvm::json::parse(result.metadata()));
-  const llvm::json::Object &kernel =
-      *all.getAsObject()->getArray("kernels")->front().getAsObject();
+  const llvm::json::Object &kernel = *all.getAsObject()->getArray("kernels")->front().getAsObject();
   return {kernel.getString("warpForm")->str(), kernel.getString("warpFormReason")->str(),
           *kernel.getInteger("exactThreads")};
 }
@@ -92,26 +91,28 @@ TEST(LoweringWarpForm, BarriersInDivergentCode) {
   expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, 1;"
                              "@%p0 mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0;");
   // What is not the same for all though the address is: of a thread's own, or changing.
-  expectHalfFilled(kDivided, "ld.local.u32 %r0, [own]; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;",
-                   ".local .u32 own;");
-  expectHalfFilled(kDivided, "ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
-                             "@%p0 bar.sync 0;",
+  expectHalfFilled(kDivided, ".local .u32 own; ld.local.u32 %r0, [own]; setp.eq.u32 %p0, %r0, 0;"
+                             "@%p0 bar.sync 0;");
+  expectHalfFilled(kDivided,
+                   "ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                   "@%p0 bar.sync 0;",
                    ".global .u32 g;");
-  expectHalfFilled(kDivided, "atom.global.add.u32 %r0, [g], 1; setp.eq.u32 %p0, %r0, 0;"
-                             "@%p0 bar.sync 0;",
+  expectHalfFilled(kDivided,
+                   "atom.global.add.u32 %r0, [g], 1; setp.eq.u32 %p0, %r0, 0;"
+                   "@%p0 bar.sync 0;",
                    ".global .u32 g;");
   expectHalfFilled(kDivided, "activemask.b32 %r0; setp.eq.u32 %p0, %r0, -1; @%p0 bar.sync 0;");
-  expectHalfFilled("line 9 ('bra')",
+  expectHalfFilled("line 15 ('bra') differs between them",
                    "mov.u32 %r0, %tid.x;\nmov.u32 %r1, 5;\nsetp.lt.u32 %p0, %r0, 32;\n@%p0 bra "
-                   "end;\nbar.sync 0;\nst.global.u32 [%rd0], %r0; end: ret;",
-                   "");
+                   "end;\nbar.sync 0;\nend: st.global.u32 [%rd0], %r0; ret;");
 }
 
 TEST(LoweringWarpForm, BarriersInFunctions) {
   const char *syncs = ".func syncs() { bar.sync 0; ret; }";
   expectPacked("call syncs;", syncs);
-  expectHalfFilled(kDivided, "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @!%p0 bra end;"
-                             "call syncs; st.global.u32 [%rd0], %r0; end: ret;",
+  expectHalfFilled(kDivided,
+                   "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @!%p0 bra end;"
+                   "call syncs; end: st.global.u32 [%rd0], %r0; ret;",
                    syncs);
   // By an argument, and by a result.
   const char *maySync = ".func maySync(.reg .u32 x) { .reg .pred %q; setp.eq.u32 %q, x, 0;"
@@ -132,39 +133,48 @@ TEST(LoweringWarpForm, BarriersInFunctions) {
 TEST(LoweringWarpForm, LoopsThatWaitForAnotherWarp) {
   const char *g = ".global .u32 g; .shared .u32 s;";
   // Between CTAs, and between the warps of one.
-  expectHalfFilled(kSpins, "loop: ld.acquire.gpu.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
-                           "@%p0 bra loop;",
+  expectHalfFilled(kSpins,
+                   "loop: ld.acquire.gpu.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                   "@%p0 bra loop;",
                    g);
-  expectHalfFilled(kSpins, "loop: ld.volatile.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, 0;"
-                           "@%p0 bra loop;",
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, 0;"
+                   "@%p0 bra loop;",
                    g);
   // A lock.
-  expectHalfFilled(kSpins, "loop: atom.global.cas.b32 %r0, [g], 0, 1; setp.ne.u32 %p0, %r0, 0;"
-                           "@%p0 bra loop;",
+  expectHalfFilled(kSpins,
+                   "loop: atom.global.cas.b32 %r0, [g], 0, 1; setp.ne.u32 %p0, %r0, 0;"
+                   "@%p0 bra loop;",
                    g);
-  expectHalfFilled(kSpins, "loop: atom.global.exch.b32 %r0, [g], 1; setp.ne.u32 %p0, %r0, 0;"
-                           "@!%p0 exit; bra loop;",
+  expectHalfFilled(kSpins,
+                   "loop: atom.global.exch.b32 %r0, [g], 1; setp.ne.u32 %p0, %r0, 0;"
+                   "@!%p0 exit; bra loop;",
                    g);
   // Through a flag that a branch sets, votes, memory of the thread's own, and a callee.
-  expectHalfFilled(kSpins, "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
-                           "setp.eq.u32 %p0, %r0, 0; @%p0 bra next; mov.u32 %r1, 1; next:"
-                           "setp.eq.u32 %p1, %r1, 0; @%p1 bra loop;",
+  expectHalfFilled(kSpins,
+                   "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
+                   "setp.eq.u32 %p0, %r0, 0; @%p0 bra next; mov.u32 %r1, 1; next:"
+                   "setp.eq.u32 %p1, %r1, 0; @%p1 bra loop;",
                    g);
-  expectHalfFilled(kSpins, "loop: ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
-                           "vote.sync.any.pred %p1, %p0, -1; @%p1 bra loop;",
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                   "vote.sync.any.pred %p1, %p0, -1; @%p1 bra loop;",
                    g);
-  expectHalfFilled(kSpins, "loop: ld.volatile.global.u32 %r0, [g]; st.local.u32 [own], %r0;"
-                           "ld.local.u32 %r1, [own]; setp.eq.u32 %p0, %r1, 0; @%p0 bra loop;",
-                   ".global .u32 g; .local .u32 own;");
+  expectHalfFilled(kSpins,
+                   ".local .u32 own; loop: ld.volatile.global.u32 %r0, [g];"
+                   "st.local.u32 [own], %r0; ld.local.u32 %r1, [own];"
+                   "setp.eq.u32 %p0, %r1, 0; @%p0 bra loop;",
+                   g);
   expectHalfFilled(kSpins, "loop: call (%r0), tryLock; setp.ne.u32 %p0, %r0, 0; @%p0 bra loop;",
                    ".global .u32 g; .func (.reg .u32 r) tryLock() {"
                    "atom.global.exch.b32 r, [g], 1; ret; }");
   // An inner loop with the same start as the outer one.
-  expectHalfFilled(kSpins, "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
-                           "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop; add.u32 %r1, %r1, 1;"
-                           "setp.lt.u32 %p1, %r1, 9; @%p1 bra loop;",
+  expectHalfFilled(kSpins,
+                   "mov.u32 %r1, 0; loop: ld.volatile.global.u32 %r0, [g];"
+                   "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop; add.u32 %r1, %r1, 1;"
+                   "setp.lt.u32 %p1, %r1, 9; @%p1 bra loop;",
                    g);
-  expectHalfFilled("line 8 ('bra') may leave a loop by what line 6 ('ld.volatile.global.u32')",
+  expectHalfFilled("line 15 ('bra') may leave a loop by what line 13 ('ld.volatile.global.u32')",
                    "loop:\nld.volatile.global.u32 %r0, [g];\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 bra "
                    "loop;",
                    g);
@@ -222,7 +232,7 @@ TEST(LoweringWarpForm, BarriersForSomeThreads) {
 }
 
 TEST(LoweringWarpForm, AFormCanBeAskedFor) {
-  Options packed = forArch("gfx942");
+  rubia::lowering::Options packed = forArch("gfx942");
   packed.warpForm = rubia::abi::WarpFormChoice::Packed;
   EXPECT_TRUE(lowered(kernel("bar.sync 0;"), packed).module);
   Lowered result = lowered(kernel("bar.arrive 1, 64;"), packed);
