@@ -152,3 +152,211 @@ TEST(WarpExecution, LaneMasks) {
     expected[i] = 1u << i % 32;
   EXPECT_EQ(runAll(ptx, counting(64), form), expected);
 }
+
+// Every constant pattern against ds_bpermute, which the same operands from memory give.
+TEST(WarpExecution, ConstantShufflesEqualTheGeneralOne) {
+  struct Pattern {
+    const char *mode;
+    uint32_t b, c;
+  };
+  std::vector<Pattern> patterns;
+  for (uint32_t b = 0; b < 32; ++b)
+    patterns.push_back({"bfly", b, 31});
+  for (uint32_t b : {1u, 2u, 4u, 7u, 8u, 15u, 16u, 17u, 31u})
+    for (uint32_t c : {0u, 0x1000u, 0x1800u}) {
+      patterns.push_back({"up", b, c});
+      patterns.push_back({"down", b, c + 31});
+    }
+  for (uint32_t b : {0u, 3u, 18u, 31u})
+    for (uint32_t c : {31u, 0x101fu, 0x181fu, 0x1c1fu, 20u})
+      patterns.push_back({"idx", b, c});
+  patterns.push_back({"bfly", 5, 0x1807});
+
+  // Word 64 + 2n and the next: b and c of pattern n.
+  std::vector<uint32_t> words = counting(64);
+  std::string body = "ld.global.u32 %r0, [%mine]; mul.lo.u32 %r0, %r0, 77; mov.u32 %r9, 0;";
+  for (size_t n = 0; n < patterns.size(); ++n) {
+    const Pattern &pattern = patterns[n];
+    words.push_back(pattern.b);
+    words.push_back(pattern.c);
+    std::string shuffle = std::string("shfl.sync.") + pattern.mode + ".b32 ";
+    std::string place = std::to_string(256 + 8 * n), next = std::to_string(260 + 8 * n);
+    body += "ld.global.u32 %r3, [%buf+" + place + "]; ld.global.u32 %r4, [%buf+" + next + "];" +
+            shuffle + "%r1|%p0, %r0, %r3, %r4, -1;" + shuffle + "%r2|%p1, %r0, " +
+            std::to_string(pattern.b) + ", " + std::to_string(pattern.c) + ", -1;" +
+            "setp.ne.u32 %p2, %r1, %r2; xor.pred %p3, %p0, %p1; or.pred %p2, %p2, %p3;"
+            "setp.eq.u32 %p4, %r9, 0; and.pred %p2, %p2, %p4; @%p2 mov.u32 %r9, " +
+            std::to_string(n + 1) + ";"; // the first that differs
+  }
+  Form form;
+  form.block = {64, 1, 1};
+  std::vector<uint32_t> result =
+      runOnAllTargets(executable(body + "st.global.u32 [%mine], %r9;"), words, form);
+  ASSERT_EQ(result.size(), words.size());
+  for (unsigned thread = 0; thread < 64; ++thread)
+    ASSERT_EQ(result[thread], 0u) << "thread " << thread << ": "
+                                  << patterns[result[thread] - 1].mode << " "
+                                  << patterns[result[thread] - 1].b << ", "
+                                  << patterns[result[thread] - 1].c;
+}
+
+namespace {
+
+// The threads of two warps that take part: 5 to 30 of the first, 0 to 11 of the second, the even
+// ones with one mask and the odd ones with another.
+constexpr uint32_t kParts[2] = {0x7fffffe0, 0x00000fff};
+uint32_t groupOf(unsigned thread) {
+  return kParts[thread / 32] & (thread % 2 ? 0xaaaaaaaa : 0x55555555);
+}
+bool takesPart(unsigned thread) { return kParts[thread / 32] >> thread % 32 & 1; }
+
+// %r1: the thread's mask, %r0: its word, %r10: its lane; the others wait behind `out`.
+const char kInGroups[] = R"(
+    ld.global.u32 %r0, [%mine];
+    and.b32 %r10, %tid, 31;
+    setp.lt.u32 %p0, %tid, 32;
+    selp.b32 %r1, 0x7fffffe0, 0x00000fff, %p0;
+    shr.u32 %r2, %r1, %r10;
+    and.b32 %r2, %r2, 1;
+    and.b32 %r3, %tid, 1;
+    setp.ne.u32 %p1, %r3, 0;
+    selp.b32 %r3, 0xaaaaaaaa, 0x55555555, %p1;
+    and.b32 %r1, %r1, %r3;
+    setp.eq.u32 %p0, %r2, 0;
+    @%p0 bra out;
+)";
+
+std::vector<uint32_t> groupWords(uint32_t (*word)(unsigned)) {
+  std::vector<uint32_t> words(64);
+  for (unsigned i = 0; i < 64; ++i)
+    words[i] = word(i);
+  return words;
+}
+
+// Runs an instruction sequence that leaves its result in %r9, and checks it against a model that is
+// given the group and gives the result of one thread.
+template <typename Model>
+void checkGroups(const std::string &instructions, const std::vector<uint32_t> &words, Model model) {
+  std::string ptx =
+      executable(std::string(kInGroups) + instructions + "st.global.u32 [%mine], %r9; out:");
+  Form form;
+  form.block = {64, 1, 1};
+  std::vector<uint32_t> result = runOnAllTargets(ptx, words, form);
+  ASSERT_EQ(result.size(), 64u);
+  for (unsigned thread = 0; thread < 64; ++thread) {
+    uint32_t expected = words[thread];
+    if (takesPart(thread)) {
+      std::vector<unsigned> members;
+      for (unsigned lane = 0; lane < 32; ++lane)
+        if (groupOf(thread) >> lane & 1)
+          members.push_back(thread / 32 * 32 + lane);
+      expected = model(thread, members);
+    }
+    EXPECT_EQ(result[thread], expected) << instructions << " thread " << thread;
+  }
+}
+
+} // namespace
+
+TEST(WarpExecution, MatchAndElectInGroups) {
+  // A few values, in both warps, in the high and the low word of 64 bits.
+  std::vector<uint32_t> words = groupWords([](unsigned i) { return i * 7 % 5 * 0x10001; });
+  auto same = [&](unsigned thread, const std::vector<unsigned> &members) {
+    uint32_t mask = 0;
+    for (unsigned member : members)
+      mask |= uint32_t(words[member] == words[thread]) << member % 32;
+    return mask;
+  };
+  checkGroups("match.any.sync.b32 %r9, %r0, %r1;", words, same);
+  checkGroups("mov.b64 %rd0, {%r0, 5}; match.any.sync.b64 %r9, %rd0, %r1;", words, same);
+  checkGroups("mov.b64 %rd0, {5, %r0}; match.any.sync.b64 %r9, %rd0, %r1;", words, same);
+  // All are the same among the odd lanes of the first warp only.
+  std::vector<uint32_t> odd = groupWords([](unsigned i) { return i < 32 && i % 2 ? 9u : i; });
+  checkGroups("match.all.sync.b32 %r9|%p2, %r0, %r1; @%p2 add.u32 %r9, %r9, 1;", odd,
+              [&](unsigned thread, const std::vector<unsigned> &) {
+                return thread < 32 && thread % 2 ? groupOf(thread) + 1 : 0;
+              });
+  checkGroups("mov.b64 %rd0, {7, %r0}; match.all.sync.b64 %r9|%p2, %rd0, %r1;", odd,
+              [&](unsigned thread, const std::vector<unsigned> &) {
+                return thread < 32 && thread % 2 ? groupOf(thread) : 0;
+              });
+  checkGroups("elect.sync %r9|%p2, %r1; @%p2 add.u32 %r9, %r9, 100;", words,
+              [](unsigned thread, const std::vector<unsigned> &members) {
+                return members[0] % 32 + (members[0] == thread ? 100 : 0);
+              });
+}
+
+TEST(WarpExecution, ReduxInGroups) {
+  std::vector<uint32_t> words =
+      groupWords([](unsigned i) { return uint32_t(i * 0x9e3779b9u) ^ (i << 3); });
+  auto fold = [&](auto combine) {
+    return [&words, combine](unsigned, const std::vector<unsigned> &members) {
+      uint32_t value = words[members[0]];
+      for (unsigned member : members)
+        if (member != members[0])
+          value = combine(value, words[member]);
+      return value;
+    };
+  };
+  checkGroups("redux.sync.add.s32 %r9, %r0, %r1;", words,
+              fold([](uint32_t a, uint32_t b) { return a + b; }));
+  checkGroups("redux.sync.min.s32 %r9, %r0, %r1;", words,
+              fold([](uint32_t a, uint32_t b) { return int32_t(a) < int32_t(b) ? a : b; }));
+  checkGroups("redux.sync.max.u32 %r9, %r0, %r1;", words,
+              fold([](uint32_t a, uint32_t b) { return std::max(a, b); }));
+  checkGroups("redux.sync.xor.b32 %r9, %r0, %r1;", words,
+              fold([](uint32_t a, uint32_t b) { return a ^ b; }));
+}
+
+// All threads of one constant mask; what the loop over masks is compared with.
+TEST(WarpExecution, ReduxOfAFullWarp) {
+  std::string body = "ld.global.u32 %r0, [%mine]; mov.u32 %r1, -1; mov.u32 %r9, 0;"
+                     "ld.global.u32 %r2, [%buf+256];"; // the mask, not known
+  for (const char *operation :
+       {"add.u32", "min.u32", "min.s32", "max.s32", "max.u32", "and.b32", "or.b32", "xor.b32"}) {
+    std::string redux = std::string("redux.sync.") + operation;
+    body += redux + " %r3, %r0, %r1;" + redux + " %r4, %r0, %r2;" +
+            "setp.ne.u32 %p0, %r3, %r4; @%p0 add.u32 %r9, %r9, 1;";
+  }
+  body += "redux.sync.add.u32 %r3, %r0, -1; shl.b32 %r9, %r9, 16; add.u32 %r9, %r9, %r3;"
+          "st.global.u32 [%mine], %r9;";
+  std::vector<uint32_t> words = counting(64), expected(64, 496);
+  for (unsigned i = 32; i < 64; ++i)
+    expected[i] = 496 + 32 * 32;
+  words.push_back(~0u);
+  expected.push_back(~0u);
+  Form form;
+  form.block = {64, 1, 1};
+  EXPECT_EQ(runOnAllTargets(executable(body), words, form), expected);
+}
+
+TEST(WarpExecution, ReduxOfFloats) {
+  constexpr uint32_t kNan = 0x7fffffff, kOne = 0x3f800000, kMinusTwo = 0xc0000000;
+  // Warp 0: 1, -2, NaN, -0, 0; warp 1: NaN only.
+  std::vector<uint32_t> words(64, kOne);
+  words[3] = kMinusTwo;
+  words[9] = 0xff812345;
+  words[11] = 0x80000000;
+  words[12] = 0;
+  for (unsigned i = 32; i < 64; ++i)
+    words[i] = 0x7fc00001;
+  auto check = [&](const std::string &operation, uint32_t first, uint32_t second) {
+    std::string ptx = executable("ld.global.u32 %r0, [%mine]; mov.b32 %f0, %r0;"
+                                 "redux.sync." +
+                                 operation +
+                                 ".f32 %f1, %f0, -1;"
+                                 "mov.b32 %r1, %f1; st.global.u32 [%mine], %r1;");
+    ptx.replace(ptx.find(".version 8.0\n.target sm_80"), 26, ".version 8.6\n.target sm_100a");
+    std::vector<uint32_t> expected(64, first);
+    std::fill(expected.begin() + 32, expected.end(), second);
+    Form form;
+    form.block = {64, 1, 1};
+    EXPECT_EQ(runAll(ptx, words, form), expected) << operation;
+  };
+  check("min", kMinusTwo, kNan);
+  check("max", kOne, kNan);
+  check("min.abs", 0, kNan);
+  check("max.abs", 0x40000000, kNan);
+  check("min.NaN", kNan, kNan);
+  check("max.abs.NaN", kNan, kNan);
+}

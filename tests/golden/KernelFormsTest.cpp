@@ -1,0 +1,42 @@
+// How many of the golden kernels two warps of a wave64 can share, and that what cannot says why.
+#include "KernelText.h"
+#include "lowering/Lowering.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include <gtest/gtest.h>
+
+using namespace llvm;
+using namespace rubia;
+
+TEST(GoldenKernelForms, FourOfFiveArePacked) {
+  auto kernels = golden::readKernels(GOLDEN_KERNELS);
+  ASSERT_TRUE(bool(kernels)) << toString(kernels.takeError());
+  unsigned packed = 0, lowered = 0;
+  for (const golden::KernelCase &kernel : *kernels) {
+    ptx::ParseResult parsed = ptx::parse(kernel.name, kernel.text);
+    LLVMContext context;
+    lowering::Options options;
+    options.arch = "gfx942";
+    auto module =
+        lowering::lower(parsed.module, lowering::partition(parsed.module)[0], options, context);
+    if (!module) { // not supported yet
+      consumeError(module.takeError());
+      continue;
+    }
+    ++lowered;
+    StringRef metadata =
+        cast<MDString>((*module)->getNamedMetadata("rubia.metadata")->getOperand(0)->getOperand(0))
+            ->getString();
+    if (metadata.contains("\"warpForm\":\"packed\"")) {
+      ++packed;
+    } else {
+      EXPECT_TRUE(metadata.contains("\"warpForm\":\"half-filled\"")) << kernel.name;
+      EXPECT_TRUE(metadata.contains("\"warpFormReason\":\"'")) << kernel.name << metadata.str();
+    }
+  }
+  RecordProperty("packed", int(packed));
+  RecordProperty("lowered", int(lowered));
+  EXPECT_GE(lowered, 150u);
+  EXPECT_GE(packed * 5, lowered * 4) << packed << " of " << lowered;
+}
