@@ -421,13 +421,11 @@ std::string UnitLowering::metadata() const {
   json::Array spinLoopList;
   for (const std::string &loop : spinLoops)
     spinLoopList.push_back(loop);
-  json::Value all = json::Object{{"abi", abi::kVersion},
-                                 {"arch", options.arch},
-                                 {"fastAtomics", hasFastAtomics},
-                                 {"kernels", std::move(kernels)},
-                                 {"slots", std::move(slotList)},
-                                 {"spinLoops", std::move(spinLoopList)},
-                                 {"traps", std::move(trapList)}};
+  json::Value all =
+      json::Object{{"abi", abi::kVersion},          {"arch", options.arch},
+                   {"fastAtomics", hasFastAtomics}, {"kernels", std::move(kernels)},
+                   {"slots", std::move(slotList)},  {"spinLoops", std::move(spinLoopList)},
+                   {"traps", std::move(trapList)}};
   std::string text;
   raw_string_ostream(text) << all;
   return text;
