@@ -239,6 +239,7 @@ template <typename Model>
 void checkGroups(const std::string &instructions, const std::vector<uint32_t> &words, Model model) {
   std::string ptx =
       executable(std::string(kInGroups) + instructions + "st.global.u32 [%mine], %r9; out:");
+  ptx.replace(ptx.find("sm_80"), 5, "sm_90");
   Form form;
   form.block = {64, 1, 1};
   std::vector<uint32_t> result = runOnAllTargets(ptx, words, form);
