@@ -22,9 +22,9 @@ inline constexpr const char *kModuleTable = "__rubia_module_table";
 inline constexpr const char *kFunctionTable = "__rubia_function_table";
 
 enum ModuleTableSlot : unsigned {
-  kTrapRecordSlot = 0, // TrapRecord
-  kPrintfRingSlot = 1, // PrintfRing
-  kDeviceHeapSlot = 2, // DeviceHeap
+  kTrapRecordSlot = 0,  // TrapRecord
+  kPrintfRingSlot = 1,  // PrintfRing
+  kDeviceHeapSlot = 2,  // DeviceHeap
   kAtomicLocksSlot = 3, // kAtomicLocks words, zero at first, one array for all modules of a device
   kFirstVariableSlot =
       8, // slot kFirstVariableSlot + i: variable i of the manifest; 4..7 are reserved and zero

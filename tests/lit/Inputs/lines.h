@@ -1,8 +1,6 @@
 #pragma once
 
-__device__ inline float square(float x) {
-  return x * x;
-}
+__device__ inline float square(float x) { return x * x; }
 
 __device__ inline float length(float x, float y) {
   float sum = square(x) + square(y);
