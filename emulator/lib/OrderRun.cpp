@@ -15,6 +15,7 @@
 // Time is the number of instructions executed; if all waves wait, it jumps to the next event.
 #include "emulator/lib/OrderRun.h"
 #include "emulator/lib/BufferResource.h"
+#include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/OrderCaches.h"
 #include "emulator/lib/RunningGroup.h"
 #include <bitset>
@@ -64,10 +65,22 @@ struct WaveOrder {
   bool blocked = false;
   // When the youngest such operation is performed.
   uint64_t lastLds = 0, lastPrivate = 0, lastVector = 0;
-  std::array<uint8_t, kVectorRegisters> vectors = {}; // pending writes
-  std::array<uint8_t, kVectorRegisters> writers = {}; // counters of the youngest of them
+  std::array<uint8_t, kVectorRegisters> vectors[2] = {}; // pending writes, of low and high halves
+  std::array<uint8_t, kVectorRegisters> writers = {};    // counters of the youngest of them
   std::array<uint8_t, kScalarCount> scalars = {};
 
+  bool isPending(unsigned vgpr, uint8_t halves) const {
+    return (halves & 1 && vectors[0][vgpr]) || (halves & 2 && vectors[1][vgpr]);
+  }
+  /// One write of the range more, or less.
+  void count(const RegisterRange &range, int change) {
+    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
+      for (unsigned half = 0; half < 2; ++half)
+        if (!range.vector)
+          scalars[i] = uint8_t(scalars[i] + (half == 0 ? change : 0));
+        else if (range.halves >> half & 1)
+          vectors[half][i] = uint8_t(vectors[half][i] + change);
+  }
   bool within(const std::array<uint8_t, kCounters> &most) const {
     for (unsigned i = 0; i < kCounters; ++i)
       if (most[i] != OrderStep::kNoLimit && outstanding[i] > most[i])
@@ -103,9 +116,11 @@ public:
   OrderRun(Dispatch &dispatch, const OrderCheck &check)
       : dispatch(dispatch), code(dispatch.program.ordered()), random(check.seed),
         caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
-        wanted(1 + random.below(12)) {}
+        wanted(1 + random.below(12)),
+        counts(dispatch.launch.countOperations ? code.steps.size() : 0) {}
 
   void run();
+  Statistics statistics() const;
 
 private:
   bool start();
@@ -134,7 +149,8 @@ private:
   const OrderedProgram &code;
   OrderRandom random;
   OrderCaches caches;
-  unsigned wanted; // workgroups in flight
+  unsigned wanted;              // workgroups in flight
+  std::vector<uint64_t> counts; // per operation; empty unless they are asked for
   std::vector<Resident> residents;
   uint64_t nextGroup = 0;
   uint64_t now = 1, number = 0, idleTurns = 0;
@@ -188,10 +204,11 @@ bool OrderRun::registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op
                                  const OrderStep &step) {
   for (const RegisterRange &range : step.registers)
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
-      if (range.vector ? i >= kVectorRegisters || order.vectors[i] == 0
-                       : i >= kScalarCount || order.scalars[i] == 0)
-        continue;
-      if (range.written && range.vector && step.counters && step.counters == order.writers[i])
+      const bool isPending = range.vector ? i < kVectorRegisters && order.isPending(i, range.halves)
+                                          : i < kScalarCount && order.scalars[i] != 0;
+      const bool mayFollow =
+          range.written && range.vector && step.counters && step.counters == order.writers[i];
+      if (!isPending || mayFollow)
         continue;
       raise(wave, op, FaultKind::UnwaitedRegister);
       return false;
@@ -376,10 +393,10 @@ void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const Orde
   for (unsigned i = 0; i < kCounters; ++i)
     order.outstanding[i] += step.counters >> i & 1;
   for (const RegisterRange &range : step.registers)
-    for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
-      ++(range.vector ? order.vectors[i] : order.scalars[i]);
-      if (range.vector)
-        order.writers[i] = step.counters;
+    if (range.written) {
+      order.count(range, 1);
+      for (unsigned i = 0; range.vector && i < range.count; ++i)
+        order.writers[range.first + i] = step.counters;
     }
   schedule(*pending);
   order.pending.push_back(std::move(pending));
@@ -454,18 +471,19 @@ void OrderRun::putBack(Pending &pending) {
       lanes[block] |= part.lanes[block];
   const uint32_t *saved = pending.registers.data();
   for (const RegisterRange &range : pending.step->registers) {
-    for (unsigned i = 0; range.written && i < range.count; ++i)
-      --(range.vector ? order.vectors[range.first + i] : order.scalars[range.first + i]);
+    if (range.written)
+      order.count(range, -1);
     if (!range.vector) {
       if (range.written)
         std::copy_n(pending.scalars + range.first, range.count, wave.scalars + range.first);
       continue;
     }
+    const uint32_t filled = (range.halves & 1 ? 0xffff : 0) | (range.halves & 2 ? 0xffff0000 : 0);
     for (unsigned block = 0; block < wave.blocks; ++block) {
       uint32_t *to = wave.block(block) + vectorOffset(range.first);
       for (unsigned i = 0; range.written && i < range.count * kBlockLanes; ++i)
         if (lanes[block] >> i % kBlockLanes & 1)
-          to[i] = saved[i];
+          to[i] = (to[i] & ~filled) | (saved[i] & filled);
       saved += range.count * kBlockLanes;
     }
   }
@@ -544,6 +562,8 @@ bool OrderRun::step(Wave &wave, WaveOrder &order) {
     wave.next = op + 1;
     op->handler(wave, *op);
   }
+  if (!counts.empty())
+    ++counts[size_t(op - code.program->operations.data())];
   ++wave.instructions;
   return !wave.stop;
 }
@@ -667,11 +687,23 @@ void OrderRun::run() {
       return dispatch.report(*resident.group);
 }
 
+Statistics OrderRun::statistics() const {
+  Statistics all = dispatch.statistics();
+  if (counts.empty())
+    return all;
+  all.operations = nameOperations(*code.program, counts);
+  all.instructions = 0;
+  for (const OperationCount &operation : all.operations)
+    all.instructions += operation.waves;
+  return all;
+}
+
 Expected<Statistics> runInOrder(Dispatch &dispatch, const OrderCheck &check) {
-  OrderRun(dispatch, check).run();
+  OrderRun run(dispatch, check);
+  run.run();
   if (std::unique_ptr<Fault> fault = dispatch.takeFault())
     return Error(std::move(fault));
-  return dispatch.statistics();
+  return run.statistics();
 }
 
 } // namespace rubia::emulator

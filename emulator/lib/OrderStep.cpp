@@ -36,6 +36,7 @@ private:
   void describeLds();
   void describeVector();
   void describeScope();
+  void narrowToHalf();
   void describeRegisters();
   void limit(Counter counter, unsigned value, unsigned most);
   void count(Counter counter) { step.counters |= bit(counterOf(counter)); }
@@ -187,6 +188,16 @@ void Describer::describeLds() {
     return;
   step.kind = StepKind::Lds;
   count(Counter::Lds);
+  narrowToHalf();
+}
+
+/// *_D16 loads fill one half of a register and keep the other, except on CDNA (LoadStore.h).
+void Describer::narrowToHalf() {
+  if (major == 9 || !name.contains("D16"))
+    return;
+  for (RegisterRange &range : step.registers)
+    if (range.written)
+      range.halves = name.contains("D16_HI") ? 2 : 1;
 }
 
 /// How far an access must go (AMDGPUUsage "Memory Model", "Monotonic Atomic" rows).
@@ -230,6 +241,7 @@ void Describer::describeVector() {
   const MCInstrDesc &description = target.description(inst.getOpcode());
   const bool returns = !store && (!atomic || description.getNumDefs() != 0);
   count(returns ? Counter::Load : Counter::Store);
+  narrowToHalf();
   if (step.space == Space::Flat)
     count(Counter::Lds);
   describeScope();
@@ -242,7 +254,9 @@ void Describer::describeRegisters() {
     const bool vector = operand.kind == RegisterOperand::Vector;
     if (!vector && operand.kind != RegisterOperand::Scalar)
       return;
-    step.registers.push_back({operand.index, uint8_t(target.registerDwords(reg)), vector, written});
+    const uint8_t halves = !target.isHalfRegister(reg) ? 3 : operand.highHalf ? 2 : 1;
+    step.registers.push_back(
+        {operand.index, uint8_t(target.registerDwords(reg)), vector, written, halves});
   };
   for (unsigned i = 0; i < inst.getNumOperands(); ++i)
     if (inst.getOperand(i).isReg() && inst.getOperand(i).getReg())

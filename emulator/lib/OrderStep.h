@@ -35,6 +35,7 @@ struct RegisterRange {
   uint8_t count = 0;
   bool vector = false;
   bool written = false;
+  uint8_t halves = 3; // of each register: 1 the low, 2 the high
 };
 
 struct OrderStep {

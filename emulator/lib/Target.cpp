@@ -326,6 +326,11 @@ int Target::operand(const MCInst &inst, OperandName name) const {
 
 RegisterOperand Target::reg(unsigned llvmRegister) const { return registerOperands[llvmRegister]; }
 
+bool Target::isHalfRegister(unsigned llvmRegister) const {
+  const StringRef name = registers->getName(llvmRegister);
+  return name.ends_with("_LO16") || name.ends_with("_HI16");
+}
+
 unsigned Target::registerDwords(unsigned llvmRegister) const {
   // VGPR2_VGPR3; of the others only masks and pairs with a name of their own are wide.
   const StringRef name = registers->getName(llvmRegister);

@@ -146,6 +146,8 @@ public:
   RegisterOperand reg(unsigned llvmRegister) const;
   /// How many registers of 32 bits it consists of; 1 for a part of one.
   unsigned registerDwords(unsigned llvmRegister) const;
+  /// Whether it is half of a VGPR (RegisterOperand::highHalf says which).
+  bool isHalfRegister(unsigned llvmRegister) const;
   /// The names of the two halves of a VOPD instruction.
   std::pair<llvm::StringRef, llvm::StringRef> dualNames(unsigned opcode) const;
 
