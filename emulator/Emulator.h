@@ -174,6 +174,9 @@ struct Launch {
   Dim3 grid;  // in workgroups
   Dim3 block; // in threads
   uint32_t dynamicLdsBytes = 0;
+  /// Scratch of a lane beyond what the descriptor says: those of recursive kernels and of indirect
+  /// calls cannot say how deep they go.
+  uint32_t stackBytes = 64 << 10;
   llvm::ArrayRef<uint8_t> kernarg; // the explicit arguments; hidden ones are appended by run()
   HiddenPointers hidden;
   unsigned hostThreads = 0;      // 0: one per core

@@ -46,6 +46,8 @@ enum class HipAttribute {
   MaxRegistersPerBlock,
 };
 
+inline constexpr int kHipLimitStackSize = 0; // hipLimit_t
+
 enum HipMemcpyKind : int {
   kHipMemcpyHostToHost,
   kHipMemcpyHostToDevice,

@@ -194,6 +194,8 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
   return true;
 }
 
+constexpr size_t kMaxStackBytes = 2 << 20; // of a lane
+
 namespace rubia::emulator {
 
 hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
@@ -242,6 +244,7 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.kernarg = request.kernarg;
   launch.countOperations = statisticsAreWanted();
   launch.cooperative = request.cooperative;
+  launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
   launch.stallSeconds = timeout();
   launch.warn = [](const std::string &text) { llvm::errs() << "rubia emulator: " << text << "\n"; };
@@ -301,6 +304,18 @@ HIP_EXPORT hipError_t hipDeviceReset() {
   device.streams.reset();
   device.stickyError = hipSuccess;
   return hipSuccess;
+}
+
+// The stack's limit alone has an effect: recursive kernels get so much scratch at least.
+HIP_EXPORT hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
+  if (Machine::instance().devices.empty())
+    return result(hipErrorNoDevice);
+  if (int(limit) != 0) // hipLimitStackSize, which headers have since HIP 5.3
+    return result(hipErrorUnsupportedLimit);
+  if (value > kMaxStackBytes)
+    return result(hipErrorInvalidValue);
+  currentDevice().stackBytes = std::max(uint32_t(value), 64u << 10);
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,

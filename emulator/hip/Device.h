@@ -46,6 +46,7 @@ struct Function {
 struct Device {
   DeviceModel model;
   unsigned ordinal = 0;
+  std::atomic<uint32_t> stackBytes{64 << 10}; // Launch::stackBytes
   std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
   StreamSet streams;
   std::set<unsigned> peers; // enabled by hipDeviceEnablePeerAccess

@@ -23,8 +23,6 @@ constexpr uint64_t kFreshSlice = 4'000'000, kSlice = 200'000, kCooperativeSlice 
 constexpr uint64_t kTurn = 20'000;      // of a wave before the next one of its workgroup
 constexpr unsigned kPatience = 64;      // rounds with sleeping waves before a workgroup gives way
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
-constexpr uint32_t kScratchReserve =
-    64 << 10; // bytes per lane: descriptors understate recursive kernels
 } // namespace
 
 RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker,
@@ -48,7 +46,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   while (uint64_t(first) % 64 != 0)
     ++first;
   lds.resize(kernel.ldsBytes + dispatch.launch.dynamicLdsBytes + 16);
-  const uint32_t perLane = (kernel.scratchBytes + kScratchReserve + 15) / 16 * 16;
+  const uint32_t perLane = (kernel.scratchBytes + dispatch.launch.stackBytes + 15) / 16 * 16;
   scratchSize = uint64_t(perLane) * waveSize * count;
   waves.resize(count);
   for (unsigned i = 0; i < count; ++i) {

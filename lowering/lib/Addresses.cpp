@@ -95,15 +95,37 @@ Value *FunctionLowering::addressOf(const ptx::Variable &variable) {
   return irBuilder.CreateZExt(irBuilder.CreatePtrToInt(pointer, intType(bits)), intType(64));
 }
 
+void FunctionLowering::findParameterAddresses() {
+  for (const ptx::Instruction &instruction : source_.body)
+    for (const ptx::Operand &operand : instruction.operands)
+      if (operand.kind == ptx::Operand::Kind::Variable && instruction.op() != ptx::Op::Call &&
+          instruction.op() != ptx::Op::Cvta && // gives a generic address
+          operand.variable()->space == ptx::StateSpace::Param)
+        (is_contained(source_.parameters, operand.variable()) ? takesParameterAddress
+                                                              : takesArgumentAddress) = true;
+}
+
 // PTX ISA: data-movement-and-conversion-instructions-ld: without ::entry or ::func, .param is that
-// of the function that it stands in.
-ptx::StateSpace FunctionLowering::memoryOf(ptx::StateSpace space) const {
+// of the function that it stands in. A kernel has both kinds: its parameters and what it passes to
+// functions; only the latter can be written, and which one a register points to is known as long
+// as the kernel takes addresses of one kind.
+ptx::StateSpace FunctionLowering::memoryOf(ptx::StateSpace space) {
   if (space != ptx::StateSpace::Param)
     return space;
   const ptx::Spelling &spelling = *current->spelling;
-  bool ofKernel = spelling.has(ptx::Mod::ParamEntry) ||
-                  (source_.isKernel && !spelling.has(ptx::Mod::ParamFunc));
-  return ofKernel ? ptx::StateSpace::Const : ptx::StateSpace::Local;
+  if (spelling.has(ptx::Mod::ParamEntry))
+    return ptx::StateSpace::Const;
+  if (!source_.isKernel || spelling.has(ptx::Mod::ParamFunc) || current->op() == ptx::Op::St)
+    return ptx::StateSpace::Local;
+  if (takesParameterAddress && takesArgumentAddress) {
+    ptx::Operand here{};
+    here.place = current->place;
+    problem(here,
+            "an address in .param that may be a parameter of the kernel or an argument for another "
+            "function: write .param::entry or .param::func",
+            true);
+  }
+  return takesArgumentAddress ? ptx::StateSpace::Local : ptx::StateSpace::Const;
 }
 
 Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {

@@ -42,6 +42,14 @@ Value *argumentFor(FunctionLowering &fn, const ptx::Variable &parameter,
                    const ptx::Operand &argument) {
   Type *type = fn.unit().passedType(parameter);
   IRBuilder<> &b = fn.builder();
+  if (parameter.incomplete) {
+    Value *list =
+        argument.variable() ? fn.variablePointer(*argument.variable()) : PoisonValue::get(type);
+    if (list->getType() == type && !isa<PoisonValue>(list))
+      return list;
+    fn.problem(argument, "the list of arguments needs a .param variable of the caller's own");
+    return PoisonValue::get(type);
+  }
   if (argument.kind == Kind::Variable && argument.variable()->space == ptx::StateSpace::Param) {
     if (argument.variable()->sizeInBytes < parameter.sizeInBytes) {
       fn.problem(argument, "'" + argument.variable()->name + "' is smaller than parameter '" +
@@ -59,6 +67,8 @@ Value *argumentFor(FunctionLowering &fn, const ptx::Variable &parameter,
 
 void storeResult(FunctionLowering &fn, const ptx::Variable &declared, const ptx::Operand &result,
                  Value *value) {
+  if (result.kind == Kind::Sink)
+    return;
   if (result.kind == Kind::Variable && result.variable()->space == ptx::StateSpace::Param) {
     if (result.variable()->sizeInBytes < declared.sizeInBytes)
       return fn.problem(result, "'" + result.variable()->name + "' is smaller than the result");
@@ -143,20 +153,14 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
     } else {
       return fn.malformed(inst, "an indirect call needs a prototype");
     }
-    type = fn.unit().functionType(results, parameters, false);
+    mayExit = fn.unit().indirectMayExit;
+    type = fn.unit().functionType(results, parameters, mayExit);
     Value *address = fn.read(*call.callee, ptx::Type::B64);
     target = b.CreateIntToPtr(address, b.getPtrTy(kFlatSpace));
   }
   if (call.arguments.size() != parameters.size() || call.results.size() > results.size())
     return fn.malformed(inst, "expected " + Twine(parameters.size()) + " arguments and " +
                                   Twine(results.size()) + " results");
-
-  if (hasArgumentList(parameters))
-    return fn.unsupported(inst, "a call with a variable number of arguments");
-  if (mayExit && !fn.ptxFunction().isKernel && !fn.unit().mayExit(fn.ptxFunction()))
-    return fn.unsupported(inst, "a call of '" + call.callee->function()->name +
-                                    "', which may execute exit, in a function whose address is "
-                                    "taken");
 
   SmallVector<Value *> arguments;
   for (auto [parameter, argument] : zip_equal(parameters, call.arguments))

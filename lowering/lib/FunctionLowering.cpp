@@ -96,6 +96,7 @@ void FunctionLowering::prepareEntry() {
   registers.resize(source_.registers.size());
 
   if (source_.isKernel) {
+    findParameterAddresses();
     ParameterLayout layout = layoutOf(source_);
     for (auto [index, parameter] : enumerate(source_.parameters))
       kernelParameters[parameter] = layout.parameters[index].offset;
@@ -104,6 +105,10 @@ void FunctionLowering::prepareEntry() {
   for (auto [index, parameter] : enumerate(source_.parameters)) {
     Argument *argument = function.getArg(unsigned(index));
     argument->setName(parameter->name);
+    if (parameter->incomplete) {
+      variables[parameter] = argument;
+      continue;
+    }
     Value *slot = parameter->reg != ptx::kNone ? registerSlot(parameter->reg, 0xff)
                                                : parameterSlot(*parameter);
     entryBuilder.CreateStore(argument, slot);

@@ -111,8 +111,9 @@ public:
   // cannot be.
   llvm::Value *pointer(const ptx::Operand &address, ptx::StateSpace space);
   // Where the current instruction's `.param` lies if a register has the address: parameters of
-  // kernels in .const, those of functions in .local. Other spaces are themselves.
-  ptx::StateSpace memoryOf(ptx::StateSpace space) const;
+  // kernels in .const, those of functions and arguments for them in .local. Other spaces are
+  // themselves.
+  ptx::StateSpace memoryOf(ptx::StateSpace space);
   // A register's value as a pointer into a state space.
   llvm::Value *toPointer(llvm::Value *address, ptx::StateSpace space);
   // The address of a variable in its own state space, as an i64: what `mov` gives.
@@ -143,6 +144,7 @@ private:
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
   void prepareEntry();
+  void findParameterAddresses();
   void finishEntry();
   llvm::Value *registerSlot(ptx::RegisterId reg, uint8_t component);
   llvm::Value *parameterSlot(const ptx::Variable &variable);
@@ -171,6 +173,9 @@ private:
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;
   llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
   std::vector<llvm::BasicBlock *> labels;
+  // Of a kernel: whether it takes the address of parameters of its own, and of arguments for
+  // others.
+  bool takesParameterAddress = false, takesArgumentAddress = false;
   llvm::BasicBlock *trapBlock = nullptr;
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;

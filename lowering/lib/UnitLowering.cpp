@@ -55,11 +55,6 @@ void UnitLowering::lowerBody(const ptx::Function &function) {
     problems.push_back(diagnosticAt(function.place, function,
                                     "'" + function.name + "' has errors and cannot be compiled",
                                     /*unsupported=*/false));
-  } else if (hasArgumentList(function.parameters)) {
-    problems.push_back(diagnosticAt(
-        function.place, function,
-        "'" + function.name + "' takes a variable number of arguments, which is not supported",
-        /*unsupported=*/true));
   } else {
     FunctionLowering lowering(*this, function, llvmFunction, subprogram);
     lowering.lowerBody();
@@ -111,21 +106,25 @@ void UnitLowering::findAddressesAndCalls() {
 }
 
 void UnitLowering::findExitingFunctions() {
+  auto exits = [&](const ptx::Instruction &instruction) {
+    if (instruction.op() == ptx::Op::Exit)
+      return true;
+    if (instruction.op() != ptx::Op::Call)
+      return false;
+    const ptx::Operand *callee =
+        find_if(instruction.operands, [](const ptx::Operand &o) { return o.function(); });
+    return callee == instruction.operands.end() ? indirectMayExit : mayExit(*callee->function());
+  };
   for (bool changed = true; changed;) {
     changed = false;
     for (const ptx::Function *function : unit.functions) {
-      if (exiting.contains(function) || addressTaken.contains(function))
+      if (exiting.contains(function) || none_of(function->body, exits))
         continue;
-      for (const ptx::Instruction &instruction : function->body) {
-        bool exits = instruction.op() == ptx::Op::Exit;
-        if (instruction.op() == ptx::Op::Call)
-          for (const ptx::Operand &operand : instruction.operands)
-            exits |= operand.function() && mayExit(*operand.function());
-        if (exits) {
-          exiting.insert(function);
-          changed = true;
-          break;
-        }
+      changed = true;
+      exiting.insert(function);
+      if (addressTaken.contains(function) && !indirectMayExit) {
+        indirectMayExit = true;
+        exiting.insert(addressTaken.begin(), addressTaken.end());
       }
     }
   }
@@ -150,6 +149,8 @@ bool UnitLowering::chooseDenormalMode() const {
 
 Type *UnitLowering::passedType(const ptx::Variable &parameter) {
   LLVMContext &context = module.getContext();
+  if (parameter.incomplete) // .param .b8 list[]: where the arguments lie
+    return PointerType::get(context, kPrivateSpace);
   if (parameter.type == ptx::Type::Pred)
     return Type::getInt1Ty(context);
   if (parameter.elementCount == 1 && parameter.vectorWidth <= 1)

@@ -28,11 +28,6 @@ inline const ptx::Function &definitionOf(const ptx::Function &function) {
   return function.aliasOf ? *function.aliasOf : function;
 }
 
-// Whether the last parameter is `.param .b8 list[]`, which takes a variable number of arguments.
-inline bool hasArgumentList(llvm::ArrayRef<const ptx::Variable *> parameters) {
-  return !parameters.empty() && parameters.back()->incomplete;
-}
-
 class UnitLowering {
 public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
@@ -54,16 +49,19 @@ public:
   // The LLVM function of a kernel or function of the unit; null for others.
   llvm::Function *functionFor(const ptx::Function &function);
   // How values of parameters and results are passed between functions: a scalar as an integer of
-  // its size, anything else as an array of 32-bit words.
+  // its size, anything else as an array of 32-bit words; a list of arguments (`.param .b8 list[]`)
+  // by its address.
   llvm::Type *passedType(const ptx::Variable &parameter);
   llvm::FunctionType *functionType(llvm::ArrayRef<const ptx::Variable *> results,
                                    llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
   // Whether `exit` can be executed in the function or in one that it calls. Such a function returns
-  // one more value, an i1: whether the thread is to end. Never true of a function whose address is
-  // taken.
+  // one more value, an i1: whether the thread is to end.
   bool mayExit(const ptx::Function &function) const {
     return exiting.contains(&definitionOf(function));
   }
+  // The same of what is called through an address: either all functions of the unit whose address
+  // is taken are such, or none.
+  bool indirectMayExit = false;
 
   // An internal function that Rubia makes itself, without a body when it is made: what `name` was
   // first asked for with.

@@ -13,7 +13,12 @@ static Result setLimit(Context &context, int limit, size_t value) {
     return kUnsupportedLimit;
   switch (limit) {
   case 0:
+    // Frames hold spilled registers and are larger than on NVIDIA's GPUs: twice as much.
     value = (value + 15) / 16 * 16;
+    if (hip().hipDeviceSetLimit)
+      if (Result result = fromHip(
+              hip().hipDeviceSetLimit(kHipLimitStackSize, std::min(value, size_t(1) << 40) * 2)))
+        return result;
     break;
   case 1:
     value = std::max(value, DeviceServices::kLeastRing);

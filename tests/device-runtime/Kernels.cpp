@@ -310,6 +310,15 @@ KERNEL breaking(int *results) {
   results[0] = 2;
 }
 
+// ---------- functions through pointers
+
+extern "C" __attribute__((noinline, used)) int twice(int x) { return 2 * x; }
+extern "C" __attribute__((noinline, used)) int negated(int x) { return -x; }
+using Function = int (*)(int);
+__attribute__((address_space(1), used)) Function functions[2] = {twice, negated};
+
+KERNEL callThrough(int *result, Function function, int x) { result[0] = function(x); }
+
 // ---------- stack
 
 __attribute__((noinline)) static uint32_t depth(uint32_t n, volatile uint32_t *above) {

@@ -295,6 +295,21 @@ void breakpoint() {
   printf("brkpt: %d, copy %d, value %d\n", error, copied, value);
 }
 
+// ---------- functions through pointers
+
+// The host reads the addresses before anything was launched, and hands them to a kernel.
+void functionPointers() {
+  Address table = 0, result = allocate(4);
+  size_t size = 0;
+  CU("cuModuleGetGlobal_v2", &table, &size, module, "functions");
+  printf("two functions:");
+  for (Address function : fetch<Address>(table, size / 8)) {
+    launch("callThrough", {}, result, function, 21);
+    printf(" %d", fetch<int>(result, 1)[0]);
+  }
+  printf("\n");
+}
+
 // ---------- stack
 
 void stack(size_t bytes, uint32_t depth) {
@@ -358,6 +373,8 @@ int main(int count, char **arguments) {
     trap();
   else if (scenario == "brkpt")
     breakpoint();
+  else if (scenario == "function-pointers")
+    functionPointers();
   else if (scenario == "stack")
     stack(number(3, 0), uint32_t(number(4, 100)));
   else

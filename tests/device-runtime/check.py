@@ -97,6 +97,12 @@ def main():
                 counts = re.findall(rb"blocks of \d+: (\d+) .*, aligned to (\d+), freed (\d+)", out)
                 if len(counts) != 2 or counts[0] != counts[1] or int(counts[0][0]) < least or counts[0][0] != counts[0][2]:
                     sys.exit(f"heap-blocks {size}: {out.decode()}")
+        elif scenario == "stack":
+            words = [("0", "8"), ("0", "1000"), ("131072", "1000"), ("5000", "8")]
+            same(scenario, b"".join(run(rubia, program, ptx, scenario, *w)[0] for w in words), read(scenario))
+        elif scenario == "function-pointers":
+            out, _ = run(rubia, program, ptx, scenario)
+            same(scenario, out, b"two functions: 42 -21\n")
         else:
             out, _ = run(rubia, program, ptx, scenario)
             same(scenario, out, read(scenario))

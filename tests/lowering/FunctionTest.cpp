@@ -81,22 +81,31 @@ TEST(LoweringCall, ExitInAFunctionEndsTheCaller) {
                               "ret void", "define internal i1 @f", "ret i1 true", "ret i1 false"}));
 }
 
-// Who calls `mid` through its address cannot be told that the thread is to end, so `mid` must not
-// go on either.
-TEST(LoweringCall, ExitBelowAFunctionWhoseAddressIsTakenIsAnError) {
+// All functions of a unit that can be called through an address say whether the thread is to end as
+// soon as one of them does.
+TEST(LoweringCall, ExitBelowAFunctionWhoseAddressIsTaken) {
   const char *callees = ".func leaf() { .reg .pred %p; @%p exit; ret; }\n"
-                        ".func mid() { call.uni leaf; ret; }\n";
-  Lowered direct = lowered(kernel("mov.u64 %rd0, mid; call.uni mid;", callees));
-  ASSERT_EQ(direct.diagnostics.size(), 1u);
-  EXPECT_THAT(direct.diagnostics[0].message, HasSubstr("a call of 'leaf', which may execute exit"));
-  EXPECT_EQ(direct.diagnostics[0].function, "mid");
-  EXPECT_NE(direct.diagnostics[0].line, 0u);
-  EXPECT_TRUE(direct.diagnostics[0].unsupported);
-  // Called through its address only, it reports itself.
+                        ".func mid() { call.uni leaf; ret; }\n"
+                        ".func other() { ret; }\n";
+  std::string ir = irOf("mov.u64 %rd0, mid; mov.u64 %rd1, other; p: .callprototype _ ();\n"
+                        "call %rd0, (), p;",
+                        {}, callees);
+  EXPECT_TRUE(hasInOrder(ir, {"call i1 %*()", "label %exits", "define internal i1 @mid",
+                              "define internal i1 @other", "ret i1 false"}));
+}
+
+// Called through its address only, a function that cannot be compiled reports itself.
+TEST(LoweringCall, ATargetThatCannotBeCompiledReportsItself) {
+  const char *callees = ".extern .func absent();\n.func mid() { call.uni absent; ret; }\n";
   Lowered indirect =
       lowered(kernel("mov.u64 %rd0, mid; t: .calltargets mid; call %rd0, (), t;", callees));
   ASSERT_TRUE(indirect.module);
-  EXPECT_THAT(indirect.metadata(), HasSubstr("a call of 'leaf', which may execute exit"));
+  EXPECT_THAT(indirect.metadata(), HasSubstr("a call of 'absent', which has no body here"));
+  EXPECT_THAT(indirect.metadata(), HasSubstr("mid:"));
+  Lowered direct = lowered(kernel("mov.u64 %rd0, mid; call.uni mid;", callees));
+  ASSERT_EQ(direct.diagnostics.size(), 1u);
+  EXPECT_EQ(direct.diagnostics[0].function, "mid");
+  EXPECT_NE(direct.diagnostics[0].line, 0u);
 }
 
 TEST(LoweringCall, ParameterAddressesSayWhoseTheyAre) {
@@ -109,23 +118,26 @@ TEST(LoweringCall, ParameterAddressesSayWhoseTheyAre) {
               HasSubstr("load i32, ptr addrspace(4)"));
 }
 
-TEST(LoweringCall, AVariableNumberOfArgumentsIsAnError) {
-  const char *callee = ".func f(.param .b32 n, .param .align 8 .b8 list[]) { ret; }\n";
-  Lowered result = lowered(kernel(R"({
-  .param .b32 n; .param .align 8 .b8 list[8];
-  st.param.b32 [n], 2; st.param.b32 [list], 5; st.param.b32 [list+4], 6;
-  call.uni f, (n, list);
-})",
-                                  callee));
-  ASSERT_EQ(result.diagnostics.size(), 2u);
-  EXPECT_EQ(result.diagnostics[0].function, "k");
-  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("a variable number of arguments"));
-  EXPECT_EQ(result.diagnostics[1].function, "f");
-  EXPECT_THAT(result.diagnostics[1].message, HasSubstr("a variable number of arguments"));
-  for (const auto &diagnostic : result.diagnostics) {
-    EXPECT_TRUE(diagnostic.unsupported);
-    EXPECT_NE(diagnostic.line, 0u);
-  }
+// A register may point to either kind of .param if a kernel takes addresses of both.
+TEST(LoweringCall, AnAmbiguousParameterAddressIsAnError) {
+  std::string both = "mov.b64 %rd0, a; mov.b64 %rd1, p; ld.param";
+  std::string before = "{ .param .b32 a; ";
+  Lowered result = lowered(kernel(before + both + ".u32 %r0, [%rd0]; }"));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr(".param::entry or .param::func"));
+  EXPECT_TRUE(result.diagnostics[0].unsupported);
+  EXPECT_TRUE(lowered(kernel(before + both + "::func.u32 %r0, [%rd0]; }")).module);
+  EXPECT_THAT(irOf(before + "mov.b64 %rd0, a; ld.param.u32 %r0, [%rd0]; }"),
+              HasSubstr("load i32, ptr addrspace(5)"));
+}
+
+TEST(LoweringCall, OfTheDriverNeedsItsSignature) {
+  const char *declared = ".extern .func (.param .b32 r) vprintf(.param .b64 f);\n";
+  Lowered result = lowered(kernel(
+      "{ .param .b32 r; .param .b64 f; st.param.b64 [f], %rd0; call.uni (r), vprintf, (f); }",
+      declared));
+  ASSERT_EQ(result.diagnostics.size(), 1u);
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("'vprintf' is declared other than CUDA"));
 }
 
 TEST(LoweringCall, WithoutABodyIsAnError) {

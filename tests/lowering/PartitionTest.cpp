@@ -88,3 +88,15 @@ TEST(Partition, KnownTargetsJoinNothing) {
 .entry b() { .reg .u64 %rd; mov.u64 %rd, f; t: .calltargets f; call %rd, t; ret; })"),
             (Lines{"a : f;", "b : f;"}));
 }
+
+// Who reads the table can hand its functions on.
+TEST(Partition, ReadersOfTablesJoinIndirectCallers) {
+  EXPECT_EQ(dump(std::string(R"(
+.func f { ret; }
+.global .u64 table[1] = {f};
+.global .u64 slot;
+.entry a() { .reg .u64 %rd; ld.global.u64 %rd, [table]; st.global.u64 [slot], %rd; ret; }
+.entry b() { .reg .u64 %rd; ld.global.u64 %rd, [slot]; )") +
+                 kPrototype + " call %rd, proto; ret; } .entry c() { ret; }"),
+            (Lines{"a b : f; 0 1", "c :;"}));
+}

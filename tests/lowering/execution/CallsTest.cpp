@@ -115,6 +115,163 @@ TEST(CallExecution, ExitInAFunctionEndsOnlyThatThread) {
   EXPECT_EQ(runAll(ptx, counting(32)), expected);
 }
 
+// Through an address, too, and the others go on.
+TEST(CallExecution, ExitBehindAnAddress) {
+  std::string ptx = executable(R"(
+    mov.u64 %rd0, leave; mov.u64 %rd1, stay;
+    and.b32 %r1, %tid, 1; setp.eq.u32 %p0, %r1, 0;
+    selp.b64 %rd2, %rd0, %rd1, %p0;
+    { .param .b32 a; .param .b32 r;
+    proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+    st.param.b32 [a], %tid;
+    call (r), %rd2, (a), proto;
+    ld.param.b32 %r0, [r]; }
+    add.u32 %r0, %r0, 1000;
+    st.global.u32 [%mine], %r0;)",
+                               R"(
+.func (.param .b32 r) leave(.param .b32 x) {
+  .reg .b32 %r<2>; .reg .pred %p;
+  ld.param.b32 %r0, [x]; and.b32 %r1, %r0, 2; setp.ne.u32 %p, %r1, 0; @%p exit;
+  st.param.b32 [r], %r0; ret;
+}
+.func (.param .b32 r) stay(.param .b32 x) { st.param.b32 [r], 5; ret; }
+)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back(i % 2 ? 1005 : i % 4 == 2 ? i : 1000 + i);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
+
+// A table of functions in memory, some with shared memory of their own, one of them dynamic; what
+// they know of the launch comes from behind the kernel's parameters.
+TEST(CallExecution, TablesOfFunctions) {
+  std::string ptx = executable(R"(
+    rem.u32 %r1, %tid, 3;
+    mov.u64 %rd0, table; mad.wide.u32 %rd0, %r1, 8, %rd0;
+    ld.const.u64 %rd1, [%rd0];
+    { .param .b32 a; .param .b32 r;
+    proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+    st.param.b32 [a], %tid;
+    call (r), %rd1, (a), proto;
+    ld.param.b32 %r0, [r]; }
+    st.global.u32 [%mine], %r0;)",
+                               R"(
+.extern .shared .align 4 .b8 dynamic[];
+.func (.param .b32 r) size(.param .b32 x) {
+  .reg .b32 %r<3>; ld.param.b32 %r0, [x]; mov.u32 %r1, %ntid.x; mad.lo.u32 %r0, %r0, 100, %r1;
+  st.param.b32 [r], %r0; ret;
+}
+.func (.param .b32 r) fixed(.param .b32 x) {
+  .shared .align 4 .b8 mine[256]; .reg .b32 %r<3>;
+  ld.param.b32 %r0, [x]; mov.u32 %r1, mine; mad.lo.u32 %r1, %r0, 4, %r1;
+  st.shared.u32 [%r1], %r0; ld.shared.u32 %r2, [%r1]; add.u32 %r2, %r2, 7;
+  st.param.b32 [r], %r2; ret;
+}
+.func (.param .b32 r) sized(.param .b32 x) {
+  .reg .b32 %r<3>;
+  ld.param.b32 %r0, [x]; mov.u32 %r1, dynamic; mad.lo.u32 %r1, %r0, 4, %r1;
+  st.shared.u32 [%r1], %r0; ld.shared.u32 %r2, [%r1]; add.u32 %r2, %r2, 9;
+  st.param.b32 [r], %r2; ret;
+}
+.const .u64 table[3] = {size, fixed, sized};
+)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 64; ++i)
+    expected.push_back(i % 3 == 0 ? 100 * i + 64 : i % 3 == 1 ? i + 7 : i + 9);
+  Form form;
+  form.block = {64, 1, 1};
+  form.dynamicSharedBytes = 256;
+  EXPECT_EQ(runAll(ptx, counting(64), form), expected);
+  EXPECT_EQ(runOnAllTargets(ptx, counting(64), form), expected);
+}
+
+TEST(CallExecution, AVariableNumberOfArguments) {
+  std::string ptx = executable(R"({
+    .param .b32 n; .param .align 8 .b8 three[16]; .param .align 8 .b8 one[4]; .param .b32 r;
+    st.param.b32 [n], 3;
+    st.param.b32 [three], %tid; st.param.b32 [three+4], 100; st.param.b32 [three+8], 1000;
+    call.uni (r), sum, (n, three);
+    ld.param.b32 %r0, [r];
+    st.param.b32 [n], 1; st.param.b32 [one], 7;
+    mov.u64 %rd0, sum;
+    proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[]);
+    call (r), %rd0, (n, one), proto;
+    ld.param.b32 %r1, [r];
+    add.u32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;
+  })",
+                               R"(
+.func (.param .b32 r) sum(.param .b32 n, .param .align 8 .b8 list[]) {
+  .reg .b32 %r<4>; .reg .b64 %rd; .reg .pred %p;
+  ld.param.b32 %r0, [n]; ld.param.b32 %r1, [list]; mov.b64 %rd, list;
+loop:
+  sub.u32 %r0, %r0, 1; setp.eq.u32 %p, %r0, 0; @%p bra done;
+  add.u64 %rd, %rd, 4; ld.param.b32 %r2, [%rd]; add.u32 %r1, %r1, %r2; bra loop;
+done:
+  st.param.b32 [r], %r1; ret;
+}
+)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back(i + 1107);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
+
+// Each thread asks for another size.
+TEST(CallExecution, Alloca) {
+  std::string ptx = executable(R"({
+    .param .b32 a; .param .b32 r;
+    and.b32 %r0, %tid, 15; st.param.b32 [a], %r0;
+    call.uni (r), sum, (a);
+    ld.param.b32 %r1, [r];
+    st.global.u32 [%mine], %r1;
+  })",
+                               R"(
+.func (.param .b32 r) sum(.param .b32 x) {
+  .reg .b32 %r<8>; .reg .b64 %rd<6>; .reg .pred %p<2>;
+  ld.param.b32 %r0, [x];
+  mov.u32 %r6, 3;
+again:
+  stacksave.u64 %rd5;
+  mad.lo.u32 %r1, %r0, 4, 4; cvt.u64.u32 %rd0, %r1;
+  alloca.u64 %rd1, %rd0, 16;
+  mov.u64 %rd2, %rd1; mov.u32 %r2, 0;
+fill:
+  st.local.u32 [%rd2], %r2; add.u64 %rd2, %rd2, 4; add.u32 %r2, %r2, 1;
+  setp.le.u32 %p0, %r2, %r0; @%p0 bra fill;
+  mov.u32 %r3, 0; cvta.local.u64 %rd3, %rd1;
+add:
+  ld.u32 %r4, [%rd3]; add.u32 %r3, %r3, %r4; add.u64 %rd3, %rd3, 4;
+  sub.u32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra add;
+  stackrestore.u64 %rd5;
+  sub.u32 %r6, %r6, 1; setp.ne.u32 %p0, %r6, 0; @%p0 bra again;
+  and.b64 %rd4, %rd1, 15; cvt.u32.u64 %r5, %rd4; mad.lo.u32 %r3, %r5, 1000, %r3;
+  st.param.b32 [r], %r3; ret;
+}
+)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back((i % 16) * (i % 16 + 1) / 2);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+  EXPECT_EQ(runOnAllTargets(ptx, counting(32)), expected);
+}
+
+// An argument's address in a kernel is not one of the kernel's parameters.
+TEST(CallExecution, AnArgumentThroughARegister) {
+  std::string ptx = executable(R"({
+    .param .align 4 .b8 a[8];
+    mov.b64 %rd0, a;
+    st.param.b32 [%rd0], %tid; st.param.b32 [%rd0+4], 40;
+    ld.param.b32 %r0, [%rd0]; ld.param.b32 %r1, [%rd0+4];
+    add.u32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;
+  })");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 32; ++i)
+    expected.push_back(i + 40);
+  EXPECT_EQ(runAll(ptx, counting(32)), expected);
+}
+
 TEST(CallExecution, SwitchAndLoops) {
   std::string ptx = executable(R"(
     and.b32 %r0, %tid, 3;

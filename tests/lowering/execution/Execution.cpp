@@ -116,6 +116,17 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
           memcpy(bytes + relocation.offset, &value, relocation.width);
         }
   }
+  if (std::optional<emulator::Symbol> symbol = object.symbol(abi::kFunctionTable)) {
+    std::vector<Unit> units = partition(module);
+    auto *entries = reinterpret_cast<const uint64_t *>(symbol->address);
+    for (size_t i = 0; i < variables.size(); ++i)
+      for (const ptx::Relocation &relocation : variables[i]->relocations)
+        for (size_t f = 0; f < units[0].inInitializers.size(); ++f)
+          if (relocation.function == units[0].inInitializers[f])
+            memcpy(reinterpret_cast<uint8_t *>(table[abi::kFirstVariableSlot + i]) +
+                       relocation.offset,
+                   &entries[f], 8);
+  }
   if (std::optional<emulator::Symbol> symbol = object.symbol(abi::kModuleTable)) {
     EXPECT_EQ(symbol->size, table.size() * 8);
     memcpy(reinterpret_cast<void *>(symbol->address), table.data(), symbol->size);
