@@ -2,6 +2,7 @@
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/Barriers.h"
+#include "lowering/lib/DeviceFunctions.h"
 #include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
@@ -58,7 +59,11 @@ void FunctionLowering::lowerBody() {
     irBuilder.SetInsertPoint(labelled);
   };
   std::vector<BasicBlock *> starts; // of instructions
-  DenseSet<uint32_t> releases = possibleReleases(source_);
+  // No thread waits for another one in the functions of the driver.
+  const bool mayWait = &unitLowering.ptxModule != &deviceModule();
+  DenseSet<uint32_t> releases;
+  if (mayWait)
+    releases = possibleReleases(source_);
   DenseMap<uint32_t, BasicBlock *> released;
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
@@ -82,7 +87,8 @@ void FunctionLowering::lowerBody() {
     emitBarrierSetup(*this, prologueBuilder);
   prologueBuilder.CreateBr(first);
   finishEntry();
-  treatSpinLoops(*this, starts, released);
+  if (mayWait)
+    treatSpinLoops(*this, starts, released);
 }
 
 void FunctionLowering::prepareEntry() {

@@ -157,7 +157,7 @@ void flushes() {
   unsigned number = 0;
   auto step = [&](const char *what, auto body) {
     launch("say", {}, ++number);
-    for (int i = 0; i < 2000 && cu("cuStreamQuery", static_cast<void *>(nullptr)) == 600; ++i)
+    while (cu("cuStreamQuery", static_cast<void *>(nullptr)) == 600)
       ;
     printf("%u: before %s\n", number, what);
     body();

@@ -69,8 +69,8 @@ def main():
         elif scenario.startswith("assert"):
             words = {"assert": ("assert", "70", "1000"), "assert-many": ("assert", "3", "16")}.get(scenario, (scenario,))
             out, err = run(rubia, program, ptx, *words)
-            failed = b"".join(line for line in err.splitlines(True) if b"Assertion" in line)
-            same(scenario, failed, read(scenario))
+            failed = sorted(line for line in err.splitlines(True) if b"Assertion" in line)
+            same(scenario, b"".join(failed), b"".join(sorted(read(scenario).splitlines(True))))
             if not out.endswith(b"assert: 710, then 710, launch 710\n"):
                 sys.exit(f"{scenario}: {out.decode()}")
         elif scenario == "fifo":  # without a reader the newest lines are left, and nothing else
