@@ -1,6 +1,6 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
-#include "emulator/hip/Operation.h"
+#include "emulator/hip/Graph.h"
 #include "emulator/hip/StatisticsFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdio>
@@ -301,6 +301,7 @@ HIP_EXPORT hipError_t hipDeviceReset() {
   if (machine.devices.empty())
     return result(hipErrorNoDevice);
   Device &device = currentDevice();
+  forgetCaptures(device);
   device.streams.reset();
   device.stickyError = hipSuccess;
   return hipSuccess;

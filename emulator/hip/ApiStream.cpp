@@ -45,16 +45,9 @@ CompletionRef completionOf(EventState &event) {
   return event.completion;
 }
 
-void recordNow(EventState &event) {
-  auto completion = std::make_shared<Completion>();
-  completion->finish();
+void setCompletion(EventState &event, CompletionRef completion) {
   std::lock_guard<std::mutex> lock(event.mutex);
-  event.completion = completion;
-}
-
-void waitFor(EventState &event) {
-  if (CompletionRef completion = completionOf(event))
-    completion->wait();
+  event.completion = std::move(completion);
 }
 
 } // namespace rubia::emulator
@@ -117,6 +110,7 @@ HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
     return result(hipErrorNoDevice);
   if (reinterpret_cast<uintptr_t>(handle) <= 2 || !streamOf(handle))
     return result(hipErrorInvalidHandle);
+  forgetCapture(*reinterpret_cast<Stream *>(handle));
   currentDevice().streams.destroy(reinterpret_cast<Stream *>(handle));
   return hipSuccess;
 }
@@ -228,9 +222,7 @@ HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle
     return result(error);
   if (recordInCapture(*stream, *event))
     return hipSuccess;
-  CompletionRef completion = currentDevice().streams.enqueue(*stream, [] {});
-  std::lock_guard<std::mutex> lock(event->mutex);
-  event->completion = completion;
+  setCompletion(*event, currentDevice().streams.enqueue(*stream, [] {}));
   return hipSuccess;
 }
 

@@ -23,8 +23,7 @@ std::shared_ptr<EventState> eventOf(hipEvent_t handle);
 hipEvent_t handleOf(const std::shared_ptr<EventState> &event);
 
 CompletionRef completionOf(EventState &event);
-// Records the event: it is complete as soon as this returns.
-void recordNow(EventState &event);
-void waitFor(EventState &event);
+// Records the event: it is complete when `completion` is.
+void setCompletion(EventState &event, CompletionRef completion);
 
 } // namespace rubia::emulator

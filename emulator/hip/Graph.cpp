@@ -174,6 +174,31 @@ hipError_t capture(Stream &stream, Operation operation) {
   return hipSuccess;
 }
 
+void forgetCapture(Stream &stream) {
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> own = captureOf(stream);
+  if (!own)
+    return;
+  own->invalid = true;
+  own->tails.erase(&stream);
+  handles().captures.erase(&stream);
+  if (own->origin != &stream)
+    return;
+  for (auto &[member, tail] : own->tails)
+    handles().captures.erase(member);
+  own->graph.reset();
+}
+
+void forgetCaptures(Device &device) {
+  std::lock_guard lock(graphMutex());
+  std::vector<Stream *> captured;
+  for (auto &[stream, capture] : handles().captures)
+    if (device.streams.contains(stream))
+      captured.push_back(stream);
+  for (Stream *stream : captured)
+    forgetCapture(*stream);
+}
+
 bool recordInCapture(Stream &stream, EventState &event) {
   std::lock_guard lock(graphMutex());
   std::shared_ptr<Capture> own = captureOf(stream);
@@ -391,5 +416,8 @@ HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHa
     for (ExecutableGraph::Step &step : executable->steps)
       all.operations.push_back(step.operation);
   }
+  if (!isCapturing(*stream))
+    for (Operation &operation : all.operations)
+      resolveEvents(operation);
   return result(submit(*stream, std::move(all)));
 }

@@ -50,7 +50,8 @@ Graph *graphOf(hipGraph_t handle);
 GraphNode *nodeOf(hipGraphNode_t handle);
 ExecutableGraph *executableOf(hipGraphExec_t handle);
 hipGraph_t publish(std::unique_ptr<Graph> graph);
-// One lock for all graphs: none of this is on the path of a launch.
+// One lock for all graphs and captures. Every operation takes it to see whether its stream is being
+// captured.
 std::recursive_mutex &graphMutex();
 
 // ---------- Capture: operations on a stream become nodes
@@ -74,6 +75,10 @@ hipError_t captureConflict(Stream &stream, bool wait);
 // Adds an operation to the graph of the stream's capture.
 hipError_t capture(Stream &stream, Operation operation);
 
+// The stream, or all of the device, is about to go: its capture becomes invalid, and ends if it
+// began there.
+void forgetCapture(Stream &stream);
+void forgetCaptures(Device &device);
 // hipEventRecord on a captured stream: the event stands for the stream's tail. False if the stream
 // is not being captured.
 bool recordInCapture(Stream &stream, EventState &event);

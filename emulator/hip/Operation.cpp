@@ -56,8 +56,11 @@ struct Executor {
   void operator()(const CopyOperation &copy) const { run(copy); }
   void operator()(const FillOperation &fill) const { run(fill); }
   void operator()(const HostOperation &host) const { host.work(); }
-  void operator()(const RecordOperation &record) const { recordNow(*record.event); }
-  void operator()(const WaitOperation &wait) const { waitFor(*wait.event); }
+  void operator()(const RecordOperation &record) const { record.completion->finish(); }
+  void operator()(const WaitOperation &wait) const {
+    if (wait.completion)
+      wait.completion->wait();
+  }
   void operator()(const ChildOperation &child) const {
     for (const Operation &operation : child.operations)
       execute(device, operation);
@@ -66,10 +69,25 @@ struct Executor {
 
 } // namespace
 
+void resolveEvents(Operation &operation) {
+  if (auto *wait = std::get_if<WaitOperation>(&operation)) {
+    wait->completion = completionOf(*wait->event);
+  } else if (auto *record = std::get_if<RecordOperation>(&operation)) {
+    record->completion = std::make_shared<Completion>();
+    setCompletion(*record->event, record->completion);
+  } else if (auto *child = std::get_if<ChildOperation>(&operation)) {
+    for (Operation &inside : child->operations)
+      resolveEvents(inside);
+  }
+}
+
 bool isPageable(const void *pointer) { return !memory().find(pointer); }
 
 void execute(Device &device, const Operation &operation) {
-  if (device.stickyError.load() && !std::holds_alternative<HostOperation>(operation))
+  // Whoever waits for a callback or an event must not wait for ever.
+  if (device.stickyError.load() && !std::holds_alternative<HostOperation>(operation) &&
+      !std::holds_alternative<RecordOperation>(operation) &&
+      !std::holds_alternative<ChildOperation>(operation))
     return;
   using Variant = std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
                                HostOperation, RecordOperation, WaitOperation, ChildOperation>;

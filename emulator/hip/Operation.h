@@ -33,12 +33,15 @@ struct HostOperation {
 
 struct EmptyOperation {};
 
-// Events in graphs: a launch of the graph records them or waits for what was recorded before it.
+// Events in graphs: a launch of the graph records them, or waits for what was recorded before it.
+// What exactly that is, `resolveEvents` writes down at the launch.
 struct RecordOperation {
   EventRef event;
+  CompletionRef completion = nullptr;
 };
 struct WaitOperation {
   EventRef event;
+  CompletionRef completion = nullptr; // null: the event was never recorded
 };
 
 // A graph in a graph: its nodes in an order that honours their dependencies.
@@ -55,6 +58,9 @@ struct Operation : std::variant<EmptyOperation, KernelLaunch, CopyOperation, Fil
 // Executes an operation on the calling thread. Does nothing on a device with a sticky error, but
 // for host functions, which HIP calls in any case.
 void execute(Device &device, const Operation &operation);
+
+// A launch of a graph begins: its events are recorded and waited for as they stand now.
+void resolveEvents(Operation &operation);
 
 // Whether an address is in no memory that the device knows of.
 bool isPageable(const void *pointer);

@@ -1,6 +1,7 @@
 // RUN: %hipcc-gfx1030 %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
 #include "Inputs/check.h"
+#include <unistd.h>
 
 __global__ void add(int *data, int n, int value) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -135,12 +136,71 @@ static void capturedGraph(int *device, int *host) {
   EXPECT(hipStreamEndCapture(stream, &graph) == hipErrorIllegalState);
 }
 
+static void sleepThenCount(void *by) {
+  usleep(50000);
+  count(by);
+}
+
+// Events are those of the launch: a wait is for what was recorded before it, a record is done when
+// its node is.
+static void eventNodes() {
+  hipStream_t stream;
+  hipEvent_t event;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipEventCreate(&event));
+  hipGraph_t graph;
+  hipGraphNode_t first, second;
+  int hundred = 100;
+  hipHostNodeParams slow = {sleepThenCount, &hundred};
+  hipGraphExec_t executable;
+  CHECK(hipGraphCreate(&graph, 0));
+  CHECK(hipGraphAddEventWaitNode(&first, graph, nullptr, 0, event));
+  CHECK(hipGraphAddHostNode(&second, graph, &first, 1, &slow));
+  CHECK(hipGraphAddEventRecordNode(&first, graph, &second, 1, event));
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  const int before = hostCalls;
+  CHECK(hipGraphLaunch(executable, stream)); // the event was never recorded
+  EXPECT(hipEventQuery(event) == hipErrorNotReady);
+  CHECK(hipGraphLaunch(executable, stream)); // waits for the first launch
+  CHECK(hipEventRecord(event, stream));
+  CHECK(hipEventSynchronize(event));
+  EXPECT(hostCalls == before + 200);
+  CHECK(hipGraphLaunch(executable, stream));
+  CHECK(hipEventSynchronize(event));
+  EXPECT(hostCalls == before + 300);
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipStreamDestroy(stream));
+}
+
+// A stream that is destroyed while it is captured takes its capture with it.
+static void destroyedStream() {
+  hipStream_t stream, side;
+  hipEvent_t fork;
+  CHECK(hipStreamCreate(&side));
+  CHECK(hipEventCreate(&fork));
+  for (int i = 0; i < 4; ++i) {
+    CHECK(hipStreamCreate(&stream));
+    hipStreamCaptureStatus status;
+    CHECK(hipStreamIsCapturing(stream, &status));
+    EXPECT(status == hipStreamCaptureStatusNone);
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+    CHECK(hipEventRecord(fork, stream));
+    CHECK(hipStreamWaitEvent(side, fork, 0));
+    CHECK(hipStreamDestroy(stream));
+    CHECK(hipStreamIsCapturing(side, &status));
+    EXPECT(status == hipStreamCaptureStatusNone);
+  }
+}
+
 int main() {
   int *device, *host;
   CHECK(hipMalloc(&device, 2 * n * sizeof(int)));
   CHECK(hipHostMalloc(&host, n * sizeof(int), 0));
   explicitGraph(device, host);
   capturedGraph(device, host);
+  eventNodes();
+  destroyedStream();
   // CHECK: PASS
   printf("PASS\n");
 }
