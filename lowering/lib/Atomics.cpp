@@ -3,7 +3,8 @@
 // Most are one atomicrmw, and LLVM knows whether the target has an instruction for it. AMD's fast
 // atomics are wrong on memory of the host or of another device (they may be dropped on the bus), so
 // LLVM wants to be told that there is none: docs in AMDGPUUsage, "LLVM IR Metadata". `.sys` never
-// tells it, the rest does unless Options::safeAtomics.
+// tells it, the rest does unless Options::safeAtomics, or in units whose functions have addresses:
+// those exist in one form only.
 //
 // Where there is no instruction, and LLVM's own loop would not compute what PTX does, the loop is
 // ours: addition of f32 in global memory, which flushes denormals whatever the unit's mode is, of
@@ -28,6 +29,10 @@ struct Atomic {
   unsigned space() const { return pointer->getType()->getPointerAddressSpace(); }
 };
 
+// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
+// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
+bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
+
 std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &inst,
                                const ptx::Operand &address) {
   const ptx::Spelling &spelling = *inst.spelling;
@@ -35,14 +40,11 @@ std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &ins
   if (!pointer)
     return std::nullopt;
   ptx::Mod scope = spelling.first(ptx::ModCategory::Scope);
+  bool safe =
+      fn.options().safeAtomics || (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
   return Atomic{pointer, orderingOf(spelling.first(ptx::ModCategory::Semantics)),
-                syncScopeOf(fn.context(), scope),
-                scope != ptx::Mod::Sys && !fn.options().safeAtomics};
+                syncScopeOf(fn.context(), scope), scope != ptx::Mod::Sys && !safe};
 }
-
-// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
-// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
-bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
 
 void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
   LLVMContext &context = fn.context();

@@ -103,6 +103,9 @@ void UnitLowering::findAddressesAndCalls() {
     for (const ptx::Relocation &relocation : variable->relocations)
       if (relocation.function)
         addressTaken.insert(&definitionOf(*relocation.function));
+  hasFunctionAddresses = any_of(unit.functions, [&](const ptx::Function *function) {
+    return addressTaken.contains(function);
+  });
 }
 
 void UnitLowering::findExitingFunctions() {

@@ -63,6 +63,10 @@ public:
   // is taken are such, or none.
   bool indirectMayExit = false;
 
+  // Whether calls through an address may reach functions of the unit. Such a unit has to exist in
+  // one form only: addresses that lie in memory would lead from one form into the other.
+  bool hasFunctionAddresses = false;
+
   // An internal function that Rubia makes itself, without a body when it is made: what `name` was
   // first asked for with.
   llvm::Function *ownFunction(llvm::StringRef name, llvm::FunctionType *type);

@@ -81,6 +81,60 @@ TEST(LoweringAtom, FastOnesAreInTheMetadata) {
   EXPECT_FALSE(isFast("atom.global.cas.b32 %r0, [%rd0], %r1, %r2;", forArch("gfx90a")));
 }
 
+// Addresses that lie in memory would lead from the safe form of such a unit into the fast one.
+TEST(LoweringAtom, UnitsWhoseFunctionsHaveAddressesAreSafeFromTheStart) {
+  const std::string text = R"(.version 8.0
+.target sm_80
+.address_size 64
+.func bump(.param .b64 p)
+{
+  .reg .b64 %d;
+  ld.param.u64 %d, [p];
+  red.global.max.u32 [%d], 7;
+  ret;
+}
+)";
+  const char *inInitializer = R"(
+.visible .global .align 8 .u64 table[1] = {bump};
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %d<2>;
+  ld.param.u64 %d0, [p];
+  ld.global.u64 %d1, [table];
+  { .param .b64 a; st.param.b64 [a], %d0;
+    proto: .callprototype _ (.param .b64 _);
+    call %d1, (a), proto; }
+  ret;
+})";
+  const char *taken = R"(
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %d<2>;
+  ld.param.u64 %d0, [p];
+  mov.u64 %d1, bump;
+  st.global.u64 [%d0], %d1;
+  ret;
+})";
+  const char *direct = R"(
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %d;
+  ld.param.u64 %d, [p];
+  { .param .b64 a; st.param.b64 [a], %d; call bump, (a); }
+  ret;
+})";
+  auto isFast = [&](const char *kernel, const char *arch) {
+    Lowered result = lowered(text + kernel, forArch(arch));
+    EXPECT_TRUE(result.module);
+    bool inMetadata = result.metadata().find("\"fastAtomics\":true") != std::string::npos;
+    return std::pair(inMetadata, result.text().find("!amdgpu.no.fine") != std::string::npos);
+  };
+  EXPECT_EQ(isFast(inInitializer, "gfx90a"), std::pair(false, false));
+  EXPECT_EQ(isFast(taken, "gfx90a"), std::pair(false, false));
+  EXPECT_EQ(isFast(direct, "gfx90a"), std::pair(true, true));
+  EXPECT_EQ(isFast(taken, "gfx942"), std::pair(false, true)); // right in any memory
+}
+
 TEST(LoweringAtom, VectorsAndLoopsHaveFencesForTheirSemantics) {
   EXPECT_TRUE(hasInOrder(irOf("red.release.gpu.global.add.v2.f32 [%rd0], {%f0, %f1};"),
                          {"fence syncscope(\"agent\") release",
