@@ -40,8 +40,8 @@ namespace {
 constexpr unsigned kMaxWaitMs = 9000;
 // What is kept in memory: a module that is loaded again finds older results in the directory.
 constexpr uint64_t kMaxKeptBytes = uint64_t(64) << 20;
-// How long an error of a kernel is believed before it is compiled again: it may have been a limit
-// of time or memory.
+// How long an error of a kernel is believed before it is compiled again: a crash of the compiler
+// may have had other causes.
 constexpr unsigned kRefusalSeconds = 3600;
 
 // What everybody who asks for the same key waits for.
@@ -64,9 +64,11 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
   case protocol::Outcome::Result:
     return entry.bytes;
   case protocol::Outcome::Refused:
+  case protocol::Outcome::Limited:
     return failure(text);
   case protocol::Outcome::Trouble:
   case protocol::Outcome::Crashed:
+  case protocol::Outcome::Killed:
   case protocol::Outcome::Absent:
     break;
   }
@@ -91,6 +93,11 @@ protocol::Answer answerOf(CacheEntry entry) {
                                                           : protocol::Outcome::Refused;
   answer.bytes = std::move(entry.payload);
   return answer;
+}
+
+// How a compile process ended, not the supervisor.
+bool isEndOfProcess(protocol::Outcome outcome) {
+  return outcome == protocol::Outcome::Crashed || outcome == protocol::Outcome::Killed;
 }
 
 enum class CompileMode { Lazy, Eager, Never };
@@ -265,11 +272,12 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
   }
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);
-  if (answer.outcome == Outcome::Trouble || answer.outcome == Outcome::Crashed) {
-    const bool crashed = answer.outcome == Outcome::Crashed;
+  if (const Outcome first = answer.outcome; first == Outcome::Trouble || isEndOfProcess(first)) {
     answer = compile(image, entry, held); // killed for memory, say: once more
-    if (crashed && answer.outcome == Outcome::Crashed)
-      answer.outcome = Outcome::Refused; // twice alone: it is the unit
+    if (isEndOfProcess(first) && isEndOfProcess(answer.outcome)) // twice alone: it is the unit
+      answer.outcome = first == Outcome::Crashed && answer.outcome == Outcome::Crashed
+                           ? Outcome::Refused
+                           : Outcome::Limited;
   }
   countAnswer(answer);
   if (cost)
@@ -287,6 +295,8 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
     return failed(Outcome::Refused, kNever);
   case Outcome::Trouble:
   case Outcome::Crashed:
+  case Outcome::Killed:
+  case Outcome::Limited:
     break;
   }
   return answer;
@@ -340,7 +350,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   entry->outcome = answer.outcome;
   entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
   entry->pending = false;
-  if (entry->outcome == protocol::Outcome::Trouble || entry->outcome == protocol::Outcome::Crashed)
+  if (entry->outcome == protocol::Outcome::Trouble || isEndOfProcess(entry->outcome))
     entries.erase(key); // a later call may fare better
   else
     keep(key, entry);

@@ -224,8 +224,8 @@ bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t p
 Answer receiveAnswer(int socket) {
   AnswerHeader header;
   Answer answer;
-  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 && header.outcome <= 5 &&
-      header.size <= (uint64_t(1) << 32)) {
+  if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 &&
+      header.outcome <= uint64_t(Outcome::Limited) && header.size <= (uint64_t(1) << 32)) {
     answer.outcome = Outcome(header.outcome);
     answer.peakBytes = header.peakBytes;
     answer.remote = Remote(header.remote);

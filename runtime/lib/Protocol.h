@@ -65,10 +65,20 @@ bool receiveByte(int socket, char &byte, Descriptor &fd);
 llvm::Expected<std::vector<uint8_t>> readFile(int fd);
 
 // The answer: a result, the text of an error of the image or kernel, the text of system trouble, or
-// how the compile process ended that had the request.
+// how the compile process ended that had the request: it crashed; it ran out of memory, was killed
+// or never began (Killed), for which the kernel is perhaps not to blame; it took too long, or was
+// killed twice (Limited), which holds for this process and its limits only.
 // It carries its digest, so that one which broke off and was followed by another is not taken for a
 // whole one.
-enum class Outcome : uint32_t { Result = 1, Refused = 2, Trouble = 3, Crashed = 4, Absent = 5 };
+enum class Outcome : uint32_t {
+  Result = 1,
+  Refused = 2,
+  Trouble = 3,
+  Crashed = 4,
+  Absent = 5,
+  Killed = 6,
+  Limited = 7
+};
 struct Answer {
   Outcome outcome = Outcome::Trouble;
   std::vector<uint8_t> bytes;

@@ -251,6 +251,16 @@ std::string reasonOf(int status, bool timedOut, const WorkerLimits &limits) {
   return "ended with status " + std::to_string(WEXITSTATUS(status));
 }
 
+// Limits are this program's, and memory is short now and here: another one may fare better.
+Outcome outcomeOf(int status, const Process &process) {
+  if (process.timedOut)
+    return Outcome::Limited;
+  if (process.about.empty() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+      (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory))
+    return Outcome::Killed;
+  return Outcome::Crashed;
+}
+
 void Supervisor::ended(Process &process) {
   process.socket = {};
   kill(process.pid, SIGKILL);
@@ -261,7 +271,7 @@ void Supervisor::ended(Process &process) {
   bool told = WIFEXITED(status) && WEXITSTATUS(status) == kFatalErrorTold;
   if (process.job && !told)
     // Who takes too long would do so again; who crashed may have been short of memory.
-    answerFailure(*process.job, process.timedOut ? Outcome::Refused : Outcome::Crashed,
+    answerFailure(*process.job, outcomeOf(status, process),
                   process.about + (process.about.empty() ? "" : ": ") + "the compiler " +
                       reasonOf(status, process.timedOut, limits),
                   uint64_t(usage.ru_maxrss) * 1024);

@@ -36,6 +36,11 @@ const std::string kText = ".version 7.0\n.target sm_70\n.address_size 64\n"
 const std::string kBad = ".version 7.0\n.target sm_70\n.address_size 64\n"
                          ".visible .entry k(.param .u64 p)\n{\nfrobnicate;\nret;\n}\n";
 
+std::string kernelNamed(const std::string &name) {
+  std::string text = kText;
+  return text.replace(text.find("entry k") + 6, 1, name);
+}
+
 class SharedCacheTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -108,18 +113,15 @@ TEST_F(SharedCacheTest, AnErrorIsCompiledOnceToo) {
 
 // What ends every compile process is the unit's fault, and is not tried by the next program.
 TEST_F(SharedCacheTest, AUnitThatCrashesTheCompilerIsRemembered) {
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "the sanitizer needs more address space than any limit leaves";
-#endif
-  setenv("RUBIA_WORKER_BYTES", "1000000", 1);
+  setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
+  const std::string text = kernelNamed("abort_1");
   std::string messages[2];
   for (std::string &message : messages) {
     Compiler &compiler = Compiler::create({directory(), {}}, {});
-    auto code = compiler.codeObject(image(kText), 0, "gfx1100");
+    auto code = compiler.codeObject(image(text), 0, "gfx1100");
     ASSERT_FALSE(bool(code));
     message = toString(code.takeError());
   }
-  unsetenv("RUBIA_WORKER_BYTES");
   EXPECT_NE(messages[0], "");
   EXPECT_EQ(messages[0], messages[1]);
   EXPECT_EQ(times(CacheEvent::Compiled), 1u);
@@ -128,6 +130,37 @@ TEST_F(SharedCacheTest, AUnitThatCrashesTheCompilerIsRemembered) {
   EXPECT_GT(entry.expires, uint64_t(time(nullptr)));
   EXPECT_LE(entry.expires, uint64_t(time(nullptr)) + 86400);
   printf("%s\n", messages[0].c_str());
+}
+
+// Another program may have larger limits.
+TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "the sanitizer needs more address space than any limit leaves";
+#endif
+  setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
+  const std::string text = kernelNamed("sleep_15_k");
+  const struct {
+    const char *variable, *value, *says;
+  } kLimits[] = {{"RUBIA_WORKER_BYTES", "1000000", ""},
+                 {"RUBIA_WORKER_SECONDS", "1", "took longer than 1 s"}};
+  for (const auto &limit : kLimits) {
+    setenv(limit.variable, limit.value, 1);
+    Compiler &compiler = Compiler::create({directory(), {}}, {});
+    for (int i = 0; i < 2; ++i) { // this process keeps it
+      const uint64_t compiled = times(CacheEvent::Compiled);
+      auto code = compiler.codeObject(image(text), 0, "gfx1100");
+      ASSERT_FALSE(bool(code));
+      Error error = code.takeError();
+      EXPECT_FALSE(error.isA<CompilerTrouble>());
+      const std::string message = toString(std::move(error));
+      EXPECT_TRUE(StringRef(message).contains(limit.says)) << message;
+      EXPECT_EQ(times(CacheEvent::Compiled), compiled + (i == 0));
+    }
+    unsetenv(limit.variable);
+    EXPECT_TRUE(directory().files().empty());
+  }
+  auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
+  EXPECT_TRUE(bool(code)) << toString(code.takeError());
 }
 
 TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
