@@ -1,4 +1,5 @@
 #include "lowering/lib/ControlFlowGraph.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -141,7 +142,7 @@ std::vector<uint32_t> ControlFlowGraph::immediatePostDominators() const {
 
 std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
   std::vector<SmallVector<uint32_t, 2>> predecessors(blocks.size());
-  SmallVector<std::pair<uint32_t, uint32_t>> backEdges;
+  MapVector<uint32_t, SmallVector<uint32_t>> latches; // by header
   BitVector seen(unsigned(blocks.size())), open(unsigned(blocks.size()));
   SmallVector<std::pair<uint32_t, unsigned>> stack{{0, 0}};
   seen.set(0);
@@ -156,7 +157,7 @@ std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
     uint32_t next = blocks[block].successors[position++];
     predecessors[next].push_back(block);
     if (open.test(next))
-      backEdges.push_back({block, next});
+      latches[next].push_back(block);
     if (!seen.test(next)) {
       seen.set(next);
       open.set(next);
@@ -165,13 +166,12 @@ std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
   }
 
   std::vector<Loop> result;
-  for (auto [from, header] : backEdges) {
+  auto add = [&](uint32_t header, SmallVector<uint32_t> pending) {
     Loop &loop = result.emplace_back();
     loop.header = header;
     loop.blocks.push_back(header);
     BitVector inside(unsigned(blocks.size()));
     inside.set(header);
-    SmallVector<uint32_t> pending{from};
     while (!pending.empty()) {
       uint32_t block = pending.pop_back_val();
       if (inside.test(block))
@@ -181,6 +181,12 @@ std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
       loop.hasOneEntry &= block != 0;
       pending.append(predecessors[block]);
     }
+  };
+  for (const auto &[header, from] : latches) {
+    for (uint32_t latch : from)
+      add(header, {latch});
+    if (from.size() > 1)
+      add(header, from);
   }
   return result;
 }

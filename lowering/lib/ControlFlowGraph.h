@@ -51,7 +51,8 @@ struct ControlFlowGraph {
     llvm::SmallVector<uint32_t> blocks; // the header too
     bool hasOneEntry = true;
   };
-  // One for each edge backwards.
+  // One for each edge backwards, and one of all edges back to one block: whether those are loops
+  // within each other, or ways round of one, the edges do not say.
   std::vector<Loop> loops() const;
 };
 

@@ -137,6 +137,13 @@ bool Uniformity::markResult(Body &body, const ptx::Operand &operand) {
   return changed;
 }
 
+// Other memory is the same for all that load from one address.
+bool Uniformity::markOwnMemory(const ptx::Variable *variable) {
+  return variable &&
+         (variable->space == ptx::StateSpace::Local || variable->space == ptx::StateSpace::Param) &&
+         variables.insert(variable).second;
+}
+
 bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
   if (!followsFromOperands(instruction))
     return true;
@@ -272,9 +279,8 @@ bool Uniformity::visit(Body &body) {
         continue;
       if (writesFirstOperand(instruction))
         changed |= markResult(body, instruction.operands[0]);
-      if (instruction.op() == ptx::Op::St && !instruction.operands.empty() &&
-          instruction.operands[0].variable())
-        changed |= variables.insert(instruction.operands[0].variable()).second;
+      if (instruction.op() == ptx::Op::St)
+        changed |= markOwnMemory(instruction.operands[0].variable());
       if (instruction.spelling->has(ptx::Mod::Cc) && !body.conditionCode)
         body.conditionCode = changed = true;
     }

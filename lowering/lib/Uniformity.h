@@ -43,6 +43,7 @@ private:
   bool resultDiffers(Body &body, const ptx::Instruction &instruction) const;
   bool passArguments(Body &body, const ptx::Instruction &instruction, bool alone);
   bool markResult(Body &body, const ptx::Operand &operand);
+  bool markOwnMemory(const ptx::Variable *variable);
 
   std::vector<std::unique_ptr<Body>> bodies;
   llvm::DenseMap<const ptx::Function *, Body *> bodyOf;

@@ -37,12 +37,175 @@ bool readsWhatOthersWrite(const ptx::Instruction &instruction) {
   }
 }
 
+// Whether compilers read memory again after it, so that a loop with it may wait for a plain load:
+// `while (*flag == 0) __threadfence();` is a data race since PTX 6.0, and runs everywhere.
+bool readsAnewAfter(const ptx::Instruction &instruction) {
+  switch (instruction.op()) {
+  case ptx::Op::Membar:
+  case ptx::Op::Fence:
+  case ptx::Op::FenceProxy:
+  case ptx::Op::BarWarpSync:
+  case ptx::Op::Nanosleep:
+  case ptx::Op::Red:
+    return true;
+  default:
+    return readsWhatOthersWrite(instruction);
+  }
+}
+
+// A load of what others may write, if the program tells nobody that they do.
+bool isPlainLoad(const ptx::Instruction &instruction) {
+  if (instruction.op() != ptx::Op::Ld || instruction.spelling->has(ptx::Mod::Nc))
+    return false;
+  ptx::StateSpace space = instruction.spelling->space();
+  return space == ptx::StateSpace::None || space == ptx::StateSpace::Shared ||
+         space == ptx::StateSpace::Global;
+}
+
+// Kinds of memory, of which values in it are not told apart.
+enum MemoryKind : unsigned { kOwn = 1, kShared = 2, kGlobal = 4, kAnyMemory = 7 };
+
+// What an instruction reads or writes; 0: nothing that changes.
+unsigned memoryOf(const ptx::Instruction &instruction) {
+  if (instruction.op() == ptx::Op::Call)
+    return kAnyMemory;
+  const ptx::Operand *address = nullptr;
+  for (const ptx::Operand &operand : instruction.operands)
+    if (operand.kind == Kind::Address || operand.kind == Kind::AddressList)
+      address = &operand;
+  if (!address)
+    return 0;
+  switch (instruction.op()) {
+  case ptx::Op::Ld:
+  case ptx::Op::St:
+  case ptx::Op::Atom:
+  case ptx::Op::Red:
+    break;
+  default:
+    return kAnyMemory;
+  }
+  switch (instruction.spelling->space()) {
+  case ptx::StateSpace::Const:
+    return 0;
+  case ptx::StateSpace::Local:
+    return kOwn;
+  case ptx::StateSpace::Shared:
+    return kShared;
+  case ptx::StateSpace::Global:
+    return kGlobal;
+  case ptx::StateSpace::Param: // arguments and results of calls are .param memory too
+    return address->variable() && address->variable()->isKernelParameter ? 0 : unsigned(kOwn);
+  default:
+    return kAnyMemory;
+  }
+}
+
 // Where values come from that another warp may write.
 struct Taint {
   DenseMap<ptx::RegisterId, const ptx::Instruction *> registers;
-  const ptx::Instruction *memory = nullptr; // of the thread's own: .local, .param, through pointers
+  const ptx::Instruction *memory[3] = {}; // by the bits of MemoryKind
   const ptx::Instruction *conditionCode = nullptr;
 };
+
+// What is asked of a loop again and again.
+struct LoopBody {
+  LoopBody(const ptx::Function &function, const ControlFlowGraph &graph,
+           const ControlFlowGraph::Loop &loop)
+      : blocks(unsigned(graph.blocks.size())), instructions(unsigned(function.body.size())),
+        plainReads(unsigned(function.body.size())) {
+    for (uint32_t block : loop.blocks) {
+      blocks.set(block);
+      instructions.set(graph.blocks[block].first, graph.blocks[block].end);
+    }
+    meetsEachRound = loop.hasOneEntry && !comesRoundWithoutBarrier(function, graph, loop.header);
+  }
+
+  BitVector blocks, instructions;
+  BitVector plainReads; // plain loads that count as reads of what others write
+  // There is a barrier of the CTA on every way round. Packed warps come to barriers together, so
+  // that what a round hands on through memory is nothing that a warp still waits for.
+  bool meetsEachRound;
+
+private:
+  bool comesRoundWithoutBarrier(const ptx::Function &function, const ControlFlowGraph &graph,
+                                uint32_t header) const {
+    auto hasBarrier = [&](uint32_t block) {
+      const ControlFlowGraph::Block &code = graph.blocks[block];
+      return any_of(ArrayRef(function.body).slice(code.first, code.end - code.first),
+                    [](const ptx::Instruction &instruction) {
+                      return (instruction.op() == ptx::Op::BarSync ||
+                              instruction.op() == ptx::Op::BarRed) &&
+                             instruction.guard.reg == ptx::kNone;
+                    });
+    };
+    BitVector seen(unsigned(graph.blocks.size()));
+    SmallVector<uint32_t> open{header};
+    while (!open.empty()) {
+      uint32_t block = open.pop_back_val();
+      if (hasBarrier(block))
+        continue;
+      for (uint32_t next : graph.blocks[block].successors) {
+        if (next == header)
+          return true;
+        if (!blocks.test(next) || seen.test(next))
+          continue;
+        seen.set(next);
+        open.push_back(next);
+      }
+    }
+    return false;
+  }
+};
+
+// Registers whose value is another one each round, because it is computed from that of the round
+// before: those that are left when what follows from none of them is taken away.
+BitVector steppedRegisters(const ptx::Function &function, const BitVector &inLoop) {
+  BitVector stepped(unsigned(function.registers.size()));
+  DenseMap<ptx::RegisterId, SmallVector<uint32_t, 4>> users;
+  DenseMap<uint32_t, unsigned> sourcesLeft; // of instructions
+  DenseMap<ptx::RegisterId, unsigned> writersLeft;
+  auto forEachWritten = [&](const ptx::Instruction &instruction, auto visit) {
+    if (instruction.op() == ptx::Op::Call) {
+      for (const ptx::Operand &operand : instruction.operands)
+        if (operand.kind == Kind::List)
+          forEachRegister(operand, visit);
+    } else if (writesFirstOperand(instruction)) {
+      forEachRegister(instruction.operands[0], visit);
+    }
+  };
+  for (unsigned index : inLoop.set_bits())
+    forEachWritten(function.body[index], [&](ptx::RegisterId reg) {
+      stepped.set(reg);
+      ++writersLeft[reg];
+    });
+  SmallVector<uint32_t> done;
+  for (unsigned index : inLoop.set_bits()) {
+    const ptx::Instruction &instruction = function.body[index];
+    unsigned sources = 0;
+    if (instruction.op() != ptx::Op::Call)
+      for (const ptx::Operand &operand :
+           drop_begin(instruction.operands, writesFirstOperand(instruction)))
+        forEachRegister(operand, [&](ptx::RegisterId reg) {
+          if (stepped.test(reg)) {
+            users[reg].push_back(index);
+            ++sources;
+          }
+        });
+    sourcesLeft[index] = sources;
+    if (!sources)
+      done.push_back(index);
+  }
+  while (!done.empty())
+    forEachWritten(function.body[done.pop_back_val()], [&](ptx::RegisterId reg) {
+      if (--writersLeft[reg])
+        return;
+      stepped.reset(reg);
+      for (uint32_t user : users.lookup(reg))
+        if (!--sourcesLeft[user])
+          done.push_back(user);
+    });
+  return stepped;
+}
 
 class WaitingLoops {
 public:
@@ -59,12 +222,16 @@ public:
       std::vector<uint32_t> postDominators;
       Definitions definitions(*function);
       for (const ControlFlowGraph::Loop &loop : graph.loops()) {
-        if (none_of(loop.blocks, [&](uint32_t block) { return reads(*function, graph, block); }))
+        LoopBody body(*function, graph, loop);
+        findPlainReads(*function, body);
+        if (body.plainReads.none() && none_of(body.instructions.set_bits(), [&](unsigned index) {
+              return readOf(*function, function->body[index]);
+            }))
           continue;
         if (postDominators.empty())
           postDominators = graph.immediatePostDominators();
         if (std::optional<WaitingLoop> spin =
-                check(*function, graph, definitions, postDominators, loop))
+                check(*function, graph, definitions, postDominators, loop, body))
           return spin;
       }
       // Going round by calling oneself.
@@ -105,31 +272,77 @@ private:
     return result;
   }
 
-  bool reads(const ptx::Function &function, const ControlFlowGraph &graph, uint32_t block) const {
-    for (uint32_t index = graph.blocks[block].first; index < graph.blocks[block].end; ++index)
-      if (readOf(function, function.body[index]))
-        return true;
-    return false;
+  bool callsOne(const ptx::Function &caller, const ptx::Instruction &instruction,
+                const DenseSet<const ptx::Function *> &functions) const {
+    bool found = false;
+    if (instruction.op() == ptx::Op::Call)
+      forEachCallee(caller, instruction,
+                    [&](const ptx::Function &callee) { found |= functions.contains(&callee); });
+    return found;
+  }
+
+  // The plain loads of a loop, in it and in callees, that another warp may answer: from where the
+  // loop has an atomic operation, and, if there is something after which memory is read again,
+  // from where it has been read in the round before.
+  void findPlainReads(const ptx::Function &function, LoopBody &body) const {
+    bool readsAnew = false;
+    SmallVector<const ptx::Operand *> places;
+    for (unsigned index : body.instructions.set_bits()) {
+      const ptx::Instruction &instruction = function.body[index];
+      readsAnew |= readsAnewAfter(instruction) || callsOne(function, instruction, fencing);
+      if (instruction.op() == ptx::Op::Atom)
+        for (const ptx::Operand &operand : instruction.operands)
+          if (operand.kind == Kind::Address)
+            places.push_back(&operand);
+    }
+    if (!readsAnew)
+      return;
+    BitVector stepped = steppedRegisters(function, body.instructions);
+    for (unsigned index : body.instructions.set_bits()) {
+      const ptx::Instruction &instruction = function.body[index];
+      bool counts = false;
+      if (isPlainLoad(instruction)) {
+        const ptx::Operand &address = instruction.operands[1];
+        counts =
+            any_of(places,
+                   [&](const ptx::Operand *place) { return isSamePlace(address, *place); }) ||
+            (!body.meetsEachRound && (address.reg == ptx::kNone || !stepped.test(address.reg)));
+      } else {
+        counts = !body.meetsEachRound && callsOne(function, instruction, loading);
+      }
+      if (counts)
+        body.plainReads.set(index);
+    }
+  }
+
+  static bool isSamePlace(const ptx::Operand &a, const ptx::Operand &b) {
+    return a.reg == b.reg && a.variable() == b.variable() && a.offset == b.offset;
   }
 
   void summarize() {
     for (bool changed = true; changed;) {
       changed = false;
       for (const ptx::Function *function : all) {
-        const ptx::Instruction *&read = firstRead[function];
+        const ptx::Instruction *read = firstRead.lookup(function), *load = nullptr;
         for (const ptx::Instruction &instruction : function->body) {
-          if (instruction.op() == ptx::Op::Exit && !function->isKernel)
-            changed |= exiting.insert(function).second;
-          if (instruction.op() == ptx::Op::Call)
-            forEachCallee(*function, instruction, [&](const ptx::Function &callee) {
-              if (exiting.contains(&callee))
-                changed |= exiting.insert(function).second;
-            });
-          if (!read && readOf(*function, instruction)) {
-            firstRead[function] = &instruction;
-            changed = true;
-            break;
-          }
+          auto note = [&](DenseSet<const ptx::Function *> &functions, bool itself) {
+            bool holds = itself || callsOne(*function, instruction, functions);
+            changed |= holds && functions.insert(function).second;
+            return holds;
+          };
+          note(exiting, instruction.op() == ptx::Op::Exit && !function->isKernel);
+          note(fencing, readsAnewAfter(instruction));
+          if (note(loading, isPlainLoad(instruction)) && !load)
+            load = &instruction;
+          if (!read)
+            read = readOf(*function, instruction);
+        }
+        // Calls of it may be what reads anew.
+        if (!read && fencing.contains(function))
+          read = load;
+        if (read && !firstRead.lookup(function)) {
+          firstRead[function] = read;
+          changed = true;
         }
       }
     }
@@ -156,6 +369,11 @@ private:
   // the old value of the round before, or loaded anew from the same place.
   static bool isRetry(const ptx::Function &function, const Definitions &definitions,
                       const BitVector &inLoop, const ptx::Instruction &setp) {
+    auto isWrittenInLoop = [&](ptx::RegisterId reg) {
+      return any_of(definitions.of(reg), [&](uint32_t writer) {
+        return writer < function.body.size() && inLoop.test(writer);
+      });
+    };
     if (setp.op() != ptx::Op::Setp ||
         !(setp.spelling->has(ptx::Mod::Eq) || setp.spelling->has(ptx::Mod::Ne)) ||
         setp.operands.size() != 3 || setp.operands[1].kind != Kind::Register ||
@@ -193,9 +411,9 @@ private:
         const ptx::Instruction &write = function.body[writer];
         const ptx::Operand &place = swap.operands[1];
         bool isOld = isMove(write) && origin(write.operands[1].reg) == old;
-        bool isReload = write.op() == ptx::Op::Ld && write.operands[1].reg == place.reg &&
-                        write.operands[1].variable() == place.variable() &&
-                        write.operands[1].offset == place.offset;
+        bool isReload = write.op() == ptx::Op::Ld && write.guard.reg == ptx::kNone &&
+                        isSamePlace(write.operands[1], place) &&
+                        (place.reg == ptx::kNone || !isWrittenInLoop(place.reg));
         isRetried &= isOld || isReload;
         renewed = true;
       }
@@ -208,13 +426,7 @@ private:
   std::optional<WaitingLoop> check(const ptx::Function &function, const ControlFlowGraph &graph,
                                    const Definitions &definitions,
                                    ArrayRef<uint32_t> postDominators,
-                                   const ControlFlowGraph::Loop &loop) const {
-    BitVector blocks(unsigned(graph.blocks.size()));
-    BitVector inLoop(unsigned(function.body.size()));
-    for (uint32_t block : loop.blocks) {
-      blocks.set(block);
-      inLoop.set(graph.blocks[block].first, graph.blocks[block].end);
-    }
+                                   const ControlFlowGraph::Loop &loop, const LoopBody &body) const {
     DenseMap<uint32_t, const ptx::Instruction *> controlled; // blocks
     Taint taint;
     bool changed = true;
@@ -240,38 +452,36 @@ private:
       const ptx::Instruction *from = ofGuard(branch);
       return !from && branch.op() == ptx::Op::BrxIdx ? ofOperand(branch.operands[0]) : from;
     };
-    auto propagate = [&](const ptx::Instruction &instruction, const ptx::Instruction *control) {
-      const ptx::Instruction *from = readOf(function, instruction);
-      bool isCall = instruction.op() == ptx::Op::Call;
-      if (!from)
-        from = control;
-      if (!from)
-        from = ofGuard(instruction);
-      bool isOwnMemory = false;
-      switch (instruction.spelling->space()) {
-      case ptx::StateSpace::None:
-      case ptx::StateSpace::Local:
-        isOwnMemory = true;
-        break;
-      case ptx::StateSpace::Param:
-        isOwnMemory = !function.isKernel || instruction.op() != ptx::Op::Ld;
-        break;
-      default:
-        break;
-      }
-      if (!from && (isCall || (instruction.op() == ptx::Op::Ld && isOwnMemory)))
-        from = taint.memory;
-      if (!from && !isRetry(function, definitions, inLoop, instruction)) {
-        // What is stored counts, not where.
-        bool skipsFirst = writesFirstOperand(instruction) || instruction.op() == ptx::Op::St;
-        for (const ptx::Operand &operand : drop_begin(instruction.operands, skipsFirst))
-          if (!from)
-            from = ofOperand(operand);
+    auto ofMemory = [&](unsigned kinds) {
+      const ptx::Instruction *from = nullptr;
+      for (auto [bit, kind] : enumerate(taint.memory))
+        if (!from && (kinds >> bit & 1))
+          from = kind;
+      return from;
+    };
+    auto propagate = [&](uint32_t index, const ptx::Instruction *control) {
+      const ptx::Instruction &instruction = function.body[index];
+      const bool isCall = instruction.op() == ptx::Op::Call;
+      const bool hasResult = writesFirstOperand(instruction);
+      const unsigned memory = memoryOf(instruction);
+      // What it is given, and whether it is executed.
+      const ptx::Instruction *given = control ? control : ofGuard(instruction);
+      if (!given && !isRetry(function, definitions, body.instructions, instruction)) {
+        for (const ptx::Operand &operand : drop_begin(instruction.operands, hasResult))
+          if (!given)
+            given = ofOperand(operand);
         if (instruction.op() == ptx::Op::Addc || instruction.op() == ptx::Op::Subc ||
             instruction.op() == ptx::Op::Madc)
-          if (!from)
-            from = taint.conditionCode;
+          if (!given)
+            given = taint.conditionCode;
       }
+      const ptx::Instruction *from = readOf(function, instruction);
+      if (!from && body.plainReads.test(index))
+        from = &instruction;
+      if (!from)
+        from = given;
+      if (!from && (isCall || hasResult))
+        from = ofMemory(memory);
       if (!from)
         return;
       auto write = [&](ptx::RegisterId reg) { note(taint.registers[reg], from); };
@@ -279,12 +489,15 @@ private:
         for (const ptx::Operand &operand : instruction.operands)
           if (operand.kind == Kind::List)
             forEachRegister(operand, write);
-        note(taint.memory, from);
-      } else if (writesFirstOperand(instruction)) {
+      } else if (hasResult) {
         forEachRegister(instruction.operands[0], write);
       }
-      if (instruction.op() == ptx::Op::St && isOwnMemory)
-        note(taint.memory, from);
+      if (isCall || (given && instruction.op() != ptx::Op::Ld))
+        for (auto [bit, kind] : enumerate(taint.memory)) {
+          unsigned which = 1u << bit;
+          if ((memory & which) && (which == kOwn || !body.meetsEachRound))
+            note(kind, isCall ? from : given);
+        }
       if (instruction.spelling->has(ptx::Mod::Cc))
         note(taint.conditionCode, from);
     };
@@ -292,7 +505,7 @@ private:
       for (uint32_t block : loop.blocks) {
         const ControlFlowGraph::Block &code = graph.blocks[block];
         for (uint32_t index = code.first; index < code.end; ++index)
-          propagate(function.body[index], controlled.lookup(block));
+          propagate(index, controlled.lookup(block));
         if (block >= graph.codeBlocks() || !code.decides())
           continue;
         if (const ptx::Instruction *from = ofBranch(function.body[code.branch()]))
@@ -305,13 +518,11 @@ private:
       const ControlFlowGraph::Block &code = graph.blocks[block];
       for (uint32_t index = code.first; index < code.end; ++index) {
         const ptx::Instruction &call = function.body[index];
-        if (call.op() == ptx::Op::Call)
-          for (const ptx::Operand &operand : call.operands)
-            if (operand.function() && exiting.contains(&definitionOf(*operand.function())))
-              return WaitingLoop{&function, &call, &call};
+        if (callsOne(function, call, exiting))
+          return WaitingLoop{&function, &call, &call};
       }
       bool leaves = !loop.hasOneEntry || any_of(code.successors, [&](uint32_t successor) {
-        return !blocks.test(successor);
+        return !body.blocks.test(successor);
       });
       if (!code.decides() || !leaves)
         continue;
@@ -328,7 +539,9 @@ private:
   const DenseSet<const ptx::Function *> &addressTaken;
   SmallVector<const ptx::Function *> all;
   DenseMap<const ptx::Function *, const ptx::Instruction *> firstRead; // in it or in a callee
-  DenseSet<const ptx::Function *> exiting; // functions that may end their thread
+  // Functions that may end their thread, that have what memory is read anew after, and that have a
+  // plain load; in callees too.
+  DenseSet<const ptx::Function *> exiting, fencing, loading;
 };
 
 } // namespace

@@ -53,6 +53,12 @@ TEST(LoweringWarpForm, BarriersThatAllReachArePacked) {
   expectPacked("bar.sync 0; ld.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, 0; @%p0 bra skip;"
                "bar.sync 0; skip:",
                ".shared .u32 s;");
+  // What one thread has stored in a variable of all, by name.
+  expectPacked("mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra skip;"
+               "st.shared.u32 [s], %r0; skip: bar.sync 0; ld.shared.u32 %r1, [s];"
+               "setp.eq.u32 %p1, %r1, 0; @%p1 bra end; bar.sync 0; end:"
+               "st.global.u32 [%rd0], %r0;",
+               ".shared .u32 s;");
   // A loop of as many rounds for all.
   expectPacked("mov.u32 %r0, 0; ld.param.u32 %r1, [n]; loop: bar.sync 0; add.u32 %r0, %r0, 1;"
                "setp.lt.u32 %p0, %r0, %r1; @%p0 bra loop;");
@@ -178,6 +184,119 @@ TEST(LoweringWarpForm, LoopsThatWaitForAnotherWarp) {
                    "loop:\nld.volatile.global.u32 %r0, [g];\nsetp.eq.u32 %p0, %r0, 0;\n@%p0 bra "
                    "loop;",
                    g);
+}
+
+TEST(LoweringWarpForm, WhatACallGivesBack) {
+  // By the ABI that compilers use: a result in .param memory.
+  const char *poll = ".global .u32 g; .func (.param .b32 r) poll() { .reg .b32 %v;"
+                     "ld.volatile.global.u32 %v, [g]; st.param.b32 [r], %v; ret; }";
+  expectHalfFilled(kSpins,
+                   "loop: { .param .b32 r; call (r), poll; ld.param.b32 %r0, [r]; }"
+                   "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
+                   poll);
+  // A kernel's own parameters stay what they are.
+  expectPacked("mov.u32 %r1, 0; loop: { .param .b32 r; call (r), poll; ld.param.b32 %r0, [r]; }"
+               "ld.param.u32 %r2, [n]; add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, %r2;"
+               "@%p0 bra loop;",
+               poll);
+}
+
+TEST(LoweringWarpForm, WhatALoopHandsOnThroughMemory) {
+  const char *variables = ".shared .u32 s; .global .u32 g; .global .u32 h;";
+  // One lane reads for its warp.
+  auto handedOn = [](const std::string &barrier) {
+    return "mov.u32 %r1, %laneid; setp.ne.u32 %p1, %r1, 0; loop: @%p1 bra skip;"
+           "ld.volatile.global.u32 %r0, [g]; st.shared.u32 [s], %r0; skip: " +
+           barrier + " ld.shared.u32 %r2, [s]; setp.eq.u32 %p0, %r2, 0; @%p0 bra loop;";
+  };
+  expectHalfFilled(kSpins, handedOn("bar.warp.sync -1;"), variables);
+  expectHalfFilled(kSpins, handedOn(""), variables);
+  // The whole CTA takes the next piece of work.
+  expectPacked(handedOn("bar.sync 0;"), variables);
+  // A barrier on one of two ways round does not do.
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.global.u32 %r0, [g]; st.shared.u32 [s], %r0;"
+                   "ld.param.u32 %r1, [n]; setp.eq.u32 %p1, %r1, 0; @%p1 bra skip; bar.sync 0;"
+                   "skip: ld.shared.u32 %r2, [s]; setp.eq.u32 %p0, %r2, 0; @%p0 bra loop;",
+                   variables);
+  // Through global memory, an address without a space, and the place that is written.
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.global.u32 %r0, [g]; st.global.u32 [h], %r0;"
+                   "ld.global.u32 %r2, [h]; setp.eq.u32 %p0, %r2, 0; @%p0 bra loop;",
+                   variables);
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.global.u32 %r0, [g]; st.u32 [%rd0], %r0;"
+                   "ld.shared.u32 %r2, [s]; setp.eq.u32 %p0, %r2, 0; @%p0 bra loop;",
+                   variables);
+  expectHalfFilled(kSpins,
+                   "loop: ld.volatile.global.u32 %r0, [g]; st.shared.u32 [%r0], 1;"
+                   "ld.shared.u32 %r2, [s]; setp.eq.u32 %p0, %r2, 0; @%p0 bra loop;",
+                   variables);
+}
+
+TEST(LoweringWarpForm, SeveralWaysRoundOneLoop) {
+  // Read on one of them, looked at on the other.
+  expectHalfFilled(kSpins,
+                   "mov.u32 %r0, 0; mov.u32 %r1, 0; loop: xor.b32 %r1, %r1, 1;"
+                   "setp.eq.u32 %p1, %r1, 0; @%p1 bra look; ld.volatile.global.u32 %r0, [g];"
+                   "bra loop; look: setp.ne.u32 %p0, %r0, 0; @%p0 bra end; bra loop; end:",
+                   ".global .u32 g;");
+}
+
+TEST(LoweringWarpForm, LocksOfOneBit) {
+  // The swap is tried again, and then what it expected says that the lock was taken.
+  expectHalfFilled(kSpins, "loop: ld.global.u32 %r0, [%rd0]; or.b32 %r1, %r0, 1;"
+                           "atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.u32 %p0, %r2, %r0;"
+                           "@%p0 bra loop; and.b32 %r1, %r0, 1; setp.ne.u32 %p1, %r1, 0;"
+                           "@%p1 bra loop;");
+  // What is expected is loaded now and then, and from a place that moves on.
+  expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: @%p1 ld.global.u32 %r0, [%rd0];"
+                           "atom.global.cas.b32 %r2, [%rd0], %r0, 1; setp.ne.u32 %p0, %r2, %r0;"
+                           "@%p0 bra loop;");
+  expectHalfFilled(kSpins, "loop: ld.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
+                           "atom.global.cas.b32 %r2, [%rd0], %r0, 1; setp.ne.u32 %p0, %r2, %r0;"
+                           "@%p0 bra loop;");
+}
+
+TEST(LoweringWarpForm, PlainLoadsThatAreReadAnew) {
+  const char *g = ".global .u32 g; .shared .u32 s;";
+  for (const char *fence : {"membar.gl;", "fence.acq_rel.gpu;", "bar.warp.sync -1;",
+                            "nanosleep.u32 100;", "atom.global.add.u32 %r1, [%rd0], 1;"})
+    for (const char *load : {"ld.global.u32 %r0, [g];", "ld.shared.u32 %r0, [s];",
+                             "ld.u32 %r0, [%rd1];", "mov.u64 %rd2, g; ld.global.u32 %r0, [%rd2];"})
+      expectHalfFilled(
+          kSpins, std::string("loop: ") + fence + load + "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
+          g);
+  // In functions.
+  expectHalfFilled(kSpins,
+                   "loop: membar.gl; call (%r0), get; setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
+                   ".global .u32 g; .func (.reg .u32 r) get() { ld.global.u32 r, [g]; ret; }");
+  expectHalfFilled(kSpins,
+                   "loop: call wait; ld.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+                   "@%p0 bra loop;",
+                   ".global .u32 g; .func wait() { membar.gl; ret; }");
+  expectHalfFilled(kSpins, "loop: call (%r0), get; setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
+                   ".global .u32 g; .func (.reg .u32 r) get() { membar.gl; ld.global.u32 r, [g];"
+                   "ret; }");
+  // A list, a place that moves on, and a loop in which the CTA meets.
+  expectPacked("loop: membar.gl; ld.global.u64 %rd0, [%rd0]; setp.ne.u64 %p0, %rd0, 0;"
+               "@%p0 bra loop;");
+  expectPacked("loop: membar.gl; add.u64 %rd0, %rd0, 4; ld.global.u32 %r0, [%rd0];"
+               "setp.ne.u32 %p0, %r0, 0; @%p0 bra loop;");
+  expectPacked("loop: membar.gl; bar.sync 0; ld.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0;"
+               "@%p0 bra loop;",
+               g);
+}
+
+TEST(LoweringWarpForm, FunctionsThatEndTheThreadOfALoop) {
+  const char *leave = ".func leave(.reg .u64 p) { .reg .pred %q; .reg .u32 %v;"
+                      "ld.volatile.u32 %v, [p]; setp.ne.u32 %q, %v, 0; @%q exit; ret; }"
+                      ".global .u64 table[1] = {leave};";
+  expectHalfFilled(kSpins, "loop: call leave, (%rd0); bra loop;", leave);
+  expectHalfFilled(kSpins,
+                   "ld.global.u64 %rd1, [table]; proto: .callprototype _ (.reg .u64 _);"
+                   "loop: call %rd1, (%rd0), proto; bra loop;",
+                   leave);
 }
 
 TEST(LoweringWarpForm, LoopsThatWaitForNobody) {
