@@ -233,7 +233,8 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
 }
 
 void unloadModule(Module *module) {
-  module->context->services.print(/*isIdle=*/false);
+  if (!module->context->hasLostDevice()) // else the ring is gone
+    module->context->services.print(/*isIdle=*/false);
   {
     std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
     module->context->modules.erase(module);
