@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/CacheKey.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 namespace rubia::runtime {
@@ -21,11 +22,17 @@ struct CacheEntry {
 
 // Bounds of what is believed in a header.
 inline constexpr uint64_t kMaxEntryBytes = uint64_t(1) << 31;
+inline constexpr uint64_t kMaxPayloadBytes = uint64_t(256) << 20; // plain
 
 llvm::Expected<std::vector<uint8_t>> encodeEntry(const CacheEntry &entry);
 
-// The error says what is wrong with the bytes.
-llvm::Expected<CacheEntry> decodeEntry(llvm::ArrayRef<uint8_t> bytes);
+// What the caller finds wrong with an entry whose bytes have this digest; empty: nothing. It has no
+// payload yet.
+using EntryCheck = llvm::function_ref<std::string(const CacheEntry &entry, const Digest &digest)>;
+
+// The error says what is wrong with the bytes. All digests are those of whoever made the bytes:
+// `check` is asked before anything is decompressed.
+llvm::Expected<CacheEntry> decodeEntry(llvm::ArrayRef<uint8_t> bytes, EntryCheck check = nullptr);
 
 // The key alone, out of the first bytes of an entry: nothing else is verified. An error also if
 // they are too few.

@@ -45,7 +45,7 @@ Digest digestOfEncoded(ArrayRef<uint8_t> bytes) {
 
 Expected<std::vector<uint8_t>> encodeEntry(const CacheEntry &entry) {
   size_t bound = ZSTD_compressBound(entry.payload.size());
-  if (entry.payload.size() > kMaxEntryBytes || entry.key.size() > kMaxEntryBytes ||
+  if (entry.payload.size() > kMaxPayloadBytes || entry.key.size() > kMaxEntryBytes ||
       entry.metadata.size() > kMaxEntryBytes)
     return malformed("too large for the cache");
   std::vector<uint8_t> bytes(sizeof(Header) + entry.key.size() + entry.metadata.size() + bound);
@@ -99,18 +99,18 @@ Expected<std::string> decodeKey(ArrayRef<uint8_t> beginning) {
   return toStringRef(beginning.take_front(header->keySize)).str();
 }
 
-Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
+Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes, EntryCheck check) {
   Expected<Header> read = readHeader(bytes);
   if (!read)
     return read.takeError();
   const Header &header = *read;
   if (header.keySize > kMaxEntryBytes || header.metadataSize > kMaxEntryBytes ||
-      header.storedSize > kMaxEntryBytes || header.payloadSize > kMaxEntryBytes ||
+      header.storedSize > kMaxEntryBytes || header.payloadSize > kMaxPayloadBytes ||
       bytes.size() != sizeof(header) + header.keySize + header.metadataSize + header.storedSize)
     return malformed("has the wrong size");
   if (digestOfAll(bytes) != header.digest)
     return malformed("has the wrong digest");
-  // Below this line only a faulty writer can be at fault.
+  // Below this line only a faulty or ill-meaning writer can be at fault.
   if (header.kind != CacheEntry::Kind::Result && header.kind != CacheEntry::Kind::Refused)
     return malformed("is of an unknown kind");
   CacheEntry entry;
@@ -119,6 +119,11 @@ Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
   StringRef body = toStringRef(bytes.drop_front(sizeof(header)));
   entry.key = body.take_front(header.keySize).str();
   entry.metadata = body.substr(header.keySize, header.metadataSize).str();
+  if (digestOf(arrayRefFromStringRef(entry.key)) != header.keyDigest)
+    return malformed("has the wrong key digest");
+  if (check)
+    if (std::string problem = check(entry, header.digest); !problem.empty())
+      return malformed(problem);
   StringRef stored = body.take_back(header.storedSize);
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.payloadSize)
     return malformed("has the wrong payload size");
@@ -128,8 +133,6 @@ Expected<CacheEntry> decodeEntry(ArrayRef<uint8_t> bytes) {
   if (ZSTD_isError(size) || size != entry.payload.size() ||
       digestOf(entry.payload) != header.payloadDigest)
     return malformed("cannot be decompressed");
-  if (digestOf(arrayRefFromStringRef(entry.key)) != header.keyDigest)
-    return malformed("has the wrong key digest");
   return entry;
 }
 

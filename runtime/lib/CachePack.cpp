@@ -123,12 +123,14 @@ Expected<CacheEntry> CachePack::read(const Row &row) const {
   Expected<std::vector<uint8_t>> bytes = readBytes(file, row);
   if (!bytes)
     return bytes.takeError();
-  Expected<CacheEntry> entry = decodeEntry(*bytes);
+  auto isMeant = [&](const CacheEntry &entry, const Digest &digest) -> std::string {
+    if (digest != row.entry || digestOf(arrayRefFromStringRef(entry.key)) != row.key)
+      return "is another one than the index says";
+    return "";
+  };
+  Expected<CacheEntry> entry = decodeEntry(*bytes, isMeant);
   if (!entry)
     return entryFailure(file, row, toString(entry.takeError()));
-  if (digestOfEncoded(*bytes) != row.entry ||
-      digestOf(arrayRefFromStringRef(entry->key)) != row.key)
-    return entryFailure(file, row, "is another one than the index says");
   return entry;
 }
 

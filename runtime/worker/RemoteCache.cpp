@@ -141,26 +141,27 @@ void RemoteCache::State::failed(const Twine &reason) {
 Error RemoteCache::State::accept(ArrayRef<uint8_t> bytes, const std::string &key,
                                  CacheEntry &entry) {
   auto [body, signature] = splitSignature(bytes);
-  Expected<CacheEntry> decoded = decodeEntry(body);
-  std::string problem;
-  if (!decoded)
-    problem = toString(decoded.takeError());
-  else if (decoded->key != key)
-    problem = "is that of another key";
-  else if (decoded->kind != CacheEntry::Kind::Result || decoded->expires)
-    problem = "is no result";
-  const bool isWhole = problem.empty();
-  if (isWhole)
-    problem = trusted.problemOf(signature, Signed::Entry, digestOfEncoded(body));
-  if (problem.empty()) {
+  bool isDistrusted = false;
+  auto check = [&, &signature = signature](const CacheEntry &found,
+                                           const Digest &digest) -> std::string {
+    if (found.key != key)
+      return "is that of another key";
+    if (found.kind != CacheEntry::Kind::Result || found.expires)
+      return "is no result";
+    std::string problem = trusted.problemOf(signature, Signed::Entry, digest);
+    isDistrusted = !problem.empty();
+    return problem;
+  };
+  Expected<CacheEntry> decoded = decodeEntry(body, check);
+  if (decoded) {
     entry = std::move(*decoded);
     return Error::success();
   }
-  if (!isWhole || signer) { // who cannot sign does not replace what others may trust
+  if (!isDistrusted || signer) { // who cannot sign does not replace what others may trust
     std::lock_guard<std::mutex> lock(mutex);
     damaged.insert(key);
   }
-  return createStringError(inconvertibleErrorCode(), problem);
+  return decoded.takeError();
 }
 
 Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &entry) {

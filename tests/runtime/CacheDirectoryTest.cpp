@@ -121,9 +121,46 @@ TEST_F(CacheDirectoryTest, EveryTruncationOfALargeEntryIsFound) {
     EXPECT_FALSE(bool(expectedToOptional(decodeEntry(ArrayRef(good).take_front(size))))) << size;
 }
 
+// The digest that a writer of these bytes would have put in.
+void seal(std::vector<uint8_t> &bytes) {
+  constexpr size_t kDigestOffset = 120, kHeaderSize = 152;
+  BLAKE3 hash;
+  hash.update(ArrayRef(bytes).take_front(kDigestOffset));
+  hash.update(ArrayRef(bytes).drop_front(kHeaderSize));
+  Digest digest = hash.final<32>();
+  llvm::copy(digest, bytes.begin() + kDigestOffset);
+}
+
+TEST_F(CacheDirectoryTest, WhoWroteItIsAskedBeforeAnythingIsDecompressed) {
+  std::vector<uint8_t> bytes =
+      cantFail(encodeEntry({"key", "{}", noise(300), CacheEntry::Kind::Result, 0}));
+  bytes.back() ^= 1;
+  seal(bytes);
+  auto problemOf = [&](StringRef found) {
+    auto check = [&](const CacheEntry &entry, const Digest &) {
+      EXPECT_EQ(entry.key, "key");
+      EXPECT_TRUE(entry.payload.empty());
+      return found.str();
+    };
+    return toString(decodeEntry(bytes, check).takeError());
+  };
+  EXPECT_EQ(problemOf("is a stranger's"), "is a stranger's");
+  EXPECT_EQ(problemOf(""), "cannot be decompressed");
+}
+
+TEST_F(CacheDirectoryTest, AnEntryThatSaysItIsHugeIsRefused) {
+  constexpr size_t kPayloadSizeOffset = 48;
+  std::vector<uint8_t> bytes =
+      cantFail(encodeEntry({"key", "{}", noise(300), CacheEntry::Kind::Result, 0}));
+  const uint64_t size = kMaxPayloadBytes + 1;
+  memcpy(bytes.data() + kPayloadSizeOffset, &size, sizeof(size));
+  seal(bytes);
+  EXPECT_EQ(toString(decodeEntry(bytes).takeError()), "has the wrong size");
+}
+
 // With a digest that is right, as a faulty writer would leave it: refused, or taken as it is.
 TEST_F(CacheDirectoryTest, ChangedAndSignedAnewIsRefusedOrRead) {
-  constexpr size_t kDigestOffset = 120, kHeaderSize = 152;
+  constexpr size_t kHeaderSize = 152;
   const std::vector<uint8_t> good =
       cantFail(encodeEntry({"key", "{}", noise(300), CacheEntry::Kind::Result, 0}));
   std::mt19937 random(1);
@@ -134,11 +171,7 @@ TEST_F(CacheDirectoryTest, ChangedAndSignedAnewIsRefusedOrRead) {
       bytes.resize(kHeaderSize + random() % (bytes.size() - kHeaderSize));
     for (int n = 1 + random() % 3; n--;)
       bytes[random() % bytes.size()] ^= 1 << random() % 8;
-    BLAKE3 hash;
-    hash.update(ArrayRef(bytes).take_front(kDigestOffset));
-    hash.update(ArrayRef(bytes).drop_front(kHeaderSize));
-    Digest digest = hash.final<32>();
-    llvm::copy(digest, bytes.begin() + kDigestOffset);
+    seal(bytes);
     Expected<CacheEntry> entry = decodeEntry(bytes);
     ++(entry ? taken : refused);
     if (!entry)
