@@ -9,6 +9,9 @@ using namespace llvm;
 namespace rubia::runtime {
 
 static constexpr StringRef kMagic = "RUBIAMF1";
+// Far above what can be launched or allocated, far below where sums wrap.
+static constexpr uint32_t kMostParameterBytes = 1 << 20;
+static constexpr uint64_t kMostVariableBytes = uint64_t(1) << 48;
 
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
@@ -128,7 +131,7 @@ bool read(const json::Value &value, Manifest::Kernel &k) {
       !field(*object, "maxThreads", k.maxThreads) ||
       !field(*object, "requiredThreads", k.requiredThreads) ||
       !field(*object, "staticSharedBytes", k.staticSharedBytes) ||
-      !field(*object, "error", k.error))
+      !field(*object, "error", k.error) || k.parameterBytes > kMostParameterBytes)
     return false;
   const json::Array *parameters = object->getArray("parameters");
   if (!parameters)
@@ -204,9 +207,17 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
   for (const json::Value &k : *kernels)
     if (!read(k, m.kernels.emplace_back()) || m.kernels.back().unit >= m.unitCount)
       return malformed();
-  for (const json::Value &v : *variables)
-    if (!read(v, m.variables.emplace_back(), m.blob.size()))
+  if (m.unitCount > m.kernels.size()) // every unit has a kernel
+    return malformed();
+  uint64_t variableBytes = 0;
+  for (const json::Value &v : *variables) {
+    Variable &variable = m.variables.emplace_back();
+    if (!read(v, variable, m.blob.size()) || variable.size > kMostVariableBytes)
       return malformed();
+    variableBytes += variable.size + variable.alignment;
+    if (variableBytes > kMostVariableBytes)
+      return malformed();
+  }
   for (const Variable &v : m.variables)
     for (const Relocation &r : v.relocations)
       if (r.variable >= (r.isFunction ? m.functions.size() : m.variables.size()))

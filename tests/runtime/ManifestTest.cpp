@@ -84,4 +84,22 @@ TEST(Manifest, RefusesIndexesOutOfRange) {
   EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].relocations[0].width = 3; }));
   EXPECT_TRUE(refused([](Manifest &m) { m.variables[1].blobOffset = 5; }));
   EXPECT_TRUE(refused([](Manifest &m) { m.variables[0].alignment = 3; }));
+  // Counts and sizes that wrap in somebody's sums.
+  EXPECT_TRUE(refused([](Manifest &m) { m.unitCount = 0x40000000; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.unitCount = 3; }));
+  EXPECT_TRUE(refused([](Manifest &m) { m.kernels[0].parameterBytes = ~0u; }));
+  auto makeHuge = [](Manifest::Variable &variable) {
+    variable.initialized = false;
+    variable.relocations.clear();
+    variable.size = uint64_t(3) << 46;
+  };
+  EXPECT_FALSE(refused([&](Manifest &m) { makeHuge(m.variables[0]); }));
+  EXPECT_TRUE(refused([&](Manifest &m) {
+    makeHuge(m.variables[0]);
+    makeHuge(m.variables[1]);
+  }));
+  EXPECT_TRUE(refused([&](Manifest &m) {
+    makeHuge(m.variables[0]);
+    m.variables[0].size = ~uint64_t(0);
+  }));
 }
