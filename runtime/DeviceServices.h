@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Hip.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -35,9 +36,13 @@ public:
   void print(bool isIdle, FILE *out = stdout, FILE *err = stderr);
 
   // The program got memory that the host has too (managed, or mapped for the device): from now on
-  // kernels whose atomics are wrong there run in their safe form.
-  void shareHostMemory() { hostMemoryShared.store(true, std::memory_order_relaxed); }
-  bool sharesHostMemory() const { return hostMemoryShared.load(std::memory_order_relaxed); }
+  // kernels whose atomics are wrong there run in their safe form, in every context, since all see
+  // this memory.
+  static void shareHostMemory() { hostMemoryShared.store(true, std::memory_order_relaxed); }
+  static bool sharesHostMemory() { return hostMemoryShared.load(std::memory_order_relaxed); }
+  // Whether an aligned word of a kernel's parameters points to pinned memory: programs may pass
+  // what they never asked a device pointer of. Null if there is no such memory.
+  bool (*pointsToHost)(llvm::ArrayRef<uint8_t> parameters) = nullptr;
 
   // Gives the memory back, and what was not printed with it. Sizes are the default ones again.
   void release(const Hip &hip);
@@ -45,7 +50,7 @@ public:
   void forget();
 
 private:
-  std::atomic<bool> hostMemoryShared = false;
+  static inline std::atomic<bool> hostMemoryShared = false;
   std::mutex mutex; // guards what follows
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;

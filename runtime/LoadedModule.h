@@ -5,6 +5,7 @@
 #include "runtime/Compiler.h"
 #include "runtime/DeviceServices.h"
 #include "runtime/Hip.h"
+#include "runtime/UnitVariants.h"
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,21 +85,16 @@ public:
 private:
   LoadedModule() = default;
   struct Unit;
-  // What a unit may be compiled for more than once.
-  struct Variant {
-    bool safeAtomics = false; // where the plain code's would be wrong
-    bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
-    static constexpr uint32_t kCount = 4;
-    uint32_t index() const { return safeAtomics + 2 * halfFilled; }
-  };
   struct Compiled; // a kernel that is ready to run
-  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads);
+  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads,
+                                    llvm::ArrayRef<uint8_t> parameters = {});
   llvm::Error initializeState();
   llvm::Error makeState();
-  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const Variant &variant);
-  llvm::Expected<Unit *> loadUnit(uint32_t number, const Variant &variant);
+  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const UnitVariant &variant);
+  llvm::Expected<Unit *> loadUnit(uint32_t number, const UnitVariant &variant);
   llvm::Error fillModuleTable(const Unit &unit);
-  llvm::Error writeFunctionAddresses();
+  void provideFunctionAddresses();
+  llvm::Error writeFunctionAddresses(const Unit &unit);
   void releaseState();
   const Hip *hip = nullptr;
   DeviceServices *services = nullptr;
@@ -106,10 +102,12 @@ private:
   RawImage image;
   std::string arch;
   std::shared_ptr<const Manifest> contents;
-  std::recursive_mutex mutex;
+  std::mutex mutex; // guards what follows; not held while anything is compiled
   bool initialized = false;
-  void *state = nullptr;      // the variables, in one allocation
-  void *trapRecord = nullptr; // abi::TrapRecord, pinned host memory
+  bool functionsWritten = false; // their addresses, to the variables that hold them
+  bool functionsRefused = false; // they never will be
+  void *state = nullptr;         // the variables, in one allocation
+  void *trapRecord = nullptr;    // abi::TrapRecord, pinned host memory
   void *trapRecordOnDevice = nullptr;
   std::shared_ptr<AtomicLocks> atomicLocks; // null until a unit needs them
   std::vector<void *> addresses;            // of the variables

@@ -1,6 +1,7 @@
 // Every allocation that was handed out, by address: what cuPointerGetAttribute and
 // cuMemGetAddressRange answer from, and what a context that is destroyed frees.
 #include "runtime/cuda/Memory.h"
+#include <cstring>
 #include <shared_mutex>
 
 namespace rubia::runtime::cuda {
@@ -8,23 +9,48 @@ namespace rubia::runtime::cuda {
 static std::shared_mutex &mutex = *new std::shared_mutex;
 static std::map<uintptr_t, Allocation> &allocations = *new std::map<uintptr_t, Allocation>;
 
+// How many are pinned memory.
+static std::atomic<size_t> pinnedCount = 0;
+
+static bool isPinned(const Allocation &allocation) {
+  return allocation.kind == AllocationKind::Host || allocation.kind == AllocationKind::Registered;
+}
+
 void addAllocation(Allocation allocation) {
   static std::atomic<uint64_t> lastId = 0;
   allocation.id = ++lastId;
+  pinnedCount += isPinned(allocation);
   std::unique_lock<std::shared_mutex> lock(mutex);
   allocations[reinterpret_cast<uintptr_t>(allocation.base)] = allocation;
 }
 
-std::optional<Allocation> findAllocation(const void *pointer) {
-  uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-  std::shared_lock<std::shared_mutex> lock(mutex);
+// With the mutex held.
+static const Allocation *findHeld(uintptr_t address) {
   auto after = allocations.upper_bound(address);
   if (after == allocations.begin())
-    return std::nullopt;
+    return nullptr;
   const Allocation &found = std::prev(after)->second;
-  if (address - reinterpret_cast<uintptr_t>(found.base) >= found.size)
-    return std::nullopt;
-  return found;
+  return address - reinterpret_cast<uintptr_t>(found.base) < found.size ? &found : nullptr;
+}
+
+std::optional<Allocation> findAllocation(const void *pointer) {
+  std::shared_lock<std::shared_mutex> lock(mutex);
+  const Allocation *found = findHeld(reinterpret_cast<uintptr_t>(pointer));
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters) {
+  if (!pinnedCount)
+    return false;
+  std::shared_lock<std::shared_mutex> lock(mutex);
+  for (size_t at = 0; at + 8 <= parameters.size(); at += 8) {
+    uint64_t word;
+    memcpy(&word, parameters.data() + at, 8);
+    const Allocation *found = findHeld(word);
+    if (found && isPinned(*found))
+      return true;
+  }
+  return false;
 }
 
 std::optional<Allocation> removeAllocation(const void *base) {
@@ -33,6 +59,7 @@ std::optional<Allocation> removeAllocation(const void *base) {
   if (found == allocations.end())
     return std::nullopt;
   Allocation removed = found->second;
+  pinnedCount -= isPinned(removed);
   allocations.erase(found);
   return removed;
 }
@@ -58,6 +85,7 @@ void freeAllocations(Context &context) {
     for (auto i = allocations.begin(); i != allocations.end();) {
       if (i->second.context == &context) {
         owned.push_back(i->second);
+        pinnedCount -= isPinned(i->second);
         i = allocations.erase(i);
       } else {
         ++i;
@@ -98,7 +126,7 @@ static Result allocate(Context &context, void **pointer, size_t bytes, Allocatio
   if (result)
     return result;
   if (kind == AllocationKind::Managed)
-    context.services.shareHostMemory();
+    DeviceServices::shareHostMemory();
   auto *base = static_cast<char *>(*pointer);
   addAllocation({base, bytes, kind, &context, 0, 0, base});
   return kSuccess;
@@ -118,7 +146,7 @@ static Result allocateHost(Context &context, void **pointer, size_t bytes, unsig
   if (Result result = context.check(hip().hipHostGetDevicePointer(&device, *pointer, 0)))
     return result;
   if (flags & kDeviceMap)
-    context.services.shareHostMemory();
+    DeviceServices::shareHostMemory();
   addAllocation({static_cast<char *>(*pointer), bytes, AllocationKind::Host, &context, 0, flags,
                  static_cast<char *>(device)});
   return kSuccess;
@@ -190,12 +218,12 @@ Result cuMemFreeHost(void *pointer) {
 }
 
 Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(__func__, [&](Context &) {
     std::optional<Allocation> found = findAllocation(host);
     if (!device || flags || !found || !found->device)
       return kInvalidValue;
     *device = found->device + (static_cast<char *>(host) - found->base);
-    context.services.shareHostMemory();
+    DeviceServices::shareHostMemory();
     return kSuccess;
   });
 }
@@ -222,7 +250,7 @@ Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
     if (Result result = context.check(hip().hipHostGetDevicePointer(&device, host, 0)))
       return result;
     if (flags & kDeviceMap)
-      context.services.shareHostMemory();
+      DeviceServices::shareHostMemory();
     addAllocation({static_cast<char *>(host), bytes, AllocationKind::Registered, &context, 0, flags,
                    static_cast<char *>(device)});
     return kSuccess;

@@ -16,6 +16,7 @@ static uint64_t nextId() {
 Context::Context(Device &device, bool primary, unsigned flags)
     : device(device), primary(primary), id(nextId()), flags(flags), resets(device.resets.load()) {
   resetLimits();
+  services.pointsToHost = pointsToPinned;
 }
 
 void Context::resetLimits() {

@@ -23,6 +23,8 @@ void addAllocation(Allocation allocation);
 std::optional<Allocation> findAllocation(const void *pointer); // that holds it
 std::optional<Allocation> removeAllocation(const void *base);
 void freeAllocations(Context &context);
+// Whether an aligned word of a kernel's parameters points to pinned memory.
+bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 
 // hipMalloc; a failure first empties the caches of memory pools.
 Result allocateDevice(Context &context, void **pointer, size_t bytes);

@@ -41,6 +41,8 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   case kPointerMemoryType:
     return put(out, !found ? 0u : isHost(a) ? unsigned(kMemoryHost) : unsigned(kMemoryDevice));
   case kPointerDevicePointer:
+    if (isHost(a) && a.device != a.base) // launches cannot tell by it that it is pinned memory
+      DeviceServices::shareHostMemory();
     return put(out, a.device ? a.device + offset : nullptr);
   case kPointerHostPointer:
     return put(out, found && (isHost(a) || a.kind == AllocationKind::Managed) ? a.base + offset

@@ -4,6 +4,7 @@
 #include "runtime/Compiler.h"
 #include "runtime/CompilerIdentity.h"
 #include "runtime/Log.h"
+#include "runtime/UnitVariants.h"
 #include "runtime/WorkerLimits.h"
 #include "runtime/lib/RequestEntry.h"
 #include "runtime/lib/SpawnSupervisor.h"
@@ -129,6 +130,7 @@ struct AheadUnit {
   RawImage image; // its bytes
   uint32_t unit;
   std::string arch;
+  UnitVariant variant = {};
 };
 } // namespace
 
@@ -366,15 +368,21 @@ void Compiler::State::compileAheadForEver() {
     lock.unlock();
     protocol::Request request;
     request.want = protocol::Want::CodeObject;
-    request.options = options;
+    request.options = next.variant.applyTo(options);
     request.unit = next.unit;
     request.ahead = true;
-    if (auto code = get(next.image, request, next.arch))
-      code->reset();
-    else
+    std::vector<UnitVariant> further;
+    auto code = get(next.image, request, next.arch);
+    if (!code)
       consumeError(code.takeError()); // whoever needs it is told
-    next = {};
+    else if (next.variant.index() == 0)
+      if (Error error = furtherVariants(**code, options).moveInto(further))
+        consumeError(std::move(error));
     lock.lock();
+    for (const UnitVariant &variant : further) {
+      aheadUnits.push_back(next);
+      aheadUnits.back().variant = variant;
+    }
   }
   --aheadThreads;
 }

@@ -62,7 +62,7 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Array
   if (!manifest)
     return manifest.takeError();
   m->contents = std::move(*manifest);
-  m->units.resize(Variant::kCount * m->contents->unitCount);
+  m->units.resize(size_t(UnitVariant::kCount) * m->contents->unitCount);
   Compiler::instance().compileAhead(m->image, *m->contents, m->arch);
   return m;
 }
@@ -103,24 +103,38 @@ Error LoadedModule::initializeState() {
     return error;
   }
   initialized = true;
-  return writeFunctionAddresses();
+  return Error::success();
 }
 
-// The addresses of functions are known once the code of the unit that has them is loaded: a program
-// may read them from a variable before it launches anything.
-Error LoadedModule::writeFunctionAddresses() {
+// The addresses of functions are known once the unit that has them is loaded, and a program may
+// read them from a variable, or by a kernel of another unit, before it launches anything of that
+// one.
+void LoadedModule::provideFunctionAddresses() {
   if (contents->functions.empty())
-    return Error::success();
+    return;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (functionsWritten || functionsRefused)
+      return;
+  }
+  Expected<Unit *> unit = loadUnit(contents->functionUnit, UnitVariant());
+  if (unit)
+    return;
+  // Its kernels say so themselves; all others do without the addresses. Trouble passes.
+  Error error = handleErrors(unit.takeError(), [&](std::unique_ptr<LaunchError> e) -> Error {
+    std::lock_guard<std::mutex> lock(mutex);
+    functionsRefused = e->kind == Kind::CannotCompile;
+    return Error(std::move(e));
+  });
+  runtime::log(LogLevel::Error, toString(std::move(error)));
+}
+
+// `unit` is the one that has the functions.
+Error LoadedModule::writeFunctionAddresses(const Unit &unit) {
   std::vector<uint64_t> table(contents->functions.size());
   void *address = nullptr;
   size_t size = 0;
-  Expected<Unit *> unit = loadUnit(contents->functionUnit, Variant());
-  if (!unit) {
-    // Its kernels say so themselves; all others do without the addresses.
-    runtime::log(LogLevel::Error, toString(unit.takeError()));
-    return Error::success();
-  }
-  if (int error = hip->hipModuleGetGlobal(&address, &size, (*unit)->module, abi::kFunctionTable))
+  if (int error = hip->hipModuleGetGlobal(&address, &size, unit.module, abi::kFunctionTable))
     return hipFailure(*hip, abi::kFunctionTable, error);
   if (size != table.size() * 8)
     return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
@@ -138,6 +152,7 @@ Error LoadedModule::writeFunctionAddresses() {
         return hipFailure(*hip, "hipMemcpy to variable '" + contents->variables[i].name + "'",
                           error);
     }
+  functionsWritten = true;
   return Error::success();
 }
 
@@ -175,7 +190,7 @@ Error LoadedModule::makeState() {
     if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
       return hipFailure(*hip, "managed variable '" + v.name + "'", error);
     managed.push_back(addresses[i]);
-    services->shareHostMemory();
+    DeviceServices::shareHostMemory();
     if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))
       return hipFailure(*hip, "hipMemsetD8", error);
   }
@@ -194,7 +209,8 @@ Error LoadedModule::makeState() {
 }
 
 Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
+  provideFunctionAddresses();
+  std::lock_guard<std::mutex> lock(mutex);
   const Manifest::Variable *v = contents->variable(name);
   if (!v)
     return launchError(Kind::NotFound, "the module has no variable '" + name + "'");
@@ -245,12 +261,9 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t number,
-                                                                        const Variant &variant) {
-  CompileOptions options = Compiler::instance().options();
-  options.safeAtomics |= variant.safeAtomics;
-  if (variant.halfFilled)
-    options.warpForm = abi::WarpFormChoice::HalfFilled;
+Expected<std::unique_ptr<LoadedModule::Unit>>
+LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
+  const CompileOptions options = variant.applyTo(Compiler::instance().options());
   auto code = Compiler::instance().codeObject(image, number, arch, options);
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
@@ -266,9 +279,9 @@ Expected<std::unique_ptr<LoadedModule::Unit>> LoadedModule::compileUnit(uint32_t
 }
 
 // Compiles and loads a unit if that is not done yet.
-Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Variant &variant) {
-  std::unique_lock<std::recursive_mutex> lock(mutex);
-  std::unique_ptr<Unit> &slot = units[number + variant.index() * contents->unitCount];
+Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const UnitVariant &variant) {
+  std::unique_lock<std::mutex> lock(mutex);
+  std::unique_ptr<Unit> &slot = units[number + size_t(variant.index()) * contents->unitCount];
   if (slot)
     return slot.get();
   // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
@@ -283,7 +296,11 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Var
     return slot.get();
   if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
     return hipFailure(*hip, "hipModuleLoadData", error);
-  if (Error error = fillModuleTable(**unit)) {
+  Error error = fillModuleTable(**unit);
+  if (!error && !functionsWritten && !contents->functions.empty() &&
+      number == contents->functionUnit)
+    error = writeFunctionAddresses(**unit);
+  if (error) {
     release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
     return std::move(error);
   }
@@ -299,10 +316,13 @@ struct LoadedModule::Compiled {
 // For CTAs of a size, and for the memory that the program has. 0 threads: of the size that the code
 // is for, if it is for one.
 Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
-                                                        uint64_t threads) {
+                                                        uint64_t threads,
+                                                        ArrayRef<uint8_t> parameters) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
-  for (Variant variant;;) {
+  if (kernel.unit != contents->functionUnit)
+    provideFunctionAddresses();
+  for (UnitVariant variant;;) {
     Expected<Unit *> unit = loadUnit(kernel.unit, variant);
     if (!unit)
       return unit.takeError();
@@ -310,8 +330,10 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
     const CodeObjectMetadata::Kernel *code = metadata.kernel(kernel.name);
     if (!code)
       return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
-    Variant wanted = variant;
-    wanted.safeAtomics |= metadata.fastAtomics && services->sharesHostMemory();
+    UnitVariant wanted = variant;
+    wanted.safeAtomics |=
+        metadata.fastAtomics && (DeviceServices::sharesHostMemory() ||
+                                 (services->pointsToHost && services->pointsToHost(parameters)));
     wanted.halfFilled |=
         code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
     if (wanted.halfFilled && Compiler::instance().options().warpForm == abi::WarpFormChoice::Packed)
@@ -386,7 +408,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
                        "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
                            " bytes of parameters, got " + Twine(parameters.size()));
   Expected<Compiled> ready =
-      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2]);
+      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2], parameters);
   if (!ready)
     return ready.takeError();
   const CodeObjectMetadata::Kernel *code = ready->code;
@@ -441,7 +463,7 @@ std::vector<uint8_t> LoadedModule::pack(const Manifest::Kernel &kernel, void *co
 }
 
 std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(mutex);
   auto *record = static_cast<abi::TrapRecord *>(trapRecord);
   if (!record || !__atomic_load_n(&record->claimed, __ATOMIC_ACQUIRE))
     return std::nullopt;

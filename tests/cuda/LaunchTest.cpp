@@ -560,7 +560,7 @@ size_t filesWith(const std::string &folder, const char *text) {
 
 // Maxima in memory of the host need a loop on this GPU (gfx1100): kernels are compiled again for it
 // once the program has such memory, and only those that have such an atomic.
-TEST_F(Modules, AtomicsAreSafeOnceTheHostHasTheMemoryToo) {
+void testSafeAtomics(void *(*allocateOnHost)()) {
   std::string cache = testing::TempDir() + "rubia-safe-" + std::to_string(getpid());
   setenv("RUBIA_CACHE_DIR", cache.c_str(), 1); // nothing has been compiled yet
   const char *text = R"(.version 7.0
@@ -596,13 +596,41 @@ TEST_F(Modules, AtomicsAreSafeOnceTheHostHasTheMemoryToo) {
   };
   runBoth(allocate(4));
   EXPECT_EQ(filesWith(cache, "atomics=safe"), 0u);
-  void *managed = nullptr;
-  ASSERT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
-  runBoth(managed);
+  runBoth(allocateOnHost());
   for (int wait = 0; wait < 100 && !filesWith(cache, "atomics=safe"); ++wait)
     usleep(50'000); // it is stored after it is used
   EXPECT_EQ(filesWith(cache, "atomics=safe"), 1u);
   std::filesystem::remove_all(cache);
+}
+
+TEST_F(Modules, AtomicsAreSafeOnceTheHostHasTheMemoryToo) {
+  testSafeAtomics([] {
+    void *managed = nullptr;
+    EXPECT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
+    return managed;
+  });
+}
+
+// The memory may be another context's.
+TEST_F(Modules, AtomicsAreSafeInAllContexts) {
+  testSafeAtomics([] {
+    void *managed = nullptr;
+    Context *own = nullptr, *other = nullptr;
+    EXPECT_EQ(cu("cuCtxGetCurrent", &own), kSuccess);
+    EXPECT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), kSuccess);
+    EXPECT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
+    EXPECT_EQ(cu("cuCtxSetCurrent", own), kSuccess);
+    return managed;
+  });
+}
+
+// Kernels may be given pinned memory without anybody having asked for its device pointer.
+TEST_F(Modules, AtomicsAreSafeOnPinnedMemory) {
+  testSafeAtomics([] {
+    void *pinned = nullptr;
+    EXPECT_EQ(cu("cuMemAllocHost_v2", &pinned, size_t(64)), kSuccess);
+    return static_cast<void *>(static_cast<char *>(pinned) + 16);
+  });
 }
 
 TEST_F(Modules, LoadFiles) {

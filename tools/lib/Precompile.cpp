@@ -2,6 +2,7 @@
 // cache. It asks for what `rubia run` would ask for, by the same way: so the entries are those that
 // programs look up, a unit that kills the compiler costs itself only, and what is in the cache
 // already is not compiled again.
+#include "runtime/UnitVariants.h"
 #include "runtime/WorkerLimits.h"
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
@@ -73,7 +74,7 @@ private:
   void listUnits();
   void compileUnits();
   void compile(Unit &unit);
-  void compileOtherForm(Unit &unit);
+  void compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain);
   bool isMine(const Unit &unit) const;
   // Calls work(i) for every i below count, by as many threads as there are jobs.
   template <class Work> void inParallel(size_t count, Work work);
@@ -181,23 +182,28 @@ void Precompilation::compile(Unit &unit) {
     else
       report.status = cost.compiled ? KernelReport::Status::Compiled : KernelReport::Status::Cached;
   }
-  compileOtherForm(unit);
+  if (error.empty())
+    compileOtherForms(unit, **code);
 }
 
-// The half-filled form as well, of units whose launches decide which one it is.
-void Precompilation::compileOtherForm(Unit &unit) {
-  if (none_of(unit.reports, [](const KernelReport &k) { return k.exactThreads != 0; }))
-    return;
-  runtime::CompileOptions halfFilled = compiler.options();
-  halfFilled.warpForm = abi::WarpFormChoice::HalfFilled;
-  auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
-                                  halfFilled, nullptr);
-  if (code)
-    return;
-  std::string error = toString(code.takeError());
-  for (KernelReport &report : unit.reports) {
-    report.status = KernelReport::Status::Failed;
-    report.reason = "half-filled form: " + error;
+// What launches may want beside the plain code: which one it is, they decide.
+void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
+  auto failed = [&](const Twine &reason) {
+    for (KernelReport &report : unit.reports) {
+      report.status = KernelReport::Status::Failed;
+      report.reason = reason.str();
+    }
+  };
+  auto variants = runtime::furtherVariants(plain, compiler.options());
+  if (!variants)
+    return failed(toString(variants.takeError()));
+  for (const runtime::UnitVariant &variant : *variants) {
+    auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
+                                    variant.applyTo(compiler.options()), nullptr);
+    if (!code)
+      return failed(Twine(variant.halfFilled ? "half-filled form" : "form") +
+                    (variant.safeAtomics ? " with safe atomics: " : ": ") +
+                    toString(code.takeError()));
   }
 }
 

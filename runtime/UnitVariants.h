@@ -1,0 +1,26 @@
+// What a unit may be compiled for more than once: some of its code may be only for CTAs of one
+// size, or only for memory of the device. The metadata of its plain code object says which further
+// forms launches may want.
+#pragma once
+
+#include "runtime/CacheKey.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <vector>
+
+namespace rubia::runtime {
+
+struct UnitVariant {
+  bool safeAtomics = false; // where the plain code's would be wrong
+  bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
+  static constexpr uint32_t kCount = 4;
+  uint32_t index() const { return safeAtomics + 2 * halfFilled; }
+  CompileOptions applyTo(CompileOptions options) const;
+};
+
+// Those that launches may want beside the plain one, whose code object this is, made with
+// `options`.
+llvm::Expected<std::vector<UnitVariant>> furtherVariants(llvm::ArrayRef<uint8_t> codeObject,
+                                                         const CompileOptions &options);
+
+} // namespace rubia::runtime
