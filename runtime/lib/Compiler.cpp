@@ -57,6 +57,9 @@ struct Entry {
 
 constexpr StringRef kNever = "not in the cache, and RUBIA_COMPILE=never forbids to compile it";
 
+constexpr StringRef kNeverAndNoRemote = "not in the local cache, the remote cache does not answer, "
+                                        "and RUBIA_COMPILE=never forbids to compile it";
+
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
@@ -294,6 +297,8 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
                  uint64_t(time(nullptr)) + kRefusalSeconds});
     break;
   case Outcome::Absent:
+    if (answer.remote == protocol::Remote::Failed || answer.remote == protocol::Remote::Paused)
+      return trouble(kNeverAndNoRemote); // it may answer later
     return failed(Outcome::Refused, kNever);
   case Outcome::Trouble:
   case Outcome::Crashed:

@@ -132,6 +132,24 @@ TEST_F(SharedCacheTest, AUnitThatCrashesTheCompilerIsRemembered) {
   printf("%s\n", messages[0].c_str());
 }
 
+TEST_F(SharedCacheTest, ARemoteThatIsAwayIsTroubleNotTheKernelsError) {
+  setenv("RUBIA_COMPILE", "never", 1);
+  setenv("RUBIA_CACHE_REMOTE", "http://127.0.0.1:1/nobody", 1);
+  Compiler &compiler = Compiler::create({directory(), {}}, {});
+  for (CacheEvent event : {CacheEvent::RemoteFailed, CacheEvent::RemoteFailed,
+                           CacheEvent::RemotePaused}) { // it is asked each time
+    const uint64_t before = times(event);
+    auto code = compiler.codeObject(image(kText), 0, "gfx1100");
+    ASSERT_FALSE(bool(code));
+    Error error = code.takeError();
+    EXPECT_TRUE(error.isA<CompilerTrouble>());
+    EXPECT_TRUE(StringRef(toString(std::move(error))).contains("the remote cache does not answer"));
+    EXPECT_EQ(times(event), before + 1);
+  }
+  unsetenv("RUBIA_COMPILE");
+  unsetenv("RUBIA_CACHE_REMOTE");
+}
+
 // Another program may have larger limits.
 TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
 #if __has_feature(address_sanitizer)
