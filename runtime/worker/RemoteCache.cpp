@@ -104,7 +104,8 @@ struct RemoteCache::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  Breaker breaker;
+  // A server that cannot be written may be worth reading.
+  Breaker fetches, stores;
   std::deque<FetchJob> toFetch;
   std::deque<StoreJob> toStore;
   uint64_t storeBytes = 0; // waiting or under way
@@ -116,11 +117,11 @@ struct RemoteCache::State {
   std::string urlOf(StringRef key) const {
     return url + "/" + entryName(digestOf(arrayRefFromStringRef(key)));
   }
-  void succeeded() {
+  void succeeded(Breaker &breaker) {
     std::lock_guard<std::mutex> lock(mutex);
     breaker.succeeded();
   }
-  void failed(const Twine &reason);
+  void failed(Breaker &breaker, const Twine &reason);
   Remote fetch(Http &http, const FetchJob &job, CacheEntry &entry);
   Error accept(ArrayRef<uint8_t> bytes, const std::string &key, CacheEntry &entry);
   void store(Http &http, const StoreJob &job);
@@ -128,12 +129,13 @@ struct RemoteCache::State {
   void storeForEver();
 };
 
-void RemoteCache::State::failed(const Twine &reason) {
+void RemoteCache::State::failed(Breaker &breaker, const Twine &reason) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string text = "kernel cache: " + withoutPassword(url) + ": " + reason.str();
   if (breaker.failed())
     log(LogLevel::Warning,
-        text + "; it is not asked for " + Twine(breaker.length().count()) + " s");
+        text + (&breaker == &stores ? "; nothing is stored there for " : "; it is not asked for ") +
+            Twine(breaker.length().count()) + " s");
   else
     log(LogLevel::Info, text);
 }
@@ -168,19 +170,19 @@ Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &en
   std::vector<uint8_t> bytes;
   Expected<long> status = http.get(urlOf(job.key), bytes);
   if (!status) {
-    failed(toString(status.takeError()));
+    failed(fetches, toString(status.takeError()));
     return Remote::Failed;
   }
   // A store whose contents may not be listed says 403 for what is not there.
   if (*status == 404 || *status == 410 || *status == 403) {
-    succeeded();
+    succeeded(fetches);
     return Remote::Absent;
   }
   if (*status != 200) {
-    failed("answers with status " + Twine(*status));
+    failed(fetches, "answers with status " + Twine(*status));
     return Remote::Failed;
   }
-  succeeded();
+  succeeded(fetches);
   Error error = accept(bytes, job.key, entry);
   if (!error)
     return Remote::Hit;
@@ -195,7 +197,7 @@ Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &en
 void RemoteCache::State::fetchForEver() {
   Expected<Http> http = Http::open(limits);
   if (!http)
-    failed(toString(http.takeError()));
+    failed(fetches, toString(http.takeError()));
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     ++idleFetchThreads;
@@ -209,7 +211,7 @@ void RemoteCache::State::fetchForEver() {
     // Nobody waits any longer for what has been lying here for too long.
     const bool asked = http &&
                        Clock::now() < job.asked + std::chrono::milliseconds(limits.totalMs) &&
-                       breaker.mayStillAsk(job.asked);
+                       fetches.mayStillAsk(job.asked);
     lock.unlock();
     if (asked)
       result.outcome = fetch(*http, job, result.entry);
@@ -226,7 +228,7 @@ void RemoteCache::State::store(Http &http, const StoreJob &job) {
   if (!job.overDamaged)
     status = http.head(place);
   if (status && *status == 200)
-    return succeeded();
+    return succeeded(stores);
   if (status && *status < 500) {
     std::vector<uint8_t> body = job.bytes;
     if (signer)
@@ -234,17 +236,17 @@ void RemoteCache::State::store(Http &http, const StoreJob &job) {
     status = http.put(place, body);
   }
   if (!status)
-    failed(toString(status.takeError()));
+    failed(stores, toString(status.takeError()));
   else if (*status < 200 || *status > 299)
-    failed("cannot be written: status " + Twine(*status));
+    failed(stores, "cannot be written: status " + Twine(*status));
   else
-    succeeded();
+    succeeded(stores);
 }
 
 void RemoteCache::State::storeForEver() {
   Expected<Http> http = Http::open(limits);
   if (!http)
-    failed(toString(http.takeError()));
+    failed(stores, toString(http.takeError()));
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     changed.wait(lock, [&] { return !toStore.empty() || stopped; });
@@ -253,7 +255,7 @@ void RemoteCache::State::storeForEver() {
     StoreJob job = std::move(toStore.front());
     toStore.pop_front();
     ++storing;
-    bool asked = http && breaker.mayAsk();
+    bool asked = http && stores.mayAsk();
     lock.unlock();
     if (asked)
       store(*http, job);
@@ -312,7 +314,7 @@ unsigned RemoteCache::timeoutMs() const { return state->limits.totalMs; }
 
 bool RemoteCache::fetch(uint64_t ticket, const std::string &key) {
   std::lock_guard<std::mutex> lock(state->mutex);
-  if (!state->breaker.mayAsk())
+  if (!state->fetches.mayAsk())
     return false;
   state->toFetch.push_back({ticket, key, Clock::now()});
   if (state->toFetch.size() > state->idleFetchThreads && state->fetchThreads < kFetchThreads) {

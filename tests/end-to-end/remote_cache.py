@@ -168,6 +168,11 @@ class Sharing(RemoteTest):
         self.assertEqual(stats["remote hits"], 2)
         self.assertNotIn("compiled", stats)
 
+    def test_what_may_not_be_compiled_while_the_server_is_away(self):
+        self.server.bad = lambda handler: handler.answer(500)
+        self.run_on("second", expect=1, RUBIA_COMPILE="never")
+        self.assertIn("the remote cache does not answer", self.log)
+
     def test_large_entries(self):
         random.seed(1)
         words = ", ".join(str(random.getrandbits(64)) for _ in range(200_000))
@@ -400,9 +405,14 @@ class BadServers(RemoteTest):
         self.assertEqual(len(self.cache_lines()), 1, self.log)
 
     def test_a_store_that_takes_nothing(self):
+        self.values = range(1, 9)
+        self.write_kernels()
         self.server.refuses = 507
         stats = self.run_on("victim", RUBIA_CACHE_REMOTE_WRITE=1)
-        self.assertEqual(stats["compiled"], 2)
+        self.assertEqual(stats["compiled"], 9)
+        self.assertEqual(stats["remote misses: no entry"], 9)  # reading goes on
+        self.assertIn("nothing is stored there for 30 s", self.log)
+        self.assertLess(self.server.count("PUT"), 5)
         self.assertEqual(self.server.entries, {})
 
 
