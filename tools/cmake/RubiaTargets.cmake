@@ -35,3 +35,7 @@ function(rubia_precompile TARGET)
   target_precompile_headers(${TARGET} PRIVATE ${ARGN})
   target_compile_options(${TARGET} PRIVATE -Xclang -fno-pch-timestamp)
 endfunction()
+
+# C++ to PTX: the same whether or not there is a CUDA toolkit, which clang would take the PTX version from.
+set(RUBIA_CXX_TO_PTX ${CMAKE_CXX_COMPILER} -x c++ -std=c++20 --target=nvptx64-nvidia-cuda -march=sm_80 -O2
+  --cuda-path=/nonexistent -Xclang -target-feature -Xclang +ptx88)
