@@ -4,8 +4,8 @@
 //
 // What it reads may go through functions and memory, and a plain load counts too where the loop has
 // a fence or an atomic operation: when in doubt, it waits. A loop in which the whole CTA meets at a
-// barrier each round hands on through memory what it likes: at a barrier no warp of a wave waits for
-// the other alone.
+// barrier each round hands on through memory what it likes: at a barrier no warp of a wave waits
+// for the other alone.
 //
 // A loop that repeats a compare-and-swap until the old value is what it was computed from waits for
 // nobody: it goes round only after somebody else has got through.

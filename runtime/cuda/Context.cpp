@@ -123,7 +123,7 @@ void Context::tearDown() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
-  if (!hasLostDevice()) // else the ring is gone
+  if (!hasLostDevice())                 // else the ring is gone
     services.print(/*isIdle=*/true);
   while (!modules.empty())
     unloadModule(*modules.begin());

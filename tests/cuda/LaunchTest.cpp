@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -343,6 +344,78 @@ TEST(Trouble, OfTheWorkerIsTheSystems) {
             kOperatingSystem);
   fs::permissions(worker, fs::perms::owner_all);
   EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  fs::remove_all(folder);
+}
+
+// The compiler cannot be had when the addresses of functions are first wanted: they are written
+// later.
+TEST(Trouble, AddressesOfFunctionsAreWrittenOnceItIsOver) {
+  const char *text = R"(.version 7.0
+.target sm_80
+.address_size 64
+.func answer(.param .b64 p)
+{
+  .reg .b64 %d;
+  ld.param.u64 %d, [p];
+  st.global.u32 [%d], 42;
+  ret;
+}
+.visible .global .align 8 .u64 table[1] = {answer};
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %d<3>;
+  ld.param.u64 %d1, [p];
+  ld.global.u64 %d2, [table];
+  {
+    .param .b64 a;
+    st.param.b64 [a], %d1;
+    proto: .callprototype _ (.param .b64 _);
+    call %d2, (a), proto;
+  }
+  ret;
+})";
+  namespace fs = std::filesystem;
+  fs::path folder = testing::TempDir() + "rubia-addresses-" + std::to_string(getpid());
+  fs::create_directory(folder);
+  fs::path worker = folder / "rubia-worker";
+  fs::copy_file(fs::path(RUBIA_LIBCUDA).parent_path() / "rubia-worker", worker);
+  library(); // sets the environment
+  setenv("RUBIA_CACHE_DIR", (folder / "cache").c_str(), 1);
+  setenv("RUBIA_WORKER", worker.c_str(), 1);
+  Module *module = nullptr;
+  auto load = [&] {
+    Context *context = nullptr;
+    return cu("cuInit", 0u) == kSuccess && cu("cuCtxCreate_v2", &context, 0u, 0) == kSuccess &&
+           cu("cuModuleLoadData", &module, static_cast<const void *>(text)) == kSuccess;
+  };
+  pid_t child = fork(); // for the manifest
+  if (!child)
+    _exit(load() ? 7 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(WEXITSTATUS(status), 7);
+  fs::permissions(worker, fs::perms::owner_read);
+  ASSERT_TRUE(load());
+  void *table = nullptr, *word = nullptr;
+  size_t size = 0;
+  uint64_t address = 1;
+  auto readAddress = [&] {
+    ASSERT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(&address), table, size), kSuccess);
+  };
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &table, &size, module, "table"), kSuccess);
+  ASSERT_EQ(size, sizeof(address));
+  readAddress();
+  EXPECT_EQ(address, 0u);
+
+  fs::permissions(worker, fs::perms::owner_all);
+  Function *k = nullptr;
+  ASSERT_EQ(cu("cuModuleGetFunction", &k, module, "k"), kSuccess);
+  ASSERT_EQ(cu("cuMemAlloc_v2", &word, size_t(4)), kSuccess);
+  void *values[] = {&word};
+  EXPECT_EQ(launch(k, 1, 1, 0, values), kSuccess);
+  EXPECT_EQ(fetch(word, 1)[0], 42);
+  readAddress();
+  EXPECT_NE(address, 0u);
   fs::remove_all(folder);
 }
 
