@@ -30,10 +30,14 @@ public:
   llvm::Expected<void *> ring(const Hip &hip);
   llvm::Expected<void *> heap(const Hip &hip);
 
+  // How far kernels have reserved places in the ring, for print(); 0 if there is none.
+  uint64_t reserved();
+  static constexpr uint64_t kEverything = UINT64_MAX;
   // Prints what was written since the last call: printf's text to `out`, failed assertions to
-  // `err`. Waits for nothing. `isIdle`: nothing runs any more, so that a record that is not whole
-  // never will be.
-  void print(bool isIdle, FILE *out = stdout, FILE *err = stderr);
+  // `err`. Waits for nothing. `ended`: kernels that reserved something below this position run no
+  // more, so that a record there that is not whole never will be. It was read before they were
+  // waited for: others may have begun since.
+  void print(uint64_t ended, FILE *out = stdout, FILE *err = stderr);
 
   // The program got memory that the host has too (managed, or mapped for the device): from now on
   // kernels whose atomics are wrong there run in their safe form, in every context, since all see

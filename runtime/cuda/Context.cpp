@@ -82,8 +82,8 @@ Result Context::check(int hipError) {
 }
 
 // Nothing here may wait: another stream's work may be waiting for what the caller does next.
-Result Context::checkSynchronized(int hipError, bool isIdle) {
-  services.print(isIdle || isDeviceFault(fromHip(hipError)));
+Result Context::checkSynchronized(int hipError, uint64_t ended) {
+  services.print(isDeviceFault(fromHip(hipError)) ? DeviceServices::kEverything : ended);
   return checkCompleted(hipError);
 }
 
@@ -124,7 +124,7 @@ void Context::tearDown() {
   if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
   if (!hasLostDevice())                 // else the ring is gone
-    services.print(/*isIdle=*/true);
+    services.print(DeviceServices::kEverything);
   while (!modules.empty())
     unloadModule(*modules.begin());
   launched.clear();

@@ -183,7 +183,8 @@ Result cuCtxSynchronize_v2(Context *handle) {
       return kInvalidContext;
     if (Result result = enter(*context))
       return result;
-    Result result = context->checkSynchronized(hip().hipDeviceSynchronize(), true);
+    const uint64_t reserved = context->services.reserved(); // before: see DeviceServices::print
+    Result result = context->checkSynchronized(hip().hipDeviceSynchronize(), reserved);
     if (!result)
       trimPools(*context);
     return result;

@@ -65,9 +65,9 @@ struct Context {
   Result check(int hipError);
   // The same after a call that says that work is done: looks at trap records too.
   Result checkCompleted(int hipError);
-  // The same after a synchronising call: prints what kernels have printed first. `isIdle`: nothing
-  // runs any more.
-  Result checkSynchronized(int hipError, bool isIdle = false);
+  // The same after a synchronising call: prints what kernels have printed first. `ended`: as for
+  // DeviceServices::print.
+  Result checkSynchronized(int hipError, uint64_t ended = 0);
   // Drops everything that belongs to the context.
   void tearDown();
   // Its handles of HIP's died with a reset of the device, or die as the process ends: they may only

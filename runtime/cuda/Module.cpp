@@ -159,7 +159,7 @@ static std::string joined(const std::vector<std::string> &lines) {
 
 static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
                        unsigned capability, Module **out, std::string &text) {
-  context.services.print(/*isIdle=*/false); // as CUDA does
+  context.services.print(/*ended=*/0); // as CUDA does
   Expected<std::unique_ptr<LoadedModule>> loaded =
       LoadedModule::load(hip(), bytes, capability, context.services);
   if (!loaded)
@@ -234,7 +234,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
 
 void unloadModule(Module *module) {
   if (!module->context->hasLostDevice()) // else the ring is gone
-    module->context->services.print(/*isIdle=*/false);
+    module->context->services.print(/*ended=*/0);
   {
     std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
     module->context->modules.erase(module);

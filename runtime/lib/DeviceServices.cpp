@@ -6,6 +6,7 @@
 #include "runtime/lib/PrintfText.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/MathExtras.h"
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -117,11 +118,18 @@ public:
   bool isWhole() const {
     return __atomic_load_n(&word(position), __ATOMIC_ACQUIRE) == abi::stampOf(position);
   }
-  void skipToWhole() {
+  // At most to `limit`.
+  void skipToWhole(uint64_t limit) {
     if (isOverwritten())
       position = end - ring.capacity;
-    while (!atEnd() && !isWhole())
+    while (position < std::min(end, limit) && !isWhole())
       position += 8;
+  }
+  // Whether what was read there may be something else's by now. Places are reserved before they
+  // are written.
+  bool wasOverwritten(uint64_t at) const {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return __atomic_load_n(&ring.reserved, __ATOMIC_ACQUIRE) - at > ring.capacity;
   }
 
   // The record at the position, without its stamp word; empty if it is none that can be.
@@ -147,7 +155,12 @@ private:
 
 } // namespace
 
-void DeviceServices::print(bool isIdle, FILE *out, FILE *err) {
+uint64_t DeviceServices::reserved() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return ringOnHost ? __atomic_load_n(&ringOnHost->reserved, __ATOMIC_ACQUIRE) : 0;
+}
+
+void DeviceServices::print(uint64_t ended, FILE *out, FILE *err) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!ringOnHost)
     return;
@@ -155,16 +168,21 @@ void DeviceServices::print(bool isIdle, FILE *out, FILE *err) {
   if (reader.isOverwritten()) {
     log(LogLevel::Warning,
         "printf: the oldest text was overwritten; see CU_LIMIT_PRINTF_FIFO_SIZE");
-    reader.skipToWhole();
+    reader.skipToWhole(kEverything);
   }
   while (!reader.atEnd()) {
     if (!reader.isWhole()) {
-      if (!isIdle)
+      if (reader.position >= ended)
         break; // still being written: it is printed the next time
-      reader.skipToWhole();
+      reader.skipToWhole(ended);
       continue;
     }
+    const uint64_t start = reader.position;
     std::vector<uint64_t> record = reader.take();
+    if (reader.wasOverwritten(start)) { // while we read it: the next call says so and goes on
+      reader.position = start;
+      break;
+    }
     auto bytes = ArrayRef(reinterpret_cast<const uint8_t *>(record.data()), record.size() * 8);
     bool isAssertion = false;
     std::string text = textOfRecord(bytes, isAssertion);

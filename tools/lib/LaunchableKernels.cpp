@@ -62,7 +62,7 @@ LaunchableKernel launchable(runtime::LoadedModule &module, runtime::DeviceServic
     return module.launch(kernel, shape, bytes, nullptr);
   };
   result.finish = [&module, &services] {
-    services.print(/*isIdle=*/true);
+    services.print(runtime::DeviceServices::kEverything);
     std::optional<runtime::LoadedModule::Trap> trap = module.takeTrap();
     return trap ? failure(trap->text) : Error::success();
   };

@@ -1,0 +1,88 @@
+// What the host prints of the ring while others still write into it: HIP is played by malloc, the
+// device by the test.
+#include "runtime/DeviceServices.h"
+#include "lowering/DeviceState.h"
+#include "llvm/Support/Error.h"
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <utility>
+
+using namespace llvm;
+
+using namespace rubia::runtime;
+
+namespace {
+
+class DeviceServicesTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    hip.hipHostMalloc = [](void **memory, size_t bytes, unsigned) {
+      return (*memory = calloc(1, bytes)) ? 0 : 2;
+    };
+    hip.hipHostGetDevicePointer = [](void **device, void *host, unsigned) {
+      return *device = host, 0;
+    };
+    hip.hipHostFree = [](void *memory) { return free(memory), 0; };
+    ring = static_cast<rubia::abi::PrintfRing *>(cantFail(services.ring(hip)));
+    out = open_memstream(&text, &size);
+  }
+  void TearDown() override {
+    services.release(hip);
+    fclose(out);
+    free(text);
+  }
+
+  static constexpr uint64_t kRecordBytes = 32;
+  uint64_t reserve() { return std::exchange(ring->reserved, ring->reserved + kRecordBytes); }
+  void write(uint64_t position, const char *format) {
+    struct {
+      rubia::abi::PrintfRecord header;
+      char text[8];
+    } record{{rubia::abi::stampOf(position), kRecordBytes, rubia::abi::kPrintfRecord, 0, 8}, {}};
+    static_assert(sizeof(record) == kRecordBytes);
+    strcpy(record.text, format);
+    memcpy(reinterpret_cast<char *>(ring + 1) + position % ring->capacity, &record, sizeof(record));
+  }
+  std::string printed(uint64_t ended) {
+    const size_t before = size;
+    services.print(ended, out, out);
+    fflush(out);
+    return {text + before, size - before};
+  }
+
+  Hip hip;
+  DeviceServices services;
+  rubia::abi::PrintfRing *ring = nullptr;
+  FILE *out = nullptr;
+  char *text = nullptr;
+  size_t size = 0;
+};
+
+TEST_F(DeviceServicesTest, WhatIsStillBeingWrittenIsPrintedTheNextTime) {
+  write(reserve(), "a");
+  const uint64_t ended = services.reserved();
+  const uint64_t late = reserve(); // by a kernel that began after the wait
+  write(reserve(), "c");
+  EXPECT_EQ(printed(ended), "a");
+  write(late, "b");
+  EXPECT_EQ(printed(0), "bc");
+}
+
+TEST_F(DeviceServicesTest, WhatEndedKernelsLeftUnfinishedIsPassedOver) {
+  write(reserve(), "a");
+  reserve();
+  write(reserve(), "b");
+  reserve();
+  const uint64_t ended = services.reserved();
+  const uint64_t late = reserve();
+  EXPECT_EQ(printed(0), "a");
+  EXPECT_EQ(printed(ended), "b");
+  write(late, "c");
+  EXPECT_EQ(printed(0), "c");
+  reserve();
+  write(reserve(), "d");
+  EXPECT_EQ(printed(DeviceServices::kEverything), "d");
+}
+
+} // namespace
