@@ -158,6 +158,9 @@ private:
   bool mayWaitForOwnWarp(const Loop &loop, uint32_t poll);
   bool leaves(const Loop &loop, uint32_t branch) const;
   bool decides(const Loop &loop, uint32_t poll, ptx::RegisterId condition) const;
+  bool isRepeatedSwap(const Loop &loop, uint32_t poll) const;
+  bool isLookedAt(const Loop &loop, uint32_t swap, ptx::RegisterId condition) const;
+  std::optional<ptx::RegisterId> exitCondition(const Loop &loop, uint32_t branch) const;
   BasicBlock *releaseOf(const Loop &loop, uint32_t poll) const;
   BasicBlock *makePreheader(const Loop &loop, BasicBlock *back);
   void keepUntilRelease(const Loop &loop, BasicBlock *release);
@@ -258,10 +261,55 @@ bool Treatment::decides(const Loop &loop, uint32_t poll, ptx::RegisterId conditi
   return false;
 }
 
-// Whether all of a warp that enter the loop leave it in the same round.
+// What a compare and swap expects is another value each time: it expects what was there a moment
+// ago.
+bool Treatment::isRepeatedSwap(const Loop &loop, uint32_t poll) const {
+  const ptx::Instruction &inst = function.body[poll];
+  return inst.spelling->has(ptx::Mod::Cas) && !isFixed(loop, inst.operands[2]);
+}
+
+// Whether a condition depends on what a compare and swap expects or gives, by anything but the
+// question whether both are equal: that only says whether to try again, and waits for nobody.
+bool Treatment::isLookedAt(const Loop &loop, uint32_t swap, ptx::RegisterId condition) const {
+  const ptx::Instruction &inst = function.body[swap];
+  const ptx::RegisterId old = inst.operands[0].reg, expected = inst.operands[2].reg;
+  SmallSetVector<ptx::RegisterId, 16> registers;
+  registers.insert(condition);
+  for (size_t i = 0; i < registers.size(); ++i) {
+    if (registers[i] == old || registers[i] == expected)
+      return true;
+    for (uint32_t writer : definitions.of(registers[i])) {
+      if (!isIn(loop, writer))
+        continue;
+      const ptx::Instruction &by = function.body[writer];
+      if (by.guard.reg != ptx::kNone)
+        registers.insert(by.guard.reg);
+      bool isEquality = old != ptx::kNone && by.op() == ptx::Op::Setp && by.operands.size() == 3 &&
+                        (by.spelling->has(ptx::Mod::Eq) || by.spelling->has(ptx::Mod::Ne)) &&
+                        ((by.operands[1].reg == old && by.operands[2].reg == expected) ||
+                         (by.operands[1].reg == expected && by.operands[2].reg == old));
+      if (!isEquality)
+        for (const ptx::Operand &operand : by.operands)
+          forEachRegister(operand, [&](ptx::RegisterId r) { registers.insert(r); });
+    }
+  }
+  return false;
+}
+
+// The register by which a branch of the loop may leave it.
+std::optional<ptx::RegisterId> Treatment::exitCondition(const Loop &loop, uint32_t branch) const {
+  if (!isIn(loop, branch) || !leaves(loop, branch))
+    return std::nullopt;
+  const ptx::Instruction &inst = function.body[branch];
+  ptx::RegisterId condition = inst.op() == ptx::Op::BrxIdx ? inst.operands[0].reg : inst.guard.reg;
+  return condition == ptx::kNone ? std::nullopt : std::optional(condition);
+}
+
+// Whether all of a warp that enter the loop leave it in the same round: none of its branches
+// divides them, so that they come to the exit together.
 bool Treatment::leaveTogether(const Loop &loop) const {
   for (uint32_t i : branchIndexes) {
-    if (!isIn(loop, i) || !leaves(loop, i))
+    if (!isIn(loop, i))
       continue;
     const ptx::Instruction &branch = function.body[i];
     if (branch.guard.reg != ptx::kNone && !isUniform(branch.guard.reg))
@@ -283,8 +331,10 @@ bool Treatment::waitsAtOneAddress(const Loop &loop, uint32_t poll) const {
   const ptx::Operand *address = addressOf(inst);
   if (!address || !isFixed(loop, *address))
     return false;
-  // A compare and swap that expects what was there a moment ago waits for nobody.
-  return !inst.spelling->has(ptx::Mod::Cas) || isFixed(loop, inst.operands[2]);
+  return !isRepeatedSwap(loop, poll) || any_of(branchIndexes, [&](uint32_t branch) {
+    std::optional<ptx::RegisterId> condition = exitCondition(loop, branch);
+    return condition && isLookedAt(loop, poll, *condition);
+  });
 }
 
 // Whether an operand is made of the address of a cooperative launch's workspace.
@@ -311,16 +361,13 @@ bool Treatment::mayWaitForOwnWarp(const Loop &loop, uint32_t poll) {
   const ptx::Operand *address = addressOf(function.body[poll]);
   if (address && isGridWorkspace(*address, visited))
     return false;
-  for (uint32_t i : branchIndexes) {
-    const ptx::Instruction &branch = function.body[i];
-    if (!isIn(loop, i) || !leaves(loop, i))
-      continue;
-    const bool isSwitch = branch.op() == ptx::Op::BrxIdx;
-    ptx::RegisterId condition = isSwitch ? branch.operands[0].reg : branch.guard.reg;
-    if (condition != ptx::kNone && decides(loop, poll, condition))
-      return !leaveTogether(loop) || othersMayAnswer(loop, poll);
-  }
-  return false;
+  const bool isSwap = isRepeatedSwap(loop, poll);
+  bool mayWait = any_of(branchIndexes, [&](uint32_t branch) {
+    std::optional<ptx::RegisterId> condition = exitCondition(loop, branch);
+    return condition &&
+           (isSwap ? isLookedAt(loop, poll, *condition) : decides(loop, poll, *condition));
+  });
+  return mayWait && (!leaveTogether(loop) || othersMayAnswer(loop, poll));
 }
 
 // ---------- Threads that do not come to the loop

@@ -96,6 +96,23 @@ TEST(SpinLoops, AtomicUpdatesWaitForNobody) {
             "-");
 }
 
+// The swap is tried again by a branch within the loop, which divides the threads before the exit.
+TEST(SpinLoops, LocksOfOneBit) {
+  auto lock = [](const std::string &load) {
+    return "L: " + load + R"( %r0, [%rd0]; or.b32 %r1, %r0, 1;
+      atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.u32 %p0, %r2, %r0; @%p0 bra L;
+      and.b32 %r3, %r0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra L;
+      st.global.u32 [%rd0+4], %r9;)";
+  };
+  EXPECT_EQ(treatment(lock("ld.volatile.global.u32")), "W");
+  EXPECT_EQ(treatment(lock("ld.global.u32")), "W");
+  EXPECT_EQ(treatment(R"(
+    mov.u32 %r0, 0;
+    L: or.b32 %r1, %r0, 1; atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.u32 %p0, %r2, %r0;
+    mov.u32 %r0, %r2; @%p0 bra L; and.b32 %r3, %r2, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra L;)"),
+            "W");
+}
+
 TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
   const char *lock =
       "L: atom.global.cas.b32 %r0, [%rd0], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;\n"
