@@ -68,7 +68,10 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
     memcpy(bytes + offset, &value, sizeof(value));
   };
   put(0, p.name);
-  snprintf(bytes + 256, 16, "rubia-%08x", unsigned(device)); // uuid
+  hipUUID uuid;
+  if (hipError_t error = hipDeviceGetUuid(&uuid, device))
+    return error;
+  put(256, uuid.bytes);
   put(288, p.totalGlobalMem);
   put(296, p.sharedMemPerBlock);
   put(304, p.regsPerBlock);

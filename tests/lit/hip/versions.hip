@@ -43,6 +43,9 @@ int main() {
   CHECK(hipGetDeviceProperties(&old, 0));
   EXPECT(!strcmp(properties, old.name));
   EXPECT(!strcmp(properties + 1160, "gfx1030"));
+  hipUUID uuid;
+  CHECK(hipDeviceGetUuid(&uuid, 0));
+  EXPECT(!memcmp(properties + 256, uuid.bytes, sizeof(uuid.bytes)));
   EXPECT(!memcmp(properties + 308, &old.warpSize, 4));
   EXPECT(!memcmp(properties + 388, &old.multiProcessorCount, 4));
   EXPECT(properties[1471] == 0 && properties[1472] == 0x5a);
