@@ -2,7 +2,7 @@
 // hints, resolves branches.
 #include "emulator/lib/Decoder.h"
 #include "emulator/lib/ControlFlow.h"
-#include "emulator/lib/OrderStep.h"
+#include "emulator/lib/InstructionStep.h"
 #include "emulator/lib/OutOfScope.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCExpr.h"
@@ -63,9 +63,9 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
 }
 
 /// Completes `steps` for the operations that `inst` has just become. A wait becomes one.
-static void noteOrder(const MCInst &inst, uint64_t pc, Program &program,
-                      std::vector<OrderStep> &steps) {
-  const OrderStep step = describeOrder(*program.target, inst);
+static void noteStep(const MCInst &inst, uint64_t pc, Program &program,
+                      std::vector<InstructionStep> &steps) {
+  const InstructionStep step = describeStep(*program.target, inst);
   if (step.kind == StepKind::Wait) {
     MicroOp op;
     op.pc = uint32_t(pc);
@@ -74,21 +74,21 @@ static void noteOrder(const MCInst &inst, uint64_t pc, Program &program,
   steps.resize(program.operations.size(), step);
 }
 
-const OrderedProgram &Program::ordered() const {
-  std::call_once(onceOrdered, [&] {
-    auto fresh = std::make_shared<OrderedProgram>();
+const SteppedProgram &Program::stepped() const {
+  std::call_once(onceStepped, [&] {
+    auto fresh = std::make_shared<SteppedProgram>();
     std::vector<Unsupported> unsupported; // none: the code has been decoded before
     fresh->program = decodeProgram(*target, image, textBegin, ranges, waveSize, unsupported,
                                    perturb, &fresh->steps);
-    orderedProgram = std::move(fresh);
+    steppedProgram = std::move(fresh);
   });
-  return *orderedProgram;
+  return *steppedProgram;
 }
 
 std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,
                                        ArrayRef<CodeRange> ranges, unsigned waveSize,
                                        std::vector<Unsupported> &unsupported, bool perturb,
-                                       std::vector<OrderStep> *steps) {
+                                       std::vector<InstructionStep> *steps) {
   auto program = std::make_unique<Program>();
   program->perturb = perturb;
   program->target = &target;
@@ -124,7 +124,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         unsupported.push_back({pc, target.print(inst, pc), refusal});
       }
       if (steps)
-        noteOrder(inst, pc, *program, *steps);
+        noteStep(inst, pc, *program, *steps);
       at += size;
     }
     MicroOp end; // a function that runs off its end

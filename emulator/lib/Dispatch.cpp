@@ -317,6 +317,8 @@ void Dispatch::report(RunningGroup &group) {
   fault = describeFault(group.shared.fault, launch, program, memory, group.id);
   if (fault->kind == Fault::Deadlock)
     fault->detail = group.describe();
+  if (!group.faultDetail.empty())
+    fault->detail = group.faultDetail;
 }
 
 } // namespace rubia::emulator

@@ -25,6 +25,7 @@ public:
 
 private:
   friend class RunningGroup;
+  friend class ObservedRun;
   friend class OrderRun;
   friend class StallWatch;
   using Groups = std::vector<std::unique_ptr<RunningGroup>>;

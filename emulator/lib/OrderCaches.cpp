@@ -42,7 +42,7 @@ bool OrderCaches::isUncached(uint64_t line) {
   return entry->second;
 }
 
-bool OrderCaches::usesL2(const OrderStep &step, uint64_t line) {
+bool OrderCaches::usesL2(const InstructionStep &step, uint64_t line) {
   return modelsL2 && !goesBeyondL2(step.reach) && !isUncached(line);
 }
 
@@ -56,7 +56,7 @@ void OrderCaches::writeBackLine(uint64_t line, Line &entry) {
   entry.dirty = 0;
 }
 
-void OrderCaches::fetchFromL2(unsigned unit, const OrderStep &step, uint64_t line, uint8_t *bytes) {
+void OrderCaches::fetchFromL2(unsigned unit, const InstructionStep &step, uint64_t line, uint8_t *bytes) {
   Cache &l2 = l2s[units[unit].l2];
   if (usesL2(step, line)) {
     Line &entry = l2[line];
@@ -77,7 +77,7 @@ void OrderCaches::fetchFromL2(unsigned unit, const OrderStep &step, uint64_t lin
   std::memcpy(bytes, reinterpret_cast<const void *>(line), kLineBytes);
 }
 
-void OrderCaches::fetch(unsigned unit, Cache *first, const OrderStep &step, uint64_t line,
+void OrderCaches::fetch(unsigned unit, Cache *first, const InstructionStep &step, uint64_t line,
                         uint8_t *bytes) {
   Cache *l1 = hasL1 ? &l1s[units[unit].l1] : nullptr;
   if (step.passesL0) { // what lies there may stay
@@ -145,7 +145,7 @@ private:
 
 } // namespace
 
-void OrderCaches::load(unsigned unit, Cache *first, const OrderStep &step, ArrayRef<LinePart> parts,
+void OrderCaches::load(unsigned unit, Cache *first, const InstructionStep &step, ArrayRef<LinePart> parts,
                        function_ref<void()> execute) {
   SmallVector<Overlay, 2> overlays;
   for (const LinePart &part : parts) {
@@ -160,7 +160,7 @@ void OrderCaches::load(unsigned unit, Cache *first, const OrderStep &step, Array
 }
 
 /// Stores and atomics: no private cache keeps the line; the L2 does, unless the access goes beyond.
-void OrderCaches::write(unsigned unit, const OrderStep &step, ArrayRef<LinePart> parts,
+void OrderCaches::write(unsigned unit, const InstructionStep &step, ArrayRef<LinePart> parts,
                         function_ref<void()> execute) {
   SmallVector<std::pair<Line *, Overlay>, 2> inL2;
   Cache &l2 = l2s[units[unit].l2];
@@ -196,7 +196,7 @@ void OrderCaches::write(unsigned unit, const OrderStep &step, ArrayRef<LinePart>
   }
 }
 
-void OrderCaches::access(unsigned unit, const OrderStep &step, ArrayRef<LinePart> parts,
+void OrderCaches::access(unsigned unit, const InstructionStep &step, ArrayRef<LinePart> parts,
                          function_ref<void()> execute) {
   if (step.writes)
     write(unit, step, parts, execute);
@@ -206,10 +206,10 @@ void OrderCaches::access(unsigned unit, const OrderStep &step, ArrayRef<LinePart
 
 void OrderCaches::scalarLoad(unsigned unit, ArrayRef<LinePart> parts,
                              function_ref<void()> execute) {
-  load(unit, &scalars[units[unit].scalar], OrderStep(), parts, execute);
+  load(unit, &scalars[units[unit].scalar], InstructionStep(), parts, execute);
 }
 
-void OrderCaches::invalidate(unsigned unit, const OrderStep &step) {
+void OrderCaches::invalidate(unsigned unit, const InstructionStep &step) {
   if (step.invalidatesL1 && hasL1)
     l1s[units[unit].l1].clear();
   if (step.invalidatesL0)
@@ -227,7 +227,7 @@ void OrderCaches::invalidate(unsigned unit, const OrderStep &step) {
     l2.erase(line);
 }
 
-void OrderCaches::writeBack(unsigned unit, const OrderStep &step) {
+void OrderCaches::writeBack(unsigned unit, const InstructionStep &step) {
   if (modelsL2 && step.writesBackL2 && goesBeyondL2(*step.writesBackL2))
     for (auto &[line, entry] : l2s[units[unit].l2])
       writeBackLine(line, entry);
@@ -246,7 +246,7 @@ void OrderCaches::prefill(unsigned unit) {
   for (uint64_t line : expected)
     if (random.oneIn(2)) {
       uint8_t bytes[kLineBytes];
-      fetch(unit, &units[unit].l0, OrderStep(), line, bytes);
+      fetch(unit, &units[unit].l0, InstructionStep(), line, bytes);
     }
 }
 
@@ -264,7 +264,7 @@ void OrderCaches::disturb(function_ref<bool(unsigned, uint64_t)> mayFill) {
     if (!mayFill(unit, line))
       return;
     uint8_t bytes[kLineBytes];
-    fetch(unit, which == 0 ? scalar : l0, OrderStep(), line, bytes);
+    fetch(unit, which == 0 ? scalar : l0, InstructionStep(), line, bytes);
     return;
   }
   if (which == 0 && hasL1) {

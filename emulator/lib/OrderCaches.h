@@ -17,7 +17,7 @@
 
 #include "emulator/Emulator.h"
 #include "emulator/lib/OrderRandom.h"
-#include "emulator/lib/OrderStep.h"
+#include "emulator/lib/InstructionStep.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -42,13 +42,13 @@ public:
 
   /// Performs a vector access to these lines, all of whose bytes may be accessed, for a wave on
   /// `unit`. `execute` does it on host memory.
-  void access(unsigned unit, const OrderStep &step, llvm::ArrayRef<LinePart> parts,
+  void access(unsigned unit, const InstructionStep &step, llvm::ArrayRef<LinePart> parts,
               llvm::function_ref<void()> execute);
   /// The same for a scalar load.
   void scalarLoad(unsigned unit, llvm::ArrayRef<LinePart> parts,
                   llvm::function_ref<void()> execute);
-  void invalidate(unsigned unit, const OrderStep &step);
-  void writeBack(unsigned unit, const OrderStep &step);
+  void invalidate(unsigned unit, const InstructionStep &step);
+  void writeBack(unsigned unit, const InstructionStep &step);
 
   /// Lines that others may be expected to read: what the kernel has pointers to.
   void expect(uint64_t address, uint64_t bytes);
@@ -74,13 +74,13 @@ private:
   };
 
   /// Brings the line's bytes, as the unit sees them, to `bytes` and into the caches on the way.
-  void fetch(unsigned unit, Cache *first, const OrderStep &step, uint64_t line, uint8_t *bytes);
-  void fetchFromL2(unsigned unit, const OrderStep &step, uint64_t line, uint8_t *bytes);
-  void load(unsigned unit, Cache *first, const OrderStep &step, llvm::ArrayRef<LinePart> parts,
+  void fetch(unsigned unit, Cache *first, const InstructionStep &step, uint64_t line, uint8_t *bytes);
+  void fetchFromL2(unsigned unit, const InstructionStep &step, uint64_t line, uint8_t *bytes);
+  void load(unsigned unit, Cache *first, const InstructionStep &step, llvm::ArrayRef<LinePart> parts,
             llvm::function_ref<void()> execute);
-  void write(unsigned unit, const OrderStep &step, llvm::ArrayRef<LinePart> parts,
+  void write(unsigned unit, const InstructionStep &step, llvm::ArrayRef<LinePart> parts,
              llvm::function_ref<void()> execute);
-  bool usesL2(const OrderStep &step, uint64_t line);
+  bool usesL2(const InstructionStep &step, uint64_t line);
   /// Whether an operation of this reach must look beyond the L2.
   bool goesBeyondL2(Reach reach) const {
     return reach == Reach::System || (severalL2 && reach == Reach::Agent);

@@ -14,7 +14,7 @@
 //
 // Time is the number of instructions executed; if all waves wait, it jumps to the next event.
 #include "emulator/lib/OrderRun.h"
-#include "emulator/lib/BufferResource.h"
+#include "emulator/lib/Accesses.h"
 #include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/OrderCaches.h"
 #include "emulator/lib/RunningGroup.h"
@@ -47,7 +47,7 @@ struct Pending {
   Wave *wave = nullptr;
   WaveOrder *order = nullptr;
   const MicroOp *op = nullptr;
-  const OrderStep *step = nullptr;
+  const InstructionStep *step = nullptr;
   uint32_t scalars[kScalarCount];
   LaneState lane;
   std::vector<uint32_t> registers; // of step->registers, one after the other, blocks within
@@ -83,7 +83,7 @@ struct WaveOrder {
   }
   bool within(const std::array<uint8_t, kCounters> &most) const {
     for (unsigned i = 0; i < kCounters; ++i)
-      if (most[i] != OrderStep::kNoLimit && outstanding[i] > most[i])
+      if (most[i] != InstructionStep::kNoLimit && outstanding[i] > most[i])
         return false;
     return true;
   }
@@ -114,7 +114,7 @@ struct Resident {
 class OrderRun {
 public:
   OrderRun(Dispatch &dispatch, const OrderCheck &check)
-      : dispatch(dispatch), code(dispatch.program.ordered()), random(check.seed),
+      : dispatch(dispatch), code(dispatch.program.stepped()), random(check.seed),
         caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
         wanted(1 + random.below(12)),
         counts(dispatch.launch.countOperations ? code.steps.size() : 0) {}
@@ -128,8 +128,9 @@ private:
   bool mayRun(Resident &resident, unsigned index);
   void runWave(Resident &resident, unsigned index);
   bool step(Wave &wave, WaveOrder &order);
-  bool registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step);
-  void issue(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step);
+  bool registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op,
+                         const InstructionStep &step);
+  void issue(Wave &wave, WaveOrder &order, const MicroOp &op, const InstructionStep &step);
   void saveRegisters(Pending &pending);
   bool locate(Pending &pending);
   bool locateVector(Pending &pending, unsigned block);
@@ -146,7 +147,7 @@ private:
   uint64_t &lastOf(unsigned unit, uint64_t line) { return lastOfLine[{unit, line}]; }
 
   Dispatch &dispatch;
-  const OrderedProgram &code;
+  const SteppedProgram &code;
   OrderRandom random;
   OrderCaches caches;
   unsigned wanted;              // workgroups in flight
@@ -201,7 +202,7 @@ uint64_t OrderRun::delay() {
 /// An instruction may neither use nor overwrite what is still to be loaded; only a load that
 /// returns behind the other may go to the same registers.
 bool OrderRun::registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op,
-                                 const OrderStep &step) {
+                                 const InstructionStep &step) {
   for (const RegisterRange &range : step.registers)
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
       const bool isPending = range.vector ? i < kVectorRegisters && order.isPending(i, range.halves)
@@ -250,47 +251,16 @@ static void addLane(Pending &pending, DenseMap<uint64_t, unsigned> &partOf, unsi
 bool OrderRun::locateVector(Pending &pending, unsigned block) {
   Wave &w = *pending.wave;
   const MicroOp &op = *pending.op;
-  const OrderStep &step = *pending.step;
+  const InstructionStep &step = *pending.step;
   const uint32_t mask = w.scalars[kExec + block];
-  LaneAddresses addresses;
-  uint32_t global = mask;
-  switch (step.space) {
-  case Space::Global:
-  case Space::Flat:
-    if (step.byThread) {
-      const uint64_t base =
-          (op.kind[1] == OperandKind::Scalar ? w.pair(unsigned(op.source[1])) : 0) +
-          uint64_t(int64_t(op.immediate));
-      for (unsigned lane = 0; lane < kBlockLanes; ++lane)
-        addresses.at[lane] = base + 4 * (block * kBlockLanes + lane);
-    } else {
-      globalAddresses(w, op, block, addresses);
-    }
-    if (step.space == Space::Flat) {
-      const FlatLanes lanes = splitFlat(op, mask, addresses);
-      global = lanes.global;
-      if (lanes.lds)
-        pending.returnsInOrder = false;
-    }
-    break;
-  case Space::Buffer: {
-    const BufferResource resource = BufferResource::read(w, op);
-    global = 0;
-    if (!resource.swizzled()) {
-      BufferLanes lanes;
-      bufferLanes(w, op, resource, block, lanes);
-      global = bufferAddresses(resource, lanes, mask, 0, step.bytes, addresses);
-    }
-    break;
-  }
-  case Space::Local:
-  case Space::Scratch:
-    global = 0;
-    break;
-  }
+  BlockAccess found;
+  locateBlock(w, op, step, block, found);
+  if (found.lds)
+    pending.returnsInOrder = false;
+  uint32_t global = found.global;
   if (step.direct)
     global = 0;
-  if (global && !checkGlobal(w, op, block, global, addresses, step.bytes, step.writes))
+  if (global && !checkGlobal(w, op, block, global, found.addresses, step.bytes, step.writes))
     return false;
   pending.parts.front().lanes[block] = mask & ~global;
   DenseMap<uint64_t, unsigned> partOf;
@@ -298,23 +268,19 @@ bool OrderRun::locateVector(Pending &pending, unsigned block) {
     partOf[pending.parts[i].lines.front().line] = i;
   for (uint32_t rest = global; rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
-    addLane(pending, partOf, block, lane, addresses.at[lane], step.bytes);
+    addLane(pending, partOf, block, lane, found.addresses.at[lane], step.bytes);
   }
   return true;
 }
 
-/// The address as ScalarMemory.cpp computes it. What may not be read is left to the handler, which
-/// reports it.
+/// What may not be read is left to the handler, which reports it.
 void OrderRun::locateScalar(Pending &pending) {
   Wave &w = *pending.wave;
-  const MicroOp &op = *pending.op;
   const uint32_t bytes = pending.step->bytes;
-  const uint64_t ignored = bytes >= 4 ? 3 : 0;
-  uint64_t offset = uint64_t(int64_t(op.immediate));
-  if (op.kind[1] != OperandKind::None)
-    offset += readScalar32(w, op, 1);
-  const uint64_t address = (w.pair(unsigned(op.source[0])) & ~ignored) + (offset & ~ignored);
-  if (pending.step->direct || !findWindow(w, address, bytes, false))
+  if (pending.step->direct)
+    return;
+  const uint64_t address = emulator::locateScalar(w, *pending.op, *pending.step);
+  if (!findWindow(w, address, bytes, false))
     return;
   for (uint64_t at = address; at < address + bytes; ++at) {
     auto &lines = pending.parts.front().lines;
@@ -377,7 +343,7 @@ void OrderRun::schedule(Pending &pending) {
   }
 }
 
-void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const OrderStep &step) {
+void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const InstructionStep &step) {
   if (step.kind == StepKind::Cache)
     caches.invalidate(order.unit, step);
   if (step.counters == 0)
@@ -406,7 +372,7 @@ void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const Orde
 
 void OrderRun::perform(Pending &pending, const Part &part) {
   Wave &wave = *pending.wave;
-  const OrderStep &step = *pending.step;
+  const InstructionStep &step = *pending.step;
   if (step.kind == StepKind::Cache)
     return caches.writeBack(pending.order->unit, step);
   // The whole of the wave but for its registers, as it was at issue.
@@ -536,7 +502,7 @@ void OrderRun::disturb() {
 /// One instruction. Returns whether the wave may go on.
 bool OrderRun::step(Wave &wave, WaveOrder &order) {
   const MicroOp *op = wave.next;
-  const OrderStep &step = code.steps[size_t(op - code.program->operations.data())];
+  const InstructionStep &step = code.steps[size_t(op - code.program->operations.data())];
   auto block = [&](const std::array<uint8_t, kCounters> &limit) {
     order.limit = limit;
     order.blocked = true;
@@ -553,7 +519,7 @@ bool OrderRun::step(Wave &wave, WaveOrder &order) {
   if (step.kind != StepKind::Other) {
     std::array<uint8_t, kCounters> room;
     for (unsigned i = 0; i < kCounters; ++i)
-      room[i] = step.counters >> i & 1 ? kMaxOutstanding : OrderStep::kNoLimit;
+      room[i] = step.counters >> i & 1 ? kMaxOutstanding : InstructionStep::kNoLimit;
     if (!order.within(room))
       return block(room);
     wave.next = op + 1;

@@ -33,8 +33,8 @@ struct CodeRange {
   uint64_t begin = 0, end = 0; // addresses
 };
 
-struct OrderedProgram;
-struct OrderStep;
+struct SteppedProgram;
+struct InstructionStep;
 
 struct Program {
   CodeMap map;
@@ -52,12 +52,12 @@ struct Program {
   std::vector<CodeRange> ranges;
   unsigned waveSize = 32;
 
-  /// The same code for the check `order`, decoded when that is first asked for.
-  const OrderedProgram &ordered() const;
+  /// The same code instruction by instruction, decoded when that is first asked for.
+  const SteppedProgram &stepped() const;
 
 private:
-  mutable std::once_flag onceOrdered;
-  mutable std::shared_ptr<const OrderedProgram> orderedProgram;
+  mutable std::once_flag onceStepped;
+  mutable std::shared_ptr<const SteppedProgram> steppedProgram;
 };
 
 struct Unsupported {
@@ -73,6 +73,6 @@ std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint
                                        uint64_t base, llvm::ArrayRef<CodeRange> ranges,
                                        unsigned waveSize, std::vector<Unsupported> &unsupported,
                                        bool perturb = false,
-                                       std::vector<OrderStep> *steps = nullptr);
+                                       std::vector<InstructionStep> *steps = nullptr);
 
 } // namespace rubia::emulator

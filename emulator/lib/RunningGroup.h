@@ -23,6 +23,7 @@ public:
   Workgroup shared;
   Dim3 id;
   std::vector<Wave> waves;
+  std::string faultDetail; // what an observer has to say about the fault
 
 private:
   template <bool kCount> bool runWave(Wave &wave, uint64_t &budget);

@@ -1,5 +1,5 @@
 #include "tests/litmus/Mutants.h"
-#include "emulator/lib/OrderStep.h"
+#include "emulator/lib/InstructionStep.h"
 #include "emulator/lib/Target.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -30,7 +30,7 @@ private:
     mutants.push_back({kernel, std::move(kind), offset, {bytes.begin(), bytes.end()}});
   }
   void addNops(const std::string &kind);
-  void mutateWait(const emulator::OrderStep &step);
+  void mutateWait(const emulator::InstructionStep &step);
   void mutateCachePolicy(const MCInst &inst);
 
   const emulator::Target &target;
@@ -49,11 +49,11 @@ void CodeMutator::addNops(const std::string &kind) {
 
 /// A wait for several counters loses one at a time: its bits are set until it waits for the rest
 /// only.
-void CodeMutator::mutateWait(const emulator::OrderStep &step) {
+void CodeMutator::mutateWait(const emulator::InstructionStep &step) {
   static constexpr const char *kNames[] = {"loads", "stores", "LDS", "scalar loads"};
   std::vector<unsigned> counters;
   for (unsigned i = 0; i < emulator::kCounters; ++i)
-    if (step.limit[i] != emulator::OrderStep::kNoLimit)
+    if (step.limit[i] != emulator::InstructionStep::kNoLimit)
       counters.push_back(i);
   if (counters.size() == 1)
     return addNops(mnemonic + " without " + kNames[counters[0]]);
@@ -66,7 +66,7 @@ void CodeMutator::mutateWait(const emulator::OrderStep &step) {
       MCInst inst;
       if (!target.disassemble(inst, changed, 0))
         continue;
-      const emulator::OrderStep now = emulator::describeOrder(target, inst);
+      const emulator::InstructionStep now = emulator::describeStep(target, inst);
       bool othersAreKept = true;
       for (unsigned other : counters)
         othersAreKept &= other == counter || now.limit[other] == step.limit[other];
@@ -117,7 +117,7 @@ void CodeMutator::mutate(const std::string &name, uint64_t begin, uint64_t end) 
       continue;
     }
     mnemonic = StringRef(target.print(inst, 0)).split(' ').first.str();
-    const emulator::OrderStep step = emulator::describeOrder(target, inst);
+    const emulator::InstructionStep step = emulator::describeStep(target, inst);
     if (step.kind == emulator::StepKind::Wait)
       mutateWait(step);
     else if (step.kind == emulator::StepKind::Cache)

@@ -1,6 +1,6 @@
-// What the `order` check knows of an instruction beyond its effect: which counters it increments,
-// how far down the caches it must go, which registers it touches, and what waits and cache
-// operations do.
+// What is known of an instruction beyond its effect, for the checks and others who look on: what it
+// touches in memory, which registers it uses, and for the check `order` which counters it
+// increments, how far down the caches it must go, and what waits and cache operations do.
 //
 // The words of all targets are brought into three terms: `Reach` (where an access or a cache
 // operation must take effect), the private caches that a load must pass by, and counters.
@@ -30,6 +30,15 @@ enum class Reach : uint8_t {
 
 enum class StepKind : uint8_t { Other, Wait, Vector, Lds, Scalar, Cache };
 
+/// Where a DS instruction finds its addresses.
+enum class LdsForm : uint8_t {
+  None, // it touches no memory
+  One,
+  Two,      // DS_READ2_B32 and its kin
+  ByThread, // *_ADDTID
+  Counter,  // DS_APPEND, DS_CONSUME: one address for the wave
+};
+
 struct RegisterRange {
   uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex
   uint8_t count = 0;
@@ -38,11 +47,14 @@ struct RegisterRange {
   uint8_t halves = 3; // of each register: 1 the low, 2 the high
 };
 
-struct OrderStep {
+struct InstructionStep {
   StepKind kind = StepKind::Other;
   bool reads = false, writes = false; // memory; an atomic does both
   Space space = Space::Global;        // of StepKind::Vector
   bool byThread = false;              // *_ADDTID
+  bool toLds = false;                 // what a vector instruction loads goes to LDS
+  LdsForm lds = LdsForm::None;        // of StepKind::Lds
+  bool barrier = false;               // S_BARRIER*
   bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
   uint8_t counters = 0;  // bit per Counter that it increments
   uint16_t bytes = 0;    // of a lane, or of a scalar load
@@ -58,13 +70,13 @@ struct OrderStep {
   llvm::SmallVector<RegisterRange, 4> registers;
 };
 
-/// What `inst` means for the order of memory operations.
-OrderStep describeOrder(const Target &target, const llvm::MCInst &inst);
+/// What `inst` touches and means for the order of memory operations.
+InstructionStep describeStep(const Target &target, const llvm::MCInst &inst);
 
 /// A program that keeps waits, with one step for each operation.
-struct OrderedProgram {
+struct SteppedProgram {
   std::unique_ptr<Program> program;
-  std::vector<OrderStep> steps;
+  std::vector<InstructionStep> steps;
 };
 
 } // namespace rubia::emulator

@@ -1,6 +1,6 @@
 // AMDGPUUsage "Memory Model" (each generation's section), SIInsertWaitcnts' view of the counters,
 // and the ISA manuals' chapters on memory scopes.
-#include "emulator/lib/OrderStep.h"
+#include "emulator/lib/InstructionStep.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/MC/MCInstrDesc.h"
@@ -22,7 +22,7 @@ public:
         major(target.generation().major), policy(unsigned(immediate(OperandName::cpol))),
         byLevels(target.generation().waveSizeFixed64 && target.cpu() != "gfx90a") {}
 
-  OrderStep describe();
+  InstructionStep describe();
 
 private:
   int64_t immediate(OperandName operand) const {
@@ -61,7 +61,7 @@ private:
   const unsigned major;
   const unsigned policy;
   const bool byLevels; // sc0 and sc1 instead of glc
-  OrderStep step;
+  InstructionStep step;
 };
 
 /// A limit that the counter can never exceed is none.
@@ -157,6 +157,7 @@ unsigned dwordsAtEnd(StringRef name) {
 
 /// Bytes that a lane loads or stores, from the name behind its prefix.
 unsigned bytesOf(StringRef action) {
+  action.consume_back("_LDS");
   if (action.contains("ATOMIC"))
     return action.ends_with("_X2") || action.contains("_F64") ? 8 : 4;
   if (action.contains("BYTE"))
@@ -167,12 +168,26 @@ unsigned bytesOf(StringRef action) {
   return 4 * dwordsAtEnd(action);
 }
 
+/// Bytes at one address of a DS instruction: its name ends in a type, but for a few suffixes.
+unsigned ldsBytesOf(StringRef action) {
+  action = action.take_front(action.find("_TR_")); // DS_READ_B64_TR_B16
+  action.consume_back("_HI");
+  action.consume_back("_D16");
+  action.consume_back("_RTN");
+  const bool packed = action.contains("PK_");
+  const StringRef bits = action.take_back(3).ltrim("_BUIF");
+  unsigned count = 32;
+  bits.getAsInteger(10, count);
+  return packed ? 4 : count / 8;
+}
+
 void Describer::describeScalar() {
   if (name.contains("PREFETCH") || name.contains("DCACHE") || name.contains("MEM") ||
       name.contains("PROBE") || name == "S_GL1_INV")
     return; // nothing is read from memory that programs share
   step.kind = StepKind::Scalar;
-  step.reads = true;
+  step.reads = !name.contains("_STORE_");
+  step.writes = !step.reads || name.contains("_ATOMIC_");
   step.direct = !name.starts_with("S_LOAD_");
   if (name.contains("_U8") || name.contains("_I8"))
     step.bytes = 1;
@@ -189,6 +204,19 @@ void Describer::describeLds() {
   step.kind = StepKind::Lds;
   count(Counter::Lds);
   narrowToHalf();
+  const StringRef action = name.drop_front(StringRef("DS_").size());
+  if (action.contains("PERMUTE") || action.starts_with("SWIZZLE"))
+    return;
+  const bool two =
+      action.starts_with("READ2") || action.starts_with("WRITE2") || action.starts_with("WRXCHG2");
+  const bool counter = action.starts_with("APPEND") || action.starts_with("CONSUME");
+  step.lds = two                         ? LdsForm::Two
+             : action.contains("ADDTID") ? LdsForm::ByThread
+             : counter                   ? LdsForm::Counter
+                                         : LdsForm::One;
+  step.reads = !action.starts_with("WRITE");
+  step.writes = !action.starts_with("READ");
+  step.bytes = uint16_t(counter ? 4 : ldsBytesOf(action));
 }
 
 /// *_D16 loads fill one half of a register and keep the other, except on CDNA (LoadStore.h).
@@ -234,6 +262,7 @@ void Describer::describeVector() {
   step.bytes = uint16_t(bytesOf(action));
   step.byThread = action.contains("ADDTID");
   step.direct = action.contains("BLOCK");
+  step.toLds = action.contains("LDS");
   step.space = name.starts_with("GLOBAL_")    ? Space::Global
                : name.starts_with("SCRATCH_") ? Space::Scratch
                : name.starts_with("BUFFER_")  ? Space::Buffer
@@ -267,7 +296,7 @@ void Describer::describeRegisters() {
     add(reg, true);
 }
 
-OrderStep Describer::describe() {
+InstructionStep Describer::describe() {
   constexpr uint64_t kFlagMubuf = 1ull << 17, kFlagSmrd = 1ull << 19, kFlagFlat = 1ull << 24,
                      kFlagDs = 1ull << 25;
   const uint64_t flags = target.description(inst.getOpcode()).TSFlags;
@@ -278,6 +307,7 @@ OrderStep Describer::describe() {
   if (describeCacheOperation())
     return step;
   describeRegisters();
+  step.barrier = name.starts_with("S_BARRIER");
   if (flags & kFlagSmrd)
     describeScalar();
   else if (flags & (kFlagFlat | kFlagMubuf))
@@ -289,7 +319,7 @@ OrderStep Describer::describe() {
 
 } // namespace
 
-OrderStep describeOrder(const Target &target, const MCInst &inst) {
+InstructionStep describeStep(const Target &target, const MCInst &inst) {
   return Describer(target, inst).describe();
 }
 
