@@ -27,9 +27,25 @@ hipError_t usable();
 bool isDevice(int ordinal);
 Device &deviceAt(int ordinal); // of one that is there
 
-// The stream behind a handle: null and hipStreamLegacy the null stream, hipStreamPerThread the
-// thread's own. Null if the handle is not valid.
+// The stream behind a handle: null and hipStreamLegacy the current device's null stream,
+// hipStreamPerThread the thread's own there. Others know their device: it is where their work is
+// done, whichever device is current. Null if the handle is not valid.
 Stream *streamOf(hipStream_t handle);
+
+// Settings that hardware trades something for, and that the emulator checks and forgets.
+inline bool isKnown(hipFuncCache_t config) {
+  return config >= hipFuncCachePreferNone && config <= hipFuncCachePreferEqual;
+}
+inline bool isKnown(hipSharedMemConfig config) {
+  return config >= hipSharedMemBankSizeDefault && config <= hipSharedMemBankSizeEightByte;
+}
+// Of hipSetDeviceFlags and hipCtxCreate: one way of waiting at most.
+inline bool areDeviceFlags(unsigned flags) {
+  const unsigned schedule = flags & hipDeviceScheduleMask;
+  return !(flags &
+           ~unsigned(hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax)) &&
+         !(schedule & (schedule - 1));
+}
 
 // Says on stderr what a launch did wrong and makes the device answer with the error from now on.
 hipError_t reportFailure(Device &device, llvm::Error error);

@@ -73,8 +73,7 @@ HIP_EXPORT hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *wanted
 static thread_local unsigned deviceFlags = hipDeviceScheduleAuto;
 
 HIP_EXPORT hipError_t hipSetDeviceFlags(unsigned flags) {
-  constexpr unsigned kKnown = hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax;
-  if (flags & ~kKnown)
+  if (!areDeviceFlags(flags))
     return result(hipErrorInvalidValue);
   deviceFlags = flags;
   return hipSuccess;
@@ -85,14 +84,18 @@ HIP_EXPORT hipError_t hipGetDeviceFlags(unsigned *flags) {
   *flags = deviceFlags;
   return hipSuccess;
 }
-HIP_EXPORT hipError_t hipDeviceSetCacheConfig(hipFuncCache_t) { return result(usable()); }
+HIP_EXPORT hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
+  return result(isKnown(config) ? usable() : hipErrorInvalidValue);
+}
 HIP_EXPORT hipError_t hipDeviceGetCacheConfig(hipFuncCache_t *config) {
   if (!config)
     return result(hipErrorInvalidValue);
   *config = hipFuncCachePreferNone;
   return hipSuccess;
 }
-HIP_EXPORT hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig) { return result(usable()); }
+HIP_EXPORT hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig config) {
+  return result(isKnown(config) ? usable() : hipErrorInvalidValue);
+}
 HIP_EXPORT hipError_t hipDeviceGetSharedMemConfig(hipSharedMemConfig *config) {
   if (!config)
     return result(hipErrorInvalidValue);
@@ -186,8 +189,8 @@ HIP_EXPORT hipError_t hipCtxPopCurrent(hipCtx_t *context) {
   return hipSuccess;
 }
 
-HIP_EXPORT hipError_t hipCtxCreate(hipCtx_t *context, unsigned, hipDevice_t device) {
-  if (!context)
+HIP_EXPORT hipError_t hipCtxCreate(hipCtx_t *context, unsigned flags, hipDevice_t device) {
+  if (!context || !areDeviceFlags(flags))
     return result(hipErrorInvalidValue);
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);

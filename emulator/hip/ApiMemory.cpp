@@ -69,6 +69,13 @@ HIP_EXPORT hipError_t hipFree(void *pointer) { return release(pointer); }
 
 // All of the emulator's memory is mapped, portable and coherent: the flags are only told.
 HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
+  constexpr unsigned kUncached = 0x10000000; // since HIP 6.3
+  constexpr unsigned kCoherence = hipHostMallocCoherent | hipHostMallocNonCoherent;
+  constexpr unsigned kKnown = hipHostMallocPortable | hipHostMallocMapped |
+                              hipHostMallocWriteCombined | hipHostMallocNumaUser | kUncached |
+                              kCoherence;
+  if ((flags & ~kKnown) || (flags & kCoherence) == kCoherence)
+    return result(hipErrorInvalidValue);
   return allocate(pointer, bytes, MemoryKind::HostPinned, flags);
 }
 HIP_EXPORT hipError_t hipHostAlloc(void **pointer, size_t bytes, unsigned flags) {
@@ -84,6 +91,9 @@ HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return release(pointer); }
 
 // Fine-grained or uncached memory is device memory like any other here.
 HIP_EXPORT hipError_t hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
+  constexpr unsigned kLastKnown = 4; // hipDeviceMallocContiguous, since HIP 6
+  if (flags > kLastKnown || (flags == hipMallocSignalMemory && bytes != 8))
+    return result(hipErrorInvalidValue);
   return allocate(pointer, bytes, MemoryKind::Device, flags);
 }
 
@@ -141,7 +151,9 @@ HIP_EXPORT hipError_t hipMallocManaged(void **pointer, size_t bytes, unsigned fl
 HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flags) {
   if (hipError_t error = usable())
     return result(error);
-  if (!pointer || !bytes)
+  constexpr unsigned kKnown = hipHostRegisterPortable | hipHostRegisterMapped |
+                              hipHostRegisterIoMemory | hipExtHostRegisterCoarseGrained;
+  if (!pointer || !bytes || (flags & ~kKnown))
     return result(hipErrorInvalidValue);
   if (llvm::Error error = memory().registerHost(pointer, bytes)) {
     llvm::consumeError(std::move(error));

@@ -1,7 +1,6 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
 #include "emulator/hip/Graph.h"
-#include "emulator/hip/StatisticsFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdio>
 #include <cstring>
@@ -59,7 +58,7 @@ hipError_t loadModule(Module *&module, const void *image, Device &device) {
   if (!runsOn((*code)->target(), arch))
     return refuse(("a code object for " + (*code)->target() + " on a device that is " + arch).str(),
                   hipErrorInvalidImage);
-  module = new Module{std::move(*code)};
+  module = new Module{std::move(*code), device.ordinal};
   std::lock_guard<std::mutex> lock(machine.mutex);
   machine.modules.insert(module);
   return hipSuccess;
@@ -94,8 +93,13 @@ HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) 
 }
 
 // The options are for a compiler, which code objects do not need.
-HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t *handle, const void *image, unsigned,
-                                          hipJitOption *, void **) {
+HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t *handle, const void *image, unsigned count,
+                                          hipJitOption *options, void **values) {
+  if (count && (!options || !values))
+    return result(hipErrorInvalidValue);
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] < hipJitOptionMaxRegisters || options[i] >= hipJitOptionNumOptions)
+      return result(hipErrorInvalidValue);
   return hipModuleLoadData(handle, image);
 }
 
@@ -163,100 +167,6 @@ HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t *address, size_t *bytes,
   return hipSuccess;
 }
 
-// The explicit arguments as one buffer, from `extra` or from pointers to each.
-static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
-                          std::vector<uint8_t> &buffer) {
-  buffer.assign(kernel.explicitKernargSize, 0);
-  if (extra) {
-    const void *data = nullptr;
-    size_t size = 0;
-    for (void **e = extra; *e != HIP_LAUNCH_PARAM_END; e += 2) {
-      if (*e == HIP_LAUNCH_PARAM_BUFFER_POINTER)
-        data = e[1];
-      else if (*e == HIP_LAUNCH_PARAM_BUFFER_SIZE)
-        size = *static_cast<size_t *>(e[1]);
-      else
-        return false;
-    }
-    if (size < buffer.size() || (!data && !buffer.empty()))
-      return false; // a kernel without arguments needs no buffer
-    std::copy_n(static_cast<const uint8_t *>(data), buffer.size(), buffer.begin());
-    return true;
-  }
-  size_t i = 0;
-  for (const KernelArgument &argument : kernel.arguments) {
-    if (argument.isHidden())
-      continue;
-    if (!parameters || !parameters[i])
-      return false;
-    memcpy(buffer.data() + argument.offset, parameters[i++], argument.size);
-  }
-  return true;
-}
-
-constexpr size_t kMaxStackBytes = 2 << 20; // of a lane
-
-namespace rubia::emulator {
-
-hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
-                         Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
-                         void **extra) {
-  const Kernel &kernel = *function.kernel;
-  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
-  if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
-    return hipErrorInvalidConfiguration; // a dispatch packet has 32 bits for each
-  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
-      sharedBytes > device.model.ldsBytes || kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
-    return hipErrorInvalidValue;
-  launch.kernel = &kernel;
-  launch.grid = grid;
-  launch.block = block;
-  launch.sharedBytes = uint32_t(sharedBytes);
-  launch.residentLimit = uint64_t(device.model.computeUnits) *
-                         residentWorkgroups(kernel, device, int(block.count()), sharedBytes);
-  if (!packArguments(kernel, parameters, extra, launch.kernarg))
-    return hipErrorInvalidValue;
-  return hipSuccess;
-}
-
-hipError_t makeCooperative(KernelLaunch &launch) {
-  launch.cooperative = true;
-  return launch.grid.count() <= launch.residentLimit ? hipSuccess
-                                                     : hipErrorCooperativeLaunchTooLarge;
-}
-
-// RUBIA_EMULATOR_TIMEOUT: seconds without progress after which a launch is a deadlock.
-static double timeout() {
-  const char *text = getenv("RUBIA_EMULATOR_TIMEOUT");
-  double seconds = 0;
-  if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
-    llvm::errs() << "rubia emulator: RUBIA_EMULATOR_TIMEOUT is not a number of seconds: " << text
-                 << "\n";
-  return seconds;
-}
-
-void execute(Device &device, const KernelLaunch &request) {
-  Launch launch;
-  launch.kernel = request.kernel;
-  launch.grid = request.grid;
-  launch.block = request.block;
-  launch.dynamicLdsBytes = request.sharedBytes;
-  launch.kernarg = request.kernarg;
-  launch.countOperations = statisticsAreWanted();
-  launch.cooperative = request.cooperative;
-  launch.stackBytes = device.stackBytes;
-  launch.residentLimit = request.residentLimit;
-  launch.stallSeconds = timeout();
-  launch.warn = [](const std::string &text) { llvm::errs() << "rubia emulator: " << text << "\n"; };
-  auto statistics = run(launch, Machine::instance().memory);
-  if (!statistics)
-    (void)reportFailure(device, statistics.takeError()); // the next call tells the program
-  else if (launch.countOperations)
-    writeStatistics(*request.kernel, *statistics);
-}
-
-} // namespace rubia::emulator
-
 static hipError_t launchFunction(hipFunction_t handle, Dim3 grid, Dim3 block, unsigned sharedBytes,
                                  hipStream_t streamHandle, void **parameters, void **extra,
                                  bool cooperative) {
@@ -267,7 +177,7 @@ static hipError_t launchFunction(hipFunction_t handle, Dim3 grid, Dim3 block, un
   if (!function || !stream)
     return hipErrorInvalidHandle;
   KernelLaunch launch;
-  if (hipError_t error = prepareLaunch(launch, *function, currentDevice(), grid, block, sharedBytes,
+  if (hipError_t error = prepareLaunch(launch, *function, stream->device, grid, block, sharedBytes,
                                        parameters, extra))
     return error;
   if (cooperative)
@@ -294,6 +204,8 @@ HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, u
                                /*cooperative=*/true));
 }
 
+constexpr size_t kMaxStackBytes = 2 << 20; // of a lane
+
 // Ends all streams and forgets a fault. Memory and modules stay until their owners free them: an
 // address that is still in use elsewhere must not come back as another allocation.
 HIP_EXPORT hipError_t hipDeviceReset() {
@@ -307,16 +219,36 @@ HIP_EXPORT hipError_t hipDeviceReset() {
   return hipSuccess;
 }
 
-// The stack's limit alone has an effect: recursive kernels get so much scratch at least.
+// The stack's limit alone has an effect: recursive kernels get so much scratch at least. The heap
+// of kernels' malloc grows as it must, and what they print is never kept.
+constexpr int kLimitStackSize = 0; // hipLimitStackSize, which headers have since HIP 5.3
+
 HIP_EXPORT hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
   if (Machine::instance().devices.empty())
     return result(hipErrorNoDevice);
-  if (int(limit) != 0) // hipLimitStackSize, which headers have since HIP 5.3
+  if (limit == hipLimitPrintfFifoSize || limit == hipLimitMallocHeapSize)
     return result(hipErrorUnsupportedLimit);
+  if (int(limit) != kLimitStackSize)
+    return result(hipErrorInvalidValue);
   if (value > kMaxStackBytes)
     return result(hipErrorInvalidValue);
   currentDevice().stackBytes = std::max(uint32_t(value), 64u << 10);
   return result(hipSuccess);
+}
+
+HIP_EXPORT hipError_t hipDeviceGetLimit(size_t *value, hipLimit_t limit) {
+  if (Machine::instance().devices.empty())
+    return result(hipErrorNoDevice);
+  if (!value)
+    return result(hipErrorInvalidValue);
+  if (int(limit) == kLimitStackSize)
+    *value = currentDevice().stackBytes;
+  else if (limit == hipLimitMallocHeapSize)
+    *value = currentDevice().model.memoryBytes;
+  else
+    return result(limit == hipLimitPrintfFifoSize ? hipErrorUnsupportedLimit
+                                                  : hipErrorInvalidValue);
+  return hipSuccess;
 }
 
 HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
@@ -341,63 +273,4 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   default:
     return result(hipErrorInvalidValue);
   }
-}
-
-int rubia::emulator::residentWorkgroups(const Kernel &kernel, const Device &device, int blockSize,
-                                        size_t sharedBytes) {
-  if (sharedBytes > device.model.ldsBytes)
-    return 0;
-  return int(residentWorkgroups(kernel, uint32_t(blockSize), uint32_t(sharedBytes)));
-}
-
-void rubia::emulator::bestLaunch(const Kernel &kernel, const Device &device, size_t sharedBytes,
-                                 int limit, int *gridSize, int *blockSize) {
-  int largest = int(kernel.maxWorkgroupSize);
-  if (limit > 0)
-    largest = std::min(largest, limit);
-  int best = 0, bestThreads = -1;
-  const int wave = int(kernel.waveSize);
-  for (int size = largest / wave * wave; size > 0; size -= wave) {
-    int threads = size * residentWorkgroups(kernel, device, size, sharedBytes);
-    if (threads > bestThreads)
-      best = size, bestThreads = threads;
-  }
-  if (!best) // less than a wave is asked for
-    best = largest;
-  *blockSize = best;
-  *gridSize =
-      residentWorkgroups(kernel, device, best, sharedBytes) * int(device.model.computeUnits);
-}
-
-HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int *blocks, hipFunction_t handle, int blockSize, size_t sharedBytes, unsigned) {
-  Function *function = functionOf(handle);
-  if (!blocks || !function || blockSize <= 0)
-    return result(hipErrorInvalidValue);
-  *blocks = residentWorkgroups(*function->kernel, currentDevice(), blockSize, sharedBytes);
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                                         hipFunction_t handle,
-                                                                         int blockSize,
-                                                                         size_t sharedBytes) {
-  return hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, blockSize,
-                                                                     sharedBytes, 0);
-}
-
-HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
-    int *gridSize, int *blockSize, hipFunction_t handle, size_t sharedBytes, int limit, unsigned) {
-  Function *function = functionOf(handle);
-  if (!gridSize || !blockSize || !function || limit < 0)
-    return result(hipErrorInvalidValue);
-  bestLaunch(*function->kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize,
-                                                              hipFunction_t handle,
-                                                              size_t sharedBytes, int limit) {
-  return hipModuleOccupancyMaxPotentialBlockSizeWithFlags(gridSize, blockSize, handle, sharedBytes,
-                                                          limit, 0);
 }

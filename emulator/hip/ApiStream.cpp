@@ -19,7 +19,10 @@ Stream *streamOf(hipStream_t handle) {
     return stream;
   }
   auto *stream = reinterpret_cast<Stream *>(handle);
-  return streams.contains(stream) ? stream : nullptr;
+  for (auto &device : Machine::instance().devices)
+    if (device->streams.contains(stream))
+      return stream;
+  return nullptr;
 }
 
 // Handles that programs still own, so that a stale one is an error and not a crash.
@@ -111,7 +114,8 @@ HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
   if (reinterpret_cast<uintptr_t>(handle) <= 2 || !streamOf(handle))
     return result(hipErrorInvalidHandle);
   forgetCapture(*reinterpret_cast<Stream *>(handle));
-  currentDevice().streams.destroy(reinterpret_cast<Stream *>(handle));
+  auto *stream = reinterpret_cast<Stream *>(handle);
+  stream->device.streams.destroy(stream);
   return hipSuccess;
 }
 
@@ -124,11 +128,11 @@ HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
   if (hipError_t error = captureConflict(*stream, true))
     return result(error);
   // Work on the null stream is ordered against all blocking streams.
-  if (stream == &currentDevice().streams.null())
-    currentDevice().streams.enqueue(*stream, [] {})->wait();
+  if (stream == &stream->device.streams.null())
+    stream->device.streams.enqueue(*stream, [] {})->wait();
   else
     stream->synchronize();
-  return result(usable());
+  return result(hipError_t(stream->device.stickyError.load()));
 }
 
 HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
@@ -155,7 +159,7 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
   else if (joined)
     return hipSuccess;
   if (CompletionRef completion = completionOf(*event))
-    currentDevice().streams.enqueue(*stream, [] {}, {completion});
+    stream->device.streams.enqueue(*stream, [] {}, {completion});
   return hipSuccess;
 }
 
@@ -168,7 +172,7 @@ HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback
     return result(hipErrorInvalidHandle);
   if (!callback || flags)
     return result(hipErrorInvalidValue);
-  Device *device = &currentDevice();
+  Device *device = &stream->device;
   return result(submit(*stream, HostOperation{[=] {
     callback(handle, hipError_t(device->stickyError.load()), data);
   }}));
@@ -188,9 +192,17 @@ HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function
 HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags) {
   if (hipError_t error = usable())
     return result(error);
-  constexpr unsigned kKnown = hipEventBlockingSync | hipEventDisableTiming;
-  if (!handle || (flags & ~kKnown))
+  // Whether recording makes memory visible to the host or to the device: all of it always is.
+  constexpr unsigned kFences = hipEventReleaseToDevice | hipEventReleaseToSystem | 0x20000000;
+  constexpr unsigned kKnown =
+      hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess | kFences;
+  if (!handle || (flags & ~kKnown) ||
+      (flags & (hipEventReleaseToDevice | hipEventReleaseToSystem)) ==
+          (hipEventReleaseToDevice | hipEventReleaseToSystem) ||
+      ((flags & hipEventInterprocess) && !(flags & hipEventDisableTiming)))
     return result(hipErrorInvalidValue);
+  if (flags & hipEventInterprocess)
+    return result(hipErrorNotSupported);
   auto event = std::make_shared<EventState>();
   event->flags = flags;
   event->device = &currentDevice();
@@ -216,13 +228,13 @@ HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle
     return result(error);
   EventRef event = eventOf(handle);
   Stream *stream = streamOf(streamHandle);
-  if (!event || !stream || event->device != &currentDevice())
+  if (!event || !stream || event->device != &stream->device)
     return result(hipErrorInvalidHandle);
   if (hipError_t error = captureConflict(*stream, false))
     return result(error);
   if (recordInCapture(*stream, *event))
     return hipSuccess;
-  setCompletion(*event, currentDevice().streams.enqueue(*stream, [] {}));
+  setCompletion(*event, stream->device.streams.enqueue(*stream, [] {}));
   return hipSuccess;
 }
 
@@ -232,7 +244,7 @@ HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
     return result(hipErrorInvalidHandle);
   if (CompletionRef completion = completionOf(*event))
     completion->wait();
-  return result(usable());
+  return result(hipError_t(event->device->stickyError.load()));
 }
 
 HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
@@ -242,7 +254,7 @@ HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
   CompletionRef completion = completionOf(*event);
   if (completion && !completion->isDone())
     return hipErrorNotReady;
-  return result(usable());
+  return result(hipError_t(event->device->stickyError.load()));
 }
 
 HIP_EXPORT hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {

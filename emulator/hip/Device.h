@@ -29,6 +29,7 @@ struct DeviceModel {
 
 struct Module {
   std::unique_ptr<CodeObject> code;
+  unsigned device = 0; // that it was loaded for
 };
 
 // What HIP remembers of an allocation beyond what kernels may do with it.
@@ -48,7 +49,9 @@ struct Device {
   unsigned ordinal = 0;
   std::atomic<uint32_t> stackBytes{64 << 10}; // Launch::stackBytes
   std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
-  StreamSet streams;
+  StreamSet streams{*this};
+  std::mutex heapMutex;
+  uint64_t heap = 0;        // of kernels' malloc; 0 until one takes it
   std::set<unsigned> peers; // enabled by hipDeviceEnablePeerAccess
 };
 

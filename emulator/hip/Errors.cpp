@@ -23,10 +23,10 @@ hipError_t usable() {
 }
 
 static hipError_t codeOf(const llvm::Error &error) {
-  if (!error.isA<Fault>())
-    return hipErrorInvalidValue;
-  hipError_t code = hipErrorLaunchFailure;
+  hipError_t code = hipErrorInvalidValue;
   llvm::visitErrors(error, [&](const llvm::ErrorInfoBase &info) {
+    if (!info.isA<Fault>())
+      return;
     switch (static_cast<const Fault &>(info).kind) {
     case Fault::OutOfBounds:
     case Fault::UseAfterFree:

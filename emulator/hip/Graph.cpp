@@ -153,10 +153,10 @@ hipError_t captureConflict(Stream &stream, bool wait) {
     own->invalid = true;
     return hipErrorStreamCaptureUnsupported;
   }
-  if (&stream != &currentDevice().streams.null())
+  if (&stream != &stream.device.streams.null())
     return hipSuccess;
   for (auto &[other, capture] : handles().captures)
-    if (other->blocking && currentDevice().streams.contains(other)) {
+    if (other->blocking && &other->device == &stream.device) {
       capture->invalid = true;
       return hipErrorStreamCaptureImplicit;
     }
@@ -193,7 +193,7 @@ void forgetCaptures(Device &device) {
   std::lock_guard lock(graphMutex());
   std::vector<Stream *> captured;
   for (auto &[stream, capture] : handles().captures)
-    if (device.streams.contains(stream))
+    if (&stream->device == &device)
       captured.push_back(stream);
   for (Stream *stream : captured)
     forgetCapture(*stream);
@@ -219,7 +219,7 @@ hipError_t joinCapture(Stream &stream, EventState &event, bool &joined) {
     return own ? hipErrorStreamCaptureIsolation : hipSuccess;
   if (own && own != event.capture)
     return hipErrorStreamCaptureMerge;
-  if (&stream == &currentDevice().streams.null())
+  if (&stream == &stream.device.streams.null())
     return hipErrorStreamCaptureImplicit;
   handles().captures[&stream] = event.capture;
   std::vector<GraphNode *> &tail = event.capture->tails[&stream];
@@ -243,7 +243,7 @@ HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCapture
     return result(hipErrorInvalidHandle);
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
     return result(hipErrorInvalidValue);
-  if (stream == &currentDevice().streams.null())
+  if (stream == &stream->device.streams.null())
     return result(hipErrorStreamCaptureUnsupported);
   std::lock_guard lock(graphMutex());
   if (isCapturing(*stream))

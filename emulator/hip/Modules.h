@@ -17,6 +17,13 @@ Function *functionNamed(Module &module, const char *name);
 // The function behind a hipFunction_t, or null.
 Function *functionOf(hipFunction_t handle);
 
+// Which part of several grids that wait for each other a cooperative launch is.
+struct GridShare {
+  std::shared_ptr<const class DeviceMemory> meeting; // null: it is alone
+  uint32_t grid = 0, grids = 1;
+  uint64_t threadsBefore = 0, allThreads = 0; // of the grids before it, of all
+};
+
 // A launch whose arguments have been copied.
 struct KernelLaunch {
   const Kernel *kernel = nullptr;
@@ -25,10 +32,11 @@ struct KernelLaunch {
   std::vector<uint8_t> kernarg;
   uint64_t residentLimit = 0; // workgroups that the device holds at once
   bool cooperative = false;
+  GridShare gridShare;
 };
 
 // Checks a launch on `device` and copies its arguments. hipErrorInvalidValue,
-// hipErrorInvalidConfiguration.
+// hipErrorInvalidConfiguration; hipErrorInvalidHandle for a kernel of another device's module.
 hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
                          Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
                          void **extra);

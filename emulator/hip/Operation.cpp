@@ -134,14 +134,14 @@ hipError_t submit(Stream &stream, Operation operation, bool wait) {
     return error;
   if (isCapturing(stream))
     return capture(stream, std::move(operation));
-  Device *device = &currentDevice();
+  Device *device = &stream.device;
   auto shared = std::make_shared<Operation>(std::move(operation));
   CompletionRef done =
       device->streams.enqueue(stream, [device, shared] { execute(*device, *shared); });
   if (!wait)
     return hipSuccess;
   done->wait();
-  return usable();
+  return hipError_t(device->stickyError.load());
 }
 
 } // namespace rubia::emulator

@@ -209,19 +209,28 @@ HIP_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t 
   return hipSuccess;
 }
 
+hipError_t rubia::emulator::prepareRegistered(KernelLaunch &launch, Stream *&stream,
+                                              const void *hostFunction, dim3 grid, dim3 block,
+                                              size_t sharedBytes, hipStream_t handle,
+                                              void **parameters, void **extra) {
+  if (hipError_t error = usable())
+    return error;
+  stream = streamOf(handle);
+  if (!stream)
+    return hipErrorInvalidHandle;
+  Function *function = registeredFunction(hostFunction, stream->device);
+  if (!function)
+    return hipErrorInvalidDeviceFunction;
+  return prepareLaunch(launch, *function, stream->device, {grid.x, grid.y, grid.z},
+                       {block.x, block.y, block.z}, sharedBytes, parameters, extra);
+}
+
 static hipError_t launch(const void *hostFunction, dim3 grid, dim3 block, size_t sharedBytes,
                          hipStream_t handle, void **parameters, void **extra) {
-  if (hipError_t error = usable())
-    return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
-  Function *function = registeredFunction(hostFunction, currentDevice());
-  if (!function)
-    return result(hipErrorInvalidDeviceFunction);
   KernelLaunch made;
-  if (hipError_t error = prepareLaunch(made, *function, currentDevice(), {grid.x, grid.y, grid.z},
-                                       {block.x, block.y, block.z}, sharedBytes, parameters, extra))
+  Stream *stream;
+  if (hipError_t error = prepareRegistered(made, stream, hostFunction, grid, block, sharedBytes,
+                                           handle, parameters, extra))
     return result(error);
   return result(submit(*stream, std::move(made)));
 }
@@ -233,7 +242,9 @@ HIP_EXPORT hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 bloc
 
 HIP_EXPORT hipError_t hipExtLaunchKernel(const void *function, dim3 grid, dim3 block,
                                          void **parameters, size_t sharedBytes, hipStream_t stream,
-                                         hipEvent_t start, hipEvent_t stop, int) {
+                                         hipEvent_t start, hipEvent_t stop, int flags) {
+  if (flags & ~hipExtAnyOrderLaunch) // in order is one of the orders
+    return result(hipErrorInvalidValue);
   if (start)
     if (hipError_t error = hipEventRecord(start, stream))
       return error;
@@ -298,52 +309,34 @@ HIP_EXPORT hipError_t hipFuncGetAttributes(hipFuncAttributes *attributes, const 
 // Every launch may use all of LDS and no cache can be traded for it: accepted, without effect.
 static hipError_t acceptFor(const void *function) {
   if (hipError_t error = usable())
+    return error;
+  return kernelOf(function) ? hipSuccess : hipErrorInvalidDeviceFunction;
+}
+HIP_EXPORT hipError_t hipFuncSetAttribute(const void *function, hipFuncAttribute attribute,
+                                          int value) {
+  if (hipError_t error = acceptFor(function))
     return result(error);
-  return kernelOf(function) ? hipSuccess : result(hipErrorInvalidDeviceFunction);
-}
-HIP_EXPORT hipError_t hipFuncSetAttribute(const void *function, hipFuncAttribute, int) {
-  return acceptFor(function);
-}
-HIP_EXPORT hipError_t hipFuncSetCacheConfig(const void *function, hipFuncCache_t) {
-  return acceptFor(function);
-}
-HIP_EXPORT hipError_t hipFuncSetSharedMemConfig(const void *function, hipSharedMemConfig) {
-  return acceptFor(function);
-}
-
-HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int *blocks, const void *function, int blockSize, size_t sharedBytes, unsigned) {
-  if (hipError_t error = usable())
-    return result(error);
-  const Kernel *kernel = kernelOf(function);
-  if (!kernel)
-    return result(hipErrorInvalidDeviceFunction);
-  if (!blocks || blockSize <= 0)
+  const Kernel &kernel = *kernelOf(function);
+  switch (attribute) {
+  case hipFuncAttributeMaxDynamicSharedMemorySize:
+    return value >= 0 && uint64_t(value) + kernel.ldsBytes <= currentDevice().model.ldsBytes
+               ? hipSuccess
+               : result(hipErrorInvalidValue);
+  case hipFuncAttributePreferredSharedMemoryCarveout:
+    return value >= -1 && value <= 100 ? hipSuccess : result(hipErrorInvalidValue);
+  default:
     return result(hipErrorInvalidValue);
-  *blocks = residentWorkgroups(*kernel, currentDevice(), blockSize, sharedBytes);
-  return hipSuccess;
+  }
 }
-
-HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                                   const void *function,
-                                                                   int blockSize,
-                                                                   size_t sharedBytes) {
-  return hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, blockSize,
-                                                               sharedBytes, 0);
-}
-
-HIP_EXPORT hipError_t hipOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize,
-                                                        const void *function, size_t sharedBytes,
-                                                        int limit) {
-  if (hipError_t error = usable())
-    return result(error);
-  const Kernel *kernel = kernelOf(function);
-  if (!kernel)
-    return result(hipErrorInvalidDeviceFunction);
-  if (!gridSize || !blockSize || limit < 0)
+HIP_EXPORT hipError_t hipFuncSetCacheConfig(const void *function, hipFuncCache_t config) {
+  if (!isKnown(config))
     return result(hipErrorInvalidValue);
-  bestLaunch(*kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
-  return hipSuccess;
+  return result(acceptFor(function));
+}
+HIP_EXPORT hipError_t hipFuncSetSharedMemConfig(const void *function, hipSharedMemConfig config) {
+  if (!isKnown(config))
+    return result(hipErrorInvalidValue);
+  return result(acceptFor(function));
 }
 
 // ---------- Variables

@@ -72,10 +72,10 @@ bool Stream::isIdle() {
   return !last || last->isDone();
 }
 
-StreamSet::StreamSet() : nullStream(new Stream(true)) {}
+StreamSet::StreamSet(Device &device) : device(device), nullStream(new Stream(device, true)) {}
 
 Stream *StreamSet::create(bool blocking) {
-  auto *stream = new Stream(blocking);
+  auto *stream = new Stream(device, blocking);
   std::lock_guard<std::mutex> lock(mutex);
   streams.insert(stream);
   return stream;

@@ -14,6 +14,8 @@
 
 namespace rubia::emulator {
 
+struct Device;
+
 // Whether a piece of work is done, and when it was.
 class Completion {
 public:
@@ -32,11 +34,12 @@ using CompletionRef = std::shared_ptr<Completion>;
 
 class Stream {
 public:
-  explicit Stream(bool blocking) : blocking(blocking) {}
+  Stream(Device &device, bool blocking) : device(device), blocking(blocking) {}
   // Appends work; it starts after all earlier work of this stream and after `after`.
   CompletionRef enqueue(std::function<void()> work, std::vector<CompletionRef> after = {});
   void synchronize();
   bool isIdle();
+  Device &device;
   const bool blocking;
 
 private:
@@ -59,7 +62,7 @@ private:
 // The streams of one device.
 class StreamSet {
 public:
-  StreamSet();
+  explicit StreamSet(Device &device);
   Stream &null() { return *nullStream; }
   Stream *create(bool blocking);
   bool contains(const Stream *stream);
@@ -80,6 +83,7 @@ private:
   };
   void forgetFinished();
 
+  Device &device;
   std::mutex mutex;
   Stream *nullStream;
   std::set<Stream *> streams; // without the null stream

@@ -177,11 +177,11 @@ template <size_t N> constexpr MemoryTable table(const MemorySemantics (&rows)[N]
 // Rows are named without the prefix of their table.
 extern const MemoryTable kGlobalMemory, kFlatMemory, kScratchMemory; // loads and stores
 extern const MemoryTable kGlobalAtomics, kFlatAtomics, kBufferAtomics;
-extern const MemoryTable kGlobalToLds, kScratchToLds, kBufferToLds; // loads into LDS
-extern const MemoryTable kGlobalBlocks, kScratchBlocks;             // *_BLOCK
-extern const MemoryTable kGlobalByThread;                           // *_ADDTID
-extern const MemoryTable kBufferMemory;                             // BUFFER_*
-extern const MemoryTable kLocalMemory, kLocalAtomics, kLocalLanes;  // DS_*, with the prefix
-extern const MemoryTable kScalarMemory;                             // S_LOAD_*, S_BUFFER_LOAD_*
+extern const MemoryTable kGlobalToLds, kScratchToLds, kBufferToLds;           // loads into LDS
+extern const MemoryTable kGlobalBlocks, kScratchBlocks;                       // *_BLOCK
+extern const MemoryTable kGlobalByThread;                                     // *_ADDTID
+extern const MemoryTable kBufferMemory;                                       // BUFFER_*
+extern const MemoryTable kLocalMemory, kLocalAtomics, kLocalLanes, kWaveSync; // with DS_
+extern const MemoryTable kScalarMemory; // S_LOAD_*, S_BUFFER_LOAD_*
 
 } // namespace rubia::emulator

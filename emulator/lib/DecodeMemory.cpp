@@ -100,7 +100,7 @@ Refusal Decoder::decodeLocal() {
   if (st64)
     key.erase(strided + 1, 4);
   MicroOp op = start();
-  op.handler = findIn({&kLocalMemory, &kLocalAtomics, &kLocalLanes}, key);
+  op.handler = findIn({&kLocalMemory, &kLocalAtomics, &kLocalLanes, &kWaveSync}, key);
   if (!op.handler)
     return "no semantics for " + name.str();
   if (immediate(OperandName::gds) != 0)

@@ -33,6 +33,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   shared.memory = &dispatch.memory;
   shared.generation = &generationOf(dispatch.memory);
   shared.generationOfTarget = program.target->generation().major;
+  shared.sync = dispatch.launch.cooperative ? &dispatch.sync : nullptr;
   shared.worker = worker;
   const unsigned waveSize = kernel.waveSize;
   const unsigned count = unsigned((dispatch.launch.block.count() + waveSize - 1) / waveSize);
@@ -218,7 +219,10 @@ Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint6
     : launch(launch), kernel(*launch.kernel), program(*launch.kernel->program), memory(memory),
       kernarg(kernarg), packet(packet), groupCount(launch.grid.count()),
       residentLimit(launch.residentLimit ? std::max<uint64_t>(launch.residentLimit, hostThreads)
-                                         : UINT64_MAX) {}
+                                         : UINT64_MAX) {
+  // HIP's run-time library sets the first counter for grid.sync().
+  sync.counters[0].left = uint32_t(groupCount - 1);
+}
 Dispatch::~Dispatch() = default;
 
 void Dispatch::work(unsigned worker) {

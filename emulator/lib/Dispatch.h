@@ -3,6 +3,7 @@
 
 #include "emulator/Emulator.h"
 #include "emulator/lib/Program.h"
+#include "emulator/lib/WaveSync.h"
 #include <atomic>
 #include <mutex>
 
@@ -41,6 +42,7 @@ private:
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> resident{0};
   std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed
+  WaveSync sync{progress};
   std::atomic<bool> failed{false};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;

@@ -149,6 +149,7 @@ void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
   wave.stop = false;
   wave.status = WaveStatus::Ready;
   wave.instructions = 0;
+  wave.inWaveSync = false;
   wave.trapStatus = 0;
   wave.lane = LaneState();
   wave.setMode(initialMode(*launch.kernel, target.generation()));

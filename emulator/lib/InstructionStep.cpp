@@ -199,7 +199,7 @@ void Describer::describeScalar() {
 }
 
 void Describer::describeLds() {
-  if (name == "DS_NOP")
+  if (name == "DS_NOP" || name.starts_with("DS_GWS_"))
     return;
   step.kind = StepKind::Lds;
   count(Counter::Lds);

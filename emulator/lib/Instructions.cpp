@@ -8,12 +8,14 @@ namespace rubia::emulator {
 namespace baseline {
 #include "emulator/lib/VectorAluTables.def"
 }
+#if defined(__x86_64__) // elsewhere there is one set of tables, in the host's own vectors
 namespace avx2 {
 #include "emulator/lib/VectorAluTables.def"
 }
 namespace avx512 {
 #include "emulator/lib/VectorAluTables.def"
 }
+#endif
 #undef VECTOR_ALU_TABLE
 
 using Index = llvm::StringMap<const Semantics *>;
@@ -27,12 +29,16 @@ static Index makeIndex(std::initializer_list<SemanticsTable> tables) {
 }
 
 static HostIsa findHostIsa() {
+#if defined(__x86_64__)
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
   bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   return avx512 ? HostIsa::Avx512 : avx2 ? HostIsa::Avx2 : HostIsa::Baseline;
+#else
+  return HostIsa::Baseline;
+#endif
 }
 
 HostIsa hostIsa() {
@@ -47,6 +53,7 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
 #include "emulator/lib/VectorAluTables.def"
       }),
 #undef VECTOR_ALU_TABLE
+#if defined(__x86_64__)
 #define VECTOR_ALU_TABLE(name) avx2::name,
       makeIndex({
 #include "emulator/lib/VectorAluTables.def"
@@ -57,6 +64,7 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
 #include "emulator/lib/VectorAluTables.def"
       }),
 #undef VECTOR_ALU_TABLE
+#endif
   };
   return indexes[unsigned(isa)].lookup(name);
 }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr char kGraphics[] = "graphics instructions are out of scope";
 constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
-constexpr char kGlobalDataShare[] = "global data share and wave sync are out of scope";
+constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
 constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
 constexpr char kFork[] = "fork, join and VSKIP, which no compiler emits, are out of scope";
 constexpr char kUndocumented[] = "no public document says what this instruction does";
@@ -31,7 +31,7 @@ constexpr OutOfScope kRows[] = {
     {"*_TFE", "accesses that report a texture failure are out of scope"},
     {"BUFFER_STORE_LDS_DWORD",
      "stores from LDS to memory, which no compiler emits, are out of scope"},
-    {"DS_GWS_*", kGlobalDataShare},
+    {"DS_GWS_SEMA_*", kGlobalDataShare},
     {"DS_ORDERED_COUNT", kGlobalDataShare},
     {"GLOBAL_ATOMIC_ORDERED_ADD_B64", kGlobalDataShare},
     {"S_RFE_*", kTrapHandler},

@@ -10,8 +10,8 @@
 // lambda runs, and FP16_OVFL holds for Half results.
 #pragma once
 
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/Wave.h"
-#include <xmmintrin.h>
 
 namespace rubia::emulator {
 
@@ -86,19 +86,12 @@ template <class T> T flushedResult(const Wave &wave, T value) {
   return flushedBy(value, wave.lane.mode.flushResult32, wave.lane.mode.flushResult16And64);
 }
 
-/// The host's rounding mode while a lambda runs. MODE's order is nearest, up, down, zero; MXCSR's
-/// nearest, down, up, zero.
-class HostRounding {
-public:
-  explicit HostRounding(unsigned mode) : saved(_mm_getcsr()) {
-    constexpr unsigned kControl[4] = {0x0000, 0x4000, 0x2000, 0x6000};
-    _mm_setcsr((saved & ~0x6000u) | kControl[mode]);
-  }
-  ~HostRounding() { _mm_setcsr(saved); }
-
-private:
-  unsigned saved;
-};
+/// MODE's two bits of rounding as the host has them.
+inline HostRounding::Direction hostDirection(unsigned mode) {
+  constexpr HostRounding::Direction kDirections[4] = {HostRounding::Nearest, HostRounding::Up,
+                                                      HostRounding::Down, HostRounding::TowardZero};
+  return kDirections[mode];
+}
 
 /// Keeps the compiler from moving the arithmetic on a value across a change of the rounding mode.
 template <class T> T pinned(T value) {
@@ -187,7 +180,8 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
     static constexpr auto kIndex = sourceIndices();
     if constexpr (kIsFloat<R>) {
       const FloatMode &mode = wave.lane.mode;
-      HostRounding rounding(std::is_same_v<R, float> ? mode.round32 : mode.round16And64);
+      HostRounding rounding(
+          hostDirection(std::is_same_v<R, float> ? mode.round32 : mode.round16And64));
       auto compute = [&](auto &&...arguments) {
         const bool exact = (hasInfinity(arguments) || ...); // an infinite result is no overflow
         R result =

@@ -2,10 +2,10 @@
 // float result is certain unless both ends of a 2^-50 interval round differently. Then x87's 64
 // bits decide; the hardest float arguments of these functions need fewer.
 #include "emulator/lib/Transcendental.h"
+#include "emulator/lib/HostFloat.h"
 
 #include <cmath>
 #include <numbers>
-#include <xmmintrin.h>
 
 namespace rubia::emulator {
 namespace {
@@ -14,20 +14,19 @@ namespace {
 /// inline stay between constructor and destructor; inline arithmetic need not.
 class DefaultFloatEnvironment {
 public:
-  DefaultFloatEnvironment() : saved(_mm_getcsr()) {
-    if (saved != kDefault)
-      _mm_setcsr(kDefault);
+  DefaultFloatEnvironment() : saved(hostFloatControl()) {
+    if (saved != kDefaultFloatControl)
+      setHostFloatControl(kDefaultFloatControl);
   }
   ~DefaultFloatEnvironment() {
-    if (saved != kDefault)
-      _mm_setcsr(saved);
+    if (saved != kDefaultFloatControl)
+      setHostFloatControl(saved);
   }
   DefaultFloatEnvironment(const DefaultFloatEnvironment &) = delete;
   DefaultFloatEnvironment &operator=(const DefaultFloatEnvironment &) = delete;
 
 private:
-  static constexpr unsigned kDefault = 0x1f80;
-  unsigned saved;
+  HostFloatControl saved;
 };
 
 /// `approximate` is within one ulp of 2^-53, `exact()` of 2^-64. Rounded as the caller's mode says;

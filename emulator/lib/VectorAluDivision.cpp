@@ -56,6 +56,12 @@ template <class T> Carry<T> scaleForDivision(T value, T denominator, T numerator
   return {exponentField(numerator) <= S::kTinyNumerator ? up : value, false};
 }
 
+#if __LDBL_MANT_DIG__ == 113
+using Quad = long double;
+#else
+using Quad = __float128;
+#endif
+
 /// a * b + c with an odd last bit wherever it is not exact, so that rounding it once more to less
 /// precision gives what rounding the exact sum would.
 double fmaToOdd(float a, float b, float c) {
@@ -68,15 +74,15 @@ double fmaToOdd(float a, float b, float c) {
   bool awayFromZero = (error < 0) == (sum < 0);
   return std::bit_cast<double>(adjust ? (awayFromZero ? bits + 1 : bits - 1) : bits);
 }
-__float128 fmaToOdd(double a, double b, double c) {
-  __float128 product = __float128(a) * b, addend = c;
-  __float128 sum = product + addend;
-  __float128 part = sum - product;
-  __float128 error = (product - (sum - part)) + (addend - part);
+Quad fmaToOdd(double a, double b, double c) {
+  Quad product = Quad(a) * b, addend = c;
+  Quad sum = product + addend;
+  Quad part = sum - product;
+  Quad error = (product - (sum - part)) + (addend - part);
   auto bits = std::bit_cast<unsigned __int128>(sum);
   bool adjust = error == error && error != 0 && !(bits & 1);
   bool awayFromZero = (error < 0) == (sum < 0);
-  return std::bit_cast<__float128>(adjust ? (awayFromZero ? bits + 1 : bits - 1) : bits);
+  return std::bit_cast<Quad>(adjust ? (awayFromZero ? bits + 1 : bits - 1) : bits);
 }
 
 /// Assumed: DIV_SCALE's powers are undone, in the direction that the quotient's size tells, and the

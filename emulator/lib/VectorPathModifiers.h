@@ -3,9 +3,8 @@
 // Included by VectorPath.cpp only.
 #pragma once
 
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/VectorPath.h"
-
-#include <xmmintrin.h>
 
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
@@ -321,21 +320,6 @@ uint64_t perturbation(const uint32_t *source, unsigned registers, unsigned lane)
   bits = (bits ^ bits >> 31) * 0x94d049bb133111eb;
   return bits ^ bits >> 29;
 }
-
-/// The host's rounding mode while it lives.
-class HostRounding {
-public:
-  enum Direction : unsigned { Nearest = 0, Down = 0x2000, Up = 0x4000, TowardZero = 0x6000 };
-  explicit HostRounding(Direction direction) : saved(_mm_getcsr()) {
-    _mm_setcsr((saved & ~0x6000u) | direction);
-  }
-  ~HostRounding() { _mm_setcsr(saved); }
-  HostRounding(const HostRounding &) = delete;
-  HostRounding &operator=(const HostRounding &) = delete;
-
-private:
-  unsigned saved;
-};
 
 /// RUBIA_EMULATOR_TRANS=worst for instructions that are exact to one unit in the last place: one of
 /// the two numbers around the exact result, always the same one for the same source. What is

@@ -148,6 +148,8 @@ struct Wave {
   uint8_t waitsFor = 0;          // the barrier that status AtBarrier is about
   uint8_t joined = 0;            // the named barrier that the wave is a member of; 0: none
   uint32_t barrierPhase[2] = {}; // of the workgroup's and of the named barrier: what wait outlasts
+  bool inWaveSync = false;       // waits in DS_GWS_BARRIER for its counter's phase to end
+  uint32_t waveSyncPhase = 0;
   uint32_t indexInGroup = 0;
   uint64_t instructions = 0;
   bool chain = false; // see RUBIA_NEXT

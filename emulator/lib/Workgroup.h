@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/lib/Wave.h"
+#include "emulator/lib/WaveSync.h"
 #include <atomic>
 
 namespace rubia::emulator {
@@ -52,6 +53,7 @@ struct Workgroup {
   const CodeMap *code = nullptr;
   Memory *memory = nullptr;
   const std::atomic<uint64_t> *generation = nullptr; // of memory
+  WaveSync *sync = nullptr;                          // of a cooperative launch
   FaultRecord fault;
   uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
   uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit

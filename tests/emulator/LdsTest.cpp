@@ -194,7 +194,7 @@ TEST_P(Lds, RefusesGlobalDataShare) {
   if (major() == 10 || major() == 11) // the others cannot even encode it
     EXPECT_EQ(w.refusal("ds_add_u32 v4, v20 gds"), "GDS is not supported");
   if (major() != 12)
-    EXPECT_NE(w.refusal("ds_gws_barrier v0 gds"), "");
+    EXPECT_NE(w.refusal("ds_gws_sema_v gds"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Lds, testing::ValuesIn(kTargetCases), nameOf);

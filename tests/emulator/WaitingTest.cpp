@@ -33,6 +33,22 @@ kernel void poll(volatile global uint *here, uint all) {
     __builtin_amdgcn_s_barrier();
   } while (seen < all);
 }
+// HIP's grid.sync(), where the processor counts the workgroups itself.
+#if defined(GWS)
+kernel void synchronise(volatile global uint *here, uint all) {
+  if (__builtin_amdgcn_workitem_id_x() == 0)
+    __scoped_atomic_fetch_add(here, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+  for (int round = 1; round < 4; ++round) {
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+      __builtin_amdgcn_ds_gws_barrier(all - 1, 0);
+    __builtin_amdgcn_s_barrier();
+    if (__scoped_atomic_load_n(here, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE) < all * round)
+      __builtin_trap();
+    if (__builtin_amdgcn_workitem_id_x() == 0)
+      __scoped_atomic_fetch_add(here, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+  }
+}
+#endif
 kernel void registers(global uint *out) { out[__builtin_amdgcn_workitem_id_x()] = 1; }
 )";
 
@@ -42,7 +58,9 @@ protected:
     if (!haveCompiler())
       GTEST_SKIP() << "no clang";
   }
-  void build(const std::string &target) { load(compile(kMeeting, target, "-O2 -g")); }
+  void build(const std::string &target, const std::string &more = "") {
+    load(compile(kMeeting, target, "-O2 -g " + more));
+  }
   // The message of the fault, or nothing.
   std::string meet(uint32_t groups, uint64_t residentLimit, bool cooperative,
                    const char *kernel = "meet") {
@@ -79,6 +97,19 @@ TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
     EXPECT_EQ(meet(5, 5, /*cooperative=*/false), "") << target;
     EXPECT_EQ(meet(5, 0, /*cooperative=*/true, "poll"), "") << target;
   }
+}
+
+TEST_F(Waiting, TheProcessorsWaveSyncLetsNobodyThroughEarly) {
+  for (const char *target : {"gfx1030", "gfx90a", "gfx942"}) {
+    build(target, "-DGWS");
+    ASSERT_TRUE(code) << target;
+    EXPECT_EQ(meet(40, 0, /*cooperative=*/true, "synchronise"), "") << target;
+    EXPECT_EQ(meet(1, 0, /*cooperative=*/true, "synchronise"), "") << target;
+    EXPECT_THAT(meet(4, 0, /*cooperative=*/false, "synchronise"), HasSubstr("s_gws_barrier"))
+        << target;
+  }
+  build("gfx1030", "-DGWS");
+  EXPECT_THAT(meet(5, 4, /*cooperative=*/true, "synchronise"), HasSubstr("no progress"));
 }
 
 TEST_F(Waiting, MoreThanAreResidentNeverMeetAndAreNamed) {

@@ -22,7 +22,9 @@ device_libraries = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx90a"])):
     config.substitutions.append((name + r"\b", " ".join(
         [config.clang, "-x hip -O1"] + ["--offload-arch=" + arch for arch in archs] +
-        ["-mcode-object-version=5 -Wno-unused-value --rocm-device-lib-path=" + device_libraries, "-include",
+        ["-mcode-object-version=5 -Wno-unused-value --rocm-device-lib-path=" + device_libraries,
+         # __syncthreads of these headers calls a function of this library, which later compilers no longer link of themselves.
+         "--gpu-instrument-lib=" + device_libraries + "/hip.bc", "-include",
          os.path.join(config.test_source_root, "hip", "Inputs", "wavefront.h"), "-lamdhip64 -lstdc++"])))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])

@@ -3,13 +3,6 @@
 #include <cstdlib>
 #include <hip/hip_runtime.h>
 
-// The distribution's headers call a function of OpenCL's device library in __syncthreads, which
-// newer compilers do not link.
-extern "C" __device__ void __atomic_work_item_fence(__cl_mem_fence_flags, __memory_order,
-                                                    __memory_scope) {
-  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");
-}
-
 #define CHECK(call)                                                                                \
   do {                                                                                             \
     hipError_t error = (call);                                                                     \

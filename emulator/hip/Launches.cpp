@@ -1,0 +1,106 @@
+// Launches: their checks, their arguments, and what happens when their turn comes.
+#include "emulator/hip/HiddenArguments.h"
+#include "emulator/hip/StatisticsFile.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+
+using namespace rubia::emulator;
+
+// The explicit arguments as one buffer, from `extra` or from pointers to each.
+static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
+                          std::vector<uint8_t> &buffer) {
+  buffer.assign(kernel.explicitKernargSize, 0);
+  if (extra) {
+    const void *data = nullptr;
+    size_t size = 0;
+    for (void **e = extra; *e != HIP_LAUNCH_PARAM_END; e += 2) {
+      if (*e == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+        data = e[1];
+      else if (*e == HIP_LAUNCH_PARAM_BUFFER_SIZE)
+        size = *static_cast<size_t *>(e[1]);
+      else
+        return false;
+    }
+    if (size < buffer.size() || (!data && !buffer.empty()))
+      return false; // a kernel without arguments needs no buffer
+    std::copy_n(static_cast<const uint8_t *>(data), buffer.size(), buffer.begin());
+    return true;
+  }
+  size_t i = 0;
+  for (const KernelArgument &argument : kernel.arguments) {
+    if (argument.isHidden())
+      continue;
+    if (!parameters || !parameters[i])
+      return false;
+    memcpy(buffer.data() + argument.offset, parameters[i++], argument.size);
+  }
+  return true;
+}
+
+namespace rubia::emulator {
+
+hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
+                         Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
+                         void **extra) {
+  const Kernel &kernel = *function.kernel;
+  if (function.module->device != device.ordinal)
+    return hipErrorInvalidHandle;
+  auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
+  if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
+    return hipErrorInvalidConfiguration; // a dispatch packet has 32 bits for each
+  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
+      sharedBytes > device.model.ldsBytes || kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
+    return hipErrorInvalidValue;
+  launch.kernel = &kernel;
+  launch.grid = grid;
+  launch.block = block;
+  launch.sharedBytes = uint32_t(sharedBytes);
+  launch.residentLimit = uint64_t(device.model.computeUnits) *
+                         residentWorkgroups(kernel, device, int(block.count()), sharedBytes);
+  if (!packArguments(kernel, parameters, extra, launch.kernarg))
+    return hipErrorInvalidValue;
+  return hipSuccess;
+}
+
+hipError_t makeCooperative(KernelLaunch &launch) {
+  launch.cooperative = true;
+  return launch.grid.count() <= launch.residentLimit ? hipSuccess
+                                                     : hipErrorCooperativeLaunchTooLarge;
+}
+
+// RUBIA_EMULATOR_TIMEOUT: seconds without progress after which a launch is a deadlock.
+static double timeout() {
+  const char *text = getenv("RUBIA_EMULATOR_TIMEOUT");
+  double seconds = 0;
+  if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
+    llvm::errs() << "rubia emulator: RUBIA_EMULATOR_TIMEOUT is not a number of seconds: " << text
+                 << "\n";
+  return seconds;
+}
+
+void execute(Device &device, const KernelLaunch &request) {
+  Launch launch;
+  launch.kernel = request.kernel;
+  launch.grid = request.grid;
+  launch.block = request.block;
+  launch.dynamicLdsBytes = request.sharedBytes;
+  launch.kernarg = request.kernarg;
+  launch.countOperations = statisticsAreWanted();
+  launch.cooperative = request.cooperative;
+  launch.stackBytes = device.stackBytes;
+  launch.residentLimit = request.residentLimit;
+  launch.stallSeconds = timeout();
+  launch.warn = [](const std::string &text) { llvm::errs() << "rubia emulator: " << text << "\n"; };
+  auto hidden = HiddenArguments::make(device, request);
+  if (!hidden)
+    return (void)reportFailure(device, hidden.takeError());
+  launch.hidden = hidden->pointers();
+  auto statistics = run(launch, Machine::instance().memory);
+  // The next call tells the program of an error.
+  if (llvm::Error error = llvm::joinErrors(statistics.takeError(), hidden->finish()))
+    (void)reportFailure(device, std::move(error));
+  else if (launch.countOperations)
+    writeStatistics(*request.kernel, *statistics);
+}
+
+} // namespace rubia::emulator

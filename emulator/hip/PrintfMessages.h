@@ -1,0 +1,33 @@
+// What kernels print. HIP's device code hands a printf over as one message of 64-bit words: where
+// to, the format and the arguments, strings in place and filled up with zeros
+// (LLVM's AMDGPUEmitPrintf.cpp; ROCm's device libraries, __ockl_printf_*).
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rubia::emulator {
+
+// The text of a printf. Arguments that the format names and that are not there count as 0.
+std::string formatPrintf(llvm::StringRef format, llvm::ArrayRef<uint64_t> arguments);
+
+// Writes it where the program's own printf writes: 1 is stderr, else stdout.
+void printMessage(bool toStderr, llvm::StringRef text);
+
+// Messages that arrive in pieces of up to seven words.
+class PrintfMessages {
+public:
+  // A piece of a thread's message: a descriptor and words. The descriptor comes back with the
+  // number of the message that a first piece begins; the last one prints it.
+  void receive(uint64_t values[8]);
+
+private:
+  std::map<uint64_t, std::vector<uint64_t>> open;
+  uint64_t next = 0;
+};
+
+} // namespace rubia::emulator
