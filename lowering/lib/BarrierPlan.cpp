@@ -1,5 +1,6 @@
 #include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/Uniformity.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -43,7 +44,25 @@ struct CtaSizes {
   bool mayBe(uint64_t threads) const { return exact ? threads == exact : threads <= most; }
 };
 
+// Finds the barriers that parts of a warp may come to.
+void findDivided(const Unit &unit, BarrierPlan &plan) {
+  std::unique_ptr<Uniformity> uniformity; // costs time, and hardly any kernel needs it
+  for (BarrierUse &use : plan.uses) {
+    if (isAligned(*use.instruction) || use.id == kBarriers)
+      continue;
+    if (!uniformity)
+      uniformity = std::make_unique<Uniformity>(unit, functionsWithAddress(unit));
+    uint32_t index = uint32_t(use.instruction - use.function->body.data());
+    use.mayDivide = !uniformity->executesTogether(*use.function, index).together;
+    plan.words.missed |= use.mayDivide;
+  }
+}
+
 } // namespace
+
+bool isAligned(const ptx::Instruction &barrier) {
+  return barrier.spelling->has(ptx::Mod::Aligned) || barrier.spelling->text.starts_with("bar.");
+}
 
 BarrierPlan planBarriers(const Unit &unit) {
   BarrierPlan plan;
@@ -105,6 +124,7 @@ BarrierPlan planBarriers(const Unit &unit) {
       set(BarrierForm::BySize, "it may be for some of the CTA's threads");
   }
 
+  findDivided(unit, plan);
   for (const BarrierUse &use : plan.uses) {
     if (use.form != BarrierForm::Hardware)
       plan.words.states = std::max(plan.words.states, use.id ? uint32_t(*use.id) + 1 : kBarriers);

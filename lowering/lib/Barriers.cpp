@@ -11,8 +11,15 @@
 //
 // Who waits, waits for another number of the phase; who completes a phase does not wait. One lane
 // acts for its warp: PTX counts warps, whatever lanes are active.
+//
+// On NVIDIA the threads of a warp may come to a barrier that is not .aligned by several ways: the
+// warp arrives when the last has come or ended. Here the first to come have passed it alone by
+// then, and what they did since may be wrong, so that those who come late end the kernel with a
+// report. Each wave has a word with its lanes that have missed a barrier. Lanes that have ended
+// miss all, and nobody minds.
 #include "lowering/lib/Barriers.h"
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/LaunchState.h"
 #include "lowering/lib/MemoryModel.h"
 #include "lowering/lib/UnitLowering.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
@@ -232,6 +239,32 @@ Value *waitAndCount(FunctionLowering &fn, Value *id, Value *warps, Value *condit
   return countBarrier(fn, condition ? Counted::Reduce : Counted::Sync, id, warps, contribution);
 }
 
+// Ends the kernel if a lane comes to the barrier after others of its warp have passed one without
+// it.
+void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
+  UnitLowering &unit = fn.unit();
+  if (!unit.barriers.of(inst).mayDivide)
+    return;
+  Builder b(fn);
+  Value *words =
+      b.CreateConstGEP1_32(b.getInt8Ty(), unit.barrierWords(), unit.barriers.words.missedOffset());
+  Value *place = b.CreateGEP(b.getInt32Ty(), words, fn.launch().waveIndex());
+  // Waves that two warps share have no such barrier (WarpForm.h).
+  Value *active = b.CreateTrunc(b.ballot(b.getTrue()), b.getInt32Ty());
+  // One operation, since a load alone would be brought in front of the branch.
+  Value *missed = b.firstLane(b.modify(AtomicRMWInst::Or, place, b.CreateNot(active)));
+  BasicBlock *late = b.block("late"), *complete = b.block("complete");
+  b.CreateCondBr(b.CreateICmpNE(b.CreateAnd(missed, active), b.getInt32(0)), late, complete);
+  b.SetInsertPoint(late);
+  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling,
+           unit.addTrap(unit.describe(fn.ptxFunction(), inst) + ": threads come to '" +
+                        inst.spelling->text.str() +
+                        "' when others of their warp have passed a barrier without them"));
+  b.CreateUnreachable();
+  b.SetInsertPoint(complete);
+  fn.builder().SetInsertPoint(complete);
+}
+
 // The operands of a barrier: a, the barrier, and b, the number of threads, in warps.
 struct Participants {
   Value *id, *warps, *all; // all: the number of warps of the CTA
@@ -260,6 +293,7 @@ Participants participantsOf(FunctionLowering &fn, const BarrierUse &use) {
 
 // The sum if there is a condition.
 Value *wait(FunctionLowering &fn, const ptx::Instruction &inst, Value *condition) {
+  refuseLateLanes(fn, inst);
   const BarrierUse &use = fn.unit().barriers.of(inst);
   if (use.form == BarrierForm::Hardware)
     return waitInHardware(fn, condition);
@@ -316,6 +350,7 @@ Expected<Value *> lowerBarSync(FunctionLowering &fn, const ptx::Instruction &ins
 
 // bar.arrive a, b; barrier.arrive{.aligned} a, b
 Expected<Value *> lowerBarArrive(FunctionLowering &fn, const ptx::Instruction &inst) {
+  refuseLateLanes(fn, inst);
   Participants who = participantsOf(fn, fn.unit().barriers.of(inst));
   countBarrier(fn, Counted::Arrive, who.id, who.warps, fn.builder().getInt32(0));
   return nullptr;

@@ -184,7 +184,8 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   builder.CreateFence(AtomicOrdering::Release, SyncScope::System);
   builder.CreateBr(end);
 
-  // A failed assertion ends its warp alone, as on NVIDIA's GPUs: others may have something to say.
+  // A failed assertion ends its wave alone, as on NVIDIA's GPUs its warp: others may have something
+  // to say.
   Intrinsic::ID ending = Intrinsic::trap;
   if (reason == abi::TrapReason::Assertion)
     ending = Intrinsic::amdgcn_endpgm;

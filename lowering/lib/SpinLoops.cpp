@@ -2,6 +2,7 @@
 #include "lowering/lib/Definitions.h"
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/LaunchState.h"
+#include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/UnitLowering.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -21,17 +22,6 @@ using Kind = ptx::Operand::Kind;
 using Blocks = SmallSetVector<BasicBlock *, 8>;
 
 // ---------- Instructions
-
-// Whether the value that an instruction reads from memory may be another one each time.
-bool polls(const ptx::Instruction &inst) {
-  if (inst.op() == ptx::Op::Atom)
-    return true;
-  if (inst.op() != ptx::Op::Ld)
-    return false;
-  ptx::Mod semantics = inst.spelling->first(ptx::ModCategory::Semantics);
-  return semantics == ptx::Mod::Volatile || semantics == ptx::Mod::Relaxed ||
-         semantics == ptx::Mod::Acquire || semantics == ptx::Mod::Mmio;
-}
 
 const ptx::Operand *addressOf(const ptx::Instruction &inst) {
   for (const ptx::Operand &operand : inst.operands)
@@ -67,24 +57,6 @@ bool isPure(const ptx::Instruction &inst) {
     return inst.guard.reg == ptx::kNone && inst.spelling->space() == ptx::StateSpace::Param;
   default:
     return false;
-  }
-}
-
-bool differsBetweenThreads(ptx::SpecialRegister special) {
-  switch (special) {
-  case ptx::SpecialRegister::NTid:
-  case ptx::SpecialRegister::CtaId:
-  case ptx::SpecialRegister::NCtaId:
-  case ptx::SpecialRegister::WarpId:
-  case ptx::SpecialRegister::NWarpId:
-  case ptx::SpecialRegister::GridId:
-  case ptx::SpecialRegister::WarpSize:
-  case ptx::SpecialRegister::DynamicSmemSize:
-  case ptx::SpecialRegister::EnvReg1:
-  case ptx::SpecialRegister::EnvReg2:
-    return false;
-  default:
-    return true;
   }
 }
 
@@ -127,7 +99,7 @@ public:
       auto [entry, isNew] = instructionsOf.try_emplace(starts[i], i, i + 1);
       entry->second.second = i + 1;
       const ptx::Instruction &inst = function.body[i];
-      if (polls(inst))
+      if (mayPoll(inst))
         pollIndexes.push_back(i);
       if (inst.op() == ptx::Op::BrxIdx ||
           (inst.guard.reg != ptx::kNone &&
@@ -209,7 +181,7 @@ bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
   bool isLoad = writer.op() == ptx::Op::Ld;
   bool fromParameter = isLoad && writer.spelling->space() == ptx::StateSpace::Param;
   // What all load at once from one address is the same for all.
-  bool isPoll = isLoad && polls(writer) && writer.guard.reg == ptx::kNone;
+  bool isPoll = isLoad && mayPoll(writer) && writer.guard.reg == ptx::kNone;
   if ((!isPure(writer) && !isPoll) || (fromParameter && !function.isKernel))
     return false;
   return all_of(writer.operands.drop_front(),
@@ -218,7 +190,7 @@ bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
 
 bool Treatment::isUniform(const ptx::Operand &operand, unsigned depth) const {
   if (operand.kind == Kind::SpecialRegister)
-    return !differsBetweenThreads(operand.special);
+    return isSameFor(Group::Warp, operand.special);
   bool uniform = true;
   forEachRegister(operand, [&](ptx::RegisterId r) { uniform = uniform && isUniform(r, depth); });
   return uniform;
@@ -372,19 +344,6 @@ bool Treatment::mayWaitForOwnWarp(const Loop &loop, uint32_t poll) {
 
 // ---------- Threads that do not come to the loop
 
-// What makes a thread wait for others of its warp or CTA.
-bool isMeeting(const ptx::Instruction &inst) {
-  switch (inst.op()) {
-  case ptx::Op::BarSync:
-  case ptx::Op::BarRed:
-  case ptx::Op::BarWarpSync:
-  case ptx::Op::Call: // who knows
-    return true;
-  default:
-    return inst.spelling->has(ptx::Mod::Sync);
-  }
-}
-
 // Whether there is a way from the start of a block to an instruction, without coming to the loop or
 // to where all meet.
 bool Treatment::comesTo(BasicBlock *from, const Loop &loop,
@@ -497,6 +456,11 @@ BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
     for (BasicBlock *successor : successors(block))
       section.insert(successor);
   }
+  // The register may not move on to another address in it.
+  if (lock->reg != ptx::kNone)
+    for (uint32_t writer : definitions.of(lock->reg))
+      if (writer < starts.size() && section.contains(starts[writer]))
+        return nullptr;
   // Nor may they meet in it; whoever is called may do so.
   for (uint32_t i = 0; i < starts.size(); ++i) {
     if (!section.contains(starts[i]))
@@ -574,19 +538,9 @@ std::string Treatment::describe(const Loop &loop, uint32_t poll) const {
   while (first != 0 && isIn(loop, first - 1))
     --first;
   const ptx::Instruction &inst = function.body[poll];
-  auto lineOf = [&](const ptx::Instruction &i) {
-    return fn.unit().diagnosticAt(i.place, function, "", false).line;
-  };
-  std::string text = (function.name + ":" + Twine(lineOf(function.body[first]))).str();
-  const ptx::Module &module = fn.unit().ptxModule;
-  if (inst.sourceLine != ptx::kNone) {
-    const ptx::SourceLine &source = module.sourceLines[inst.sourceLine];
-    for (const ptx::SourceFile &file : module.files)
-      if (file.number == source.file)
-        text += (" (" + file.path + ":" + Twine(source.line) + ")").str();
-  }
-  return text + ": the loop that waits for '" + inst.spelling->text.str() + "' of line " +
-         std::to_string(lineOf(inst));
+  std::string place = fn.unit().describe(function, function.body[first], &inst);
+  return place + ": the loop that waits for '" + inst.spelling->text.str() + "' of line " +
+         std::to_string(fn.unit().diagnosticAt(inst.place, function, "", false).line);
 }
 
 void Treatment::watch(const Loop &loop, uint32_t poll) {
@@ -688,7 +642,7 @@ DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
 
 void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
                     const DenseMap<uint32_t, BasicBlock *> &released) {
-  if (any_of(fn.ptxFunction().body, polls))
+  if (any_of(fn.ptxFunction().body, mayPoll))
     Treatment(fn, starts, released).run();
 }
 

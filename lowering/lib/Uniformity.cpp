@@ -10,11 +10,13 @@ using Kind = ptx::Operand::Kind;
 
 struct Uniformity::Body {
   explicit Body(const ptx::Function &function)
-      : function(function), graph(function), postDominators(graph.immediatePostDominators()),
+      : function(function), definitions(function), graph(function),
+        postDominators(graph.immediatePostDominators()),
         registers(unsigned(function.registers.size())), causes(graph.blocks.size(), ptx::kNone),
         decided(unsigned(graph.blocks.size())) {}
 
   const ptx::Function &function;
+  Definitions definitions;
   ControlFlowGraph graph; // without the edges of threads that leave for good
   std::vector<uint32_t> postDominators;
   BitVector registers;          // those that differ
@@ -27,49 +29,22 @@ struct Uniformity::Body {
 
 // ---------- Facts of instructions
 
-static bool isUniform(ptx::SpecialRegister special) {
-  using S = ptx::SpecialRegister;
-  switch (special) {
-  case S::NTid:
-  case S::CtaId:
-  case S::NCtaId:
-  case S::GridId:
-  case S::WarpSize:
-  case S::TotalSmemSize:
-  case S::DynamicSmemSize:
-  case S::EnvReg1:
-  case S::EnvReg2:
-  case S::ClusterId:
-  case S::NClusterId:
-  case S::ClusterCtaId:
-  case S::ClusterNCtaId:
-  case S::ClusterCtaRank:
-  case S::ClusterNCtaRank:
-    return true;
-  default:
-    return false;
-  }
-}
-
-static bool hasSemantics(const ptx::Instruction &instruction) {
-  for (ptx::Mod mod : {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Acquire, ptx::Mod::Mmio})
-    if (instruction.spelling->has(mod))
-      return true;
-  return false;
-}
-
 // Whether the result follows from the operands alone, or from memory that is the same for all.
-static bool followsFromOperands(const ptx::Instruction &instruction) {
+bool Uniformity::followsFromOperands(const ptx::Instruction &instruction) const {
   switch (instruction.op()) {
   case ptx::Op::Ld:
   case ptx::Op::Ldu:
-    return !hasSemantics(instruction) && instruction.spelling->space() != ptx::StateSpace::Local;
+    // A warp's threads load at once.
+    return (group == Group::Warp || !hasSemantics(instruction)) &&
+           instruction.spelling->space() != ptx::StateSpace::Local;
   // The lanes of a warp together.
   case ptx::Op::Shfl:
+    return group == Group::Warp && instruction.spelling->has(ptx::Mod::Idx);
   case ptx::Op::Vote:
-  case ptx::Op::Match:
   case ptx::Op::Activemask:
   case ptx::Op::Redux:
+    return group == Group::Warp;
+  case ptx::Op::Match:
   case ptx::Op::Elect:
   case ptx::Op::Movmatrix:
   // Places of a thread's own.
@@ -85,7 +60,9 @@ static bool followsFromOperands(const ptx::Instruction &instruction) {
 }
 
 // Whether nobody notices that a thread executes it before it ends.
-static bool isQuiet(const ptx::Instruction &instruction) {
+bool Uniformity::isQuiet(const ptx::Instruction &instruction) const {
+  if (group == Group::Warp) // whatever it does, it keeps nobody waiting
+    return endsThread(instruction) || !isMeeting(instruction);
   switch (instruction.op()) {
   case ptx::Op::Bra:
   case ptx::Op::Ret:
@@ -109,7 +86,9 @@ bool Uniformity::differs(const Body &body, const ptx::Operand &operand) const {
     return true;
   switch (operand.kind) {
   case Kind::SpecialRegister:
-    return !isUniform(operand.special);
+    if (group == Group::Warp && operand.special == ptx::SpecialRegister::Tid)
+      return operand.component != 1 && operand.component != 2;
+    return !isSameFor(group, operand.special);
   case Kind::Variable: // an address of local memory is another one for each thread
     return operand.variable()->space == ptx::StateSpace::Local ||
            variables.contains(operand.variable());
@@ -144,12 +123,82 @@ bool Uniformity::markOwnMemory(const ptx::Variable *variable) {
          variables.insert(variable).second;
 }
 
+// Whether a value grows by one from lane to lane: %tid.x, and what is added to it.
+bool Uniformity::countsAlongWarp(const Body &body, const ptx::Operand &operand,
+                                 SmallDenseSet<ptx::RegisterId> visited) const {
+  if (operand.kind == Kind::SpecialRegister)
+    return operand.special == ptx::SpecialRegister::Tid && operand.component == 0;
+  if (operand.kind != Kind::Register || operand.negated)
+    return false;
+  if (!visited.insert(operand.reg).second)
+    return true;                                 // added to itself
+  auto isStep = [&](const ptx::Operand &other) { // to the same lane of another warp
+    std::optional<uint64_t> constant = body.definitions.constant(other);
+    return constant ? *constant % 32 == 0 : !differs(body, other);
+  };
+  auto gives = [&](uint32_t index) {
+    if (index >= body.function.body.size())
+      return false;
+    const ptx::Instruction &writer = body.function.body[index];
+    ArrayRef<ptx::Operand> from = writer.operands.drop_front();
+    switch (writer.op()) {
+    case ptx::Op::Mov:
+    case ptx::Op::Cvt:
+      return countsAlongWarp(body, from[0], visited);
+    case ptx::Op::IAdd:
+      return (countsAlongWarp(body, from[0], visited) && isStep(from[1])) ||
+             (countsAlongWarp(body, from[1], visited) && isStep(from[0]));
+    case ptx::Op::IMad:
+      return countsAlongWarp(body, from[2], visited) && !differs(body, from[0]) &&
+             !differs(body, from[1]);
+    default:
+      return false;
+    }
+  };
+  return visited.size() <= 8 && all_of(body.definitions.of(operand.reg), gives);
+}
+
+// Whether the result is the number of a warp, or the answer to a question about that number, though
+// an operand differs between its lanes.
+bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruction) const {
+  if (group != Group::Warp || instruction.operands.size() != 3 ||
+      !countsAlongWarp(body, instruction.operands[1]))
+    return false;
+  std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
+  if (!constant)
+    return false;
+  switch (instruction.op()) {
+  case ptx::Op::Shr:
+    return *constant >= 5;
+  case ptx::Op::IDiv:
+    return *constant % 32 == 0 && *constant;
+  case ptx::Op::And:
+    return *constant % 32 == 0;
+  case ptx::Op::Setp: {
+    const ptx::Spelling &spelling = *instruction.spelling;
+    if (spelling.has(ptx::Mod::Lt) || spelling.has(ptx::Mod::Ge))
+      return *constant % 32 == 0;
+    return (spelling.has(ptx::Mod::Le) || spelling.has(ptx::Mod::Gt)) && *constant % 32 == 31;
+  }
+  default:
+    return false;
+  }
+}
+
 bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
   if (!followsFromOperands(instruction))
     return true;
+  if (isPlaceOfWarp(body, instruction))
+    return false;
   switch (instruction.op()) {
   case ptx::Op::BarRed: // all threads get one result
     return false;
+  case ptx::Op::Vote: // and so do those of a warp
+  case ptx::Op::Redux:
+    return false;
+  case ptx::Op::Shfl: // from one lane
+    return differs(body, instruction.operands[2]) ||
+           body.definitions.constant(instruction.operands[3]) != 31;
   case ptx::Op::Addc:
   case ptx::Op::Subc:
   case ptx::Op::Madc:
@@ -301,7 +350,9 @@ bool Uniformity::visit(Body &body) {
   return changed || newBranches;
 }
 
-Uniformity::Uniformity(const Unit &unit, const DenseSet<const ptx::Function *> &addressTaken) {
+Uniformity::Uniformity(const Unit &unit, const DenseSet<const ptx::Function *> &addressTaken,
+                       Group group)
+    : group(group) {
   auto add = [&](const ptx::Function *function) {
     Body &body = *bodies.emplace_back(std::make_unique<Body>(*function));
     bodyOf[function] = &body;

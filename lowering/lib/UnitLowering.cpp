@@ -5,6 +5,8 @@
 #include "lowering/lib/FloatingPoint.h"
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/LaunchState.h"
+#include "lowering/lib/PartialWarps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
 
@@ -395,6 +397,42 @@ ptx::Diagnostic UnitLowering::diagnosticAt(uint32_t place, const ptx::Function &
   return diagnostic;
 }
 
+std::string UnitLowering::describe(const ptx::Function &function,
+                                   const ptx::Instruction &instruction,
+                                   const ptx::Instruction *source) const {
+  std::string text =
+      (function.name + ":" + Twine(diagnosticAt(instruction.place, function, "", false).line))
+          .str();
+  uint32_t sourceLine = (source ? source : &instruction)->sourceLine;
+  if (sourceLine != ptx::kNone) {
+    const ptx::SourceLine &line = ptxModule.sourceLines[sourceLine];
+    for (const ptx::SourceFile &file : ptxModule.files)
+      if (file.number == line.file)
+        text += (" (" + file.path + ":" + Twine(line.line) + ")").str();
+  }
+  return text;
+}
+
+std::vector<std::string> UnitLowering::describePartialWarps() const {
+  // One note for all that the same branch divides.
+  MapVector<std::pair<const ptx::Function *, const ptx::Instruction *>, SmallVector<PartialWarp, 1>>
+      groups;
+  for (const PartialWarp &partial : findPartialWarps(unit))
+    groups[{partial.function, partial.divides}].push_back(partial);
+  std::vector<std::string> notes;
+  for (const auto &[key, partials] : groups) {
+    const PartialWarp &first = partials.front();
+    std::string more =
+        partials.size() > 1 ? " (and " + std::to_string(partials.size() - 1) + " more)" : "";
+    notes.push_back(describe(*first.function, *first.instruction) + ": '" +
+                    first.instruction->spelling->text.str() + "'" + more +
+                    " is for all threads of the warp, which " +
+                    describe(*first.dividingFunction, *first.divides) + " ('" +
+                    first.divides->spelling->text.str() + "') may divide");
+  }
+  return notes;
+}
+
 std::string UnitLowering::metadata() const {
   json::Array kernels;
   for (const ptx::Function *kernel : unit.kernels) {
@@ -425,11 +463,17 @@ std::string UnitLowering::metadata() const {
   json::Array spinLoopList;
   for (const std::string &loop : spinLoops)
     spinLoopList.push_back(loop);
-  json::Value all =
-      json::Object{{"abi", abi::kVersion},          {"arch", options.arch},
-                   {"fastAtomics", hasFastAtomics}, {"kernels", std::move(kernels)},
-                   {"slots", std::move(slotList)},  {"spinLoops", std::move(spinLoopList)},
-                   {"traps", std::move(trapList)}};
+  json::Array partialWarps;
+  for (std::string &note : describePartialWarps())
+    partialWarps.push_back(std::move(note));
+  json::Value all = json::Object{{"abi", abi::kVersion},
+                                 {"arch", options.arch},
+                                 {"fastAtomics", hasFastAtomics},
+                                 {"kernels", std::move(kernels)},
+                                 {"partialWarps", std::move(partialWarps)},
+                                 {"slots", std::move(slotList)},
+                                 {"spinLoops", std::move(spinLoopList)},
+                                 {"traps", std::move(trapList)}};
   std::string text;
   raw_string_ostream(text) << all;
   return text;

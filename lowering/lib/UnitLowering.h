@@ -104,6 +104,10 @@ public:
   ptx::Diagnostic diagnosticAt(uint32_t place, const ptx::Function &function,
                                const llvm::Twine &message, bool unsupported) const;
 
+  // Where an instruction stands, for people: "k:17", and the line of the source if there are such.
+  // `source`: the instruction whose line of the source it is, if another one.
+  std::string describe(const ptx::Function &function, const ptx::Instruction &instruction,
+                       const ptx::Instruction *source = nullptr) const;
   // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
   unsigned addTrap(std::string what);
   // Loops that are watched (SpinLoops.h), for the metadata.
@@ -113,6 +117,7 @@ public:
   std::string metadata() const;
 
 private:
+  std::vector<std::string> describePartialWarps() const;
   void report(ptx::Diagnostic diagnostic) { diagnostics.push_back(std::move(diagnostic)); }
   void declareFunction(const ptx::Function &function);
   void setAttributes(const ptx::Function &function, llvm::Function &llvmFunction);

@@ -1,6 +1,7 @@
 #include "lowering/lib/WaitingLoops.h"
 #include "lowering/lib/ControlFlowGraph.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/UnitLowering.h"
 
 using namespace llvm;
@@ -13,27 +14,11 @@ using Kind = ptx::Operand::Kind;
 // Whether it reads what another warp may write at any time.
 bool readsWhatOthersWrite(const ptx::Instruction &instruction) {
   switch (instruction.op()) {
-  case ptx::Op::Atom:
   case ptx::Op::MbarrierWait:
   case ptx::Op::MultimemLdReduce:
     return true;
-  case ptx::Op::Ld:
-    switch (instruction.spelling->space()) {
-    case ptx::StateSpace::Local:
-    case ptx::StateSpace::Param:
-    case ptx::StateSpace::Const:
-      return false;
-    default:
-      break;
-    }
-    // .cv fetches again; .cg passes by the cache that other multiprocessors do not see.
-    for (ptx::Mod mod : {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Acquire, ptx::Mod::Mmio,
-                         ptx::Mod::Cv, ptx::Mod::Cg})
-      if (instruction.spelling->has(mod))
-        return true;
-    return false;
   default:
-    return false;
+    return mayPoll(instruction);
   }
 }
 

@@ -29,8 +29,9 @@ static Value *ballot(FunctionLowering &fn, Value *condition) {
   return b.CreateSelect(fn.launch().isUpperWarp(), high, low);
 }
 
+// 32 if there is none: where a lane executes what it is no member of.
 static Value *lowestLane(FunctionLowering &fn, Value *mask) {
-  return fn.builder().CreateBinaryIntrinsic(Intrinsic::cttz, mask, fn.builder().getTrue());
+  return fn.builder().CreateBinaryIntrinsic(Intrinsic::cttz, mask, fn.builder().getFalse());
 }
 
 // ---------- shfl

@@ -7,6 +7,7 @@
 // What is not proven is half-filled.
 #include "lowering/lib/WarpForm.h"
 #include "lowering/lib/BarrierPlan.h"
+#include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/Uniformity.h"
 #include "lowering/lib/UnitLowering.h"
 #include "lowering/lib/WaitingLoops.h"
@@ -19,9 +20,8 @@ namespace {
 
 class Decision {
 public:
-  Decision(const ptx::Module &module, const Unit &unit) : module(module), unit(unit) {
-    findAddressesTaken();
-  }
+  Decision(const ptx::Module &module, const Unit &unit)
+      : module(module), unit(unit), addressTaken(functionsWithAddress(unit)) {}
 
   WarpFormDecision decide() {
     if (mostThreads() <= 32)
@@ -64,30 +64,6 @@ private:
       visit(*kernel);
     for (const ptx::Function *function : unit.functions)
       visit(*function);
-  }
-
-  void findAddressesTaken() {
-    auto add = [&](const ptx::Function &function) { addressTaken.insert(&definitionOf(function)); };
-    auto addIn = [&](auto &self, const ptx::Operand &operand) -> void {
-      if (operand.function())
-        add(*operand.function());
-      for (const ptx::Operand &element : operand.elements())
-        self(self, element);
-    };
-    forEachFunction([&](const ptx::Function &function) {
-      for (const ptx::Instruction &instruction : function.body)
-        for (const ptx::Operand &operand : instruction.operands)
-          if (instruction.op() != ptx::Op::Call || !operand.function())
-            addIn(addIn, operand);
-      for (const ptx::Prototype &prototype : function.prototypes)
-        for (const ptx::Function *target : prototype.targets)
-          add(*target);
-    });
-    std::vector<const ptx::Variable *> variables = moduleVariables(module);
-    for (uint32_t index : unit.variables)
-      for (const ptx::Relocation &relocation : variables[index]->relocations)
-        if (relocation.function)
-          add(*relocation.function);
   }
 
   uint64_t mostThreads() const {
@@ -152,7 +128,7 @@ private:
 
   const ptx::Module &module;
   const Unit &unit;
-  DenseSet<const ptx::Function *> addressTaken;
+  const DenseSet<const ptx::Function *> addressTaken;
   bool hasClusterBarriers = false;
 };
 

@@ -304,6 +304,8 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
     release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
     return std::move(error);
   }
+  for (const std::string &note : (*unit)->metadata.partialWarps)
+    runtime::log(LogLevel::Info, note);
   slot = std::move(*unit);
   return slot.get();
 }

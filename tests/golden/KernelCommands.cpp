@@ -269,8 +269,9 @@ int compareKernels(Options options) {
         } else if (StringRef reason = differences->reason(kernel.name, options.arch);
                    !reason.empty()) {
           count(right ? &Tally::different : &Tally::known);
-          outs() << formatv("{0}: {1}: {2}\n", right ? "no longer differs" : "known to differ",
-                            kernel.name, reason);
+          outs() << formatv("{0}: {1}: {2}{3}{4}\n",
+                            right ? "no longer differs" : "known to differ", kernel.name, reason,
+                            result.error.empty() ? "" : ": ", result.error);
         } else if (!result.error.empty()) {
           count(&Tally::notRun);
           outs() << formatv("not run: {0}: {1}\n", kernel.name, result.error);

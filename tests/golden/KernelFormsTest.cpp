@@ -12,7 +12,7 @@ using namespace rubia;
 TEST(GoldenKernelForms, FourOfFiveArePacked) {
   auto kernels = golden::readKernels(GOLDEN_KERNELS);
   ASSERT_TRUE(bool(kernels)) << toString(kernels.takeError());
-  unsigned packed = 0, lowered = 0;
+  unsigned packed = 0, lowered = 0, noted = 0;
   for (const golden::KernelCase &kernel : *kernels) {
     ptx::ParseResult parsed = ptx::parse(kernel.name, kernel.text);
     LLVMContext context;
@@ -28,6 +28,7 @@ TEST(GoldenKernelForms, FourOfFiveArePacked) {
     StringRef metadata =
         cast<MDString>((*module)->getNamedMetadata("rubia.metadata")->getOperand(0)->getOperand(0))
             ->getString();
+    noted += !metadata.contains("\"partialWarps\":[]");
     if (metadata.contains("\"warpForm\":\"packed\"")) {
       ++packed;
     } else {
@@ -37,6 +38,10 @@ TEST(GoldenKernelForms, FourOfFiveArePacked) {
   }
   RecordProperty("packed", int(packed));
   RecordProperty("lowered", int(lowered));
+  RecordProperty("noted", int(noted));
   EXPECT_GE(lowered, 150u);
   EXPECT_GE(packed * 5, lowered * 4) << packed << " of " << lowered;
+  // All are right; what is noted of them uses one register for several things, which is followed as
+  // one value.
+  EXPECT_LE(noted * 20, lowered) << noted << " of " << lowered;
 }

@@ -31,6 +31,33 @@ TEST(BarrierPlan, AllThreadsAreTheHardwares) {
   EXPECT_EQ(forms("bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 2, 0, %p0;"), "HH");
 }
 
+// What parts of a warp may come to, and is not .aligned, is checked when it is executed.
+TEST(BarrierPlan, BarriersOfPartsOfAWarp) {
+  auto divided = [](const std::string &body) {
+    ptx::Module module = parsed(kernel("mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; ld.param.u32 "
+                                       "%r2, [n];" +
+                                       body));
+    BarrierPlan plan = planOf(module);
+    std::string text;
+    for (const BarrierUse &use : plan.uses)
+      text += use.mayDivide ? 'D' : '-';
+    EXPECT_EQ(plan.words.missed, text.find('D') != std::string::npos);
+    return text;
+  };
+  auto branch = [](const std::string &reg, const std::string &inside) {
+    return "setp.eq.u32 %p0, " + reg + ", 3; @%p0 bra L;" + inside + " L: barrier.sync 0;";
+  };
+  EXPECT_EQ(divided(branch("%r0", "barrier.sync 1;")), "D-");
+  EXPECT_EQ(divided(branch("%r0", "barrier.red.popc.u32 %r5, 1, %p1; barrier.arrive 2, 64;")),
+            "DD-");
+  EXPECT_EQ(divided(branch("%r0", "barrier.sync.aligned 1; bar.sync 1; bar.arrive 2, 64;")),
+            "----");
+  EXPECT_EQ(divided(branch("%r1", "barrier.sync 1;")), "--");
+  EXPECT_EQ(divided(branch("%r2", "barrier.sync 1;")), "--");
+  EXPECT_EQ(divided("setp.eq.u32 %p0, %r0, 3; @%p0 barrier.sync 1;"), "D");
+  EXPECT_EQ(divided("setp.ge.u32 %p0, %r0, %r2; @%p0 ret; barrier.sync 1;"), "-");
+}
+
 TEST(BarrierPlan, ThreadCounts) {
   EXPECT_EQ(forms("bar.sync 1, 64;"), "S");
   EXPECT_EQ(forms("bar.sync 1, 64;", ".reqntid 32, 2, 1"), "H");

@@ -25,7 +25,8 @@ std::string treatment(const std::string &body) {
 
 TEST(SpinLoops, LoadsOfOwnAddresses) {
   for (const char *load :
-       {"ld.volatile.global.u32", "ld.relaxed.gpu.global.u32", "ld.acquire.cta.global.u32"}) {
+       {"ld.volatile.global.u32", "ld.relaxed.gpu.global.u32", "ld.acquire.cta.global.u32",
+        "ld.mmio.relaxed.sys.global.u32", "ld.global.cv.u32", "ld.cg.global.u32"}) {
     std::string loop =
         std::string("L: ") + load + " %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;";
     EXPECT_EQ(treatment(loop), "W") << load;
@@ -136,6 +137,14 @@ TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
             "W")
       << "and so is this";
   EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "W");
+}
+
+// The register holds another address by then.
+TEST(SpinLoops, AReleaseIsAtTheSameAddress) {
+  const std::string lock = "mov.u64 %rd3, %rd0; L: atom.global.cas.b32 %r0, [%rd3], 0, 1;"
+                           "setp.ne.u32 %p0, %r0, 0; @%p0 bra L;\n";
+  EXPECT_EQ(treatment(lock + "st.volatile.global.u32 [%rd3], 0;"), "K");
+  EXPECT_EQ(treatment(lock + "add.u64 %rd3, %rd3, 128; st.volatile.global.u32 [%rd3], 0;"), "W");
 }
 
 TEST(SpinLoops, LocksReleasedInTheLoopAreKeptThere) {

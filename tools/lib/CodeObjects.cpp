@@ -1,6 +1,8 @@
 #include "tools/lib/CodeObjects.h"
+#include "codegen/Codegen.h"
 #include "emulator/OffloadBundle.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -68,6 +70,26 @@ Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file, String
   }
   return createStringError(file.images.front().place + ": no code for " + arch + ", only for " +
                            known);
+}
+
+std::vector<std::string> notesOf(ArrayRef<uint8_t> codeObject) {
+  std::vector<std::string> notes;
+  Expected<std::string> text = codegen::readMetadata(codeObject);
+  Expected<json::Value> root =
+      text ? json::parse(StringRef(*text).rtrim('\0')) : Expected<json::Value>(text.takeError());
+  if (!root) {
+    consumeError(root.takeError());
+    return notes;
+  }
+  const json::Object *object = root->getAsObject();
+  auto add = [&](StringRef list, const char *what) {
+    if (const json::Array *entries = object ? object->getArray(list) : nullptr)
+      for (const json::Value &entry : *entries)
+        notes.push_back(what + entry.getAsString().value_or("").str());
+  };
+  add("spinLoops", "threads may wait for others of their warp: ");
+  add("partialWarps", "");
+  return notes;
 }
 
 } // namespace rubia::tools

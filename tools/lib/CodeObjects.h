@@ -32,4 +32,9 @@ llvm::Expected<CodeObjectFile> openCodeObjects(const std::string &path);
 llvm::Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file,
                                                     llvm::StringRef arch);
 
+/// What the metadata of one of Rubia's code objects say that people should know: loops that may
+/// need independent thread scheduling, and what may be executed by parts of a warp
+/// (docs/synchronization.md). Nothing for the code objects of others.
+std::vector<std::string> notesOf(llvm::ArrayRef<uint8_t> codeObject);
+
 } // namespace rubia::tools

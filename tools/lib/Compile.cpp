@@ -1,6 +1,7 @@
 // rubia compile: PTX -> code objects, objects, assembly, LLVM IR or PTX, for any number of targets.
 // No GPU needed.
 #include "ptx-frontend/Printer.h"
+#include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Sources.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,6 +55,8 @@ Expected<std::string> compileOne(const runtime::PtxImage &image, const lowering:
     Expected<codegen::CodeObject> object = image.compile(unit, pipeline);
     if (!object)
       return object.takeError();
+    for (const std::string &note : notesOf(object->bytes))
+      errs() << options.file << ": note: " << note << "\n";
     return toStringRef(object->bytes).str();
   }
   auto kind = options.emit == "obj"   ? codegen::EmitKind::Object

@@ -159,21 +159,6 @@ void print(const ordered_json &file) {
   }
 }
 
-// The loops of one of Rubia's code objects that are watched for threads that wait for others of
-// their warp. docs/synchronization.md.
-ordered_json watchedLoops(ArrayRef<uint8_t> codeObject) {
-  ordered_json loops = ordered_json::array();
-  Expected<std::string> text = codegen::readMetadata(codeObject);
-  if (!text) {
-    consumeError(text.takeError()); // somebody else's
-    return loops;
-  }
-  ordered_json metadata = ordered_json::parse(StringRef(*text).rtrim('\0').str(), nullptr, false);
-  if (metadata.is_object() && metadata.contains("spinLoops"))
-    loops = metadata["spinLoops"];
-  return loops;
-}
-
 // A code object works on the emulator if that can load it; only there can this be told.
 ordered_json describe(const CodeObjectImage &image) {
   ordered_json result{{"place", image.place},
@@ -181,8 +166,8 @@ ordered_json describe(const CodeObjectImage &image) {
                       {"version", image.info.version},
                       {"bytes", image.bytes.size()},
                       {"kernels", ordered_json::array()}};
-  if (ordered_json loops = watchedLoops(image.bytes); !loops.empty())
-    result["spinLoops"] = std::move(loops);
+  if (std::vector<std::string> notes = notesOf(image.bytes); !notes.empty())
+    result["notes"] = std::move(notes);
   emulator::Memory memory;
   auto loaded = emulator::CodeObject::load(image.bytes, memory);
   result["emulated"] = bool(loaded);
@@ -217,10 +202,9 @@ void printCodeObjects(const ordered_json &file) {
            << " on the emulator\n";
     if (object.contains("problem"))
       outs() << "    problem: " << object["problem"].get<std::string>() << "\n";
-    if (object.contains("spinLoops"))
-      for (const ordered_json &loop : object["spinLoops"])
-        outs() << "    threads may wait for others of their warp: " << loop.get<std::string>()
-               << "\n";
+    if (object.contains("notes"))
+      for (const ordered_json &note : object["notes"])
+        outs() << "    note: " << note.get<std::string>() << "\n";
     for (const ordered_json &k : object["kernels"]) {
       outs() << "    " << k["name"].get<std::string>() << " (" << k["parameters"].size()
              << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared, "

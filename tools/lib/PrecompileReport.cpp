@@ -1,5 +1,6 @@
 #include "tools/lib/PrecompileReport.h"
 #include "codegen/Codegen.h"
+#include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -65,6 +66,7 @@ Error describeCode(KernelReport &kernel, ArrayRef<uint8_t> codeObject) {
   kernel.sgprSpills = found->sgprSpills;
   kernel.ldsBytes = found->ldsBytes;
   kernel.scratchBytes = found->scratchBytes;
+  kernel.notes = notesOf(codeObject);
   return describeWarps(kernel, codeObject);
 }
 
@@ -101,6 +103,8 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
                  {"warpForm", kernel.warpForm},
                  {"exactThreads", kernel.exactThreads},
                  {"warpFormReason", kernel.warpFormReason}});
+  if (!kernel.notes.empty())
+    result["notes"] = kernel.notes;
   return result;
 }
 
@@ -151,6 +155,8 @@ void PrecompileReport::printTable(raw_ostream &os) const {
     os << format("%5u %5u %6u %6u %7u  %-12s ", k.vgprs + k.agprs, k.sgprs,
                  k.vgprSpills + k.sgprSpills, k.ldsBytes, k.scratchBytes, k.warpForm.c_str())
        << k.name << "\n";
+    for (const std::string &note : k.notes)
+      os << "          note: " << note << "\n";
   }
 }
 
@@ -180,6 +186,8 @@ void PrecompileReport::printSummary(raw_ostream &os) const {
      << " in the cache, " << count(Status::Failed) << " failed";
   if (!problems.empty())
     os << "; " << problems.size() << " files or images could not be used";
+  if (size_t noted = count_if(kernels, [](const KernelReport &k) { return !k.notes.empty(); }))
+    os << "; " << noted << " kernels have notes, which are in the report";
   os << format("; %.1f s\n", seconds);
 }
 

@@ -30,7 +30,8 @@ struct KernelReport {
   uint32_t vgprs = 0, agprs = 0, sgprs = 0, vgprSpills = 0, sgprSpills = 0;
   uint32_t ldsBytes = 0, scratchBytes = 0, maxThreads = 0;
   std::string warpForm, warpFormReason;
-  uint32_t exactThreads = 0; // of a CTA; others take the half-filled form
+  uint32_t exactThreads = 0;      // of a CTA; others take the half-filled form
+  std::vector<std::string> notes; // notesOf(), of the unit
 };
 
 // Fills in what the code object says about the kernel; the error of an object that lacks it.

@@ -329,3 +329,38 @@ TEST(BarrierExecution, SpinLockBetweenWarps) {
   std::vector<uint32_t> expected = {0, 80};
   expectInAnyOrder(ptx, {0, 0}, ofThreads(256), expected);
 }
+
+// Threads of one warp in two branches, which meet on NVIDIA: `barrier` in both.
+static std::string inTwoBranches(const std::string &barrier) {
+  return executable("and.b32 %r1, %tid, 1; setp.eq.u32 %p0, %r1, 0; @%p0 bra EVEN;\n" + barrier +
+                    "mov.u32 %r3, 1; bra JOIN; EVEN:" + barrier +
+                    "mov.u32 %r3, 2; JOIN: st.global.u32 [%mine], %r3;");
+}
+
+TEST(BarrierExecution, ThreadsThatComeLateAreReported) {
+  for (const char *barrier : {"barrier.sync 2;", "barrier.sync 2, 64;", "barrier.sync 2, 32;",
+                              "barrier.red.popc.u32 %r5, 2, %p1;", "barrier.arrive 2, 96;"})
+    for (const char *arch : kTargets) {
+      Form form = ofThreads(64);
+      form.arch = arch;
+      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      form.expectTrap = true;
+      rubia::abi::TrapRecord record = run(inTwoBranches(barrier), counting(64), form).trap;
+      EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+          << arch << barrier;
+    }
+}
+
+TEST(BarrierExecution, ThreadsThatNeverComeAreNot) {
+  // Odd threads exit without the barrier; a warp goes another way as a whole.
+  std::string ptx = executable(R"(
+    setp.ge.u32 %p1, %tid, 96; @%p1 bra OTHER;
+    and.b32 %r1, %tid, 1; setp.eq.u32 %p0, %r1, 0; @%p0 bra EVEN;
+    st.global.u32 [%mine], 1; ret;
+    EVEN: barrier.sync 1; st.global.u32 [%mine], 2; ret;
+    OTHER: barrier.sync 1; st.global.u32 [%mine], 2;)");
+  std::vector<uint32_t> expected(128, 2);
+  for (uint32_t i = 1; i < 96; i += 2)
+    expected[i] = 1;
+  EXPECT_EQ(runOnAllTargets(ptx, counting(128), ofThreads(128)), expected);
+}

@@ -1,0 +1,118 @@
+// Which instructions for whole warps are noted because a branch may divide the warp, and which of
+// the usual forms are not.
+#include "lowering/lib/PartialWarps.h"
+#include "Lowered.h"
+#include "gmock/gmock.h"
+
+using namespace rubia;
+using namespace rubia::lowering;
+using namespace rubia::lowering::test;
+using testing::HasSubstr;
+
+namespace {
+
+// How many instructions of kernel(body) are noted. %r0: %tid.x; %r1: %ctaid.x; %r2: n; %r3: loaded
+// by each thread from its own address.
+size_t notes(const std::string &body) {
+  ptx::Module module = parsed(kernel(R"(
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; ld.param.u32 %r2, [n]; ld.param.u64 %rd0, [p];
+    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r3, [%rd1];
+    )" + body));
+  return findPartialWarps(partition(module)[0]).size();
+}
+
+// Behind a branch on a condition that `code` leaves in %p0; all meet afterwards.
+size_t notesIf(const std::string &code, const std::string &inside) {
+  return notes(code + " @%p0 bra L;" + inside + "L: vote.sync.any.pred %p2, %p1, %r3;");
+}
+
+const std::string kShuffle = "shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;";
+
+} // namespace
+
+TEST(PartialWarps, BranchesOfLanes) {
+  for (const char *condition :
+       {"setp.eq.u32 %p0, %r0, 3;", "setp.lt.u32 %p0, %r0, %r2;", "setp.lt.u32 %p0, %r0, 16;",
+        "setp.gt.u32 %p0, %r0, 32;", "setp.eq.u32 %p0, %r3, 0;",
+        "and.b32 %r5, %r0, 31; setp.eq.u32 %p0, %r5, 0;",
+        "shr.u32 %r5, %r0, 4; setp.eq.u32 %p0, %r5, 0;",
+        "mov.u32 %r5, %laneid; setp.lt.u32 %p0, %r5, 16;",
+        "add.u32 %r5, %r0, 5; setp.lt.u32 %p0, %r5, 64;"})
+    EXPECT_EQ(notesIf(condition, kShuffle), 1u) << condition;
+}
+
+TEST(PartialWarps, BranchesOfWarpsAndCtas) {
+  for (const char *condition :
+       {"setp.lt.u32 %p0, %r0, 32;", "setp.gt.u32 %p0, %r0, 31;", "setp.ge.s32 %p0, %r0, 64;",
+        "shr.u32 %r5, %r0, 5; setp.eq.u32 %p0, %r5, 0;",
+        "div.u32 %r5, %r0, 32; setp.ne.u32 %p0, %r5, 0;",
+        "shr.s32 %r5, %r0, 31; shr.u32 %r6, %r5, 27; add.s32 %r7, %r0, %r6; shr.s32 %r8, %r7, 5;"
+        "setp.eq.s32 %p0, %r8, 0;", // int / 32
+        "and.b32 %r5, %r0, 992; setp.eq.u32 %p0, %r5, 0;",
+        "mov.u32 %r5, %ntid.x; mad.lo.u32 %r6, %r1, %r5, %r0; shr.u32 %r7, %r6, 5;"
+        "setp.lt.u32 %p0, %r7, %r2;",
+        "mov.u32 %r5, %tid.y; setp.eq.u32 %p0, %r5, 0;",
+        "mov.u32 %r5, %warpid; setp.eq.u32 %p0, %r5, 0;", "setp.lt.u32 %p0, %r1, %r2;",
+        "ld.global.u32 %r5, [%rd0]; setp.eq.u32 %p0, %r5, 0;",
+        "ld.volatile.global.u32 %r5, [%rd0]; setp.eq.u32 %p0, %r5, 0;",
+        "setp.lt.u32 %p1, %r3, 9; vote.sync.any.pred %p0, %p1, -1;",
+        "shfl.sync.idx.b32 %r5, %r3, 0, 31, -1; setp.eq.u32 %p0, %r5, 0;"})
+    EXPECT_EQ(notesIf(condition, kShuffle), 0u) << condition;
+}
+
+TEST(PartialWarps, ThreadsThatHaveLeftDoNotCount) {
+  EXPECT_EQ(notes("setp.ge.u32 %p0, %r0, %r2; @%p0 ret;" + kShuffle), 0u);
+  EXPECT_EQ(
+      notes("setp.lt.u32 %p0, %r0, %r2; @%p0 bra L; st.global.u32 [%rd1], 0; ret; L:" + kShuffle),
+      0u)
+      << "whatever they do before";
+}
+
+TEST(PartialWarps, MasksOfTheBranch) {
+  const std::string lanes = "setp.lt.u32 %p0, %r0, 5;";
+  EXPECT_EQ(notesIf(lanes, "activemask.b32 %r6; shfl.sync.bfly.b32 %r4, %r3, 1, 31, %r6;"), 0u);
+  EXPECT_EQ(
+      notesIf(lanes + "vote.sync.ballot.b32 %r6, !%p0, -1;", "redux.sync.add.u32 %r4, %r3, %r6;"),
+      0u);
+  EXPECT_EQ(notesIf(lanes, "shfl.sync.bfly.b32 %r4, %r3, 1, 31, 0xffffffe0;"), 0u);
+  EXPECT_EQ(notesIf(lanes, "mov.u32 %r6, -1; shfl.sync.bfly.b32 %r4, %r3, 1, 31, %r6;"), 1u)
+      << "a constant, as nvcc passes it to inline assembly";
+}
+
+TEST(PartialWarps, EveryInstructionOfAWarp) {
+  const std::string lanes = "setp.lt.u32 %p0, %r0, 5;";
+  for (const char *instruction :
+       {"vote.sync.all.pred %p1, %p2, -1;", "vote.sync.ballot.b32 %r4, %p2, 0xffffffff;",
+        "match.any.sync.b32 %r4, %r3, -1;", "redux.sync.add.u32 %r4, %r3, -1;",
+        "elect.sync %r4|%p1, -1;", "bar.warp.sync -1;", "bar.sync 0;",
+        "barrier.red.popc.aligned.u32 %r4, 0, %p1;"})
+    EXPECT_EQ(notesIf(lanes, instruction), 1u) << instruction;
+  EXPECT_EQ(notesIf(lanes, "barrier.sync 0; bar.arrive 1, 64; activemask.b32 %r4;"), 0u);
+  EXPECT_EQ(notes(lanes + "@%p0 " + kShuffle), 1u) << "a guard";
+}
+
+TEST(PartialWarps, LoopsOfLanes) {
+  EXPECT_EQ(notes("mov.u32 %r5, 0; L:" + kShuffle +
+                  "add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, %r3; @%p0 bra L; bar.sync 0;"),
+            1u);
+  EXPECT_EQ(notes("mov.u32 %r5, 0; L:" + kShuffle +
+                  "add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, %r2; @%p0 bra L;"),
+            0u);
+}
+
+TEST(PartialWarps, TheMetadataNamesBoth) {
+  Lowered result = lowered(kernel(R"(
+  mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 3;
+  .loc 1 7 0
+  @%p0 bra L;
+  .loc 1 8 0
+  bar.warp.sync -1;
+  bar.warp.sync -1;
+  L: bar.sync 0;
+  ret;)",
+                                  ".file 1 \"a.cu\"\n"));
+  EXPECT_THAT(
+      result.metadata(),
+      HasSubstr(R"("partialWarps":["k:18 (a.cu:8): 'bar.warp.sync' (and 1 more) is for all )"
+                R"(threads of the warp, which k:16 (a.cu:7) ('bra') may divide"])"));
+}
