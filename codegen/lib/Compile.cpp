@@ -20,7 +20,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
   Expected<TargetId> target = parseTargetId(options.arch);
   if (!target)
     return target.takeError();
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(*target, options.optLevel);
+  Expected<TargetMachine *> machine = targetMachine(*target, options.optLevel);
   if (!machine)
     return machine.takeError();
 

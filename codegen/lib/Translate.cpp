@@ -14,7 +14,9 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include <map>
 #include <mutex>
+#include <tuple>
 
 using namespace llvm;
 
@@ -130,8 +132,13 @@ OptimizationLevel middleEndLevel(unsigned optLevel) {
 
 } // namespace
 
-Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetId &target,
-                                                             unsigned optLevel) {
+Expected<TargetMachine *> targetMachine(const TargetId &target, unsigned optLevel) {
+  thread_local std::map<std::tuple<std::string, std::string, unsigned>,
+                        std::unique_ptr<TargetMachine>>
+      machines;
+  std::unique_ptr<TargetMachine> &machine = machines[{target.processor, target.features, optLevel}];
+  if (machine)
+    return machine.get();
   initializeTarget();
   Triple triple("amdgcn-amd-amdhsa");
   std::string error;
@@ -142,12 +149,12 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetId &tar
   // PTX says what is fused (PTX ISA: floating-point-instructions-fma); nothing else may be.
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.MCOptions.AsmVerbose = true;
-  std::unique_ptr<TargetMachine> machine(
-      description->createTargetMachine(triple, target.processor, target.features, options,
-                                       Reloc::PIC_, std::nullopt, backEndLevel(optLevel)));
+  machine.reset(description->createTargetMachine(triple, target.processor, target.features, options,
+                                                 Reloc::PIC_, std::nullopt,
+                                                 backEndLevel(optLevel)));
   if (!machine)
     return make_error<CodegenError>(Fault::System, "no target machine for " + target.processor);
-  return machine;
+  return machine.get();
 }
 
 Error prepare(Module &module, TargetMachine &machine, const TargetId &target,

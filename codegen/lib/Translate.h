@@ -12,8 +12,9 @@ class TargetMachine;
 
 namespace rubia::codegen {
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetId &target,
-                                                                         unsigned optLevel);
+/// This thread's machine for the target and level. It is made once: what LLVM finds out about the
+/// registers in the course of a compilation costs as much as a small kernel does.
+llvm::Expected<llvm::TargetMachine *> targetMachine(const TargetId &target, unsigned optLevel);
 
 /// Makes the module one for this target and this code object version and verifies it.
 llvm::Error prepare(llvm::Module &module, llvm::TargetMachine &machine, const TargetId &target,

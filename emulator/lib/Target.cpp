@@ -240,6 +240,13 @@ static RegisterOperand classify(StringRef name, unsigned encoding) {
   return result;
 }
 
+static std::vector<RegisterOperand> operandsOf(const MCRegisterInfo &registers) {
+  std::vector<RegisterOperand> operands(registers.getNumRegs());
+  for (unsigned reg = 1; reg < operands.size(); ++reg)
+    operands[reg] = classify(registers.getName(reg), registers.getEncodingValue(reg));
+  return operands;
+}
+
 Target::Target() = default;
 Target::~Target() = default;
 
@@ -285,10 +292,9 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
     return createStringError(kVersionMessage);
   static const Names allNames(*target->instructions);
   target->names = &allNames;
-  target->registerOperands.resize(target->registers->getNumRegs());
-  for (unsigned reg = 1; reg < target->registerOperands.size(); ++reg)
-    target->registerOperands[reg] =
-        classify(target->registers->getName(reg), target->registers->getEncodingValue(reg));
+  // LLVM numbers the registers of all processors in one table.
+  static const std::vector<RegisterOperand> allOperands = operandsOf(*target->registers);
+  target->registerOperands = allOperands;
   return target;
 }
 

@@ -7,6 +7,7 @@
 // that their enumerations are those of the LLVM that we were written for.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
 #include "llvm/MC/MCInst.h"
@@ -164,7 +165,7 @@ private:
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
   const Names *names = nullptr;
-  std::vector<RegisterOperand> registerOperands;
+  llvm::ArrayRef<RegisterOperand> registerOperands;
 };
 
 } // namespace rubia::emulator

@@ -20,6 +20,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "tools"))
+import side_by_side
+
 HEADER = ".version 7.0\n.target sm_70\n.address_size 64\n"
 SHORT = {"RUBIA_CACHE_REMOTE_TIMEOUT": 500}  # where the whole time is waited for
 
@@ -433,4 +436,4 @@ class LongRecovery(RemoteTest):
 
 if __name__ == "__main__":
     RUBIA = sys.argv[1]
-    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[2:]])
+    side_by_side.main(sys.argv[2:])

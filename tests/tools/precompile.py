@@ -18,6 +18,8 @@ import time
 import unittest
 import zipfile
 
+import side_by_side
+
 HEADER = ".version 7.0\n.target sm_70\n.address_size 64\n"
 PREBUILT = pathlib.Path(__file__).parents[2] / "examples" / "prebuilt" / "vector_add_driver"
 
@@ -305,4 +307,4 @@ if __name__ == "__main__":
     options = parser.parse_intermixed_args()
     RUBIA, FAULTY_WORKER, UNITS = options.rubia, options.faulty_worker, options.units
     EXAMPLES = options.examples
-    unittest.main(argv=[sys.argv[0], "-v", *options.tests])
+    side_by_side.main(options.tests)
