@@ -103,6 +103,16 @@ HIP_EXPORT hipError_t hipDeviceGetSharedMemConfig(hipSharedMemConfig *config) {
   return hipSuccess;
 }
 
+// The handle of a device's context is its address.
+static hipCtx_t contextOf(int device) { return reinterpret_cast<hipCtx_t>(&deviceAt(device)); }
+
+static bool findContext(hipCtx_t context, int &device) {
+  for (device = 0; isDevice(device); ++device)
+    if (contextOf(device) == context)
+      return true;
+  return false;
+}
+
 // ---------- Peers: all devices share one address space
 
 HIP_EXPORT hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
@@ -125,6 +135,31 @@ HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   return currentDevice().peers.insert(unsigned(peer)).second
              ? hipSuccess
              : result(hipErrorPeerAccessAlreadyEnabled);
+}
+
+HIP_EXPORT hipError_t hipCtxEnablePeerAccess(hipCtx_t context, unsigned flags) {
+  int device;
+  if (!findContext(context, device))
+    return result(hipErrorInvalidContext);
+  return hipDeviceEnablePeerAccess(device, flags);
+}
+HIP_EXPORT hipError_t hipCtxDisablePeerAccess(hipCtx_t context) {
+  int device;
+  if (!findContext(context, device))
+    return result(hipErrorInvalidContext);
+  return hipDeviceDisablePeerAccess(device);
+}
+
+// One hop over PCI Express: HSA's HSA_AMD_LINK_INFO_TYPE_PCIE.
+HIP_EXPORT hipError_t hipExtGetLinkTypeAndHopCount(int from, int to, uint32_t *type,
+                                                   uint32_t *hops) {
+  if (!type || !hops || from == to)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(from) || !isDevice(to))
+    return result(hipErrorInvalidDevice);
+  *type = 2;
+  *hops = 1;
+  return hipSuccess;
 }
 
 HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
@@ -158,17 +193,8 @@ HIP_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attr
 
 // ---------- Contexts
 
-// The handle of a device's context is its address; a thread's stack of contexts is one of devices.
+// A thread's stack of contexts is one of devices.
 static thread_local std::vector<int> contexts;
-
-static hipCtx_t contextOf(int device) { return reinterpret_cast<hipCtx_t>(&deviceAt(device)); }
-
-static bool findContext(hipCtx_t context, int &device) {
-  for (device = 0; isDevice(device); ++device)
-    if (contextOf(device) == context)
-      return true;
-  return false;
-}
 
 HIP_EXPORT hipError_t hipCtxPushCurrent(hipCtx_t context) {
   int device;
@@ -237,4 +263,52 @@ HIP_EXPORT hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *context, hipDevice_t d
 }
 HIP_EXPORT hipError_t hipDevicePrimaryCtxRelease(hipDevice_t device) {
   return isDevice(device) ? hipSuccess : result(hipErrorInvalidDevice);
+}
+
+HIP_EXPORT hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device, unsigned *flags,
+                                                  int *active) {
+  if (!flags || !active)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  *flags = deviceFlags;
+  *active = device == currentDeviceOrdinal();
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipDevicePrimaryCtxSetFlags(hipDevice_t device, unsigned flags) {
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  return areDeviceFlags(flags) ? hipSuccess : result(hipErrorInvalidValue);
+}
+HIP_EXPORT hipError_t hipDevicePrimaryCtxReset(hipDevice_t device) {
+  if (!isDevice(device))
+    return result(hipErrorInvalidDevice);
+  const int before = currentDeviceOrdinal();
+  currentDeviceOrdinal() = device;
+  const hipError_t error = hipDeviceReset();
+  currentDeviceOrdinal() = before;
+  return error;
+}
+
+HIP_EXPORT hipError_t hipCtxGetApiVersion(hipCtx_t context, int *version) {
+  int device;
+  if (!version)
+    return result(hipErrorInvalidValue);
+  if (context && !findContext(context, device))
+    return result(hipErrorInvalidContext);
+  *version = 4; // that of contexts, which HIP has never changed
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipCtxGetFlags(unsigned *flags) { return hipGetDeviceFlags(flags); }
+HIP_EXPORT hipError_t hipCtxGetCacheConfig(hipFuncCache_t *config) {
+  return hipDeviceGetCacheConfig(config);
+}
+HIP_EXPORT hipError_t hipCtxSetCacheConfig(hipFuncCache_t config) {
+  return hipDeviceSetCacheConfig(config);
+}
+HIP_EXPORT hipError_t hipCtxGetSharedMemConfig(hipSharedMemConfig *config) {
+  return hipDeviceGetSharedMemConfig(config);
+}
+HIP_EXPORT hipError_t hipCtxSetSharedMemConfig(hipSharedMemConfig config) {
+  return hipDeviceSetSharedMemConfig(config);
 }

@@ -169,24 +169,6 @@ hipError_t setStep(hipGraphExec_t handle, hipGraphNode_t node, Made made) {
   return result(hipErrorInvalidValue);
 }
 
-// A node of the type, or null.
-GraphNode *nodeOfType(hipGraphNode_t handle, hipGraphNodeType type) {
-  GraphNode *node = nodeOf(handle);
-  return node && node->type == type ? node : nullptr;
-}
-
-// HIP's way to return a list: with no place, the number; else as many as there is place for,
-// nulls behind them.
-hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *place, size_t *count) {
-  if (!count)
-    return result(hipErrorInvalidValue);
-  if (place)
-    for (size_t i = 0; i < *count; ++i)
-      place[i] = i < nodes.size() ? reinterpret_cast<hipGraphNode_t>(nodes[i]) : nullptr;
-  *count = nodes.size();
-  return hipSuccess;
-}
-
 } // namespace
 
 HIP_EXPORT hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags) {
@@ -393,188 +375,48 @@ HIP_EXPORT hipError_t hipGraphExecUpdate(hipGraphExec_t handle, hipGraph_t graph
   return hipSuccess;
 }
 
-// ---------- Asking nodes
-
-HIP_EXPORT hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t handle,
-                                                  hipKernelNodeParams *parameters) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeKernel);
-  if (!node || !parameters)
-    return result(hipErrorInvalidValue);
-  auto &launch = std::get<KernelLaunch>(node->operation);
-  node->argumentPointers.clear();
-  for (const KernelArgument &argument : launch.kernel->arguments)
-    if (!argument.isHidden())
-      node->argumentPointers.push_back(launch.kernarg.data() + argument.offset);
-  *parameters = {};
-  parameters->func = const_cast<void *>(node->hostFunction);
-  parameters->gridDim = dim3(launch.grid.x, launch.grid.y, launch.grid.z);
-  parameters->blockDim = dim3(launch.block.x, launch.block.y, launch.block.z);
-  parameters->sharedMemBytes = launch.sharedBytes;
-  parameters->kernelParams = node->argumentPointers.data();
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol,
+                                                          const void *from, size_t bytes,
+                                                          size_t offset, hipMemcpyKind kind) {
+  return setNode(node, makeSymbolCopy(true, symbol, const_cast<void *>(from), bytes, offset, kind));
 }
 
-HIP_EXPORT hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t handle,
-                                                  hipMemsetParams *parameters) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemset);
-  if (!node || !parameters)
-    return result(hipErrorInvalidValue);
-  auto &fill = std::get<FillOperation>(node->operation);
-  *parameters = {fill.to, fill.elementBytes, fill.height, fill.pitch, fill.value, fill.count};
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *to,
+                                                            const void *symbol, size_t bytes,
+                                                            size_t offset, hipMemcpyKind kind) {
+  return setNode(node, makeSymbolCopy(false, symbol, to, bytes, offset, kind));
 }
 
-HIP_EXPORT hipError_t hipGraphHostNodeGetParams(hipGraphNode_t handle,
-                                                hipHostNodeParams *parameters) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeHost);
-  if (!node || !parameters)
-    return result(hipErrorInvalidValue);
-  *parameters = std::get<HostOperation>(node->operation).parameters;
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t graph,
+                                                              hipGraphNode_t node,
+                                                              const void *symbol, const void *from,
+                                                              size_t bytes, size_t offset,
+                                                              hipMemcpyKind kind) {
+  return setStep(graph, node,
+                 makeSymbolCopy(true, symbol, const_cast<void *>(from), bytes, offset, kind));
 }
 
-HIP_EXPORT hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t handle,
-                                                  hipMemcpy3DParms *parameters) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemcpy);
-  if (!node || !parameters)
-    return result(hipErrorInvalidValue);
-  auto &copy = std::get<CopyOperation>(node->operation);
-  auto pitched = [&](const void *pointer, size_t pitch, size_t slice) {
-    return hipPitchedPtr{const_cast<void *>(pointer), pitch, copy.width,
-                         pitch ? slice / pitch : copy.height};
-  };
-  *parameters = {};
-  parameters->dstPtr = pitched(copy.to, copy.toPitch, copy.toSlice);
-  parameters->srcPtr = pitched(copy.from, copy.fromPitch, copy.fromSlice);
-  parameters->extent = {copy.width, copy.height, copy.depth};
-  parameters->kind = node->copyKind;
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t graph,
+                                                                hipGraphNode_t node, void *to,
+                                                                const void *symbol, size_t bytes,
+                                                                size_t offset, hipMemcpyKind kind) {
+  return setStep(graph, node, makeSymbolCopy(false, symbol, to, bytes, offset, kind));
 }
 
-HIP_EXPORT hipError_t hipGraphChildGraphNodeGetGraph(hipGraphNode_t handle, hipGraph_t *graph) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOfType(handle, hipGraphNodeTypeGraph);
-  if (!node || !graph)
-    return result(hipErrorInvalidValue);
-  *graph = reinterpret_cast<hipGraph_t>(node->child.get());
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphEventRecordNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+  return setNode(node, makeEvent(hipGraphNodeTypeEventRecord, event));
 }
 
-HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeType *type) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOf(handle);
-  if (!node || !type)
-    return result(hipErrorInvalidValue);
-  *type = node->type;
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+  return setNode(node, makeEvent(hipGraphNodeTypeWaitEvent, event));
 }
 
-// ---------- Shape
-
-HIP_EXPORT hipError_t hipGraphAddDependencies(hipGraph_t handle, const hipGraphNode_t *from,
-                                              const hipGraphNode_t *to, size_t count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph || (count && (!from || !to)))
-    return result(hipErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
-    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
-    if (!first || !second || first == second || first->graph != graph || second->graph != graph ||
-        std::count(second->dependencies.begin(), second->dependencies.end(), first))
-      return result(hipErrorInvalidValue);
-    second->dependencies.push_back(first);
-  }
-  return hipSuccess;
+HIP_EXPORT hipError_t hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t graph, hipGraphNode_t node,
+                                                          hipEvent_t event) {
+  return setStep(graph, node, makeEvent(hipGraphNodeTypeEventRecord, event));
 }
 
-HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t handle, const hipGraphNode_t *from,
-                                                 const hipGraphNode_t *to, size_t count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph || (count && (!from || !to)))
-    return result(hipErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
-    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
-    if (!first || !second || first->graph != graph || second->graph != graph ||
-        !std::erase(second->dependencies, first))
-      return result(hipErrorInvalidValue);
-  }
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOf(handle);
-  if (!node)
-    return result(hipErrorInvalidValue);
-  node->graph->remove(node);
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t *nodes, size_t *count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph)
-    return result(hipErrorInvalidValue);
-  std::vector<GraphNode *> all;
-  for (auto &node : graph->nodes)
-    all.push_back(node.get());
-  return giveNodes(all, nodes, count);
-}
-
-HIP_EXPORT hipError_t hipGraphGetRootNodes(hipGraph_t handle, hipGraphNode_t *nodes,
-                                           size_t *count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph)
-    return result(hipErrorInvalidValue);
-  std::vector<GraphNode *> roots;
-  for (auto &node : graph->nodes)
-    if (node->dependencies.empty())
-      roots.push_back(node.get());
-  return giveNodes(roots, nodes, count);
-}
-
-HIP_EXPORT hipError_t hipGraphGetEdges(hipGraph_t handle, hipGraphNode_t *from, hipGraphNode_t *to,
-                                       size_t *count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph || !count || !from != !to)
-    return result(hipErrorInvalidValue);
-  std::vector<GraphNode *> first, second;
-  for (auto &node : graph->nodes)
-    for (GraphNode *dependency : node->dependencies) {
-      first.push_back(dependency);
-      second.push_back(node.get());
-    }
-  size_t place = *count;
-  if (hipError_t error = giveNodes(first, from, &place))
-    return error;
-  return giveNodes(second, to, count);
-}
-
-HIP_EXPORT hipError_t hipGraphNodeGetDependencies(hipGraphNode_t handle, hipGraphNode_t *nodes,
-                                                  size_t *count) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOf(handle);
-  if (!node)
-    return result(hipErrorInvalidValue);
-  return giveNodes(node->dependencies, nodes, count);
-}
-
-HIP_EXPORT hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t handle, hipGraphNode_t *nodes,
-                                                    size_t *count) {
-  std::lock_guard lock(graphMutex());
-  GraphNode *node = nodeOf(handle);
-  if (!node)
-    return result(hipErrorInvalidValue);
-  std::vector<GraphNode *> dependents;
-  for (auto &other : node->graph->nodes)
-    if (std::count(other->dependencies.begin(), other->dependencies.end(), node))
-      dependents.push_back(other.get());
-  return giveNodes(dependents, nodes, count);
+HIP_EXPORT hipError_t hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t graph, hipGraphNode_t node,
+                                                        hipEvent_t event) {
+  return setStep(graph, node, makeEvent(hipGraphNodeTypeWaitEvent, event));
 }

@@ -118,6 +118,34 @@ HIP_EXPORT hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *lis
   return result(launchOnSeveral(list, count, flags, /*cooperative=*/true));
 }
 
+// Threads for the grid, not workgroups; in order is one of the orders that the flag asks for.
+hipError_t hipExtModuleLaunchKernel(hipFunction_t function, uint32_t threadsX, uint32_t threadsY,
+                                    uint32_t threadsZ, uint32_t blockX, uint32_t blockY,
+                                    uint32_t blockZ, size_t sharedBytes, hipStream_t stream,
+                                    void **parameters, void **extra, hipEvent_t start,
+                                    hipEvent_t stop, uint32_t flags) {
+  if ((flags & ~hipExtAnyOrderLaunch) || !blockX || !blockY || !blockZ || threadsX % blockX ||
+      threadsY % blockY || threadsZ % blockZ)
+    return result(hipErrorInvalidValue);
+  if (start)
+    if (hipError_t error = hipEventRecord(start, stream))
+      return error;
+  if (hipError_t error = hipModuleLaunchKernel(function, threadsX / blockX, threadsY / blockY,
+                                               threadsZ / blockZ, blockX, blockY, blockZ,
+                                               unsigned(sharedBytes), stream, parameters, extra))
+    return error;
+  return stop ? hipEventRecord(stop, stream) : hipSuccess;
+}
+
+hipError_t hipHccModuleLaunchKernel(hipFunction_t function, uint32_t threadsX, uint32_t threadsY,
+                                    uint32_t threadsZ, uint32_t blockX, uint32_t blockY,
+                                    uint32_t blockZ, size_t sharedBytes, hipStream_t stream,
+                                    void **parameters, void **extra, hipEvent_t start,
+                                    hipEvent_t stop) {
+  return hipExtModuleLaunchKernel(function, threadsX, threadsY, threadsZ, blockX, blockY, blockZ,
+                                  sharedBytes, stream, parameters, extra, start, stop, 0);
+}
+
 HIP_EXPORT hipError_t hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *list, int count,
                                                          unsigned flags) {
   return result(launchOnSeveral(list, count, flags, /*cooperative=*/false));

@@ -1,71 +1,18 @@
 // Memory. HIP: "Memory Management". Device addresses are host addresses, so a copy is a memmove in
 // stream order.
+#include "emulator/hip/Allocations.h"
 #include "emulator/hip/Operation.h"
-#include "emulator/hip/Version.h"
 #include <cstring>
 
 using namespace rubia::emulator;
 
 static Memory &memory() { return Machine::instance().memory; }
 
-static void remember(void *pointer, unsigned flags) {
-  Machine &machine = Machine::instance();
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  machine.placements[reinterpret_cast<uint64_t>(pointer)] = {unsigned(currentDeviceOrdinal()),
-                                                             flags};
-}
-
-static Placement placementOf(uint64_t address) {
-  Machine &machine = Machine::instance();
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  auto place = machine.placements.find(address);
-  return place == machine.placements.end() ? Placement{} : place->second;
-}
-
-static hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags = 0) {
-  if (hipError_t error = usable())
-    return result(error);
-  if (!pointer)
-    return result(hipErrorInvalidValue);
-  *pointer = nullptr;
-  if (bytes == 0)
-    return hipSuccess;
-  uint64_t limit = currentDevice().model.memoryBytes;
-  if (bytes > limit || memory().bytesInUse() > limit - bytes)
-    return result(hipErrorOutOfMemory);
-  auto address = memory().allocate(bytes, kind);
-  if (!address) {
-    llvm::consumeError(address.takeError());
-    return result(hipErrorOutOfMemory);
-  }
-  *pointer = *address;
-  remember(*pointer, flags);
-  return hipSuccess;
-}
-
-// Frees after all work that could still use the memory.
-static hipError_t release(void *pointer) {
-  if (!pointer)
-    return hipSuccess;
-  if (Machine::instance().devices.empty())
-    return result(hipErrorNoDevice);
-  for (auto &device : Machine::instance().devices)
-    device->streams.synchronizeAll();
-  if (llvm::Error error = memory().free(pointer)) {
-    llvm::consumeError(std::move(error));
-    return result(hipErrorInvalidValue);
-  }
-  Machine &machine = Machine::instance();
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  machine.placements.erase(reinterpret_cast<uint64_t>(pointer));
-  return hipSuccess;
-}
-
 HIP_EXPORT hipError_t hipMalloc(void **pointer, size_t bytes) {
-  return allocate(pointer, bytes, MemoryKind::Device);
+  return result(allocate(pointer, bytes, MemoryKind::Device));
 }
 
-HIP_EXPORT hipError_t hipFree(void *pointer) { return release(pointer); }
+HIP_EXPORT hipError_t hipFree(void *pointer) { return result(release(pointer)); }
 
 // All of the emulator's memory is mapped, portable and coherent: the flags are only told.
 HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
@@ -76,7 +23,7 @@ HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags
                               kCoherence;
   if ((flags & ~kKnown) || (flags & kCoherence) == kCoherence)
     return result(hipErrorInvalidValue);
-  return allocate(pointer, bytes, MemoryKind::HostPinned, flags);
+  return result(allocate(pointer, bytes, MemoryKind::HostPinned, flags));
 }
 HIP_EXPORT hipError_t hipHostAlloc(void **pointer, size_t bytes, unsigned flags) {
   return hipHostMalloc(pointer, bytes, flags);
@@ -87,37 +34,14 @@ HIP_EXPORT hipError_t hipMallocHost(void **pointer, size_t bytes) {
 HIP_EXPORT hipError_t hipMemAllocHost(void **pointer, size_t bytes) {
   return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
 }
-HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return release(pointer); }
+HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return result(release(pointer)); }
 
 // Fine-grained or uncached memory is device memory like any other here.
 HIP_EXPORT hipError_t hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
   constexpr unsigned kLastKnown = 4; // hipDeviceMallocContiguous, since HIP 6
   if (flags > kLastKnown || (flags == hipMallocSignalMemory && bytes != 8))
     return result(hipErrorInvalidValue);
-  return allocate(pointer, bytes, MemoryKind::Device, flags);
-}
-
-// In stream order: allocated at once, which is earlier than asked for; freed when the stream gets
-// there.
-HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t stream) {
-  if (hipError_t error = usable())
-    return result(error);
-  if (!streamOf(stream))
-    return result(hipErrorInvalidHandle);
-  return allocate(pointer, bytes, MemoryKind::Device);
-}
-HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
-  if (hipError_t error = usable())
-    return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
-  auto allocation = memory().find(pointer);
-  if (!allocation || allocation->address != reinterpret_cast<uint64_t>(pointer))
-    return result(hipErrorInvalidValue);
-  return result(submit(*stream, HostOperation{[pointer] {
-    llvm::consumeError(memory().free(pointer)); // freed twice: the second finds nothing
-  }}));
+  return result(allocate(pointer, bytes, MemoryKind::Device, flags));
 }
 
 // Rows start at multiples of 256 bytes, as hardware wants them for coalescing.
@@ -127,7 +51,7 @@ HIP_EXPORT hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width
   if (!pitch || (height && width > SIZE_MAX / 2 / height))
     return result(hipErrorInvalidValue);
   *pitch = pitchOf(width);
-  return allocate(pointer, *pitch * height, MemoryKind::Device);
+  return result(allocate(pointer, *pitch * height, MemoryKind::Device));
 }
 HIP_EXPORT hipError_t hipMemAllocPitch(hipDeviceptr_t *pointer, size_t *pitch, size_t width,
                                        size_t height, unsigned) {
@@ -140,12 +64,12 @@ HIP_EXPORT hipError_t hipMalloc3D(hipPitchedPtr *pointer, hipExtent extent) {
   return hipMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, extent.height * extent.depth);
 }
 
-HIP_EXPORT hipError_t hipHostFree(void *pointer) { return release(pointer); }
+HIP_EXPORT hipError_t hipHostFree(void *pointer) { return result(release(pointer)); }
 
 HIP_EXPORT hipError_t hipMallocManaged(void **pointer, size_t bytes, unsigned flags) {
   if (flags != hipMemAttachGlobal && flags != hipMemAttachHost)
     return result(hipErrorInvalidValue);
-  return allocate(pointer, bytes, MemoryKind::Managed);
+  return result(allocate(pointer, bytes, MemoryKind::Managed));
 }
 
 HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flags) {
@@ -159,7 +83,7 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flag
     llvm::consumeError(std::move(error));
     return result(hipErrorHostMemoryAlreadyRegistered);
   }
-  remember(pointer, flags);
+  remember(pointer, {unsigned(currentDeviceOrdinal()), flags});
   return hipSuccess;
 }
 
@@ -167,7 +91,7 @@ HIP_EXPORT hipError_t hipHostUnregister(void *pointer) {
   auto allocation = memory().find(pointer);
   if (!allocation || allocation->owned)
     return result(hipErrorHostMemoryNotRegistered);
-  return release(pointer);
+  return result(release(pointer));
 }
 
 HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags) {
@@ -178,109 +102,6 @@ HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigne
     return result(hipErrorInvalidValue);
   *device = host;
   return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipMemGetInfo(size_t *free, size_t *total) {
-  if (hipError_t error = usable())
-    return result(error);
-  uint64_t all = currentDevice().model.memoryBytes;
-  uint64_t used = std::min(memory().bytesInUse(), all);
-  if (free)
-    *free = all - used;
-  if (total)
-    *total = all;
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes,
-                                            hipDeviceptr_t pointer) {
-  auto allocation = memory().find(pointer);
-  if (!allocation)
-    return result(hipErrorNotFound);
-  if (base)
-    *base = reinterpret_cast<void *>(allocation->address);
-  if (bytes)
-    *bytes = allocation->size;
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipMemPtrGetInfo(void *pointer, size_t *bytes) {
-  auto allocation = memory().find(pointer);
-  if (!allocation || !bytes)
-    return result(hipErrorInvalidValue);
-  *bytes = allocation->size;
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipHostGetFlags(unsigned *flags, void *pointer) {
-  auto allocation = memory().find(pointer);
-  if (!flags || !allocation || allocation->kind != MemoryKind::HostPinned)
-    return result(hipErrorInvalidValue);
-  *flags = placementOf(allocation->address).flags;
-  return hipSuccess;
-}
-
-// HIP 6 gave hipMemoryType's values new numbers and one for memory that it does not know; HIP 5
-// refuses that.
-HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes,
-                                              const void *pointer) {
-  if (!attributes || !pointer)
-    return result(hipErrorInvalidValue);
-  *attributes = {};
-  auto allocation = memory().find(pointer);
-  const bool renumbered = hipMajorVersion() >= 6;
-  auto setType = [&](unsigned since6, unsigned before) {
-    unsigned type = renumbered ? since6 : before;
-    memcpy(&attributes->memoryType, &type, sizeof(type));
-  };
-  if (!allocation) {
-    attributes->device = -1;
-    setType(0, 0);
-    return renumbered ? hipSuccess : result(hipErrorInvalidValue);
-  }
-  Placement placement = placementOf(allocation->address);
-  attributes->device = int(placement.device);
-  attributes->allocationFlags = placement.flags;
-  attributes->devicePointer = const_cast<void *>(pointer);
-  switch (allocation->kind) {
-  case MemoryKind::HostPinned:
-    setType(1, hipMemoryTypeHost);
-    attributes->hostPointer = const_cast<void *>(pointer);
-    break;
-  case MemoryKind::Managed:
-    setType(3, hipMemoryTypeUnified);
-    attributes->hostPointer = const_cast<void *>(pointer);
-    attributes->isManaged = 1;
-    break;
-  case MemoryKind::Device:
-  case MemoryKind::Code:
-    setType(2, hipMemoryTypeDevice);
-    break;
-  }
-  return hipSuccess;
-}
-
-// Managed memory is the host's: there is nothing to move.
-static hipError_t acceptManaged(const void *pointer, size_t bytes, int device) {
-  if (hipError_t error = usable())
-    return result(error);
-  auto allocation = memory().find(pointer);
-  if (!allocation || allocation->kind != MemoryKind::Managed ||
-      bytes > allocation->end() - reinterpret_cast<uint64_t>(pointer))
-    return result(hipErrorInvalidValue);
-  if (device != hipCpuDeviceId &&
-      (device < 0 || size_t(device) >= Machine::instance().devices.size()))
-    return result(hipErrorInvalidDevice);
-  return hipSuccess;
-}
-HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int device,
-                                          hipStream_t stream) {
-  if (hipError_t error = acceptManaged(pointer, bytes, device))
-    return error;
-  return streamOf(stream) ? hipSuccess : result(hipErrorInvalidHandle);
-}
-HIP_EXPORT hipError_t hipMemAdvise(const void *pointer, size_t bytes, hipMemoryAdvise, int device) {
-  return acceptManaged(pointer, bytes, device);
 }
 
 // ---------- Copies
@@ -417,7 +238,7 @@ static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool 
     return result(hipErrorInvalidHandle);
   if (hipError_t error = check(operation))
     return result(error);
-  if (!operation.count || !operation.height)
+  if (!operation.count || !operation.height || !operation.depth)
     return hipSuccess;
   return result(submit(*stream, operation, wait));
 }
@@ -434,6 +255,23 @@ HIP_EXPORT hipError_t hipMemset2D(void *to, size_t pitch, int value, size_t widt
 HIP_EXPORT hipError_t hipMemset2DAsync(void *to, size_t pitch, int value, size_t width,
                                        size_t height, hipStream_t stream) {
   return fill({to, uint8_t(value), 1, width, height, pitch}, stream, false);
+}
+static FillOperation fillOf(const hipPitchedPtr &place, int value, const hipExtent &extent) {
+  return {.to = place.ptr,
+          .value = uint8_t(value),
+          .elementBytes = 1,
+          .count = extent.width,
+          .height = extent.height,
+          .pitch = place.pitch,
+          .depth = extent.depth,
+          .slice = place.pitch * place.ysize};
+}
+HIP_EXPORT hipError_t hipMemset3D(hipPitchedPtr place, int value, hipExtent extent) {
+  return fill(fillOf(place, value, extent), nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemset3DAsync(hipPitchedPtr place, int value, hipExtent extent,
+                                       hipStream_t stream) {
+  return fill(fillOf(place, value, extent), stream, false);
 }
 HIP_EXPORT hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
   return fill({to, value, 1, count}, nullptr, true);

@@ -71,6 +71,31 @@ HIP_EXPORT hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned 
   return hipStreamCreateWithFlags(stream, flags);
 }
 
+// Compute units stand for host threads, which all streams share: the mask is kept and told.
+HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words,
+                                                   const uint32_t *mask) {
+  if (!words || !mask)
+    return result(hipErrorInvalidValue);
+  if (hipError_t error = hipStreamCreateWithFlags(stream, hipStreamDefault))
+    return error;
+  reinterpret_cast<Stream *>(*stream)->computeUnits.assign(mask, mask + words);
+  return hipSuccess;
+}
+HIP_EXPORT hipError_t hipExtStreamGetCUMask(hipStream_t handle, uint32_t words, uint32_t *mask) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  if (!words || !mask)
+    return result(hipErrorInvalidValue);
+  for (uint32_t i = 0; i < words; ++i)
+    mask[i] = stream->computeUnits.empty()      ? ~0u
+              : i < stream->computeUnits.size() ? stream->computeUnits[i]
+                                                : 0;
+  return hipSuccess;
+}
+
 HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   if (hipError_t error = usable())
     return result(error);

@@ -32,10 +32,18 @@ struct Module {
   unsigned device = 0; // that it was loaded for
 };
 
+struct MemoryPool;
+
 // What HIP remembers of an allocation beyond what kernels may do with it.
 struct Placement {
   unsigned device = 0;
-  unsigned flags = 0; // of hipHostMalloc, hipHostRegister
+  unsigned flags = 0;                         // of hipHostMalloc, hipHostRegister
+  std::shared_ptr<MemoryPool> pool = nullptr; // of memory in stream order
+  // Of managed memory: what hipMemAdvise and hipMemPrefetchAsync said, kept and told.
+  bool readMostly = false, coarseGrain = false;
+  int preferred = kNowhere, prefetched = kNowhere;
+  std::set<int> accessedBy = {};
+  static constexpr int kNowhere = -2; // hipInvalidDeviceId
 };
 
 // A hipFunction_t.
@@ -51,8 +59,9 @@ struct Device {
   std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
   StreamSet streams{*this};
   std::mutex heapMutex;
-  uint64_t heap = 0;        // of kernels' malloc; 0 until one takes it
-  std::set<unsigned> peers; // enabled by hipDeviceEnablePeerAccess
+  uint64_t heap = 0;                             // of kernels' malloc; 0 until one takes it
+  std::shared_ptr<MemoryPool> defaultPool, pool; // null until one is asked for
+  std::set<unsigned> peers;                      // enabled by hipDeviceEnablePeerAccess
 };
 
 struct Machine {
@@ -62,8 +71,9 @@ struct Machine {
   std::vector<std::unique_ptr<Device>> devices;
   Memory memory; // shared by all devices: peers reach each other's memory
 
-  std::mutex mutex;                         // for what follows
-  std::map<uint64_t, Placement> placements; // by address of the allocation
+  std::mutex mutex;                            // for what follows
+  std::map<uint64_t, Placement> placements;    // by address of the allocation
+  std::set<std::shared_ptr<MemoryPool>> pools; // with those of the devices
   std::set<Module *> modules;
   std::set<Function *> functions;
   std::map<std::pair<Module *, const Kernel *>, Function *> functionOf;

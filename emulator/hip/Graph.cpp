@@ -343,6 +343,37 @@ HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureS
   return hipStreamGetCaptureInfo_v2(stream, status, nullptr, nullptr, nullptr, nullptr);
 }
 
+HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
+                                                         hipGraphNode_t *dependencies, size_t count,
+                                                         unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  std::lock_guard lock(graphMutex());
+  std::shared_ptr<Capture> capture = captureOf(*stream);
+  if (!capture)
+    return result(hipErrorIllegalState);
+  if ((count && !dependencies) ||
+      (flags != hipStreamAddCaptureDependencies && flags != hipStreamSetCaptureDependencies))
+    return result(hipErrorInvalidValue);
+  std::vector<GraphNode *> after;
+  for (hipGraphNode_t one : ArrayRef(dependencies, count)) {
+    GraphNode *node = nodeOf(one);
+    if (!node || node->graph != capture->graph.get())
+      return result(hipErrorInvalidValue);
+    after.push_back(node);
+  }
+  std::vector<GraphNode *> &tail = capture->tails[stream];
+  if (flags == hipStreamSetCaptureDependencies)
+    tail.clear();
+  for (GraphNode *node : after)
+    if (!is_contained(tail, node))
+      tail.push_back(node);
+  return hipSuccess;
+}
+
 // The modes differ in which unsafe calls of other threads they forbid; none is forbidden here.
 HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
   static thread_local hipStreamCaptureMode current = hipStreamCaptureModeGlobal;

@@ -33,9 +33,11 @@ void run(const CopyOperation &copy) {
 }
 
 template <typename T> void fillRows(const FillOperation &fill) {
-  for (size_t y = 0; y < fill.height; ++y)
-    std::fill_n(reinterpret_cast<T *>(static_cast<char *>(fill.to) + y * fill.pitch), fill.count,
-                T(fill.value));
+  for (size_t z = 0; z < fill.depth; ++z)
+    for (size_t y = 0; y < fill.height; ++y)
+      std::fill_n(
+          reinterpret_cast<T *>(static_cast<char *>(fill.to) + z * fill.slice + y * fill.pitch),
+          fill.count, T(fill.value));
 }
 
 void run(const FillOperation &fill) {
@@ -116,7 +118,7 @@ hipError_t check(const CopyOperation &copy, hipMemcpyKind kind) {
 }
 
 hipError_t check(const FillOperation &fill) {
-  if (!fill.count || !fill.height)
+  if (!fill.count || !fill.height || !fill.depth)
     return hipSuccess;
   unsigned size = fill.elementBytes;
   if ((size != 1 && size != 2 && size != 4) || fill.count > SIZE_MAX / size)
@@ -124,7 +126,8 @@ hipError_t check(const FillOperation &fill) {
   if (fill.height > 1 && fill.pitch < fill.count * size)
     return hipErrorInvalidPitchValue;
   if (reinterpret_cast<uint64_t>(fill.to) % size ||
-      !reaches(fill.to, extentOf(fill.count * size, fill.height, 1, fill.pitch, 0)))
+      !reaches(fill.to,
+               extentOf(fill.count * size, fill.height, fill.depth, fill.pitch, fill.slice)))
     return hipErrorInvalidValue;
   return hipSuccess;
 }

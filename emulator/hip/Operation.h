@@ -18,12 +18,12 @@ struct CopyOperation {
   size_t toSlice = 0, fromSlice = 0; // bytes from slice to slice
 };
 
-// `height` rows of `count` elements of 1, 2 or 4 bytes.
+// `depth` slices of `height` rows of `count` elements of 1, 2 or 4 bytes.
 struct FillOperation {
   void *to;
   uint32_t value;
   unsigned elementBytes;
-  size_t count, height = 1, pitch = 0;
+  size_t count, height = 1, pitch = 0, depth = 1, slice = 0;
 };
 
 struct HostOperation {

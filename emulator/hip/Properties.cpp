@@ -39,7 +39,7 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.l2CacheSize = 4 << 20;
   p.maxThreadsPerMultiProcessor = 2048;
   p.concurrentKernels = 1;
-  p.cooperativeLaunch = 1;
+  p.cooperativeLaunch = p.cooperativeMultiDeviceLaunch = 1;
   p.pciBusID = device + 1;
   p.canMapHostMemory = 1;
   p.managedMemory = p.concurrentManagedAccess = 1;
@@ -115,6 +115,25 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
   return hipSuccess;
 }
 
+// hipChooseDevice with HIP 6's structure: what that looks at, by offset.
+extern "C" __attribute__((visibility("default"))) hipError_t
+hipChooseDeviceR0600(int *device, const void *properties);
+hipError_t hipChooseDeviceR0600(int *device, const void *properties) {
+  if (!properties)
+    return result(hipErrorInvalidValue);
+  hipDeviceProp_t wanted;
+  memset(&wanted, 0, sizeof(wanted));
+  auto take = [&](size_t offset, auto &value) {
+    memcpy(&value, static_cast<const char *>(properties) + offset, sizeof(value));
+  };
+  take(288, wanted.totalGlobalMem);
+  take(296, wanted.sharedMemPerBlock);
+  take(308, wanted.warpSize);
+  take(320, wanted.maxThreadsPerBlock);
+  take(360, wanted.major);
+  return hipChooseDevice(device, &wanted);
+}
+
 HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute,
                                             int device) {
   if (!value)
@@ -168,7 +187,8 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
     VALUE(CooperativeMultiDeviceLaunch, p.cooperativeMultiDeviceLaunch)
     VALUE(IsLargeBar, p.isLargeBar)
     VALUE(AsicRevision, p.asicRevision)
-    VALUE(MemoryPoolsSupported, 0)
+    VALUE(MemoryPoolsSupported, 1)
+    VALUE(CanUseStreamWaitValue, 1)
 #undef VALUE
   default:
     return result(hipErrorInvalidValue);

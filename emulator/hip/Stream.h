@@ -41,6 +41,7 @@ public:
   bool isIdle();
   Device &device;
   const bool blocking;
+  std::vector<uint32_t> computeUnits; // as hipExtStreamCreateWithCUMask had them; empty: all
 
 private:
   friend class StreamSet;

@@ -10,6 +10,7 @@ using namespace llvm;
 namespace rubia::emulator {
 
 static const VectorPath &vectorPath() {
+#if defined(__x86_64__)
   switch (hostIsa()) {
   case HostIsa::Avx512:
     return avx512::kVectorPath;
@@ -18,6 +19,7 @@ static const VectorPath &vectorPath() {
   case HostIsa::Baseline:
     break;
   }
+#endif
   return baseline::kVectorPath;
 }
 

@@ -1,0 +1,68 @@
+#include "emulator/hip/Allocations.h"
+
+namespace rubia::emulator {
+
+static Memory &memory() { return Machine::instance().memory; }
+
+void remember(void *pointer, const Placement &placement) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.placements[reinterpret_cast<uint64_t>(pointer)] = placement;
+}
+
+Placement placementOf(uint64_t address) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  auto place = machine.placements.find(address);
+  return place == machine.placements.end() ? Placement{} : place->second;
+}
+
+hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags) {
+  if (hipError_t error = usable())
+    return error;
+  if (!pointer)
+    return hipErrorInvalidValue;
+  *pointer = nullptr;
+  if (bytes == 0)
+    return hipSuccess;
+  uint64_t limit = currentDevice().model.memoryBytes;
+  if (bytes > limit || memory().bytesInUse() > limit - bytes)
+    return hipErrorOutOfMemory;
+  auto address = memory().allocate(bytes, kind);
+  if (!address) {
+    llvm::consumeError(address.takeError());
+    return hipErrorOutOfMemory;
+  }
+  *pointer = *address;
+  remember(*pointer, {unsigned(currentDeviceOrdinal()), flags});
+  return hipSuccess;
+}
+
+hipError_t releaseNow(void *pointer) {
+  auto allocation = memory().find(pointer);
+  if (llvm::Error error = memory().free(pointer)) {
+    llvm::consumeError(std::move(error));
+    return hipErrorInvalidValue;
+  }
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  auto place = machine.placements.find(reinterpret_cast<uint64_t>(pointer));
+  if (place == machine.placements.end())
+    return hipSuccess;
+  if (MemoryPool *pool = place->second.pool.get())
+    pool->used -= allocation->size;
+  machine.placements.erase(place);
+  return hipSuccess;
+}
+
+hipError_t release(void *pointer) {
+  if (!pointer)
+    return hipSuccess;
+  if (Machine::instance().devices.empty())
+    return hipErrorNoDevice;
+  for (auto &device : Machine::instance().devices)
+    device->streams.synchronizeAll();
+  return releaseNow(pointer);
+}
+
+} // namespace rubia::emulator

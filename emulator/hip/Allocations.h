@@ -1,0 +1,29 @@
+// Allocations as HIP knows them: where they were made, how, and from which pool.
+#pragma once
+
+#include "emulator/hip/Api.h"
+
+namespace rubia::emulator {
+
+// A hipMemPool_t: HIP's bookkeeping of memory in stream order. Nothing is kept for reuse, so that
+// a use after free is found; what is reserved is what is in use.
+struct MemoryPool {
+  int device = 0;
+  int reuse[3] = {1, 1, 1}; // hipMemPoolReuse*: kept and told
+  uint64_t releaseThreshold = 0;
+  uint64_t used = 0, usedHigh = 0, reservedHigh = 0;
+  std::map<int, hipMemAccessFlags> access; // by device, but its own
+};
+
+// On the current device. hipErrorOutOfMemory, hipErrorInvalidValue. No bytes are no memory.
+hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags = 0);
+// Frees after all work that could still use the memory.
+hipError_t release(void *pointer);
+// Frees it now.
+hipError_t releaseNow(void *pointer);
+
+void remember(void *pointer, const Placement &placement);
+// Of the allocation that starts there.
+Placement placementOf(uint64_t address);
+
+} // namespace rubia::emulator

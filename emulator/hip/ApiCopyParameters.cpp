@@ -1,0 +1,147 @@
+// Copies whose places stand in a structure, as CUDA's driver API has them. HIP: "Memory
+// Management", hip_Memcpy2D, HIP_MEMCPY3D.
+#include "emulator/hip/Operation.h"
+#include "emulator/hip/Version.h"
+
+using namespace rubia::emulator;
+
+namespace {
+
+// HIP_MEMCPY3D with sizes as HIP 5 (unsigned) or HIP 6 and 7 (size_t) have them.
+template <typename Size> struct Copy3D {
+  struct Source {
+    Size x, y, z, levelOfDetail;
+    hipMemoryType type;
+    const void *host;
+    hipDeviceptr_t device;
+    hipArray_t array;
+    Size pitch, height;
+  } from;
+  struct Target {
+    Size x, y, z, levelOfDetail;
+    hipMemoryType type;
+    void *host;
+    hipDeviceptr_t device;
+    hipArray_t array;
+    Size pitch, height;
+  } to;
+  Size width, height, depth;
+};
+static_assert(sizeof(Copy3D<unsigned>) == sizeof(HIP_MEMCPY3D));
+
+enum class Place { Host, Device, Unified, Array, Unknown };
+
+// HIP 6 gave hipMemoryType's values other numbers.
+Place placeOf(unsigned type) {
+  if (hipMajorVersion() < 6)
+    return type == 0   ? Place::Host
+           : type == 1 ? Place::Device
+           : type == 2 ? Place::Array
+           : type == 3 ? Place::Unified
+                       : Place::Unknown;
+  return type == 1                 ? Place::Host
+         : type == 2               ? Place::Device
+         : type == 10              ? Place::Array
+         : type == 3 || type == 11 ? Place::Unified
+                                   : Place::Unknown;
+}
+
+template <typename Pointer, typename End>
+hipError_t resolve(const End &end, Place &place, Pointer *&pointer) {
+  place = placeOf(unsigned(end.type));
+  if (place == Place::Unknown)
+    return hipErrorInvalidValue;
+  if (place == Place::Array)
+    return hipErrorNotSupported;
+  pointer = place == Place::Host ? end.host : static_cast<Pointer *>(end.device);
+  return hipSuccess;
+}
+
+hipMemcpyKind kindOf(Place from, Place to) {
+  if (from == Place::Unified || to == Place::Unified)
+    return hipMemcpyDefault;
+  if (from == Place::Host)
+    return to == Place::Host ? hipMemcpyHostToHost : hipMemcpyHostToDevice;
+  return to == Place::Host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice;
+}
+
+template <typename Size> hipError_t start(const Copy3D<Size> &p, hipStream_t handle, bool wait) {
+  if (hipError_t error = usable())
+    return error;
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return hipErrorInvalidHandle;
+  Place from, to;
+  const char *source;
+  char *target;
+  const void *sourceBase;
+  void *targetBase;
+  if (hipError_t error = resolve<const void>(p.from, from, sourceBase))
+    return error;
+  if (hipError_t error = resolve<void>(p.to, to, targetBase))
+    return error;
+  source = static_cast<const char *>(sourceBase);
+  target = static_cast<char *>(targetBase);
+  if (!source || !target)
+    return hipErrorInvalidValue;
+  // No pitch: rows follow each other. No height: slices do.
+  const size_t fromPitch = p.from.pitch ? size_t(p.from.pitch) : size_t(p.width);
+  const size_t toPitch = p.to.pitch ? size_t(p.to.pitch) : size_t(p.width);
+  CopyOperation copy = {.to = nullptr,
+                        .from = nullptr,
+                        .width = p.width,
+                        .height = p.height,
+                        .depth = p.depth,
+                        .toPitch = toPitch,
+                        .fromPitch = fromPitch,
+                        .toSlice = toPitch * (p.to.height ? size_t(p.to.height) : size_t(p.height)),
+                        .fromSlice =
+                            fromPitch * (p.from.height ? size_t(p.from.height) : size_t(p.height))};
+  copy.to = target + p.to.x + p.to.y * copy.toPitch + p.to.z * copy.toSlice;
+  copy.from = source + p.from.x + p.from.y * copy.fromPitch + p.from.z * copy.fromSlice;
+  if (hipError_t error = check(copy, kindOf(from, to)))
+    return error;
+  if (!copy.width || !copy.height || !copy.depth)
+    return hipSuccess;
+  return submit(*stream, copy, wait || isPageable(copy.to) || isPageable(copy.from));
+}
+
+hipError_t start2D(const hip_Memcpy2D *p, hipStream_t stream, bool wait) {
+  if (!p)
+    return hipErrorInvalidValue;
+  Copy3D<size_t> copy = {};
+  copy.from = {p->srcXInBytes, p->srcY,      0,           0,           p->srcMemoryType,
+               p->srcHost,     p->srcDevice, p->srcArray, p->srcPitch, 0};
+  copy.to = {p->dstXInBytes, p->dstY,      0,           0,           p->dstMemoryType,
+             p->dstHost,     p->dstDevice, p->dstArray, p->dstPitch, 0};
+  copy.width = p->WidthInBytes;
+  copy.height = p->Height;
+  copy.depth = 1;
+  return start(copy, stream, wait);
+}
+
+hipError_t start3D(const HIP_MEMCPY3D *p, hipStream_t stream, bool wait) {
+  if (!p)
+    return hipErrorInvalidValue;
+  const void *bytes = p;
+  return hipMajorVersion() < 6 ? start(*static_cast<const Copy3D<unsigned> *>(bytes), stream, wait)
+                               : start(*static_cast<const Copy3D<size_t> *>(bytes), stream, wait);
+}
+
+} // namespace
+
+HIP_EXPORT hipError_t hipMemcpyParam2D(const hip_Memcpy2D *copy) {
+  return result(start2D(copy, nullptr, true));
+}
+HIP_EXPORT hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D *copy, hipStream_t stream) {
+  return result(start2D(copy, stream, false));
+}
+HIP_EXPORT hipError_t hipDrvMemcpy2DUnaligned(const hip_Memcpy2D *copy) {
+  return result(start2D(copy, nullptr, true));
+}
+HIP_EXPORT hipError_t hipDrvMemcpy3D(const HIP_MEMCPY3D *copy) {
+  return result(start3D(copy, nullptr, true));
+}
+HIP_EXPORT hipError_t hipDrvMemcpy3DAsync(const HIP_MEMCPY3D *copy, hipStream_t stream) {
+  return result(start3D(copy, stream, false));
+}

@@ -1,0 +1,98 @@
+// Settings that an emulator has no use for: values that HIP knows are taken, others are refused.
+#include <gtest/gtest.h>
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_ext.h>
+#include <hip/hip_runtime_api.h>
+
+extern "C" hipError_t hipDeviceSetLimit(hipLimit_t, size_t); // in headers since HIP 5.3
+
+namespace {
+
+#define OK(CALL) EXPECT_EQ(CALL, hipSuccess)
+#define REFUSED(CALL) EXPECT_EQ(CALL, hipErrorInvalidValue)
+
+TEST(HipValues, OfDevicesAndContexts) {
+  OK(hipSetDeviceFlags(hipDeviceScheduleYield | hipDeviceMapHost));
+  REFUSED(hipSetDeviceFlags(hipDeviceScheduleSpin | hipDeviceScheduleYield));
+  REFUSED(hipSetDeviceFlags(1u << 12));
+  OK(hipSetDeviceFlags(hipDeviceScheduleAuto));
+  hipCtx_t context;
+  REFUSED(hipCtxCreate(&context, 1u << 12, 0));
+  OK(hipCtxCreate(&context, hipDeviceScheduleSpin, 0));
+  OK(hipCtxDestroy(context));
+  OK(hipDeviceSetCacheConfig(hipFuncCachePreferL1));
+  REFUSED(hipDeviceSetCacheConfig(hipFuncCache_t(4)));
+  OK(hipDeviceSetSharedMemConfig(hipSharedMemBankSizeEightByte));
+  REFUSED(hipDeviceSetSharedMemConfig(hipSharedMemConfig(3)));
+  size_t value = 0;
+  OK(hipDeviceSetLimit(hipLimit_t(0), 128 << 10));
+  OK(hipDeviceGetLimit(&value, hipLimit_t(0)));
+  EXPECT_EQ(value, size_t(128) << 10);
+  EXPECT_EQ(hipDeviceSetLimit(hipLimitPrintfFifoSize, 1 << 20), hipErrorUnsupportedLimit);
+  REFUSED(hipDeviceSetLimit(hipLimit_t(77), 1));
+}
+
+TEST(HipValues, OfEvents) {
+  hipEvent_t event;
+  for (unsigned flags : {0u, 1u, 2u, 3u, 0x40000000u, 0x80000000u}) {
+    OK(hipEventCreateWithFlags(&event, flags));
+    OK(hipEventDestroy(event));
+  }
+  REFUSED(hipEventCreateWithFlags(&event, 8));
+  REFUSED(hipEventCreateWithFlags(&event, hipEventReleaseToDevice | hipEventReleaseToSystem));
+  REFUSED(hipEventCreateWithFlags(&event, hipEventInterprocess));
+  EXPECT_EQ(hipEventCreateWithFlags(&event, hipEventInterprocess | hipEventDisableTiming),
+            hipErrorNotSupported);
+}
+
+TEST(HipValues, OfMemory) {
+  void *memory;
+  OK(hipHostMalloc(&memory, 64, hipHostMallocMapped | hipHostMallocCoherent));
+  OK(hipHostFree(memory));
+  REFUSED(hipHostMalloc(&memory, 64, 8));
+  REFUSED(hipHostMalloc(&memory, 64, hipHostMallocCoherent | hipHostMallocNonCoherent));
+  static char host[4096];
+  REFUSED(hipHostRegister(host, sizeof(host), 16));
+  OK(hipHostRegister(host, sizeof(host), hipHostRegisterMapped));
+  OK(hipHostUnregister(host));
+  REFUSED(hipExtMallocWithFlags(&memory, 64, 5));
+  REFUSED(hipExtMallocWithFlags(&memory, 64, hipMallocSignalMemory));
+  OK(hipExtMallocWithFlags(&memory, 8, hipMallocSignalMemory));
+  OK(hipFree(memory));
+  REFUSED(hipMallocManaged(&memory, 64, hipMemAttachSingle));
+  OK(hipMallocManaged(&memory, 64, hipMemAttachHost));
+  OK(hipMemAdvise(memory, 64, hipMemAdviseSetReadMostly, 0));
+  REFUSED(hipMemAdvise(memory, 64, hipMemoryAdvise(7), 0));
+  REFUSED(hipStreamAttachMemAsync(nullptr, memory, 0, 3));
+  OK(hipStreamAttachMemAsync(nullptr, memory, 0, hipMemAttachSingle));
+  OK(hipFree(memory));
+}
+
+TEST(HipValues, OfModulesAndLaunches) {
+  hipModule_t module;
+  hipJitOption options[] = {hipJitOptionNumOptions};
+  void *values[] = {nullptr};
+  char image[64] = {};
+  REFUSED(hipModuleLoadDataEx(&module, image, 1, options, values));
+  options[0] = hipJitOptionMaxRegisters;
+  REFUSED(hipModuleLoadDataEx(&module, image, 1, nullptr, values));
+  EXPECT_EQ(hipModuleLoadDataEx(&module, image, 1, options, values), hipErrorInvalidImage);
+  REFUSED(hipExtLaunchKernel(image, dim3(1), dim3(1), values, 0, nullptr, nullptr, nullptr, 2));
+  EXPECT_EQ(hipExtLaunchKernel(image, dim3(1), dim3(1), values, 0, nullptr, nullptr, nullptr, 1),
+            hipErrorInvalidDeviceFunction);
+  REFUSED(hipFuncSetCacheConfig(image, hipFuncCache_t(9)));
+  REFUSED(hipFuncSetSharedMemConfig(image, hipSharedMemConfig(9)));
+}
+
+TEST(HipValues, WhatIsNotThereSaysSo) {
+  hipArray *array;
+  hipChannelFormatDesc format = hipCreateChannelDesc(32, 0, 0, 0, hipChannelFormatKindFloat);
+  EXPECT_EQ(format.x, 32);
+  EXPECT_EQ(format.f, hipChannelFormatKindFloat);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(hipMallocArray(&array, &format, 4, 4, 0), hipErrorNotSupported);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "rubia emulator: hipMallocArray: arrays, textures and surfaces are not supported\n");
+}
+
+} // namespace
