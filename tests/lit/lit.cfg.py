@@ -17,15 +17,10 @@ if config.nvcc and os.path.exists(config.nvcc):
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
-# HIP programs are built with the distribution's headers and device libraries, for the two processors that these know.
-device_libraries = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx90a"])):
     config.substitutions.append((name + r"\b", " ".join(
-        [config.clang, "-x hip -O1"] + ["--offload-arch=" + arch for arch in archs] +
-        ["-mcode-object-version=5 -Wno-unused-value --rocm-device-lib-path=" + device_libraries,
-         # __syncthreads of these headers calls a function of this library, which later compilers no longer link of themselves.
-         "--gpu-instrument-lib=" + device_libraries + "/hip.bc", "-include",
-         os.path.join(config.test_source_root, "hip", "Inputs", "wavefront.h"), "-lamdhip64 -lstdc++"])))
+        [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] +
+        ["-include", os.path.join(config.test_exec_root, "hip.h"), "-lamdhip64 -lstdc++"])))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])
 config.environment["RUBIA_DEVICE"] = "emulator"
