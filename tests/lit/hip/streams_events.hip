@@ -1,5 +1,6 @@
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
+// RUN: %hipcc %s -o %t
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s
 #include "Inputs/check.h"
 #include <atomic>
 

@@ -1,5 +1,5 @@
 // RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %each-version %t | FileCheck %s
 #include "Inputs/check.h"
 #include <vector>
 
