@@ -6,6 +6,7 @@
 // a launch is a `Fault`, an llvm::Error with the kernel, workgroup, thread, pc and disassembly.
 #pragma once
 
+#include "emulator/Profile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -161,6 +162,20 @@ llvm::Expected<Checks> parseChecks(llvm::StringRef words, llvm::StringRef seed =
 /// What these two environment variables ask for.
 llvm::Expected<Checks> checksFromEnvironment();
 
+/// Which executed instructions are written down, with the registers that they change.
+struct TraceRequest {
+  std::string kernel;                            // empty: all
+  std::optional<Dim3> workgroup = Dim3{0, 0, 0}; // none: all
+  std::optional<unsigned> wave = 0;              // of the workgroup; none: all
+  std::optional<Dim3> thread;                    // of the workgroup: its wave, and its lane alone
+  uint64_t limit = 10000;                        // instructions of each wave; 0: all
+  bool json = false;                             // else text
+  llvm::raw_ostream *out = nullptr;              // which outlives the launch
+};
+/// From words such as "workgroup=1,0,0;wave=all;limit=100"; docs/environment.md,
+/// RUBIA_EMULATOR_TRACE_SELECT.
+llvm::Expected<TraceRequest> parseTraceRequest(llvm::StringRef words);
+
 /// Pointers that the hidden arguments hand to the kernel; 0 where the host offers nothing.
 struct HiddenPointers {
   uint64_t printfBuffer = 0;
@@ -193,7 +208,9 @@ struct Launch {
   std::function<void(const std::string &)> warn;
   double warnSeconds = 20;
   bool countOperations = false; // fills Statistics::operations, which costs some speed
-  std::optional<Checks> checks; // none: checksFromEnvironment()
+  bool profile = false; // fills Statistics::profile and operations: the launch is much slower
+  std::optional<TraceRequest> trace; // likewise slower
+  std::optional<Checks> checks;      // none: checksFromEnvironment()
 };
 
 /// How often an instruction was executed.
@@ -202,6 +219,7 @@ struct OperationCount {
   /// How far hardware may be from the emulator: "exact", "within 1 ulp", "approximation" (the
   /// manuals give a wide bound), "order of a sum" (they do not fix the order of additions).
   llvm::StringRef exactness;
+  InstructionClass kind = InstructionClass::Other;
   uint64_t waves = 0; // wave instructions
 };
 
@@ -212,6 +230,7 @@ struct Statistics {
   /// Launch::countOperations one that the emulator does in two steps (V_DUAL_*) counts as two.
   uint64_t instructions = 0;
   std::vector<OperationCount> operations; // most frequent first; if Launch::countOperations
+  std::shared_ptr<Profile> profile;       // if Launch::profile
 };
 
 /// What a kernel did that it must not do.
@@ -248,8 +267,21 @@ public:
 };
 llvm::StringRef toString(Fault::Kind kind);
 
-/// How many workgroups of this many threads a compute unit (RDNA: a workgroup processor) holds at
-/// once. 0: not even one.
+/// How many workgroups of a launch a compute unit (RDNA: a workgroup processor) holds at once, and
+/// what keeps it from holding more.
+struct Occupancy {
+  unsigned workgroups = 0; // the least of these four:
+  unsigned byWaves = 0, byRegisters = 0;
+  std::optional<unsigned> byLds, byBarriers; // none: no limit
+  unsigned wavesPerSimd = 0;                 // with so many workgroups, on the fullest SIMD
+  unsigned maxWavesPerSimd = 0;              // of the processor
+  unsigned vgprs = 0;                        // that a wave takes
+  unsigned ldsBytes = 0;                     // that a workgroup takes
+  /// "waves", "registers", "LDS" or "barriers".
+  llvm::StringRef limit() const;
+};
+Occupancy occupancy(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes);
+/// Its number of workgroups. 0: not even one.
 unsigned residentWorkgroups(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes);
 
 /// Runs a launch to its end on the calling thread and helpers. The error is a Fault if the kernel

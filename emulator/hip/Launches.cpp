@@ -1,6 +1,6 @@
 // Launches: their checks, their arguments, and what happens when their turn comes.
 #include "emulator/hip/HiddenArguments.h"
-#include "emulator/hip/StatisticsFile.h"
+#include "emulator/hip/LaunchRecords.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
@@ -85,7 +85,6 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.block = request.block;
   launch.dynamicLdsBytes = request.sharedBytes;
   launch.kernarg = request.kernarg;
-  launch.countOperations = statisticsAreWanted();
   launch.cooperative = request.cooperative;
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
@@ -95,12 +94,16 @@ void execute(Device &device, const KernelLaunch &request) {
   if (!hidden)
     return (void)reportFailure(device, hidden.takeError());
   launch.hidden = hidden->pointers();
+  llvm::Expected<LaunchRecords> records = LaunchRecords::fromEnvironment();
+  if (!records)
+    return (void)reportFailure(device, records.takeError());
+  records->request(launch);
   auto statistics = run(launch, Machine::instance().memory);
   // The next call tells the program of an error.
   if (llvm::Error error = llvm::joinErrors(statistics.takeError(), hidden->finish()))
     (void)reportFailure(device, std::move(error));
-  else if (launch.countOperations)
-    writeStatistics(*request.kernel, *statistics);
+  else
+    records->write(launch, *statistics);
 }
 
 } // namespace rubia::emulator

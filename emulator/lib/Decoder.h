@@ -82,6 +82,7 @@ private:
 enum InstructionFlags : uint64_t {
   kFlagSalu = 1ull << 0,
   kFlagValu = 1ull << 1,
+  kFlagSopp = 1ull << 6,
   kFlagVop3 = 1ull << 10,
   kFlagVop3p = 1ull << 12,
   kFlagSdwa = 1ull << 14,

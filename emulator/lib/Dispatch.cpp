@@ -301,8 +301,11 @@ void Dispatch::work(unsigned worker) {
 
 Statistics Dispatch::statistics() const {
   const uint64_t waves = (launch.block.count() + kernel.waveSize - 1) / kernel.waveSize;
-  Statistics all = {groupCount, groupCount * waves, instructions.load(),
-                    nameOperations(program, counts)};
+  Statistics all;
+  all.workgroups = groupCount;
+  all.waves = groupCount * waves;
+  all.instructions = instructions.load();
+  all.operations = nameOperations(program, counts);
   if (launch.countOperations) {
     all.instructions = 0;
     for (const OperationCount &operation : all.operations)

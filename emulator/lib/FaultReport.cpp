@@ -1,7 +1,7 @@
 #include "emulator/lib/FaultReport.h"
+#include "emulator/lib/Disassembly.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include <mutex>
 
 using namespace llvm;
 
@@ -103,14 +103,8 @@ static std::string describePlace(const Fault &fault, const Memory &memory) {
 }
 
 static std::string disassemblyAt(const Program &program, uint32_t pc) {
-  if (pc >= program.image.size())
-    return "";
-  static std::mutex mutex; // LLVM's disassembler keeps state; launches may fail at the same time
-  std::lock_guard lock(mutex);
-  MCInst inst;
-  return program.target->disassemble(inst, program.image.drop_front(pc), pc)
-             ? program.target->print(inst, pc)
-             : "";
+  std::optional<DisassembledInstruction> found = disassembleAt(program, pc);
+  return found ? found->text : "";
 }
 
 std::string describePlace(const Program &program, uint32_t pc) {

@@ -1,12 +1,17 @@
 // A launch: checks it, lays out kernel arguments and the dispatch packet, and runs the workgroups
 // on host threads.
+#include "emulator/lib/CostObserver.h"
 #include "emulator/lib/Dispatch.h"
 #include "emulator/lib/MemoryRegistry.h"
+#include "emulator/lib/ObservedRun.h"
+#include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/OrderRun.h"
+#include "emulator/lib/Trace.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 using namespace llvm;
@@ -137,6 +142,25 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
   at(40, uint64_t(kernarg));
 }
 
+/// With the observers that tell what is executed.
+Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch) {
+  std::optional<TraceObserver> trace;
+  std::optional<CostObserver> costs;
+  SmallVector<Observer *, 2> observers;
+  if (launch.trace)
+    observers.push_back(&trace.emplace(*launch.trace, launch));
+  if (launch.profile)
+    observers.push_back(&costs.emplace(*launch.kernel->program));
+  Expected<Statistics> statistics = runObserved(dispatch, observers);
+  if (!statistics || !costs)
+    return statistics;
+  const std::vector<uint64_t> counts = costs->waves();
+  statistics->operations = nameOperations(*launch.kernel->program->stepped().program, counts);
+  statistics->instructions = std::accumulate(counts.begin(), counts.end(), uint64_t(0));
+  statistics->profile = std::make_shared<Profile>(costs->profile());
+  return statistics;
+}
+
 } // namespace
 
 Expected<Statistics> run(const Launch &launch, Memory &memory) {
@@ -159,8 +183,13 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
   const unsigned threads = unsigned(
       std::min<uint64_t>(launch.hostThreads ? launch.hostThreads : cores, launch.grid.count()));
   Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()), threads);
-  if (checks->order)
+  if (checks->order) {
+    if (launch.profile || launch.trace)
+      return createStringError("a launch under the check order cannot be traced or profiled");
     return runInOrder(dispatch, *checks->order);
+  }
+  if (launch.profile || launch.trace)
+    return runWatched(dispatch, launch);
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < threads; ++i)
     helpers.emplace_back([&dispatch, i] { dispatch.work(i); });

@@ -10,23 +10,43 @@ using namespace llvm;
 
 namespace rubia::emulator {
 
-unsigned residentWorkgroups(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes) {
-  constexpr unsigned kSimds = 4;
+static constexpr unsigned kSimds = 4;
+
+Occupancy occupancy(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes) {
   const Generation &generation = kernel.program->target->generation();
+  Occupancy found;
+  found.maxWavesPerSimd = generation.wavesPerSimd;
   if (threads == 0 || threads > kernel.maxWorkgroupSize)
-    return 0;
+    return found;
   const unsigned half = kernel.waveSize == 64 && !generation.waveSizeFixed64 ? 2 : 1;
-  const unsigned vgprs =
+  found.vgprs =
       unsigned(alignTo(allocatedVgprs(kernel, generation), generation.vgprAllocation32 / half));
-  const unsigned wavesPerSimd =
-      std::min(generation.wavesPerSimd, generation.vgprsPerSimd32 / half / vgprs);
   const unsigned waves = unsigned(divideCeil(threads, kernel.waveSize));
-  unsigned groups = wavesPerSimd * kSimds / waves;
+  found.byWaves = generation.wavesPerSimd * kSimds / waves;
+  found.byRegisters = generation.vgprsPerSimd32 / half / found.vgprs * kSimds / waves;
+  found.workgroups = std::min(found.byWaves, found.byRegisters);
   if (waves > 1)
-    groups = std::min(groups, generation.groupsPerUnit);
-  if (const uint64_t lds = uint64_t(kernel.ldsBytes) + dynamicLdsBytes)
-    groups = unsigned(std::min<uint64_t>(groups, generation.ldsPerUnit / lds));
-  return groups;
+    found.byBarriers = generation.groupsPerUnit;
+  found.ldsBytes = kernel.ldsBytes + dynamicLdsBytes;
+  if (found.ldsBytes)
+    found.byLds = generation.ldsPerUnit / found.ldsBytes;
+  for (const std::optional<unsigned> &limit : {found.byBarriers, found.byLds})
+    if (limit)
+      found.workgroups = std::min(found.workgroups, *limit);
+  found.wavesPerSimd = unsigned(divideCeil(found.workgroups * waves, kSimds));
+  return found;
+}
+
+StringRef Occupancy::limit() const {
+  if (workgroups == byWaves)
+    return "waves";
+  if (workgroups == byRegisters)
+    return "registers";
+  return byLds && workgroups == *byLds ? "LDS" : "barriers";
+}
+
+unsigned residentWorkgroups(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes) {
+  return occupancy(kernel, threads, dynamicLdsBytes).workgroups;
 }
 
 } // namespace rubia::emulator

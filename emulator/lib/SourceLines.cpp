@@ -9,20 +9,33 @@ namespace rubia::emulator {
 SourceLines::SourceLines(ArrayRef<uint8_t> elf) : bytes(elf.begin(), elf.end()) {}
 SourceLines::~SourceLines() = default;
 
-static std::string placeOf(const DILineInfo &frame) {
-  if (!frame || frame.Line == 0)
-    return "";
-  return frame.FileName + ":" + std::to_string(frame.Line);
+std::string SourceLines::at(uint64_t pc) const {
+  uint64_t back = 0;
+  const std::vector<SourceFrame> found = framesNear(pc, back);
+  std::string text;
+  for (const SourceFrame &frame : found) {
+    if (!text.empty())
+      text += ", inlined at ";
+    text += frame.file + ":" + std::to_string(frame.line);
+    if (&frame != &found.back() && !frame.function.empty())
+      text += " in " + frame.function;
+  }
+  return back && !text.empty() ? "near " + text : text;
 }
 
-std::string SourceLines::at(uint64_t pc) const {
+std::vector<SourceFrame> SourceLines::frames(uint64_t pc) const {
+  uint64_t back = 0;
+  return framesNear(pc, back);
+}
+
+std::vector<SourceFrame> SourceLines::framesNear(uint64_t pc, uint64_t &back) const {
   std::lock_guard lock(mutex);
   if (!file) {
     StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     auto opened = object::ObjectFile::createObjectFile(MemoryBufferRef(text, "code object"));
     if (!opened) { // it has been loaded, so this is about sections that loading does not need
       consumeError(opened.takeError());
-      return "";
+      return {};
     }
     file = std::move(*opened);
     auto ignore = [](Error error) { consumeError(std::move(error)); }; // damaged: no lines
@@ -30,30 +43,26 @@ std::string SourceLines::at(uint64_t pc) const {
                                    "", ignore, ignore);
   }
   constexpr uint64_t kNear = 256; // bytes
-  for (uint64_t back = 0; back <= std::min(pc, kNear); back += 4)
-    if (std::string place = exactlyAt(pc - back); !place.empty())
-      return back ? "near " + place : place;
-  return "";
+  for (back = 0; back <= std::min(pc, kNear); back += 4)
+    if (std::vector<SourceFrame> found = framesAt(pc - back); !found.empty())
+      return found;
+  return {};
 }
 
-std::string SourceLines::exactlyAt(uint64_t pc) const {
-  const DIInliningInfo frames =
+std::vector<SourceFrame> SourceLines::framesAt(uint64_t pc) const {
+  const DIInliningInfo inlining =
       context->getInliningInfoForAddress({pc, object::SectionedAddress::UndefSection},
                                          {DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath,
                                           DILineInfoSpecifier::FunctionNameKind::ShortName});
-  std::string text;
-  for (uint32_t i = 0; i < frames.getNumberOfFrames(); ++i) {
-    const DILineInfo &frame = frames.getFrame(i);
-    std::string place = placeOf(frame);
-    if (place.empty())
+  std::vector<SourceFrame> found;
+  for (uint32_t i = 0; i < inlining.getNumberOfFrames(); ++i) {
+    const DILineInfo &frame = inlining.getFrame(i);
+    if (!frame || frame.Line == 0)
       continue;
-    if (!text.empty())
-      text += ", inlined at ";
-    text += place;
-    if (i + 1 < frames.getNumberOfFrames() && frame.FunctionName != DILineInfo::BadString)
-      text += " in " + frame.FunctionName;
+    const bool named = frame.FunctionName != DILineInfo::BadString;
+    found.push_back({frame.FileName, named ? frame.FunctionName : "", frame.Line});
   }
-  return text;
+  return found;
 }
 
 } // namespace rubia::emulator

@@ -16,6 +16,11 @@ class ObjectFile;
 
 namespace rubia::emulator {
 
+struct SourceFrame {
+  std::string file, function;
+  unsigned line = 0;
+};
+
 /// Keeps the file and looks at it when it is first asked: most programs never fault.
 class SourceLines {
 public:
@@ -26,9 +31,13 @@ public:
   /// saxpy.cu:12". What the compiler has added has no line: then "near" the line before it. Empty
   /// if nothing is known. `pc` is an address of the file.
   std::string at(uint64_t pc) const;
+  /// The same as parts: the innermost inlined function first. Empty if nothing is known.
+  std::vector<SourceFrame> frames(uint64_t pc) const;
 
 private:
-  std::string exactlyAt(uint64_t pc) const;
+  /// `back`: how many bytes before `pc` the line was found.
+  std::vector<SourceFrame> framesNear(uint64_t pc, uint64_t &back) const;
+  std::vector<SourceFrame> framesAt(uint64_t pc) const;
 
   std::vector<uint8_t> bytes;
   mutable std::mutex mutex;

@@ -197,6 +197,8 @@ static Expected<Generation> generationOf(StringRef cpu) {
     traits.vgprAllocation32 = 8;
     traits.ldsPerUnit = traits.maxLdsBytes;
     traits.groupsPerUnit = 16;
+    traits.cacheLineBytes = cpu == "gfx90a" ? 64 : 128;
+    traits.wideLdsReads = cpu == "gfx950";
     return traits;
   }
   return createStringError("code for " + cpu + " is not supported by the emulator");
@@ -308,6 +310,7 @@ uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t add
   }
   uint64_t size = 0;
   inst.clear();
+  std::lock_guard lock(mutex);
   const bool sound =
       disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
   return sound && size <= available ? size : 0;
@@ -316,6 +319,7 @@ uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t add
 std::string Target::print(const MCInst &inst, uint64_t address) const {
   std::string text;
   raw_string_ostream os(text);
+  std::lock_guard lock(mutex);
   printer->printInst(&inst, address, "", *subtarget, os);
   std::replace(text.begin(), text.end(), '\t', ' ');
   return StringRef(text).trim().str();

@@ -13,6 +13,7 @@
 #include "llvm/MC/MCInst.h"
 #include "llvm/Support/Error.h"
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace llvm {
@@ -101,7 +102,9 @@ struct Generation {
   unsigned vgprsPerSimd32 = 1024; // for each lane of a wave32; a wave64 has half of them
   unsigned vgprAllocation32 = 16; // likewise: what a wave's registers are rounded up to
   unsigned ldsPerUnit = 128 << 10;
-  unsigned groupsPerUnit = 32; // of more than one wave
+  unsigned groupsPerUnit = 32;   // of more than one wave
+  unsigned cacheLineBytes = 128; // of the cache next to the compute unit
+  bool wideLdsReads = false;     // reads of 64 and 128 bits are served by 64 banks (gfx950)
 };
 
 /// A register operand in the emulator's numbering (Wave.h).
@@ -124,6 +127,7 @@ struct RegisterOperand {
   bool highHalf = false;
 };
 
+/// May be used from any thread.
 class Target {
 public:
   static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef cpu, unsigned waveSize);
@@ -155,6 +159,7 @@ public:
 private:
   Target();
   struct Names;
+  mutable std::mutex mutex; // LLVM's disassembler and printer keep state
   std::string cpuName;
   Generation traits;
   std::unique_ptr<llvm::MCRegisterInfo> registers;

@@ -3,7 +3,7 @@
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/LaunchArguments.h"
-#include "tools/lib/LaunchStatistics.h"
+#include "tools/lib/LaunchObservation.h"
 #include "tools/lib/LaunchableKernels.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -24,7 +24,7 @@ struct LaunchOptions {
 struct CommandOptions {
   std::string file, device, arch, batch;
   CodeOptions code;
-  bool stats = false, json = false;
+  ObservationOptions observation;
   LaunchOptions launch;
 };
 
@@ -199,33 +199,37 @@ int launch(const CommandOptions &options) {
   if (isCodeObject)
     if (Error error = chooseArch(options))
       return fail(std::move(error));
-  std::optional<LaunchStatistics> statistics;
-  if (options.stats) {
-    Expected<LaunchStatistics> started = LaunchStatistics::start();
+  std::optional<LaunchObservation> observation;
+  if (!options.observation.json.empty() && !options.observation.any()) {
+    fail("--json needs --stats, --profile or --trace");
+    return kUsage;
+  }
+  if (options.observation.any()) {
+    Expected<LaunchObservation> started = LaunchObservation::start(options.observation);
     if (!started)
       return fail(started.takeError());
-    statistics.emplace(std::move(*started));
+    observation.emplace(std::move(*started));
   }
   Expected<const runtime::Hip *> hip = runtime::Hip::open();
   if (!hip)
     return fail(hip.takeError());
-  if (options.stats && !(*hip)->isEmulator)
-    return fail("--stats counts what the emulator executes: use --device emulator");
+  if (observation && !(*hip)->isEmulator)
+    return fail("--stats, --profile and --trace tell what the emulator executes: use "
+                "--device emulator");
   Expected<KernelFinder> kernels = isCodeObject ? openCodeObjectKernels(**hip, options.file)
                                                 : openPtxKernels(**hip, options.file);
   if (!kernels)
     return fail(kernels.takeError());
   Launcher launcher(**hip, std::move(*kernels));
-  if (!options.batch.empty()) {
-    if (int status = launchBatch(launcher, options.batch))
-      return status;
-  } else if (Error error = launcher.launch(options.launch)) {
-    return fail(std::move(error));
-  }
-  if (statistics)
-    if (Error error = statistics->print(options.json))
+  int status = kDone;
+  if (!options.batch.empty())
+    status = launchBatch(launcher, options.batch);
+  else if (Error error = launcher.launch(options.launch))
+    status = fail(std::move(error));
+  if (observation) // also of a launch that failed: how it got there
+    if (Error error = observation->print())
       return fail(std::move(error));
-  return kDone;
+  return status;
 }
 } // namespace
 
@@ -240,9 +244,7 @@ void addLaunch(CLI::App &app, int &status) {
   options->code.addTo(*command);
   command->add_option("--batch", options->batch,
                       "file with one launch per line: --entry K --grid X --block X ARG...");
-  CLI::Option *stats = command->add_flag(
-      "--stats", options->stats, "what the emulator executed, by instruction, and how exact it is");
-  command->add_flag("--json", options->json, "machine-readable --stats")->needs(stats);
+  options->observation.addTo(*command);
   command->callback([options, &status] { status = launch(*options); });
 }
 

@@ -1,0 +1,146 @@
+#include "tools/lib/LaunchObservation.h"
+#include "tools/lib/Commands.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace llvm;
+using nlohmann::ordered_json;
+
+namespace rubia::tools {
+
+void ObservationOptions::addTo(CLI::App &command) {
+  CLI::Option *wantStats = command.add_flag(
+      "--stats{all}", stats,
+      "what the emulator executed: instructions by class and by name, memory transactions, LDS "
+      "bank conflicts, divergence, occupancy; --stats=counts: only what costs no time");
+  wantStats->check(CLI::IsMember({"all", "counts"}));
+  CLI::Option *wantProfile = command.add_flag(
+      "--profile{lines}", profile,
+      "the same by source line, most instructions first; --profile=instructions: by instruction");
+  wantProfile->check(CLI::IsMember({"lines", "instructions"}));
+  CLI::Option *wantTrace =
+      command.add_flag("--trace{10000}", trace,
+                       "executed instructions with the registers that they change; --trace=K: the "
+                       "first K of each chosen wave of a launch (default 10000; 0: all)");
+  wantTrace->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--trace-workgroup", workgroup,
+                  "X[,Y,Z] or all: the workgroup whose waves are traced")
+      ->capture_default_str()
+      ->needs(wantTrace);
+  command.add_option("--trace-wave", wave, "N or all: the wave of each such workgroup")
+      ->capture_default_str()
+      ->needs(wantTrace);
+  command
+      .add_option(
+          "--trace-thread", thread,
+          "X[,Y,Z]: of each such workgroup the wave of this thread, and of vector registers "
+          "only its lane")
+      ->needs(wantTrace);
+  command.add_flag("--json{-}", json,
+                   "machine-readable --stats, --profile and --trace; --json=FILE: to a file");
+}
+
+Error LaunchObservation::makeFile(File &file, const char *variable) {
+  SmallString<128> path;
+  if (std::error_code error = sys::fs::createTemporaryFile("rubia-launch", "json", path))
+    return createStringError(error, "no temporary file for what is observed");
+  file.path = path.str().str();
+  file.remover = std::make_unique<FileRemover>(path);
+  setEnvironment(variable, file.path);
+  return Error::success();
+}
+
+Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &options) {
+  LaunchObservation observation(options);
+  const bool profile = options.stats == "all" || !options.profile.empty();
+  if (profile || !options.stats.empty())
+    if (Error error = makeFile(observation.launches,
+                               profile ? "RUBIA_EMULATOR_PROFILE" : "RUBIA_EMULATOR_STATS"))
+      return std::move(error);
+  if (options.trace.empty())
+    return observation;
+  if (Error error = makeFile(observation.trace, "RUBIA_EMULATOR_TRACE"))
+    return std::move(error);
+  std::string select = "workgroup=" + options.workgroup + ";wave=" + options.wave +
+                       ";limit=" + options.trace + (options.json.empty() ? "" : ";format=json");
+  if (!options.thread.empty())
+    select += ";thread=" + options.thread;
+  setEnvironment("RUBIA_EMULATOR_TRACE_SELECT", select);
+  return observation;
+}
+
+static Expected<std::unique_ptr<MemoryBuffer>> read(const std::string &path) {
+  auto buffer = MemoryBuffer::getFile(path);
+  if (!buffer)
+    return createStringError(path + ": " + buffer.getError().message());
+  return std::move(*buffer);
+}
+
+/// One value a line.
+static Expected<ordered_json> readLines(const std::string &path) {
+  ordered_json all = ordered_json::array();
+  if (path.empty())
+    return all;
+  auto buffer = read(path);
+  if (!buffer)
+    return buffer.takeError();
+  SmallVector<StringRef> lines;
+  (*buffer)->getBuffer().split(lines, '\n', -1, false);
+  for (StringRef line : lines) {
+    ordered_json value = ordered_json::parse(line.begin(), line.end(), nullptr, false);
+    if (value.is_discarded())
+      return createStringError(path + ": not what the emulator writes: " + line);
+    all.push_back(std::move(value));
+  }
+  return all;
+}
+
+Error LaunchObservation::printJson() const {
+  Expected<ordered_json> all = readLines(launches.path);
+  if (!all)
+    return all.takeError();
+  Expected<ordered_json> lines = readLines(trace.path);
+  if (!lines)
+    return lines.takeError();
+  ordered_json document = {{"version", 1}};
+  if (!launches.path.empty())
+    document["launches"] = std::move(*all);
+  if (!trace.path.empty())
+    document["trace"] = std::move(*lines);
+  std::error_code error;
+  raw_fd_ostream os(options.json, error); // "-" is stdout
+  if (error)
+    return createStringError(options.json + ": " + error.message());
+  os << document.dump(2) << "\n";
+  return Error::success();
+}
+
+Error LaunchObservation::print() const {
+  if (!options.json.empty())
+    return printJson();
+  if (!trace.path.empty()) {
+    auto lines = read(trace.path);
+    if (!lines)
+      return lines.takeError();
+    outs() << (*lines)->getBuffer();
+  }
+  Expected<ordered_json> all = readLines(launches.path);
+  if (!all)
+    return all.takeError();
+  for (const ordered_json &launch : *all) {
+    if (!options.stats.empty())
+      printStatistics(launch);
+    if (options.profile == "lines")
+      printSourceLines(launch);
+    else if (!options.profile.empty())
+      printInstructions(launch);
+  }
+  return Error::success();
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,53 @@
+// `rubia launch --stats --profile --trace`: what the emulator executed. The emulator writes it to
+// files that environment variables name (docs/debugging.md), which are read back and shown here.
+#pragma once
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileUtilities.h"
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace rubia::tools {
+
+struct ObservationOptions {
+  std::string stats;   // empty, "all" or "counts"
+  std::string profile; // empty, "lines" or "instructions"
+  std::string trace;   // empty, or how many instructions of each wave
+  std::string workgroup = "0", wave = "0", thread;
+  std::string json; // empty, "-" or a file
+  void addTo(CLI::App &command);
+  bool any() const { return !stats.empty() || !profile.empty() || !trace.empty(); }
+};
+
+class LaunchObservation {
+public:
+  /// Sets what the emulator reads, so to be called before the HIP library is opened. The files are
+  /// removed with the object.
+  static llvm::Expected<LaunchObservation> start(const ObservationOptions &options);
+  /// Prints what the launches so far left.
+  llvm::Error print() const;
+
+private:
+  struct File {
+    std::string path;
+    std::unique_ptr<llvm::FileRemover> remover;
+  };
+  explicit LaunchObservation(const ObservationOptions &options) : options(options) {}
+  static llvm::Error makeFile(File &file, const char *variable);
+  llvm::Error printJson() const;
+
+  ObservationOptions options;
+  File launches, trace;
+};
+
+/// A launch as tables of text.
+void printStatistics(const nlohmann::ordered_json &launch);
+void printSourceLines(const nlohmann::ordered_json &launch);
+void printInstructions(const nlohmann::ordered_json &launch);
+
+} // namespace rubia::tools
