@@ -227,7 +227,7 @@ int launch(const CommandOptions &options) {
   else if (Error error = launcher.launch(options.launch))
     status = fail(std::move(error));
   if (observation) // also of a launch that failed: how it got there
-    if (Error error = observation->print())
+    if (Error error = observation->print(options.file))
       return fail(std::move(error));
   return status;
 }

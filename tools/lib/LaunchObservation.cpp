@@ -100,16 +100,38 @@ static Expected<ordered_json> readLines(const std::string &path) {
   return all;
 }
 
-Error LaunchObservation::printJson() const {
-  Expected<ordered_json> all = readLines(launches.path);
-  if (!all)
-    return all.takeError();
+/// Lines of PTX that has no lines of its own are those of the image, which has no name. If it is
+/// the file, they are its.
+static void nameLines(ordered_json &launches, const std::string &file) {
+  auto buffer = MemoryBuffer::getFile(file);
+  if (!buffer || !(*buffer)->getBuffer().contains(".version") ||
+      (*buffer)->getBuffer().contains('\0'))
+    return;
+  SmallVector<StringRef> lines;
+  (*buffer)->getBuffer().split(lines, '\n');
+  for (ordered_json &launch : launches)
+    for (const char *part : {"source_lines", "code"}) {
+      auto entries = launch.find(part);
+      if (entries == launch.end())
+        continue;
+      for (ordered_json &entry : *entries) {
+        if (entry.value("file", "") != "<image>")
+          continue;
+        entry["file"] = file;
+        const size_t number = entry["line"];
+        if (entry.contains("function") && number >= 1 && number <= lines.size())
+          entry["text"] = lines[number - 1].trim().str();
+      }
+    }
+}
+
+Error LaunchObservation::printJson(const ordered_json &all) const {
   Expected<ordered_json> lines = readLines(trace.path);
   if (!lines)
     return lines.takeError();
   ordered_json document = {{"version", 1}};
   if (!launches.path.empty())
-    document["launches"] = std::move(*all);
+    document["launches"] = all;
   if (!trace.path.empty())
     document["trace"] = std::move(*lines);
   std::error_code error;
@@ -120,18 +142,19 @@ Error LaunchObservation::printJson() const {
   return Error::success();
 }
 
-Error LaunchObservation::print() const {
+Error LaunchObservation::print(const std::string &file) const {
+  Expected<ordered_json> all = readLines(launches.path);
+  if (!all)
+    return all.takeError();
+  nameLines(*all, file);
   if (!options.json.empty())
-    return printJson();
+    return printJson(*all);
   if (!trace.path.empty()) {
     auto lines = read(trace.path);
     if (!lines)
       return lines.takeError();
     outs() << (*lines)->getBuffer();
   }
-  Expected<ordered_json> all = readLines(launches.path);
-  if (!all)
-    return all.takeError();
   for (const ordered_json &launch : *all) {
     if (!options.stats.empty())
       printStatistics(launch);

@@ -29,8 +29,8 @@ public:
   /// Sets what the emulator reads, so to be called before the HIP library is opened. The files are
   /// removed with the object.
   static llvm::Expected<LaunchObservation> start(const ObservationOptions &options);
-  /// Prints what the launches so far left.
-  llvm::Error print() const;
+  /// Prints what the launches of kernels of `file` left so far.
+  llvm::Error print(const std::string &file) const;
 
 private:
   struct File {
@@ -39,7 +39,7 @@ private:
   };
   explicit LaunchObservation(const ObservationOptions &options) : options(options) {}
   static llvm::Error makeFile(File &file, const char *variable);
-  llvm::Error printJson() const;
+  llvm::Error printJson(const nlohmann::ordered_json &launches) const;
 
   ObservationOptions options;
   File launches, trace;
