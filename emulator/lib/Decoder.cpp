@@ -64,7 +64,7 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
 
 /// Completes `steps` for the operations that `inst` has just become. A wait becomes one.
 static void noteStep(const MCInst &inst, uint64_t pc, Program &program,
-                      std::vector<InstructionStep> &steps) {
+                     std::vector<InstructionStep> &steps) {
   const InstructionStep step = describeStep(*program.target, inst);
   if (step.kind == StepKind::Wait) {
     MicroOp op;

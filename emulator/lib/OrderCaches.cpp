@@ -56,7 +56,8 @@ void OrderCaches::writeBackLine(uint64_t line, Line &entry) {
   entry.dirty = 0;
 }
 
-void OrderCaches::fetchFromL2(unsigned unit, const InstructionStep &step, uint64_t line, uint8_t *bytes) {
+void OrderCaches::fetchFromL2(unsigned unit, const InstructionStep &step, uint64_t line,
+                              uint8_t *bytes) {
   Cache &l2 = l2s[units[unit].l2];
   if (usesL2(step, line)) {
     Line &entry = l2[line];
@@ -145,8 +146,8 @@ private:
 
 } // namespace
 
-void OrderCaches::load(unsigned unit, Cache *first, const InstructionStep &step, ArrayRef<LinePart> parts,
-                       function_ref<void()> execute) {
+void OrderCaches::load(unsigned unit, Cache *first, const InstructionStep &step,
+                       ArrayRef<LinePart> parts, function_ref<void()> execute) {
   SmallVector<Overlay, 2> overlays;
   for (const LinePart &part : parts) {
     uint8_t bytes[kLineBytes];

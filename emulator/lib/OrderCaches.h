@@ -16,8 +16,8 @@
 #pragma once
 
 #include "emulator/Emulator.h"
-#include "emulator/lib/OrderRandom.h"
 #include "emulator/lib/InstructionStep.h"
+#include "emulator/lib/OrderRandom.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -74,10 +74,11 @@ private:
   };
 
   /// Brings the line's bytes, as the unit sees them, to `bytes` and into the caches on the way.
-  void fetch(unsigned unit, Cache *first, const InstructionStep &step, uint64_t line, uint8_t *bytes);
+  void fetch(unsigned unit, Cache *first, const InstructionStep &step, uint64_t line,
+             uint8_t *bytes);
   void fetchFromL2(unsigned unit, const InstructionStep &step, uint64_t line, uint8_t *bytes);
-  void load(unsigned unit, Cache *first, const InstructionStep &step, llvm::ArrayRef<LinePart> parts,
-            llvm::function_ref<void()> execute);
+  void load(unsigned unit, Cache *first, const InstructionStep &step,
+            llvm::ArrayRef<LinePart> parts, llvm::function_ref<void()> execute);
   void write(unsigned unit, const InstructionStep &step, llvm::ArrayRef<LinePart> parts,
              llvm::function_ref<void()> execute);
   bool usesL2(const InstructionStep &step, uint64_t line);
