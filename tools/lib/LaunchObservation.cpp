@@ -100,29 +100,69 @@ static Expected<ordered_json> readLines(const std::string &path) {
   return all;
 }
 
+namespace {
 /// Lines of PTX that has no lines of its own are those of the image, which has no name. If it is
 /// the file, they are its.
-static void nameLines(ordered_json &launches, const std::string &file) {
-  auto buffer = MemoryBuffer::getFile(file);
-  if (!buffer || !(*buffer)->getBuffer().contains(".version") ||
-      (*buffer)->getBuffer().contains('\0'))
+class PtxLines {
+public:
+  explicit PtxLines(const std::string &file);
+  void name(ordered_json &launches) const;
+  /// "<image>:28" at the start of a line of a trace.
+  std::string name(StringRef trace) const;
+
+private:
+  StringRef text(size_t number) const {
+    return number >= 1 && number <= lines.size() ? lines[number - 1].trim() : "";
+  }
+  static constexpr StringLiteral kImage = "<image>";
+  std::string file;
+  std::unique_ptr<MemoryBuffer> buffer;
+  SmallVector<StringRef> lines; // none: the file is something else
+};
+} // namespace
+
+PtxLines::PtxLines(const std::string &file) : file(file) {
+  auto opened = MemoryBuffer::getFile(file);
+  if (!opened)
     return;
-  SmallVector<StringRef> lines;
-  (*buffer)->getBuffer().split(lines, '\n');
+  buffer = std::move(*opened);
+  const StringRef all = buffer->getBuffer();
+  if (all.contains(".version") && !all.contains('\0'))
+    all.split(lines, '\n');
+}
+
+void PtxLines::name(ordered_json &launches) const {
+  if (lines.empty())
+    return;
   for (ordered_json &launch : launches)
     for (const char *part : {"source_lines", "code"}) {
       auto entries = launch.find(part);
       if (entries == launch.end())
         continue;
       for (ordered_json &entry : *entries) {
-        if (entry.value("file", "") != "<image>")
+        if (entry.value("file", "") != kImage)
           continue;
         entry["file"] = file;
-        const size_t number = entry["line"];
-        if (entry.contains("function") && number >= 1 && number <= lines.size())
-          entry["text"] = lines[number - 1].trim().str();
+        if (entry.contains("function"))
+          entry["text"] = text(entry["line"]).str();
       }
     }
+}
+
+std::string PtxLines::name(StringRef trace) const {
+  std::string named;
+  while (!trace.empty()) {
+    auto [line, rest] = trace.split('\n');
+    trace = rest;
+    StringRef place = line;
+    size_t number;
+    named += !lines.empty() && place.consume_front(kImage) && place.consume_front(":") &&
+                     !place.getAsInteger(10, number)
+                 ? file + ":" + std::to_string(number) + ": " + text(number).str()
+                 : line.str();
+    named += '\n';
+  }
+  return named;
 }
 
 Error LaunchObservation::printJson(const ordered_json &all) const {
@@ -146,14 +186,15 @@ Error LaunchObservation::print(const std::string &file) const {
   Expected<ordered_json> all = readLines(launches.path);
   if (!all)
     return all.takeError();
-  nameLines(*all, file);
+  const PtxLines ptx(file);
+  ptx.name(*all);
   if (!options.json.empty())
     return printJson(*all);
   if (!trace.path.empty()) {
     auto lines = read(trace.path);
     if (!lines)
       return lines.takeError();
-    outs() << (*lines)->getBuffer();
+    outs() << ptx.name((*lines)->getBuffer());
   }
   for (const ordered_json &launch : *all) {
     if (!options.stats.empty())
