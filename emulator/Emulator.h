@@ -152,12 +152,19 @@ struct OrderCheck {
   unsigned agents = 1;
 };
 
-/// What is checked beyond what always is.
+/// What is checked beyond what always is: the checks of memory (docs/emulator-checks.md). With any
+/// of these a launch is single-threaded and slow; `order` excludes the others.
 struct Checks {
   std::optional<OrderCheck> order;
+  bool memory = false; // alignment that CUDA asks for and hardware does not
+  bool races = false;
+  bool uninitialised = false;
+  bool barriers = false;
+  uint64_t seed = 1; // of the turns that waves take
 };
-/// From the words of RUBIA_EMULATOR_CHECK, separated by commas: `order`. Unknown ones are an error.
-/// `seed` is the number in RUBIA_EMULATOR_SEED, or empty.
+/// From the words of RUBIA_EMULATOR_CHECK, separated by commas: `memory`, `races`, `uninitialised`,
+/// `barriers`, `all` (of these), `order`. Unknown ones are an error. `seed` is the number in
+/// RUBIA_EMULATOR_SEED, or empty.
 llvm::Expected<Checks> parseChecks(llvm::StringRef words, llvm::StringRef seed = "");
 /// What these two environment variables ask for.
 llvm::Expected<Checks> checksFromEnvironment();
@@ -247,6 +254,8 @@ public:
     LdsOutOfBounds,
     ScratchOverflow,
     UnwaitedRegister, // used before a wait for the load that fills it (the check `order`)
+    DataRace,         // the check `races`
+    Uninitialised,    // the check `uninitialised`
   };
   static char ID;
 

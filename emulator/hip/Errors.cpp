@@ -40,6 +40,8 @@ static hipError_t codeOf(const llvm::Error &error) {
     case Fault::Deadlock:
     case Fault::IllegalInstruction:
     case Fault::UnwaitedRegister:
+    case Fault::DataRace:
+    case Fault::Uninitialised:
       code = hipErrorLaunchFailure;
       break;
     }

@@ -74,7 +74,7 @@ public:
 
 private:
   void append(Space space, uint32_t mask, const LaneAddresses &addresses, unsigned bytes,
-              bool reads, bool writes);
+              bool reads, bool writes, unsigned operand = 0);
   void appendToLds(uint32_t mask);
   /// From a host address in the wave's private memory to the lane's offset (ScratchLayout.h).
   uint64_t scratchOffset(uint64_t address) const {
@@ -90,14 +90,14 @@ private:
 };
 
 void Appender::append(Space space, uint32_t mask, const LaneAddresses &addresses, unsigned bytes,
-                      bool reads, bool writes) {
+                      bool reads, bool writes, unsigned operand) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
     uint64_t address = addresses.at[lane];
     if (space == Space::Scratch && step.space == Space::Buffer)
       address = scratchOffset(address);
-    accesses.lanes.push_back(
-        {address, uint16_t(bytes), uint8_t(block * kBlockLanes + lane), space, reads, writes});
+    accesses.lanes.push_back({address, uint16_t(bytes), uint8_t(block * kBlockLanes + lane), space,
+                              reads, writes, uint8_t(operand)});
   }
 }
 
@@ -149,11 +149,15 @@ void Appender::appendLds() {
                                 ? (uint32_t(op.immediate) >> (16 * i) & 0xffff) << op.registers
                                 : uint32_t(op.immediate);
     localAddresses(wave, op, block, offset, addresses);
-    append(Space::Local, mask, addresses, step.bytes, step.reads, step.writes);
+    append(Space::Local, mask, addresses, step.bytes, step.reads, step.writes, i);
   }
 }
 
 } // namespace
+
+static uint8_t firstActive(const Wave &wave) {
+  return wave.exec() ? uint8_t(std::countr_zero(wave.exec())) : 0;
+}
 
 void locate(const Wave &wave, const MicroOp &op, const InstructionStep &step, Accesses &accesses) {
   accesses.clear();
@@ -162,8 +166,8 @@ void locate(const Wave &wave, const MicroOp &op, const InstructionStep &step, Ac
   accesses.atomic = step.reads && step.writes;
   if (step.kind == StepKind::Scalar) {
     if (!step.direct)
-      accesses.lanes.push_back(
-          {locateScalar(wave, op, step), step.bytes, 0, Space::Global, step.reads, step.writes});
+      accesses.lanes.push_back({locateScalar(wave, op, step), step.bytes, firstActive(wave),
+                                Space::Global, step.reads, step.writes});
     return;
   }
   for (unsigned block = 0; block < wave.blocks; ++block) {

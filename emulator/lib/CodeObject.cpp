@@ -39,6 +39,7 @@ public:
   Error readKernels();
   Error decode();
   void keepLines();
+  void noteWarps();
 
 private:
   Expected<Kernel> readKernel(StringRef name, uint64_t address) const;
@@ -170,6 +171,25 @@ void Loader::keepLines() {
           std::make_unique<SourceLines>(arrayRefFromStringRef(elf.object->getData()));
 }
 
+/// Rubia's own section says how warps lie in waves; other compilers' warps are waves.
+void Loader::noteWarps() {
+  Program &program = *state->program;
+  program.warpLanes = program.threadsPerWave = waveSize;
+  for (const object::SectionRef &section : elf.object->sections()) {
+    Expected<StringRef> name = section.getName();
+    Expected<StringRef> text = section.getContents();
+    if (!name || !text) {
+      consumeError(name.takeError());
+      consumeError(text.takeError());
+    } else if (*name == ".rubia.metadata") {
+      if (text->contains("\"warpForm\":\"packed\""))
+        program.warpLanes = 32;
+      if (text->contains("\"warpForm\":\"half-filled\""))
+        program.threadsPerWave = 32;
+    }
+  }
+}
+
 } // namespace
 
 struct CodeObject::State : LoadedCode {};
@@ -193,6 +213,7 @@ Expected<std::unique_ptr<CodeObject>> CodeObject::load(ArrayRef<uint8_t> bytes, 
   if (Error error = loader.decode())
     return std::move(error);
   loader.keepLines();
+  loader.noteWarps();
   return result;
 }
 

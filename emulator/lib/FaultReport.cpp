@@ -31,6 +31,10 @@ StringRef toString(Fault::Kind kind) {
     return "scratch access beyond the lane's allocation";
   case Fault::UnwaitedRegister:
     return "register used before a wait for the memory operation that fills it";
+  case Fault::DataRace:
+    return "data race";
+  case Fault::Uninitialised:
+    return "use of a value that was never written";
   }
   return "";
 }
@@ -74,6 +78,10 @@ static Fault::Kind publicKind(FaultKind kind) {
     return Fault::ScratchOverflow;
   case FaultKind::UnwaitedRegister:
     return Fault::UnwaitedRegister;
+  case FaultKind::DataRace:
+    return Fault::DataRace;
+  case FaultKind::Uninitialised:
+    return Fault::Uninitialised;
   }
   return Fault::IllegalInstruction;
 }
@@ -116,16 +124,20 @@ std::string describePlace(const Program &program, uint32_t pc) {
   return text;
 }
 
+Dim3 threadOf(const Launch &launch, const Program &program, unsigned wave, unsigned lane) {
+  const uint64_t flat = uint64_t(wave) * program.threadsPerWave + lane;
+  const Dim3 block = launch.block;
+  return {uint32_t(flat % block.x), uint32_t(flat / block.x % block.y),
+          uint32_t(flat / block.x / block.y)};
+}
+
 std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,
                                      const Program &program, const Memory &memory, Dim3 workgroup) {
   auto fault = std::make_unique<Fault>();
   fault->kind = publicKind(record.kind);
   fault->kernel = launch.kernel->name;
   fault->workgroup = workgroup;
-  const uint64_t flat = uint64_t(record.wave) * launch.kernel->waveSize + record.lane;
-  const Dim3 block = launch.block;
-  fault->thread = {uint32_t(flat % block.x), uint32_t(flat / block.x % block.y),
-                   uint32_t(flat / block.x / block.y)};
+  fault->thread = threadOf(launch, program, record.wave, record.lane);
   fault->pc = record.pc;
   fault->address = record.address;
   fault->accessSize = record.size;

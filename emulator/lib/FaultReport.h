@@ -9,6 +9,9 @@ namespace rubia::emulator {
 std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,
                                      const Program &program, const Memory &memory, Dim3 workgroup);
 
+/// The local id of a lane's thread.
+Dim3 threadOf(const Launch &launch, const Program &program, unsigned wave, unsigned lane);
+
 /// "pc 0x1c0: s_cbranch_scc1 65532 [kernel.cu:12]".
 std::string describePlace(const Program &program, uint32_t pc);
 

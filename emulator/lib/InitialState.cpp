@@ -9,9 +9,6 @@ unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
   return ((kernel.resource1 & 63) + 1) * granule;
 }
 
-/// A signaling NaN as a float, out of all bounds as an index or a pointer.
-static constexpr uint32_t kPoison = 0x7fa5a5a5;
-
 KernargPreload kernargPreload(const Kernel &kernel) {
   return {unsigned(kernel.kernargPreload >> 7), kernel.kernargPreload & 0x7fu};
 }

@@ -36,7 +36,9 @@ private:
   void describeLds();
   void describeVector();
   void describeScope();
+  bool isCoherent() const;
   void narrowToHalf();
+  void describeNarrow(StringRef action);
   void describeRegisters();
   void limit(Counter counter, unsigned value, unsigned most);
   void count(Counter counter) { step.counters |= bit(counterOf(counter)); }
@@ -217,6 +219,14 @@ void Describer::describeLds() {
   step.reads = !action.starts_with("WRITE");
   step.writes = !action.starts_with("READ");
   step.bytes = uint16_t(counter ? 4 : ldsBytesOf(action));
+  describeNarrow(action);
+}
+
+/// Where less than a dword lies in its register.
+void Describer::describeNarrow(StringRef action) {
+  step.highHalf = action.contains("D16_HI");
+  step.signExtends = action.contains("SBYTE") || action.contains("SSHORT") ||
+                     action.contains("_I8") || action.contains("_I16");
 }
 
 /// *_D16 loads fill one half of a register and keep the other, except on CDNA (LoadStore.h).
@@ -252,6 +262,16 @@ void Describer::describeScope() {
   }
 }
 
+/// Whether the cache policy is one that plain accesses never have. Relaxed atomic stores of gfx90a
+/// to gfx11, and all accesses to LDS, look like plain ones.
+bool Describer::isCoherent() const {
+  if (major >= 12)
+    return scope() != Reach::Workgroup; // SCOPE_CU
+  if (byLevels)
+    return policy & (kSc0 | kSc1);
+  return step.reads && policy & kGlc;
+}
+
 void Describer::describeVector() {
   step.kind = StepKind::Vector;
   const StringRef action = name.split('_').second;
@@ -274,12 +294,16 @@ void Describer::describeVector() {
   if (step.space == Space::Flat)
     count(Counter::Lds);
   describeScope();
+  step.coherent = isCoherent();
+  describeNarrow(action);
 }
 
 void Describer::describeRegisters() {
   const MCInstrDesc &description = target.description(inst.getOpcode());
   auto add = [&](unsigned reg, bool written) {
     const RegisterOperand operand = target.reg(reg);
+    if (operand.kind == RegisterOperand::Scc)
+      (written ? step.writesScc : step.readsScc) = true;
     const bool vector = operand.kind == RegisterOperand::Vector;
     if (!vector && operand.kind != RegisterOperand::Scalar)
       return;
@@ -308,6 +332,13 @@ InstructionStep Describer::describe() {
     return step;
   describeRegisters();
   step.barrier = name.starts_with("S_BARRIER");
+  step.dual = target.fullName(inst.getOpcode()).starts_with("V_DUAL_");
+  step.movesRelative = name.contains("MOVREL") || name.contains("SWAPREL");
+  step.ends = name.starts_with("S_ENDPGM");
+  step.compares = name.contains("CMPSWAP") || name.contains("CMPST");
+  step.barrierSignals = name == "S_BARRIER" || name.starts_with("S_BARRIER_SIGNAL");
+  step.barrierWaits = name == "S_BARRIER" || name == "S_BARRIER_WAIT";
+  step.branch = name.starts_with("S_CBRANCH") || name == "S_BRANCH";
   if (flags & kFlagSmrd)
     describeScalar();
   else if (flags & (kFlagFlat | kFlagMubuf))

@@ -55,6 +55,16 @@ struct InstructionStep {
   bool toLds = false;                 // what a vector instruction loads goes to LDS
   LdsForm lds = LdsForm::None;        // of StepKind::Lds
   bool barrier = false;               // S_BARRIER*
+  bool barrierSignals = false, barrierWaits = false;
+  bool compares = false;      // an atomic that stores only if it finds what it expects
+  bool ends = false;          // S_ENDPGM
+  bool branch = false;        // to a place in the code that the instruction names
+  bool coherent = false;      // asks caches for more than plain accesses do: atomic or volatile
+  bool highHalf = false;      // D16_HI: the data is the high half of its register
+  bool signExtends = false;   // a load of less than a dword
+  bool dual = false;          // V_DUAL_*: two operations
+  bool movesRelative = false; // V_MOVREL*: M0 says which registers
+  bool readsScc = false, writesScc = false;
   bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
   uint8_t counters = 0;  // bit per Counter that it increments
   uint16_t bytes = 0;    // of a lane, or of a scalar load

@@ -1,5 +1,9 @@
 // A launch: checks it, lays out kernel arguments and the dispatch packet, and runs the workgroups
 // on host threads.
+#include "emulator/lib/CheckBarriers.h"
+#include "emulator/lib/CheckMemory.h"
+#include "emulator/lib/CheckRaces.h"
+#include "emulator/lib/CheckUninitialised.h"
 #include "emulator/lib/CostObserver.h"
 #include "emulator/lib/Dispatch.h"
 #include "emulator/lib/MemoryRegistry.h"
@@ -142,16 +146,34 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
   at(40, uint64_t(kernarg));
 }
 
-/// With the observers that tell what is executed.
-Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch) {
+/// Who is to check a launch.
+std::vector<std::unique_ptr<Observer>> observersOf(const Launch &launch, const Checks &checks) {
+  std::vector<std::unique_ptr<Observer>> observers;
+  const Program &program = *launch.kernel->program;
+  if (checks.memory)
+    observers.push_back(makeMemoryCheck(program));
+  if (checks.barriers)
+    observers.push_back(makeBarrierCheck(launch));
+  if (checks.uninitialised)
+    observers.push_back(makeUninitialisedCheck(launch));
+  if (checks.races)
+    observers.push_back(makeRaceCheck(program.stepped(), launch, program.warpLanes));
+  return observers;
+}
+
+/// With the observers that check, and that tell what is executed.
+Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch, const Checks &checks) {
+  std::vector<std::unique_ptr<Observer>> checkers = observersOf(launch, checks);
   std::optional<TraceObserver> trace;
   std::optional<CostObserver> costs;
-  SmallVector<Observer *, 2> observers;
+  SmallVector<Observer *, 6> observers;
   if (launch.trace)
     observers.push_back(&trace.emplace(*launch.trace, launch));
+  for (const std::unique_ptr<Observer> &checker : checkers)
+    observers.push_back(checker.get());
   if (launch.profile)
     observers.push_back(&costs.emplace(*launch.kernel->program));
-  Expected<Statistics> statistics = runObserved(dispatch, observers);
+  Expected<Statistics> statistics = runObserved(dispatch, observers, checks.seed);
   if (!statistics || !costs)
     return statistics;
   const std::vector<uint64_t> counts = costs->waves();
@@ -188,8 +210,9 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
       return createStringError("a launch under the check order cannot be traced or profiled");
     return runInOrder(dispatch, *checks->order);
   }
-  if (launch.profile || launch.trace)
-    return runWatched(dispatch, launch);
+  if (launch.profile || launch.trace || checks->memory || checks->races || checks->uninitialised ||
+      checks->barriers)
+    return runWatched(dispatch, launch, *checks);
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < threads; ++i)
     helpers.emplace_back([&dispatch, i] { dispatch.work(i); });

@@ -35,6 +35,7 @@ private:
   void step(RunningGroup &group, Wave &wave);
   void observeBarriers(RunningGroup &group);
   void reportStuck(RunningGroup &group);
+  void end(RunningGroup &group);
 
   Dispatch &dispatch;
   const SteppedProgram &code;
@@ -110,7 +111,7 @@ void ObservedRun::runWave(RunningGroup &group, Wave &wave) {
     if (limit && wave.instructions >= limit && !wave.stop)
       raise(wave, *wave.next, FaultKind::Deadlock);
   }
-  if (wave.status == WaveStatus::Faulted)
+  if (group.shared.fault.set)
     faulted = &group;
   if (wave.status != WaveStatus::Ended)
     return;
@@ -118,6 +119,8 @@ void ObservedRun::runWave(RunningGroup &group, Wave &wave) {
     phases[i] = group.shared.barriers[i].phase;
   group.shared.waveEnded();
   observeBarriers(group);
+  if (group.shared.fault.set)
+    faulted = &group;
 }
 
 /// Lets each wave that can have a turn. Returns whether something went on: a barrier was passed, or
@@ -159,6 +162,14 @@ static bool isDone(const RunningGroup &group) {
   return true;
 }
 
+void ObservedRun::end(RunningGroup &group) {
+  for (Observer *observer : observers)
+    observer->groupEnded(group);
+  if (residents.size() == 1 && nextGroup >= dispatch.groupCount)
+    for (Observer *observer : observers)
+      observer->launchEnded(group);
+}
+
 void ObservedRun::run() {
   uint64_t idle = 0; // turns of workgroups since something went on
   for (uint64_t turn = 0; !faulted; ++turn) {
@@ -180,8 +191,11 @@ void ObservedRun::run() {
       faulted = residents.front().get();
     if (!isDone(group))
       continue;
-    for (Observer *observer : observers)
-      observer->groupEnded(group);
+    end(group);
+    if (group.shared.fault.set) {
+      faulted = &group;
+      break;
+    }
     executed += group.executed();
     dispatch.progress.fetch_add(1, std::memory_order_relaxed);
     residents.erase(residents.begin() + ptrdiff_t(at));

@@ -15,7 +15,10 @@ class Observer {
 public:
   virtual ~Observer() = default;
   virtual void groupStarted(RunningGroup &) {}
+  /// All its waves have ended. May set RunningGroup::shared.fault.
   virtual void groupEnded(RunningGroup &) {}
+  /// After the end of the last workgroup, which is `last`. May set its fault too.
+  virtual void launchEnded(RunningGroup & /*last*/) {}
   /// Before an operation is executed; waits are told too. raise() keeps it from being executed and
   /// ends the launch; RunningGroup::faultDetail says more.
   virtual void before(RunningGroup &, Wave &, const MicroOp &, const InstructionStep &,

@@ -51,6 +51,12 @@ struct Program {
   uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
   unsigned waveSize = 32;
+  /// Threads of a wave that were a warp in the program that the code was made from: Rubia's packed
+  /// form has two of 32 in a wave64.
+  unsigned warpLanes = 32;
+  /// Lanes of a wave that are threads: Rubia's half-filled form leaves the upper half of a wave64
+  /// idle.
+  unsigned threadsPerWave = 32;
 
   /// The same code instruction by instruction, decoded when that is first asked for.
   const SteppedProgram &stepped() const;

@@ -208,6 +208,8 @@ enum class FaultKind : uint8_t {
   LdsOutOfBounds,
   ScratchOverflow,
   UnwaitedRegister,
+  DataRace,
+  Uninitialised,
 };
 
 /// Records the wave's fault at `op` and stops it. The first fault of a wave stays.

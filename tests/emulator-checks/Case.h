@@ -1,0 +1,30 @@
+// What a kernel's own source says about it: how it is launched, which fault is planted, in which
+// thread and line. So a test cannot pass by accident, nor drift from its kernel.
+//
+//   // CASE fault=OutOfBounds block=64 words=64
+//   KERNEL store_one_past(unsigned *data, unsigned n, unsigned *) {
+//     data[threadX() + 1] = 7; // BUG thread=(63,0,0)
+//
+// A race has two such lines, or one that says `twice`; `BUG waits` only has a line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rubia::emulator::test {
+
+struct Mark {
+  unsigned line = 0;
+  std::string thread; // "(63,0,0)"; empty: any
+  bool operator==(const Mark &) const = default;
+};
+
+struct Case {
+  std::string kernel, fault;
+  unsigned block = 32, grid = 1, words = 0, sharedBytes = 0;
+  std::vector<Mark> marks;
+};
+
+std::vector<Case> readCases(const std::string &source);
+
+} // namespace rubia::emulator::test

@@ -1,0 +1,137 @@
+// Every planted bug is reported in its thread and line; its mended twin is not.
+#include "tests/emulator-checks/Launcher.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <gtest/gtest.h>
+
+using namespace llvm;
+
+namespace rubia::emulator::test {
+namespace {
+
+constexpr const char *kFiles[] = {"memory", "races", "uninitialised", "barriers"}; // also checks
+
+std::vector<Case> casesOf(const std::string &file) {
+  auto text = MemoryBuffer::getFile(std::string(RUBIA_KERNELS "/") + file + ".cu");
+  EXPECT_TRUE(bool(text));
+  return text ? readCases((*text)->getBuffer().str()) : std::vector<Case>();
+}
+
+std::string nameOf(Fault::Kind kind) {
+  switch (kind) {
+  case Fault::OutOfBounds:
+    return "OutOfBounds";
+  case Fault::UseAfterFree:
+    return "UseAfterFree";
+  case Fault::Misaligned:
+    return "Misaligned";
+  case Fault::Trap:
+    return "Trap";
+  case Fault::BarrierDivergence:
+    return "BarrierDivergence";
+  case Fault::Deadlock:
+    return "Deadlock";
+  case Fault::IllegalInstruction:
+    return "IllegalInstruction";
+  case Fault::LdsOutOfBounds:
+    return "LdsOutOfBounds";
+  case Fault::ScratchOverflow:
+    return "ScratchOverflow";
+  case Fault::UnwaitedRegister:
+    return "UnwaitedRegister";
+  case Fault::DataRace:
+    return "DataRace";
+  case Fault::Uninitialised:
+    return "Uninitialised";
+  }
+  return "";
+}
+
+std::string triple(const Dim3 &id) {
+  return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
+}
+
+/// Whether `source`, and then text, is this line of the kernel's file: "races.cu:12" or
+/// "/path/races.cu:12".
+bool isLine(StringRef source, const std::string &file, unsigned line) {
+  return source.contains(file + ".cu:" + std::to_string(line) + "]") ||
+         source.ends_with(file + ".cu:" + std::to_string(line)) ||
+         source.contains(file + ".cu:" + std::to_string(line) + ",") ||
+         source.contains(file + ".cu:" + std::to_string(line) + " ");
+}
+
+void expectReport(const Fault &fault, const Case &test, const std::string &file) {
+  const std::string text = fault.message();
+  EXPECT_EQ(nameOf(fault.kind), test.fault) << text;
+  ASSERT_FALSE(test.marks.empty());
+  EXPECT_FALSE(fault.disassembly.empty()) << text;
+  EXPECT_EQ(fault.kernel, test.kernel);
+  auto isMarked = [&](const Mark &mark, const std::string &thread, StringRef source) {
+    return (mark.thread.empty() || mark.thread == thread) && isLine(source, file, mark.line);
+  };
+  const std::string thread = triple(fault.thread);
+  if (test.fault != "DataRace") {
+    EXPECT_TRUE(isMarked(test.marks[0], thread, fault.source)) << text;
+    return;
+  }
+  ASSERT_EQ(test.marks.size(), 2u);
+  const StringRef other = StringRef(fault.detail).split(" thread ").second;
+  const std::string otherThread = (other.split(')').first + ")").str();
+  auto isPair = [&](const Mark &first, const Mark &second) {
+    return isMarked(first, thread, fault.source) && isMarked(second, otherThread, other);
+  };
+  EXPECT_TRUE(isPair(test.marks[0], test.marks[1]) || isPair(test.marks[1], test.marks[0])) << text;
+}
+
+class EmulatorChecks : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
+
+TEST_P(EmulatorChecks, ReportPlantedBugs) {
+  const auto [file, arch] = GetParam();
+  const std::vector<Case> cases = casesOf(file);
+  const Checks checks = cantFail(parseChecks(file));
+  const std::string path = std::string(RUBIA_PTX "/") + file;
+  const auto outcomes = runAll(path + ".planted.ptx", cases, arch, checks);
+  for (const auto &[kernel, outcome] : outcomes)
+    EXPECT_EQ(outcome.error, "") << kernel;
+  for (const Case &test : cases) {
+    SCOPED_TRACE(test.kernel);
+    const auto found = outcomes.find(test.kernel);
+    ASSERT_TRUE(found != outcomes.end());
+    if (found->second.fault)
+      expectReport(*found->second.fault, test, file);
+    else
+      ADD_FAILURE() << "no fault";
+  }
+}
+
+TEST_P(EmulatorChecks, ReportNothingOnceTheyAreMended) {
+  const auto [file, arch] = GetParam();
+  const std::vector<Case> cases = casesOf(file);
+  const Checks checks = cantFail(parseChecks("all"));
+  const std::string path = std::string(RUBIA_PTX "/") + file;
+  const auto outcomes = runAll(path + ".mended.ptx", cases, arch, checks);
+  EXPECT_EQ(outcomes.size(), cases.size());
+  for (const auto &[kernel, outcome] : outcomes) {
+    EXPECT_EQ(outcome.error, "") << kernel;
+    if (outcome.fault)
+      ADD_FAILURE() << outcome.fault->message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EmulatorChecks,
+                         testing::Combine(testing::ValuesIn(kFiles),
+                                          testing::Values("gfx1100", "gfx942")),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param)) + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+TEST(EmulatorCheckCases, AreAtLeastThirty) {
+  size_t count = 0;
+  for (const char *file : kFiles)
+    count += casesOf(file).size();
+  EXPECT_GE(count, 30u);
+}
+
+} // namespace
+} // namespace rubia::emulator::test

@@ -1,0 +1,147 @@
+#include "tests/emulator-checks/Launcher.h"
+#include "codegen/Codegen.h"
+#include "lowering/Abi.h"
+#include "lowering/Lowering.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::emulator::test {
+namespace {
+
+constexpr unsigned kFreedWords = 64;
+
+struct Compiled {
+  codegen::CodeObject code;
+  bool halfFilled = false;
+  uint64_t staticSharedBytes = 0;
+};
+
+Expected<Compiled> compile(const ptx::Module &module, const lowering::Unit &unit,
+                           const std::string &arch) {
+  lowering::Options options;
+  options.arch = arch;
+  LLVMContext context;
+  auto lowered = lowering::lower(module, unit, options, context);
+  if (!lowered)
+    return lowered.takeError();
+  const StringRef metadata =
+      cast<MDString>((*lowered)->getNamedMetadata("rubia.metadata")->getOperand(0)->getOperand(0))
+          ->getString();
+  Compiled result;
+  result.halfFilled = metadata.contains("\"warpForm\":\"half-filled\"");
+  result.staticSharedBytes = lowering::staticSharedBytes(unit, *unit.kernels[0]);
+  codegen::Options codegenOptions;
+  codegenOptions.arch = arch;
+  auto code = codegen::compile(std::move(*lowered), codegenOptions);
+  if (!code)
+    return code.takeError();
+  result.code = std::move(*code);
+  return result;
+}
+
+struct Arguments {
+  uint64_t data;
+  uint32_t words, padding;
+  uint64_t freed;
+  abi::LaunchArguments launch;
+};
+
+Expected<uint64_t> allocateWords(Memory &memory, unsigned words) {
+  Expected<void *> pointer = memory.allocate(words * 4, MemoryKind::Device);
+  if (!pointer)
+    return pointer.takeError();
+  for (uint32_t i = 0; i < words; ++i)
+    std::memcpy(static_cast<uint8_t *>(*pointer) + 4 * i, &i, 4);
+  return reinterpret_cast<uint64_t>(*pointer);
+}
+
+Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, const Checks &checks) {
+  Memory memory;
+  auto object = CodeObject::load(compiled.code.bytes, memory);
+  if (!object)
+    return object.takeError();
+  Expected<uint64_t> data = allocateWords(memory, test.words);
+  Expected<uint64_t> freed = allocateWords(memory, kFreedWords);
+  if (!data || !freed)
+    return joinErrors(data.takeError(), freed.takeError());
+  if (Error error = memory.free(reinterpret_cast<void *>(*freed)))
+    return std::move(error);
+  // Only the record of traps: no kernel here has variables.
+  if (std::optional<Symbol> table = (*object)->symbol(abi::kModuleTable)) {
+    Expected<void *> slots = memory.allocateZeroed(4096, MemoryKind::Device);
+    if (!slots)
+      return slots.takeError();
+    for (uint64_t at = 0; at < table->size; at += 8)
+      std::memcpy(reinterpret_cast<void *>(table->address + at), &*slots, 8);
+  }
+  Arguments arguments = {*data, test.words, 0, *freed, {}};
+  abi::LaunchArguments &last = arguments.launch;
+  last.ntid[0] = test.block;
+  last.nctaid[0] = test.grid;
+  for (unsigned i : {1, 2})
+    last.ntid[i] = last.nctaid[i] = 1;
+  last.dynamicSharedBytes = test.sharedBytes;
+  last.totalSharedBytes = abi::totalSharedBytes(compiled.staticSharedBytes, test.sharedBytes);
+  Launch launch;
+  launch.kernel = (*object)->kernel(test.kernel);
+  if (!launch.kernel)
+    return createStringError("the code object lacks " + test.kernel);
+  launch.grid = {test.grid, 1, 1};
+  launch.block = {compiled.halfFilled ? abi::halfFilledWorkgroupSize(test.block) : test.block, 1,
+                  1};
+  launch.dynamicLdsBytes = test.sharedBytes;
+  launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
+  launch.hostThreads = 1;
+  launch.stallSeconds = 0.5;
+  launch.checks = checks;
+  return run(launch, memory);
+}
+
+Outcome outcomeOf(Expected<Statistics> result) {
+  Outcome outcome;
+  handleAllErrors(
+      result.takeError(),
+      [&](std::unique_ptr<Fault> fault) -> Error {
+        outcome.fault = std::move(fault);
+        return Error::success();
+      },
+      [&](const ErrorInfoBase &error) { outcome.error = error.message(); });
+  return outcome;
+}
+
+} // namespace
+
+std::map<std::string, Outcome> runAll(const std::string &path, const std::vector<Case> &cases,
+                                      const std::string &arch, const Checks &checks) {
+  std::map<std::string, Outcome> outcomes;
+  auto text = MemoryBuffer::getFile(path);
+  if (!text) {
+    outcomes[path].error = text.getError().message();
+    return outcomes;
+  }
+  const std::string ptx = (*text)->getBuffer().str();
+  ptx::ParseResult parsed = ptx::parse(path, ptx);
+  for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+    outcomes[path].error += ptx::format(diagnostic, path, ptx);
+  for (const lowering::Unit &unit : lowering::partition(parsed.module)) {
+    if (unit.kernels.empty())
+      continue;
+    Expected<Compiled> compiled = compile(parsed.module, unit, arch);
+    if (!compiled) {
+      outcomes[path].error += toString(compiled.takeError());
+      continue;
+    }
+    for (const Case &test : cases)
+      for (const auto *kernel : unit.kernels)
+        if (kernel->name == test.kernel)
+          outcomes[test.kernel] = outcomeOf(launchCase(test, *compiled, checks));
+  }
+  return outcomes;
+}
+
+} // namespace rubia::emulator::test

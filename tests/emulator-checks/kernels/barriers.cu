@@ -1,0 +1,71 @@
+// Barriers that not all threads come to, and waiting in vain.
+#include "Device.h"
+
+// CASE fault=BarrierDivergence block=32 words=64
+KERNEL divergent(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  unsigned value = data[t];
+#ifdef MENDED
+  syncThreads();
+#else
+  if (value < 16)
+    syncThreads(); // BUG thread=(16,0,0)
+#endif
+  data[t] = value + n;
+}
+
+// CASE fault=BarrierDivergence block=32 words=64
+KERNEL loop_of_lanes(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  unsigned sum = 0;
+#ifdef MENDED
+  const unsigned rounds = 3;
+#else
+  const unsigned rounds = data[t] < 20 ? 3 : 2;
+#endif
+  for (unsigned i = 0; i < rounds; ++i) {
+    sum += i * n;
+    syncThreads(); // BUG thread=(20,0,0)
+  }
+  data[t] = sum;
+}
+
+// CASE fault=BarrierDivergence block=64 words=64
+KERNEL loop_of_warps(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  const unsigned rounds = n / 16;
+#else
+  const unsigned rounds = n / 16 - t / 32;
+#endif
+  for (unsigned i = 0; i < rounds; ++i) {
+    data[t] += i;
+    syncThreads(); // BUG thread=(32,0,0)
+  }
+  data[t] += n;
+}
+
+// CASE fault=Deadlock block=64 words=64
+KERNEL too_few(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+#else
+  if (t < n)
+    asm volatile("bar.sync 1, 128;" ::: "memory"); // BUG waits
+#endif
+  data[t] = n;
+}
+
+// CASE fault=Deadlock block=32 words=64
+KERNEL flag_never_set(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  if (t == 0)
+    atomicStore(&data[33], n);
+#endif
+  syncThreads();
+  while (atomicLoad(&data[33]) != n) // BUG waits
+    ;
+  data[t] = n;
+}

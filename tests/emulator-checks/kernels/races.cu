@@ -1,0 +1,203 @@
+// Unordered accesses. Two lines are marked: either may be the one that comes second.
+#include "Device.h"
+
+// CASE fault=DataRace block=64 words=64
+KERNEL shared_write_read(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cell;
+  const unsigned t = threadX();
+  if (t == 5)
+    cell = n; // BUG thread=(5,0,0)
+#ifdef MENDED
+  syncThreads();
+#endif
+  if (t == 40)
+    data[0] = cell; // BUG thread=(40,0,0)
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL shared_write_write(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  cells[t] = 0;
+  syncThreads();
+  if (t == 3)
+    cells[1] = n; // BUG thread=(3,0,0)
+#ifdef MENDED
+  syncThreads();
+#endif
+  if (data[t] == 33)
+    cells[1] = n + 1; // BUG thread=(33,0,0)
+  syncThreads();
+  data[t] = cells[t];
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL shared_loop(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[2];
+  const unsigned t = threadX();
+  for (unsigned i = 0; i < n / 16; ++i) {
+    if (t == 0)
+      cells[0] = i; // BUG thread=(0,0,0)
+    syncThreads();
+    if (t == 63)
+      data[i] = cells[0]; // BUG thread=(63,0,0)
+#ifdef MENDED
+    syncThreads();
+#endif
+  }
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL groups_write_write(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  data[t + 32 * blockX()] = blockX() + n;
+#else
+  if (t == 9)
+    data[t] = blockX() + n; // BUG thread=(9,0,0) twice
+#endif
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL groups_read_write(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX(), b = blockX();
+  if (t != 4)
+    return;
+  if (b == 0)
+    data[20] = n; // BUG thread=(4,0,0)
+#ifdef MENDED
+  if (b == 1)
+    atomicAdd(&data[1], data[21]);
+#else
+  if (b == 1)
+    atomicAdd(&data[1], data[20]); // BUG thread=(4,0,0)
+#endif
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL message_without_release(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 0)
+    return;
+  if (blockX() == 0) {
+    data[8] = n; // BUG thread=(0,0,0)
+#ifdef MENDED
+    threadFence();
+#endif
+    atomicStore(&data[40], 1);
+    return;
+  }
+  while (atomicLoad(&data[40]) != 1)
+    ;
+  threadFence();
+  data[9] = data[8]; // BUG thread=(0,0,0)
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL message_without_acquire(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 0)
+    return;
+  if (blockX() == 0) {
+    data[8] = n; // BUG thread=(0,0,0)
+    threadFence();
+    atomicStore(&data[40], 1);
+    return;
+  }
+  while (atomicLoad(&data[40]) != 1)
+    ;
+#ifdef MENDED
+  threadFence();
+#endif
+  data[9] = data[8]; // BUG thread=(0,0,0)
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL histogram_of_groups(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 1)
+    return;
+#ifdef MENDED
+  atomicAdd(&data[n - 1], 1);
+#else
+  data[n - 1] += 1; // BUG thread=(1,0,0) twice
+#endif
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL histogram_shared(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned bins[64];
+  const unsigned t = threadX();
+  bins[t] = 0;
+  syncThreads();
+  if (t == 17)
+#ifdef MENDED
+    atomicAdd(&bins[data[2]], n);
+  if (t == 49)
+    atomicAdd(&bins[data[2]], n);
+#else
+    bins[data[2]] += n; // BUG thread=(17,0,0)
+  if (t == 49)
+    bins[data[2]] += n + 1; // BUG thread=(49,0,0)
+#endif
+  syncThreads();
+  data[t] = bins[t];
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL histogram_before_clearing(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned bins[64];
+  const unsigned t = threadX();
+  bins[t] = 0; // BUG thread=(2,0,0)
+#ifdef MENDED
+  syncThreads();
+#endif
+  if (t == 60)
+    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
+  syncThreads();
+  data[t] = bins[t];
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL histogram_read_too_soon(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned bins[64];
+  const unsigned t = threadX();
+  bins[t] = 0;
+  syncThreads();
+  if (t == 60)
+    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
+#ifdef MENDED
+  syncThreads();
+#endif
+  data[t] = bins[t]; // BUG thread=(2,0,0)
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL bytes(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned char cells[64];
+  const unsigned t = threadX();
+  cells[t] = 0;
+  syncThreads();
+  if (t == 6)
+    cells[12] = n + 1; // BUG thread=(6,0,0)
+  if (data[t] == 38)
+#ifdef MENDED
+    cells[13] = n + 2;
+#else
+    cells[12] = n + 2; // BUG thread=(38,0,0)
+#endif
+  syncThreads();
+  data[t] = cells[t];
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL last_step_of_reduction(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned sums[64];
+  const unsigned t = threadX();
+  sums[t] = data[t] + n;
+  syncThreads();
+  if (t == 32)
+    sums[32] += sums[33]; // BUG thread=(32,0,0)
+#ifdef MENDED
+  syncThreads();
+#endif
+  if (t == 0)
+    data[0] = sums[0] + sums[32]; // BUG thread=(0,0,0)
+}

@@ -1,0 +1,122 @@
+// Values that nobody has written. The marked line is the one that reads them first.
+#include "Device.h"
+
+// CASE fault=Uninitialised block=64 words=64
+KERNEL shared_never_written(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  if (n == 0)
+    cells[t] = 1;
+#ifdef MENDED
+  cells[t] = n;
+#endif
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(0,0,0)
+  data[t] = value;
+}
+
+extern __shared__ unsigned dynamicCells[];
+
+// CASE fault=Uninitialised block=32 words=64 shared=256
+KERNEL dynamic_shared_never_written(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  dynamicCells[t] = n;
+#ifdef MENDED
+  dynamicCells[t + 32] = n;
+#endif
+  syncThreads();
+  const unsigned value = dynamicCells[t + 4]; // BUG thread=(28,0,0)
+  data[t] = value;
+}
+
+// CASE fault=Uninitialised block=64 words=64
+KERNEL one_element(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+#ifdef MENDED
+  if (t < n)
+#else
+  if (t < n - 1)
+#endif
+    cells[t] = data[t];
+  syncThreads();
+  const unsigned next = cells[(t + 1) % 64]; // BUG thread=(62,0,0)
+  data[t] = next * 3 + 1;
+}
+
+// CASE fault=Uninitialised block=32 words=64
+KERNEL local_array(unsigned *data, unsigned n, unsigned *) {
+  unsigned local[16];
+  const unsigned t = threadX();
+  for (unsigned i = 0; i < n / 4; ++i)
+#ifdef MENDED
+    local[i] = data[i];
+#else
+    if (data[i] != 9)
+      local[data[i]] = data[i + 16];
+#endif
+  const unsigned value = local[data[t] & 15]; // BUG thread=(9,0,0)
+  syncThreads();
+  data[t] = value;
+}
+
+// CASE fault=Uninitialised block=32 words=64
+KERNEL branch(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifdef MENDED
+  cells[t] = n;
+#else
+  if (t != 12)
+    cells[t] = n;
+#endif
+  syncThreads();
+  if (cells[t] > 5) // BUG thread=(12,0,0)
+    atomicAdd(&data[40], 1);
+}
+
+// CASE fault=Uninitialised block=32 words=64
+KERNEL address(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifdef MENDED
+  cells[t] = n - 1;
+#else
+  if (t != 22)
+    cells[t] = n - 1;
+#endif
+  syncThreads();
+  const unsigned at = cells[t] & 63; // BUG thread=(22,0,0)
+  atomicAdd(&data[at], 1);
+}
+
+// CASE fault=Uninitialised block=32 words=64
+KERNEL counter(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned count;
+  const unsigned t = threadX();
+#ifdef MENDED
+  if (t == 0)
+    count = 0;
+  syncThreads();
+#endif
+  if (t == 15)
+    atomicAdd(&count, n); // BUG thread=(15,0,0)
+  syncThreads();
+  if (t == 15)
+    data[t] = count;
+}
+
+// CASE fault=Uninitialised block=32 words=64
+KERNEL one_byte(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned char cells[128];
+  const unsigned t = threadX();
+  cells[4 * t] = n;
+  cells[4 * t + 1] = n;
+#ifdef MENDED
+  cells[4 * t + 2] = n;
+#endif
+  cells[4 * t + 3] = n;
+  syncThreads();
+  const unsigned value = cells[4 * t + 2]; // BUG thread=(0,0,0)
+  data[t] = value;
+}
