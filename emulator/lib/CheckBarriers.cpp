@@ -3,28 +3,24 @@
 //
 // - A lane that was off at a barrier may have left for good, by a return. If it touches memory
 //   later, it only went round the barrier.
-// - A wave that has ended without coming to any barrier returned early. One that came to some, and
-//   not to those that others then pass, left a loop too soon.
-// - Waves that pass one barrier at different places are told as a warning: PTX allows it.
+// - Waves that pass one barrier at different places are told as a warning: PTX allows it. Waves
+// that
+//   have ended are not waited for, in CUDA too.
 #include "emulator/lib/CheckBarriers.h"
 #include "emulator/lib/FaultReport.h"
+#include <map>
 
 using namespace llvm;
 
 namespace rubia::emulator {
 namespace {
 
-struct Arrival {
-  const MicroOp *last = nullptr; // where the wave last came to the workgroup's barrier
-  uint64_t count = 0;            // how often it has
-};
-
 class BarrierCheck : public Observer {
 public:
   explicit BarrierCheck(const Launch &launch) : program(*launch.kernel->program), launch(launch) {}
 
   void groupStarted(RunningGroup &group) override {
-    arrivals[&group].assign(group.waves.size(), Arrival());
+    arrivals[&group].assign(group.waves.size(), nullptr);
   }
   void groupEnded(RunningGroup &group) override { arrivals.erase(&group); }
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
@@ -34,19 +30,18 @@ public:
   void barrierCompleted(RunningGroup &group, unsigned barrier) override;
 
 private:
-  void warnOfPlaces(RunningGroup &group, const std::vector<Arrival> &all);
-
   const Program &program; // has lines
   const Launch &launch;
-  DenseMap<const RunningGroup *, std::vector<Arrival>> arrivals;
+  /// Where each wave last came to the workgroup's barrier.
+  DenseMap<const RunningGroup *, std::vector<const MicroOp *>> arrivals;
   bool warned = false;
 };
 
 void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
                           const InstructionStep &step, const Accesses &accesses) {
-  const Arrival &arrival = arrivals[&group][wave.indexInGroup];
+  const MicroOp *last = arrivals[&group][wave.indexInGroup];
   const uint64_t missed = wave.exec() & ~wave.barrierLanes;
-  if (missed == 0 || !arrival.last)
+  if (missed == 0 || !last)
     return;
   // Registers are spilled for all lanes, whether they are alive or not: private memory says
   // nothing.
@@ -55,7 +50,7 @@ void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
                     });
   if (!acts)
     return;
-  raise(wave, *arrival.last, FaultKind::BarrierDivergence, unsigned(std::countr_zero(missed)));
+  raise(wave, *last, FaultKind::BarrierDivergence, unsigned(std::countr_zero(missed)));
   group.faultDetail = "this thread went round the barrier that others of its wave came to, and "
                       "goes on at " +
                       describePlace(program, op.pc);
@@ -63,20 +58,18 @@ void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
 
 void BarrierCheck::after(RunningGroup &group, Wave &wave, const MicroOp &op,
                          const InstructionStep &step) {
-  if (!step.barrierSignals || wave.status == WaveStatus::Faulted)
-    return;
-  Arrival &arrival = arrivals[&group][wave.indexInGroup];
-  arrival.last = &op;
-  ++arrival.count;
+  if (step.barrierSignals)
+    arrivals[&group][wave.indexInGroup] = &op;
 }
 
-/// "2 waves at pc 0x1c0: s_barrier [k.cu:12]" for each place.
-void BarrierCheck::warnOfPlaces(RunningGroup &group, const std::vector<Arrival> &all) {
+/// Warns of waves at different places, once.
+void BarrierCheck::barrierCompleted(RunningGroup &group, unsigned barrier) {
   std::map<uint32_t, unsigned> places;
-  for (const Arrival &arrival : all)
-    if (arrival.last)
-      ++places[arrival.last->pc];
-  if (places.size() < 2 || warned || !launch.warn)
+  for (const Wave &wave : group.waves)
+    if (const MicroOp *last = arrivals[&group][wave.indexInGroup];
+        last && wave.status != WaveStatus::Ended)
+      ++places[last->pc];
+  if (barrier != 0 || places.size() < 2 || warned || !launch.warn)
     return;
   warned = true;
   std::string text = "kernel " + launch.kernel->name + ": waves of workgroup (" +
@@ -85,33 +78,6 @@ void BarrierCheck::warnOfPlaces(RunningGroup &group, const std::vector<Arrival> 
   for (const auto &[pc, count] : places)
     text += ", " + std::to_string(count) + " at " + describePlace(program, pc);
   launch.warn(text);
-}
-
-void BarrierCheck::barrierCompleted(RunningGroup &group, unsigned barrier) {
-  if (barrier != 0)
-    return;
-  const std::vector<Arrival> &all = arrivals[&group];
-  uint64_t most = 0;
-  const Wave *here = nullptr;
-  for (const Wave &wave : group.waves)
-    if (all[wave.indexInGroup].count > most) {
-      most = all[wave.indexInGroup].count;
-      here = &wave;
-    }
-  std::vector<Arrival> alive;
-  for (Wave &wave : group.waves) {
-    const Arrival &arrival = all[wave.indexInGroup];
-    if (wave.status != WaveStatus::Ended) {
-      alive.push_back(arrival);
-    } else if (arrival.count != 0 && arrival.count < most && !group.shared.fault.set) {
-      raise(wave, *arrival.last, FaultKind::BarrierDivergence);
-      group.faultDetail = "this wave has ended after " + std::to_string(arrival.count) +
-                          " barriers, of which this was the last; others go on to one at " +
-                          describePlace(program, all[here->indexInGroup].last->pc);
-    }
-  }
-  if (!group.shared.fault.set)
-    warnOfPlaces(group, alive);
 }
 
 } // namespace

@@ -1,7 +1,8 @@
 // AMD GPUs split misaligned accesses, atomics aside; CUDA wants every access aligned to its size.
-// LLVM joins accesses to neighbouring dwords into one that is aligned as the first of them is, and
-// pairs of bytes too, so that what can be asked of an access of a dword or more is the alignment of
-// a dword, and nothing of smaller ones.
+// LLVM joins neighbouring accesses into wider ones, which are aligned as the first of them is. So
+// what is asked of an access of a dword is that it lies at an even address, of wider ones at a
+// multiple of 4: that leaves out joined dwords and pairs of joined halves, and would be wrong only
+// of bytes, or more halves, that the program knows to lie side by side.
 #include "emulator/lib/CheckMemory.h"
 
 using namespace llvm;
@@ -18,10 +19,11 @@ public:
     if (step.kind == StepKind::Scalar)
       return; // the two lowest bits are ignored
     for (const LaneAccess &access : accesses.lanes) {
-      if (access.bytes >= 4 && access.address % 4 != 0) {
+      const unsigned alignment = access.bytes > 4 ? 4 : access.bytes == 4 ? 2 : 1;
+      if (access.address % alignment != 0) {
         raise(wave, op, FaultKind::Misaligned, access.lane, access.address, access.bytes,
               access.writes);
-        group.faultDetail = "not a multiple of 4, which hardware allows and CUDA does not";
+        group.faultDetail = "not aligned, which hardware allows and CUDA does not";
         return;
       }
       if (access.writes && access.space == Space::Global && isCode(access.address)) {

@@ -5,7 +5,8 @@
 //   KERNEL store_one_past(unsigned *data, unsigned n, unsigned *) {
 //     data[threadX() + 1] = 7; // BUG thread=(63,0,0)
 //
-// A race has two such lines, or one that says `twice`; `BUG waits` only has a line.
+// `fault=Warning`: only a warning names the line. A race has two such lines, or one that says
+// `twice`; `BUG waits` only has a line.
 #pragma once
 
 #include <string>

@@ -97,7 +97,10 @@ TEST_P(EmulatorChecks, ReportPlantedBugs) {
     SCOPED_TRACE(test.kernel);
     const auto found = outcomes.find(test.kernel);
     ASSERT_TRUE(found != outcomes.end());
-    if (found->second.fault)
+    if (test.fault == "Warning")
+      EXPECT_TRUE(isLine(found->second.warnings, file, test.marks[0].line))
+          << found->second.warnings;
+    else if (found->second.fault)
       expectReport(*found->second.fault, test, file);
     else
       ADD_FAILURE() << "no fault";
@@ -113,6 +116,7 @@ TEST_P(EmulatorChecks, ReportNothingOnceTheyAreMended) {
   EXPECT_EQ(outcomes.size(), cases.size());
   for (const auto &[kernel, outcome] : outcomes) {
     EXPECT_EQ(outcome.error, "") << kernel;
+    EXPECT_EQ(outcome.warnings, "") << kernel;
     if (outcome.fault)
       ADD_FAILURE() << outcome.fault->message();
   }

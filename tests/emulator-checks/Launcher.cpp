@@ -60,7 +60,8 @@ Expected<uint64_t> allocateWords(Memory &memory, unsigned words) {
   return reinterpret_cast<uint64_t>(*pointer);
 }
 
-Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, const Checks &checks) {
+Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, const Checks &checks,
+                                std::string &warnings) {
   Memory memory;
   auto object = CodeObject::load(compiled.code.bytes, memory);
   if (!object)
@@ -99,13 +100,14 @@ Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, cons
   launch.hostThreads = 1;
   launch.stallSeconds = 0.5;
   launch.checks = checks;
+  launch.warn = [&](const std::string &text) { warnings += text; };
   return run(launch, memory);
 }
 
-Outcome outcomeOf(Expected<Statistics> result) {
+Outcome outcomeOf(const Case &test, const Compiled &compiled, const Checks &checks) {
   Outcome outcome;
   handleAllErrors(
-      result.takeError(),
+      launchCase(test, compiled, checks, outcome.warnings).takeError(),
       [&](std::unique_ptr<Fault> fault) -> Error {
         outcome.fault = std::move(fault);
         return Error::success();
@@ -139,7 +141,7 @@ std::map<std::string, Outcome> runAll(const std::string &path, const std::vector
     for (const Case &test : cases)
       for (const auto *kernel : unit.kernels)
         if (kernel->name == test.kernel)
-          outcomes[test.kernel] = outcomeOf(launchCase(test, *compiled, checks));
+          outcomes[test.kernel] = outcomeOf(test, *compiled, checks);
   }
   return outcomes;
 }

@@ -10,6 +10,7 @@ namespace rubia::emulator::test {
 struct Outcome {
   std::string error;            // empty: the launch went well, or had a fault
   std::unique_ptr<Fault> fault; // null: none
+  std::string warnings;
 };
 
 /// Compiles and runs every case's kernel of the module in `path`.

@@ -30,7 +30,7 @@ KERNEL loop_of_lanes(unsigned *data, unsigned n, unsigned *) {
   data[t] = sum;
 }
 
-// CASE fault=BarrierDivergence block=64 words=64
+// CASE fault=Warning block=64 words=64
 KERNEL loop_of_warps(unsigned *data, unsigned n, unsigned *) {
   const unsigned t = threadX();
 #ifdef MENDED
@@ -40,8 +40,9 @@ KERNEL loop_of_warps(unsigned *data, unsigned n, unsigned *) {
 #endif
   for (unsigned i = 0; i < rounds; ++i) {
     data[t] += i;
-    syncThreads(); // BUG thread=(32,0,0)
+    syncThreads(); // BUG waits
   }
+  syncThreads();
   data[t] += n;
 }
 
