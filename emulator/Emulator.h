@@ -107,6 +107,8 @@ struct Kernel {
   uint32_t vgprCount = 0;
   uint32_t agprCount = 0;
   std::vector<KernelArgument> arguments;
+  /// "amdhsa.printf": what the code object's kernels print by number, if they do it by buffer.
+  std::shared_ptr<const std::vector<std::string>> printfFormats;
   uint32_t resource1 = 0, resource2 = 0, resource3 = 0; // COMPUTE_PGM_RSRC1..3
   uint16_t properties = 0;                              // KERNEL_CODE_PROPERTIES
   uint16_t kernargPreload = 0;

@@ -71,6 +71,12 @@ Expected<HiddenArguments> HiddenArguments::make(Device &device, const KernelLaun
       return calls.takeError();
     made.hostCalls = std::move(*calls);
   }
+  if (takes("hidden_printf_buffer")) {
+    auto buffer = PrintfBuffer::make(*launch.kernel);
+    if (!buffer)
+      return buffer.takeError();
+    made.printf = std::move(*buffer);
+  }
   if (takes("hidden_heap_v1")) {
     auto heap = heapOf(device);
     if (!heap)
@@ -89,16 +95,18 @@ Expected<HiddenArguments> HiddenArguments::make(Device &device, const KernelLaun
 HiddenPointers HiddenArguments::pointers() const {
   HiddenPointers pointers;
   pointers.hostcallBuffer = hostCalls ? hostCalls->buffer() : 0;
+  pointers.printfBuffer = printf ? printf->address() : 0;
   pointers.heap = heap;
   pointers.multigridSync = gridSync.address();
   return pointers;
 }
 
 Error HiddenArguments::finish() {
+  Error error = printf ? printf->print() : Error::success();
   if (!hostCalls)
-    return Error::success();
+    return error;
   hostCalls->finish();
-  return hostCalls->takeError();
+  return joinErrors(std::move(error), hostCalls->takeError());
 }
 
 } // namespace rubia::emulator

@@ -4,6 +4,7 @@
 
 #include "emulator/hip/HostCalls.h"
 #include "emulator/hip/Modules.h"
+#include "emulator/hip/PrintfBuffer.h"
 
 namespace rubia::emulator {
 
@@ -17,6 +18,7 @@ public:
 
 private:
   std::unique_ptr<HostCalls> hostCalls;
+  std::unique_ptr<PrintfBuffer> printf;
   DeviceMemory gridSync;
   uint64_t heap = 0;
 };

@@ -150,6 +150,12 @@ std::string formatPrintf(StringRef format, ArrayRef<uint64_t> words) {
   return text;
 }
 
+std::string formatPrintf(ArrayRef<uint64_t> words) {
+  Arguments all(words);
+  const std::string format = all.string();
+  return formatPrintf(format, words.drop_front(std::min(format.size() / 8 + 1, words.size())));
+}
+
 void printMessage(bool toStderr, StringRef text) {
   std::FILE *file = toStderr ? stderr : stdout;
   std::fwrite(text.data(), 1, text.size(), file);
@@ -167,12 +173,8 @@ void PrintfMessages::receive(uint64_t values[8]) {
   words.insert(words.end(), values + 1, values + 1 + (descriptor >> kLengthShift & 7));
   if (!(descriptor & kLast))
     return;
-  Arguments all(words);
-  const bool toStderr = all.word() == 1;
-  const std::string format = all.string();
-  const size_t used = 1 + format.size() / 8 + 1;
-  const std::string text =
-      formatPrintf(format, ArrayRef(words).drop_front(std::min(used, words.size())));
+  const bool toStderr = !words.empty() && words.front() == 1;
+  const std::string text = formatPrintf(ArrayRef(words).drop_front(words.empty() ? 0 : 1));
   printMessage(toStderr, text);
   values[0] = text.size(); // what printf returns
   open.erase(number);

@@ -15,6 +15,9 @@ namespace rubia::emulator {
 // The text of a printf. Arguments that the format names and that are not there count as 0.
 std::string formatPrintf(llvm::StringRef format, llvm::ArrayRef<uint64_t> arguments);
 
+// The same where the format's text stands before the arguments.
+std::string formatPrintf(llvm::ArrayRef<uint64_t> words);
+
 // Writes it where the program's own printf writes: 1 is stderr, else stdout.
 void printMessage(bool toStderr, llvm::StringRef text);
 

@@ -1,6 +1,6 @@
-// The host's floating-point control register: the one place that knows how a processor other than
-// the emulated one is told to round. MXCSR on x86-64 (Intel SDM "MXCSR Control and Status
-// Register"), FPCR on AArch64 (Arm ARM "FPCR, Floating-point Control Register").
+// The host's floating point: the one place that knows how a processor other than the emulated one
+// is told to round, and what it calls a number of 113 bits. MXCSR on x86-64 (Intel SDM "MXCSR
+// Control and Status Register"), FPCR on AArch64 (Arm ARM "FPCR, Floating-point Control Register").
 //
 // Everything here is always inline: the vector tables are compiled for several instruction sets,
 // and a function that the linker shared between them could be the one for a newer processor.
@@ -33,6 +33,13 @@ constexpr HostFloatControl kRoundingControl = 3 << 22;
 [[gnu::always_inline]] inline void setHostFloatControl(HostFloatControl value) {
   __builtin_arm_wsr64("fpcr", value);
 }
+#endif
+
+/// IEEE's binary128, which arithmetic in software makes exact enough for f64.
+#if __LDBL_MANT_DIG__ == 113
+using Quad = long double;
+#else
+using Quad = __float128;
 #endif
 
 /// The host's rounding mode while it lives.

@@ -11,6 +11,7 @@ namespace rubia::emulator {
 
 void KernelMetadata::apply(Kernel &kernel) const {
   kernel.arguments = arguments;
+  kernel.printfFormats = printfFormats;
   kernel.kernargSize = std::max(kernel.kernargSize, kernargSize);
   kernel.maxWorkgroupSize = maxWorkgroupSize ? maxWorkgroupSize : kMaxWorkgroupSize;
   kernel.sgprCount = sgprCount;
@@ -174,6 +175,16 @@ static Error readNote(StringRef blob, StringMap<KernelMetadata> &kernels) {
   msgpack::DocNode *list = root.list("amdhsa.kernels");
   if (!list)
     return root.takeError();
+  auto formats = std::make_shared<std::vector<std::string>>();
+  if (msgpack::DocNode *printf = root.list("amdhsa.printf")) {
+    for (msgpack::DocNode &node : printf->getArray()) {
+      if (!node.isString())
+        return malformedMetadata("a format of printf is not a text");
+      formats->push_back(node.getString().str());
+    }
+  }
+  if (Error error = root.takeError())
+    return error;
   for (msgpack::DocNode &node : list->getArray()) {
     if (!node.isMap())
       return malformedMetadata("a kernel is not a map");
@@ -185,6 +196,7 @@ static Error readNote(StringRef blob, StringMap<KernelMetadata> &kernels) {
     Expected<KernelMetadata> kernel = readKernel(node.getMap(), name.str());
     if (!kernel)
       return kernel.takeError();
+    kernel->printfFormats = formats;
     kernels[name] = std::move(*kernel);
   }
   return Error::success();

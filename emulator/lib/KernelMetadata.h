@@ -16,7 +16,8 @@ struct KernelMetadata {
   uint32_t maxWorkgroupSize = 0;
   uint32_t sgprCount = 0, vgprCount = 0, agprCount = 0;
   bool dynamicStack = false;
-  uint32_t ldsBytes = 0, scratchBytes = 0, waveSize = 0; // the descriptor says these too
+  std::shared_ptr<const std::vector<std::string>> printfFormats; // of all kernels
+  uint32_t ldsBytes = 0, scratchBytes = 0, waveSize = 0;         // the descriptor says these too
 
   /// Copies what the descriptor does not say.
   void apply(Kernel &kernel) const;

@@ -4,6 +4,7 @@
 // over- or underflows; DIV_FMAS undoes the scaling and DIV_FIXUP puts the special cases in. Where
 // the RDNA3 ISA's pseudocode cannot be what hardware does, since division by LLVM's sequence would
 // then be wrong, the reading that makes it right is assumed and marked.
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/VectorAluFloat.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -55,12 +56,6 @@ template <class T> Carry<T> scaleForDivision(T value, T denominator, T numerator
     return {isNumerator ? up : value, true};
   return {exponentField(numerator) <= S::kTinyNumerator ? up : value, false};
 }
-
-#if __LDBL_MANT_DIG__ == 113
-using Quad = long double;
-#else
-using Quad = __float128;
-#endif
 
 /// a * b + c with an odd last bit wherever it is not exact, so that rounding it once more to less
 /// precision gives what rounding the exact sum would.

@@ -5,6 +5,7 @@
 // none.
 #pragma once
 
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/Instructions.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cmath>
@@ -37,10 +38,9 @@ struct Case {
 class RoundingScope {
 public:
   explicit RoundingScope(Rounding rounding);
-  ~RoundingScope();
 
 private:
-  unsigned saved;
+  HostRounding host;
 };
 
 /// Result and mask bit of lane 0, after a check that all lanes agree.

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <random>
 #include <set>
-#include <xmmintrin.h>
 
 namespace rubia::emulator {
 #define VECTOR_ALU_TABLE(name) extern const SemanticsTable name;
@@ -17,12 +16,12 @@ namespace baseline {
 
 namespace test {
 
-RoundingScope::RoundingScope(Rounding rounding) : saved(_mm_getcsr()) {
-  constexpr unsigned kControl[] = {_MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_DOWN,
-                                   _MM_ROUND_TOWARD_ZERO};
-  _mm_setcsr((saved & ~unsigned(_MM_ROUND_MASK)) | kControl[rounding]);
+static HostRounding::Direction directionOf(Rounding rounding) {
+  constexpr HostRounding::Direction kDirections[] = {HostRounding::Nearest, HostRounding::Up,
+                                                     HostRounding::Down, HostRounding::TowardZero};
+  return kDirections[rounding];
 }
-RoundingScope::~RoundingScope() { _mm_setcsr(saved); }
+RoundingScope::RoundingScope(Rounding rounding) : host(directionOf(rounding)) {}
 
 static void runKernel(const Semantics &row, std::vector<uint32_t> (&sources)[3],
                       std::vector<uint32_t> &result, LaneState &state, Rounding rounding) {

@@ -1,5 +1,6 @@
 // Float arithmetic rows: edge values from the RDNA3 ISA's definitions, and f16 against exact
 // arithmetic.
+#include "emulator/lib/HostFloat.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>
@@ -278,11 +279,11 @@ TEST(VectorAluFloat, Double) { check(float64Cases()); }
 TEST(VectorAluFloat, Half) { check(float16Cases()); }
 
 /// The two finite or infinite f16 around an exact value, and the one that a mode chooses.
-static uint16_t roundedHalf(__float128 exact, Rounding rounding) {
+static uint16_t roundedHalf(Quad exact, Rounding rounding) {
   bool negative = exact < 0;
-  __float128 magnitude = negative ? -exact : exact;
+  Quad magnitude = negative ? -exact : exact;
   // Positive halves are ordered as their bits; 0x7c00 stands for 2^16.
-  auto value = [](uint32_t bits) { return bits == 0x7c00 ? __float128(65536) : asHalf(bits); };
+  auto value = [](uint32_t bits) { return bits == 0x7c00 ? Quad(65536) : asHalf(bits); };
   uint32_t low = 0, high = 0x7c00;
   while (high - low > 1) {
     uint32_t middle = (low + high) / 2;
@@ -293,7 +294,7 @@ static uint16_t roundedHalf(__float128 exact, Rounding rounding) {
   uint32_t chosen = low;
   bool finiteOverflow = low == 0x7c00;
   if (value(low) != magnitude || finiteOverflow) {
-    __float128 below = magnitude - value(low), above = value(high) - magnitude;
+    Quad below = magnitude - value(low), above = value(high) - magnitude;
     switch (rounding) {
     case kNearest:
       chosen = below < above || (below == above && !(low & 1)) ? low : high;
@@ -330,11 +331,11 @@ TEST(VectorAluFloat, HalfArithmeticIsRoundedOnce) {
       continue;
     auto rounding = Rounding(n & 3);
     Setting setting = {.rounding = rounding};
-    __float128 x = asHalf(a), y = asHalf(b), z = asHalf(c);
+    Quad x = asHalf(a), y = asHalf(b), z = asHalf(c);
     struct {
       const char *op;
       std::vector<uint64_t> sources;
-      __float128 exact;
+      Quad exact;
     } const kOperations[] = {{"V_ADD_F16", {a, b}, x + y},
                              {"V_MUL_F16", {a, b}, x * y},
                              {"V_FMA_F16", {a, b, c}, x * y + z}};
