@@ -32,6 +32,7 @@ namespace {
 constexpr unsigned kMaxResident = 4096;
 constexpr unsigned kMaxOutstanding = 60; // of a counter; hardware's hold 63
 constexpr uint64_t kPatience = 3000;     // turns without progress before another workgroup starts
+constexpr uint64_t kDisturbances = 6;    // at most, while all wait
 constexpr unsigned kVectorRegisters = 512 + 32;
 
 /// Lanes of an instruction that are performed at the same time.
@@ -59,12 +60,13 @@ struct Pending {
 /// What a wave has under way.
 struct WaveOrder {
   unsigned unit = 0;
+  uint32_t longestTurn = 24; // instructions
   std::deque<std::unique_ptr<Pending>> pending;
   std::array<uint32_t, kCounters> outstanding = {};
   std::array<uint8_t, kCounters> limit = {}; // that a blocked wave waits for
   bool blocked = false;
   // When the youngest such operation is performed.
-  uint64_t lastLds = 0, lastPrivate = 0, lastVector = 0;
+  uint64_t lastLds = 0, lastPrivate = 0, lastStore = 0;  // atomics are stores too
   std::array<uint8_t, kVectorRegisters> vectors[2] = {}; // pending writes, of low and high halves
   std::array<uint8_t, kVectorRegisters> writers = {};    // counters of the youngest of them
   std::array<uint8_t, kScalarCount> scalars = {};
@@ -116,7 +118,7 @@ public:
   OrderRun(Dispatch &dispatch, const OrderCheck &check)
       : dispatch(dispatch), code(dispatch.program.stepped()), random(check.seed),
         caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
-        wanted(1 + random.below(12)),
+        wanted(1 + random.below(12)), slowness(random.oneIn(2) ? random.next() | 1 : 0),
         counts(dispatch.launch.countOperations ? code.steps.size() : 0) {}
 
   void run();
@@ -143,7 +145,7 @@ private:
   void disturb();
   void reportDeadlock();
   void expectArguments();
-  uint64_t delay();
+  uint64_t delay(const MicroOp &op);
   uint64_t &lastOf(unsigned unit, uint64_t line) { return lastOfLine[{unit, line}]; }
 
   Dispatch &dispatch;
@@ -151,6 +153,7 @@ private:
   OrderRandom random;
   OrderCaches caches;
   unsigned wanted;              // workgroups in flight
+  uint64_t slowness;            // chooses instructions that take long; 0: any may
   std::vector<uint64_t> counts; // per operation; empty unless they are asked for
   std::vector<Resident> residents;
   uint64_t nextGroup = 0;
@@ -180,18 +183,28 @@ bool OrderRun::start() {
     if (spread)
       caches.prefill(caches.neighbour(unit));
   }
-  for (WaveOrder &wave : resident.waves)
+  for (WaveOrder &wave : resident.waves) {
     wave.unit = spread && random.oneIn(2) ? caches.neighbour(unit) : unit;
+    static constexpr uint32_t kPaces[] = {2, 7, 24};
+    if (slowness)
+      wave.longestTurn = kPaces[random.below(3)];
+  }
   const Wave &first = resident.group->waves.front();
   shadowRegisters.resize(size_t(first.blocks) * first.blockStride + kBlockLanes);
   residents.push_back(std::move(resident));
   return true;
 }
 
-/// Mostly short, sometimes long.
-uint64_t OrderRun::delay() {
+/// Mostly short, sometimes long. In every other launch a few of the kernel's instructions always
+/// take very long and the others do not, and waves differ in pace: what one operation alone
+/// overtakes shows then, also where others have to wait for all lanes of theirs meanwhile.
+uint64_t OrderRun::delay(const MicroOp &op) {
   const uint32_t kind = random.below(8);
   const uint32_t scale = uint32_t(std::min<size_t>(residents.size(), 16));
+  if (slowness) {
+    const bool isSlow = OrderRandom(slowness + op.pc).oneIn(6);
+    return isSlow ? random.below(1500 * scale) : random.below(4);
+  }
   return kind < 4   ? random.below(4)
          : kind < 7 ? random.below(30 * scale)
                     : random.below(300 * scale);
@@ -322,7 +335,7 @@ void OrderRun::schedule(Pending &pending) {
   pending.left = unsigned(pending.parts.size());
   for (unsigned i = 0; i < pending.parts.size(); ++i) {
     const Part &part = pending.parts[i];
-    uint64_t due = now + delay();
+    uint64_t due = now + delay(*pending.op);
     for (const LinePart &line : part.lines)
       if (pending.step->kind == StepKind::Vector)
         due = std::max(due, lastOf(order.unit, line.line));
@@ -332,13 +345,13 @@ void OrderRun::schedule(Pending &pending) {
       order.lastLds = due = std::max(due, order.lastLds);
     if (isPrivate)
       order.lastPrivate = due = std::max(due, order.lastPrivate);
-    if (pending.step->kind == StepKind::Cache) // behind what the wave itself has under way
-      due = std::max(due, order.lastVector);
+    if (pending.step->kind == StepKind::Cache) // behind what the wave itself has stored
+      due = std::max(due, order.lastStore);
     if (pending.step->kind == StepKind::Vector)
       for (const LinePart &line : part.lines)
         lastOf(order.unit, line.line) = due;
-    if (pending.step->kind == StepKind::Vector)
-      order.lastVector = std::max(order.lastVector, due);
+    if (pending.step->kind == StepKind::Vector && pending.step->writes)
+      order.lastStore = std::max(order.lastStore, due);
     events.push({due, number++, &pending, i});
   }
 }
@@ -554,7 +567,7 @@ void OrderRun::runWave(Resident &resident, unsigned index) {
   wave.stop = false;
   order.blocked = false;
   const uint64_t limit = dispatch.launch.instructionLimit;
-  uint32_t length = random.oneIn(3) ? 1 + random.below(3) : 1 + random.below(24);
+  uint32_t length = 1 + random.below(random.oneIn(3) ? 3 : order.longestTurn);
   for (; length != 0; --length) {
     ++now;
     if (!step(wave, order))
@@ -628,8 +641,11 @@ void OrderRun::run() {
     const bool ran = turn();
     if (!ran && events.empty() && !start())
       reportDeadlock();
-    if (!ran && !events.empty())
+    if (!ran && !events.empty()) {
+      for (uint64_t i = now; i < events.top().due && i < now + kDisturbances; ++i)
+        disturb();
       now = std::max(now, events.top().due);
+    }
     performDue();
     if (random.oneIn(4))
       disturb();

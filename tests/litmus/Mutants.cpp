@@ -23,11 +23,22 @@ public:
               std::vector<CodeMutant> &mutants)
       : target(target), code(code), mutants(mutants) {}
 
-  void mutate(const std::string &kernel, uint64_t begin, uint64_t end);
+  /// The kernel's bytes are those from `begin` to `end` of the file; they are executed at
+  /// `address`.
+  void mutate(const std::string &kernel, uint64_t begin, uint64_t end, uint64_t address);
 
 private:
   void add(std::string kind, ArrayRef<uint8_t> bytes) {
-    mutants.push_back({kernel, std::move(kind), offset, {bytes.begin(), bytes.end()}});
+    MCInst inst;
+    std::optional<emulator::InstructionStep> step;
+    if (target.disassemble(inst, bytes, 0) == size)
+      step = emulator::describeStep(target, inst);
+    mutants.push_back({kernel,
+                       std::move(kind),
+                       offset,
+                       {bytes.begin(), bytes.end()},
+                       uint32_t(offset - begin + address),
+                       std::move(step)});
   }
   void addNops(const std::string &kind);
   void mutateWait(const emulator::InstructionStep &step);
@@ -37,7 +48,7 @@ private:
   ArrayRef<uint8_t> code;
   std::vector<CodeMutant> &mutants;
   std::string kernel, mnemonic;
-  uint64_t offset = 0, size = 0;
+  uint64_t begin = 0, address = 0, offset = 0, size = 0;
 };
 
 void CodeMutator::addNops(const std::string &kind) {
@@ -107,8 +118,10 @@ void CodeMutator::mutateCachePolicy(const MCInst &inst) {
   }
 }
 
-void CodeMutator::mutate(const std::string &name, uint64_t begin, uint64_t end) {
+void CodeMutator::mutate(const std::string &name, uint64_t first, uint64_t end, uint64_t at) {
   kernel = name;
+  begin = first;
+  address = at;
   for (offset = begin; offset < end; offset += size) {
     MCInst inst;
     size = target.disassemble(inst, code.slice(offset, end - offset), 0);
@@ -158,7 +171,7 @@ Expected<std::vector<CodeMutant>> codeMutants(ArrayRef<uint8_t> code, const std:
       if (!home || !name)
         return joinErrors(home.takeError(), name.takeError());
       const uint64_t begin = symbol.st_value - (*home)->sh_addr + (*home)->sh_offset;
-      mutator.mutate(name->str(), begin, begin + symbol.st_size);
+      mutator.mutate(name->str(), begin, begin + symbol.st_size, symbol.st_value);
     }
   }
   return mutants;

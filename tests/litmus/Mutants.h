@@ -2,9 +2,11 @@
 // scope bit; a fence, an ordering, a scope.
 #pragma once
 
+#include "emulator/lib/InstructionStep.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,8 @@ struct CodeMutant {
   std::string kind; // "without s_waitcnt vmcnt", "global_load_dword without glc"
   uint64_t offset = 0;
   std::vector<uint8_t> bytes;
+  uint32_t pc = 0;                               // of the instruction
+  std::optional<emulator::InstructionStep> step; // that it is now; none: it does nothing
 };
 /// All mutants of the kernels of a code object for `arch`.
 llvm::Expected<std::vector<CodeMutant>> codeMutants(llvm::ArrayRef<uint8_t> code,

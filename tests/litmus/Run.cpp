@@ -69,22 +69,21 @@ Expected<void *> Runner::location(char name, emulator::MemoryKind kind) {
   return address;
 }
 
-Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &histogram) {
-  std::vector<uint64_t> arguments = {uint64_t(results)};
-  std::vector<const uint8_t *> finals;
+Error Runner::prepare(const Test &test, size_t index, bool isFine, Prepared &prepared) {
+  std::vector<uint64_t> &arguments = prepared.arguments;
+  arguments = {uint64_t(results)};
+  prepared.results = static_cast<const uint8_t *>(results);
   for (char name : test.locations) {
+    prepared.locations.push_back(nullptr);
     if (test.isShared(name))
       continue;
-    // What devices synchronise through is fine-grained memory; what they hand over may be either.
-    // On gfx90a it must be fine-grained: no bit says that an access is of system scope.
-    const bool fine = test.severalDevices && test.isStrong(name) &&
-                      (seed % 2 == 0 || object->target() == "gfx90a");
+    const bool fine = isFine && test.isStrong(name);
     auto address =
         location(name, fine ? emulator::MemoryKind::HostPinned : emulator::MemoryKind::Device);
     if (!address)
       return address.takeError();
     arguments.push_back(uint64_t(*address));
-    finals.push_back(static_cast<const uint8_t *>(*address));
+    prepared.locations.back() = static_cast<const uint8_t *>(*address);
   }
   memset(results, 0, kResultBytes);
   std::vector<uint32_t> threadsOf(*std::max_element(test.cta.begin(), test.cta.end()) + 1);
@@ -100,7 +99,7 @@ Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &hist
   arguments.resize(parameters + sizeof(last) / 8);
   memcpy(&arguments[parameters], &last, sizeof(last));
 
-  emulator::Launch launch;
+  emulator::Launch &launch = prepared.launch;
   launch.kernel = object->kernel("test" + std::to_string(index));
   if (!launch.kernel)
     return createStringError("no kernel for " + test.name);
@@ -108,17 +107,28 @@ Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &hist
   launch.block = {halfFilled ? abi::halfFilledWorkgroupSize(threads) : threads, 1, 1};
   launch.kernarg =
       ArrayRef(reinterpret_cast<const uint8_t *>(arguments.data()), arguments.size() * 8);
-  launch.instructionLimit = 10'000;
-  launch.checks = emulator::Checks{emulator::OrderCheck{seed, test.severalDevices ? 2u : 1u}};
-  if (Error error = emulator::run(launch, memory).takeError())
+  launch.instructionLimit = 200'000;
+  return Error::success();
+}
+
+Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &histogram) {
+  // What devices synchronise through is fine-grained memory; what they hand over may be either. On
+  // gfx90a it must be fine-grained: no bit says that an access is of system scope.
+  const bool isFine = test.severalDevices && (seed % 2 == 0 || object->target() == "gfx90a");
+  Prepared prepared;
+  if (Error error = prepare(test, index, isFine, prepared))
+    return error;
+  prepared.launch.checks =
+      emulator::Checks{emulator::OrderCheck{seed, test.severalDevices ? 2u : 1u}};
+  if (Error error = emulator::run(prepared.launch, memory).takeError())
     return error;
   const size_t values = test.results + test.locations.size();
   for (unsigned instance = 0; instance < kInstances; ++instance) {
     Outcome outcome(values);
     memcpy(outcome.data(), static_cast<const uint32_t *>(results) + instance * values, 4 * values);
-    for (size_t i = 0, global = 0; i < test.locations.size(); ++i)
-      if (!test.isShared(test.locations[i]))
-        memcpy(&outcome[test.results + i], finals[global++] + instance * kStride, 4);
+    for (size_t i = 0; i < test.locations.size(); ++i)
+      if (prepared.locations[i])
+        memcpy(&outcome[test.results + i], prepared.locations[i] + instance * kStride, 4);
     ++histogram[outcome];
   }
   return Error::success();

@@ -51,6 +51,13 @@ std::vector<Row> allRows(std::string &error) {
   return rows;
 }
 
+bool takesAll() { return std::getenv("RUBIA_LITMUS_ALL") != nullptr; }
+
+bool isInSample(size_t i, unsigned n, const std::string &target) {
+  const auto found = std::find(std::begin(kTargets), std::end(kTargets), target);
+  return takesAll() || (i + size_t(found - std::begin(kTargets))) % n == 0;
+}
+
 unsigned seedCount(unsigned otherwise) {
   const char *text = std::getenv("RUBIA_LITMUS_SEEDS");
   return text ? unsigned(std::strtoul(text, nullptr, 10)) : otherwise;
