@@ -255,9 +255,10 @@ public:
     IllegalInstruction, // control reached bytes that are not a decoded instruction
     LdsOutOfBounds,
     ScratchOverflow,
-    UnwaitedRegister, // used before a wait for the load that fills it (the check `order`)
-    DataRace,         // the check `races`
-    Uninitialised,    // the check `uninitialised`
+    UnwaitedRegister,   // used before a wait for the load that fills it (the check `order`)
+    DataRace,           // the check `races`
+    Uninitialised,      // the check `uninitialised`
+    AtomicOnHostMemory, // one that is dropped there on hardware: float additions, minima, ...
   };
   static char ID;
 

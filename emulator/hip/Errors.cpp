@@ -42,6 +42,7 @@ static hipError_t codeOf(const llvm::Error &error) {
     case Fault::UnwaitedRegister:
     case Fault::DataRace:
     case Fault::Uninitialised:
+    case Fault::AtomicOnHostMemory:
       code = hipErrorLaunchFailure;
       break;
     }

@@ -67,6 +67,12 @@ inline void localAddresses(const Wave &w, const MicroOp &op, unsigned block, uin
 bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                      const LaneAddresses &addresses, uint32_t size, bool isWrite);
 
+/// Raises a fault for the first lane whose address is in memory of the host, which only atomics
+/// that PCIe has (additions and swaps of integers) reach before gfx940 and gfx12; others are
+/// dropped silently. AMDGPUUsage, "Memory Model"; LLVM's metadata amdgpu.no.fine.grained.memory.
+bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                       const LaneAddresses &addresses, uint32_t size);
+
 inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low, uint64_t high, uint32_t size,
                      bool isWrite) {
   for (const AccessWindow &window : w.window)

@@ -95,6 +95,15 @@ bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, 
   return true;
 }
 
+/// Whether PCIe has the operation, so that it works in the host's memory on every GPU.
+template <auto Function> constexpr bool isOfBus() {
+  using T = typename AtomicParts<Function>::Value;
+  auto is = []<class Other>(const Other &) {
+    return std::is_same_v<std::remove_cv_t<decltype(Function)>, Other>;
+  };
+  return is(kSwap<T>) || is(kCompareSwap<T>) || is(kAdd<T>);
+}
+
 /// Private memory is interleaved dword by dword, so hardware does a wider atomic on the wrong
 /// bytes; LLVM never lets one get there.
 template <auto Function, class T>
@@ -145,6 +154,9 @@ template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
     if (lanes.global) {
       if (!checkGlobal(w, op, block, lanes.global, addresses, sizeof(T), true))
         return;
+      if constexpr (!isOfBus<Function>())
+        if (!checkDeviceMemory(w, op, block, lanes.global, addresses, sizeof(T)))
+          return;
       applyGlobal<Function>(w, data, lanes.global, addresses, old);
     }
     if (lanes.lds && !applyLds<Function>(w, op, block, data, lanes.lds, addresses, old))
@@ -172,6 +184,9 @@ template <auto Function> void bufferHandler(Wave &w, const MicroOp &op) {
     if (!checkAligned(w, op, block, inside, addresses, sizeof(T)) ||
         !checkBuffer(w, op, resource, block, inside, addresses, sizeof(T), true))
       return;
+    if constexpr (!isOfBus<Function>())
+      if (!checkDeviceMemory(w, op, block, inside, addresses, sizeof(T)))
+        return;
     T old[kBlockLanes] = {};
     applyGlobal<Function>(w, w.block(block) + op.source[2], inside, addresses, old);
     returnOld(w, op, block, mask, old);

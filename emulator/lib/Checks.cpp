@@ -1,6 +1,7 @@
 // The slow sides of the memory checks: look-ups in the registry, and noting a fault.
 #include "emulator/lib/Addressing.h"
 #include "emulator/lib/MemoryRegistry.h"
+#include <algorithm>
 
 namespace rubia::emulator {
 
@@ -23,7 +24,8 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool
   if (!allocation || allocation->end() - address < size || (isWrite && !allocation->writable))
     return nullptr;
   AccessWindow &window = wave.window[wave.nextWindow++ % 4];
-  window = {allocation->address, allocation->end(), generation, allocation->writable};
+  window = {allocation->address, allocation->end(), generation, allocation->writable,
+            allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed};
   return &window;
 }
 
@@ -37,6 +39,28 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
         findWindow(w, address, size, isWrite))
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
+    return false;
+  }
+  return true;
+}
+
+bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                       const LaneAddresses &addresses, uint32_t size) {
+  if (w.group->atomicsReachHost)
+    return true;
+  const uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = unsigned(std::countr_zero(rest));
+    const uint64_t address = addresses.at[lane];
+    auto holds = [&](const AccessWindow &window) {
+      return window.generation == generation && address >= window.begin && address < window.end;
+    };
+    const AccessWindow *window = std::find_if(std::begin(w.window), std::end(w.window), holds);
+    if (window == std::end(w.window))
+      window = findWindow(w, address, size, true);
+    if (!window || !window->ofHost)
+      continue;
+    raise(w, op, FaultKind::AtomicOnHostMemory, block * kBlockLanes + lane, address, size, true);
     return false;
   }
   return true;

@@ -33,6 +33,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   shared.memory = &dispatch.memory;
   shared.generation = &generationOf(dispatch.memory);
   shared.generationOfTarget = program.target->generation().major;
+  shared.atomicsReachHost = program.target->generation().atomicsReachHost;
   shared.sync = dispatch.launch.cooperative ? &dispatch.sync : nullptr;
   shared.worker = worker;
   const unsigned waveSize = kernel.waveSize;

@@ -35,6 +35,8 @@ StringRef toString(Fault::Kind kind) {
     return "data race";
   case Fault::Uninitialised:
     return "use of a value that was never written";
+  case Fault::AtomicOnHostMemory:
+    return "atomic that GPUs drop in memory of the host";
   }
   return "";
 }
@@ -82,6 +84,8 @@ static Fault::Kind publicKind(FaultKind kind) {
     return Fault::DataRace;
   case FaultKind::Uninitialised:
     return Fault::Uninitialised;
+  case FaultKind::AtomicOnHostMemory:
+    return Fault::AtomicOnHostMemory;
   }
   return Fault::IllegalInstruction;
 }
@@ -93,6 +97,8 @@ static std::string describe(const Allocation &allocation) {
 /// Where a bad address lies with respect to the allocations.
 static std::string describePlace(const Fault &fault, const Memory &memory) {
   if (std::optional<Allocation> inside = memory.lookup(fault.address)) {
+    if (fault.kind == Fault::AtomicOnHostMemory)
+      return "the allocation of " + describe(*inside) + " is the host's";
     if (fault.isWrite && !inside->writable)
       return "the allocation of " + describe(*inside) + " is read-only";
     return "the access ends " + std::to_string(fault.address + fault.accessSize - inside->end()) +
@@ -149,6 +155,8 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
       fault->kind = Fault::UseAfterFree;
     fault->detail = describePlace(*fault, memory);
   }
+  if (fault->kind == Fault::AtomicOnHostMemory)
+    fault->detail = describePlace(*fault, memory);
   if (fault->kind == Fault::LdsOutOfBounds)
     fault->detail = "the workgroup has " +
                     std::to_string(launch.kernel->ldsBytes + launch.dynamicLdsBytes) + " bytes";

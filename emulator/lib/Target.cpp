@@ -173,6 +173,7 @@ static Expected<Generation> generationOf(StringRef cpu) {
   if (cpu == "gfx1200" || cpu == "gfx1201" || cpu == "gfx12-generic") {
     traits.major = 12;
     traits.workgroupIdsInTtmp = true;
+    traits.atomicsReachHost = true;
     traits.hasDx10ClampAndIeee = false;
     manyRegisters();
     return traits;
@@ -190,6 +191,7 @@ static Expected<Generation> generationOf(StringRef cpu) {
     traits.halfResultsZeroHigh = true;
     traits.unifiedVgprs = true;
     traits.float8IsFnuz = cpu == "gfx942";
+    traits.atomicsReachHost = cpu != "gfx90a";
     traits.vgprGranule64 = 8;
     traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
     traits.wavesPerSimd = 8;

@@ -90,6 +90,7 @@ struct Generation {
   bool workgroupIdsInTtmp = false;    // gfx12
   bool architectedFlatScratch = true; // no SGPRs spent on scratch
   bool waveSizeFixed64 = false;       // gfx9
+  bool atomicsReachHost = false;      // all of them: gfx940 and later, gfx12
   bool halfResultsZeroHigh = false;   // 16-bit results clear the upper half (gfx9)
   bool hasDx10ClampAndIeee = true;    // not on gfx12
   bool float8IsFnuz = false;          // FP8 and BF8 have no infinities and no -0 (gfx942)

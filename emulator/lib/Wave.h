@@ -120,6 +120,7 @@ struct AccessWindow {
   uint64_t begin = 0, end = 0;
   uint64_t generation = ~uint64_t(0);
   bool writable = false;
+  bool ofHost = false; // MemoryKind::HostPinned, Managed
 };
 
 enum class WaveStatus : uint8_t { Ready, AtBarrier, Ended, Faulted, Yielded };
@@ -210,6 +211,7 @@ enum class FaultKind : uint8_t {
   UnwaitedRegister,
   DataRace,
   Uninitialised,
+  AtomicOnHostMemory,
 };
 
 /// Records the wave's fault at `op` and stops it. The first fault of a wave stays.

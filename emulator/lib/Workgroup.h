@@ -56,6 +56,7 @@ struct Workgroup {
   WaveSync *sync = nullptr;                          // of a cooperative launch
   FaultRecord fault;
   uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
+  bool atomicsReachHost = false;    // all of them; gfx940 and later, gfx12
   uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
   uint32_t ldsAllocated = 0;
   Barrier barriers[1 + kNamedBarriers]; // the first is the workgroup's

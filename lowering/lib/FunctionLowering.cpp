@@ -203,9 +203,19 @@ static LoweringFunction *const kLoweringFunctions[] = {
 #include "ptx-frontend/Instructions.def"
 };
 
+// Why there is no such instruction here, where that is not plain from its name.
+static StringRef whyNotLowered(StringRef spelling) {
+  if (spelling.starts_with("multimem."))
+    return ": it acts on the memory of several GPUs at once, which AMD's GPUs cannot";
+  if (spelling.contains("mbarrier"))
+    return ": there are no mbarrier objects, which complete copies and other warps' work";
+  return "";
+}
+
 void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
   if (!ptx::instructionForms()[inst.spelling->form].lowered)
-    return collect(unsupported(inst, "unsupported instruction"));
+    return collect(
+        unsupported(inst, "unsupported instruction" + whyNotLowered(inst.spelling->text)));
   selectCondition = selectIf;
   Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
   if (!result)

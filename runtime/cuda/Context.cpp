@@ -3,6 +3,7 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
+#include "runtime/lib/AtomicLocks.h"
 #include <pthread.h>
 #include <shared_mutex>
 
@@ -158,6 +159,7 @@ void Context::resetDevice() {
     return;
   }
   ++device.resets;
+  AtomicLocks::forgetDevice(device.hipDevice);
   forgetPooled(device);
   std::shared_lock<std::shared_mutex> lock(contextsMutex);
   for (Context *other : contexts)

@@ -13,9 +13,17 @@ static Error hipFailure(const Hip &hip, int error) {
   return createStringError("locks of 128-bit atomics: %s", hip.hipGetErrorString(error));
 }
 
+static std::mutex &mutex = *new std::mutex;
+static auto &locks = *new std::map<int, std::weak_ptr<AtomicLocks>>; // by device
+
+void AtomicLocks::forgetDevice(int device) {
+  std::lock_guard<std::mutex> guard(mutex);
+  if (std::shared_ptr<AtomicLocks> existing = locks[device].lock())
+    existing->memory = nullptr;
+  locks.erase(device);
+}
+
 Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &hip) {
-  static std::mutex &mutex = *new std::mutex;
-  static auto &locks = *new std::map<int, std::weak_ptr<AtomicLocks>>;
   int device = 0;
   if (int error = hip.hipGetDevice(&device))
     return hipFailure(hip, error);
@@ -34,6 +42,8 @@ Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &h
 }
 
 AtomicLocks::~AtomicLocks() {
+  if (!memory)
+    return;
   if (int error = hip.hipFree(memory))
     log(LogLevel::Warning, Twine("hipFree: ") + hip.hipGetErrorString(error));
 }

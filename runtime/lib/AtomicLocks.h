@@ -12,6 +12,8 @@ class AtomicLocks {
 public:
   // Those of HIP's current device: made for the first module that asks, and freed with the last.
   static llvm::Expected<std::shared_ptr<AtomicLocks>> ofCurrentDevice(const Hip &hip);
+  // The device was reset: its memory is gone, and modules that are loaded now get other locks.
+  static void forgetDevice(int device);
   ~AtomicLocks();
 
   void *address() const { return memory; }
@@ -19,7 +21,7 @@ public:
 private:
   AtomicLocks(const Hip &hip, void *memory) : hip(hip), memory(memory) {}
   const Hip &hip;
-  void *memory;
+  void *memory; // null: forgotten
 };
 
 } // namespace rubia::runtime

@@ -40,21 +40,6 @@ Error failure(const std::string &path, const Twine &what) {
   return createStringError(inconvertibleErrorCode(), path + ": " + what);
 }
 
-bool preadAll(int fd, void *data, size_t size, uint64_t offset) {
-  char *to = static_cast<char *>(data);
-  while (size) {
-    ssize_t n = pread(fd, to, size, offset);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return false;
-    to += n;
-    offset += n;
-    size -= n;
-  }
-  return true;
-}
-
 // A descriptor is not kept: a program may close what it does not know and reuse the number.
 protocol::Descriptor openForReading(const std::string &path) {
   return protocol::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -67,7 +52,7 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
   if (!fd || fstat(fd.get(), &status))
     return failure(path, strerror(errno));
   Header header;
-  if (!S_ISREG(status.st_mode) || !preadAll(fd.get(), &header, sizeof(header), 0) ||
+  if (!S_ISREG(status.st_mode) || !protocol::preadAll(fd.get(), &header, sizeof(header), 0) ||
       memcmp(header.magic, kMagic, sizeof(kMagic)))
     return failure(path, "not a cache pack");
   if (header.version != kFormatVersion || header.rowSize != sizeof(Row))
@@ -85,11 +70,11 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
   pack.fileBytes = size;
   pack.packDigest = header.digest;
   pack.index.resize(header.rows);
-  if (!preadAll(fd.get(), pack.index.data(), header.rows * sizeof(Row), sizeof(header)))
+  if (!protocol::preadAll(fd.get(), pack.index.data(), header.rows * sizeof(Row), sizeof(header)))
     return failure(path, "the index of the cache pack cannot be read");
   if (digestOfIndex(header, pack.index) != header.digest)
     return failure(path, "the index of the cache pack has the wrong digest");
-  if (!preadAll(fd.get(), signature.data(), signature.size(), size))
+  if (!protocol::preadAll(fd.get(), signature.data(), signature.size(), size))
     return failure(path, "the signature of the cache pack cannot be read");
   if (std::string problem = trusted.problemOf(signature, Signed::Pack, header.digest);
       !problem.empty())
@@ -114,7 +99,7 @@ static Expected<std::vector<uint8_t>> readBytes(const std::string &file, const C
   if (!fd)
     return failure(file, strerror(errno));
   std::vector<uint8_t> bytes(std::min(row.size, most));
-  if (!preadAll(fd.get(), bytes.data(), bytes.size(), row.offset))
+  if (!protocol::preadAll(fd.get(), bytes.data(), bytes.size(), row.offset))
     return entryFailure(file, row, "cannot be read");
   return bytes;
 }

@@ -11,15 +11,18 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <system_error>
 #include <thread>
@@ -137,12 +140,41 @@ struct AheadUnit {
 };
 } // namespace
 
+// The socket to a supervisor. A forked child of the program closes it at once: the supervisor ends
+// with the program, not with its last child.
+class SupervisorSocket {
+public:
+  SupervisorSocket() {
+    static const int registered = pthread_atfork(nullptr, nullptr, closeAll);
+    (void)registered;
+    next = first.load();
+    while (!first.compare_exchange_weak(next, this)) {
+    }
+  }
+  int get() const { return fd.load(); }
+  void set(protocol::Descriptor socket) {
+    if (int old = fd.exchange(socket.release()); old >= 0)
+      close(old);
+  }
+
+private:
+  static void closeAll() {
+    for (SupervisorSocket *socket = first; socket; socket = socket->next)
+      socket->set({});
+  }
+
+  static inline std::atomic<SupervisorSocket *> first = nullptr; // none is ever destroyed
+  SupervisorSocket *next;
+  std::atomic<int> fd = -1;
+};
+
 struct Compiler::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, std::shared_ptr<Entry>> entries; // by key
-  protocol::Descriptor supervisor;
-  pid_t owner = 0; // of the supervisor: a forked child starts its own
+  SupervisorSocket supervisor;
+  // The bytes of images that requests are under way for, by digest.
+  std::map<Digest, std::weak_ptr<protocol::Descriptor>> imageFiles;
   KernelCache cache;
   CompileOptions options;
   const CompileMode mode = compileMode();
@@ -166,17 +198,28 @@ struct Compiler::State {
   void keep(const std::string &key, std::shared_ptr<Entry> entry);
   void compileAheadForEver();
   Error connect();
+  std::shared_ptr<protocol::Descriptor> fileOf(const RawImage &image);
 };
 
 Error Compiler::State::connect() {
-  if (supervisor && owner == getpid())
+  if (supervisor.get() >= 0)
     return Error::success();
   Expected<protocol::Descriptor> socket = spawnSupervisor();
   if (!socket)
     return socket.takeError();
-  supervisor = std::move(*socket);
-  owner = getpid();
+  supervisor.set(std::move(*socket));
   return Error::success();
+}
+
+// An image may be large, and many of its units are asked for at once.
+std::shared_ptr<protocol::Descriptor> Compiler::State::fileOf(const RawImage &image) {
+  std::lock_guard<std::mutex> guard(mutex);
+  erase_if(imageFiles, [](const auto &entry) { return entry.second.expired(); });
+  std::weak_ptr<protocol::Descriptor> &known = imageFiles[image.digest];
+  std::shared_ptr<protocol::Descriptor> file = known.lock();
+  if (!file)
+    known = file = std::make_shared<protocol::Descriptor>(protocol::memoryFile(image.bytes));
+  return file;
 }
 
 // What the supervisor says about progress is passed on to the processes that wait for our lock.
@@ -200,7 +243,8 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
                                           const CompileLock *lock) {
   auto [ours, theirs] = protocol::socketPair();
   protocol::Descriptors files;
-  files.image = protocol::memoryFile(image.bytes);
+  std::shared_ptr<protocol::Descriptor> imageFile = fileOf(image);
+  files.image = protocol::Descriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
   files.reply = std::move(theirs);
   files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
   if (!files.image || !files.reply || !files.pulse)
@@ -213,7 +257,7 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
         return trouble(toString(std::move(error)));
       if (protocol::send(supervisor.get(), entry.request, files))
         break;
-      supervisor = {}; // it died: start another one
+      supervisor.set({}); // it died: start another one
       if (attempt == 1)
         return trouble("the compile supervisor does not answer");
     }
@@ -225,7 +269,7 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
 
 // Somebody waits now for what was asked for ahead. With the mutex held.
 void Compiler::State::hurry(Entry &entry) {
-  if (!std::exchange(entry.ahead, false) || !entry.sent || !supervisor || owner != getpid())
+  if (!std::exchange(entry.ahead, false) || !entry.sent || supervisor.get() < 0)
     return;
   protocol::Request request = entry.request;
   request.hurry = true;
@@ -351,7 +395,12 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
     entry->ahead = request.ahead;
   }
 
-  protocol::Answer answer = this->answer(image, *entry, key, cost);
+  protocol::Answer answer;
+  try {
+    answer = this->answer(image, *entry, key, cost);
+  } catch (const std::exception &error) { // no memory, say; others may wait for the entry
+    answer = trouble(error.what());
+  }
 
   std::lock_guard<std::mutex> lock(mutex);
   entry->outcome = answer.outcome;

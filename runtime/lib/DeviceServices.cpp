@@ -61,7 +61,8 @@ Expected<void *> DeviceServices::ring(const Hip &hip) {
   std::lock_guard<std::mutex> lock(mutex);
   if (ringOnHost)
     return ringOnDevice;
-  const uint64_t capacity = PowerOf2Ceil(std::max<uint64_t>(ringSize, kLeastRing));
+  const uint64_t capacity =
+      PowerOf2Ceil(std::clamp<uint64_t>(ringSize, kLeastRing, uint64_t(1) << 62));
   void *memory = nullptr;
   if (int error = hip.hipHostMalloc(&memory, sizeof(abi::PrintfRing) + capacity, 0))
     return hipFailure(hip, "the ring of printf (" + Twine(capacity) + " bytes)", error);

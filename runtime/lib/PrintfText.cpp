@@ -5,6 +5,7 @@
 #include "runtime/lib/PrintfText.h"
 #include "lowering/Abi.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -95,6 +96,17 @@ private:
     text += out;
   }
 
+  // The host would fill gigabytes with blanks.
+  static constexpr int kMostWidth = 1 << 16;
+  static std::string bounded(int width) {
+    return std::to_string(std::clamp(width, -kMostWidth, kMostWidth));
+  }
+  static std::string bounded(StringRef digits) {
+    unsigned width = kMostWidth;
+    (void)digits.getAsInteger(10, width); // if it is that large, it stays
+    return std::to_string(std::min<unsigned>(width, kMostWidth));
+  }
+
   void convert(const char *percent, const abi::FormatConversion &c) {
     std::string start(percent, c.flagsEnd);
     std::optional<int> width, precision;
@@ -102,13 +114,16 @@ private:
       width = argument<int>();
     if (c.argumentBytes && c.starPrecision)
       precision = argument<int>();
-    start += width ? std::to_string(*width) : std::string(c.flagsEnd, c.widthEnd);
+    if (width)
+      start += bounded(*width);
+    else if (c.widthEnd != c.flagsEnd)
+      start += bounded(StringRef(c.flagsEnd, c.widthEnd - c.flagsEnd));
     if (c.hasPrecision) {
       if (precision && *precision >= 0)
-        start += "." + std::to_string(*precision);
+        start += "." + bounded(*precision);
       else if (!precision) {
         StringRef digits = StringRef(c.widthEnd, c.precisionEnd - c.widthEnd).drop_front();
-        start += "." + (digits.empty() ? "0" : digits.str());
+        start += "." + (digits.empty() ? "0" : bounded(digits));
       }
     }
     if (!c.argumentBytes) {

@@ -53,6 +53,21 @@ bool readAll(int fd, void *data, size_t size) {
   return true;
 }
 
+bool preadAll(int fd, void *data, size_t size, uint64_t offset) {
+  char *to = static_cast<char *>(data);
+  while (size) {
+    ssize_t n = pread(fd, to, size, offset);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    to += n;
+    offset += n;
+    size -= n;
+  }
+  return true;
+}
+
 // Never raises SIGPIPE: the program may not expect it.
 static ssize_t sendPart(int fd, const void *data, size_t size) {
   ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL);
@@ -201,8 +216,8 @@ Expected<std::vector<uint8_t>> readFile(int fd) {
   if (fstat(fd, &status))
     return createStringError(errnoAsErrorCode(), "fstat");
   std::vector<uint8_t> bytes(status.st_size);
-  lseek(fd, 0, SEEK_SET);
-  if (!readAll(fd, bytes.data(), bytes.size()))
+  // Several processes read one open file, whose position is theirs together.
+  if (!preadAll(fd, bytes.data(), bytes.size(), 0))
     return createStringError(errnoAsErrorCode(), "read");
   return bytes;
 }

@@ -92,6 +92,7 @@ Answer receiveAnswer(int socket);
 
 // All `size` bytes, or false.
 bool readAll(int fd, void *data, size_t size);
+bool preadAll(int fd, void *data, size_t size, uint64_t offset);
 bool writeAll(int fd, const void *data, size_t size);
 
 } // namespace rubia::runtime::protocol

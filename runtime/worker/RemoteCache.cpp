@@ -8,9 +8,11 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -304,6 +306,17 @@ std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
   return std::unique_ptr<RemoteCache>(new RemoteCache(std::move(state)));
 }
 
+// Whether it runs: there may be too many threads already.
+static bool startThread(std::function<void()> body) {
+  try {
+    std::thread(std::move(body)).detach();
+    return true;
+  } catch (const std::system_error &error) {
+    log(LogLevel::Warning, Twine("remote kernel cache: no thread: ") + error.what());
+    return false;
+  }
+}
+
 RemoteCache::~RemoteCache() {
   std::lock_guard<std::mutex> lock(state->mutex);
   state->stopped = true;
@@ -318,8 +331,12 @@ bool RemoteCache::fetch(uint64_t ticket, const std::string &key) {
     return false;
   state->toFetch.push_back({ticket, key, Clock::now()});
   if (state->toFetch.size() > state->idleFetchThreads && state->fetchThreads < kFetchThreads) {
-    ++state->fetchThreads;
-    std::thread([s = state] { s->fetchForEver(); }).detach();
+    if (startThread([s = state] { s->fetchForEver(); })) {
+      ++state->fetchThreads;
+    } else if (state->fetchThreads == 0) {
+      state->toFetch.pop_back();
+      return false;
+    }
   }
   state->changed.notify_all();
   return true;
@@ -341,8 +358,13 @@ void RemoteCache::store(const std::string &key, std::vector<uint8_t> bytes) {
   state->storeBytes += bytes.size();
   state->toStore.push_back({key, std::move(bytes), state->damaged.erase(key) != 0});
   if (state->storeThreads < kStoreThreads) {
-    ++state->storeThreads;
-    std::thread([s = state] { s->storeForEver(); }).detach();
+    if (startThread([s = state] { s->storeForEver(); })) {
+      ++state->storeThreads;
+    } else if (state->storeThreads == 0) {
+      state->storeBytes -= state->toStore.back().bytes.size();
+      state->toStore.pop_back();
+      return;
+    }
   }
   state->changed.notify_all();
 }

@@ -54,7 +54,23 @@ struct Process {
   bool isBusyFor(bool ahead) const { return job && job->request.ahead == ahead; }
 };
 
-constexpr size_t kMaxQueue = 200;
+// Every request that waits holds three descriptors: the rest waits in the socket. A limit that the
+// program was started with is raised as far as it may be.
+constexpr size_t kMaxQueue = 200, kDescriptorsOfRequest = 3;
+size_t queueLimit() {
+  constexpr rlim_t kOthers = 64; // sockets of compile processes, transfers of the remote cache
+  constexpr rlim_t kWanted = kMaxQueue * kDescriptorsOfRequest + kOthers;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit))
+    return 1;
+  if (limit.rlim_cur < kWanted) {
+    limit.rlim_cur = std::min(kWanted, limit.rlim_max);
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+      getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  rlim_t left = limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0;
+  return std::clamp<size_t>(left / kDescriptorsOfRequest, 1, kMaxQueue);
+}
 constexpr std::chrono::seconds kPulse{1};
 // How long results of a program that has ended may still be on their way to the remote cache.
 constexpr unsigned kFinishMs = 10'000;
@@ -81,6 +97,7 @@ private:
   void finish();
 
   int clients;
+  const size_t maxQueue = queueLimit();
   WorkerLimits limits = WorkerLimits::fromEnvironment();
   std::unique_ptr<RemoteCache> remote; // null: none
   uint64_t tickets = 0;
@@ -379,8 +396,7 @@ int Supervisor::run() {
     dispatch(ahead, true);
     if (Clock::now() >= nextPulse)
       pulse();
-    // Every queued request holds three descriptors: the rest waits in the socket.
-    const bool full = fetching.size() + now.size() + ahead.size() >= kMaxQueue;
+    const bool full = fetching.size() + now.size() + ahead.size() >= maxQueue;
     std::vector<pollfd> watched{{clients, short(full ? 0 : POLLIN), 0},
                                 {remote ? remote->readyDescriptor() : -1, POLLIN, 0}};
     std::vector<Process *> owners;

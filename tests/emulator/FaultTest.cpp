@@ -146,6 +146,30 @@ TEST_F(Faults, MisalignedAtomic) {
   EXPECT_EQ(expectFault("k", {1}, {32}, Arguments().add(out).add(out)).kind, Fault::Misaligned);
 }
 
+// Hardware drops them without a word.
+TEST_F(Faults, AtomicsThatDoNotReachTheHostsMemory) {
+  for (const char *atomic :
+       {"global_atomic_add_f32", "global_atomic_max_u32", "global_atomic_inc_u32",
+        "global_atomic_and_b32", "global_atomic_add_u32", "global_atomic_swap_b32"}) {
+    build("  s_load_b64 s[2:3], s[0:1], 0x0\n  v_mov_b32 v1, 0\n  s_waitcnt lgkmcnt(0)\n  " +
+          std::string(atomic) + " v1, v0, s[2:3]\n");
+    ASSERT_TRUE(code);
+    const bool isOfBus = llvm::StringRef(atomic).ends_with("add_u32") ||
+                         llvm::StringRef(atomic).ends_with("swap_b32");
+    for (MemoryKind kind : {MemoryKind::Device, MemoryKind::HostPinned, MemoryKind::Managed}) {
+      void *out = llvm::cantFail(memory.allocate(4, kind));
+      if (isOfBus || kind == MemoryKind::Device) {
+        expectRun("k", {1}, {32}, Arguments().add(out).add(out));
+        continue;
+      }
+      Fault fault = expectFault("k", {1}, {32}, Arguments().add(out).add(out));
+      EXPECT_EQ(fault.kind, Fault::AtomicOnHostMemory) << atomic;
+      EXPECT_NE(fault.detail.find("4 bytes at"), std::string::npos) << fault.detail;
+      EXPECT_NE(fault.disassembly.find(atomic), std::string::npos) << fault.disassembly;
+    }
+  }
+}
+
 TEST_F(Faults, LanesThatMissedABarrierMustNotComeBack) {
   build(R"(
   s_mov_b32 s4, exec_lo

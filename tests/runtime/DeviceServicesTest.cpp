@@ -2,11 +2,13 @@
 // device by the test.
 #include "runtime/DeviceServices.h"
 #include "lowering/DeviceState.h"
+#include "runtime/lib/PrintfText.h"
 #include "llvm/Support/Error.h"
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <utility>
+#include <vector>
 
 using namespace llvm;
 
@@ -83,6 +85,35 @@ TEST_F(DeviceServicesTest, WhatEndedKernelsLeftUnfinishedIsPassedOver) {
   reserve();
   write(reserve(), "d");
   EXPECT_EQ(printed(DeviceServices::kEverything), "d");
+}
+
+// A width of gigabytes is no reason to print them; nor one that no number holds.
+TEST(PrintfText, WidthsAreBounded) {
+  auto textOf = [](const char *format, std::initializer_list<int32_t> arguments) {
+    std::vector<uint8_t> bytes(sizeof(rubia::abi::PrintfRecord));
+    rubia::abi::PrintfRecord header{0, 0, rubia::abi::kPrintfRecord, uint32_t(arguments.size() * 4),
+                                    uint32_t(strlen(format) + 1)};
+    memcpy(bytes.data(), &header, sizeof(header));
+    auto add = [&](const void *data, size_t size) {
+      bytes.insert(bytes.end(), static_cast<const uint8_t *>(data),
+                   static_cast<const uint8_t *>(data) + size);
+    };
+    add(arguments.begin(), arguments.size() * 4);
+    add(format, strlen(format) + 1);
+    bool isAssertion = true;
+    std::string text = textOfRecord(bytes, isAssertion);
+    EXPECT_FALSE(isAssertion);
+    return text;
+  };
+  EXPECT_EQ(textOf("%5d|%-5d|%.3d", {1, 2, 3}), "    1|2    |003");
+  EXPECT_EQ(textOf("%*d|%.*d", {-5, 2, 3, 4}), "2    |004");
+  constexpr size_t kMost = 1 << 16;
+  EXPECT_EQ(textOf("%2000000000d|", {7}).size(), kMost + 1);
+  EXPECT_EQ(textOf("%-99999999999999999999d|", {7}).size(), kMost + 1);
+  EXPECT_EQ(textOf("%*d|", {2'000'000'000, 7}).size(), kMost + 1);
+  EXPECT_EQ(textOf("%*d|", {-2'000'000'000, 7}).size(), kMost + 1);
+  EXPECT_EQ(textOf("%.2000000000d|", {7}).size(), kMost + 1);
+  EXPECT_EQ(textOf("%.*d|", {2'000'000'000, 7}).size(), kMost + 1);
 }
 
 } // namespace

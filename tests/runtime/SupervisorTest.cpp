@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -209,6 +210,50 @@ TEST_F(SupervisorTest, MemoryForResultsIsBounded) {
   EXPECT_TRUE(seen.front().expired());
   EXPECT_FALSE(seen.back().expired());
   EXPECT_EQ(cantFail(compiler.codeObject(i, 0, "gfx1100"))->at(0), 0);
+}
+
+// Each of them holds three descriptors of the supervisor's.
+TEST_F(SupervisorTest, ManyRequestsWithFewDescriptors) {
+  RawImage i = image({"sleep_1_a"});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few{80, before.rlim_max}; // 26 requests
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  Conversation conversation(i);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  for (unsigned n = 0; n < 40; ++n)
+    conversation.ask(0, false);
+  EXPECT_EQ(conversation.order().size(), 40u);
+}
+
+// A child that the program leaves behind, and that has nothing to do with CUDA, does not keep the
+// supervisor.
+TEST_F(SupervisorTest, EndsWithTheProgramNotWithItsChildren) {
+  RawImage i = image({"a"});
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0); // the supervisor's stderr: it ends when nobody has it any more
+  pid_t program = fork();
+  if (program == 0) {
+    dup2(ends[1], 2);
+    close(ends[1]);
+    auto code = Compiler::create({directory(), {}}, {}).codeObject(i, 0, "gfx1100");
+    if (!code)
+      _exit(1);
+    if (fork() == 0) {
+      close(2);
+      close(ends[0]);
+      sleep(20);
+      _exit(0);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  int status = -1;
+  EXPECT_EQ(waitpid(program, &status, 0), program);
+  EXPECT_EQ(status, 0);
+  pollfd watched{ends[0], 0, 0};
+  EXPECT_EQ(poll(&watched, 1, 10'000), 1) << "the supervisor is still there";
+  close(ends[0]);
 }
 
 // Waits for those who go on, however long it takes them, and for nobody else.

@@ -1,0 +1,166 @@
+// What goes wrong outside of kernels: broken devices, a worker that is not there, the end of the
+// program.
+#include "tests/cuda/LaunchFixture.h"
+#include <cstdlib>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rubia::runtime::cuda {
+namespace {
+
+TEST(Reset, MendsABrokenDevice) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  Library *library = load(kPtx);
+  auto fill = [&] {
+    void *out = allocate(256 * 4);
+    void *values[] = {&out};
+    EXPECT_EQ(cu("cuLaunchKernel_ptsz", kernel(library, "reverse"), 1u, 1u, 1u, 256u, 1u, 1u, 1024u,
+                 static_cast<Stream *>(nullptr), static_cast<void **>(values),
+                 static_cast<void **>(nullptr)),
+              kSuccess);
+    EXPECT_EQ(cu("cuStreamSynchronize_ptsz", static_cast<Stream *>(nullptr)), kSuccess);
+    EXPECT_EQ(fetch(out, 256)[0], 255);
+  };
+  for (int i = 0; i < 2; ++i) {
+    fill();
+    ASSERT_EQ(launch(kernel(library, i ? "trapping" : "wild"), 1, 1, 0, nullptr), kSuccess);
+    Result fault = i ? kLaunchFailed : kIllegalAddress;
+    EXPECT_EQ(cu("cuCtxSynchronize"), fault);
+    void *none = nullptr;
+    EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), fault);
+    ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  }
+  fill();
+}
+
+// Without its worker the library cannot compile; that is no fault of the image, and passes.
+TEST(Trouble, OfTheWorkerIsTheSystems) {
+  namespace fs = std::filesystem;
+  fs::path folder = testing::TempDir() + "rubia-trouble-" + std::to_string(getpid());
+  fs::create_directory(folder);
+  fs::path worker = folder / "rubia-worker";
+  fs::copy_file(fs::path(RUBIA_LIBCUDA).parent_path() / "rubia-worker", worker);
+  fs::permissions(worker, fs::perms::owner_read);
+  library(); // sets the environment
+  setenv("RUBIA_CACHE_DIR", (folder / "cache").c_str(), 1);
+  setenv("RUBIA_WORKER", worker.c_str(), 1);
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
+  Module *module = nullptr;
+  Library *library = nullptr;
+  EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kOperatingSystem);
+  EXPECT_EQ(cu("cuLibraryLoadData", &library, static_cast<const void *>(kPtx),
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u,
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u),
+            kOperatingSystem);
+  fs::permissions(worker, fs::perms::owner_all);
+  EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  fs::remove_all(folder);
+}
+
+// The compiler cannot be had when the addresses of functions are first wanted: they are written
+// later.
+TEST(Trouble, AddressesOfFunctionsAreWrittenOnceItIsOver) {
+  const char *text = R"(.version 7.0
+.target sm_80
+.address_size 64
+.func answer(.param .b64 p)
+{
+  .reg .b64 %d;
+  ld.param.u64 %d, [p];
+  st.global.u32 [%d], 42;
+  ret;
+}
+.visible .global .align 8 .u64 table[1] = {answer};
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %d<3>;
+  ld.param.u64 %d1, [p];
+  ld.global.u64 %d2, [table];
+  {
+    .param .b64 a;
+    st.param.b64 [a], %d1;
+    proto: .callprototype _ (.param .b64 _);
+    call %d2, (a), proto;
+  }
+  ret;
+})";
+  namespace fs = std::filesystem;
+  fs::path folder = testing::TempDir() + "rubia-addresses-" + std::to_string(getpid());
+  fs::create_directory(folder);
+  fs::path worker = folder / "rubia-worker";
+  fs::copy_file(fs::path(RUBIA_LIBCUDA).parent_path() / "rubia-worker", worker);
+  library(); // sets the environment
+  setenv("RUBIA_CACHE_DIR", (folder / "cache").c_str(), 1);
+  setenv("RUBIA_WORKER", worker.c_str(), 1);
+  Module *module = nullptr;
+  auto load = [&] {
+    Context *context = nullptr;
+    return cu("cuInit", 0u) == kSuccess && cu("cuCtxCreate_v2", &context, 0u, 0) == kSuccess &&
+           cu("cuModuleLoadData", &module, static_cast<const void *>(text)) == kSuccess;
+  };
+  pid_t child = fork(); // for the manifest
+  if (!child)
+    _exit(load() ? 7 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(WEXITSTATUS(status), 7);
+  fs::permissions(worker, fs::perms::owner_read);
+  ASSERT_TRUE(load());
+  void *table = nullptr, *word = nullptr;
+  size_t size = 0;
+  uint64_t address = 1;
+  auto readAddress = [&] {
+    ASSERT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(&address), table, size), kSuccess);
+  };
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &table, &size, module, "table"), kSuccess);
+  ASSERT_EQ(size, sizeof(address));
+  readAddress();
+  EXPECT_EQ(address, 0u);
+
+  fs::permissions(worker, fs::perms::owner_all);
+  Function *k = nullptr;
+  ASSERT_EQ(cu("cuModuleGetFunction", &k, module, "k"), kSuccess);
+  ASSERT_EQ(cu("cuMemAlloc_v2", &word, size_t(4)), kSuccess);
+  void *values[] = {&word};
+  EXPECT_EQ(launch(k, 1, 1, 0, values), kSuccess);
+  EXPECT_EQ(fetch(word, 1)[0], 42);
+  readAddress();
+  EXPECT_NE(address, 0u);
+  fs::remove_all(folder);
+}
+
+// Registered before libcuda is loaded, as cudart's handlers are: runs after everything of
+// libcuda's.
+Library *lateLibrary = nullptr;
+void unloadLate() {
+  bool fine = cu("cuLibraryUnload", lateLibrary) == kSuccess &&
+              cu("cuDevicePrimaryCtxRelease", 0) == kSuccess;
+  _exit(fine ? 42 : 1);
+}
+
+TEST(Exit, WithWorkUnderWayIsQuiet) {
+  EXPECT_EXIT(
+      {
+        atexit(unloadLate);
+        Context *context = nullptr;
+        cu("cuInit", 0u);
+        cu("cuDevicePrimaryCtxRetain", &context, 0);
+        cu("cuCtxSetCurrent", context);
+        lateLibrary = load(kPtx);
+        void *out = allocate(256 * 4);
+        void *values[] = {&out};
+        for (int i = 0; i < 100; ++i)
+          EXPECT_EQ(launch(kernel(lateLibrary, "reverse"), 16, 256, 1024, values), kSuccess);
+        exit(testing::Test::HasFailure());
+      },
+      testing::ExitedWithCode(42), "");
+}
+
+} // namespace
+} // namespace rubia::runtime::cuda

@@ -1,0 +1,218 @@
+// Modules of files, images and linked text; which form of their atomics is launched.
+#include "tests/cuda/LaunchFixture.h"
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace rubia::runtime::cuda {
+namespace {
+
+using Modules = InContext;
+
+TEST_F(Modules, LoadPtxText) {
+  Module *module = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  Function *function = nullptr;
+  ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "reverse"), kSuccess);
+  void *out = allocate(64 * 4);
+  void *values[] = {&out};
+  EXPECT_EQ(launch(function, 1, 64, 256, values), kSuccess);
+  EXPECT_EQ(fetch(out, 64)[0], 63);
+  void *table = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &table, &bytes, module, "table"), kSuccess);
+  EXPECT_EQ(bytes, 32u);
+  EXPECT_EQ(fetch(table, 8), (std::vector<int>{1, 0, 2, 0, 3, 0, 4, 0}));
+  Module *owner = nullptr;
+  EXPECT_EQ(cu("cuFuncGetModule", &owner, function), kSuccess);
+  EXPECT_EQ(owner, module);
+  EXPECT_EQ(cu("cuModuleGetFunction", &function, module, "none"), kNotFound);
+  EXPECT_EQ(cu("cuModuleUnload", module), kSuccess);
+  EXPECT_EQ(cu("cuModuleUnload", module), kInvalidHandle);
+}
+
+size_t filesWith(const std::string &folder, const char *text) {
+  size_t count = 0;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file())
+      continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    count += bytes.find(text) != std::string::npos;
+  }
+  return count;
+}
+
+// Maxima in memory of the host need a loop on this GPU (gfx1100): kernels are compiled again for it
+// once the program has such memory, and only those that have such an atomic.
+void testSafeAtomics(void *(*allocateOnHost)()) {
+  std::string cache = testing::TempDir() + "rubia-safe-" + std::to_string(getpid());
+  setenv("RUBIA_CACHE_DIR", cache.c_str(), 1); // nothing has been compiled yet
+  const char *text = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry highest(.param .u64 p)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %d<2>;
+  ld.param.u64 %d1, [p];
+  mov.u32 %r1, %tid.x;
+  red.global.max.u32 [%d1], %r1;
+  ret;
+}
+.visible .entry total(.param .u64 p)
+{
+  .reg .b64 %d<2>;
+  ld.param.u64 %d1, [p];
+  red.global.add.u32 [%d1], 1;
+  ret;
+})";
+  Module *module = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text)), kSuccess);
+  Function *highest = nullptr, *total = nullptr;
+  ASSERT_EQ(cu("cuModuleGetFunction", &highest, module, "highest"), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &total, module, "total"), kSuccess);
+  auto runBoth = [&](void *word) {
+    void *values[] = {&word};
+    EXPECT_EQ(cu("cuMemsetD32_v2", word, 0u, size_t(1)), kSuccess);
+    EXPECT_EQ(launch(highest, 2, 64, 0, values), kSuccess);
+    EXPECT_EQ(launch(total, 2, 64, 0, values), kSuccess);
+    EXPECT_EQ(fetch(word, 1)[0], 63 + 128);
+  };
+  runBoth(allocate(4));
+  EXPECT_EQ(filesWith(cache, "atomics=safe"), 0u);
+  runBoth(allocateOnHost());
+  for (int wait = 0; wait < 100 && !filesWith(cache, "atomics=safe"); ++wait)
+    usleep(50'000); // it is stored after it is used
+  EXPECT_EQ(filesWith(cache, "atomics=safe"), 1u);
+  std::filesystem::remove_all(cache);
+}
+
+TEST_F(Modules, AtomicsAreSafeOnceTheHostHasTheMemoryToo) {
+  testSafeAtomics([] {
+    void *managed = nullptr;
+    EXPECT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
+    return managed;
+  });
+}
+
+// The memory may be another context's.
+TEST_F(Modules, AtomicsAreSafeInAllContexts) {
+  testSafeAtomics([] {
+    void *managed = nullptr;
+    Context *own = nullptr, *other = nullptr;
+    EXPECT_EQ(cu("cuCtxGetCurrent", &own), kSuccess);
+    EXPECT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), kSuccess);
+    EXPECT_EQ(cu("cuMemAllocManaged", &managed, size_t(4), 1u), kSuccess);
+    EXPECT_EQ(cu("cuCtxSetCurrent", own), kSuccess);
+    return managed;
+  });
+}
+
+// Kernels may be given pinned memory without anybody having asked for its device pointer.
+TEST_F(Modules, AtomicsAreSafeOnPinnedMemory) {
+  testSafeAtomics([] {
+    void *pinned = nullptr;
+    EXPECT_EQ(cu("cuMemAllocHost_v2", &pinned, size_t(64)), kSuccess);
+    return static_cast<void *>(static_cast<char *>(pinned) + 16);
+  });
+}
+
+TEST_F(Modules, LoadFiles) {
+  std::string path = testing::TempDir() + "rubia-module-" + std::to_string(getpid()) + ".ptx";
+  FILE *file = fopen(path.c_str(), "w");
+  ASSERT_TRUE(file);
+  fputs(kPtx, file);
+  fclose(file);
+  Module *module = nullptr;
+  EXPECT_EQ(cu("cuModuleLoad", &module, path.c_str()), kSuccess);
+  unlink(path.c_str());
+  EXPECT_EQ(cu("cuModuleLoad", &module, path.c_str()), kFileNotFound);
+}
+
+// Whatever its headers say, nothing beyond the file's end is read.
+TEST_F(Modules, LyingFilesAreInvalidImages) {
+  std::string path = testing::TempDir() + "rubia-lying-" + std::to_string(getpid());
+  auto loadFile = [&](std::string bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    Module *module = nullptr;
+    Library *library = nullptr;
+    Result asModule = cu("cuModuleLoad", &module, path.c_str());
+    Result asLibrary = cu("cuLibraryLoadFromFile", &library, path.c_str(),
+                          static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u,
+                          static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u);
+    EXPECT_EQ(asModule, asLibrary);
+    return asModule;
+  };
+  std::vector<uint64_t> words = container(kPtx, 1, 80);
+  std::string whole(reinterpret_cast<char *>(words.data()), words.size() * 8);
+  EXPECT_EQ(loadFile(whole), kSuccess);
+  EXPECT_EQ(loadFile(whole + "what follows"), kSuccess);
+  for (size_t size : {0, 1, 4, 8, 15, 16, 17, 40, 100, 1000})
+    EXPECT_EQ(loadFile(whole.substr(0, size)), kInvalidImage) << size;
+  EXPECT_EQ(loadFile(whole.substr(0, whole.size() - 1)), kInvalidImage);
+  uint64_t huge = uint64_t(1) << 29; // far beyond the file's last page
+  std::string lying = whole;
+  memcpy(lying.data() + 8, &huge, sizeof(huge));
+  EXPECT_EQ(loadFile(lying), kInvalidImage);
+  Wrapper pointers{.data = reinterpret_cast<void *>(0x1000)}; // means nothing in a file
+  EXPECT_EQ(loadFile({reinterpret_cast<char *>(&pointers), sizeof(pointers)}), kInvalidImage);
+  EXPECT_EQ(loadFile("\x7f"
+                     "ELF"),
+            kInvalidImage);
+  unlink(path.c_str());
+}
+
+TEST_F(Modules, BadPtxIsReportedInTheJitLog) {
+  char log[512] = "";
+  int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  Module *module = nullptr;
+  const char *text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k( {";
+  EXPECT_EQ(cu("cuModuleLoadDataEx", &module, static_cast<const void *>(text), 2u, options,
+               static_cast<void **>(values)),
+            kInvalidPtx);
+  EXPECT_TRUE(strstr(log, ":4:")) << log; // the line
+  EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
+}
+
+TEST_F(Modules, OnePtxTextCanBeLinked) {
+  struct State;
+  State *state = nullptr;
+  ASSERT_EQ(
+      cu("cuLinkCreate_v2", 0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr), &state),
+      kSuccess);
+  auto add = [&](int type, const char *text) {
+    return cu("cuLinkAddData_v2", state, type, const_cast<char *>(text), strlen(text) + 1, "input",
+              0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr));
+  };
+  void *image = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(cu("cuLinkComplete", state, &image, &size), kInvalidValue); // nothing was added
+  EXPECT_EQ(add(1, kPtx), kSuccess);
+  EXPECT_EQ(add(1, kPtx), kNotSupported);
+  EXPECT_EQ(add(0, kPtx), kNotSupported);
+  ASSERT_EQ(cu("cuLinkComplete", state, &image, &size), kSuccess);
+  EXPECT_EQ(size, strlen(kPtx) + 1);
+  Module *module = nullptr;
+  Function *function = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(image)), kSuccess);
+  EXPECT_EQ(cu("cuLinkDestroy", state), kSuccess);
+  EXPECT_EQ(cu("cuLinkDestroy", state), kInvalidHandle);
+  EXPECT_EQ(cu("cuModuleGetFunction", &function, module, "scale"), kSuccess);
+}
+
+TEST_F(Modules, ImagesWithoutPtxAreNoBinaryForTheGpu) {
+  Module *module = nullptr;
+  std::vector<uint64_t> image = container("\x7f"
+                                          "ELF machine code",
+                                          2, 90);
+  EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(image.data())),
+            kNoBinaryForGpu);
+  const char *rubbish = "this is no module";
+  EXPECT_NE(cu("cuModuleLoadData", &module, static_cast<const void *>(rubbish)), kSuccess);
+}
+
+} // namespace
+} // namespace rubia::runtime::cuda
