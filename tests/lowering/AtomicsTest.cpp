@@ -48,6 +48,34 @@ TEST(LoweringAtom, SemanticsAndScope) {
                          {"cmpxchg ptr addrspace(1)", "acquire acquire"}));
 }
 
+// Of every way in which an atomic operation is done: an instruction, a comparison, a loop.
+TEST(LoweringAtom, EveryWayHasTheScope) {
+  const std::pair<const char *, const char *> scopes[] = {
+      {".cta", "workgroup"}, {".cluster", "agent"}, {".gpu", "agent"}, {"", "agent"}, {".sys", ""}};
+  const std::pair<const char *, const char *> forms[] = {
+      {"atom.relaxed@.global.add.u32 %r0, [%rd0], %r1;", " = atomicrmw add"},
+      {"red.relaxed@.global.max.s64 [%rd0], %rd1;", " = atomicrmw max"},
+      {"atom.relaxed@.global.cas.b64 %rd1, [%rd0], %rd2, %rd3;", " = cmpxchg"},
+      {"atom.relaxed@.global.add.noftz.bf16 %rs0, [%rd0], %rs1;", " = cmpxchg"},
+      {"atom.relaxed@.global.add.noftz.bf16 %rs0, [%rd0], %rs1;", " = load atomic"}};
+  for (auto [scope, name] : scopes)
+    for (auto [form, operation] : forms) {
+      std::string text = form;
+      if (!*scope && text.starts_with("atom.relaxed@"))
+        text.replace(text.find(".relaxed@"), 9, "");
+      else
+        text.replace(text.find('@'), 1, *scope ? scope : ".gpu");
+      std::string ir = irOf(text);
+      size_t begin = ir.find(operation);
+      ASSERT_NE(begin, std::string::npos) << text;
+      std::string line = ir.substr(begin, ir.find('\n', begin) - begin);
+      if (*name)
+        EXPECT_THAT(line, HasSubstr("syncscope(\"" + std::string(name) + "\") monotonic")) << text;
+      else
+        EXPECT_THAT(line, Not(HasSubstr("syncscope"))) << text;
+    }
+}
+
 TEST(LoweringAtom, FastFormUnlessSystemScopeOrSafe) {
   const char *metadata = "!amdgpu.no.fine.grained.memory";
   EXPECT_THAT(irOf("atom.global.add.f32 %f0, [%rd0], %f1;"), HasSubstr(metadata));
