@@ -43,6 +43,8 @@ std::string nameOf(Fault::Kind kind) {
     return "DataRace";
   case Fault::Uninitialised:
     return "Uninitialised";
+  case Fault::AtomicOnHostMemory:
+    return "AtomicOnHostMemory";
   }
   return "";
 }
