@@ -75,6 +75,7 @@ public:
 
 private:
   friend const std::atomic<uint64_t> &generationOf(const Memory &memory);
+  friend std::vector<struct MemoryContents> contentsOf(const Memory &memory);
   struct State;
   std::unique_ptr<State> state;
 };
@@ -240,6 +241,8 @@ struct Statistics {
   uint64_t instructions = 0;
   std::vector<OperationCount> operations; // most frequent first; if Launch::countOperations
   std::shared_ptr<Profile> profile;       // if Launch::profile
+  /// Active lanes times vector instructions, pairs counted as two; if Launch::countOperations.
+  uint64_t laneOperations = 0;
 };
 
 /// What a kernel did that it must not do.

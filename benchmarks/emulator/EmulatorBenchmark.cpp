@@ -1,111 +1,51 @@
-// Lane operations per second: wave instructions times the wave size, hints not counted. The
-// yardstick is the same loop compiled for the host, which is what a translating tier could reach.
+// Lane operations per second: the active lanes times the vector instructions that they execute,
+// scalar instructions and waits not counted, pairs (V_DUAL_*) as two. They are counted in a run of
+// their own, outside of the time. `laneOps` is by elapsed time, `perCore` by processor time of all
+// threads, `laneOps` of a native loop the lane operations of gfx1100's loop by the time that the
+// host's own instructions take for the same work.
+//
+//   emulator_benchmark --examples
+//
+// prints, beside the loops of Loops.cl with one and with two threads, how fast the kernels of the
+// programs in examples/ run.
+#include "benchmarks/emulator/Examples.h"
+#include "benchmarks/emulator/NativeLoops.h"
 #include "emulator/Emulator.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 #include <benchmark/benchmark.h>
-#include <cmath>
-#include <optional>
+#include <functional>
+#include <map>
 
 using namespace rubia::emulator;
 
 namespace {
 
-const char *const kSource = R"(
-#define GID (__builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x())
-kernel void saxpy(global float *y, global const float *x, float a, uint n) {
-  uint i = GID;
-  if (i < n) y[i] = __builtin_fmaf(a, x[i], y[i]);
-}
-kernel void mix(global uint *out, uint n) {
-  uint i = GID, h = i;
-  float f = (float)i;
-  for (uint k = 0; k < n; ++k) {
-    h ^= h << 13; h ^= h >> 17; h ^= h << 5; h += k * 0x9e3779b9u;
-    f = __builtin_fmaf(f, 0.999f, 0.5f);
-    f = __builtin_fmaf(f, 1.001f, -0.25f);
-  }
-  out[i] = h + (uint)f;
-}
-kernel void mandelbrot(global uint *out, uint width, uint limit) {
-  uint i = GID;
-  float cx = (float)(i % width) * (3.0f / (float)width) - 2.0f, cy = (float)(i / width) * (2.0f / (float)width) - 1.0f;
-  float x = 0, y = 0;
-  uint k = 0;
-  while (x * x + y * y < 4.0f && k < limit) { float t = x * x - y * y + cx; y = 2 * x * y + cy; x = t; ++k; }
-  out[i] = k;
-}
-)";
-
-std::vector<uint8_t> compileKernels() {
-  llvm::SmallString<128> input, output;
-  int fd;
-  if (llvm::sys::fs::createTemporaryFile("emulator", "cl", fd, input))
-    return {};
-  llvm::raw_fd_ostream(fd, true) << kSource;
+std::vector<uint8_t> compileLoops(const std::string &target) {
+  llvm::SmallString<128> output;
   (void)llvm::sys::fs::createTemporaryFile("emulator", "co", output);
-  llvm::SmallVector<llvm::StringRef> arguments = {RUBIA_CLANG,
-                                                  "-target",
-                                                  "amdgcn-amd-amdhsa",
-                                                  "-mcpu=gfx1100",
-                                                  "-nogpulib",
-                                                  "-x",
-                                                  "cl",
-                                                  "-O3",
-                                                  input,
-                                                  "-o",
-                                                  output};
+  const std::string processor = "-mcpu=" + target;
+  const llvm::StringRef arguments[] = {
+      RUBIA_CLANG,     "-target", "amdgcn-amd-amdhsa", processor, "-nogpulib", "-x", "cl",
+      "-cl-std=CL2.0", "-O3",     RUBIA_LOOPS,         "-o",      output};
   std::vector<uint8_t> object;
   if (llvm::sys::ExecuteAndWait(RUBIA_CLANG, arguments) == 0)
     if (auto file = llvm::MemoryBuffer::getFile(output))
       object.assign((*file)->getBufferStart(), (*file)->getBufferEnd());
-  (void)llvm::sys::fs::remove(input);
   (void)llvm::sys::fs::remove(output);
   return object;
 }
 
-/// A loaded object, memory for it, and launches that count lane operations.
-struct Setup {
-  Memory memory;
-  std::unique_ptr<CodeObject> code;
-
-  Setup() {
-    static const std::vector<uint8_t> object = compileKernels();
-    if (auto loaded = CodeObject::load(object, memory))
-      code = std::move(*loaded);
-    else
-      llvm::consumeError(loaded.takeError());
-  }
-
-  void measure(benchmark::State &state, const char *kernel, Dim3 grid,
-               llvm::ArrayRef<uint8_t> kernarg) {
-    if (!code) {
-      state.SkipWithError("no code object: is clang installed?");
-      return;
-    }
-    Launch launch;
-    launch.kernel = code->kernel(kernel);
-    launch.grid = grid;
-    launch.block = {256};
-    launch.kernarg = kernarg;
-    launch.hostThreads = unsigned(state.range(0));
-    uint64_t instructions = 0;
-    for (auto _ : state) {
-      auto statistics = run(launch, memory);
-      if (!statistics) {
-        state.SkipWithError(llvm::toString(statistics.takeError()).c_str());
-        return;
-      }
-      instructions += statistics->instructions;
-    }
-    state.counters["laneOps"] =
-        benchmark::Counter(double(instructions) * 32, benchmark::Counter::kIsRate);
-  }
-};
+const std::vector<uint8_t> &objectFor(const std::string &target) {
+  static std::map<std::string, std::vector<uint8_t>> objects;
+  auto [at, isNew] = objects.try_emplace(target);
+  if (isNew)
+    at->second = compileLoops(target);
+  return at->second;
+}
 
 template <class... T> std::vector<uint8_t> pack(T... values) {
   std::vector<uint8_t> bytes;
@@ -118,54 +58,118 @@ template <class... T> std::vector<uint8_t> pack(T... values) {
   return bytes;
 }
 
-void saxpy(benchmark::State &state) {
-  Setup setup;
-  constexpr uint32_t n = 1 << 20;
-  float *x = static_cast<float *>(llvm::cantFail(setup.memory.allocate(n * 4, MemoryKind::Device)));
-  float *y = static_cast<float *>(llvm::cantFail(setup.memory.allocate(n * 4, MemoryKind::Device)));
-  std::fill(x, x + n, 1.0f);
-  std::fill(y, y + n, 2.0f);
-  setup.measure(state, "saxpy", {n / 256}, pack(y, x, 0.5f, n));
-}
-void mix(benchmark::State &state) {
-  Setup setup;
-  void *out = llvm::cantFail(setup.memory.allocate(64 * 256 * 4, MemoryKind::Device));
-  setup.measure(state, "mix", {64}, pack(out, 1000u));
-}
-void mandelbrot(benchmark::State &state) {
-  Setup setup;
-  void *out = llvm::cantFail(setup.memory.allocate(65536 * 4, MemoryKind::Device));
-  setup.measure(state, "mandelbrot", {256}, pack(out, 256u, 500u));
+/// Buffers of a loop; the contents are the same for all.
+struct Buffers {
+  uint32_t *out, *in;
+};
+constexpr uint32_t kWords = 1 << 22, kThreads = 64 * 256;
+
+struct Loop {
+  const char *name;
+  uint32_t workgroups;
+  std::function<std::vector<uint8_t>(Buffers)> arguments;
+  std::function<void(Buffers)> native; // none: has no counterpart
+};
+
+float *floats(uint32_t *words) { return reinterpret_cast<float *>(words); }
+
+const Loop kLoops[] = {
+    {"mix", 64, [](Buffers b) { return pack(b.out, 1000u); },
+     [](Buffers b) { native::mix(b.out, kThreads, 1000); }},
+    {"hash", 64, [](Buffers b) { return pack(b.out, 1000u); },
+     [](Buffers b) { native::hash(b.out, kThreads, 1000); }},
+    {"horner", 64, [](Buffers b) { return pack(b.out, 1000u); },
+     [](Buffers b) { native::horner(floats(b.out), kThreads, 1000); }},
+    {"mandelbrot", 256, [](Buffers b) { return pack(b.out, 256u, 500u); },
+     [](Buffers b) { native::mandelbrot(b.out, 65536, 256, 500); }},
+    {"saxpy", 64, [](Buffers b) { return pack(b.out, b.in, 0.5f, kWords); },
+     [](Buffers b) { native::saxpy(floats(b.out), floats(b.in), 0.5f, kWords); }},
+    {"gather", 64, [](Buffers b) { return pack(b.out, b.in, kWords - 1, 200u); },
+     [](Buffers b) { native::gather(b.out, b.in, kWords - 1, kThreads, 200); }},
+    {"reduce", 64, [](Buffers b) { return pack(b.out, 20u); }, nullptr},
+};
+
+/// A loaded object with memory for it.
+struct Setup {
+  Memory memory;
+  std::unique_ptr<CodeObject> code;
+  Buffers buffers;
+
+  explicit Setup(const std::string &target) {
+    if (auto loaded = CodeObject::load(objectFor(target), memory))
+      code = std::move(*loaded);
+    else
+      llvm::consumeError(loaded.takeError());
+    for (uint32_t **words : {&buffers.out, &buffers.in}) {
+      *words =
+          static_cast<uint32_t *>(llvm::cantFail(memory.allocate(kWords * 4, MemoryKind::Device)));
+      std::fill(*words, *words + kWords, 0x3f800000);
+    }
+  }
+
+  Launch launchOf(const Loop &loop, llvm::ArrayRef<uint8_t> kernarg, unsigned threads) {
+    Launch launch;
+    launch.kernel = code->kernel(loop.name);
+    launch.grid = {loop.workgroups};
+    launch.block = {256};
+    launch.kernarg = kernarg;
+    launch.hostThreads = threads;
+    return launch;
+  }
+
+  /// Lane operations of a launch.
+  double count(Launch launch) {
+    launch.countOperations = true;
+    auto statistics = run(launch, memory);
+    if (statistics)
+      return double(statistics->laneOperations);
+    llvm::consumeError(statistics.takeError());
+    return 0;
+  }
+};
+
+double processorSeconds() {
+  timespec now;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
-/// The ceiling: the loop of `mix` on the host.
-void mixOnHost(benchmark::State &state) {
-  constexpr uint32_t n = 64 * 256, steps = 1000;
-  std::vector<uint32_t> out(n);
+void report(benchmark::State &state, double operations, double cpu) {
+  operations *= double(state.iterations());
+  state.counters["laneOps"] = benchmark::Counter(operations, benchmark::Counter::kIsRate);
+  state.counters["perCore"] = cpu > 0 ? operations / cpu : 0;
+}
+
+void emulated(benchmark::State &state, const Loop &loop, const char *target) {
+  Setup setup(target);
+  if (!setup.code)
+    return state.SkipWithError("no code object: is clang installed?");
+  const std::vector<uint8_t> kernarg = loop.arguments(setup.buffers);
+  const Launch launch = setup.launchOf(loop, kernarg, unsigned(state.range(0)));
+  const double operations = setup.count(launch);
+  const double before = processorSeconds();
+  for (auto _ : state)
+    if (auto statistics = run(launch, setup.memory); !statistics)
+      return state.SkipWithError(llvm::toString(statistics.takeError()).c_str());
+  report(state, operations, processorSeconds() - before);
+}
+
+void onHost(benchmark::State &state, const Loop &loop) {
+  Setup setup("gfx1100");
+  if (!setup.code)
+    return state.SkipWithError("no code object: is clang installed?");
+  const std::vector<uint8_t> kernarg = loop.arguments(setup.buffers);
+  const double operations = setup.count(setup.launchOf(loop, kernarg, 1));
+  const double before = processorSeconds();
   for (auto _ : state) {
-    for (uint32_t first = 0; first < n; first += 32) {
-      uint32_t h[32];
-      float f[32];
-      for (uint32_t l = 0; l < 32; ++l)
-        h[l] = first + l, f[l] = float(first + l);
-      for (uint32_t k = 0; k < steps; ++k)
-        for (uint32_t l = 0; l < 32; ++l) {
-          h[l] ^= h[l] << 13, h[l] ^= h[l] >> 17, h[l] ^= h[l] << 5, h[l] += k * 0x9e3779b9u;
-          f[l] = f[l] * 0.999f + 0.5f;
-          f[l] = f[l] * 1.001f - 0.25f;
-        }
-      for (uint32_t l = 0; l < 32; ++l)
-        out[first + l] = h[l] + uint32_t(int32_t(f[l]));
-    }
-    benchmark::DoNotOptimize(out.data());
+    loop.native(setup.buffers);
     benchmark::ClobberMemory();
   }
-  state.counters["laneOps"] =
-      benchmark::Counter(double(state.iterations()) * n * steps * 12, benchmark::Counter::kIsRate);
+  report(state, operations, processorSeconds() - before);
 }
 
 void loadObject(benchmark::State &state) {
-  static const std::vector<uint8_t> object = compileKernels();
+  const std::vector<uint8_t> &object = objectFor("gfx1100");
   Memory memory;
   for (auto _ : state)
     if (auto code = CodeObject::load(object, memory))
@@ -176,9 +180,30 @@ void loadObject(benchmark::State &state) {
 
 } // namespace
 
-BENCHMARK(saxpy)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(mix)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(mandelbrot)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(mixOnHost);
-BENCHMARK(loadObject);
-BENCHMARK_MAIN();
+int main(int argc, char **argv) {
+  for (const Loop &loop : kLoops) {
+    for (const char *target : {"gfx1100", "gfx942"})
+      benchmark::RegisterBenchmark(
+          (std::string(loop.name) + "/" + target).c_str(),
+          [&loop, target](benchmark::State &state) { emulated(state, loop, target); })
+          ->Arg(1)
+          ->Arg(2)
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+    if (loop.native)
+      benchmark::RegisterBenchmark((std::string(loop.name) + "/native").c_str(),
+                                   [&loop](benchmark::State &state) { onHost(state, loop); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::RegisterBenchmark("loadObject", loadObject)->Unit(benchmark::kMillisecond);
+  const bool examples = argc > 1 && llvm::StringRef(argv[argc - 1]) == "--examples";
+  argc -= examples;
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv))
+    return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  if (examples)
+    runExamples();
+  return 0;
+}

@@ -73,8 +73,8 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
 bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                        const LaneAddresses &addresses, uint32_t size);
 
-inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low, uint64_t high, uint32_t size,
-                     bool isWrite) {
+[[gnu::always_inline]] inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low,
+                                            uint64_t high, uint32_t size, bool isWrite) {
   for (const AccessWindow &window : w.window)
     // Not high + size <= end: that wraps at the top of the address space.
     if (low >= window.begin && high < window.end && window.end - high >= size &&

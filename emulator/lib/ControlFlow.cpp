@@ -9,19 +9,21 @@ namespace rubia::emulator {
 
 namespace {
 
-void jump(Wave &w, const MicroOp &op) { w.next = &op + op.immediate; }
+void jump(Wave &w, const MicroOp &op) { RUBIA_GO(w, op, &op + op.immediate); }
 
-template <auto Condition>
-constexpr Handler branchIf = [](Wave &w, const MicroOp &op) {
-  if (Condition(w))
-    w.next = &op + op.immediate;
-};
+template <auto Condition> void branchIf(Wave &w, const MicroOp &op) {
+  if (Condition(w)) {
+    RUBIA_GO(w, op, &op + op.immediate);
+    return;
+  }
+  RUBIA_NEXT(w, op);
+}
 
 void jumpTo(Wave &w, const MicroOp &op, uint64_t address) {
-  if (const MicroOp *target = w.group->code->find(address))
-    w.next = target;
-  else
-    raise(w, op, FaultKind::IllegalInstruction, 0, address);
+  const MicroOp *target = w.group->code->find(address);
+  if (!target)
+    return raise(w, op, FaultKind::IllegalInstruction, 0, address);
+  w.branch(op, target);
 }
 
 /// GET_REALTIME is the only message with an answer that is not 0.
@@ -43,7 +45,7 @@ constexpr ScalarSemantics kRows[] = {
      }>},
     {"S_CALL_B64", scalar<[](Wave &w, const MicroOp &op) {
        w.setPair(op.result, op.source[3]);
-       jump(w, op);
+       w.branch(op, &op + op.immediate);
      }>},
     {"S_GETPC_B64", scalar<[](Wave &w, const MicroOp &op) { w.setPair(op.result, op.source[3]); }>},
     {"S_ENDPGM", scalar<[](Wave &w) { w.halt(WaveStatus::Ended); }>},
@@ -55,7 +57,7 @@ constexpr ScalarSemantics kRows[] = {
     {"S_CBRANCH_CDBGSYS_AND_USER", scalar<[]() {}>},
     {"S_SUBVECTOR_LOOP_BEGIN", scalar<[](Wave &w, const MicroOp &op) {
        if (w.exec() == 0)
-         return jump(w, op);
+         return w.branch(op, &op + op.immediate);
        if (w.scalars[kExec] == 0) { // the high half only
          w.scalars[op.result] = 0;
        } else {
@@ -71,7 +73,7 @@ constexpr ScalarSemantics kRows[] = {
          w.scalars[kExec + 1] = other;
          other = w.scalars[kExec];
          w.scalars[kExec] = 0;
-         jump(w, op);
+         w.branch(op, &op + op.immediate);
        }
      }>},
     {"S_SLEEP", scalar<[](Wave &w) { w.halt(WaveStatus::Yielded); }>},

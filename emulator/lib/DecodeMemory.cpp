@@ -3,6 +3,7 @@
 #include "emulator/lib/ControlFlow.h"
 #include "emulator/lib/Decoder.h"
 #include "emulator/lib/Instructions.h"
+#include "emulator/lib/VectorMemory.h"
 
 using namespace llvm;
 
@@ -20,6 +21,21 @@ static Handler findIn(std::initializer_list<const MemoryTable *> tables, StringR
     if (Handler handler = findMemory(*table, name))
       return handler;
   return nullptr;
+}
+
+/// Gives an operation the fast handler of the instruction, if it has one.
+static void speedUp(MicroOp &op, StringRef name) {
+#if defined(__x86_64__)
+  static const MemoryTable &table = hostIsa() == HostIsa::Avx512 ? avx512::kVectorMemory
+                                    : hostIsa() == HostIsa::Avx2 ? avx2::kVectorMemory
+                                                                 : baseline::kVectorMemory;
+#else
+  static const MemoryTable &table = baseline::kVectorMemory;
+#endif
+  if (Handler fast = findMemory(table, name)) {
+    op.otherwise = op.handler;
+    op.handler = fast;
+  }
 }
 
 /// Cache maintenance: everything is coherent here, so only the order matters.
@@ -87,6 +103,7 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   op.immediate = prefix == "FLAT_" && major < 12
                      ? int32_t(offset & maskTrailingOnes<uint64_t>(bits - 1))
                      : int32_t(SignExtend64(offset, bits));
+  speedUp(op, name);
   emit(op);
   return {};
 }
@@ -123,6 +140,7 @@ Refusal Decoder::decodeLocal() {
   } else {
     op.immediate = int32_t(uint16_t(immediate(OperandName::offset)));
   }
+  speedUp(op, key);
   emit(op);
   return {};
 }

@@ -117,9 +117,9 @@ Refusal Decoder::scalarResult(MicroOp &op, unsigned operand) {
   return {};
 }
 
-static Handler findScalar(StringRef name) {
-  static const StringMap<Handler> index = [] {
-    StringMap<Handler> map;
+static ScalarHandlers findScalar(StringRef name) {
+  static const StringMap<ScalarHandlers> index = [] {
+    StringMap<ScalarHandlers> map;
     for (const ScalarTable &table :
          {kScalarAlu, kScalarFloat, kControlFlow, kBarriers, kHardwareRegisters})
       for (size_t i = 0; i < table.count; ++i)
@@ -138,8 +138,8 @@ Refusal Decoder::decodeScalar() {
     emit(op);
     return {};
   }
-  op.handler = findScalar(name);
-  if (!op.handler)
+  const ScalarHandlers handlers = findScalar(name);
+  if (!handlers)
     return "no semantics for " + name.str();
   const MCInstrDesc &description = target.description(inst->getOpcode());
   // LLVM takes the destination of S_MOVRELD as a source: it names only where M0 starts to count.
@@ -187,6 +187,7 @@ Refusal Decoder::decodeScalar() {
   if (isBranch)
     branches.emplace_back(uint32_t(program.operations.size()),
                           pc + 4 + 4 * int64_t(int16_t(op.immediate)));
+  op.handler = handlers.chosenFor(op);
   emit(op);
   return {};
 }

@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace rubia::emulator {
 
-static const VectorPath &vectorPath() {
+const VectorPath &vectorPath() {
 #if defined(__x86_64__)
   switch (hostIsa()) {
   case HostIsa::Avx512:
@@ -51,14 +51,27 @@ static uint64_t mixedConstant(uint64_t value, bool asHalf) {
   return std::bit_cast<uint32_t>(float(RUBIA_ISA::Half::fromBits(uint16_t(value))));
 }
 
+static const FusedHandlers::Pair &fusedHandler(const FusedHandlers &handlers, const MicroOp &op,
+                                               unsigned sources, bool modified) {
+  unsigned uniform = 0;
+  for (unsigned i = 0; i < sources; ++i) {
+    const bool isPlain = op.kind[i] == OperandKind::Scalar || op.kind[i] == OperandKind::Constant;
+    modified |= op.kind[i] != OperandKind::Vector && !isPlain;
+    uniform |= unsigned(isPlain) << i;
+  }
+  return modified ? handlers.any : handlers.byUniform[uniform];
+}
+
 /// The cheapest handler that does all that an operation asks for.
 Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
                                const Operation &operation) const {
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
+  const bool half = detail.resultWidth == 16 && operation.fused &&
+                    detail.resultUnused != VectorDetail::Unused::Sign;
   if (detail.clamp || detail.omod || detail.signs || detail.immediate ||
-      detail.dpp != VectorDetail::Dpp::None || detail.resultWidth != 32 || detail.writesExecToo ||
-      detail.perturbed != Exactness::Exact || shape.resultRegisters > 4 ||
+      detail.dpp != VectorDetail::Dpp::None || (detail.resultWidth != 32 && !half) ||
+      detail.writesExecToo || detail.perturbed != Exactness::Exact || shape.resultRegisters > 4 ||
       detail.flags & kMixedSources)
     return path.general;
   unsigned kind = 0;
@@ -67,16 +80,18 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
       return path.general;
     op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
     if (detail.sources[i].fix) {
-      if ((shape.sources[i] != Element::F32 && shape.sources[i] != Element::B32) ||
-          detail.sources[i].width != 32)
+      const Element element = shape.sources[i];
+      const bool single = element == Element::F32 || element == Element::B32;
+      if (!(single || (operation.fused && element != Element::B8)) || detail.sources[i].width != 32)
         return path.general;
       kind = 2;
     } else if (op.kind[i] != OperandKind::Vector && op.kind[i] != OperandKind::Constant) {
       kind = std::max(kind, 1u);
     }
   }
-  if (operation.fused && kind < 2)
-    return (*operation.fused)[kind][waveSize == 64];
+  if (operation.fused)
+    return fusedHandler(*operation.fused, op, shape.sourceCount, kind == 2 || half)
+        .byBlocks[waveSize == 64];
   return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
 }
 

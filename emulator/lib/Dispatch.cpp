@@ -8,6 +8,7 @@
 #include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/RunningGroup.h"
 #include "emulator/lib/StallWatch.h"
+#include "emulator/lib/VectorPath.h"
 #include <map>
 #include <sys/mman.h>
 #include <thread>
@@ -26,7 +27,7 @@ constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
 } // namespace
 
 RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker,
-                           uint64_t *counts)
+                           OperationTally *counts)
     : dispatch(dispatch), program(program), counts(counts) {
   const Kernel &kernel = dispatch.kernel;
   shared.code = &program.map;
@@ -102,16 +103,21 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
   const MicroOp *op = wave.next;
   wave.chain = !kCount;
   wave.left = int64_t(budget);
-  while (wave.left > 0) {
-    --wave.left;
+  wave.from = op;
+  while (wave.left > op - wave.from) {
     wave.next = op + 1;
-    if constexpr (kCount)
-      ++counts[op - program.operations.data()];
+    if constexpr (kCount) {
+      OperationTally &tally = counts[op - program.operations.data()];
+      ++tally.waves;
+      tally.lanes += uint64_t(std::popcount(wave.exec()));
+    }
     op->handler(wave, *op);
     op = wave.next;
     if (wave.stop)
       break;
   }
+  vectorPath().leave();
+  wave.left -= op - wave.from;
   wave.instructions += uint64_t(int64_t(budget) - wave.left);
   budget = uint64_t(std::max<int64_t>(wave.left, 0));
   return wave.status == WaveStatus::Ready;
@@ -159,7 +165,7 @@ RunningGroup::Outcome RunningGroup::run() {
       ready |= wave.status == WaveStatus::Ready;
     }
     if (passed)
-      dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+      dispatch.wentOn();
     if (ended == waves.size())
       return Outcome::Finished;
     if (ran == 0) { // all wait for signals that nobody is left to give
@@ -220,7 +226,8 @@ Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint6
     : launch(launch), kernel(*launch.kernel), program(*launch.kernel->program), memory(memory),
       kernarg(kernarg), packet(packet), groupCount(launch.grid.count()),
       residentLimit(launch.residentLimit ? std::max<uint64_t>(launch.residentLimit, hostThreads)
-                                         : UINT64_MAX) {
+                                         : UINT64_MAX),
+      isWatched(launch.stallSeconds > 0 || launch.warn) {
   // HIP's run-time library sets the first counter for grid.sync().
   sync.counters[0].left = uint32_t(groupCount - 1);
 }
@@ -230,17 +237,18 @@ void Dispatch::work(unsigned worker) {
   Groups mine, idle;
   StallWatch watch(*this);
   uint64_t executed = 0;
-  std::vector<uint64_t> myCounts(launch.countOperations ? program.operations.size() : 0);
+  std::vector<OperationTally> myCounts(launch.countOperations ? program.operations.size() : 0);
   auto takeNext = [&]() -> std::unique_ptr<RunningGroup> {
     if (mine.size() >= kMaxResident || next.load(std::memory_order_relaxed) >= groupCount)
       return nullptr;
-    if (resident.fetch_add(1, std::memory_order_relaxed) >= residentLimit) {
+    if (isLimited() && resident.fetch_add(1, std::memory_order_relaxed) >= residentLimit) {
       resident.fetch_sub(1, std::memory_order_relaxed);
       return nullptr;
     }
     uint64_t linear = next.fetch_add(1, std::memory_order_relaxed);
     if (linear >= groupCount) {
-      resident.fetch_sub(1, std::memory_order_relaxed);
+      if (isLimited())
+        resident.fetch_sub(1, std::memory_order_relaxed);
       return nullptr;
     }
     std::unique_ptr<RunningGroup> group;
@@ -252,7 +260,7 @@ void Dispatch::work(unsigned worker) {
       idle.pop_back();
     }
     group->start(linear);
-    progress.fetch_add(1, std::memory_order_relaxed);
+    wentOn();
     return group;
   };
   size_t turn = 0;
@@ -288,16 +296,18 @@ void Dispatch::work(unsigned worker) {
       continue;
     }
     executed += group.executed();
-    resident.fetch_sub(1, std::memory_order_relaxed);
-    progress.fetch_add(1, std::memory_order_relaxed);
+    if (isLimited())
+      resident.fetch_sub(1, std::memory_order_relaxed);
+    wentOn();
     idle.push_back(std::move(mine[turn]));
     mine.erase(mine.begin() + ptrdiff_t(turn));
   }
   instructions.fetch_add(executed, std::memory_order_relaxed);
   std::lock_guard lock(mutex);
   counts.resize(myCounts.size());
+  lanes.resize(myCounts.size());
   for (size_t i = 0; i < myCounts.size(); ++i)
-    counts[i] += myCounts[i];
+    counts[i] += myCounts[i].waves, lanes[i] += myCounts[i].lanes;
 }
 
 Statistics Dispatch::statistics() const {
@@ -307,6 +317,7 @@ Statistics Dispatch::statistics() const {
   all.waves = groupCount * waves;
   all.instructions = instructions.load();
   all.operations = nameOperations(program, counts);
+  all.laneOperations = laneOperations(program, lanes);
   if (launch.countOperations) {
     all.instructions = 0;
     for (const OperationCount &operation : all.operations)

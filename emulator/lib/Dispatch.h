@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/Emulator.h"
+#include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/Program.h"
 #include "emulator/lib/WaveSync.h"
 #include <atomic>
@@ -31,6 +32,11 @@ private:
   friend class StallWatch;
   using Groups = std::vector<std::unique_ptr<RunningGroup>>;
   void report(RunningGroup &group);
+  void wentOn() {
+    if (isWatched)
+      progress.fetch_add(1, std::memory_order_relaxed);
+  }
+  bool isLimited() const { return residentLimit != UINT64_MAX; }
 
   const Launch &launch;
   const Kernel &kernel;
@@ -39,15 +45,18 @@ private:
   uint64_t kernarg, packet;
   uint64_t groupCount;
   uint64_t residentLimit;
-  std::atomic<uint64_t> next{0};
-  std::atomic<uint64_t> resident{0};
-  std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed
+  bool isWatched; // whether anybody looks at `progress`
+  // Each on a cache line of its own: what one host thread writes, the others do not wait for.
+  alignas(64) std::atomic<uint64_t> next{0};
+  alignas(64) std::atomic<uint64_t> resident{0}; // counted if there is a limit
+  alignas(64) std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed
   WaveSync sync{progress};
-  std::atomic<bool> failed{false};
+  alignas(64) std::atomic<bool> failed{false};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;
   std::unique_ptr<Fault> fault;
   std::vector<uint64_t> counts; // per operation; empty unless launch.countOperations
+  std::vector<uint64_t> lanes;  // the active ones, likewise
 };
 
 } // namespace rubia::emulator

@@ -100,11 +100,16 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
 static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &target) {
   const Dim3 block = launch.block;
   const unsigned enabled = launch.kernel->resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
-  const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
-  for (unsigned lane = 0; lane < wave.lanes(); ++lane) {
-    const uint64_t flat = first + lane;
-    const uint32_t x = uint32_t(flat % block.x), y = uint32_t(flat / block.x % block.y),
-                   z = uint32_t(flat / block.x / block.y);
+  const uint32_t first = wave.indexInGroup * wave.lanes();
+  uint32_t x = first % block.x, y = first / block.x % block.y, z = first / block.x / block.y;
+  auto step = [&] {
+    if (++x == block.x) {
+      x = 0;
+      if (++y == block.y)
+        y = 0, ++z;
+    }
+  };
+  for (unsigned lane = 0; lane < wave.lanes(); ++lane, step()) {
     if (target.generation().packedWorkItemIds) {
       wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (enabled >= 1 ? (y & 1023) << 10 : 0) |
                                          (enabled >= 2 ? (z & 1023) << 20 : 0);

@@ -195,4 +195,20 @@ uint64_t Memory::generation() const { return state->generation.load(std::memory_
 
 const std::atomic<uint64_t> &generationOf(const Memory &memory) { return memory.state->generation; }
 
+std::vector<MemoryContents> contentsOf(const Memory &memory) {
+  std::vector<MemoryContents> all;
+  std::shared_lock lock(memory.state->mutex);
+  for (const auto &[address, block] : memory.state->live)
+    if (block.allocation.writable) {
+      const auto *first = reinterpret_cast<const uint8_t *>(address);
+      all.push_back({address, std::vector<uint8_t>(first, first + block.allocation.size)});
+    }
+  return all;
+}
+
+void restoreContents(llvm::ArrayRef<MemoryContents> contents) {
+  for (const MemoryContents &one : contents)
+    std::memcpy(reinterpret_cast<void *>(one.address), one.bytes.data(), one.bytes.size());
+}
+
 } // namespace rubia::emulator

@@ -1,4 +1,5 @@
 #include "emulator/lib/OperationCounts.h"
+#include "emulator/lib/Decoder.h"
 #include "emulator/lib/Disassembly.h"
 #include "emulator/lib/InstructionClass.h"
 #include "emulator/lib/Instructions.h"
@@ -55,6 +56,20 @@ std::vector<OperationCount> nameOperations(const Program &program, ArrayRef<uint
     return a.waves != b.waves ? a.waves > b.waves : a.name < b.name;
   });
   return result;
+}
+
+uint64_t laneOperations(const Program &program, ArrayRef<uint64_t> lanes) {
+  constexpr uint64_t kScalar = kFlagSalu | kFlagSmrd;
+  uint64_t sum = 0;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (!lanes[i] || continuesInstruction(program, i))
+      continue;
+    const auto found = disassembleAt(program, program.operations[i].pc);
+    if (!found || program.target->description(found->inst.getOpcode()).TSFlags & kScalar)
+      continue;
+    sum += StringRef(found->text).contains("::") ? 2 * lanes[i] : lanes[i];
+  }
+  return sum;
 }
 
 } // namespace rubia::emulator

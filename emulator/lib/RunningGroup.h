@@ -8,7 +8,7 @@ namespace rubia::emulator {
 class RunningGroup {
 public:
   /// Of kernels of `program`. `counts`: null, or one number for every operation of the program.
-  RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker, uint64_t *counts);
+  RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker, OperationTally *counts);
   ~RunningGroup();
 
   void start(uint64_t linearId);
@@ -30,7 +30,7 @@ private:
 
   Dispatch &dispatch;
   const Program &program;
-  uint64_t *counts;
+  OperationTally *counts;
   std::vector<uint32_t> registers;
   std::vector<uint8_t> lds;
   uint8_t *scratch = nullptr;

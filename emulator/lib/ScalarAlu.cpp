@@ -80,14 +80,14 @@ template <class T> void setExec(Wave &w, T value) {
     w.scalars[kExec + 1] = uint32_t(value >> 32);
 }
 template <auto Combine, class T>
-constexpr Handler saveExec = scalar<[](Wave &w, T source) {
+constexpr ScalarHandlers saveExec = scalar<[](Wave &w, T source) {
   T old = execOf<T>(w);
   T result = Combine(source, old);
   setExec<T>(w, result);
   return WithScc<T>{old, result != 0};
 }>;
 template <auto Combine, class T>
-constexpr Handler writeExec = scalar<[](Wave &w, T source) {
+constexpr ScalarHandlers writeExec = scalar<[](Wave &w, T source) {
   T result = Combine(source, execOf<T>(w));
   setExec<T>(w, result);
   return nonZero(result);
@@ -105,7 +105,7 @@ constexpr auto kNor = [](auto a, auto b) { return ~(a | b); };
 constexpr auto kXnor = [](auto a, auto b) { return ~(a ^ b); };
 
 template <auto Combine, class T>
-constexpr Handler logic = scalar<[](T a, T b) { return nonZero(T(Combine(a, b))); }>;
+constexpr ScalarHandlers logic = scalar<[](T a, T b) { return nonZero(T(Combine(a, b))); }>;
 
 /// Relative addressing, M0 in registers; an index outside of the file reads 0 and writes nothing.
 uint32_t readRelative(Wave &w, const MicroOp &op, unsigned dword) {

@@ -22,7 +22,7 @@ constexpr auto kOrdered = [](auto a, auto b) { return !isNan(a) && !isNan(b); };
 template <auto Compare> constexpr auto kNot = [](auto a, auto b) { return !Compare(a, b); };
 
 template <class T, auto Compare>
-constexpr Handler compare = scalar<[](T a, T b) { return SccOnly{Compare(a, b)}; }>;
+constexpr ScalarHandlers compare = scalar<[](T a, T b) { return SccOnly{Compare(a, b)}; }>;
 
 constexpr ScalarSemantics kRows[] = {
     // SOP1

@@ -35,15 +35,14 @@ uint64_t offsetOf(const Wave &w, const MicroOp &op) {
   return offset;
 }
 
-template <unsigned N>
-constexpr Handler load = [](Wave &w, const MicroOp &op) {
+template <unsigned N> void load(Wave &w, const MicroOp &op) {
   // The hardware ignores the two lowest address bits.
   uint64_t address =
       (w.pair(unsigned(op.source[0])) & ~uint64_t(3)) + (offsetOf(w, op) & ~uint64_t(3));
-  uint32_t words[N];
-  if (readUniform(w, op, address, words, sizeof(words)))
-    std::memcpy(&w.scalars[op.result], words, sizeof(words));
-};
+  if (!readUniform(w, op, address, &w.scalars[op.result], 4 * N))
+    return;
+  RUBIA_NEXT(w, op);
+}
 
 template <class T>
 constexpr Handler loadNarrow = [](Wave &w, const MicroOp &op) {

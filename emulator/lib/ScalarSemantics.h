@@ -29,9 +29,30 @@ struct SccOnly {
   bool scc;
 };
 
+/// The handlers of a row: one for all kinds of sources, and those for registers and constants only.
+struct ScalarHandlers {
+  Handler any = nullptr;
+  Handler registers = nullptr, firstConstant = nullptr, secondConstant = nullptr;
+  constexpr ScalarHandlers(Handler any = nullptr) : any(any) {}
+  constexpr operator Handler() const { return any; }
+  /// The best for an operation whose sources are known.
+  Handler chosenFor(const MicroOp &op) const {
+    const auto is = [&](unsigned i, OperandKind kind) { return op.kind[i] == kind; };
+    const bool one = is(1, OperandKind::None), two = !one && is(2, OperandKind::None);
+    Handler best = nullptr;
+    if (is(0, OperandKind::Scalar) && (one || (two && is(1, OperandKind::Scalar))))
+      best = registers;
+    else if (is(0, OperandKind::Constant) && (one || (two && is(1, OperandKind::Scalar))))
+      best = firstConstant;
+    else if (is(0, OperandKind::Scalar) && two && is(1, OperandKind::Constant))
+      best = secondConstant;
+    return best ? best : any;
+  }
+};
+
 struct ScalarSemantics {
   const char *name;
-  Handler handler;
+  ScalarHandlers handler;
   uint8_t special = 0; // SpecialMode bits that matter
 };
 
@@ -122,22 +143,32 @@ template <> struct IsScalarContext<MicroOp> : std::true_type {};
 template <> struct IsScalarContext<Scc> : std::true_type {};
 template <class T> struct IsScalarContext<Old<T>> : std::true_type {};
 
-template <class P> struct ScalarParameter {
+/// What a handler knows of its sources: nothing, or which one is a constant and that the others are
+/// registers.
+enum class ScalarForm : uint8_t { Any, Registers, FirstConstant, SecondConstant };
+
+template <class P, ScalarForm kForm> struct ScalarParameter {
   static P get(Wave &wave, const MicroOp &op, unsigned i) {
-    return flushedSource(
-        wave, fromBits<P>(sizeof(P) == 8 ? readScalar64(wave, op, i) : readScalar32(wave, op, i)));
+    if (kForm == ScalarForm::Any)
+      return flushedSource(wave, fromBits<P>(sizeof(P) == 8 ? readScalar64(wave, op, i)
+                                                            : readScalar32(wave, op, i)));
+    const bool constant = (kForm == ScalarForm::FirstConstant && i == 0) ||
+                          (kForm == ScalarForm::SecondConstant && i == 1);
+    return flushedSource(wave, fromBits<P>(constant         ? op.source[i]
+                                           : sizeof(P) == 8 ? wave.pair(unsigned(op.source[i]))
+                                                            : wave.scalars[op.source[i]]));
   }
 };
-template <> struct ScalarParameter<Wave> {
+template <ScalarForm kForm> struct ScalarParameter<Wave, kForm> {
   static Wave &get(Wave &wave, const MicroOp &, unsigned) { return wave; }
 };
-template <> struct ScalarParameter<MicroOp> {
+template <ScalarForm kForm> struct ScalarParameter<MicroOp, kForm> {
   static const MicroOp &get(Wave &, const MicroOp &op, unsigned) { return op; }
 };
-template <> struct ScalarParameter<Scc> {
+template <ScalarForm kForm> struct ScalarParameter<Scc, kForm> {
   static Scc get(Wave &wave, const MicroOp &, unsigned) { return {wave.scc}; }
 };
-template <class T> struct ScalarParameter<Old<T>> {
+template <class T, ScalarForm kForm> struct ScalarParameter<Old<T>, kForm> {
   static Old<T> get(Wave &wave, const MicroOp &op, unsigned) {
     return {flushedSource(
         wave, fromBits<T>(sizeof(T) == 8 ? wave.pair(op.result) : wave.scalars[op.result]))};
@@ -170,12 +201,25 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
     }
     return indices;
   }
-  template <auto Function> static void handler(Wave &wave, const MicroOp &op) {
-    run<Function>(wave, op, std::make_index_sequence<kCount>{});
-    if constexpr (!(std::is_same_v<std::remove_cvref_t<P>, Wave> || ...))
-      RUBIA_NEXT(wave, op);
+  static constexpr bool kTakesWave = (std::is_same_v<std::remove_cvref_t<P>, Wave> || ...);
+  template <auto Function, ScalarForm kForm> static void handler(Wave &wave, const MicroOp &op) {
+    run<Function, kForm>(wave, op, std::make_index_sequence<kCount>{});
+    if constexpr (kTakesWave) // which may stop the wave or branch
+      if (wave.stop || wave.next != &op + 1)
+        return;
+    RUBIA_NEXT(wave, op);
   }
-  template <auto Function, size_t... I>
+  template <auto Function> static constexpr ScalarHandlers makeHandlers() {
+    ScalarHandlers handlers = &handler<Function, ScalarForm::Any>;
+    if constexpr (sourceIndices()[kCount] == 1 || sourceIndices()[kCount] == 2) {
+      handlers.registers = &handler<Function, ScalarForm::Registers>;
+      handlers.firstConstant = &handler<Function, ScalarForm::FirstConstant>;
+    }
+    if constexpr (sourceIndices()[kCount] == 2)
+      handlers.secondConstant = &handler<Function, ScalarForm::SecondConstant>;
+    return handlers;
+  }
+  template <auto Function, ScalarForm kForm, size_t... I>
   static void run(Wave &wave, const MicroOp &op, std::index_sequence<I...>) {
     static constexpr auto kIndex = sourceIndices();
     if constexpr (kIsFloat<R>) {
@@ -191,22 +235,25 @@ template <class F, class R, class... P> struct ScalarSignature<R (F::*)(P...) co
             result.bits -= 1; // the largest number
         return result;
       };
-      R value = compute(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);
+      R value =
+          compute(ScalarParameter<std::remove_cvref_t<P>, kForm>::get(wave, op, kIndex[I])...);
       StoreResult<R>::put(wave, op, flushedResult(wave, value));
     } else if constexpr (std::is_void_v<R>)
-      Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...);
+      Function(ScalarParameter<std::remove_cvref_t<P>, kForm>::get(wave, op, kIndex[I])...);
     else
       StoreResult<R>::put(
-          wave, op, Function(ScalarParameter<std::remove_cvref_t<P>>::get(wave, op, kIndex[I])...));
+          wave, op,
+          Function(ScalarParameter<std::remove_cvref_t<P>, kForm>::get(wave, op, kIndex[I])...));
   }
 };
 
-template <auto Function> constexpr Handler makeScalar() {
-  return &ScalarSignature<decltype(&decltype(Function)::operator())>::template handler<Function>;
+template <auto Function> constexpr ScalarHandlers makeScalar() {
+  using Parts = ScalarSignature<decltype(&decltype(Function)::operator())>;
+  return Parts::template makeHandlers<Function>();
 }
 
 } // namespace detail
 
-template <auto Function> constexpr Handler scalar = detail::makeScalar<Function>();
+template <auto Function> constexpr ScalarHandlers scalar = detail::makeScalar<Function>();
 
 } // namespace rubia::emulator

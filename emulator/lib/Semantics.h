@@ -263,8 +263,14 @@ constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
 
 struct Wave;
 struct MicroOp;
-/// By [sources may be scalars][wave64]. Fused.h.
-using FusedHandlers = void (*const[2][2])(Wave &, const MicroOp &);
+/// The handlers of a row that is `hot`, by where its sources are (Fused.h).
+struct FusedHandlers {
+  struct Pair {
+    void (*byBlocks[2])(Wave &, const MicroOp &) = {}; // wave32, wave64
+  };
+  Pair byUniform[8]; // bit i of the index: source i is a scalar register or a constant
+  Pair any;          // any way, with neg and abs
+};
 
 struct Operation {
   LaneKernel kernel = nullptr; // lanewise

@@ -2,7 +2,7 @@
 // assumed: each step is rounded, and nothing but MODE flushes denormals, except that gfx90a always
 // flushes those of V_DOT2_F32_F16 and V_DOT2C_F32_F16 (PyTorch, "Reduced Precision FP16 and BF16
 // GEMMs and Convolutions on AMD Instinct MI200 devices"; assumed: of the addend too).
-#include "emulator/lib/Fused.h"
+#include "emulator/lib/Semantics.h"
 #include "emulator/lib/SmallFloat.h"
 #include "emulator/lib/VectorAluInteger.h"
 
@@ -72,62 +72,71 @@ using PackedI16 = Pair<int16_t>;
 using PackedU16 = Pair<uint16_t>;
 
 constexpr Semantics kRows[] = {
-    {"V_DOT2_F32_F16", hot<[](PackedHalf a, PackedHalf b, float c) { return dot2(a, b, c); }>,
+    {"V_DOT2_F32_F16", lanewise<[](PackedHalf a, PackedHalf b, float c) { return dot2(a, b, c); }>,
      kUnorderedSum},
-    {"V_DOT2C_F32_F16", hot<[](PackedHalf a, PackedHalf b, float d) { return dot2(a, b, d); }>,
+    {"V_DOT2C_F32_F16", lanewise<[](PackedHalf a, PackedHalf b, float d) { return dot2(a, b, d); }>,
      kUnorderedSum},
     // gfx90a's
     {"V_DOT2_F32_F16_MI200",
-     hot<[](PackedHalf a, PackedHalf b, float c) { return dot2Flushing(a, b, c); }>, kUnorderedSum},
+     lanewise<[](PackedHalf a, PackedHalf b, float c) { return dot2Flushing(a, b, c); }>,
+     kUnorderedSum},
     {"V_DOT2C_F32_F16_MI200",
-     hot<[](PackedHalf a, PackedHalf b, float d) { return dot2Flushing(a, b, d); }>, kUnorderedSum},
-    {"V_DOT2_F32_BF16", hot<[](PackedBfloat a, PackedBfloat b, float c) { return dot2(a, b, c); }>,
+     lanewise<[](PackedHalf a, PackedHalf b, float d) { return dot2Flushing(a, b, d); }>,
      kUnorderedSum},
-    {"V_DOT2C_F32_BF16", hot<[](PackedBfloat a, PackedBfloat b, float d) { return dot2(a, b, d); }>,
+    {"V_DOT2_F32_BF16",
+     lanewise<[](PackedBfloat a, PackedBfloat b, float c) { return dot2(a, b, c); }>,
      kUnorderedSum},
-    {"V_DOT2_F16_F16", hot<[](PackedHalf a, PackedHalf b, Half c) { return dot2InHalf(a, b, c); }>,
+    {"V_DOT2C_F32_BF16",
+     lanewise<[](PackedBfloat a, PackedBfloat b, float d) { return dot2(a, b, d); }>,
+     kUnorderedSum},
+    {"V_DOT2_F16_F16",
+     lanewise<[](PackedHalf a, PackedHalf b, Half c) { return dot2InHalf(a, b, c); }>,
      kUnorderedSum},
     {"V_DOT2_BF16_BF16",
-     hot<[](PackedBfloat a, PackedBfloat b, Bfloat c) { return dot2InBfloat(a, b, c); }>,
+     lanewise<[](PackedBfloat a, PackedBfloat b, Bfloat c) { return dot2InBfloat(a, b, c); }>,
      kUnorderedSum},
 
     {"V_DOT4_F32_FP8_FP8",
-     hot<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE4m3>(a, b, c); }>,
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE4m3>(a, b, c); }>,
      kUnorderedSum},
     {"V_DOT4_F32_FP8_BF8",
-     hot<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE5m2>(a, b, c); }>,
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE4m3, kE5m2>(a, b, c); }>,
      kUnorderedSum},
     {"V_DOT4_F32_BF8_FP8",
-     hot<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE4m3>(a, b, c); }>,
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE4m3>(a, b, c); }>,
      kUnorderedSum},
     {"V_DOT4_F32_BF8_BF8",
-     hot<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE5m2>(a, b, c); }>,
+     lanewise<[](uint32_t a, uint32_t b, float c) { return dot4<kE5m2, kE5m2>(a, b, c); }>,
      kUnorderedSum},
 
     {"V_DOT2_I32_I16",
-     hot<[](Saturate s, PackedI16 a, PackedI16 b, int32_t c) { return dot2(a, b, c, s); }>},
+     lanewise<[](Saturate s, PackedI16 a, PackedI16 b, int32_t c) { return dot2(a, b, c, s); }>},
     {"V_DOT2C_I32_I16",
-     hot<[](Saturate s, PackedI16 a, PackedI16 b, int32_t d) { return dot2(a, b, d, s); }>},
+     lanewise<[](Saturate s, PackedI16 a, PackedI16 b, int32_t d) { return dot2(a, b, d, s); }>},
     {"V_DOT2_U32_U16",
-     hot<[](Saturate s, PackedU16 a, PackedU16 b, uint32_t c) { return dot2(a, b, c, s); }>},
-    {"V_DOT4_I32_I8",
-     hot<[](Saturate s, uint32_t a, uint32_t b, int32_t c) { return signedDot<8>(a, b, c, s); }>},
-    {"V_DOT4C_I32_I8",
-     hot<[](Saturate s, uint32_t a, uint32_t b, int32_t d) { return signedDot<8>(a, b, d, s); }>},
-    {"V_DOT4_U32_U8", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+     lanewise<[](Saturate s, PackedU16 a, PackedU16 b, uint32_t c) { return dot2(a, b, c, s); }>},
+    {"V_DOT4_I32_I8", lanewise<[](Saturate s, uint32_t a, uint32_t b, int32_t c) {
+       return signedDot<8>(a, b, c, s);
+     }>},
+    {"V_DOT4C_I32_I8", lanewise<[](Saturate s, uint32_t a, uint32_t b, int32_t d) {
+       return signedDot<8>(a, b, d, s);
+     }>},
+    {"V_DOT4_U32_U8", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return unsignedDot<8>(a, b, c, s);
      }>},
-    {"V_DOT4_I32_IU8", hot<[](Saturate s, Signs signs, uint32_t a, uint32_t b, int32_t c) {
+    {"V_DOT4_I32_IU8", lanewise<[](Saturate s, Signs signs, uint32_t a, uint32_t b, int32_t c) {
        return mixedDot<8>(a, b, c, s, signs);
      }>},
-    {"V_DOT8_I32_I4",
-     hot<[](Saturate s, uint32_t a, uint32_t b, int32_t c) { return signedDot<4>(a, b, c, s); }>},
-    {"V_DOT8C_I32_I4",
-     hot<[](Saturate s, uint32_t a, uint32_t b, int32_t d) { return signedDot<4>(a, b, d, s); }>},
-    {"V_DOT8_U32_U4", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
+    {"V_DOT8_I32_I4", lanewise<[](Saturate s, uint32_t a, uint32_t b, int32_t c) {
+       return signedDot<4>(a, b, c, s);
+     }>},
+    {"V_DOT8C_I32_I4", lanewise<[](Saturate s, uint32_t a, uint32_t b, int32_t d) {
+       return signedDot<4>(a, b, d, s);
+     }>},
+    {"V_DOT8_U32_U4", lanewise<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return unsignedDot<4>(a, b, c, s);
      }>},
-    {"V_DOT8_I32_IU4", hot<[](Saturate s, Signs signs, uint32_t a, uint32_t b, int32_t c) {
+    {"V_DOT8_I32_IU4", lanewise<[](Saturate s, Signs signs, uint32_t a, uint32_t b, int32_t c) {
        return mixedDot<4>(a, b, c, s, signs);
      }>},
 };

@@ -1,5 +1,6 @@
 // 64-bit float arithmetic: instructions whose operands are f64. Reciprocals and square roots are in
 // VectorAluTranscendental.cpp, division steps in VectorAluDivision.cpp.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/VectorAluFloat.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -13,35 +14,30 @@ double fraction(double value) {
 }
 
 constexpr Semantics kRows[] = {
-    {"V_ADD_F64", lanewise<[](double a, double b) { return a + b; }>},
-    {"V_MUL_F64", lanewise<[](double a, double b) { return a * b; }>},
-    {"V_FMA_F64", lanewise<[](double a, double b, double c) { return std::fma(a, b, c); }>},
-    {"V_FMAC_F64", lanewise<[](double a, double b, double d) { return std::fma(a, b, d); }>},
+    {"V_ADD_F64", hot<[](double a, double b) { return a + b; }>},
+    {"V_MUL_F64", hot<[](double a, double b) { return a * b; }>},
+    {"V_FMA_F64", hot<[](double a, double b, double c) { return std::fma(a, b, c); }>},
+    {"V_FMAC_F64", hot<[](double a, double b, double d) { return std::fma(a, b, d); }>},
 
-    {"V_MIN_F64", lanewise<[](const FloatMode &mode, double a, double b) {
-       return minNumber(a, b, mode.ieee);
-     }>},
-    {"V_MAX_F64", lanewise<[](const FloatMode &mode, double a, double b) {
-       return maxNumber(a, b, mode.ieee);
-     }>},
-    {"V_MIN_NUM_F64", lanewise<[](const FloatMode &mode, double a, double b) {
-       return minNumber(a, b, mode.ieee);
-     }>},
-    {"V_MAX_NUM_F64", lanewise<[](const FloatMode &mode, double a, double b) {
-       return maxNumber(a, b, mode.ieee);
-     }>},
-    {"V_MINIMUM_F64", lanewise<[](double a, double b) { return minimum(a, b); }>},
-    {"V_MAXIMUM_F64", lanewise<[](double a, double b) { return maximum(a, b); }>},
+    {"V_MIN_F64",
+     hot<[](const FloatMode &mode, double a, double b) { return minNumber(a, b, mode.ieee); }>},
+    {"V_MAX_F64",
+     hot<[](const FloatMode &mode, double a, double b) { return maxNumber(a, b, mode.ieee); }>},
+    {"V_MIN_NUM_F64",
+     hot<[](const FloatMode &mode, double a, double b) { return minNumber(a, b, mode.ieee); }>},
+    {"V_MAX_NUM_F64",
+     hot<[](const FloatMode &mode, double a, double b) { return maxNumber(a, b, mode.ieee); }>},
+    {"V_MINIMUM_F64", hot<[](double a, double b) { return minimum(a, b); }>},
+    {"V_MAXIMUM_F64", hot<[](double a, double b) { return maximum(a, b); }>},
 
-    {"V_TRUNC_F64", lanewise<[](double a) { return __builtin_trunc(a); }>},
-    {"V_CEIL_F64", lanewise<[](double a) { return __builtin_ceil(a); }>},
-    {"V_FLOOR_F64", lanewise<[](double a) { return __builtin_floor(a); }>},
-    {"V_RNDNE_F64", lanewise<[](double a) { return __builtin_roundeven(a); }>},
-    {"V_FRACT_F64", lanewise<[](double a) { return fraction(a); }>},
-    {"V_FREXP_MANT_F64", lanewise<[](double a) { return fractionOf(a); }>},
-    {"V_FREXP_EXP_I32_F64", lanewise<[](double a) { return int32_t(exponentOf(a)); }>},
-    {"V_LDEXP_F64",
-     lanewise<[](double a, int32_t exponent) { return __builtin_scalbn(a, exponent); }>},
+    {"V_TRUNC_F64", hot<[](double a) { return __builtin_trunc(a); }>},
+    {"V_CEIL_F64", hot<[](double a) { return __builtin_ceil(a); }>},
+    {"V_FLOOR_F64", hot<[](double a) { return __builtin_floor(a); }>},
+    {"V_RNDNE_F64", hot<[](double a) { return __builtin_roundeven(a); }>},
+    {"V_FRACT_F64", hot<[](double a) { return fraction(a); }>},
+    {"V_FREXP_MANT_F64", hot<[](double a) { return fractionOf(a); }>},
+    {"V_FREXP_EXP_I32_F64", hot<[](double a) { return int32_t(exponentOf(a)); }>},
+    {"V_LDEXP_F64", hot<[](double a, int32_t exponent) { return __builtin_scalbn(a, exponent); }>},
 };
 
 } // namespace

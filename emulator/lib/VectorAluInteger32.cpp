@@ -63,15 +63,16 @@ constexpr Semantics kRows[] = {
        return Carry<uint32_t>{saturate.on && a > b ? 0 : b - a, a > b};
      }>},
     {"V_ADDC_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b, bool carry) {
-       uint64_t sum = uint64_t(a) + b + carry;
-       return Carry<uint32_t>{narrowed<uint32_t>(sum, saturate), bool(sum >> 32)};
+       const uint32_t sum = a + b + carry;
+       const bool above = carry ? sum <= a : sum < a;
+       return Carry<uint32_t>{saturate.on && above ? ~0u : sum, above};
      }>},
     {"V_SUBB_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b, bool borrow) {
-       bool below = uint64_t(b) + borrow > a;
+       const bool below = borrow ? b >= a : b > a;
        return Carry<uint32_t>{saturate.on && below ? 0 : a - b - borrow, below};
      }>},
     {"V_SUBBREV_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b, bool borrow) {
-       bool below = uint64_t(a) + borrow > b;
+       const bool below = borrow ? a >= b : a > b;
        return Carry<uint32_t>{saturate.on && below ? 0 : b - a - borrow, below};
      }>},
     {"V_ADD3_U32", hot<[](uint32_t a, uint32_t b, uint32_t c) { return a + b + c; }>},

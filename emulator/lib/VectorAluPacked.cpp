@@ -1,4 +1,5 @@
 // Packed instructions (VOP3P): two 16-bit or 32-bit values at once, and the mixed-precision FMAs.
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/VectorAluInteger.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -30,80 +31,72 @@ PackedHalf fused(PackedHalf a, PackedHalf b, PackedHalf c) {
 }
 
 constexpr Semantics kRows[] = {
-    {"V_PK_ADD_F16", lanewise<[](PackedHalf a, PackedHalf b) {
+    {"V_PK_ADD_F16", hot<[](PackedHalf a, PackedHalf b) {
        return each(a, b, [](Half x, Half y) { return Half(x + y); });
      }>},
-    {"V_PK_MUL_F16", lanewise<[](PackedHalf a, PackedHalf b) {
+    {"V_PK_MUL_F16", hot<[](PackedHalf a, PackedHalf b) {
        return each(a, b, [](Half x, Half y) { return Half(x * y); });
      }>},
-    {"V_PK_FMA_F16",
-     lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) { return fused(a, b, c); }>},
+    {"V_PK_FMA_F16", hot<[](PackedHalf a, PackedHalf b, PackedHalf c) { return fused(a, b, c); }>},
     // The destination is the addend.
-    {"V_PK_FMAC_F16",
-     lanewise<[](PackedHalf a, PackedHalf b, PackedHalf d) { return fused(a, b, d); }>},
-    {"V_PK_MIN_F16", lanewise<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
+    {"V_PK_FMAC_F16", hot<[](PackedHalf a, PackedHalf b, PackedHalf d) { return fused(a, b, d); }>},
+    {"V_PK_MIN_F16", hot<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
        return each(a, b, [&](Half x, Half y) { return minNumber(x, y, mode.ieee); });
      }>},
-    {"V_PK_MAX_F16", lanewise<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
+    {"V_PK_MAX_F16", hot<[](const FloatMode &mode, PackedHalf a, PackedHalf b) {
        return each(a, b, [&](Half x, Half y) { return maxNumber(x, y, mode.ieee); });
      }>},
-    {"V_PK_MINIMUM_F16", lanewise<[](PackedHalf a, PackedHalf b) {
+    {"V_PK_MINIMUM_F16", hot<[](PackedHalf a, PackedHalf b) {
        return each(a, b, [](Half x, Half y) { return minimum(x, y); });
      }>},
-    {"V_PK_MAXIMUM_F16", lanewise<[](PackedHalf a, PackedHalf b) {
+    {"V_PK_MAXIMUM_F16", hot<[](PackedHalf a, PackedHalf b) {
        return each(a, b, [](Half x, Half y) { return maximum(x, y); });
      }>},
-    {"V_PK_MINIMUM3_F16", lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) {
+    {"V_PK_MINIMUM3_F16", hot<[](PackedHalf a, PackedHalf b, PackedHalf c) {
        return each(a, b, c, [](Half x, Half y, Half z) { return minimum(minimum(x, y), z); });
      }>},
-    {"V_PK_MAXIMUM3_F16", lanewise<[](PackedHalf a, PackedHalf b, PackedHalf c) {
+    {"V_PK_MAXIMUM3_F16", hot<[](PackedHalf a, PackedHalf b, PackedHalf c) {
        return each(a, b, c, [](Half x, Half y, Half z) { return maximum(maximum(x, y), z); });
      }>},
 
-    {"V_PK_ADD_U16", lanewise<[](Saturate s, PackedU16 a, PackedU16 b) { return sum(a, b, s); }>},
-    {"V_PK_ADD_I16", lanewise<[](Saturate s, PackedI16 a, PackedI16 b) { return sum(a, b, s); }>},
-    {"V_PK_SUB_U16",
-     lanewise<[](Saturate s, PackedU16 a, PackedU16 b) { return difference(a, b, s); }>},
-    {"V_PK_SUB_I16",
-     lanewise<[](Saturate s, PackedI16 a, PackedI16 b) { return difference(a, b, s); }>},
-    {"V_PK_MUL_LO_U16", lanewise<[](PackedU16 a, PackedU16 b) {
+    {"V_PK_ADD_U16", hot<[](Saturate s, PackedU16 a, PackedU16 b) { return sum(a, b, s); }>},
+    {"V_PK_ADD_I16", hot<[](Saturate s, PackedI16 a, PackedI16 b) { return sum(a, b, s); }>},
+    {"V_PK_SUB_U16", hot<[](Saturate s, PackedU16 a, PackedU16 b) { return difference(a, b, s); }>},
+    {"V_PK_SUB_I16", hot<[](Saturate s, PackedI16 a, PackedI16 b) { return difference(a, b, s); }>},
+    {"V_PK_MUL_LO_U16", hot<[](PackedU16 a, PackedU16 b) {
        return each(a, b, [](uint16_t x, uint16_t y) { return uint16_t(uint32_t(x) * y); });
      }>},
-    {"V_PK_MAD_U16", lanewise<[](Saturate s, PackedU16 a, PackedU16 b, PackedU16 c) {
+    {"V_PK_MAD_U16", hot<[](Saturate s, PackedU16 a, PackedU16 b, PackedU16 c) {
        return multiplyAdd(a, b, c, s);
      }>},
-    {"V_PK_MAD_I16", lanewise<[](Saturate s, PackedI16 a, PackedI16 b, PackedI16 c) {
+    {"V_PK_MAD_I16", hot<[](Saturate s, PackedI16 a, PackedI16 b, PackedI16 c) {
        return multiplyAdd(a, b, c, s);
      }>},
-    {"V_PK_MIN_U16",
-     lanewise<[](PackedU16 a, PackedU16 b) { return each(a, b, lesser<uint16_t>); }>},
-    {"V_PK_MAX_U16",
-     lanewise<[](PackedU16 a, PackedU16 b) { return each(a, b, greater<uint16_t>); }>},
-    {"V_PK_MIN_I16",
-     lanewise<[](PackedI16 a, PackedI16 b) { return each(a, b, lesser<int16_t>); }>},
-    {"V_PK_MAX_I16",
-     lanewise<[](PackedI16 a, PackedI16 b) { return each(a, b, greater<int16_t>); }>},
-    {"V_PK_LSHLREV_B16", lanewise<[](PackedU16 a, PackedU16 b) {
+    {"V_PK_MIN_U16", hot<[](PackedU16 a, PackedU16 b) { return each(a, b, lesser<uint16_t>); }>},
+    {"V_PK_MAX_U16", hot<[](PackedU16 a, PackedU16 b) { return each(a, b, greater<uint16_t>); }>},
+    {"V_PK_MIN_I16", hot<[](PackedI16 a, PackedI16 b) { return each(a, b, lesser<int16_t>); }>},
+    {"V_PK_MAX_I16", hot<[](PackedI16 a, PackedI16 b) { return each(a, b, greater<int16_t>); }>},
+    {"V_PK_LSHLREV_B16", hot<[](PackedU16 a, PackedU16 b) {
        return each(a, b, [](uint16_t x, uint16_t y) { return uint16_t(uint32_t(y) << (x & 15)); });
      }>},
-    {"V_PK_LSHRREV_B16", lanewise<[](PackedU16 a, PackedU16 b) {
+    {"V_PK_LSHRREV_B16", hot<[](PackedU16 a, PackedU16 b) {
        return each(a, b, [](uint16_t x, uint16_t y) { return uint16_t(y >> (x & 15)); });
      }>},
-    {"V_PK_ASHRREV_I16", lanewise<[](PackedI16 a, PackedI16 b) {
+    {"V_PK_ASHRREV_I16", hot<[](PackedI16 a, PackedI16 b) {
        return each(a, b, [](int16_t x, int16_t y) { return int16_t(y >> (x & 15)); });
      }>},
 
     {"V_PK_ADD_F32",
-     lanewise<[](PackedFloat a, PackedFloat b) { return PackedFloat{a.lo + b.lo, a.hi + b.hi}; }>},
+     hot<[](PackedFloat a, PackedFloat b) { return PackedFloat{a.lo + b.lo, a.hi + b.hi}; }>},
     {"V_PK_MUL_F32",
-     lanewise<[](PackedFloat a, PackedFloat b) { return PackedFloat{a.lo * b.lo, a.hi * b.hi}; }>},
-    {"V_PK_FMA_F32", lanewise<[](PackedFloat a, PackedFloat b, PackedFloat c) {
+     hot<[](PackedFloat a, PackedFloat b) { return PackedFloat{a.lo * b.lo, a.hi * b.hi}; }>},
+    {"V_PK_FMA_F32", hot<[](PackedFloat a, PackedFloat b, PackedFloat c) {
        return PackedFloat{std::fma(a.lo, b.lo, c.lo), std::fma(a.hi, b.hi, c.hi)};
      }>},
     // op_sel chooses the half of the first source for the low and of the second for the high
     // result.
     {"V_PK_MOV_B32",
-     lanewise<[](Pair<uint32_t> a, Pair<uint32_t> b) { return Pair<uint32_t>{a.lo, b.lo}; }>},
+     hot<[](Pair<uint32_t> a, Pair<uint32_t> b) { return Pair<uint32_t>{a.lo, b.lo}; }>},
 
     // The f32 result of the FMA is rounded again to f16, as the ISA's pseudocode says.
     {"V_FMA_MIX_F32", lanewise<[](float a, float b, float c) { return std::fma(a, b, c); }>,

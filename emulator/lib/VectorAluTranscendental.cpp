@@ -3,8 +3,10 @@
 // The f32 ones flush denormal sources and results whatever MODE says (LLVM scales around them); the
 // f16 and f64 ones follow MODE. v_rcp and v_sqrt are rounded in MODE's direction, the others to
 // nearest (assumed: neither is documented, and f64 results are only approximate on hardware).
+#include "emulator/lib/Fused.h"
 #include "emulator/lib/Transcendental.h"
 #include "emulator/lib/VectorAluFloat.h"
+#include <numbers>
 
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
@@ -20,12 +22,84 @@ double reductionSegment(double value, uint32_t segment) {
   return __builtin_scalbn(double(int64_t(twoOverPiBits(unsigned(position)))), scale);
 }
 
-constexpr Operation kReciprocal = lanewise<[](float a) { return reciprocal(a); }>;
-constexpr Operation kSquareRoot = lanewise<[](float a) { return std::sqrt(flushed(a)); }>;
-constexpr Operation kReciprocalRoot =
-    lanewise<[](float a) { return reciprocalSqrtRounded(flushed(a)); }>;
-constexpr Operation kExp = lanewise<[](float a) { return flushed(exp2Rounded(flushed(a))); }>;
-constexpr Operation kLog = lanewise<[](float a) { return log2Rounded(flushed(a)); }>;
+// Approximations within 2^-51, so that all lanes are computed at once. Where that does not decide
+// how the float is rounded, and for what has no such value, the functions of Transcendental.h are
+// asked.
+
+double approximateReciprocalRoot(double x) { return 1 / std::sqrt(x); }
+
+struct Factorials {
+  double at[14] = {1};
+  constexpr Factorials() {
+    for (int k = 1; k < 14; ++k)
+      at[k] = k * at[k - 1];
+  }
+};
+constexpr Factorials kFactorials;
+
+// 2^n times the series of 2^f = e^(f ln 2), |f| <= 1/2, whose next term is below 2^-57.
+double approximateExp2(double x) {
+  constexpr double kLimit = 200; // beyond which a float is 0 or infinite
+  x = x < -kLimit ? -kLimit : x;
+  x = x > kLimit ? kLimit : x;
+  const double whole = __builtin_rint(x), f = (x - whole) * std::numbers::ln2;
+  double sum = 0;
+  for (int k = 13; k >= 0; --k)
+    sum = std::fma(sum, f, 1.0 / kFactorials.at[k]);
+  const uint64_t exponent = uint64_t(1023 + int64_t(whole)) << 52;
+  return sum * std::bit_cast<double>(exponent);
+}
+
+// x = 2^e m with m about 1; log m = 2 artanh((m - 1) / (m + 1)), whose argument is below 0.172.
+double approximateLog2(double x) {
+  constexpr uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
+  const uint64_t above = std::bit_cast<uint64_t>(x) - kRootOfHalf;
+  const int64_t exponent = int64_t(above) >> 52;
+  const double m = std::bit_cast<double>((above & 0x000fffffffffffff) + kRootOfHalf);
+  const double s = (m - 1) / (m + 1), square = s * s;
+  double sum = 1.0 / 29;
+  for (int k = 27; k > 0; k -= 2)
+    sum = std::fma(sum, square, 1.0 / k);
+  const double result = double(exponent) + s * sum * (2 * std::numbers::log2e);
+  // Zeros, negative numbers, infinities and NaNs have no result here.
+  return x > 0 && x < std::numeric_limits<double>::infinity()
+             ? result
+             : std::numeric_limits<double>::quiet_NaN();
+}
+
+template <auto Approximate, auto Exact, bool kFlushed>
+void roundedLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
+                  LaneState &) {
+  constexpr double kMargin = 0x1p-50;
+  uint32_t values[kBlockLanes], unsure[kBlockLanes];
+#pragma clang loop vectorize(assume_safety) unroll(disable)
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const double y = Approximate(double(flushed(std::bit_cast<float>(a[lane]))));
+    const float low = float(y * (1 - kMargin)), high = float(y * (1 + kMargin));
+    values[lane] = std::bit_cast<uint32_t>(kFlushed ? flushed(high) : high);
+    unsure[lane] = low == high ? 0 : 1;
+  }
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    if (unsure[lane]) [[unlikely]] {
+      const float exact = Exact(flushed(std::bit_cast<float>(a[lane])));
+      values[lane] = std::bit_cast<uint32_t>(kFlushed ? flushed(exact) : exact);
+    }
+  std::memcpy(result, values, sizeof(values));
+}
+
+template <auto Approximate, auto Exact, bool kFlushed = false> constexpr Operation makeRounded() {
+  Operation operation = lanewise<[](float a) { return Exact(a); }>;
+  operation.kernel = roundedLanes<Approximate, Exact, kFlushed>;
+  return operation;
+}
+
+float exactReciprocalRoot(float x) { return reciprocalSqrtRounded(x); }
+
+constexpr Operation kReciprocal = hot<[](float a) { return reciprocal(a); }>;
+constexpr Operation kSquareRoot = hot<[](float a) { return std::sqrt(flushed(a)); }>;
+constexpr Operation kReciprocalRoot = makeRounded<approximateReciprocalRoot, exactReciprocalRoot>();
+constexpr Operation kExp = makeRounded<approximateExp2, exp2Rounded, true>();
+constexpr Operation kLog = makeRounded<approximateLog2, log2Rounded>();
 constexpr uint32_t kFollowsMode = kKeepDenormals | kWithinUlp;
 constexpr uint32_t kSingle = kFollowsMode | kRoundNearest;
 

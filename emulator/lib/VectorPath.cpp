@@ -94,7 +94,7 @@ template <Sources S>
 /// An operation without result modifiers, whose result is whole registers.
 template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const MicroOp &op) {
   if (w.special & op.special) [[unlikely]]
-    return general(w, op);
+    [[clang::musttail]] return general(w, op);
   uint32_t buffers[S == Sources::Direct ? 1 : 3][4 * kBlockLanes];
   uint32_t masks[Blocks];
   for (unsigned block = 0; block < Blocks; ++block) {
@@ -173,7 +173,7 @@ uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint3
   return applyDpp(*op.detail, block, w.exec(), w.lanes(), blocks, to, count);
 }
 
-void run(Wave &w, const MicroOp &op) {
+[[gnu::noinline]] void run(Wave &w, const MicroOp &op) {
   const VectorDetail &detail = *op.detail;
   const Shape &shape = detail.shape;
   std::optional<HostRounding> rounding;
@@ -236,12 +236,22 @@ void run(Wave &w, const MicroOp &op) {
 
 } // namespace
 
+namespace {
+[[gnu::noinline]] bool runIndexed(Wave &w, const MicroOp &op) {
+  MicroOp indexed = op;
+  if (!addIndex(w, indexed))
+    return false;
+  run(w, indexed);
+  return true;
+}
+} // namespace
+
 void general(Wave &w, const MicroOp &op) {
   if (!(w.special & op.special & kGprIndex))
-    return run(w, op);
-  MicroOp indexed = op;
-  if (addIndex(w, indexed))
-    run(w, indexed);
+    run(w, op);
+  else if (!runIndexed(w, op))
+    return;
+  RUBIA_NEXT(w, op);
 }
 
 namespace {
@@ -257,6 +267,13 @@ void pseudoScalar(Wave &w, const MicroOp &op) {
   run(w, once);
   w.setMask(kExec, exec);
   w.scalars[destination] = w.block(0)[op.result];
+  RUBIA_NEXT(w, op);
+}
+
+void leave() {
+#ifdef __AVX__
+  __builtin_ia32_vzeroupper();
+#endif
 }
 
 } // namespace
@@ -267,6 +284,7 @@ const VectorPath kVectorPath = {
      {kSimple<Sources::Any, false>, kSimple<Sources::Any, true>},
      {kSimple<Sources::Modified, false>, kSimple<Sources::Modified, true>}},
     general,
-    pseudoScalar};
+    pseudoScalar,
+    leave};
 
 } // namespace rubia::emulator::RUBIA_ISA

@@ -15,6 +15,9 @@ struct VectorPath {
   Simple simple[3][2];
   Handler general;      // everything
   Handler pseudoScalar; // V_S_*: one value, to the scalar register maskResult
+  /// To be called after the last of these handlers, before other code: the upper halves of the
+  /// host's vector registers are then clean, which no handler does by itself.
+  void (*leave)();
 };
 
 namespace baseline {
@@ -26,5 +29,8 @@ extern const VectorPath kVectorPath;
 namespace avx512 {
 extern const VectorPath kVectorPath;
 }
+
+/// The handlers for this machine.
+const VectorPath &vectorPath();
 
 } // namespace rubia::emulator

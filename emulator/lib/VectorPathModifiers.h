@@ -61,29 +61,58 @@ int dppSource(unsigned control, unsigned lane, unsigned lanes) {
   }
 }
 
+/// dppSource() of all controls and lanes, by [wave64][control][lane].
+struct DppSources {
+  static constexpr unsigned kControls = 0x170;
+  int8_t at[2][kControls][2 * kBlockLanes];
+  DppSources() {
+    for (unsigned wide = 0; wide < 2; ++wide)
+      for (unsigned control = 0; control < kControls; ++control)
+        for (unsigned lane = 0; lane < 2 * kBlockLanes; ++lane)
+          at[wide][control][lane] = int8_t(dppSource(control, lane, (1 + wide) * kBlockLanes));
+  }
+};
+
+/// Lanes of a block whose row and bank DPP16 leaves on.
+uint32_t dppEnabled(const VectorDetail &detail, unsigned block) {
+  if (detail.dpp == VectorDetail::Dpp::Dpp8)
+    return ~0u;
+  const uint32_t rows = detail.rowMask >> (2 * block);
+  uint32_t banks = 0;
+  for (unsigned bank = 0; bank < 4; ++bank)
+    banks |= detail.bankMask >> bank & 1 ? 0x000f000fu << (4 * bank) : 0;
+  return banks & ((rows & 1 ? 0xffff : 0) | (rows & 2 ? 0xffff0000 : 0));
+}
+
 /// Moves the lanes of source 0 into `to` and returns the lanes of the block that may be written.
 /// `from` are the operand's registers in the blocks of the wave.
 uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint64_t exec, unsigned lanes,
                   const uint32_t *const (&from)[2], uint32_t *to, unsigned registers) {
-  uint32_t writable = 0;
-  for (unsigned i = 0; i < kBlockLanes; ++i) {
-    const unsigned lane = block * kBlockLanes + i;
-    int source;
-    if (detail.dpp == VectorDetail::Dpp::Dpp8)
-      source = int((lane & ~7u) | (detail.selectors >> (3 * (lane & 7)) & 7));
-    else
-      source = dppSource(detail.control, lane, lanes);
-    bool masked = detail.dpp == VectorDetail::Dpp::Dpp16 &&
-                  !((detail.rowMask >> (lane / 16) & 1) && (detail.bankMask >> (lane / 4 & 3) & 1));
-    bool valid = source >= 0 && ((exec >> source & 1) || detail.fetchInactive);
-    if (!masked && (valid || detail.boundControl))
-      writable |= 1u << i;
-    for (unsigned r = 0; r < registers; ++r)
-      to[r * kBlockLanes + i] = valid ? from[unsigned(source) / kBlockLanes]
-                                            [r * kBlockLanes + unsigned(source) % kBlockLanes]
-                                      : 0;
+  static const DppSources sources;
+  alignas(64) int8_t chosen[kBlockLanes];
+  if (detail.dpp == VectorDetail::Dpp::Dpp8) {
+    for (unsigned i = 0; i < kBlockLanes; ++i)
+      chosen[i] = int8_t(block * kBlockLanes +
+                         ((i & ~7u) | (detail.selectors >> (3 * (i & 7)) & 7)));
+  } else {
+    std::memcpy(chosen, sources.at[lanes > kBlockLanes][detail.control] + block * kBlockLanes,
+                kBlockLanes);
   }
-  return writable;
+  const uint64_t readable = detail.fetchInactive ? ~uint64_t(0) : exec;
+  uint32_t valid = 0;
+  for (unsigned i = 0; i < kBlockLanes; ++i)
+    valid |= uint32_t(chosen[i] >= 0 && (readable >> (chosen[i] & 63) & 1)) << i;
+  for (unsigned r = 0; r < registers; ++r) {
+    // One array of the lanes of both blocks; those that no lane may read are not looked at.
+    alignas(64) uint32_t all[2 * kBlockLanes];
+    std::memcpy(all, from[0] + r * kBlockLanes, sizeof(all) / 2);
+    std::memcpy(all + kBlockLanes, from[1] + r * kBlockLanes, sizeof(all) / 2);
+    RUBIA_LANES {
+      const uint32_t value = all[chosen[lane] & 63];
+      to[r * kBlockLanes + lane] = valid & 1u << lane ? value : 0;
+    }
+  }
+  return dppEnabled(detail, block) & (detail.boundControl ? ~0u : valid);
 }
 
 uint32_t flush32(uint32_t x) { return (x & 0x7f800000) == 0 ? x & 0x80000000 : x; }

@@ -16,6 +16,8 @@ struct WaveOperandsAccess {
 void callWaveFunction(Wave &wave, const MicroOp &op) {
   WaveOperands operands = WaveOperandsAccess::make(wave, op);
   op.function(operands);
+  if (!wave.stop)
+    RUBIA_NEXT(wave, op);
 }
 
 unsigned WaveOperands::laneCount() const { return wave->lanes(); }

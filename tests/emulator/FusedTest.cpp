@@ -1,0 +1,187 @@
+// The handlers of `hot` rows against the one that does everything, on each instruction set of this
+// machine: all ways in which sources are found, both wave sizes, all lanes and some.
+#include "emulator/lib/Instructions.h"
+#include "emulator/lib/VectorPath.h"
+#include "tests/emulator/VectorAluWave.h"
+#include "gtest/gtest.h"
+#include <random>
+
+namespace rubia::emulator {
+
+#define VECTOR_ALU_TABLE(name) extern const SemanticsTable name;
+namespace baseline {
+#include "emulator/lib/VectorAluTables.def"
+}
+#if defined(__x86_64__)
+namespace avx2 {
+#include "emulator/lib/VectorAluTables.def"
+}
+namespace avx512 {
+#include "emulator/lib/VectorAluTables.def"
+}
+#endif
+#undef VECTOR_ALU_TABLE
+
+namespace test {
+namespace {
+
+using Tables = std::vector<SemanticsTable>;
+
+struct Path {
+  Tables tables;
+  Handler general;
+};
+
+/// Those of this machine.
+std::vector<Path> paths() {
+  std::vector<Path> all;
+#define VECTOR_ALU_TABLE(name) baseline::name,
+  all.push_back({{
+#include "emulator/lib/VectorAluTables.def"
+                 },
+                 baseline::kVectorPath.general});
+#undef VECTOR_ALU_TABLE
+#if defined(__x86_64__)
+  if (hostIsa() >= HostIsa::Avx2) {
+#define VECTOR_ALU_TABLE(name) avx2::name,
+    all.push_back({{
+#include "emulator/lib/VectorAluTables.def"
+                   },
+                   avx2::kVectorPath.general});
+#undef VECTOR_ALU_TABLE
+  }
+  if (hostIsa() >= HostIsa::Avx512) {
+#define VECTOR_ALU_TABLE(name) avx512::name,
+    all.push_back({{
+#include "emulator/lib/VectorAluTables.def"
+                   },
+                   avx512::kVectorPath.general});
+#undef VECTOR_ALU_TABLE
+  }
+#endif
+  return all;
+}
+
+constexpr unsigned kRegisters = 24;
+constexpr uint32_t kResult = 4 * kBlockLanes, kSources = 8 * kBlockLanes;
+
+class FusedRow {
+public:
+  FusedRow(const Semantics &row, Handler general) : row(row), general(general) {}
+
+  void compare() {
+    const FusedHandlers &handlers = *row.operation.fused;
+    const unsigned sources = row.operation.shape.sourceCount;
+    for (unsigned wide = 0; wide < 2; ++wide)
+      for (uint64_t exec : {~uint64_t(0), uint64_t(0x8000000180f0a3b1), uint64_t(0),
+                            uint64_t(0xffffffff00000000), uint64_t(1) << 31})
+        for (unsigned uniform = 0; uniform < 1u << sources; ++uniform) {
+          compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform, false);
+          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, false);
+          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, true);
+        }
+  }
+
+private:
+  uint32_t value() {
+    static constexpr uint32_t kEdges[] = {0,          1,          31,         32,
+                                          0x80000000, 0x7fffffff, 0xffffffff, 0x3f800000,
+                                          0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                          0x00000001, 0x807fffff, 0x4f000000};
+    return random() % 3 ? uint32_t(random()) : kEdges[random() % std::size(kEdges)];
+  }
+
+  void modifySource(Element element, VectorDetail::Source &source) {
+    const bool packed = isPackedHalf(element) || isPackedSingle(element);
+    source.negate = random() % 2;
+    source.absolute = !packed && random() % 2;
+    source.negateHigh = packed && random() % 2;
+    source.selectHigh = (packed || isHalf(element)) && random() % 2;
+    source.selectHighForHigh = packed && random() % 2;
+    source.fix = source.negate || source.negateHigh || source.absolute || source.selectHigh ||
+                 (packed && !source.selectHighForHigh);
+  }
+
+  void compareOne(Handler fused, bool wide, uint64_t exec, unsigned uniform, bool modify) {
+    const Shape &shape = row.operation.shape;
+    VectorDetail detail;
+    detail.shape = shape;
+    detail.flags = row.flags;
+    alignas(64) uint32_t constants[3][4 * kBlockLanes];
+    TestWave expected(wide ? 64 : 32, kRegisters);
+    MicroOp &op = expected.op;
+    for (unsigned r = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < expected.wave.lanes(); ++lane)
+        expected.at(r, lane) = value();
+    for (unsigned i = 0; i < 128; ++i)
+      expected.wave.scalars[i] = value();
+    expected.exec(exec);
+    for (unsigned i = 0; i < shape.sourceCount; ++i) {
+      const bool inVector = !(uniform >> i & 1), isConstant = random() % 2;
+      op.kind[i] = inVector     ? OperandKind::Vector
+                   : isConstant ? OperandKind::Constant
+                                : OperandKind::Scalar;
+      op.source[i] = inVector     ? kSources + 4 * i * kBlockLanes
+                     : isConstant ? uint64_t(constants[i])
+                                  : 10 + 2 * i;
+      if (inVector && random() % 4 == 0)
+        op.source[i] = kResult; // in place
+      for (unsigned r = 0; r < 4; ++r)
+        std::fill_n(constants[i] + r * kBlockLanes, kBlockLanes, value());
+      if (modify && shape.sources[i] != Element::B8)
+        modifySource(shape.sources[i], detail.sources[i]);
+    }
+    if (isHalf(shape.result)) {
+      detail.resultWidth = 16;
+      detail.resultShift = random() % 2 ? 16 : 0;
+      detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
+    }
+    op.result = kResult;
+    op.kernel = row.operation.kernel;
+    op.registers = shape.resultRegisters;
+    op.maskSource = kVcc;
+    op.maskResult = shape.carryOut ? 20 : uint16_t(kSink);
+    op.detail = &detail;
+    TestWave found = expected;
+    found.wave.vgprs = nullptr;
+    std::vector<uint32_t> file(2 * kRegisters * kBlockLanes);
+    for (unsigned r = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < expected.wave.lanes(); ++lane)
+        file[(lane / kBlockLanes * kRegisters + r) * kBlockLanes + lane % kBlockLanes] =
+            expected.at(r, lane);
+    found.wave.vgprs = file.data();
+    general(expected.wave, op);
+    fused(found.wave, op);
+    for (unsigned i = 0; i < kSink; ++i)
+      ASSERT_EQ(expected.wave.scalars[i], found.wave.scalars[i])
+          << row.name << " s" << i << ", exec " << exec << ", uniform " << uniform;
+    for (unsigned r = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < expected.wave.lanes(); ++lane)
+        ASSERT_EQ(expected.at(r, lane), found.at(r, lane))
+            << row.name << " register " << r << " lane " << lane << ", exec " << exec
+            << ", uniform " << uniform << (modify ? ", modified" : "");
+  }
+
+  const Semantics &row;
+  Handler general;
+  std::mt19937 random{7};
+};
+
+TEST(FusedHandlers, DoWhatTheGeneralOneDoes) {
+  unsigned rows = 0;
+  for (const Path &path : paths())
+    for (const SemanticsTable &table : path.tables)
+      for (size_t i = 0; i < table.count; ++i)
+        if (table.rows[i].operation.fused && !(table.rows[i].flags & kMixedSources)) {
+          FusedRow(table.rows[i], path.general).compare();
+          ++rows;
+          if (HasFatalFailure())
+            return;
+        }
+  if (paths().size() > 1) // plain x86-64 has none
+    EXPECT_GT(rows, 200u);
+}
+
+} // namespace
+} // namespace test
+} // namespace rubia::emulator
