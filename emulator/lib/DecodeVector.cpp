@@ -67,7 +67,7 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
                                const Operation &operation) const {
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
-  const bool half = detail.resultWidth == 16 && operation.fused &&
+  const bool half = isHalf(shape.result) && detail.resultWidth == 16 && operation.fused &&
                     detail.resultUnused != VectorDetail::Unused::Sign;
   if (detail.clamp || detail.omod || detail.signs || detail.immediate ||
       detail.dpp != VectorDetail::Dpp::None || (detail.resultWidth != 32 && !half) ||
