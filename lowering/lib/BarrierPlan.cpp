@@ -44,17 +44,25 @@ struct CtaSizes {
   bool mayBe(uint64_t threads) const { return exact ? threads == exact : threads <= most; }
 };
 
-// Finds the barriers that parts of a warp may come to.
-void findDivided(const Unit &unit, BarrierPlan &plan) {
+// Finds the barriers that parts of a warp may come to, and those to which the rest may come late.
+void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
   std::unique_ptr<Uniformity> uniformity; // costs time, and hardly any kernel needs it
   for (BarrierUse &use : plan.uses) {
-    if (isAligned(*use.instruction) || use.id == kBarriers)
+    if (isAligned(*use.instruction))
       continue;
     if (!uniformity)
-      uniformity = std::make_unique<Uniformity>(unit, functionsWithAddress(unit));
+      uniformity = std::make_unique<Uniformity>(unit, functionsWithAddress(unit), Group::Warp);
     uint32_t index = uint32_t(use.instruction - use.function->body.data());
     use.mayDivide = !uniformity->executesTogether(*use.function, index).together;
-    plan.words.missed |= use.mayDivide;
+  }
+  for (BarrierUse &use : plan.uses) {
+    if (isAligned(*use.instruction))
+      continue;
+    use.noticesLate = any_of(plan.uses, [&](const BarrierUse &other) {
+      return other.mayDivide && (!use.id || !other.id || *use.id == *other.id);
+    });
+    if (use.noticesLate)
+      plan.words.missed = uint32_t(std::min<uint64_t>(sizes.most / 32, BarrierWords::kMostWaves));
   }
 }
 
@@ -124,7 +132,7 @@ BarrierPlan planBarriers(const Unit &unit) {
       set(BarrierForm::BySize, "it may be for some of the CTA's threads");
   }
 
-  findDivided(unit, plan);
+  findDivided(unit, sizes, plan);
   for (const BarrierUse &use : plan.uses) {
     if (use.form != BarrierForm::Hardware)
       plan.words.states = std::max(plan.words.states, use.id ? uint32_t(*use.id) + 1 : kBarriers);

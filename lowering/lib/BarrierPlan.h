@@ -32,8 +32,10 @@ struct BarrierUse {
   std::optional<uint64_t> threads; // if it is constant; 0: all of the CTA
   const char *reason;              // why it is no plain s_barrier: "bar.arrive does not wait"
   // Threads of a warp may come to it apart: it is not .aligned, and a branch that may divide them
-  // decides about it. Then those that come late are noticed (Barriers.cpp).
+  // decides about it.
   bool mayDivide = false;
+  // Threads that come to it late are noticed (Barriers.cpp): some barrier of its number may divide.
+  bool noticesLate = false;
 };
 
 // Whether PTX wants all threads of a warp to execute the barrier together: bar, barrier.aligned.
@@ -44,13 +46,13 @@ bool isAligned(const ptx::Instruction &barrier);
 struct BarrierWords {
   uint32_t states = 0;     // of 8 bytes, at the start: one for each barrier number that is counted
   bool reductions = false; // then kReductionWords of 4 bytes for bar.red as s_barrier
-  bool missed = false;     // then one of 4 bytes for each wave: lanes that have missed a barrier
+  uint32_t missed = 0;     // of 4 bytes, one for each wave: lanes that have missed a barrier
   static constexpr uint32_t kMostWaves = 32;
   static constexpr uint32_t kReductionWords = 3 + kMostWaves;
 
   uint32_t reductionOffset() const { return states * 8; }
   uint32_t missedOffset() const { return states * 8 + (reductions ? kReductionWords * 4 : 0); }
-  uint32_t sizeInBytes() const { return missedOffset() + (missed ? kMostWaves * 4 : 0); }
+  uint32_t sizeInBytes() const { return missedOffset() + missed * 4; }
 };
 
 struct BarrierPlan {

@@ -243,7 +243,7 @@ Value *waitAndCount(FunctionLowering &fn, Value *id, Value *warps, Value *condit
 // it.
 void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
   UnitLowering &unit = fn.unit();
-  if (!unit.barriers.of(inst).mayDivide)
+  if (!unit.barriers.of(inst).noticesLate)
     return;
   Builder b(fn);
   Value *words =
@@ -374,11 +374,12 @@ Expected<Value *> lowerBarRed(FunctionLowering &fn, const ptx::Instruction &inst
 // one CTA, so that its barrier is the workgroup's, reached at the wait: there every thread comes
 // that has arrived and has not ended. Arriving orders what was before it.
 Expected<Value *> lowerBarrierCluster(FunctionLowering &fn, const ptx::Instruction &inst) {
-  Builder b(fn);
-  if (inst.spelling->has(ptx::Mod::Wait))
-    b.barrier();
-  else if (!inst.spelling->has(ptx::Mod::Relaxed))
-    b.fence(AtomicOrdering::Release);
+  if (inst.spelling->has(ptx::Mod::Wait)) {
+    refuseLateLanes(fn, inst);
+    Builder(fn).barrier();
+  } else if (!inst.spelling->has(ptx::Mod::Relaxed)) {
+    Builder(fn).fence(AtomicOrdering::Release);
+  }
   return nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/Barriers.h"
 #include "lowering/lib/DeviceFunctions.h"
+#include "lowering/lib/NestedLoops.h"
 #include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
@@ -87,6 +88,7 @@ void FunctionLowering::lowerBody() {
     emitBarrierSetup(*this, prologueBuilder);
   prologueBuilder.CreateBr(first);
   finishEntry();
+  keepLoopsApart(*this, starts);
   if (mayWait)
     treatSpinLoops(*this, starts, released);
 }

@@ -1,17 +1,12 @@
 #include "lowering/lib/PartialWarps.h"
 #include "lowering/lib/BarrierPlan.h"
-#include "lowering/lib/Definitions.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
 
-// Whether the instruction says that all threads of the warp take part.
-static bool isForWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions) {
+bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions) {
   switch (instruction.op()) {
-  case ptx::Op::BarSync:
-  case ptx::Op::BarRed:
-    return isAligned(instruction);
   case ptx::Op::Shfl:
   case ptx::Op::Vote:
   case ptx::Op::Match:
@@ -29,6 +24,17 @@ static bool isForWholeWarp(const ptx::Instruction &instruction, const Definition
   return members && uint32_t(*members) == ~0u;
 }
 
+// Whether the instruction says that all threads of the warp take part.
+static bool isForWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions) {
+  switch (instruction.op()) {
+  case ptx::Op::BarSync:
+  case ptx::Op::BarRed:
+    return isAligned(instruction);
+  default:
+    return namesWholeWarp(instruction, definitions);
+  }
+}
+
 std::vector<PartialWarp> findPartialWarps(const Unit &unit) {
   std::vector<PartialWarp> result;
   std::unique_ptr<Uniformity> uniformity; // costs time, and most kernels have no such instruction
@@ -38,7 +44,7 @@ std::vector<PartialWarp> findPartialWarps(const Unit &unit) {
       if (!isForWholeWarp(instruction, definitions))
         continue;
       if (!uniformity)
-        uniformity = std::make_unique<Uniformity>(unit, functionsWithAddress(unit), Group::Warp);
+        uniformity = std::make_unique<Uniformity>(unit, functionsWithAddress(unit), Group::RowWarp);
       Uniformity::Answer answer = uniformity->executesTogether(function, uint32_t(index));
       if (!answer.together && answer.cause)
         result.push_back({&function, &instruction, answer.function, answer.cause});

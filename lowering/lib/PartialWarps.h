@@ -8,6 +8,7 @@
 // instruction before they end are no members on NVIDIA either.
 #pragma once
 
+#include "lowering/lib/Definitions.h"
 #include "lowering/lib/Uniformity.h"
 #include <vector>
 
@@ -19,6 +20,9 @@ struct PartialWarp {
   const ptx::Function *dividingFunction; // itself, or one that calls it
   const ptx::Instruction *divides;       // the branch, or the guarded instruction
 };
+
+// Whether the constant membermask of a `.sync` instruction names all lanes.
+bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions);
 
 // In the order of the unit.
 std::vector<PartialWarp> findPartialWarps(const Unit &unit);

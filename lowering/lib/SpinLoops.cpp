@@ -2,11 +2,10 @@
 #include "lowering/lib/Definitions.h"
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/LaunchState.h"
+#include "lowering/lib/NaturalLoops.h"
 #include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/UnitLowering.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
@@ -19,7 +18,8 @@ namespace rubia::lowering {
 namespace {
 
 using Kind = ptx::Operand::Kind;
-using Blocks = SmallSetVector<BasicBlock *, 8>;
+using Loop = NaturalLoop;
+using Blocks = BlockSet;
 
 // ---------- Instructions
 
@@ -58,35 +58,6 @@ bool isPure(const ptx::Instruction &inst) {
   default:
     return false;
   }
-}
-
-// ---------- Loops
-
-struct Loop {
-  BasicBlock *header;
-  Blocks latches, body;
-};
-
-// The natural loops, each with all that jump back to its header.
-std::vector<Loop> naturalLoops(Function &function, const DominatorTree &tree) {
-  MapVector<BasicBlock *, Blocks> latches;
-  for (BasicBlock &block : function)
-    if (tree.isReachableFromEntry(&block))
-      for (BasicBlock *successor : successors(&block))
-        if (tree.dominates(successor, &block))
-          latches[successor].insert(&block);
-  std::vector<Loop> loops;
-  for (const auto &[header, back] : latches) {
-    Loop loop{header, back, back};
-    loop.body.insert(header);
-    for (size_t i = 0; i < loop.body.size(); ++i)
-      if (loop.body[i] != header)
-        for (BasicBlock *before : predecessors(loop.body[i]))
-          if (tree.isReachableFromEntry(before))
-            loop.body.insert(before);
-    loops.push_back(std::move(loop));
-  }
-  return loops;
 }
 
 class Treatment {
@@ -130,6 +101,8 @@ private:
   bool mayWaitForOwnWarp(const Loop &loop, uint32_t poll);
   bool leaves(const Loop &loop, uint32_t branch) const;
   bool decides(const Loop &loop, uint32_t poll, ptx::RegisterId condition) const;
+  bool isCount(const Loop &loop, const ptx::Operand &operand) const;
+  bool isEndOfCount(const Loop &loop, const ptx::Instruction &inst) const;
   bool isRepeatedSwap(const Loop &loop, uint32_t poll) const;
   bool isLookedAt(const Loop &loop, uint32_t swap, ptx::RegisterId condition) const;
   std::optional<ptx::RegisterId> exitCondition(const Loop &loop, uint32_t branch) const;
@@ -214,6 +187,47 @@ bool Treatment::leaves(const Loop &loop, uint32_t branch) const {
   }
 }
 
+// Whether a register grows or shrinks by a constant in every round, whatever happens: it is made of
+// itself by additions, without a condition and on the way of all.
+bool Treatment::isCount(const Loop &loop, const ptx::Operand &operand) const {
+  bool adds = false;
+  SmallDenseSet<ptx::RegisterId> visited;
+  for (const ptx::Operand *at = &operand; at->kind == Kind::Register && !at->negated;) {
+    if (!visited.insert(at->reg).second)
+      return adds;
+    const ptx::Instruction *writer = nullptr;
+    for (uint32_t i : definitions.of(at->reg)) {
+      if (!isIn(loop, i))
+        continue;
+      if (writer || function.body[i].guard.reg != ptx::kNone ||
+          !all_of(loop.latches,
+                  [&](BasicBlock *latch) { return tree.dominates(starts[i], latch); }))
+        return false;
+      writer = &function.body[i];
+    }
+    if (!writer)
+      return false;
+    if (writer->op() == ptx::Op::IAdd || writer->op() == ptx::Op::ISub) {
+      std::optional<uint64_t> step = definitions.constant(writer->operands[2]);
+      if (!step || *step == 0)
+        return false;
+      adds = true;
+    } else if (writer->op() != ptx::Op::Mov) {
+      return false;
+    }
+    at = &writer->operands[1];
+  }
+  return false;
+}
+
+// Whether an instruction asks if a count has come to its end. A thread that waits for nothing else
+// is through some time, whatever the end that it reads each round.
+bool Treatment::isEndOfCount(const Loop &loop, const ptx::Instruction &inst) const {
+  return inst.op() == ptx::Op::Setp && inst.operands.size() == 3 &&
+         !inst.spelling->has(ptx::Mod::Eq) && !inst.spelling->has(ptx::Mod::Ne) &&
+         (isCount(loop, inst.operands[1]) || isCount(loop, inst.operands[2]));
+}
+
 // Whether a condition depends on what the poll gives, by values computed in the loop.
 bool Treatment::decides(const Loop &loop, uint32_t poll, ptx::RegisterId condition) const {
   SmallSetVector<ptx::RegisterId, 16> registers;
@@ -227,6 +241,8 @@ bool Treatment::decides(const Loop &loop, uint32_t poll, ptx::RegisterId conditi
       const ptx::Instruction &inst = function.body[writer];
       if (inst.guard.reg != ptx::kNone)
         registers.insert(inst.guard.reg);
+      if (isEndOfCount(loop, inst))
+        continue;
       for (const ptx::Operand &operand : inst.operands)
         forEachRegister(operand, [&](ptx::RegisterId r) { registers.insert(r); });
     }

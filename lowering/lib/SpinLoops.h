@@ -12,7 +12,8 @@
 //    kernel ends with abi::TrapReason::NeedsIndependentScheduling, and the record names the loop.
 //
 // A loop waits if one of its exits depends on a volatile, relaxed or acquiring load or on the
-// result of an atomic operation, at an address that stays the same. Where all threads of the warp
+// result of an atomic operation, at an address that stays the same; not if it is only the end of a
+// count, `i < *end`, which comes by itself. Where all threads of the warp
 // load from one address they leave together; then, and for threads that never came to the loop, it
 // matters whether those outside may write what is waited for. docs/synchronization.md has the
 // limits of this.

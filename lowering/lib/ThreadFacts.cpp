@@ -29,7 +29,7 @@ bool isSameFor(Group group, ptx::SpecialRegister special) {
   case S::WarpId:
   case S::SmId:
   case S::NSmId:
-    return group == Group::Warp;
+    return group != Group::Cta;
   default:
     return false;
   }

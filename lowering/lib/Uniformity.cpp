@@ -35,15 +35,15 @@ bool Uniformity::followsFromOperands(const ptx::Instruction &instruction) const 
   case ptx::Op::Ld:
   case ptx::Op::Ldu:
     // A warp's threads load at once.
-    return (group == Group::Warp || !hasSemantics(instruction)) &&
+    return (group != Group::Cta || !hasSemantics(instruction)) &&
            instruction.spelling->space() != ptx::StateSpace::Local;
   // The lanes of a warp together.
   case ptx::Op::Shfl:
-    return group == Group::Warp && instruction.spelling->has(ptx::Mod::Idx);
+    return group != Group::Cta && instruction.spelling->has(ptx::Mod::Idx);
   case ptx::Op::Vote:
   case ptx::Op::Activemask:
   case ptx::Op::Redux:
-    return group == Group::Warp;
+    return group != Group::Cta;
   case ptx::Op::Match:
   case ptx::Op::Elect:
   case ptx::Op::Movmatrix:
@@ -61,8 +61,9 @@ bool Uniformity::followsFromOperands(const ptx::Instruction &instruction) const 
 
 // Whether nobody notices that a thread executes it before it ends.
 bool Uniformity::isQuiet(const ptx::Instruction &instruction) const {
-  if (group == Group::Warp) // whatever it does, it keeps nobody waiting
-    return endsThread(instruction) || !isMeeting(instruction);
+  if (group != Group::Cta) // whatever it does, it keeps nobody waiting
+    return endsThread(instruction) ||
+           (!isMeeting(instruction) && instruction.op() != ptx::Op::BarArrive);
   switch (instruction.op()) {
   case ptx::Op::Bra:
   case ptx::Op::Ret:
@@ -86,7 +87,7 @@ bool Uniformity::differs(const Body &body, const ptx::Operand &operand) const {
     return true;
   switch (operand.kind) {
   case Kind::SpecialRegister:
-    if (group == Group::Warp && operand.special == ptx::SpecialRegister::Tid)
+    if (group == Group::RowWarp && operand.special == ptx::SpecialRegister::Tid)
       return operand.component != 1 && operand.component != 2;
     return !isSameFor(group, operand.special);
   case Kind::Variable: // an address of local memory is another one for each thread
@@ -161,7 +162,7 @@ bool Uniformity::countsAlongWarp(const Body &body, const ptx::Operand &operand,
 // Whether the result is the number of a warp, or the answer to a question about that number, though
 // an operand differs between its lanes.
 bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruction) const {
-  if (group != Group::Warp || instruction.operands.size() != 3 ||
+  if (group != Group::RowWarp || instruction.operands.size() != 3 ||
       !countsAlongWarp(body, instruction.operands[1]))
     return false;
   std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
@@ -193,9 +194,9 @@ bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) 
   switch (instruction.op()) {
   case ptx::Op::BarRed: // all threads get one result
     return false;
-  case ptx::Op::Vote: // and so do those of a warp
+  case ptx::Op::Vote: // and so do those of a warp that name the same members
   case ptx::Op::Redux:
-    return false;
+    return instruction.spelling->has(ptx::Mod::Sync) && differs(body, instruction.operands.back());
   case ptx::Op::Shfl: // from one lane
     return differs(body, instruction.operands[2]) ||
            body.definitions.constant(instruction.operands[3]) != 31;

@@ -10,9 +10,8 @@
 // Threads that leave for good take no part in what follows: a branch to nothing but the thread's
 // end is no divergence of the others.
 //
-// What is told of warps is good for hints, not for proofs: %ntid.x is presumed to be a multiple of
-// 32, so that a warp is 32 threads with consecutive %tid.x. `%tid.x >> 5` and `%tid.x < 64` are the
-// same for all of them.
+// What is told of Group::RowWarp is good for hints, not for proofs: %ntid.x is presumed to be a
+// multiple of 32. `%tid.x >> 5` and `%tid.x < 64` are the same for all of such a warp.
 #pragma once
 
 #include "lowering/Lowering.h"

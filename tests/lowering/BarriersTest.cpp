@@ -41,7 +41,7 @@ TEST(BarrierPlan, BarriersOfPartsOfAWarp) {
     std::string text;
     for (const BarrierUse &use : plan.uses)
       text += use.mayDivide ? 'D' : '-';
-    EXPECT_EQ(plan.words.missed, text.find('D') != std::string::npos);
+    EXPECT_EQ(plan.words.missed != 0, text.find('D') != std::string::npos);
     return text;
   };
   auto branch = [](const std::string &reg, const std::string &inside) {
@@ -56,6 +56,31 @@ TEST(BarrierPlan, BarriersOfPartsOfAWarp) {
   EXPECT_EQ(divided(branch("%r2", "barrier.sync 1;")), "--");
   EXPECT_EQ(divided("setp.eq.u32 %p0, %r0, 3; @%p0 barrier.sync 1;"), "D");
   EXPECT_EQ(divided("setp.ge.u32 %p0, %r0, %r2; @%p0 ret; barrier.sync 1;"), "-");
+  EXPECT_EQ(divided("setp.lt.u32 %p0, %r0, 64; @%p0 barrier.sync 1;"), "D")
+      << "a warp may have two rows of 48 threads";
+  EXPECT_EQ(divided("ld.param.u64 %rd0, [p]; L: ld.volatile.global.u32 %r3, [%rd0];"
+                    "barrier.sync 1; setp.eq.u32 %p0, %r3, 0; @%p0 bra L;"),
+            "-")
+      << "all of a warp read the same";
+  EXPECT_EQ(divided("setp.eq.u32 %p0, %r0, 3; vote.sync.any.pred %p1, %p0, %r0;"
+                    "@%p1 barrier.sync 1;"),
+            "D")
+      << "each may name others";
+}
+
+TEST(BarrierPlan, WhoNoticesThatThreadsAreLate) {
+  auto notices = [](const std::string &body, const std::string &attributes = "") {
+    ptx::Module module =
+        parsed(kernel("mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 3;" + body, "", attributes));
+    BarrierPlan plan = planOf(module);
+    std::string text;
+    for (const BarrierUse &use : plan.uses)
+      text += use.noticesLate ? 'N' : '-';
+    return text + ' ' + std::to_string(plan.words.missed);
+  };
+  EXPECT_EQ(notices("@%p0 barrier.sync 1; barrier.sync 1; barrier.sync 2; bar.sync 1;"), "NN-- 32");
+  EXPECT_EQ(notices("@%p0 barrier.sync 1; barrier.sync %r0;", ".maxntid 128"), "NN 4");
+  EXPECT_EQ(notices("barrier.sync 1; barrier.sync 1;"), "-- 0");
 }
 
 TEST(BarrierPlan, ThreadCounts) {

@@ -89,6 +89,21 @@ TEST(SpinLoops, OnlyIfTheExitDependsOnIt) {
             "W");
 }
 
+// A count comes to its end without anybody.
+TEST(SpinLoops, TheEndOfACountIsNotWaitedFor) {
+  auto loop = [](const std::string &step, const std::string &question) {
+    return treatment("mov.u32 %r1, 0; L:" + step + "ld.global.cg.u32 %r0, [%rd1]; setp." +
+                     question + "; @%p0 bra L;");
+  };
+  EXPECT_EQ(loop("add.u32 %r1, %r1, 1;", "lt.u32 %p0, %r1, %r0"), "-");
+  EXPECT_EQ(loop("add.u32 %r2, %r1, 4; mov.u32 %r1, %r2;", "gt.u32 %p0, %r0, %r2"), "-");
+  EXPECT_EQ(loop("add.u32 %r1, %r1, 1;", "ne.u32 %p0, %r1, %r0"), "W") << "may pass by it";
+  EXPECT_EQ(loop("@%p1 add.u32 %r1, %r1, 1;", "lt.u32 %p0, %r1, %r0"), "W");
+  EXPECT_EQ(loop("@%p1 bra M; add.u32 %r1, %r1, 1; M:", "lt.u32 %p0, %r1, %r0"), "W");
+  EXPECT_EQ(loop("add.u32 %r1, %r1, %r9;", "lt.u32 %p0, %r1, %r0"), "W") << "of any size";
+  EXPECT_EQ(loop("add.u32 %r1, %r2, 1;", "lt.u32 %p0, %r1, %r0"), "W") << "the same again";
+}
+
 TEST(SpinLoops, AtomicUpdatesWaitForNobody) {
   EXPECT_EQ(treatment(R"(
     ld.global.u32 %r0, [%rd0];

@@ -351,6 +351,40 @@ TEST(BarrierExecution, ThreadsThatComeLateAreReported) {
     }
 }
 
+// The others come late to a barrier that all share.
+TEST(BarrierExecution, ThreadsThatComeLateToACommonBarrierAreReported) {
+  const std::string cases[] = {
+      executable("and.b32 %r1, %tid, 31; setp.lt.u32 %p0, %r1, 16; @!%p0 bra NEXT;"
+                 "barrier.sync 1, 64; NEXT: barrier.sync 1, 64;"),
+      executable("and.b32 %r1, %tid, 31; setp.lt.u32 %p0, %r1, 16; @%p0 barrier.sync 1;"
+                 "mov.u32 %r2, %nctaid.x; barrier.sync %r2;"),
+      // One round or two.
+      executable("shr.u32 %r1, %tid, 4; and.b32 %r1, %r1, 1; mov.u32 %r2, 0;"
+                 "L: barrier.sync 1, 64; add.u32 %r2, %r2, 1; setp.le.u32 %p0, %r2, %r1;"
+                 "@%p0 bra L; barrier.sync 1, 64;"),
+  };
+  for (const std::string &ptx : cases)
+    for (const char *arch : kTargets) {
+      Form form = ofThreads(64);
+      form.arch = arch;
+      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      form.expectTrap = true;
+      rubia::abi::TrapRecord record = run(ptx, counting(64), form).trap;
+      EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+          << arch << ptx;
+    }
+}
+
+TEST(BarrierExecution, ThreadsThatComeLateToAClusterBarrierAreReported) {
+  std::string barrier = "barrier.cluster.arrive; barrier.cluster.wait;";
+  std::string ptx = inTwoBranches(barrier);
+  ptx.replace(ptx.find("sm_80"), 5, "sm_90");
+  Form form = ofThreads(64);
+  form.expectTrap = true;
+  rubia::abi::TrapRecord record = run(ptx, counting(64), form).trap;
+  EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling));
+}
+
 TEST(BarrierExecution, ThreadsThatNeverComeAreNot) {
   // Odd threads exit without the barrier; a warp goes another way as a whole.
   std::string ptx = executable(R"(

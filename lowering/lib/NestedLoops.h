@@ -1,0 +1,27 @@
+// Loops within loops, where threads meet in the outer one behind the inner one:
+//
+//   L: ...; @p bra L; bar.sync 0; ...; @q bra L;
+//
+// The threads of a warp come to the barrier together (Uniformity.h): who is through with the inner
+// loop waits there for the others. To LLVM both branches back are ways round of one loop, of which
+// each lane takes its own in each round, so that some pass the barrier while others are still in
+// the inner loop. Hence an outer loop gets a header of its own, with a convergent operation, which
+// keeps the optimiser from merging it with that of the inner loop. It is done only if nothing in
+// the inner loop is for all of the group (warp or CTA) that meets in the outer one: else the
+// branches do not divide the group, or the inner `loop` is but a way round: `if (...) continue;`.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace llvm {
+class BasicBlock;
+}
+
+namespace rubia::lowering {
+
+class FunctionLowering;
+
+// To be called when the body is complete. `starts`: the block that each instruction begins in.
+void keepLoopsApart(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts);
+
+} // namespace rubia::lowering
