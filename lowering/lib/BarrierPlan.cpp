@@ -62,7 +62,8 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
       return other.mayDivide && (!use.id || !other.id || *use.id == *other.id);
     });
     if (use.noticesLate)
-      plan.words.missed = uint32_t(std::min<uint64_t>(sizes.most / 32, BarrierWords::kMostWaves));
+      plan.words.missed =
+          uint32_t(std::clamp<uint64_t>(sizes.most / 32, 1, BarrierWords::kMostWaves));
   }
 }
 

@@ -51,8 +51,8 @@ const char *const kMeetings[] = {
     "st.shared.u32 [%r1], %r3; bar.sync 0; ld.shared.u32 %r6, [%r8]; bar.sync 0;",
     "st.shared.u32 [%r1], %r3; barrier.sync 1; ld.shared.u32 %r6, [%r8]; barrier.sync 1;",
     "st.shared.u32 [%r1], %r3; bar.sync 1, 64; ld.shared.u32 %r6, [%r8]; bar.sync 1, 64;",
-    "{ .param .b32 a; .param .b32 r; st.param.b32 [a], %r3; call (r), exchange, (a);"
-    "  ld.param.b32 %r6, [r]; }",
+    R"({ .param .b32 a; .param .b32 r; st.param.b32 [a], %r3; call (r), exchange, (a);
+         ld.param.b32 %r6, [r]; })",
 };
 
 } // namespace
