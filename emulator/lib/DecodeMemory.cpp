@@ -41,11 +41,35 @@ static void speedUp(MicroOp &op, StringRef name) {
 /// Cache maintenance: everything is coherent here, so only the order matters.
 static void fence(Wave &, const MicroOp &) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-static bool isCacheOperation(StringRef name) {
-  static constexpr StringLiteral kNames[] = {
-      "BUFFER_GL0_INV", "BUFFER_GL1_INV", "BUFFER_WBL2", "BUFFER_INV", "BUFFER_WBINVL1_VOL",
-      "BUFFER_WBINVL1", "BUFFER_INVL2",   "GLOBAL_INV",  "GLOBAL_WB",  "GLOBAL_WBINV"};
-  return is_contained(kNames, name);
+/// The invalidation after a load that acquires. A wave that comes to it again within a few
+/// instructions, with the same scalars, waits for somebody else, and gives way.
+static void acquire(Wave &w, const MicroOp &op) {
+  constexpr int64_t kShortLoop = 32;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Poll &poll = w.group->poll;
+  const bool again = poll.wave == &w && poll.at == &op && poll.from == w.from &&
+                     (poll.yielded || poll.left - w.left <= kShortLoop) &&
+                     std::equal(std::begin(w.scalars), std::end(w.scalars), poll.scalars);
+  if (again)
+    w.halt(WaveStatus::Yielded);
+  else
+    std::copy(std::begin(w.scalars), std::end(w.scalars), poll.scalars);
+  poll.wave = &w;
+  poll.at = &op;
+  poll.from = w.from;
+  poll.left = w.left;
+  poll.yielded = again;
+}
+
+/// Null: the instruction is none that maintains caches.
+static Handler cacheOperation(StringRef name) {
+  static constexpr StringLiteral kLastOfAcquire[] = {
+      "BUFFER_GL0_INV", "BUFFER_INV", "BUFFER_WBINVL1_VOL", "BUFFER_WBINVL1", "GLOBAL_INV"};
+  static constexpr StringLiteral kOthers[] = {"BUFFER_GL1_INV", "BUFFER_WBL2", "BUFFER_INVL2",
+                                              "GLOBAL_WB", "GLOBAL_WBINV"};
+  if (is_contained(kLastOfAcquire, name))
+    return acquire;
+  return is_contained(kOthers, name) ? fence : nullptr;
 }
 
 /// Source `i` from a vector register operand, if the instruction has it.
@@ -63,8 +87,8 @@ Refusal Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
 
 Refusal Decoder::decodeFlat(StringRef prefix) {
   MicroOp op = start();
-  if (isCacheOperation(name)) {
-    op.handler = fence;
+  if (Handler handler = cacheOperation(name)) {
+    op.handler = handler;
     emit(op);
     return {};
   }
@@ -147,8 +171,8 @@ Refusal Decoder::decodeLocal() {
 
 Refusal Decoder::decodeBuffer() {
   MicroOp op = start();
-  if (isCacheOperation(name)) {
-    op.handler = fence;
+  if (Handler handler = cacheOperation(name)) {
+    op.handler = handler;
     emit(op);
     return {};
   }

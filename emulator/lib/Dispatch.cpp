@@ -20,9 +20,13 @@ namespace rubia::emulator {
 namespace {
 // Instructions of a wave before its workgroup gives way. A fresh one mostly ends within its slice;
 // one that did not may wait for others.
-constexpr uint64_t kFreshSlice = 4'000'000, kSlice = 200'000, kCooperativeSlice = 20'000;
-constexpr uint64_t kTurn = 20'000;      // of a wave before the next one of its workgroup
-constexpr unsigned kPatience = 64;      // rounds with sleeping waves before a workgroup gives way
+constexpr uint64_t kFreshSlice = 4'000'000, kSlice = 200'000, kCooperativeSlice = 5'000;
+constexpr uint64_t kTurn = 20'000; // of a wave before the next one of its workgroup
+constexpr unsigned kPatience = 64; // rounds with sleeping waves before a workgroup gives way
+// As how many such rounds one counts in which no wave is ready: it waits for other workgroups, in a
+// cooperative launch for sure.
+constexpr unsigned kAllSleep = 8, kAllSleepOfGrid = 32;
+constexpr unsigned kRounds = 16;        // of waiting workgroups before the host thread gives way
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
 } // namespace
 
@@ -129,6 +133,7 @@ RunningGroup::Outcome RunningGroup::run() {
   uint64_t most =
       4 * full; // in any case: who polls for another workgroup may do it between barriers
   unsigned patience = kPatience;
+  const unsigned asleep = dispatch.launch.cooperative ? kAllSleepOfGrid : kAllSleep;
   slice = std::min(slice, kSlice);
   const uint64_t limit = dispatch.launch.instructionLimit;
   for (;;) {
@@ -175,7 +180,7 @@ RunningGroup::Outcome RunningGroup::run() {
       return Outcome::Faulted;
     }
     if (yielded)
-      --patience;
+      patience -= std::min(patience, ready || passed ? 1 : asleep);
     else if (!ready)
       budget = full;
     if (patience == 0 || budget == 0 || most == 0 ||
@@ -264,6 +269,7 @@ void Dispatch::work(unsigned worker) {
     return group;
   };
   size_t turn = 0;
+  unsigned rounds = 0; // in which all that are here waited
   while (!failed.load(std::memory_order_relaxed)) {
     // A fresh group when all that are here wait; else the next of those.
     if (turn >= mine.size()) {
@@ -292,9 +298,11 @@ void Dispatch::work(unsigned worker) {
         report(*mine.front());
         break;
       }
-      std::this_thread::yield();
+      if (++rounds % kRounds == 0)
+        std::this_thread::yield();
       continue;
     }
+    rounds = 0;
     executed += group.executed();
     if (isLimited())
       resident.fetch_sub(1, std::memory_order_relaxed);

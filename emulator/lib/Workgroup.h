@@ -47,6 +47,15 @@ struct Barrier {
   void complete(); // if all members have signalled
 };
 
+/// The last invalidation of a cache that came around in a short loop; see DecodeMemory.cpp.
+struct Poll {
+  const Wave *wave = nullptr;
+  const MicroOp *at = nullptr, *from = nullptr;
+  int64_t left = 0;     // Wave::left there
+  bool yielded = false; // the wave gave way there
+  uint32_t scalars[kScalarCount] = {};
+};
+
 struct Workgroup {
   static constexpr unsigned kNamedBarriers = 16;
 
@@ -59,6 +68,7 @@ struct Workgroup {
   bool atomicsReachHost = false;    // all of them; gfx940 and later, gfx12
   uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
   uint32_t ldsAllocated = 0;
+  Poll poll;
   Barrier barriers[1 + kNamedBarriers]; // the first is the workgroup's
 
   void resetBarriers(unsigned waveCount);

@@ -72,7 +72,7 @@ protected:
     request.grid = {groups};
     request.block = {64};
     request.kernarg = arguments.bytes;
-    request.hostThreads = 2;
+    request.hostThreads = hostThreads;
     request.cooperative = cooperative;
     request.residentLimit = residentLimit;
     request.stallSeconds = 0.3;
@@ -83,9 +83,12 @@ protected:
       warnings.push_back(text);
     };
     auto result = run(request, memory);
+    instructions = result ? result->instructions : 0;
     return result ? "" : llvm::toString(result.takeError());
   }
   std::vector<std::string> warnings;
+  unsigned hostThreads = 2;
+  uint64_t instructions = 0; // executed by the last launch
 };
 
 TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
@@ -97,6 +100,19 @@ TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
     EXPECT_EQ(meet(5, 5, /*cooperative=*/false), "") << target;
     EXPECT_EQ(meet(5, 0, /*cooperative=*/true, "poll"), "") << target;
   }
+}
+
+// On one host thread each of these workgroups waits for one that has yet to run.
+TEST_F(Waiting, PollingWorkgroupsGiveWayAtOnce) {
+  hostThreads = 1;
+  for (const char *target : {"gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"})
+    for (bool cooperative : {true, false}) {
+      build(target);
+      ASSERT_TRUE(code) << target;
+      EXPECT_EQ(meet(40, 0, cooperative), "") << target;
+      EXPECT_GT(instructions, 400u) << target;
+      EXPECT_LT(instructions, 40'000u) << target;
+    }
 }
 
 TEST_F(Waiting, TheProcessorsWaveSyncLetsNobodyThroughEarly) {
