@@ -212,8 +212,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
         const Place place, const Sources... sources) {
     [[maybe_unused]] uint32_t flags[kBlockLanes];
     // A load, a choice and a store, which the compiler must not see to be of one place: it would
-    // make a masked store of them, after which a load of the register has to wait. 2 against 3 G
-    // lane operations/s of divergent code.
+    // make a masked store of them, after which a load of the register has to wait, as it does all
+    // the time in divergent code.
     const uint32_t *was = result;
     if constexpr (kMasked)
       asm("" : "+r"(was));
