@@ -10,7 +10,7 @@ namespace rubia::emulator {
 struct LaneAccess {
   uint64_t address = 0; // Global: of the host; Local: in LDS; Scratch: in the lane's own memory
   uint16_t bytes = 0;
-  uint8_t lane = 0; // of the first active thread for scalar accesses
+  uint8_t lane = 0;            // of the first active thread for scalar accesses
   Space space = Space::Global; // Global, Local or Scratch
   bool reads = false, writes = false;
   uint8_t operand = 0; // DS_WRITE2 and its kin: 1 for the second address

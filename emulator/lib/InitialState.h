@@ -24,8 +24,8 @@ struct WaveInputs {
 uint64_t entryOf(const Kernel &kernel);
 
 /// Arguments that arrive in SGPRs, in dwords (AMDGPUUsage "Preloaded Kernel Arguments").
-/// What registers that nothing initialises hold: a signaling NaN as a float, out of all bounds as an
-/// index or a pointer.
+/// What registers that nothing initialises hold: a signaling NaN as a float, out of all bounds as
+/// an index or a pointer.
 constexpr uint32_t kPoison = 0x7fa5a5a5;
 
 struct KernargPreload {

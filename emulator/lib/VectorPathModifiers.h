@@ -92,8 +92,8 @@ uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint64_t exec, uns
   alignas(64) int8_t chosen[kBlockLanes];
   if (detail.dpp == VectorDetail::Dpp::Dpp8) {
     for (unsigned i = 0; i < kBlockLanes; ++i)
-      chosen[i] = int8_t(block * kBlockLanes +
-                         ((i & ~7u) | (detail.selectors >> (3 * (i & 7)) & 7)));
+      chosen[i] =
+          int8_t(block * kBlockLanes + ((i & ~7u) | (detail.selectors >> (3 * (i & 7)) & 7)));
   } else {
     std::memcpy(chosen, sources.at[lanes > kBlockLanes][detail.control] + block * kBlockLanes,
                 kBlockLanes);
