@@ -41,9 +41,12 @@ inline bool isKnown(hipSharedMemConfig config) {
 }
 // Of hipSetDeviceFlags and hipCtxCreate: one way of waiting at most.
 inline bool areDeviceFlags(unsigned flags) {
+  // HIP 5's header gives hipDeviceLmemResizeToMax the bits of two ways of waiting besides its own.
+  if ((flags & hipDeviceLmemResizeToMax) == hipDeviceLmemResizeToMax)
+    flags &= ~unsigned(hipDeviceLmemResizeToMax);
+  constexpr unsigned kLmemResizeToMax = 0x10; // as the bit is meant
   const unsigned schedule = flags & hipDeviceScheduleMask;
-  return !(flags &
-           ~unsigned(hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax)) &&
+  return !(flags & ~unsigned(hipDeviceScheduleMask | hipDeviceMapHost | kLmemResizeToMax)) &&
          !(schedule & (schedule - 1));
 }
 

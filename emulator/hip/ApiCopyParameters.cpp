@@ -103,7 +103,7 @@ template <typename Size> hipError_t start(const Copy3D<Size> &p, hipStream_t han
     return error;
   if (!copy.width || !copy.height || !copy.depth)
     return hipSuccess;
-  return submit(*stream, copy, wait || isPageable(copy.to) || isPageable(copy.from));
+  return submitCopy(*stream, copy, wait);
 }
 
 hipError_t start2D(const hip_Memcpy2D *p, hipStream_t stream, bool wait) {

@@ -2,7 +2,9 @@
 // Management".
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/Version.h"
 #include <algorithm>
+#include <cstring>
 
 using namespace rubia::emulator;
 
@@ -12,6 +14,23 @@ namespace {
 GraphNode *nodeOfType(hipGraphNode_t handle, hipGraphNodeType type) {
   GraphNode *node = nodeOf(handle);
   return node && node->type == type ? node : nullptr;
+}
+
+// The number that programs know a type by: these headers' in HIP 5. HIP 6 begins with 0, calls
+// copies of one dimension copies, and has put others between.
+int numberOf(hipGraphNodeType type) {
+  if (hipMajorVersion() < 6)
+    return type;
+  switch (type) {
+  case hipGraphNodeTypeMemcpy1D:
+    return 1; // hipGraphNodeTypeMemcpy
+  case hipGraphNodeTypeMemcpyFromSymbol:
+    return 12;
+  case hipGraphNodeTypeMemcpyToSymbol:
+    return 13;
+  default:
+    return type - hipGraphNodeTypeKernel;
+  }
 }
 
 // HIP's way to return a list: with no place, the number; else as many as there is place for,
@@ -75,6 +94,8 @@ HIP_EXPORT hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t handle,
                                                   hipMemcpy3DParms *parameters) {
   std::lock_guard lock(graphMutex());
   GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemcpy);
+  if (!node && hipMajorVersion() >= 6)
+    node = nodeOfType(handle, hipGraphNodeTypeMemcpy1D);
   if (!node || !parameters)
     return result(hipErrorInvalidValue);
   auto &copy = std::get<CopyOperation>(node->operation);
@@ -122,7 +143,8 @@ HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeTyp
   GraphNode *node = nodeOf(handle);
   if (!node || !type)
     return result(hipErrorInvalidValue);
-  *type = node->type;
+  const int number = numberOf(node->type);
+  memcpy(type, &number, sizeof(number)); // not all of them are in this enumeration
   return hipSuccess;
 }
 
@@ -164,6 +186,8 @@ HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
   GraphNode *node = nodeOf(handle);
   if (!node)
     return result(hipErrorInvalidValue);
+  if (isCaptured(*node->graph))
+    return result(hipErrorIllegalState); // what is captured next would depend on it
   node->graph->remove(node);
   return hipSuccess;
 }

@@ -117,9 +117,7 @@ static hipError_t copy(const CopyOperation &operation, hipMemcpyKind kind, hipSt
     return result(error);
   if (!operation.width || !operation.height || !operation.depth)
     return hipSuccess;
-  // Pageable memory may be reused or expected as soon as the call returns.
-  return result(
-      submit(*stream, operation, wait || isPageable(operation.to) || isPageable(operation.from)));
+  return result(submitCopy(*stream, operation, wait));
 }
 
 HIP_EXPORT hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind) {

@@ -270,6 +270,16 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   case HIP_FUNC_ATTRIBUTE_NUM_REGS:
     *value = kernel.vgprCount;
     return hipSuccess;
+  case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value = int(deviceAt(int(function->module->device)).model.ldsBytes - kernel.ldsBytes);
+    return hipSuccess;
+  case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: // as hipFuncGetAttributes has them
+  case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
+  case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
+  case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+  case HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    *value = 0;
+    return hipSuccess;
   default:
     return result(hipErrorInvalidValue);
   }

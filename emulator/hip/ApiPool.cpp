@@ -1,5 +1,6 @@
 // Memory in stream order. HIP: "Stream Ordered Memory Allocator".
 #include "emulator/hip/Allocations.h"
+#include "emulator/hip/Graph.h"
 #include "emulator/hip/Operation.h"
 #include <cstring>
 
@@ -56,6 +57,8 @@ HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t h
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
+  if (isCapturing(*stream))
+    return result(refuseInCapture("hipMallocAsync"));
   PoolRef pool;
   {
     std::lock_guard<std::mutex> lock(Machine::instance().mutex);
@@ -65,11 +68,14 @@ HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t h
 }
 
 HIP_EXPORT hipError_t hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMemPool_t handle,
-                                             hipStream_t stream) {
+                                             hipStream_t streamHandle) {
   if (hipError_t error = usable())
     return result(error);
-  if (!streamOf(stream))
+  Stream *stream = streamOf(streamHandle);
+  if (!stream)
     return result(hipErrorInvalidHandle);
+  if (isCapturing(*stream))
+    return result(refuseInCapture("hipMallocFromPoolAsync"));
   PoolRef pool;
   {
     std::lock_guard<std::mutex> lock(Machine::instance().mutex);
@@ -85,6 +91,8 @@ HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
+  if (isCapturing(*stream))
+    return result(refuseInCapture("hipFreeAsync"));
   auto allocation = Machine::instance().memory.find(pointer);
   if (!allocation || allocation->address != reinterpret_cast<uint64_t>(pointer))
     return result(hipErrorInvalidValue);

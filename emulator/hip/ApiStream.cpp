@@ -5,6 +5,23 @@
 using namespace rubia::emulator;
 
 namespace rubia::emulator {
+namespace {
+
+// Ends a thread's own streams with it.
+struct ThreadEnd {
+  bool used = false;
+  ~ThreadEnd() {
+    if (!used)
+      return;
+    for (auto &device : Machine::instance().devices)
+      if (Stream *stream = device->streams.ofThread(false)) {
+        forgetCapture(*stream);
+        device->streams.destroy(stream);
+      }
+  }
+};
+
+} // namespace
 
 Stream *streamOf(hipStream_t handle) {
   StreamSet &streams = currentDevice().streams;
@@ -12,11 +29,9 @@ Stream *streamOf(hipStream_t handle) {
   if (number == 0 || number == 1) // hipStreamLegacy
     return &streams.null();
   if (number == 2) { // hipStreamPerThread
-    static thread_local std::map<StreamSet *, Stream *> own;
-    Stream *&stream = own[&streams];
-    if (!stream)
-      stream = streams.create(true);
-    return stream;
+    static thread_local ThreadEnd end;
+    end.used = true;
+    return streams.ofThread();
   }
   auto *stream = reinterpret_cast<Stream *>(handle);
   for (auto &device : Machine::instance().devices)

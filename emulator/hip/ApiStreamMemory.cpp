@@ -1,6 +1,6 @@
 // Streams that write a word of memory, or wait until one says what they want. HIP: "Stream Memory
 // Operations".
-#include "emulator/hip/Operation.h"
+#include "emulator/hip/Graph.h"
 #include <thread>
 
 using namespace rubia::emulator;
@@ -20,7 +20,8 @@ static bool isMet(uint64_t word, uint64_t value, uint64_t mask, uint64_t all, un
 }
 
 template <typename Word>
-static hipError_t submitOn(hipStream_t handle, void *pointer, std::function<void(Word &)> work) {
+static hipError_t submitOn(const char *function, hipStream_t handle, void *pointer,
+                           std::function<void(Word &, const Device &)> work) {
   if (hipError_t error = usable())
     return error;
   Stream *stream = streamOf(handle);
@@ -30,25 +31,31 @@ static hipError_t submitOn(hipStream_t handle, void *pointer, std::function<void
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (!allocation || address % sizeof(Word) || allocation->end() - address < sizeof(Word))
     return hipErrorInvalidValue;
-  return submit(*stream, HostOperation{[=] { work(*static_cast<Word *>(pointer)); }});
+  if (isCapturing(*stream))
+    return refuseInCapture(function);
+  const Device *device = &stream->device;
+  return submit(*stream, HostOperation{[=] { work(*static_cast<Word *>(pointer), *device); }});
 }
 
 template <typename Word>
 static hipError_t waitFor(hipStream_t handle, void *pointer, Word value, unsigned how, Word mask) {
   if (how > hipStreamWaitValueNor)
     return result(hipErrorInvalidValue);
-  return result(submitOn<Word>(handle, pointer, [=](Word &word) {
-    while (!isMet(std::atomic_ref(word).load(), value, mask, Word(~Word(0)), how))
+  auto work = [=](Word &word, const Device &device) {
+    // After a fault no kernel of the device comes to write the word.
+    while (!isMet(std::atomic_ref(word).load(), value, mask, Word(~Word(0)), how) &&
+           !device.stickyError.load())
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }));
+  };
+  return result(submitOn<Word>("hipStreamWaitValue", handle, pointer, work));
 }
 
 template <typename Word>
 static hipError_t write(hipStream_t handle, void *pointer, Word value, unsigned flags) {
   if (flags)
     return result(hipErrorInvalidValue);
-  return result(
-      submitOn<Word>(handle, pointer, [=](Word &word) { std::atomic_ref(word).store(value); }));
+  auto work = [=](Word &word, const Device &) { std::atomic_ref(word).store(value); };
+  return result(submitOn<Word>("hipStreamWriteValue", handle, pointer, work));
 }
 
 HIP_EXPORT hipError_t hipStreamWaitValue32(hipStream_t stream, void *pointer, uint32_t value,

@@ -113,7 +113,13 @@ Graph *graphOf(hipGraph_t handle) {
     for (auto &node : owner->nodes)
       if (node->child && node->child.get() == graph)
         return graph;
-  return nullptr;
+  return graph && isCaptured(*graph) ? graph : nullptr;
+}
+
+bool isCaptured(const Graph &graph) {
+  std::lock_guard lock(graphMutex());
+  return any_of(handles().captures,
+                [&](const auto &entry) { return entry.second->graph.get() == &graph; });
 }
 
 GraphNode *nodeOf(hipGraphNode_t handle) {
@@ -385,14 +391,20 @@ HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *m
 
 // ---------- Executable graphs
 
+// AutoFreeOnLaunch, Upload and UseNodePriority change nothing here: there are no nodes that
+// allocate, nothing to upload and no priorities. DeviceLaunch (4) is refused.
+constexpr unsigned kInstantiateFlags = 1 | 2 | 8;
+
 HIP_EXPORT hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *handle, hipGraph_t graphHandle,
                                                    unsigned long long flags) {
   if (hipError_t error = usable())
     return result(error);
   std::lock_guard lock(graphMutex());
   Graph *graph = graphOf(graphHandle);
-  if (!handle || !graph || flags)
+  if (!handle || !graph || (flags & ~uint64_t(kInstantiateFlags)))
     return result(hipErrorInvalidValue);
+  if (isCaptured(*graph))
+    return result(hipErrorIllegalState);
   std::vector<GraphNode *> order = graph->ordered();
   if (order.empty() && !graph->nodes.empty())
     return result(hipErrorInvalidValue); // a cycle

@@ -68,6 +68,8 @@ struct Capture {
 
 // The capture that a stream takes part in, or null.
 std::shared_ptr<Capture> captureOf(Stream &stream);
+// Whether streams still add to the graph, which is theirs until the capture ends.
+bool isCaptured(const Graph &graph);
 inline bool isCapturing(Stream &stream) { return captureOf(stream) != nullptr; }
 // Why an operation is not possible because of a capture: it would block on a captured stream, or
 // use the null stream while a stream that is ordered against it is being captured.

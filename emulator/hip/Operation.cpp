@@ -1,10 +1,13 @@
 #include "emulator/hip/Operation.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
 namespace rubia::emulator {
 namespace {
+
+constexpr unsigned kMemcpyDeviceToDeviceNoCU = 1024; // since HIP 6: not by a kernel
 
 Memory &memory() { return Machine::instance().memory; }
 
@@ -103,6 +106,8 @@ hipError_t check(const CopyOperation &copy, hipMemcpyKind kind) {
     return hipErrorInvalidValue;
   if (copy.height > 1 && (copy.toPitch < copy.width || copy.fromPitch < copy.width))
     return hipErrorInvalidPitchValue;
+  if (unsigned(kind) == kMemcpyDeviceToDeviceNoCU)
+    kind = hipMemcpyDeviceToDevice;
   if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault)
     return hipErrorInvalidMemcpyDirection;
   size_t toBytes = extentOf(copy.width, copy.height, copy.depth, copy.toPitch, copy.toSlice);
@@ -145,6 +150,16 @@ hipError_t submit(Stream &stream, Operation operation, bool wait) {
     return hipSuccess;
   done->wait();
   return hipError_t(device->stickyError.load());
+}
+
+hipError_t submitCopy(Stream &stream, const CopyOperation &copy, bool wait) {
+  const bool pageable = isPageable(copy.to) || isPageable(copy.from);
+  return submit(stream, copy, wait || (pageable && !isCapturing(stream)));
+}
+
+hipError_t refuseInCapture(const char *function) {
+  llvm::errs() << "rubia emulator: " << function << ": not supported while a stream is captured\n";
+  return hipErrorNotSupported;
 }
 
 } // namespace rubia::emulator

@@ -1,5 +1,4 @@
 #include "emulator/hip/Stream.h"
-#include <thread>
 
 namespace rubia::emulator {
 
@@ -81,6 +80,19 @@ Stream *StreamSet::create(bool blocking) {
   return stream;
 }
 
+Stream *StreamSet::ofThread(bool mayMake) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto place = ofThreads.find(std::this_thread::get_id());
+  if (place != ofThreads.end())
+    return place->second;
+  if (!mayMake)
+    return nullptr;
+  auto *stream = new Stream(device, true);
+  streams.insert(stream);
+  ofThreads[std::this_thread::get_id()] = stream;
+  return stream;
+}
+
 bool StreamSet::contains(const Stream *stream) {
   std::lock_guard<std::mutex> lock(mutex);
   return stream == nullStream || streams.count(const_cast<Stream *>(stream));
@@ -90,6 +102,7 @@ void StreamSet::destroy(Stream *stream) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     streams.erase(stream);
+    std::erase_if(ofThreads, [&](const auto &entry) { return entry.second == stream; });
     forgetFinished();
     std::lock_guard<std::mutex> streamLock(stream->mutex);
     if (stream->last && !stream->last->isDone())

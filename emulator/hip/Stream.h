@@ -7,9 +7,11 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace rubia::emulator {
@@ -66,6 +68,9 @@ public:
   explicit StreamSet(Device &device);
   Stream &null() { return *nullStream; }
   Stream *create(bool blocking);
+  // The calling thread's own stream (hipStreamPerThread), made when it is first asked for, again
+  // after reset(). `mayMake` false: null where there is none.
+  Stream *ofThread(bool mayMake = true);
   bool contains(const Stream *stream);
   // Waits for the stream's work in the background, as HIP has it; the handle is invalid at once.
   void destroy(Stream *stream);
@@ -88,6 +93,7 @@ private:
   std::mutex mutex;
   Stream *nullStream;
   std::set<Stream *> streams; // without the null stream
+  std::map<std::thread::id, Stream *> ofThreads;
   // Destroyed while they had work: the legacy rule and synchronizeAll() still hold for it.
   std::vector<Leaving> leaving;
 };

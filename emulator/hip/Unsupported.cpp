@@ -1,14 +1,13 @@
 // What is not there says so. The functions are defined without HIP's declarations: they take
 // nothing of what they are called with.
+#include "emulator/hip/Api.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace {
 
-constexpr int kErrorNotSupported = 801; // hipErrorNotSupported
-
 int refuse(const char *name, const char *what) {
   llvm::errs() << "rubia emulator: " << name << ": " << what << " are not supported\n";
-  return kErrorNotSupported;
+  return int(rubia::emulator::result(hipErrorNotSupported));
 }
 
 } // namespace

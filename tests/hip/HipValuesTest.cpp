@@ -15,6 +15,7 @@ TEST(HipValues, OfDevicesAndContexts) {
   OK(hipSetDeviceFlags(hipDeviceScheduleYield | hipDeviceMapHost));
   REFUSED(hipSetDeviceFlags(hipDeviceScheduleSpin | hipDeviceScheduleYield));
   REFUSED(hipSetDeviceFlags(1u << 12));
+  OK(hipSetDeviceFlags(hipDeviceLmemResizeToMax | hipDeviceScheduleSpin));
   OK(hipSetDeviceFlags(hipDeviceScheduleAuto));
   hipCtx_t context;
   REFUSED(hipCtxCreate(&context, 1u << 12, 0));
@@ -30,6 +31,31 @@ TEST(HipValues, OfDevicesAndContexts) {
   EXPECT_EQ(value, size_t(128) << 10);
   EXPECT_EQ(hipDeviceSetLimit(hipLimitPrintfFifoSize, 1 << 20), hipErrorUnsupportedLimit);
   REFUSED(hipDeviceSetLimit(hipLimit_t(77), 1));
+}
+
+// Numbers of attributes without gaps where programs ask for them; what is not there is 0.
+TEST(HipValues, OfAttributes) {
+  auto value = [](hipDeviceAttribute_t attribute) {
+    int value = -1;
+    OK(hipDeviceGetAttribute(&value, attribute, 0));
+    return value;
+  };
+  EXPECT_EQ(value(hipDeviceAttributeImageSupport), 0);
+  EXPECT_EQ(value(hipDeviceAttributeStreamPrioritiesSupported), 0);
+  EXPECT_EQ(value(hipDeviceAttributeMaxBlocksPerMultiProcessor),
+            value(hipDeviceAttributeMaxThreadsPerMultiProcessor) /
+                value(hipDeviceAttributeWarpSize));
+  EXPECT_GT(value(hipDeviceAttributeAsyncEngineCount), 0);
+  int unknown;
+  REFUSED(hipDeviceGetAttribute(&unknown, hipDeviceAttribute_t(5555), 0));
+}
+
+TEST(HipValues, OfCopies) {
+  void *memory;
+  OK(hipMalloc(&memory, 8));
+  constexpr int kNoCU = 1024; // hipMemcpyDeviceToDeviceNoCU, since HIP 6
+  OK(hipMemcpy(memory, static_cast<char *>(memory) + 4, 4, hipMemcpyKind(kNoCU)));
+  OK(hipFree(memory));
 }
 
 TEST(HipValues, OfEvents) {

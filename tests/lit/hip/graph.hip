@@ -3,6 +3,7 @@
 // RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s
 #include "Inputs/check.h"
 #include <unistd.h>
+#include <vector>
 
 __global__ void add(int *data, int n, int value) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -194,6 +195,115 @@ static void destroyedStream() {
   }
 }
 
+// Memory of malloc in a captured copy is what the launch finds there.
+static void pageableMemory(int *device) {
+  std::vector<int> from(n, 3), to(n);
+  hipStream_t stream;
+  hipGraph_t graph;
+  hipGraphExec_t executable;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  CHECK(hipMemcpyAsync(device, from.data(), n * sizeof(int), hipMemcpyHostToDevice, stream));
+  add<<<8, 128, 0, stream>>>(device, n, 1);
+  CHECK(hipMemcpy2DAsync(to.data(), 4, device, 4, 4, n, hipMemcpyDeviceToHost, stream));
+  CHECK(hipStreamEndCapture(stream, &graph));
+  CHECK(hipGraphInstantiateWithFlags(&executable, graph, 1 | 2 | 8)); // nothing to do for them
+  for (int i = 0; i < 2; ++i) {
+    from.assign(n, 10 * i);
+    CHECK(hipGraphLaunch(executable, stream));
+    CHECK(hipStreamSynchronize(stream));
+    expectAll(to.data(), 10 * i + 1);
+  }
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipStreamDestroy(stream));
+}
+
+// What has no node is refused and leaves the capture as it is.
+static void notCaptured(int *device) {
+  hipStream_t stream;
+  hipGraph_t graph;
+  int *ordered, *freed;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipMallocAsync(&freed, 4, stream));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  EXPECT(hipMallocAsync(&ordered, 4, stream) == hipErrorNotSupported);
+  EXPECT(hipFreeAsync(freed, stream) == hipErrorNotSupported);
+  EXPECT(hipStreamWriteValue32(stream, device, 1, 0) == hipErrorNotSupported);
+  EXPECT(hipStreamWaitValue32(stream, device, 1, 0, ~0u) == hipErrorNotSupported);
+  EXPECT(hipGetLastError() == hipErrorNotSupported);
+  CHECK(hipStreamEndCapture(stream, &graph));
+  size_t nodes = 1;
+  CHECK(hipGraphGetNodes(graph, nullptr, &nodes));
+  EXPECT(nodes == 0);
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipFreeAsync(freed, stream));
+  CHECK(hipStreamDestroy(stream));
+}
+
+// A program adds a node of its own to the graph that is being captured.
+static void nodeInCapture(int *device, int *host) {
+  hipStream_t stream;
+  CHECK(hipStreamCreate(&stream));
+  CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  CHECK(hipMemsetAsync(device, 0, n * sizeof(int), stream));
+  hipStreamCaptureStatus status;
+  unsigned long long id;
+  hipGraph_t graph, ended;
+  const hipGraphNode_t *tail;
+  size_t tails = 0;
+  CHECK(hipStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &tail, &tails));
+  EXPECT(tails == 1);
+  EXPECT(hipGraphDestroyNode(*tail) == hipErrorIllegalState);
+  EXPECT(hipGraphDestroy(graph) == hipErrorInvalidValue);
+  hipMemsetParams fill = {};
+  fill.dst = device;
+  fill.elementSize = 4;
+  fill.width = n;
+  fill.height = 1;
+  fill.value = 7;
+  hipGraphNode_t own;
+  CHECK(hipGraphAddMemsetNode(&own, graph, tail, tails, &fill));
+  CHECK(hipStreamUpdateCaptureDependencies(stream, &own, 1, hipStreamSetCaptureDependencies));
+  CHECK(hipMemcpyAsync(host, device, n * sizeof(int), hipMemcpyDeviceToHost, stream));
+  CHECK(hipStreamEndCapture(stream, &ended));
+  EXPECT(ended == graph);
+  hipGraphExec_t executable;
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  CHECK(hipGraphLaunch(executable, stream));
+  CHECK(hipStreamSynchronize(stream));
+  expectAll(host, 7);
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipStreamDestroy(stream));
+}
+
+// HIP 6 numbers the types of nodes anew.
+static void nodeTypes(int *device, int *host) {
+  int version;
+  CHECK(hipRuntimeGetVersion(&version));
+  const bool isOld = version < 60000000;
+  hipGraph_t graph;
+  hipGraphNode_t empty, copy, event;
+  hipEvent_t recorded;
+  hipGraphNodeType type;
+  CHECK(hipEventCreate(&recorded));
+  CHECK(hipGraphCreate(&graph, 0));
+  auto number = [&](hipGraphNode_t node) {
+    CHECK(hipGraphNodeGetType(node, &type));
+    return int(type);
+  };
+  CHECK(hipGraphAddEmptyNode(&empty, graph, nullptr, 0));
+  CHECK(hipGraphAddEventRecordNode(&event, graph, nullptr, 0, recorded));
+  CHECK(hipGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, host, device, 4, hipMemcpyDeviceToHost));
+  EXPECT(number(empty) == (isOld ? 6 : 5));
+  EXPECT(number(event) == (isOld ? 8 : 7));
+  EXPECT(number(copy) == (isOld ? 9 : 1));
+  hipMemcpy3DParms read;
+  EXPECT(hipGraphMemcpyNodeGetParams(copy, &read) == (isOld ? hipErrorInvalidValue : hipSuccess));
+  CHECK(hipGraphDestroy(graph));
+}
+
 int main() {
   int *device, *host;
   CHECK(hipMalloc(&device, 2 * n * sizeof(int)));
@@ -202,6 +312,10 @@ int main() {
   capturedGraph(device, host);
   eventNodes();
   destroyedStream();
+  pageableMemory(device);
+  notCaptured(device);
+  nodeInCapture(device, host);
+  nodeTypes(device, host);
   // CHECK: PASS
   printf("PASS\n");
 }

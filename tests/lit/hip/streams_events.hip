@@ -3,6 +3,9 @@
 // RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s
 #include "Inputs/check.h"
 #include <atomic>
+#include <filesystem>
+#include <thread>
+#include <unistd.h>
 
 __global__ void scale(int *data, int n, int factor) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -19,6 +22,56 @@ __global__ void waitForOther(volatile int *mine, volatile int *other) {
 static std::atomic<int> called{0};
 static void callback(hipStream_t, hipError_t status, void *data) {
   called += status == hipSuccess ? *static_cast<int *>(data) : 1000;
+}
+
+static int threadCount() {
+  std::filesystem::directory_iterator all("/proc/self/task");
+  return int(std::distance(begin(all), end(all)));
+}
+
+// Each thread has a stream of its own, which ends with the thread and with the device.
+static void streamsOfThreads(int *device) {
+  for (int i = 0; i < 5; ++i) {
+    CHECK(hipMemsetAsync(device, i, 4, hipStreamPerThread));
+    CHECK(hipStreamSynchronize(hipStreamPerThread));
+    CHECK(hipDeviceReset());
+    usleep(20000); // the stream of before is gone
+  }
+  const int before = threadCount();
+  for (int i = 0; i < 50; ++i)
+    std::thread([&] {
+      CHECK(hipMemsetAsync(device, 9, 4, hipStreamPerThread));
+      CHECK(hipStreamSynchronize(hipStreamPerThread));
+    }).join();
+  for (int tries = 0; tries < 200 && threadCount() > before; ++tries)
+    usleep(20000);
+  EXPECT(threadCount() <= before);
+  int word = 0;
+  CHECK(hipMemcpy(&word, device, 4, hipMemcpyDeviceToHost));
+  EXPECT(word == 0x09090909);
+}
+
+__global__ void fault(int *nowhere) { *nowhere = 1; }
+
+// What waits for a word that a kernel was to write does not outlive the kernel's fault.
+static void waitBehindFault(int *word) {
+  hipStream_t waits, faults;
+  CHECK(hipStreamCreateWithFlags(&waits, hipStreamNonBlocking));
+  CHECK(hipStreamCreateWithFlags(&faults, hipStreamNonBlocking));
+  CHECK(hipMemset(word, 0, 4));
+  CHECK(hipStreamWaitValue32(waits, word, 1, hipStreamWaitValueEq, ~0u));
+  fault<<<1, 1, 0, faults>>>(nullptr);
+  EXPECT(hipStreamSynchronize(faults) != hipSuccess);
+  CHECK(hipDeviceReset());
+  (void)hipGetLastError();
+}
+
+// What is not there is remembered as an error.
+static void notThere() {
+  hipArray *array;
+  hipChannelFormatDesc format = {};
+  EXPECT(hipMallocArray(&array, &format, 4, 4, 0) == hipErrorNotSupported);
+  EXPECT(hipGetLastError() == hipErrorNotSupported);
 }
 
 int main() {
@@ -80,6 +133,9 @@ int main() {
   CHECK(hipStreamDestroy(first));
   CHECK(hipStreamDestroy(second));
   CHECK(hipStreamDestroy(third));
+  streamsOfThreads(device);
+  waitBehindFault(device);
+  notThere();
   // CHECK: PASS
   printf("PASS\n");
 }
