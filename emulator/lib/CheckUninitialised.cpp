@@ -1,13 +1,14 @@
 // Bits that nobody has written are followed through registers, LDS and private memory (as
 // Valgrind's Memcheck does: Seward and Nethercote, 2005), since compilers move undefined values
 // around freely. They are reported where they decide something: in an address, in EXEC, in a
-// branch, or when a whole dword of them goes to global memory. The report is about the instruction
-// that read them first.
+// branch, or when they go to global memory: computed ones always, copied ones (structures have
+// padding) if they are the low byte. The report is about the instruction that read them first.
 //
 // What becomes of undefined bits in an operation is found by trying: its own handler runs with
 // these bits as zeros, as ones and as noise, and result bits that differ are undefined. So no
 // instruction needs a rule of its own. Comparisons alone are taken to depend on an operand of which
-// no bit is defined: noise may miss the value that makes them true.
+// no bit is defined: noise may miss the value that makes them true. What was computed from what was
+// only copied, a second trial tells, in which only computed bits differ.
 #include "emulator/lib/CheckUninitialised.h"
 #include "emulator/lib/Definedness.h"
 #include "emulator/lib/FaultReport.h"
@@ -85,7 +86,7 @@ private:
   bool readsUndefined(const Now &now) const;
   void defineResults(const Now &now);
   void tryOut(const Now &now);
-  void patch(const Now &now, const Saved &saved, unsigned variant);
+  void patch(const Now &now, const Saved &saved, unsigned variant, bool onlyComputed);
   void restore(const Now &now, const Saved &saved);
   Undefined firstSource(const Now &now, int lane);
   void checkDecisions(const Now &now);
@@ -112,9 +113,12 @@ void UninitialisedCheck::groupStarted(RunningGroup &group) {
   groups[&group] = std::move(state);
 }
 
+/// To be asked once undefined bits have been found.
 uint32_t UninitialisedCheck::originAt(const Now &now, unsigned lane, const LaneAccess *access) {
+  constexpr size_t kMost = 1 << 22; // later ones of the same instruction and lane share one
   uint32_t &origin = known[{now.op.pc, uint64_t(now.wave.indexInGroup) << 8 | lane}];
-  if (origin == 0) {
+  if (origin == 0 ||
+      (access && origins[origin].address != access->address && origins.size() < kMost)) {
     origin = uint32_t(origins.size());
     origins.push_back({now.op.pc, now.wave.indexInGroup, lane, access != nullptr,
                        access ? access->address : 0, access ? access->bytes : 0u});
@@ -151,7 +155,9 @@ bool UninitialisedCheck::checkAddresses(const Now &now) {
   const MicroOp &op = now.op;
   const bool buffer = now.step.kind == StepKind::Vector && now.step.space == Space::Buffer;
   if (now.step.kind == StepKind::Scalar)
-    return checkScalar(now, unsigned(op.source[0]), 2, "as an address");
+    return checkScalar(now, unsigned(op.source[0]), 2, "as an address") &&
+           (op.kind[1] != OperandKind::Scalar ||
+            checkScalar(now, unsigned(op.source[1]), 1, "as an address"));
   if (op.kind[1] == OperandKind::Scalar && now.wave.exec() != 0 &&
       !checkScalar(
           now, unsigned(op.source[1]),
@@ -182,13 +188,12 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
   const uint32_t first = uint32_t(now.op.source[2 + access.operand]);
   const unsigned shift = now.step.highHalf ? 16 : 0;
   for (unsigned byte = 0; byte < access.bytes; byte += 4) {
-    Undefined value = now.state.vectors.at(first + byte / 4 * kBlockLanes, access.lane);
-    value.bits >>= shift;
+    Undefined value = now.state.vectors.at(first + byte / 4 * kBlockLanes, access.lane) >> shift;
     const unsigned bits = 8 * std::min(4u, access.bytes - byte);
     const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
     if (access.space == Space::Global) {
       // Padding has no low byte of its own, but for whole dwords.
-      if ((value.bits & 0xff) == 0xff)
+      if ((value.bits & 0xff) == 0xff || value.computed & mask)
         return report(now, value, access.lane, "in a store to global memory");
       continue;
     }
@@ -197,15 +202,16 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
     // An atomic operation keeps what was undefined.
     MemoryDefinedness &memory = memoryOf(now, access);
     if (access.reads) {
-      const Undefined old = memory.load(dwordOf(access, byte), originAt(now, access.lane, &access));
+      Undefined old = memory.load(dwordOf(access, byte));
+      if (old.bits & mask && old.origin == 0)
+        old.origin = originAt(now, access.lane, &access);
       if (old.bits & mask)
-        value = {value.bits | old.bits, old.origin};
+        value = old | value;
     }
     const unsigned place = 8 * (access.address % 4);
-    memory.store(dwordOf(access, byte), mask << place, {value.bits << place, value.origin});
+    memory.store(dwordOf(access, byte), mask << place, value << place);
     if (place + bits > 32) // misaligned
-      memory.store(dwordOf(access, byte) + 1, mask >> (32 - place),
-                   {value.bits >> (32 - place), value.origin});
+      memory.store(dwordOf(access, byte) + 1, mask >> (32 - place), value >> (32 - place));
   }
 }
 
@@ -214,29 +220,30 @@ void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
   for (unsigned byte = 0; byte < access.bytes; byte += 4, to += kBlockLanes) {
     Undefined value;
     if (access.space != Space::Global) {
-      const uint32_t fresh = originAt(now, access.lane, &access);
       const MemoryDefinedness &memory = memoryOf(now, access);
       const unsigned place = 8 * (access.address % 4);
-      value = memory.load(dwordOf(access, byte), fresh);
-      value.bits >>= place;
-      if (place + 8 * std::min(4u, access.bytes - byte) > 32) {
-        const Undefined next = memory.load(dwordOf(access, byte) + 1, fresh);
-        value.bits |= next.bits << (32 - place);
-        value.origin = value.origin ? value.origin : next.origin;
-      }
+      value = memory.load(dwordOf(access, byte)) >> place;
+      if (place + 8 * std::min(4u, access.bytes - byte) > 32)
+        value = value | memory.load(dwordOf(access, byte) + 1) << (32 - place);
     }
-    if (const unsigned bits = 8 * (access.bytes - byte); bits < 32) {
-      const bool sign = value.bits >> (bits - 1) & 1;
-      value.bits &= (1u << bits) - 1;
-      if (now.step.signExtends && sign)
-        value.bits |= ~((1u << bits) - 1);
+    const unsigned bits = 8 * (access.bytes - byte);
+    if (bits < 32)
+      value = value & ((1u << bits) - 1);
+    if (value.bits && value.origin == 0)
+      value.origin = originAt(now, access.lane, &access);
+    if (bits < 32) {
+      auto extended = [&](uint32_t from) {
+        return from >> (bits - 1) & 1 ? from | ~((1u << bits) - 1) : from;
+      };
+      if (now.step.signExtends)
+        value = {extended(value.bits), value.origin, extended(value.computed)};
       const Undefined old = now.state.vectors.at(to, access.lane);
       if (now.step.highHalf)
-        value.bits = value.bits << 16 | (old.bits & 0xffff);
+        value = value << 16 | (old & 0xffff);
       else if (any_of(now.registers, [](const RegisterRange &range) {
                  return range.written && range.halves == 1;
                }))
-        value.bits = (value.bits & 0xffff) | (old.bits & 0xffff0000);
+        value = (value & 0xffff) | (old & 0xffff0000);
     }
     now.state.vectors.set(to, access.lane, value);
   }
@@ -308,24 +315,28 @@ void UninitialisedCheck::defineResults(const Now &now) {
     now.state.scc = {};
 }
 
-/// The operation's undefined inputs as zeros, ones or noise.
-void UninitialisedCheck::patch(const Now &now, const Saved &saved, unsigned variant) {
+/// The operation's undefined inputs, or only the computed ones, as zeros, ones, numbers of either
+/// sign or noise.
+void UninitialisedCheck::patch(const Now &now, const Saved &saved, unsigned variant,
+                               bool onlyComputed) {
   uint64_t noise = 0x9e3779b97f4a7c15 * variant;
-  auto fill = [&](uint32_t value, uint32_t undefined) {
+  auto fill = [&](uint32_t value, Undefined of) {
+    const uint32_t undefined = onlyComputed ? of.computed : of.bits;
     noise = noise * 6364136223846793005 + 1442695040888963407;
-    const uint32_t with = variant == 0 ? 0 : variant == 1 ? ~0u : uint32_t(noise >> 32);
+    constexpr uint32_t kFirst[] = {0, ~0u, 0x5b5b5b5b, 0xdbdbdbdb};
+    const uint32_t with = variant < 4 ? kFirst[variant] : uint32_t(noise >> 32);
     return (value & ~undefined) | (with & undefined);
   };
   for (unsigned i = 0; i < kScalarCount; ++i)
-    now.wave.scalars[i] = fill(saved.wave.scalars[i], now.state.scalars[i].bits);
-  if (now.state.scc.bits)
+    now.wave.scalars[i] = fill(saved.wave.scalars[i], now.state.scalars[i]);
+  if (onlyComputed ? now.state.scc.computed : now.state.scc.bits)
     now.wave.scc = variant % 2;
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; range.vector && i < unsigned(range.first) + range.count; ++i)
       if (const uint32_t offset = vectorOffset(i); now.state.vectors.contains(offset))
         for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
-          if (const uint32_t bits = now.state.vectors.at(offset, lane).bits)
-            now.wave.vgpr(offset, lane) = fill(now.wave.vgpr(offset, lane), bits);
+          if (const Undefined value = now.state.vectors.at(offset, lane); value.bits)
+            now.wave.vgpr(offset, lane) = fill(now.wave.vgpr(offset, lane), value);
 }
 
 void UninitialisedCheck::restore(const Now &now, const Saved &saved) {
@@ -371,8 +382,29 @@ Undefined UninitialisedCheck::firstSource(const Now &now, int lane) {
   return found;
 }
 
+static Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
+  if (!step.dual)
+    return step.meaning;
+  const Shape &shape = op.detail->shape;
+  const bool adds = shape.sourceCount == 2 && !shape.carryIn;
+  return shape.result == Element::F32 ? Meaning::Floats : adds ? step.meaning : Meaning::Copies;
+}
+
+/// The undefined bits of a register if `differs` of its bits do.
+static uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
+  if (meaning == Meaning::Copies || differs == 0)
+    return differs;
+  const uint32_t halves[] = {ofHalves ? 0xffffu : ~0u, ofHalves ? 0xffff0000u : 0};
+  uint32_t result = 0;
+  for (const uint32_t half : halves)
+    if (const uint32_t bits = differs & half)
+      result |= meaning == Meaning::Floats ? half : half & ~((bits & -bits) - 1);
+  return result;
+}
+
 void UninitialisedCheck::tryOut(const Now &now) {
-  constexpr unsigned kVariants = 4;
+  constexpr unsigned kVariants = 8;
+  const Meaning meaning = meaningOf(now.step, now.op);
   Wave &wave = now.wave;
   Saved saved = {wave, now.wave.group->fault, {}};
   for (const RegisterRange &range : now.registers)
@@ -384,36 +416,49 @@ void UninitialisedCheck::tryOut(const Now &now) {
   struct Result {
     bool vector;
     unsigned index, lane; // lane: of vectors
-    uint32_t original, first = 0, differs = 0;
+    uint32_t original, written = ~0u, first = 0, differs = 0, computed = 0;
     bool changed = false;
   };
   std::vector<Result> results;
-  for (const RegisterRange &range : now.registers)
+  const VectorDetail *detail = now.op.detail;
+  for (const RegisterRange &range : now.registers) {
+    const uint32_t written =
+        range.halves == 1   ? 0xffffu
+        : range.halves == 2 ? 0xffff0000u
+        : detail && detail->resultWidth < 32 && detail->resultUnused == VectorDetail::Unused::Keep
+            ? ((1u << detail->resultWidth) - 1) << detail->resultShift
+            : ~0u;
     for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
       if (!range.vector && i < kScalarCount)
         results.push_back({false, i, 0, wave.scalars[i]});
       else if (range.vector && now.state.vectors.contains(vectorOffset(i)))
         for (unsigned lane = 0; lane < wave.lanes(); ++lane)
-          results.push_back({true, i, lane, wave.vgpr(vectorOffset(i), lane)});
+          results.push_back({true, i, lane, wave.vgpr(vectorOffset(i), lane), written});
     }
-  bool scc = false, sccDiffers = false;
-  for (unsigned variant = 0; variant < kVariants; ++variant) {
-    patch(now, saved, variant);
-    wave.next = &now.op + 1;
-    now.op.handler(wave, now.op);
-    for (Result &result : results) {
-      const uint32_t value = result.vector ? wave.vgpr(vectorOffset(result.index), result.lane)
-                                           : wave.scalars[result.index];
-      if (variant == 0)
-        result.first = value;
-      result.differs |= value ^ result.first;
-      result.changed |= value != result.original;
-    }
-    if (variant == 0)
-      scc = wave.scc;
-    sccDiffers |= wave.scc != scc;
-    restore(now, saved);
   }
+  bool scc = false, sccDiffers = false, sccComputed = false;
+  auto vary = [&](bool onlyComputed) {
+    for (unsigned variant = 0; variant < kVariants; ++variant) {
+      patch(now, saved, variant, onlyComputed);
+      wave.next = &now.op + 1;
+      now.op.handler(wave, now.op);
+      for (Result &result : results) {
+        const uint32_t value = result.vector ? wave.vgpr(vectorOffset(result.index), result.lane)
+                                             : wave.scalars[result.index];
+        if (variant == 0)
+          result.first = value;
+        (onlyComputed ? result.computed : result.differs) |= value ^ result.first;
+        result.changed |= value != result.original;
+      }
+      if (variant == 0)
+        scc = wave.scc;
+      (onlyComputed ? sccComputed : sccDiffers) |= wave.scc != scc;
+      restore(now, saved);
+    }
+  };
+  vary(false);
+  if (meaning == Meaning::Copies)
+    vary(true);
   // Comparisons with what has no defined bit at all.
   const bool compares = now.op.detail ? now.op.detail->shape.result == Element::Mask
                                       : now.step.writesScc && results.empty();
@@ -425,8 +470,18 @@ void UninitialisedCheck::tryOut(const Now &now) {
             lane / 32 == unsigned(&result - results.data()) && isUnknown(int(lane)))
           result.differs |= 1u << lane % 32;
   std::vector<Undefined> found;
-  for (const Result &result : results) {
-    Undefined value = {result.differs, 0};
+  for (Result &result : results) {
+    if (meaning != Meaning::Copies) {
+      const bool isMask = !result.vector && detail;
+      const Undefined old = result.vector
+                                ? now.state.vectors.at(vectorOffset(result.index), result.lane)
+                                : Undefined();
+      const uint32_t wide =
+          isMask ? result.differs : widened(result.differs, meaning, now.step.ofHalves);
+      result.differs |= wide & result.written;
+      result.computed = (result.differs & result.written) | (old.computed & ~result.written);
+    }
+    Undefined value = {result.differs, 0, result.computed & result.differs};
     const int lane = result.vector                ? int(result.lane)
                      : compares && result.differs ? int(std::countr_zero(result.differs)) +
                                                         32 * int(&result - results.data())
@@ -437,7 +492,8 @@ void UninitialisedCheck::tryOut(const Now &now) {
       value.origin = firstSource(now, -1).origin;
     found.push_back(value);
   }
-  const Undefined sccSource = sccDiffers || isUnknown(-1) ? firstSource(now, -1) : Undefined();
+  Undefined sccSource = sccDiffers || isUnknown(-1) ? firstSource(now, -1) : Undefined();
+  sccSource.computed = sccSource.bits && (sccComputed || meaning != Meaning::Copies) ? 1 : 0;
   for (size_t i = 0; i < results.size(); ++i) {
     const Result &result = results[i];
     if (!result.vector)

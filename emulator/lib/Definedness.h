@@ -12,6 +12,18 @@ namespace rubia::emulator {
 /// Undefined bits and where they come from (a number of UninitialisedCheck's, 0: nobody knows).
 struct Undefined {
   uint32_t bits = 0, origin = 0;
+  uint32_t computed = 0; // those of `bits` that are not just copies of what nobody has written
+
+  Undefined operator>>(unsigned n) const { return {bits >> n, origin, computed >> n}; }
+  Undefined operator<<(unsigned n) const { return {bits << n, origin, computed << n}; }
+  Undefined operator&(uint32_t mask) const { return {bits & mask, origin, computed & mask}; }
+  Undefined operator|(Undefined other) const {
+    return {bits | other.bits,
+            bits && origin ? origin
+            : other.bits   ? other.origin
+                           : origin,
+            computed | other.computed};
+  }
 };
 
 /// Laid out as the wave's register file is.
@@ -19,17 +31,19 @@ class VectorDefinedness {
 public:
   VectorDefinedness(const Wave &wave)
       : stride(wave.blockStride), blocks(wave.blocks), bits(size_t(stride) * blocks),
-        origins(size_t(stride) * blocks), suspicious(stride / kBlockLanes + 1) {}
+        origins(size_t(stride) * blocks), computed(size_t(stride) * blocks),
+        suspicious(stride / kBlockLanes + 1) {}
 
   /// `offset`: of the register in a block's file, as MicroOp has it.
   Undefined at(uint32_t offset, unsigned lane) const {
     const size_t i = index(offset, lane);
-    return {bits[i], origins[i]};
+    return {bits[i], origins[i], computed[i] & bits[i]};
   }
   void set(uint32_t offset, unsigned lane, Undefined value) {
     const size_t i = index(offset, lane);
     bits[i] = value.bits;
     origins[i] = value.origin;
+    computed[i] = value.computed;
     if (value.bits)
       suspicious[offset / kBlockLanes] = true;
   }
@@ -44,25 +58,24 @@ private:
     return lane / kBlockLanes * stride + offset + lane % kBlockLanes;
   }
   uint32_t stride, blocks;
-  std::vector<uint32_t> bits, origins;
+  std::vector<uint32_t> bits, origins, computed;
   std::vector<uint8_t> suspicious; // per register: some lane may have undefined bits
 };
 
 /// LDS, or the private memory of a wave's lanes, in dwords.
 class MemoryDefinedness {
 public:
-  /// The 32 bits from a dword on; `fresh` is the origin of what nobody has written.
-  Undefined load(uint64_t dword, uint32_t fresh) const {
+  /// The 32 bits of a dword; without an origin if nobody has read them yet.
+  Undefined load(uint64_t dword) const {
     auto found = dwords.find(dword);
-    if (found == dwords.end())
-      return {~0u, fresh};
-    return {found->second.bits, found->second.origin ? found->second.origin : fresh};
+    return found == dwords.end() ? Undefined{~0u} : found->second;
   }
   /// Replaces the bits of `mask`.
   void store(uint64_t dword, uint32_t mask, Undefined value) {
-    auto [found, isNew] = dwords.try_emplace(dword, Undefined{~0u, 0});
+    auto [found, isNew] = dwords.try_emplace(dword, Undefined{~0u});
     Undefined &place = found->second;
     place.bits = (place.bits & ~mask) | (value.bits & mask);
+    place.computed = (place.computed & ~mask) | (value.computed & mask);
     if (value.bits & mask)
       place.origin = value.origin;
   }

@@ -320,6 +320,24 @@ void Describer::describeRegisters() {
     add(reg, true);
 }
 
+static Meaning meaningOf(StringRef name) {
+  if (!name.consume_front("V_") && !name.consume_front("S_"))
+    return Meaning::Copies;
+  name.consume_front("PK_");
+  constexpr const char *kCopies[] = {
+      "MOV",      "CMOV",     "AND",     "OR",       "XOR",         "XNOR",       "NAND",
+      "NOR",      "NOT",      "LSHL",    "LSHR",     "ASHR",        "BFE",        "BFI",
+      "BREV",     "BFREV",    "BITOP",   "BITSET",   "PERM",        "ALIGN",      "PACK_",
+      "BITR",     "CNDMASK",  "CSELECT", "READLANE", "READF",       "WRITELANE",  "SWAP",
+      "ACCVGPR_", "QUADMASK", "WQM",     "SEXT",     "CVT_U32_U16", "CVT_I32_I16"};
+  if (!name.contains("_ADD") &&
+      any_of(kCopies, [&](const char *prefix) { return name.starts_with(prefix); }))
+    return Meaning::Copies;
+  const bool ofFloats = name.contains("_F16") || name.contains("_F32") || name.contains("_F64") ||
+                        name.contains("BF16");
+  return ofFloats ? Meaning::Floats : Meaning::Integers;
+}
+
 InstructionStep Describer::describe() {
   constexpr uint64_t kFlagMubuf = 1ull << 17, kFlagSmrd = 1ull << 19, kFlagFlat = 1ull << 24,
                      kFlagDs = 1ull << 25;
@@ -333,6 +351,16 @@ InstructionStep Describer::describe() {
   describeRegisters();
   step.barrier = name.starts_with("S_BARRIER");
   step.dual = target.fullName(inst.getOpcode()).starts_with("V_DUAL_");
+  step.meaning = meaningOf(name);
+  step.ofHalves = name.contains("16");
+  if (step.dual) { // both halves must agree, or be of floats, which their elements tell
+    const auto [x, y] = target.dualNames(inst.getOpcode());
+    auto adds = [](StringRef half) { return half.contains("ADD_NC_U32"); };
+    auto isOther = [](StringRef half) { return half.contains("LSHL") || half.contains("AND_B32"); };
+    step.meaning =
+        (adds(x) || adds(y)) && !isOther(x) && !isOther(y) ? Meaning::Integers : Meaning::Copies;
+    step.ofHalves = false;
+  }
   step.movesRelative = name.contains("MOVREL") || name.contains("SWAPREL");
   step.ends = name.starts_with("S_ENDPGM");
   step.compares = name.contains("CMPSWAP") || name.contains("CMPST");

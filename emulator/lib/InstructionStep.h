@@ -39,6 +39,13 @@ enum class LdsForm : uint8_t {
   Counter,  // DS_APPEND, DS_CONSUME: one address for the wave
 };
 
+/// What an operation in registers makes of its sources' bits.
+enum class Meaning : uint8_t {
+  Copies,   // it moves them, or decides for each bit alone: moves, logic, shifts, selections
+  Integers, // bit n of a result depends on all bits up to n
+  Floats,   // all depend on all; conversions too
+};
+
 struct RegisterRange {
   uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex
   uint8_t count = 0;
@@ -65,6 +72,8 @@ struct InstructionStep {
   bool dual = false;          // V_DUAL_*: two operations
   bool movesRelative = false; // V_MOVREL*: M0 says which registers
   bool readsScc = false, writesScc = false;
+  Meaning meaning = Meaning::Copies; // V_DUAL_*: of the halves that are not of floats
+  bool ofHalves = false;             // results are of 16 bits
   bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
   uint8_t counters = 0;  // bit per Counter that it increments
   uint16_t bytes = 0;    // of a lane, or of a scalar load

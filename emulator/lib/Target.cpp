@@ -227,7 +227,7 @@ static RegisterOperand classify(StringRef name, unsigned encoding) {
               result.highHalf};
   else if (name.starts_with("VCC") || name.starts_with("EXEC") || name.starts_with("XNACK_MASK"))
     result.kind = Class::Scalar;
-  else if (name.starts_with("SRC_SCC"))
+  else if (name == "SCC" || name.starts_with("SRC_SCC"))
     result.kind = Class::Scc;
   else if (name.starts_with("SRC_VCCZ"))
     result.kind = Class::Vccz;

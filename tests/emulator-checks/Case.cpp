@@ -1,53 +1,101 @@
 #include "tests/emulator-checks/Case.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace llvm;
 
 namespace rubia::emulator::test {
 
-/// The text behind `name=` up to a space.
-static StringRef field(StringRef line, const char *name) {
-  const auto [before, after] = line.split((" " + Twine(name) + "=").str());
-  return after.take_until([](char c) { return c == ' ' || c == '\n'; });
+static Error refuse(unsigned line, StringRef word) {
+  return createStringError("line " + Twine(line) + ": unknown word '" + word + "'");
 }
 
-static void setNumber(StringRef line, const char *name, unsigned &to) {
-  if (const StringRef text = field(line, name); !text.empty())
-    text.getAsInteger(10, to);
+static bool isThread(StringRef text) {
+  SmallVector<StringRef, 3> numbers;
+  if (!text.consume_front("(") || !text.consume_back(")"))
+    return false;
+  text.split(numbers, ',');
+  unsigned number;
+  return numbers.size() == 3 &&
+         none_of(numbers, [&](StringRef one) { return one.getAsInteger(10, number); });
 }
 
-std::vector<Case> readCases(const std::string &source) {
+static Expected<Case> readCase(StringRef words, unsigned line) {
+  Case result;
+  for (StringRef word : split(words.trim(), ' ')) {
+    const auto [name, value] = word.split('=');
+    unsigned *number = name == "block"    ? &result.block
+                       : name == "grid"   ? &result.grid
+                       : name == "words"  ? &result.words
+                       : name == "shared" ? &result.sharedBytes
+                                          : nullptr;
+    uint64_t address;
+    if (name == "fault" && !value.empty())
+      result.fault = value.str();
+    else if (name == "address" && !value.getAsInteger(0, address))
+      result.address = address;
+    else if (!number || value.getAsInteger(10, *number))
+      return refuse(line, word);
+  }
+  if (result.fault.empty())
+    return createStringError("line " + Twine(line) + ": no fault");
+  return result;
+}
+
+/// One mark, or two that are alike.
+static Expected<std::vector<Mark>> readMarks(StringRef words, unsigned line) {
+  Mark mark = {line, ""};
+  bool waits = false, twice = false;
+  for (StringRef word : split(words.trim(), ' ')) {
+    StringRef thread = word;
+    if (word == "waits")
+      waits = true;
+    else if (word == "twice")
+      twice = true;
+    else if (thread.consume_front("thread=") && isThread(thread))
+      mark.thread = thread.str();
+    else
+      return refuse(line, word);
+  }
+  if (waits != mark.thread.empty())
+    return createStringError("line " + Twine(line) + ": either a thread or 'waits'");
+  return std::vector<Mark>(twice ? 2 : 1, mark);
+}
+
+Expected<std::vector<Case>> readCases(const std::string &source) {
   std::vector<Case> cases;
   std::vector<Mark> outside; // of functions before the kernel that calls them
   StringRef rest = source;
   for (unsigned number = 1; !rest.empty(); ++number) {
     StringRef line;
     std::tie(line, rest) = rest.split('\n');
-    if (line.starts_with("// CASE ")) {
-      Case one;
-      one.fault = field(line, "fault").str();
-      setNumber(line, "block", one.block);
-      setNumber(line, "grid", one.grid);
-      setNumber(line, "words", one.words);
-      setNumber(line, "shared", one.sharedBytes);
-      one.marks = std::move(outside);
+    if (StringRef words = line; words.consume_front("// CASE ")) {
+      Expected<Case> one = readCase(words, number);
+      if (!one)
+        return one.takeError();
+      one->marks = std::move(outside);
       outside.clear();
-      cases.push_back(std::move(one));
+      cases.push_back(std::move(*one));
     } else if (line.starts_with("KERNEL ")) {
+      if (cases.empty() || !cases.back().kernel.empty())
+        return createStringError("line " + Twine(number) + ": a kernel without a case");
       cases.back().kernel = line.drop_front(7).split('(').first.str();
-    } else if (const StringRef mark = line.split("// BUG").second; line.contains("// BUG")) {
-      const Mark here = {number, field(mark, "thread").str()};
+    } else if (line.contains("// BUG")) {
+      Expected<std::vector<Mark>> here = readMarks(line.split("// BUG").second, number);
+      if (!here)
+        return here.takeError();
       // A function outside of kernels belongs to the next one.
       const bool inKernel = !cases.empty() && cases.back().marks.empty();
       std::vector<Mark> &marks = inKernel || (!cases.empty() && cases.back().fault == "DataRace")
                                      ? cases.back().marks
                                      : outside;
-      marks.push_back(here);
-      if (mark.contains("twice"))
-        marks.push_back(here);
+      marks.insert(marks.end(), here->begin(), here->end());
     }
   }
+  for (const Case &one : cases)
+    if (one.kernel.empty() || one.marks.empty())
+      return createStringError("a case without a kernel or a mark: '" + one.kernel + "'");
   return cases;
 }
 

@@ -5,10 +5,13 @@
 //   KERNEL store_one_past(unsigned *data, unsigned n, unsigned *) {
 //     data[threadX() + 1] = 7; // BUG thread=(63,0,0)
 //
-// `fault=Warning`: only a warning names the line. A race has two such lines, or one that says
-// `twice`; `BUG waits` only has a line.
+// `address=0x24`: the report says this one. `fault=Warning`: only a warning names the line. A race
+// has two such lines, or one that says `twice`; `BUG waits` only has a line. Words that are none of
+// these are refused.
 #pragma once
 
+#include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +26,10 @@ struct Mark {
 struct Case {
   std::string kernel, fault;
   unsigned block = 32, grid = 1, words = 0, sharedBytes = 0;
+  std::optional<uint64_t> address;
   std::vector<Mark> marks;
 };
 
-std::vector<Case> readCases(const std::string &source);
+llvm::Expected<std::vector<Case>> readCases(const std::string &source);
 
 } // namespace rubia::emulator::test

@@ -14,7 +14,12 @@ constexpr const char *kFiles[] = {"memory", "races", "uninitialised", "barriers"
 std::vector<Case> casesOf(const std::string &file) {
   auto text = MemoryBuffer::getFile(std::string(RUBIA_KERNELS "/") + file + ".cu");
   EXPECT_TRUE(bool(text));
-  return text ? readCases((*text)->getBuffer().str()) : std::vector<Case>();
+  if (!text)
+    return {};
+  Expected<std::vector<Case>> cases = readCases((*text)->getBuffer().str());
+  if (!cases)
+    ADD_FAILURE() << file << ": " << toString(cases.takeError());
+  return cases ? std::move(*cases) : std::vector<Case>();
 }
 
 std::string nameOf(Fault::Kind kind) {
@@ -68,6 +73,8 @@ void expectReport(const Fault &fault, const Case &test, const std::string &file)
   ASSERT_FALSE(test.marks.empty());
   EXPECT_FALSE(fault.disassembly.empty()) << text;
   EXPECT_EQ(fault.kernel, test.kernel);
+  if (test.address)
+    EXPECT_EQ(fault.address, *test.address) << text;
   auto isMarked = [&](const Mark &mark, const std::string &thread, StringRef source) {
     return (mark.thread.empty() || mark.thread == thread) && isLine(source, file, mark.line);
   };
@@ -131,6 +138,27 @@ INSTANTIATE_TEST_SUITE_P(All, EmulatorChecks,
                            return std::string(std::get<0>(info.param)) + "_" +
                                   std::get<1>(info.param);
                          });
+
+TEST(EmulatorCheckCases, RefuseWordsTheyDoNotKnow) {
+  auto isRead = [](const std::string &words, const std::string &mark) {
+    Expected<std::vector<Case>> cases =
+        readCases("// CASE " + words + "\nKERNEL one(unsigned *) {\n  a = b; // BUG" + mark + "\n");
+    if (cases)
+      return true;
+    consumeError(cases.takeError());
+    return false;
+  };
+  EXPECT_TRUE(isRead("fault=DataRace block=32", " thread=(5,0,0)"));
+  EXPECT_TRUE(isRead("fault=DataRace", " thread=(5,0,0) twice"));
+  EXPECT_TRUE(isRead("fault=Deadlock", " waits"));
+  EXPECT_FALSE(isRead("fault=DataRace blck=32", " thread=(5,0,0)"));
+  EXPECT_FALSE(isRead("fault=DataRace block=many", " thread=(5,0,0)"));
+  EXPECT_FALSE(isRead("block=32", " thread=(5,0,0)"));
+  EXPECT_FALSE(isRead("fault=DataRace", ""));
+  EXPECT_FALSE(isRead("fault=DataRace", " thrread=(5,0,0)"));
+  EXPECT_FALSE(isRead("fault=DataRace", " thread=5"));
+  EXPECT_FALSE(isRead("fault=DataRace", " thread=(5,0,0) twise"));
+}
 
 TEST(EmulatorCheckCases, AreAtLeastThirty) {
   size_t count = 0;

@@ -120,3 +120,218 @@ KERNEL one_byte(unsigned *data, unsigned n, unsigned *) {
   const unsigned value = cells[4 * t + 2]; // BUG thread=(0,0,0)
   data[t] = value;
 }
+
+// What follows: one cell that nobody has written, cells[9], and what is made of it.
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL uniform_loop_bound(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned bound = cells[9] & 7; // BUG thread=(0,0,0)
+  unsigned sum = 0;
+  for (unsigned i = 0; i < bound; ++i)
+    sum += data[i];
+  data[t] = sum;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL uniform_branch(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  unsigned other;
+  asm volatile("shfl.sync.idx.b32 %0, %1, 9, 31, -1;" : "=r"(other) : "r"(value));
+  if (other > 5)
+    data[t + 64] = 1;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL uniform_address(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned at = cells[9] & 63; // BUG thread=(0,0,0)
+  data[t] = data[at];
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL float_sum(unsigned *data, unsigned n, unsigned *) {
+  __shared__ float cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const float value = cells[t]; // BUG thread=(9,0,0)
+  reinterpret_cast<float *>(data)[t] = value + 0.1f;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL float_product(unsigned *data, unsigned n, unsigned *) {
+  __shared__ float cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const float value = cells[t]; // BUG thread=(9,0,0)
+  reinterpret_cast<float *>(data)[t] = value * 0.1f;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL float_maximum(unsigned *data, unsigned n, unsigned *) {
+  __shared__ float cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const float value = cells[t]; // BUG thread=(9,0,0)
+  reinterpret_cast<float *>(data)[t] = value > 0 ? value : 0;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL double_product(unsigned *data, unsigned n, unsigned *) {
+  __shared__ double cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  reinterpret_cast<double *>(data)[t] = cells[t] * 3; // BUG thread=(9,0,0)
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL integer_product(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = value * 12 + 5;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL quotient(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = value / 100;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL conversion(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  reinterpret_cast<float *>(data)[t] = float(value) * 0.5f;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL comparison(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = value > 50 ? 1 : 0;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL ballot(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = __nvvm_vote_ballot_sync(~0u, value > 12);
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL atomic_operand(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t] >> 4; // BUG thread=(9,0,0)
+  atomicAdd(&data[70], value);
+}
+
+// The report names the cell, not the first one that this line has read.
+// CASE fault=Uninitialised block=32 words=128 address=0x24
+KERNEL cell_in_a_loop(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = t;
+  syncThreads();
+  unsigned sum = 0;
+  if (t == 2)
+    for (unsigned i = 0; i < n / 4; ++i) {
+      sum += cells[i]; // BUG thread=(2,0,0)
+      data[i] = sum;
+    }
+}
+
+struct Padded {
+  unsigned short first;
+  unsigned char second; // and a byte that nobody writes
+};
+
+// Structures are copied with their padding, beside values that are computed.
+// CASE fault=Uninitialised block=32 words=128
+KERNEL padding_is_copied(unsigned *data, unsigned n, unsigned *) {
+  __shared__ Padded cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t].first = n * t;
+  cells[t].second = n + t;
+  syncThreads();
+  Padded value = cells[t]; // BUG thread=(9,0,0)
+  value.second += 3;
+  reinterpret_cast<Padded *>(data)[t] = value;
+}
