@@ -13,13 +13,17 @@
 // says where). So a location is exempt once it is seen to synchronise: loaded coherently, polled
 // (PollingLoads.h), or compared and swapped. Two unordered stores are a race only if that is not
 // seen later either; those are told at the end of the workgroup or of the launch. Two writes of the
-// same value are no race: nobody can tell which came last.
+// same value are no race: nobody can tell which came last. In LDS, an atomic operation and a plain
+// access are only a warning: the access may be relaxed.
 #include "emulator/lib/CheckRaces.h"
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/PollingLoads.h"
 #include "emulator/lib/RaceShadow.h"
+#include "emulator/lib/Target.h"
 #include "emulator/lib/VectorClock.h"
+#include "llvm/ADT/StringExtras.h"
 #include <deque>
+#include <set>
 
 using namespace llvm;
 
@@ -29,8 +33,8 @@ namespace {
 struct Thread {
   uint32_t id = 0;
   uint32_t clock = 1;                          // of its next access
-  uint32_t known = 0;                          // snapshot: what it has seen of others
   std::deque<uint32_t> outstanding[kCounters]; // clocks of accesses that no wait has covered
+  VectorClock known;                           // what it has seen of others
   VectorClock pending; // learned, but its caches may hold what was there before
   /// Everything up to this clock is completed.
   uint32_t released() const {
@@ -49,20 +53,22 @@ struct Place {
   unsigned wave = 0;
 };
 
-struct Group {
-  uint64_t number = 0;
-  uint32_t firstThread = 0;
-  std::vector<Thread> threads;
-  RaceShadow lds;
-  VectorClock arriving[1 + Workgroup::kNamedBarriers], passed[1 + Workgroup::kNamedBarriers];
-  std::vector<uint8_t> waitsFor; // per wave: the barrier whose wait it has executed, plus one
-};
-
 /// What has been published at a location.
 struct Published {
   VectorClock clock;
   uint64_t group = 0; // who did
   bool several = false;
+};
+using PublishedAt = DenseMap<uint64_t, Published>; // by address
+
+struct Group {
+  uint64_t number = 0;
+  uint32_t firstThread = 0;
+  std::vector<Thread> threads;
+  RaceShadow lds;
+  PublishedAt published; // in LDS
+  VectorClock arriving[1 + Workgroup::kNamedBarriers], passed[1 + Workgroup::kNamedBarriers];
+  std::vector<uint8_t> waitsFor; // per wave: the barrier whose wait it has executed, plus one
 };
 
 /// Two stores that are a race unless their location turns out to synchronise.
@@ -73,11 +79,17 @@ struct Candidate {
   uint64_t group = 0; // of LDS; 0: global memory
 };
 
+/// gfx940 and later CDNA, and gfx12 (InstructionStep.cpp, isCoherent()).
+bool storesHaveScopes(const Target &target) {
+  const Generation &generation = target.generation();
+  return generation.major >= 12 || (generation.waveSizeFixed64 && target.cpu() != "gfx90a");
+}
+
 class RaceCheck : public Observer {
 public:
   RaceCheck(const SteppedProgram &code, const Launch &launch, unsigned warpLanes)
       : code(code), launch(launch), warpLanes(warpLanes), polling(findPollingLoads(code)),
-        places(1), snapshots(1) {}
+        storesTell(storesHaveScopes(*code.program->target)), places(1) {}
 
   void groupStarted(RunningGroup &running) override;
   void groupEnded(RunningGroup &running) override;
@@ -95,7 +107,7 @@ private:
     Wave &wave;
     const MicroOp &op;
     const InstructionStep &step;
-    bool polls, atomic, published;
+    bool polls, atomic, nearWait;
   };
   struct Touched {
     RaceShadow &shadow;
@@ -117,9 +129,8 @@ private:
   }
   bool isBefore(const RaceAccess &access, const Thread &thread) const {
     return access.thread == 0 || access.thread == thread.id ||
-           snapshots[thread.known].of(access.thread) >= access.clock;
+           thread.known.of(access.thread) >= access.clock;
   }
-  void learn(Thread &thread, const VectorClock &clock);
   VectorClock allOf(const Thread &thread, uint32_t ownClock) const;
   void learnFrom(const Instruction &now, Thread &thread, const Touched &touched);
   void publish(const Instruction &now, Thread &thread, const Touched &touched);
@@ -130,8 +141,11 @@ private:
   void report(const Instruction &now, const Touched &touched, const RaceAccess &other,
               StringRef kind);
   bool tellCandidate(RunningGroup &group, uint64_t ofGroup);
-  std::string describe(const RaceAccess &access, StringRef kind) const;
-  bool isPublished(const MicroOp &op, const InstructionStep &step) const;
+  std::string describe(const RaceAccess &access, const Place &place) const;
+  std::string describeOther(const RaceAccess &access, StringRef kind) const;
+  bool isNearWait(const MicroOp &op) const;
+  void doubt(const Instruction &now, const Touched &touched, const RaceAccess &other,
+             StringRef kind);
   uint32_t storedValue(const Instruction &now, unsigned which, unsigned byte, unsigned bytes,
                        unsigned lane) const;
 
@@ -139,12 +153,13 @@ private:
   const Launch &launch;
   const unsigned warpLanes;
   const BitVector polling;
+  const bool storesTell;     // a store to global memory says whether it is more than a plain one
   std::vector<Place> places; // by thread; 0: none
-  std::vector<VectorClock> snapshots;
   DenseMap<const RunningGroup *, std::unique_ptr<Group>> groups;
   RaceShadow global;
-  DenseMap<std::pair<uint64_t, uint64_t>, Published> published; // by group (LDS) or 0, and address
+  PublishedAt published; // in global memory
   std::vector<Candidate> candidates;
+  std::set<std::pair<uint32_t, uint32_t>> doubted; // pairs of places that were warned of
   uint64_t groupNumber = 0;
 };
 
@@ -172,17 +187,8 @@ void RaceCheck::launchEnded(RunningGroup &last) { tellCandidate(last, 0); }
 
 // What orders.
 
-void RaceCheck::learn(Thread &thread, const VectorClock &clock) {
-  if (snapshots[thread.known].includes(clock))
-    return;
-  VectorClock all = snapshots[thread.known];
-  all.join(clock);
-  thread.known = uint32_t(snapshots.size());
-  snapshots.push_back(std::move(all));
-}
-
 VectorClock RaceCheck::allOf(const Thread &thread, uint32_t ownClock) const {
-  VectorClock all = snapshots[thread.known];
+  VectorClock all = thread.known;
   all.raise(thread.id, ownClock);
   return all;
 }
@@ -190,23 +196,23 @@ VectorClock RaceCheck::allOf(const Thread &thread, uint32_t ownClock) const {
 void RaceCheck::learnFrom(const Instruction &now, Thread &thread, const Touched &touched) {
   auto take = [&](const VectorClock &clock, bool sameGroup) {
     if (touched.isLds || sameGroup)
-      learn(thread, clock);
+      thread.known.join(clock);
     else
       thread.pending.join(clock);
   };
   const RaceWrite &write = touched.cell.write;
   if (write.thread && write.thread != thread.id && !write.atomic) {
-    VectorClock clock = snapshots[write.known];
+    VectorClock clock = write.known;
     clock.raise(write.thread, write.released);
     take(clock, places[write.thread].group == now.group.number);
   }
-  auto found = published.find({touched.isLds ? now.group.number : 0, touched.address & ~3ull});
-  if (found != published.end())
+  const PublishedAt &all = touched.isLds ? now.group.published : published;
+  if (auto found = all.find(touched.address & ~3ull); found != all.end())
     take(found->second.clock, !found->second.several && found->second.group == now.group.number);
 }
 
 void RaceCheck::publish(const Instruction &now, Thread &thread, const Touched &touched) {
-  Published &place = published[{touched.isLds ? now.group.number : 0, touched.address & ~3ull}];
+  Published &place = (touched.isLds ? now.group.published : published)[touched.address & ~3ull];
   place.several |= !place.clock.empty() && place.group != now.group.number;
   place.group = now.group.number;
   place.clock.join(allOf(thread, thread.released()));
@@ -226,16 +232,19 @@ void RaceCheck::after(RunningGroup &running, Wave &wave, const MicroOp &,
 
 // What is checked.
 
-std::string RaceCheck::describe(const RaceAccess &access, StringRef kind) const {
-  const Place &place = places[access.thread];
+std::string RaceCheck::describe(const RaceAccess &access, const Place &place) const {
   const Program &program = *launch.kernel->program; // which has lines
   const Dim3 thread = emulator::threadOf(launch, program, place.wave, access.lane);
   auto triple = [](const Dim3 &id) {
     return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) +
            ")";
   };
-  return "the other is a " + kind.str() + " by workgroup " + triple(place.workgroup) + " thread " +
-         triple(thread) + " at " + describePlace(program, access.pc);
+  return "workgroup " + triple(place.workgroup) + " thread " + triple(thread) + " at " +
+         describePlace(program, access.pc);
+}
+
+std::string RaceCheck::describeOther(const RaceAccess &access, StringRef kind) const {
+  return "the other is " + kind.str() + " by " + describe(access, places[access.thread]);
 }
 
 void RaceCheck::report(const Instruction &now, const Touched &touched, const RaceAccess &other,
@@ -244,15 +253,33 @@ void RaceCheck::report(const Instruction &now, const Touched &touched, const Rac
     return;
   raise(now.wave, now.op, FaultKind::DataRace, touched.lane, touched.address, touched.bytes,
         now.step.writes);
-  now.running.faultDetail = (touched.isLds ? "in LDS; " : "") + describe(other, kind);
+  now.running.faultDetail = (touched.isLds ? "in LDS; " : "") + describeOther(other, kind);
+}
+
+/// In LDS a plain access beside an atomic operation may be a volatile or relaxed one: a warning,
+/// once for each pair of instructions.
+void RaceCheck::doubt(const Instruction &now, const Touched &touched, const RaceAccess &other,
+                      StringRef kind) {
+  constexpr size_t kMost = 16;
+  if (!launch.warn || doubted.size() >= kMost || !doubted.insert({now.op.pc, other.pc}).second)
+    return;
+  const RaceAccess here = {0, 0, now.op.pc, uint8_t(touched.lane)};
+  launch.warn("kernel " + launch.kernel->name + ": a data race in LDS at 0x" +
+              utohexstr(touched.address, true) +
+              ", unless the program has the plain one of these accesses as volatile or atomic: " +
+              describe(here, places[threadOf(now.group, now.wave, touched.lane).id]) + "; " +
+              describeOther(other, kind));
 }
 
 bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread &thread) {
   const RaceWrite &write = touched.cell.write;
   if (isBefore(write, thread))
     return true;
-  // An atomic operation and a plain load in LDS may be an atomic load.
-  report(now, touched, write, write.atomic ? "atomic operation" : "write");
+  if (write.atomic && touched.isLds) {
+    doubt(now, touched, write, "an atomic operation");
+    return true;
+  }
+  report(now, touched, write, write.atomic ? "an atomic operation" : "a write");
   return false;
 }
 
@@ -263,9 +290,17 @@ void RaceCheck::suspect(const Instruction &now, const Touched &touched, Thread &
       (write.coherent && (now.step.coherent || now.atomic)) || (write.atomic && now.step.coherent))
     return;
   if (write.atomic || now.atomic) {
-    const bool released = write.atomic ? now.published : write.published;
-    if (!released)
-      report(now, touched, write, write.atomic ? "atomic operation" : "write");
+    const bool nearWait = write.atomic ? now.nearWait : write.nearWait;
+    const StringRef kind = write.atomic ? "an atomic operation" : "a write";
+    // Between workgroups a store says what it is where all stores do.
+    const bool isTold =
+        storesTell && !touched.isLds && places[write.thread].group != now.group.number;
+    if (nearWait && !isTold)
+      return;
+    if (touched.isLds)
+      doubt(now, touched, write, kind);
+    else
+      report(now, touched, write, kind);
     return;
   }
   if (write.value == touched.value || candidates.size() >= 256)
@@ -282,8 +317,12 @@ bool RaceCheck::checkWrite(const Instruction &now, const Touched &touched, Threa
   if (now.wave.status == WaveStatus::Faulted)
     return false;
   auto check = [&](const RaceAccess &read) {
-    if (!isBefore(read, thread))
-      report(now, touched, read, "read");
+    if (isBefore(read, thread))
+      return;
+    if (now.atomic && touched.isLds)
+      doubt(now, touched, read, "a read");
+    else
+      report(now, touched, read, "a read");
   };
   check(touched.cell.read);
   for (const RaceAccess &read : touched.shadow.readsOf(touched.cell))
@@ -315,20 +354,18 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   static_cast<RaceAccess &>(cell.write) = here;
   cell.write.atomic = now.atomic;
   cell.write.coherent = now.step.coherent;
-  cell.write.published = now.published;
+  cell.write.nearWait = now.nearWait;
   cell.write.released = thread.released();
-  cell.write.known = thread.known;
+  cell.write.known = now.atomic ? VectorClock() : thread.known;
   cell.write.value = touched.value;
   if (now.atomic || now.step.coherent || cell.synchronises)
     publish(now, thread, touched);
 }
 
 /// Whether a wait or a cache operation lies right before or behind: volatile accesses and releases
-/// have one.
-bool RaceCheck::isPublished(const MicroOp &op, const InstructionStep &step) const {
+/// have one. So do many plain ones.
+bool RaceCheck::isNearWait(const MicroOp &op) const {
   constexpr size_t kNear = 4;
-  if (step.coherent)
-    return true;
   const size_t index = size_t(&op - code.program->operations.data());
   if (index + 1 < code.steps.size() && code.steps[index + 1].kind == StepKind::Wait)
     return true;
@@ -365,7 +402,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
                        const InstructionStep &step, const Accesses &accesses) {
   Group &group = *groups[&running];
   if (uint8_t &waited = group.waitsFor[wave.indexInGroup]) {
-    forThreads(group, wave, [&](Thread &thread) { learn(thread, group.passed[waited - 1]); });
+    forThreads(group, wave, [&](Thread &thread) { thread.known.join(group.passed[waited - 1]); });
     waited = 0;
   }
   if (step.barrier && step.barrierSignals)
@@ -382,15 +419,15 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
     });
   if (step.kind == StepKind::Cache && step.invalidatesL0)
     forThreads(group, wave, [&](Thread &thread) {
-      learn(thread, thread.pending);
+      thread.known.join(thread.pending);
       thread.pending.clear();
     });
   if (accesses.lanes.empty())
     return;
   const size_t index = size_t(&op - code.program->operations.data());
   const bool atomic = accesses.atomic;
-  const Instruction now = {
-      running, group, wave, op, step, polling[unsigned(index)], atomic, isPublished(op, step)};
+  const Instruction now = {running, group,         wave, op, step, polling[unsigned(index)],
+                           atomic,  isNearWait(op)};
   forThreads(group, wave, [&](Thread &thread) {
     ++thread.clock;
     if (step.kind == StepKind::Vector)
@@ -437,7 +474,7 @@ bool RaceCheck::tellCandidate(RunningGroup &group, uint64_t ofGroup) {
                           candidate.address,
                           candidate.bytes,
                           true};
-    group.faultDetail = (ofGroup ? "in LDS; " : "") + describe(candidate.before, "write");
+    group.faultDetail = (ofGroup ? "in LDS; " : "") + describeOther(candidate.before, "a write");
     return true;
   }
   if (ofGroup)

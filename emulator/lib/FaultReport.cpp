@@ -2,6 +2,8 @@
 #include "emulator/lib/Disassembly.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <cstring>
 
 using namespace llvm;
 
@@ -130,11 +132,34 @@ std::string describePlace(const Program &program, uint32_t pc) {
   return text;
 }
 
+/// Of Rubia's half-filled form, the workgroup that is dispatched is a row of waves; the block of
+/// the CUDA program lies in the last kernel argument, abi::LaunchArguments, which begins with it.
+Dim3 blockOfThreads(const Launch &launch, const Program &program) {
+  constexpr size_t kLaunchArguments = 64;
+  const size_t end = launch.kernel->explicitKernargSize;
+  if (program.threadsPerWave == program.waveSize || end < kLaunchArguments ||
+      end > launch.kernarg.size())
+    return launch.block;
+  uint32_t ntid[3];
+  std::memcpy(ntid, launch.kernarg.data() + end - kLaunchArguments, sizeof(ntid));
+  const Dim3 block{ntid[0], ntid[1], ntid[2]};
+  const bool isSmall = std::max({block.x, block.y, block.z}) <= kMaxWorkgroupSize;
+  const uint64_t threads = isSmall ? block.count() : 0;
+  const uint64_t waves = (threads + program.threadsPerWave - 1) / program.threadsPerWave;
+  return threads && waves * program.waveSize == launch.block.count() ? block : launch.block;
+}
+
 Dim3 threadOf(const Launch &launch, const Program &program, unsigned wave, unsigned lane) {
   const uint64_t flat = uint64_t(wave) * program.threadsPerWave + lane;
-  const Dim3 block = launch.block;
+  const Dim3 block = blockOfThreads(launch, program);
   return {uint32_t(flat % block.x), uint32_t(flat / block.x % block.y),
           uint32_t(flat / block.x / block.y)};
+}
+
+WavePlace placeOf(const Launch &launch, const Program &program, Dim3 thread) {
+  const Dim3 block = blockOfThreads(launch, program);
+  const uint64_t flat = thread.x + uint64_t(block.x) * (thread.y + uint64_t(block.y) * thread.z);
+  return {unsigned(flat / program.threadsPerWave), unsigned(flat % program.threadsPerWave)};
 }
 
 std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &launch,

@@ -169,8 +169,12 @@ Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch, const 
   std::optional<TraceObserver> trace;
   std::optional<CostObserver> costs;
   SmallVector<Observer *, 6> observers;
-  if (launch.trace)
+  if (launch.trace) {
+    if (const std::string why = whyNothingIsTraced(*launch.trace, launch);
+        !why.empty() && launch.warn)
+      launch.warn("kernel " + launch.kernel->name + ": nothing is traced: " + why);
     observers.push_back(&trace.emplace(*launch.trace, launch));
+  }
   for (const std::unique_ptr<Observer> &checker : checkers)
     observers.push_back(checker.get());
   if (launch.profile)

@@ -2,6 +2,7 @@
 // byte of a dword that is not always accessed as a whole.
 #pragma once
 
+#include "emulator/lib/VectorClock.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -21,12 +22,12 @@ struct RaceAccess {
 };
 
 struct RaceWrite : RaceAccess {
-  bool atomic = false;    // read and written at once
-  bool published = false; // by its cache policy, or next to a wait: perhaps a release or volatile
-  bool coherent = false;  // by its cache policy
-  uint32_t released = 0;  // what had been completed of the thread then...
-  uint32_t known = 0;     // ...and what it knew of others: a snapshot's number
+  bool atomic = false;   // read and written at once
+  bool nearWait = false; // perhaps a release or volatile
+  bool coherent = false; // by its cache policy
+  uint32_t released = 0; // what had been completed of the thread then...
   uint32_t value = 0;
+  VectorClock known; // ...and what it knew of others, unless it is atomic
 };
 
 struct RaceCell {

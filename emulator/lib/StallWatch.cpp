@@ -38,6 +38,7 @@ bool StallWatch::failed(ArrayRef<std::unique_ptr<RunningGroup>> waiting) {
   const double seconds = std::chrono::duration<double>(Clock::now() - since).count();
   if (launch.stallSeconds > 0 && seconds > launch.stallSeconds) {
     waiting.front()->fail(FaultKind::Deadlock);
+    waiting.front()->faultDetail = describe(waiting);
     return true;
   }
   if (launch.warn && seconds > nextWarning) {

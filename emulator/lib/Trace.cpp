@@ -1,5 +1,6 @@
 #include "emulator/lib/Trace.h"
 #include "emulator/lib/Disassembly.h"
+#include "emulator/lib/FaultReport.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,6 +20,30 @@ static Expected<Dim3> parsePlace(StringRef word, StringRef value) {
   if (!good)
     return createStringError("trace: '" + word + "=" + value + "' is not X[,Y,Z]");
   return place;
+}
+
+static std::string triple(const Dim3 &id) {
+  return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
+}
+
+std::string whyNothingIsTraced(const TraceRequest &request, const Launch &launch) {
+  const Program &program = *launch.kernel->program;
+  auto lacks = [](const std::optional<Dim3> &id, const Dim3 &size) {
+    return id && (id->x >= size.x || id->y >= size.y || id->z >= size.z);
+  };
+  const Dim3 block = blockOfThreads(launch, program);
+  const uint64_t waves = (launch.block.count() + program.waveSize - 1) / program.waveSize;
+  if (!request.kernel.empty() && request.kernel != launch.kernel->name)
+    return "";
+  if (lacks(request.workgroup, launch.grid))
+    return "there is no workgroup " + triple(*request.workgroup) + " in a grid of " +
+           triple(launch.grid);
+  if (lacks(request.thread, block))
+    return "there is no thread " + triple(*request.thread) + " in a block of " + triple(block);
+  if (!request.thread && request.wave && *request.wave >= waves)
+    return "there is no wave " + std::to_string(*request.wave) + " in a workgroup of " +
+           std::to_string(waves) + (waves == 1 ? " wave" : " waves");
+  return "";
 }
 
 Expected<TraceRequest> parseTraceRequest(StringRef words) {
@@ -63,10 +88,9 @@ TraceObserver::TraceObserver(const TraceRequest &request, const Launch &launch)
       isThisKernel(request.kernel.empty() || request.kernel == kernel), onlyWave(request.wave) {
   if (!request.thread)
     return;
-  const Dim3 at = *request.thread;
-  const uint64_t flat = at.x + uint64_t(launch.block.x) * (at.y + uint64_t(launch.block.y) * at.z);
-  onlyWave = unsigned(flat / launch.kernel->waveSize);
-  onlyLane = unsigned(flat % launch.kernel->waveSize);
+  const WavePlace place = placeOf(launch, *launch.kernel->program, *request.thread);
+  onlyWave = place.wave;
+  onlyLane = place.lane;
 }
 
 TraceObserver::~TraceObserver() {

@@ -87,6 +87,9 @@ private:
   SourceText sources;
 };
 
+/// What a request of this kernel asks for that the launch lacks; empty: nothing.
+std::string whyNothingIsTraced(const TraceRequest &request, const Launch &launch);
+
 /// The line without its end, as text or as JSON.
 std::string traceText(const TracedInstruction &line);
 std::string traceJson(const TracedInstruction &line, llvm::StringRef kernel);

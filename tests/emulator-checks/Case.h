@@ -27,6 +27,7 @@ struct Case {
   std::string kernel, fault;
   unsigned block = 32, grid = 1, words = 0, sharedBytes = 0;
   std::optional<uint64_t> address;
+  unsigned rows = 1; // of the block, which then has two dimensions
   std::vector<Mark> marks;
 };
 

@@ -84,8 +84,8 @@ Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, cons
   abi::LaunchArguments &last = arguments.launch;
   last.ntid[0] = test.block;
   last.nctaid[0] = test.grid;
-  for (unsigned i : {1, 2})
-    last.ntid[i] = last.nctaid[i] = 1;
+  last.ntid[1] = test.rows;
+  last.ntid[2] = last.nctaid[1] = last.nctaid[2] = 1;
   last.dynamicSharedBytes = test.sharedBytes;
   last.totalSharedBytes = abi::totalSharedBytes(compiled.staticSharedBytes, test.sharedBytes);
   Launch launch;
@@ -93,8 +93,9 @@ Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, cons
   if (!launch.kernel)
     return createStringError("the code object lacks " + test.kernel);
   launch.grid = {test.grid, 1, 1};
-  launch.block = {compiled.halfFilled ? abi::halfFilledWorkgroupSize(test.block) : test.block, 1,
-                  1};
+  launch.block = {test.block, test.rows, 1};
+  if (compiled.halfFilled)
+    launch.block = {abi::halfFilledWorkgroupSize(test.block * test.rows), 1, 1};
   launch.dynamicLdsBytes = test.sharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = 1;

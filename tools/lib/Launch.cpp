@@ -229,6 +229,14 @@ int launch(const CommandOptions &options) {
   if (observation) // also of a launch that failed: how it got there
     if (Error error = observation->print(options.file))
       return fail(std::move(error));
+  if (observation && status == kDone) {
+    Expected<bool> missed = observation->missedTrace();
+    if (!missed)
+      return fail(missed.takeError());
+    if (*missed)
+      return fail("nothing was traced: no launch has what --trace-workgroup, --trace-wave or "
+                  "--trace-thread choose");
+  }
   return status;
 }
 } // namespace

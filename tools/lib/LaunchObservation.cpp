@@ -1,5 +1,6 @@
 #include "tools/lib/LaunchObservation.h"
 #include "tools/lib/Commands.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -11,6 +12,36 @@ using namespace llvm;
 using nlohmann::ordered_json;
 
 namespace rubia::tools {
+
+/// A number that fits 64 bits, or a word.
+static CLI::Validator isCount(StringRef word) {
+  return CLI::Validator(
+      [word](std::string &text) {
+        uint64_t number;
+        return text == word || !StringRef(text).getAsInteger(10, number)
+                   ? std::string()
+                   : "'" + text + "' is not a whole number" +
+                         (word.empty() ? "" : " or " + word.str());
+      },
+      "");
+}
+
+/// X[,Y,Z], or a word.
+static CLI::Validator isPlace(StringRef word) {
+  return CLI::Validator(
+      [word](std::string &text) {
+        SmallVector<StringRef, 3> parts;
+        StringRef(text).split(parts, ',');
+        uint32_t number;
+        const bool isGood = parts.size() <= 3 && all_of(parts, [&](StringRef part) {
+                              return !part.trim().getAsInteger(0, number);
+                            });
+        return isGood || (!word.empty() && text == word)
+                   ? std::string()
+                   : "'" + text + "' is not X[,Y,Z]" + (word.empty() ? "" : " or " + word.str());
+      },
+      "");
+}
 
 void ObservationOptions::addTo(CLI::App &command) {
   CLI::Option *wantStats = command.add_flag(
@@ -26,21 +57,26 @@ void ObservationOptions::addTo(CLI::App &command) {
       command.add_flag("--trace{10000}", trace,
                        "executed instructions with the registers that they change; --trace=K: the "
                        "first K of each chosen wave of a launch (default 10000; 0: all)");
-  wantTrace->check(CLI::NonNegativeNumber);
+  wantTrace->check(isCount(""));
   command
       .add_option("--trace-workgroup", workgroup,
                   "X[,Y,Z] or all: the workgroup whose waves are traced")
+      ->check(isPlace("all"))
       ->capture_default_str()
       ->needs(wantTrace);
-  command.add_option("--trace-wave", wave, "N or all: the wave of each such workgroup")
-      ->capture_default_str()
-      ->needs(wantTrace);
+  CLI::Option *chooseWave =
+      command.add_option("--trace-wave", wave, "N or all: the wave of each such workgroup")
+          ->check(isCount("all"))
+          ->capture_default_str()
+          ->needs(wantTrace);
   command
       .add_option(
           "--trace-thread", thread,
           "X[,Y,Z]: of each such workgroup the wave of this thread, and of vector registers "
           "only its lane")
-      ->needs(wantTrace);
+      ->check(isPlace(""))
+      ->needs(wantTrace)
+      ->excludes(chooseWave);
   command.add_flag("--json{-}", json,
                    "machine-readable --stats, --profile and --trace; --json=FILE: to a file");
 }
@@ -180,6 +216,15 @@ Error LaunchObservation::printJson(const ordered_json &all) const {
     return createStringError(options.json + ": " + error.message());
   os << document.dump(2) << "\n";
   return Error::success();
+}
+
+Expected<bool> LaunchObservation::missedTrace() const {
+  if (trace.path.empty())
+    return false;
+  uint64_t size = 0;
+  if (std::error_code error = sys::fs::file_size(trace.path, size))
+    return createStringError(error, trace.path);
+  return size == 0;
 }
 
 Error LaunchObservation::print(const std::string &file) const {

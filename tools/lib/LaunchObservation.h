@@ -31,6 +31,8 @@ public:
   static llvm::Expected<LaunchObservation> start(const ObservationOptions &options);
   /// Prints what the launches of kernels of `file` left so far.
   llvm::Error print(const std::string &file) const;
+  /// Whether a trace was asked for and none of the launches had what it is to be of.
+  llvm::Expected<bool> missedTrace() const;
 
 private:
   struct File {

@@ -141,7 +141,7 @@ KERNEL histogram_shared(unsigned *data, unsigned n, unsigned *) {
   data[t] = bins[t];
 }
 
-// CASE fault=DataRace block=64 words=64
+// CASE fault=Warning block=64 words=64
 KERNEL histogram_before_clearing(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned bins[64];
   const unsigned t = threadX();
@@ -150,19 +150,19 @@ KERNEL histogram_before_clearing(unsigned *data, unsigned n, unsigned *) {
   syncThreads();
 #endif
   if (t == 60)
-    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
+    atomicAdd(&bins[n - 62], 1);
   syncThreads();
   data[t] = bins[t];
 }
 
-// CASE fault=DataRace block=64 words=64
+// CASE fault=Warning block=64 words=64
 KERNEL histogram_read_too_soon(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned bins[64];
   const unsigned t = threadX();
   bins[t] = 0;
   syncThreads();
   if (t == 60)
-    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
+    atomicAdd(&bins[n - 62], 1);
 #ifdef MENDED
   syncThreads();
 #endif
