@@ -1,7 +1,8 @@
 // Vector clocks (Flanagan and Freund, "FastTrack", 2009) over what orders accesses on AMD GPUs. A
 // thread here is a warp: its lanes run together.
 //
-// - A barrier: what its members did before happens before what they do behind it.
+// - A barrier, of a workgroup or by global wave sync: what its members did before happens before
+// what they do behind it.
 // - An atomic operation, or a store to a location that somebody polls, publishes what its thread
 //   has *completed*: accesses to global memory count when a wait has covered them, as a release
 //   fence has it. So a missing fence shows. LDS performs in order, and counts at once.
@@ -71,6 +72,11 @@ struct Group {
   std::vector<uint8_t> waitsFor; // per wave: the barrier whose wait it has executed, plus one
 };
 
+/// A counter of global wave sync (WaveSync.cpp): a barrier over waves of all workgroups.
+struct GridBarrier {
+  VectorClock arriving, passed;
+};
+
 /// Two stores that are a race unless their location turns out to synchronise.
 struct Candidate {
   RaceAccess now, before;
@@ -131,6 +137,10 @@ private:
     return access.thread == 0 || access.thread == thread.id ||
            thread.known.of(access.thread) >= access.clock;
   }
+  GridBarrier &gridBarrier(const Wave &wave, const MicroOp &op) {
+    return gridBarriers[(wave.scalars[kM0] >> 16 & 63) + unsigned(op.immediate)];
+  }
+  void passGrid(Group &group, Wave &wave, const MicroOp &op);
   VectorClock allOf(const Thread &thread, uint32_t ownClock) const;
   void learnFrom(const Instruction &now, Thread &thread, const Touched &touched);
   void publish(const Instruction &now, Thread &thread, const Touched &touched);
@@ -157,7 +167,9 @@ private:
   std::vector<Place> places; // by thread; 0: none
   DenseMap<const RunningGroup *, std::unique_ptr<Group>> groups;
   RaceShadow global;
-  PublishedAt published; // in global memory
+  PublishedAt published;                        // in global memory
+  DenseMap<unsigned, GridBarrier> gridBarriers; // by M0\'s counter and the offset
+  bool arrivesAtGrid = false;                   // the wave at hand, for the first time
   std::vector<Candidate> candidates;
   std::set<std::pair<uint32_t, uint32_t>> doubted; // pairs of places that were warned of
   uint64_t groupNumber = 0;
@@ -224,8 +236,23 @@ void RaceCheck::barrierCompleted(RunningGroup &running, unsigned barrier) {
   group.arriving[barrier].clear();
 }
 
-void RaceCheck::after(RunningGroup &running, Wave &wave, const MicroOp &,
+/// Who completes the barrier does not wait. Grids' barriers of AMD's device library have the
+/// invalidation of the caches before the barrier alone, so none is asked for behind it.
+void RaceCheck::passGrid(Group &group, Wave &wave, const MicroOp &op) {
+  if (wave.exec() == 0 || wave.status == WaveStatus::Yielded)
+    return;
+  GridBarrier &barrier = gridBarrier(wave, op);
+  if (arrivesAtGrid) {
+    std::swap(barrier.passed, barrier.arriving);
+    barrier.arriving.clear();
+  }
+  forThreads(group, wave, [&](Thread &thread) { thread.known.join(barrier.passed); });
+}
+
+void RaceCheck::after(RunningGroup &running, Wave &wave, const MicroOp &op,
                       const InstructionStep &step) {
+  if (step.gridBarrier)
+    passGrid(*groups[&running], wave, op);
   if (step.barrier && step.barrierWaits)
     groups[&running]->waitsFor[wave.indexInGroup] = uint8_t(wave.waitsFor + 1);
 }
@@ -410,6 +437,14 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
       group.arriving[signalled(wave, op)].join(allOf(thread, thread.clock));
       ++thread.clock;
     });
+  if (step.gridBarrier && wave.exec() != 0) {
+    arrivesAtGrid = !wave.inWaveSync;
+    if (arrivesAtGrid)
+      forThreads(group, wave, [&](Thread &thread) {
+        gridBarrier(wave, op).arriving.join(allOf(thread, thread.released()));
+        ++thread.clock;
+      });
+  }
   if (step.kind == StepKind::Wait)
     forThreads(group, wave, [&](Thread &thread) {
       for (unsigned i = 0; i < kCounters; ++i)

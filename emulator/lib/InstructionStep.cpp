@@ -201,6 +201,7 @@ void Describer::describeScalar() {
 }
 
 void Describer::describeLds() {
+  step.gridBarrier = name == "DS_GWS_BARRIER";
   if (name == "DS_NOP" || name.starts_with("DS_GWS_"))
     return;
   step.kind = StepKind::Lds;

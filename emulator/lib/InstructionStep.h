@@ -63,6 +63,7 @@ struct InstructionStep {
   LdsForm lds = LdsForm::None;        // of StepKind::Lds
   bool barrier = false;               // S_BARRIER*
   bool barrierSignals = false, barrierWaits = false;
+  bool gridBarrier = false;   // DS_GWS_BARRIER
   bool compares = false;      // an atomic that stores only if it finds what it expects
   bool ends = false;          // S_ENDPGM
   bool branch = false;        // to a place in the code that the instruction names

@@ -2,9 +2,16 @@
 // RUN: %hipcc %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %t | FileCheck %s
 // RUN: env RUBIA_ARCH=gfx90a,gfx1030 %hiplib %t | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %t one | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx90a %hiplib %t one | FileCheck %s
+// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %t missing > %t.text 2>&1
+// RUN: FileCheck --check-prefix=MISSING %s < %t.text
+// RUN: not env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx90a %hiplib %t one > %t.text 2>&1
+// RUN: FileCheck --check-prefix=ORDER %s < %t.text
 #include "Inputs/check.h"
 #include <hip/hip_cooperative_groups.h>
 #include <hip/hip_ext.h>
+#include <string>
 
 namespace groups = cooperative_groups;
 
@@ -29,6 +36,15 @@ __global__ void sum(const int *data, int *parts, int *totals, int n) {
   }
   if (grid.thread_rank() == 0 && !grid.is_valid())
     totals[0] = -1;
+}
+
+// What is written behind the barrier is read without another.
+__global__ void racing(int *parts, int *total) {
+  groups::this_grid().sync();
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = blockIdx.x;
+    total[blockIdx.x] = parts[(blockIdx.x + 1) % gridDim.x];
+  }
 }
 
 // Each device says what it has and reads what the other one said.
@@ -112,9 +128,26 @@ static void twoDevices() {
   CHECK(hipStreamDestroy(streams[1]));
 }
 
-int main() {
-  oneDevice();
-  twoDevices();
+static void race() {
+  int *memory, *totals;
+  CHECK(hipMalloc(&memory, 8 * sizeof(int)));
+  totals = memory + 4;
+  void *arguments[] = {&memory, &totals};
+  auto kernel = reinterpret_cast<const void *>(racing);
+  CHECK(hipLaunchCooperativeKernel(kernel, dim3(4), dim3(64), arguments, 0, nullptr));
+  CHECK(hipDeviceSynchronize());
+}
+
+int main(int argc, char **argv) {
+  const std::string what = argc > 1 ? argv[1] : "all";
+  if (what == "missing")
+    race();
+  else
+    oneDevice();
+  if (what == "all")
+    twoDevices();
+  // MISSING: racing{{.*}}: data race: read of 4 bytes
+  // ORDER: DS_GWS_BARRIER at pc {{.*}} is not possible under the check order
   // CHECK: PASS
   printf("PASS\n");
 }
