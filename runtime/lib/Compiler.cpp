@@ -24,6 +24,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -151,13 +152,29 @@ public:
     while (!first.compare_exchange_weak(next, this)) {
     }
   }
-  int get() const { return fd.load(); }
+  /// -1 where there is none, or where the program has closed it with all others that it knew
+  /// nothing of (daemons do): the number may be another file's by now.
+  int get() const {
+    const int now = fd.load();
+    return isOurs(now) ? now : -1;
+  }
   void set(protocol::Descriptor socket) {
-    if (int old = fd.exchange(socket.release()); old >= 0)
+    if (int old = fd.exchange(-1); isOurs(old))
       close(old);
+    struct stat now;
+    if (!socket || fstat(socket.get(), &now) != 0)
+      return;
+    device = now.st_dev;
+    inode = now.st_ino;
+    fd = socket.release();
   }
 
 private:
+  bool isOurs(int number) const {
+    struct stat now;
+    return number >= 0 && fstat(number, &now) == 0 && now.st_dev == device && now.st_ino == inode;
+  }
+
   static void closeAll() {
     for (SupervisorSocket *socket = first; socket; socket = socket->next)
       socket->set({});
@@ -166,6 +183,8 @@ private:
   static inline std::atomic<SupervisorSocket *> first = nullptr; // none is ever destroyed
   SupervisorSocket *next;
   std::atomic<int> fd = -1;
+  dev_t device = 0; // with `inode`: of the socket, whatever its number
+  ino_t inode = 0;
 };
 
 struct Compiler::State {

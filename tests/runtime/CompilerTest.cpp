@@ -3,7 +3,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -105,6 +107,42 @@ TEST_F(CompilerTest, AForkedChildCompilesWithAWorkerOfItsOwn) {
   auto again = Compiler::instance().codeObject(
       image(kHeader + kernel("third", "st.global.u32 [%d1], 3;")), 0, "gfx1100");
   EXPECT_TRUE(bool(again)) << toString(again.takeError());
+}
+
+// As daemons do: all descriptors that they do not know are closed, and the numbers used again.
+TEST_F(CompilerTest, ADescriptorThatIsAnotherFileByNowIsLeftAlone) {
+  auto code = Compiler::instance().codeObject(image(kGood), 0, "gfx1100");
+  ASSERT_TRUE(bool(code)) << toString(code.takeError());
+  FILE *file = tmpfile();
+  ASSERT_TRUE(file);
+  std::vector<int> numbers;
+  struct stat found;
+  for (int number = 3; number < 256; ++number)
+    if (fstat(number, &found) == 0 && S_ISSOCK(found.st_mode)) {
+      dup2(fileno(file), number);
+      numbers.push_back(number);
+    }
+  ASSERT_FALSE(numbers.empty());
+  const pid_t child = fork();
+  if (child == 0) {
+    int closed = 0;
+    for (int number : numbers)
+      closed += fcntl(number, F_GETFD) < 0;
+    _exit(closed);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  auto other = Compiler::instance().codeObject(
+      image(kHeader + kernel("another", "st.global.u32 [%d1], 4;")), 0, "gfx1100");
+  EXPECT_TRUE(bool(other)) << toString(other.takeError());
+  for (int number : numbers)
+    EXPECT_EQ(fcntl(number, F_GETFD), 0); // dup2() cleared FD_CLOEXEC
+  ASSERT_EQ(fstat(fileno(file), &found), 0);
+  EXPECT_EQ(found.st_size, 0);
+  for (int number : numbers)
+    close(number);
+  fclose(file);
 }
 
 TEST_F(CompilerTest, AMissingWorkerIsAnErrorThatNamesIt) {
