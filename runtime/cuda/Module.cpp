@@ -252,6 +252,16 @@ void unloadModule(Module *module) {
   delete module;
 }
 
+/// Waits for a context's kernels on its device, which becomes the current one: what they print and
+/// how they ended must be known before their module is gone. A fault is remembered for the
+/// program's next call.
+static void finishKernels(Context &context) {
+  if (context.hasLostDevice())
+    return;
+  (void)hip().hipSetDevice(context.device.hipDevice);
+  (void)context.checkSynchronized(hip().hipDeviceSynchronize());
+}
+
 void noteLaunch(Context &context, Module *module) {
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   context.launched.insert(module);
@@ -375,10 +385,12 @@ Result cuModuleLoad(Module **module, const char *path) {
 }
 
 Result cuModuleUnload(Module *module) {
-  return callToRelease(__func__, [&](Context &) {
+  return callToRelease(__func__, [&](Context &current) {
     if (!contains(modules, module) || module->library)
       return kInvalidHandle;
+    finishKernels(*module->context);
     unloadModule(module);
+    (void)hip().hipSetDevice(current.device.hipDevice);
     return kSuccess;
   });
 }
@@ -458,8 +470,8 @@ Result cuLibraryUnload(Library *library) {
       loaded.swap(library->modules);
     }
     for (auto [context, module] : loaded) {
-      (void)hip().hipSetDevice(context->device.hipDevice); // unloading logs what fails
-      unloadModule(module);
+      finishKernels(*context);
+      unloadModule(module); // logs what fails
     }
     if (Context *current = currentContext())
       (void)hip().hipSetDevice(current->device.hipDevice);
