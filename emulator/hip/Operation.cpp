@@ -2,7 +2,9 @@
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace rubia::emulator {
 namespace {
@@ -54,12 +56,29 @@ void run(const FillOperation &fill) {
   }
 }
 
+/// RUBIA_EMULATOR_LAUNCHES: a launch that is measured puts all memory back several times, which
+/// would undo what other streams do meanwhile. So nothing else happens then.
+std::unique_lock<std::mutex> aloneIfMeasured() {
+  static const bool measured = std::getenv("RUBIA_EMULATOR_LAUNCHES");
+  static std::mutex mutex;
+  return measured ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
 struct Executor {
   Device &device;
   void operator()(const EmptyOperation &) const {}
-  void operator()(const KernelLaunch &launch) const { execute(device, launch); }
-  void operator()(const CopyOperation &copy) const { run(copy); }
-  void operator()(const FillOperation &fill) const { run(fill); }
+  void operator()(const KernelLaunch &launch) const {
+    const auto alone = aloneIfMeasured();
+    execute(device, launch);
+  }
+  void operator()(const CopyOperation &copy) const {
+    const auto alone = aloneIfMeasured();
+    run(copy);
+  }
+  void operator()(const FillOperation &fill) const {
+    const auto alone = aloneIfMeasured();
+    run(fill);
+  }
   void operator()(const HostOperation &host) const { host.work(); }
   void operator()(const RecordOperation &record) const { record.completion->finish(); }
   void operator()(const WaitOperation &wait) const {
