@@ -32,7 +32,8 @@ struct Allocation {
   uint64_t size = 0; // in bytes, as asked for
   MemoryKind kind = MemoryKind::Device;
   bool writable = true;
-  bool owned = true; // false: registered host memory, which free() leaves alone
+  bool owned = true;          // false: registered host memory, which free() leaves alone
+  bool coarseGrained = false; // memory of the host that devices cache: atomics reach their caches
   uint64_t end() const { return address + size; }
 };
 
@@ -70,6 +71,8 @@ public:
   std::optional<Allocation> findFreed(uint64_t address) const;
   /// The live allocation nearest to `address`, for messages.
   std::optional<Allocation> nearest(uint64_t address) const;
+  /// Says of the allocation that contains `address` what Allocation::coarseGrained says.
+  void setCoarseGrained(const void *address, bool coarseGrained);
   /// Used by CodeObject: marks the allocation that starts at `address` as not writable by kernels.
   void makeReadOnly(void *address);
 

@@ -50,6 +50,9 @@ inline bool areDeviceFlags(unsigned flags) {
          !(schedule & (schedule - 1));
 }
 
+// hipErrorNotSupported, with a sentence on stderr that `what` are not supported.
+hipError_t refuse(const char *function, const char *what);
+
 // Says on stderr what a launch did wrong and makes the device answer with the error from now on.
 hipError_t reportFailure(Device &device, llvm::Error error);
 

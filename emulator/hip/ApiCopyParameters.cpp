@@ -65,41 +65,43 @@ hipMemcpyKind kindOf(Place from, Place to) {
   return to == Place::Host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice;
 }
 
-template <typename Size> hipError_t start(const Copy3D<Size> &p, hipStream_t handle, bool wait) {
+template <typename Size>
+hipError_t copyOf(const Copy3D<Size> &p, CopyOperation &copy, hipMemcpyKind &kind) {
+  Place from, to;
+  const void *source;
+  void *target;
+  if (hipError_t error = resolve<const void>(p.from, from, source))
+    return error;
+  if (hipError_t error = resolve<void>(p.to, to, target))
+    return error;
+  if (!source || !target)
+    return hipErrorInvalidValue;
+  kind = kindOf(from, to);
+  // No pitch: rows follow each other. No height: slices do.
+  const size_t fromPitch = p.from.pitch ? size_t(p.from.pitch) : size_t(p.width);
+  const size_t toPitch = p.to.pitch ? size_t(p.to.pitch) : size_t(p.width);
+  copy = {.to = nullptr,
+          .from = nullptr,
+          .width = p.width,
+          .height = p.height,
+          .depth = p.depth,
+          .toPitch = toPitch,
+          .fromPitch = fromPitch,
+          .toSlice = toPitch * (p.to.height ? size_t(p.to.height) : size_t(p.height)),
+          .fromSlice = fromPitch * (p.from.height ? size_t(p.from.height) : size_t(p.height))};
+  copy.to = static_cast<char *>(target) + p.to.x + p.to.y * copy.toPitch + p.to.z * copy.toSlice;
+  copy.from = static_cast<const char *>(source) + p.from.x + p.from.y * copy.fromPitch +
+              p.from.z * copy.fromSlice;
+  return hipSuccess;
+}
+
+hipError_t start(const CopyOperation &copy, hipMemcpyKind kind, hipStream_t handle, bool wait) {
   if (hipError_t error = usable())
     return error;
   Stream *stream = streamOf(handle);
   if (!stream)
     return hipErrorInvalidHandle;
-  Place from, to;
-  const char *source;
-  char *target;
-  const void *sourceBase;
-  void *targetBase;
-  if (hipError_t error = resolve<const void>(p.from, from, sourceBase))
-    return error;
-  if (hipError_t error = resolve<void>(p.to, to, targetBase))
-    return error;
-  source = static_cast<const char *>(sourceBase);
-  target = static_cast<char *>(targetBase);
-  if (!source || !target)
-    return hipErrorInvalidValue;
-  // No pitch: rows follow each other. No height: slices do.
-  const size_t fromPitch = p.from.pitch ? size_t(p.from.pitch) : size_t(p.width);
-  const size_t toPitch = p.to.pitch ? size_t(p.to.pitch) : size_t(p.width);
-  CopyOperation copy = {.to = nullptr,
-                        .from = nullptr,
-                        .width = p.width,
-                        .height = p.height,
-                        .depth = p.depth,
-                        .toPitch = toPitch,
-                        .fromPitch = fromPitch,
-                        .toSlice = toPitch * (p.to.height ? size_t(p.to.height) : size_t(p.height)),
-                        .fromSlice =
-                            fromPitch * (p.from.height ? size_t(p.from.height) : size_t(p.height))};
-  copy.to = target + p.to.x + p.to.y * copy.toPitch + p.to.z * copy.toSlice;
-  copy.from = source + p.from.x + p.from.y * copy.fromPitch + p.from.z * copy.fromSlice;
-  if (hipError_t error = check(copy, kindOf(from, to)))
+  if (hipError_t error = check(copy, kind))
     return error;
   if (!copy.width || !copy.height || !copy.depth)
     return hipSuccess;
@@ -117,18 +119,31 @@ hipError_t start2D(const hip_Memcpy2D *p, hipStream_t stream, bool wait) {
   copy.width = p->WidthInBytes;
   copy.height = p->Height;
   copy.depth = 1;
-  return start(copy, stream, wait);
+  CopyOperation operation;
+  hipMemcpyKind kind;
+  if (hipError_t error = copyOf(copy, operation, kind))
+    return error;
+  return start(operation, kind, stream, wait);
 }
 
 hipError_t start3D(const HIP_MEMCPY3D *p, hipStream_t stream, bool wait) {
-  if (!p)
-    return hipErrorInvalidValue;
-  const void *bytes = p;
-  return hipMajorVersion() < 6 ? start(*static_cast<const Copy3D<unsigned> *>(bytes), stream, wait)
-                               : start(*static_cast<const Copy3D<size_t> *>(bytes), stream, wait);
+  CopyOperation operation;
+  hipMemcpyKind kind;
+  if (hipError_t error = rubia::emulator::copyOf(p, operation, kind))
+    return error;
+  return start(operation, kind, stream, wait);
 }
 
 } // namespace
+
+hipError_t rubia::emulator::copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy,
+                                   hipMemcpyKind &kind) {
+  if (!parameters)
+    return hipErrorInvalidValue;
+  const void *bytes = parameters;
+  return hipMajorVersion() < 6 ? ::copyOf(*static_cast<const Copy3D<unsigned> *>(bytes), copy, kind)
+                               : ::copyOf(*static_cast<const Copy3D<size_t> *>(bytes), copy, kind);
+}
 
 HIP_EXPORT hipError_t hipMemcpyParam2D(const hip_Memcpy2D *copy) {
   return result(start2D(copy, nullptr, true));

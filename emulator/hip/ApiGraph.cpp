@@ -123,17 +123,11 @@ hipError_t addNode(hipGraphNode_t *handle, hipGraph_t graphHandle,
                    const hipGraphNode_t *dependencies, size_t count, Made made) {
   std::lock_guard lock(graphMutex());
   Graph *graph = graphOf(graphHandle);
-  if (!handle || !graph || (count && !dependencies))
+  std::vector<GraphNode *> after;
+  if (!handle || !graph || !nodesOf(*graph, dependencies, count, after))
     return result(hipErrorInvalidValue);
   if (made.error)
     return result(made.error);
-  std::vector<GraphNode *> after;
-  for (size_t i = 0; i < count; ++i) {
-    GraphNode *dependency = nodeOf(dependencies[i]);
-    if (!dependency || dependency->graph != graph)
-      return result(hipErrorInvalidValue);
-    after.push_back(dependency);
-  }
   GraphNode *node = graph->add(made.type, {}, std::move(after));
   assign(*node, std::move(made));
   *handle = reinterpret_cast<hipGraphNode_t>(node);
@@ -160,13 +154,11 @@ hipError_t setStep(hipGraphExec_t handle, hipGraphNode_t node, Made made) {
     return result(hipErrorInvalidValue);
   if (made.error)
     return result(made.error);
-  for (ExecutableGraph::Step &step : executable->steps)
-    if (reinterpret_cast<hipGraphNode_t>(const_cast<GraphNode *>(step.node)) == node &&
-        step.type == made.type) {
-      step.operation = std::move(made.operation);
-      return hipSuccess;
-    }
-  return result(hipErrorInvalidValue);
+  ExecutableGraph::Step *step = executable->stepOf(node);
+  if (!step || step->type != made.type)
+    return result(hipErrorInvalidValue);
+  step->operation = std::move(made.operation);
+  return hipSuccess;
 }
 
 } // namespace

@@ -16,9 +16,22 @@ GraphNode *nodeOfType(hipGraphNode_t handle, hipGraphNodeType type) {
   return node && node->type == type ? node : nullptr;
 }
 
-// The number that programs know a type by: these headers' in HIP 5. HIP 6 begins with 0, calls
-// copies of one dimension copies, and has put others between.
-int numberOf(hipGraphNodeType type) {
+// HIP's way to return a list: with no place, the number; else as many as there is place for,
+// nulls behind them.
+hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *place, size_t *count) {
+  if (!count)
+    return result(hipErrorInvalidValue);
+  if (place)
+    for (size_t i = 0; i < *count; ++i)
+      place[i] = i < nodes.size() ? reinterpret_cast<hipGraphNode_t>(nodes[i]) : nullptr;
+  *count = nodes.size();
+  return hipSuccess;
+}
+
+} // namespace
+
+// HIP 6 begins with 0, calls copies of one dimension copies, and has put others between.
+int rubia::emulator::numberOf(hipGraphNodeType type) {
   if (hipMajorVersion() < 6)
     return type;
   switch (type) {
@@ -33,19 +46,12 @@ int numberOf(hipGraphNodeType type) {
   }
 }
 
-// HIP's way to return a list: with no place, the number; else as many as there is place for,
-// nulls behind them.
-hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *place, size_t *count) {
-  if (!count)
-    return result(hipErrorInvalidValue);
-  if (place)
-    for (size_t i = 0; i < *count; ++i)
-      place[i] = i < nodes.size() ? reinterpret_cast<hipGraphNode_t>(nodes[i]) : nullptr;
-  *count = nodes.size();
-  return hipSuccess;
+std::optional<hipGraphNodeType> rubia::emulator::nodeTypeOf(int number) {
+  for (int type = hipGraphNodeTypeKernel; type < hipGraphNodeTypeCount; ++type)
+    if (numberOf(hipGraphNodeType(type)) == number)
+      return hipGraphNodeType(type);
+  return std::nullopt;
 }
-
-} // namespace
 
 // ---------- Asking nodes
 
@@ -98,16 +104,7 @@ HIP_EXPORT hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t handle,
     node = nodeOfType(handle, hipGraphNodeTypeMemcpy1D);
   if (!node || !parameters)
     return result(hipErrorInvalidValue);
-  auto &copy = std::get<CopyOperation>(node->operation);
-  auto pitched = [&](const void *pointer, size_t pitch, size_t slice) {
-    return hipPitchedPtr{const_cast<void *>(pointer), pitch, copy.width,
-                         pitch ? slice / pitch : copy.height};
-  };
-  *parameters = {};
-  parameters->dstPtr = pitched(copy.to, copy.toPitch, copy.toSlice);
-  parameters->srcPtr = pitched(copy.from, copy.fromPitch, copy.fromSlice);
-  parameters->extent = {copy.width, copy.height, copy.depth};
-  parameters->kind = node->copyKind;
+  *parameters = parametersOf(std::get<CopyOperation>(node->operation), node->copyKind);
   return hipSuccess;
 }
 

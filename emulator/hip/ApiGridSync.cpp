@@ -27,20 +27,41 @@ struct Part {
   Stream *stream = nullptr;
 };
 
+hipError_t prepare(Part &part, const hipLaunchParams &one) {
+  return prepareRegistered(part.launch, part.stream, one.func, one.gridDim, one.blockDim,
+                           one.sharedMem, one.stream, one.args, nullptr);
+}
+
+// The same with functions of modules: hipFunctionLaunchParams, which HIP 5.2's headers lack.
+struct FunctionLaunch {
+  hipFunction_t function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  hipStream_t stream;
+  void **parameters;
+};
+hipError_t prepare(Part &part, const FunctionLaunch &one) {
+  Function *function = functionOf(one.function);
+  part.stream = streamOf(one.stream);
+  if (!function || !part.stream)
+    return hipErrorInvalidHandle;
+  return prepareLaunch(part.launch, *function, part.stream->device,
+                       {one.gridX, one.gridY, one.gridZ}, {one.blockX, one.blockY, one.blockZ},
+                       one.sharedBytes, one.parameters, nullptr);
+}
+
 // One launch for each device. HIP wants streams of their own for them.
-hipError_t prepareParts(const hipLaunchParams *list, int count, std::vector<Part> &parts) {
+template <typename OneLaunch>
+hipError_t prepareParts(const OneLaunch *list, int count, std::vector<Part> &parts) {
   if (hipError_t error = usable())
     return error;
   if (!list || count <= 0 || size_t(count) > Machine::instance().devices.size())
     return hipErrorInvalidValue;
   std::set<Device *> devices;
-  for (const hipLaunchParams &one : llvm::ArrayRef(list, size_t(count))) {
+  for (const OneLaunch &one : llvm::ArrayRef(list, size_t(count))) {
     Part &part = parts.emplace_back();
     if (!one.stream)
       return hipErrorInvalidHandle;
-    if (hipError_t error =
-            prepareRegistered(part.launch, part.stream, one.func, one.gridDim, one.blockDim,
-                              one.sharedMem, one.stream, one.args, nullptr))
+    if (hipError_t error = prepare(part, one))
       return error;
     if (!devices.insert(&part.stream->device).second)
       return hipErrorInvalidDevice;
@@ -96,8 +117,8 @@ hipError_t launchParts(std::vector<Part> parts, unsigned flags) {
   return hipSuccess;
 }
 
-hipError_t launchOnSeveral(const hipLaunchParams *list, int count, unsigned flags,
-                           bool cooperative) {
+template <typename OneLaunch>
+hipError_t launchOnSeveral(const OneLaunch *list, int count, unsigned flags, bool cooperative) {
   constexpr unsigned kKnown =
       hipCooperativeLaunchMultiDeviceNoPreSync | hipCooperativeLaunchMultiDeviceNoPostSync;
   if (flags & ~kKnown)
@@ -149,4 +170,11 @@ hipError_t hipHccModuleLaunchKernel(hipFunction_t function, uint32_t threadsX, u
 HIP_EXPORT hipError_t hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *list, int count,
                                                          unsigned flags) {
   return result(launchOnSeveral(list, count, flags, /*cooperative=*/false));
+}
+
+#pragma clang diagnostic ignored "-Wmissing-prototypes" // it is not in HIP 5.2's headers
+
+HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernelMultiDevice(FunctionLaunch *list,
+                                                                  unsigned count, unsigned flags) {
+  return result(launchOnSeveral(list, int(count), flags, /*cooperative=*/true));
 }

@@ -14,7 +14,8 @@ HIP_EXPORT hipError_t hipMalloc(void **pointer, size_t bytes) {
 
 HIP_EXPORT hipError_t hipFree(void *pointer) { return result(release(pointer)); }
 
-// All of the emulator's memory is mapped, portable and coherent: the flags are only told.
+// All of the emulator's memory is mapped, portable and coherent; of the flags, one has an effect:
+// memory that is not coherent is cached by the device, whose atomics then reach it.
 HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags) {
   constexpr unsigned kUncached = 0x10000000; // since HIP 6.3
   constexpr unsigned kCoherence = hipHostMallocCoherent | hipHostMallocNonCoherent;
@@ -23,7 +24,10 @@ HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags
                               kCoherence;
   if ((flags & ~kKnown) || (flags & kCoherence) == kCoherence)
     return result(hipErrorInvalidValue);
-  return result(allocate(pointer, bytes, MemoryKind::HostPinned, flags));
+  if (hipError_t error = allocate(pointer, bytes, MemoryKind::HostPinned, flags))
+    return result(error);
+  memory().setCoarseGrained(*pointer, flags & hipHostMallocNonCoherent);
+  return hipSuccess;
 }
 HIP_EXPORT hipError_t hipHostAlloc(void **pointer, size_t bytes, unsigned flags) {
   return hipHostMalloc(pointer, bytes, flags);
@@ -83,6 +87,7 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flag
     llvm::consumeError(std::move(error));
     return result(hipErrorHostMemoryAlreadyRegistered);
   }
+  memory().setCoarseGrained(pointer, flags & hipExtHostRegisterCoarseGrained);
   remember(pointer, {unsigned(currentDeviceOrdinal()), flags});
   return hipSuccess;
 }
@@ -211,6 +216,19 @@ hipError_t rubia::emulator::copyOf(const hipMemcpy3DParms &p, CopyOperation &cop
   return hipSuccess;
 }
 
+hipMemcpy3DParms rubia::emulator::parametersOf(const CopyOperation &copy, hipMemcpyKind kind) {
+  auto pitched = [&](const void *pointer, size_t pitch, size_t slice) {
+    return hipPitchedPtr{const_cast<void *>(pointer), pitch, copy.width,
+                         pitch ? slice / pitch : copy.height};
+  };
+  hipMemcpy3DParms parameters = {};
+  parameters.dstPtr = pitched(copy.to, copy.toPitch, copy.toSlice);
+  parameters.srcPtr = pitched(copy.from, copy.fromPitch, copy.fromSlice);
+  parameters.extent = {copy.width, copy.height, copy.depth};
+  parameters.kind = kind;
+  return parameters;
+}
+
 static hipError_t copy3D(const hipMemcpy3DParms *parameters, hipStream_t stream, bool wait) {
   if (!parameters)
     return result(hipErrorInvalidValue);
@@ -291,4 +309,58 @@ HIP_EXPORT hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value,
 HIP_EXPORT hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count,
                                         hipStream_t stream) {
   return fill({to, uint32_t(value), 4, count}, stream, false);
+}
+
+// ---------- Since HIP 7.1, not in HIP 5.2's headers
+
+#pragma clang diagnostic ignored "-Wmissing-prototypes"
+
+HIP_EXPORT hipError_t hipMemsetD2D8(hipDeviceptr_t to, size_t pitch, unsigned char value,
+                                    size_t width, size_t height) {
+  return fill({to, value, 1, width, height, pitch}, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemsetD2D16(hipDeviceptr_t to, size_t pitch, unsigned short value,
+                                     size_t width, size_t height) {
+  return fill({to, value, 2, width, height, pitch}, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemsetD2D32(hipDeviceptr_t to, size_t pitch, unsigned value, size_t width,
+                                     size_t height) {
+  return fill({to, value, 4, width, height, pitch}, nullptr, true);
+}
+HIP_EXPORT hipError_t hipMemsetD2D8Async(hipDeviceptr_t to, size_t pitch, unsigned char value,
+                                         size_t width, size_t height, hipStream_t stream) {
+  return fill({to, value, 1, width, height, pitch}, stream, false);
+}
+HIP_EXPORT hipError_t hipMemsetD2D16Async(hipDeviceptr_t to, size_t pitch, unsigned short value,
+                                          size_t width, size_t height, hipStream_t stream) {
+  return fill({to, value, 2, width, height, pitch}, stream, false);
+}
+HIP_EXPORT hipError_t hipMemsetD2D32Async(hipDeviceptr_t to, size_t pitch, unsigned value,
+                                          size_t width, size_t height, hipStream_t stream) {
+  return fill({to, value, 4, width, height, pitch}, stream, false);
+}
+
+struct hipMemcpy3DPeerParms {
+  hipArray_t srcArray;
+  hipPos srcPos;
+  hipPitchedPtr srcPtr;
+  int srcDevice;
+  hipArray_t dstArray;
+  hipPos dstPos;
+  hipPitchedPtr dstPtr;
+  int dstDevice;
+  hipExtent extent;
+};
+HIP_EXPORT hipError_t hipMemcpy3DPeerAsync(hipMemcpy3DPeerParms *p, hipStream_t stream) {
+  if (!p)
+    return result(hipErrorInvalidValue);
+  if (!areDevices(p->srcDevice, p->dstDevice))
+    return result(hipErrorInvalidDevice);
+  const hipMemcpy3DParms copy = {p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
+                                 p->dstPos,   p->dstPtr, p->extent, hipMemcpyDeviceToDevice};
+  return hipMemcpy3DAsync(&copy, stream);
+}
+HIP_EXPORT hipError_t hipMemcpy3DPeer(hipMemcpy3DPeerParms *p) {
+  const hipError_t error = hipMemcpy3DPeerAsync(p, nullptr);
+  return error ? error : hipStreamSynchronize(nullptr);
 }

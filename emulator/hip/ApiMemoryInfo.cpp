@@ -176,12 +176,14 @@ static hipError_t change(const void *pointer, size_t bytes, int device, Change c
 
 HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int device,
                                           hipStream_t stream) {
-  if (hipError_t error = change(pointer, bytes, device, [&](Placement &place) {
-        place.prefetched = device;
-        return hipSuccess;
-      }))
+  if (hipError_t error = usable())
     return result(error);
-  return streamOf(stream) ? hipSuccess : result(hipErrorInvalidHandle);
+  if (!streamOf(stream))
+    return result(hipErrorInvalidHandle);
+  return result(change(pointer, bytes, device, [&](Placement &place) {
+    place.prefetched = device;
+    return hipSuccess;
+  }));
 }
 
 HIP_EXPORT hipError_t hipMemAdvise(const void *pointer, size_t bytes, hipMemoryAdvise advice,
@@ -207,6 +209,7 @@ HIP_EXPORT hipError_t hipMemAdvise(const void *pointer, size_t bytes, hipMemoryA
     case hipMemAdviseSetCoarseGrain:
     case hipMemAdviseUnsetCoarseGrain:
       place.coarseGrain = advice == hipMemAdviseSetCoarseGrain;
+      memory().setCoarseGrained(pointer, place.coarseGrain); // all of the allocation
       return hipSuccess;
     }
     return hipErrorInvalidValue;

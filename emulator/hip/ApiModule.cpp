@@ -284,3 +284,21 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
     return result(hipErrorInvalidValue);
   }
 }
+
+// ---------- Since HIP 7.1, not in HIP 5.2's headers
+
+#pragma clang diagnostic ignored "-Wmissing-prototypes"
+
+HIP_EXPORT hipError_t hipModuleLoadFatBinary(hipModule_t *handle, const void *fatBinary) {
+  return hipModuleLoadData(handle, fatBinary);
+}
+
+HIP_EXPORT hipError_t hipModuleGetFunctionCount(unsigned *count, hipModule_t handle) {
+  Module *module = moduleOf(handle);
+  if (!module)
+    return result(hipErrorInvalidHandle);
+  if (!count)
+    return result(hipErrorInvalidValue);
+  *count = unsigned(module->code->kernels().size());
+  return hipSuccess;
+}

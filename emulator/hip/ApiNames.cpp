@@ -1,6 +1,7 @@
 // Small questions: names of kernels, streams' devices, functions by name; and what HIP 5.3 to 7
 // have added under other names. HIP: "Runtime API", "Error Handling", "Device Management".
 #include "emulator/hip/Registration.h"
+#include "emulator/hip/Version.h"
 #include <dlfcn.h>
 
 using namespace rubia::emulator;
@@ -81,19 +82,98 @@ HIP_EXPORT hipError_t hipGetFuncBySymbol(hipFunction_t *handle, const void *host
   return hipSuccess;
 }
 
-// The status is 0 for a function that is there and 1 for one that is not.
-HIP_EXPORT hipError_t hipGetProcAddress(const char *name, void **function, int, uint64_t flags,
-                                        int *status) {
-  if (!name || !function || flags)
-    return result(hipErrorInvalidValue);
+// What HIP 6 has changed are other functions here, with the names that its headers give them.
+static std::string nameIn(int version, llvm::StringRef name) {
+  const bool renamed = name == "hipGetDeviceProperties" || name == "hipChooseDevice";
+  return (name + (renamed && version >= 600 ? "R0600" : "")).str();
+}
+
+// Null if there is no such function.
+static void *entryNamed(const std::string &name) {
   Dl_info self;
-  void *library = dladdr(reinterpret_cast<void *>(&hipGetProcAddress), &self)
+  void *library = llvm::StringRef(name).starts_with("hip") &&
+                          dladdr(reinterpret_cast<void *>(&entryNamed), &self)
                       ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
                       : nullptr;
-  *function = library && llvm::StringRef(name).starts_with("hip") ? dlsym(library, name) : nullptr;
+  void *function = library ? dlsym(library, name.c_str()) : nullptr;
   if (library)
     dlclose(library);
+  return function;
+}
+
+// The version is 100 * major + minor of the caller's headers. The status is 0 for a function that
+// is there and 1 for one that is not.
+HIP_EXPORT hipError_t hipGetProcAddress(const char *name, void **function, int version,
+                                        uint64_t flags, int *status) {
+  if (!name || !*name || !function || flags)
+    return result(hipErrorInvalidValue);
+  *function = entryNamed(nameIn(version, name));
   if (status)
     *status = *function ? 0 : 1;
   return *function ? hipSuccess : result(hipErrorInvalidValue);
+}
+
+// The flags choose among functions with and without `_spt`: 0 and 1 those of the legacy stream.
+static hipError_t entryPoint(const char *name, void **function, unsigned long long flags,
+                             int *status, bool perThread) {
+  constexpr unsigned kLegacy = 1, kPerThread = 2;
+  if (!name || !*name || !function || flags > kPerThread)
+    return hipErrorInvalidValue;
+  perThread = flags == kPerThread || (perThread && flags != kLegacy);
+  const std::string wanted = nameIn(int(hipMajorVersion()) * 100, name);
+  *function = perThread ? entryNamed(wanted + "_spt") : nullptr;
+  if (!*function)
+    *function = entryNamed(wanted);
+  if (status)
+    *status = *function ? 0 : 1;
+  return *function ? hipSuccess : hipErrorInvalidValue;
+}
+HIP_EXPORT hipError_t hipGetDriverEntryPoint(const char *name, void **function,
+                                             unsigned long long flags, int *status) {
+  return result(entryPoint(name, function, flags, status, false));
+}
+HIP_EXPORT hipError_t hipGetDriverEntryPoint_spt(const char *name, void **function,
+                                                 unsigned long long flags, int *status) {
+  return result(entryPoint(name, function, flags, status, true));
+}
+
+HIP_EXPORT hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_t *properties, int device) {
+  return hipGetDeviceProperties(properties, device);
+}
+HIP_EXPORT hipError_t hipChooseDeviceR0000(int *device, const hipDeviceProp_t *properties) {
+  return hipChooseDevice(device, properties);
+}
+HIP_EXPORT hipError_t hipExtHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  return hipHostMalloc(pointer, bytes, flags);
+}
+
+// No two streams that live have one address.
+HIP_EXPORT hipError_t hipStreamGetId(hipStream_t handle, unsigned long long *id) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!id)
+    return result(hipErrorInvalidValue);
+  Stream *stream = streamOf(handle);
+  if (!stream)
+    return result(hipErrorInvalidHandle);
+  *id = reinterpret_cast<unsigned long long>(stream);
+  return hipSuccess;
+}
+
+// What HIP 7.1 says of places as structures: the host, whichever part of it, or a device.
+static int deviceOf(hipMemLocation place) {
+  constexpr int kLastOfHost = 4; // Host, HostNuma, HostNumaCurrent follow Device
+  return place.type > hipMemLocationTypeDevice && int(place.type) <= kLastOfHost ? hipCpuDeviceId
+         : place.type == hipMemLocationTypeDevice ? place.id
+                                                  : Placement::kNowhere;
+}
+HIP_EXPORT hipError_t hipMemAdvise_v2(const void *pointer, size_t bytes, hipMemoryAdvise advice,
+                                      hipMemLocation place) {
+  return hipMemAdvise(pointer, bytes, advice, deviceOf(place));
+}
+HIP_EXPORT hipError_t hipMemPrefetchAsync_v2(const void *pointer, size_t bytes,
+                                             hipMemLocation place, unsigned flags,
+                                             hipStream_t stream) {
+  return flags ? result(hipErrorInvalidValue)
+               : hipMemPrefetchAsync(pointer, bytes, deviceOf(place), stream);
 }

@@ -108,3 +108,33 @@ HIP_EXPORT hipError_t hipOccupancyMaxPotentialBlockSize(int *gridSize, int *bloc
   bestLaunch(*kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
   return hipSuccess;
 }
+
+// ---------- Since HIP 7.2, not in HIP 5.2's headers
+
+#pragma clang diagnostic ignored "-Wmissing-prototypes"
+
+// The most for which `blocks` workgroups still share a compute unit.
+HIP_EXPORT hipError_t hipOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,
+                                                               int blocks, int blockSize) {
+  if (hipError_t error = usable())
+    return result(error);
+  if (!bytes || blocks <= 0 || blockSize <= 0)
+    return result(hipErrorInvalidValue);
+  const Device &device = currentDevice();
+  Function *registered = registeredFunction(function, currentDevice());
+  if (!registered)
+    return result(hipErrorInvalidDeviceFunction);
+  size_t least = 0, most = device.model.ldsBytes;
+  const Kernel &kernel = *registered->kernel;
+  auto fits = [&](size_t shared) {
+    return kernel.ldsBytes + shared <= device.model.ldsBytes &&
+           residentWorkgroups(kernel, device, blockSize, shared) >= blocks;
+  };
+  while (least < most)
+    if (const size_t middle = (least + most + 1) / 2; fits(middle))
+      least = middle;
+    else
+      most = middle - 1;
+  *bytes = least;
+  return hipSuccess;
+}

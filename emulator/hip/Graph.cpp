@@ -109,11 +109,14 @@ Graph *graphOf(hipGraph_t handle) {
   if (handles().graphs.count(graph))
     return graph;
   // A child graph belongs to its node.
-  for (Graph *owner : handles().graphs)
-    for (auto &node : owner->nodes)
-      if (node->child && node->child.get() == graph)
-        return graph;
-  return graph && isCaptured(*graph) ? graph : nullptr;
+  auto isChild = [&](const Graph &owner) {
+    return any_of(owner.nodes, [&](const auto &node) { return node->child.get() == graph; });
+  };
+  if (!graph || isCaptured(*graph) ||
+      any_of(handles().graphs, [&](const Graph *owner) { return isChild(*owner); }) ||
+      any_of(handles().captures, [&](const auto &entry) { return isChild(*entry.second->graph); }))
+    return graph;
+  return nullptr;
 }
 
 bool isCaptured(const Graph &graph) {
@@ -133,10 +136,29 @@ GraphNode *nodeOf(hipGraphNode_t handle) {
   return nullptr;
 }
 
+bool nodesOf(const Graph &graph, const hipGraphNode_t *handles, size_t count,
+             std::vector<GraphNode *> &nodes) {
+  if (count && !handles)
+    return false;
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode *node = nodeOf(handles[i]);
+    if (!node || node->graph != &graph)
+      return false;
+    nodes.push_back(node);
+  }
+  return true;
+}
+
 ExecutableGraph *executableOf(hipGraphExec_t handle) {
   std::lock_guard lock(graphMutex());
   auto *executable = reinterpret_cast<ExecutableGraph *>(handle);
   return handles().executables.count(executable) ? executable : nullptr;
+}
+
+hipGraphExec_t publish(std::unique_ptr<ExecutableGraph> executable) {
+  std::lock_guard lock(graphMutex());
+  handles().executables.insert(executable.get());
+  return reinterpret_cast<hipGraphExec_t>(executable.release());
 }
 
 hipGraph_t publish(std::unique_ptr<Graph> graph) {
@@ -180,19 +202,29 @@ hipError_t capture(Stream &stream, Operation operation) {
   return hipSuccess;
 }
 
+// The graph of a capture that ends now: null where nobody gets it. Events of the capture see by the
+// missing graph that it has ended.
+static hipGraph_t end(Capture &capture) {
+  for (auto &[member, tail] : capture.tails)
+    handles().captures.erase(member);
+  std::unique_ptr<Graph> graph = std::move(capture.graph);
+  return capture.invalid && !capture.addsToGraph ? nullptr : publish(std::move(graph));
+}
+
 void forgetCapture(Stream &stream) {
   std::lock_guard lock(graphMutex());
   std::shared_ptr<Capture> own = captureOf(stream);
   if (!own)
     return;
-  own->invalid = true;
+  if (own->origin == &stream) {
+    own->invalid = true;
+    (void)end(*own);
+    return;
+  }
+  std::vector<GraphNode *> &tail = own->tails[&stream];
+  own->left.insert(own->left.end(), tail.begin(), tail.end());
   own->tails.erase(&stream);
   handles().captures.erase(&stream);
-  if (own->origin != &stream)
-    return;
-  for (auto &[member, tail] : own->tails)
-    handles().captures.erase(member);
-  own->graph.reset();
 }
 
 void forgetCaptures(Device &device) {
@@ -241,27 +273,53 @@ using namespace rubia::emulator;
 
 // ---------- Capture. HIP: "Graph Management", stream capture
 
-HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) {
+// With the lock of graphs held. `graph` is one of the program's, or null for a new one.
+static hipError_t beginCapture(hipStream_t handle, hipStreamCaptureMode mode, Graph *graph,
+                               std::vector<GraphNode *> after) {
   if (hipError_t error = usable())
-    return result(error);
+    return error;
   Stream *stream = streamOf(handle);
   if (!stream)
-    return result(hipErrorInvalidHandle);
+    return hipErrorInvalidHandle;
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
-    return result(hipErrorInvalidValue);
+    return hipErrorInvalidValue;
   if (stream == &stream->device.streams.null())
-    return result(hipErrorStreamCaptureUnsupported);
-  std::lock_guard lock(graphMutex());
+    return hipErrorStreamCaptureUnsupported;
   if (isCapturing(*stream))
-    return result(hipErrorIllegalState);
+    return hipErrorIllegalState;
   static unsigned long long number = 0;
   auto capture = std::make_shared<Capture>();
+  if (graph) {
+    handles().graphs.erase(graph); // the capture's until it ends
+    capture->graph.reset(graph);
+    capture->addsToGraph = true;
+  }
   capture->origin = stream;
   capture->mode = mode;
   capture->id = ++number;
-  capture->tails[stream] = {};
+  capture->tails[stream] = std::move(after);
   handles().captures[stream] = capture;
   return hipSuccess;
+}
+
+HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
+  std::lock_guard lock(graphMutex());
+  return result(beginCapture(stream, mode, nullptr, {}));
+}
+
+// Edges with data (hipGraphEdgeData) are for ports of kernels, which there are none of.
+HIP_EXPORT hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t handle,
+                                                   const hipGraphNode_t *dependencies,
+                                                   const void *edgeData, size_t count,
+                                                   hipStreamCaptureMode mode) {
+  std::lock_guard lock(graphMutex());
+  auto *graph = reinterpret_cast<Graph *>(handle);
+  if (edgeData)
+    return result(refuse("hipStreamBeginCaptureToGraph", "ports of kernels"));
+  std::vector<GraphNode *> after;
+  if (!handles().graphs.count(graph) || !nodesOf(*graph, dependencies, count, after))
+    return result(hipErrorInvalidValue);
+  return result(beginCapture(stream, mode, graph, std::move(after)));
 }
 
 // Every node that a stream which joined the capture ends with must lie before the end of the
@@ -275,11 +333,9 @@ static bool isJoined(const Capture &capture) {
     if (before.insert(node).second)
       open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
   }
-  for (auto &[stream, tail] : capture.tails)
-    for (GraphNode *node : tail)
-      if (!before.count(node))
-        return false;
-  return true;
+  auto isBefore = [&](GraphNode *node) { return before.count(node) != 0; };
+  return all_of(capture.left, isBefore) &&
+         all_of(capture.tails, [&](const auto &member) { return all_of(member.second, isBefore); });
 }
 
 HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph) {
@@ -296,17 +352,13 @@ HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph)
     return result(hipErrorIllegalState);
   if (capture->origin != stream)
     return result(hipErrorStreamCaptureUnmatched);
-  for (auto &[member, tail] : capture->tails)
-    handles().captures.erase(member);
   *graph = nullptr;
-  const bool joined = isJoined(*capture);
-  // Events of the capture see by the missing graph that it has ended.
-  std::unique_ptr<Graph> captured = std::move(capture->graph);
+  const bool wasInvalid = capture->invalid;
+  capture->invalid |= !isJoined(*capture);
+  const hipGraph_t captured = end(*capture);
   if (capture->invalid)
-    return result(hipErrorStreamCaptureInvalidated);
-  if (!joined)
-    return result(hipErrorStreamCaptureUnjoined);
-  *graph = publish(std::move(captured));
+    return result(wasInvalid ? hipErrorStreamCaptureInvalidated : hipErrorStreamCaptureUnjoined);
+  *graph = captured;
   return hipSuccess;
 }
 
@@ -361,16 +413,11 @@ HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
   std::shared_ptr<Capture> capture = captureOf(*stream);
   if (!capture)
     return result(hipErrorIllegalState);
-  if ((count && !dependencies) ||
-      (flags != hipStreamAddCaptureDependencies && flags != hipStreamSetCaptureDependencies))
+  if (flags != hipStreamAddCaptureDependencies && flags != hipStreamSetCaptureDependencies)
     return result(hipErrorInvalidValue);
   std::vector<GraphNode *> after;
-  for (hipGraphNode_t one : ArrayRef(dependencies, count)) {
-    GraphNode *node = nodeOf(one);
-    if (!node || node->graph != capture->graph.get())
-      return result(hipErrorInvalidValue);
-    after.push_back(node);
-  }
+  if (!nodesOf(*capture->graph, dependencies, count, after))
+    return result(hipErrorInvalidValue);
   std::vector<GraphNode *> &tail = capture->tails[stream];
   if (flags == hipStreamSetCaptureDependencies)
     tail.clear();
@@ -389,40 +436,13 @@ HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *m
   return hipSuccess;
 }
 
-// ---------- Executable graphs
-
-// AutoFreeOnLaunch, Upload and UseNodePriority change nothing here: there are no nodes that
-// allocate, nothing to upload and no priorities. DeviceLaunch (4) is refused.
-constexpr unsigned kInstantiateFlags = 1 | 2 | 8;
-
-HIP_EXPORT hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *handle, hipGraph_t graphHandle,
-                                                   unsigned long long flags) {
-  if (hipError_t error = usable())
-    return result(error);
+HIP_EXPORT hipError_t hipGraphDestroy(hipGraph_t handle) {
   std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(graphHandle);
-  if (!handle || !graph || (flags & ~uint64_t(kInstantiateFlags)))
+  Graph *graph = graphOf(handle);
+  if (!graph || !handles().graphs.erase(graph))
     return result(hipErrorInvalidValue);
-  if (isCaptured(*graph))
-    return result(hipErrorIllegalState);
-  std::vector<GraphNode *> order = graph->ordered();
-  if (order.empty() && !graph->nodes.empty())
-    return result(hipErrorInvalidValue); // a cycle
-  auto executable = std::make_unique<ExecutableGraph>();
-  for (GraphNode *node : order)
-    executable->steps.push_back({node, node->type, node->operation});
-  handles().executables.insert(executable.get());
-  *handle = reinterpret_cast<hipGraphExec_t>(executable.release());
+  delete graph;
   return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *handle, hipGraph_t graph,
-                                          hipGraphNode_t *errorNode, char *log, size_t logBytes) {
-  if (errorNode)
-    *errorNode = nullptr;
-  if (log && logBytes)
-    *log = 0;
-  return hipGraphInstantiateWithFlags(handle, graph, 0);
 }
 
 HIP_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t handle) {
@@ -433,34 +453,4 @@ HIP_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t handle) {
   handles().executables.erase(executable);
   delete executable; // launches have copied it
   return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipGraphDestroy(hipGraph_t handle) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph || !handles().graphs.erase(graph))
-    return result(hipErrorInvalidValue);
-  delete graph;
-  return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHandle) {
-  if (hipError_t error = usable())
-    return result(error);
-  Stream *stream = streamOf(streamHandle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
-  ChildOperation all;
-  {
-    std::lock_guard lock(graphMutex());
-    ExecutableGraph *executable = executableOf(handle);
-    if (!executable)
-      return result(hipErrorInvalidValue);
-    for (ExecutableGraph::Step &step : executable->steps)
-      all.operations.push_back(step.operation);
-  }
-  if (!isCapturing(*stream))
-    for (Operation &operation : all.operations)
-      resolveEvents(operation);
-  return result(submit(*stream, std::move(all)));
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emulator/hip/Operation.h"
+#include <optional>
 
 namespace rubia::emulator {
 
@@ -41,15 +42,28 @@ struct ExecutableGraph {
     const GraphNode *node; // of the graph it was made of; only a name: the graph may be gone
     hipGraphNodeType type;
     Operation operation;
+    bool enabled = true; // hipGraphNodeSetEnabled
   };
   std::vector<Step> steps;
+  unsigned long long flags = 0; // that it was instantiated with
+
+  // The step that was made of the node, or null.
+  Step *stepOf(hipGraphNode_t node);
 };
 
 // Handles that programs own. Null for what is none.
 Graph *graphOf(hipGraph_t handle);
 GraphNode *nodeOf(hipGraphNode_t handle);
 ExecutableGraph *executableOf(hipGraphExec_t handle);
+// Nodes of one graph. False if one is not, or there is no list.
+bool nodesOf(const Graph &graph, const hipGraphNode_t *handles, size_t count,
+             std::vector<GraphNode *> &nodes);
 hipGraph_t publish(std::unique_ptr<Graph> graph);
+hipGraphExec_t publish(std::unique_ptr<ExecutableGraph> executable);
+
+// The number that programs know a type by: these headers' in HIP 5, others since HIP 6.
+int numberOf(hipGraphNodeType type);
+std::optional<hipGraphNodeType> nodeTypeOf(int number);
 // One lock for all graphs and captures. Every operation takes it to see whether its stream is being
 // captured.
 std::recursive_mutex &graphMutex();
@@ -64,6 +78,8 @@ struct Capture {
   unsigned long long id = 0;
   // The streams that take part, with the nodes that their next operation depends on.
   std::map<Stream *, std::vector<GraphNode *>> tails;
+  std::vector<GraphNode *> left; // tails of streams that were destroyed: to be joined like others
+  bool addsToGraph = false;      // the program's, which stays in any case
 };
 
 // The capture that a stream takes part in, or null.
@@ -77,8 +93,8 @@ hipError_t captureConflict(Stream &stream, bool wait);
 // Adds an operation to the graph of the stream's capture.
 hipError_t capture(Stream &stream, Operation operation);
 
-// The stream, or all of the device, is about to go: its capture becomes invalid, and ends if it
-// began there.
+// The stream, or all of the device, is about to go. A capture that began there ends and is invalid;
+// others go on with what the stream has added.
 void forgetCapture(Stream &stream);
 void forgetCaptures(Device &device);
 // hipEventRecord on a captured stream: the event stands for the stream's tail. False if the stream

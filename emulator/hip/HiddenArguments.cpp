@@ -52,7 +52,7 @@ Expected<DeviceMemory> gridSyncOf(const KernelLaunch &launch) {
 uint64_t wavesOf(const KernelLaunch &launch) {
   const uint64_t ofGroup =
       (launch.block.count() + launch.kernel->waveSize - 1) / launch.kernel->waveSize;
-  const uint64_t resident =
+  const uint64_t resident = // of a launch that fits, not 0, which means no limit
       std::max<uint64_t>(launch.residentLimit, std::max(1u, std::thread::hardware_concurrency()));
   return std::min(launch.grid.count(), resident) * ofGroup;
 }

@@ -1,5 +1,6 @@
 #include "emulator/hip/HostCalls.h"
 #include "llvm/Support/MathExtras.h"
+#include <system_error>
 
 using namespace llvm;
 
@@ -44,12 +45,17 @@ Expected<std::unique_ptr<HostCalls>> HostCalls::start(uint64_t waves) {
     packets[i].next = buffer.free;
     buffer.free = count + i;
   }
-  return std::unique_ptr<HostCalls>(new HostCalls(std::move(*memory)));
+  std::unique_ptr<HostCalls> calls(new HostCalls(std::move(*memory)));
+  try {
+    calls->thread = std::thread([served = calls.get()] { served->serve(); });
+  } catch (const std::system_error &error) {
+    return createStringError("cannot start a thread for what kernels ask the host: %s",
+                             error.what());
+  }
+  return calls;
 }
 
-HostCalls::HostCalls(DeviceMemory owned) : memory(std::move(owned)) {
-  thread = std::thread([this] { serve(); });
-}
+HostCalls::HostCalls(DeviceMemory owned) : memory(std::move(owned)) {}
 
 void HostCalls::finish() {
   over = true;

@@ -57,6 +57,8 @@ hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const D
   launch.sharedBytes = uint32_t(sharedBytes);
   launch.residentLimit = uint64_t(device.model.computeUnits) *
                          residentWorkgroups(kernel, device, int(block.count()), sharedBytes);
+  if (!launch.residentLimit) // its registers do not fit
+    return hipErrorLaunchOutOfResources;
   if (!packArguments(kernel, parameters, extra, launch.kernarg))
     return hipErrorInvalidValue;
   return hipSuccess;

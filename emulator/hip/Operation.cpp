@@ -113,9 +113,7 @@ void execute(Device &device, const Operation &operation) {
       !std::holds_alternative<RecordOperation>(operation) &&
       !std::holds_alternative<ChildOperation>(operation))
     return;
-  using Variant = std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
-                               HostOperation, RecordOperation, WaitOperation, ChildOperation>;
-  std::visit(Executor{device}, static_cast<const Variant &>(operation));
+  visitOperation(Executor{device}, operation);
 }
 
 hipError_t check(const CopyOperation &copy, hipMemcpyKind kind) {

@@ -50,10 +50,15 @@ struct ChildOperation {
   std::vector<Operation> operations;
 };
 
-struct Operation : std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
-                                HostOperation, RecordOperation, WaitOperation, ChildOperation> {
+using AnyOperation = std::variant<EmptyOperation, KernelLaunch, CopyOperation, FillOperation,
+                                  HostOperation, RecordOperation, WaitOperation, ChildOperation>;
+struct Operation : AnyOperation {
   using variant::variant;
 };
+template <typename Visitor>
+void visitOperation(const Visitor &visitor, const Operation &operation) {
+  std::visit(visitor, static_cast<const AnyOperation &>(operation));
+}
 
 // Executes an operation on the calling thread. Does nothing on a device with a sticky error, but
 // for host functions, which HIP calls in any case.
@@ -67,6 +72,9 @@ bool isPageable(const void *pointer);
 
 // A 3D copy between pitched memory. hipErrorNotSupported for arrays.
 hipError_t copyOf(const hipMemcpy3DParms &parameters, CopyOperation &copy);
+hipError_t copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy, hipMemcpyKind &kind);
+// The other way round.
+hipMemcpy3DParms parametersOf(const CopyOperation &copy, hipMemcpyKind kind);
 
 // Whether a copy or fill stays inside allocations, as far as it names device memory.
 hipError_t check(const CopyOperation &copy, hipMemcpyKind kind);

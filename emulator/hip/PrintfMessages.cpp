@@ -64,17 +64,23 @@ uint64_t narrowedUnsigned(StringRef length, uint64_t value) {
   return length.empty() ? uint32_t(value) : value;
 }
 
+// Of widths and precisions: one that is wrong shall not take all memory.
+constexpr int kMostWidth = 1 << 16;
+
 // One conversion, from behind its '%' on. Returns what follows.
 StringRef convert(StringRef rest, Arguments &arguments, std::string &to) {
   std::string spec = "%";
   auto number = [&] {
     if (rest.consume_front("*")) {
-      spec += std::to_string(int(arguments.word()));
+      spec += std::to_string(std::clamp(int(arguments.word()), -kMostWidth, kMostWidth));
       return;
     }
     StringRef digits = rest.take_while([](char c) { return c >= '0' && c <= '9'; });
-    spec += digits;
     rest = rest.drop_front(digits.size());
+    if (int width = kMostWidth; !digits.empty()) {
+      (void)digits.getAsInteger(10, width); // if it is that large, it stays
+      spec += std::to_string(std::min(width, kMostWidth));
+    }
   };
   StringRef flags = rest.take_while([](char c) { return c && strchr("-+ #0", c); });
   spec += flags;

@@ -1,4 +1,6 @@
 #include "emulator/hip/Stream.h"
+#include "emulator/hip/Api.h"
+#include <system_error>
 
 namespace rubia::emulator {
 
@@ -27,14 +29,25 @@ std::chrono::steady_clock::time_point Completion::time() {
 CompletionRef Stream::enqueue(std::function<void()> work, std::vector<CompletionRef> after) {
   auto completion = std::make_shared<Completion>();
   std::lock_guard<std::mutex> lock(mutex);
+  if (!started && !start()) { // the device's error tells that the work is lost
+    completion->finish();
+    return completion;
+  }
   items.push_back({std::move(work), std::move(after), completion});
   last = completion;
-  if (!started) {
-    started = true;
-    std::thread([this] { run(); }).detach();
-  }
   changed.notify_all();
   return completion;
+}
+
+bool Stream::start() {
+  try {
+    std::thread([this] { run(); }).detach();
+    started = true;
+  } catch (const std::system_error &error) {
+    (void)reportFailure(
+        device, llvm::createStringError("cannot start a thread for a stream: %s", error.what()));
+  }
+  return started;
 }
 
 void Stream::run() {

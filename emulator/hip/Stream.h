@@ -52,6 +52,7 @@ private:
     std::vector<CompletionRef> after;
     CompletionRef completion;
   };
+  bool start(); // the thread; with the lock held
   void run();
 
   std::mutex mutex;

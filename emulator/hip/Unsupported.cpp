@@ -3,16 +3,18 @@
 #include "emulator/hip/Api.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace {
-
-int refuse(const char *name, const char *what) {
-  llvm::errs() << "rubia emulator: " << name << ": " << what << " are not supported\n";
-  return int(rubia::emulator::result(hipErrorNotSupported));
+hipError_t rubia::emulator::refuse(const char *function, const char *what) {
+  llvm::errs() << "rubia emulator: " << function << ": " << what << " are not supported\n";
+  return result(hipErrorNotSupported);
 }
-
-} // namespace
 
 #define UNSUPPORTED(NAME, WHAT)                                                                    \
   extern "C" __attribute__((visibility("default"))) int unsupported_##NAME() __asm__(#NAME);       \
-  extern "C" int unsupported_##NAME() { return refuse(#NAME, WHAT); }
+  extern "C" int unsupported_##NAME() { return int(rubia::emulator::refuse(#NAME, WHAT)); }
 #include "emulator/hip/Unsupported.def"
+
+// hiprtc's results are numbers of its own: what is not supported has this one, a result that
+// headers do not name.
+HIP_EXPORT const char *hiprtcGetErrorString(int result) {
+  return result ? "rubia emulator: hiprtc is not supported" : "HIPRTC_SUCCESS";
+}

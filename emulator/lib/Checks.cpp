@@ -24,8 +24,10 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool
   if (!allocation || allocation->end() - address < size || (isWrite && !allocation->writable))
     return nullptr;
   AccessWindow &window = wave.window[wave.nextWindow++ % 4];
+  const bool ofHost =
+      allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed;
   window = {allocation->address, allocation->end(), generation, allocation->writable,
-            allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed};
+            ofHost && !allocation->coarseGrained};
   return &window;
 }
 

@@ -42,11 +42,11 @@ struct Memory::State {
   std::atomic<uint64_t> generation{1};
 
   /// The live block that contains `address`.
-  const Block *containing(uint64_t address) const {
+  Block *containing(uint64_t address) {
     auto next = live.upper_bound(address);
     if (next == live.begin())
       return nullptr;
-    const Block &block = std::prev(next)->second;
+    Block &block = std::prev(next)->second;
     return address < block.allocation.end() ? &block : nullptr;
   }
 };
@@ -87,7 +87,7 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
       return outOfMemory();
   }
   const uint64_t start = (uint64_t(block.raw) + kRedZone + alignment - 1) & ~(alignment - 1);
-  block.allocation = {start, size, kind, true, true};
+  block.allocation = {.address = start, .size = size, .kind = kind};
   std::unique_lock lock(state->mutex);
   state->live[start] = block;
   state->inUse += size;
@@ -115,7 +115,7 @@ llvm::Error Memory::registerHost(void *address, uint64_t size, MemoryKind kind) 
   if (overlaps)
     return llvm::createStringError("memory at %p is registered already", address);
   Block block;
-  block.allocation = {start, size, kind, true, false};
+  block.allocation = {.address = start, .size = size, .kind = kind, .owned = false};
   state->live[start] = block;
   state->generation.fetch_add(1, std::memory_order_release);
   return llvm::Error::success();
@@ -175,6 +175,15 @@ std::optional<Allocation> Memory::nearest(uint64_t address) const {
       best = &before;
   }
   return best ? std::optional(best->allocation) : std::nullopt;
+}
+
+void Memory::setCoarseGrained(const void *address, bool coarseGrained) {
+  std::unique_lock lock(state->mutex);
+  Block *block = state->containing(uint64_t(address));
+  if (!block || block->allocation.coarseGrained == coarseGrained)
+    return;
+  block->allocation.coarseGrained = coarseGrained;
+  state->generation.fetch_add(1, std::memory_order_release);
 }
 
 void Memory::makeReadOnly(void *address) {

@@ -121,7 +121,7 @@ struct AccessWindow {
   uint64_t begin = 0, end = 0;
   uint64_t generation = ~uint64_t(0);
   bool writable = false;
-  bool ofHost = false; // MemoryKind::HostPinned, Managed
+  bool ofHost = false; // MemoryKind::HostPinned, Managed; not coarse-grained
 };
 
 enum class WaveStatus : uint8_t { Ready, AtBarrier, Ended, Faulted, Yielded };

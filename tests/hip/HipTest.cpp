@@ -62,6 +62,26 @@ TEST(Hip, NonBlockingStreamsDoNotWaitForTheNullStream) {
   OK(hipStreamDestroy(stream));
 }
 
+// The program is told; what could not be done is not waited for.
+TEST(Hip, AStreamWithoutAThreadIsAnError) {
+  pthread_attr_t before, immense;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_attr_init(&immense), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&immense, size_t(1) << 47), 0);
+  hipStream_t stream;
+  void *memory;
+  ASSERT_EQ(hipMalloc(&memory, 4), hipSuccess);
+  ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
+  ASSERT_EQ(pthread_setattr_default_np(&immense), 0);
+  const hipError_t submitted = hipMemsetAsync(memory, 1, 4, stream);
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_EQ(submitted, hipSuccess);
+  EXPECT_NE(hipStreamSynchronize(stream), hipSuccess);
+  EXPECT_EQ(hipDeviceReset(), hipSuccess); // with the stream
+  EXPECT_EQ(hipMemset(memory, 1, 4), hipSuccess);
+  EXPECT_EQ(hipFree(memory), hipSuccess);
+}
+
 TEST(Hip, AnEventOrdersTwoStreams) {
   hipStream_t first, second;
   hipEvent_t event;

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 # AMD's own: tracing, a compiler at run time and the debugger's marks, which the emulator is not.
-OTHERS = ("hiprtc", "amd_dbgapi", "hipRegisterA", "hipRemoveA", "hipInitActivity", "hipEnableActivity", "hipGetCmdName", "__hipGetPCH")
+OTHERS = ("amd_dbgapi", "hipRegisterA", "hipRemoveA", "hipInitActivity", "hipEnableActivity", "hipGetCmdName", "__hipGetPCH")
 
 
 def exports(nm, library):
