@@ -2,10 +2,13 @@
 // runs before and after the middle end in every build, because distribution LLVM has no assertions
 // and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
+#include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/PassLimits.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/AsmPrinter.h"
+#include "llvm/CodeGen/AsmPrinterHandler.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -130,6 +133,18 @@ OptimizationLevel middleEndLevel(unsigned optLevel) {
   }
 }
 
+/// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
+class BackEnd : public legacy::PassManager {
+public:
+  void add(Pass *pass) override {
+    if (pass->getPassName() == "AMDGPU Assembly Printer") {
+      auto &printer = static_cast<AsmPrinter &>(*pass);
+      printer.addAsmPrinterHandler(makeAccessNotes(printer));
+    }
+    legacy::PassManager::add(pass);
+  }
+};
+
 } // namespace
 
 Expected<TargetMachine *> targetMachine(const TargetId &target, unsigned optLevel) {
@@ -224,7 +239,7 @@ Error translate(Module &module, TargetMachine &machine, EmitKind kind,
   DiagnosticCollector diagnostics(module.getContext());
   PassLimits limits(module);
   raw_svector_ostream os(output);
-  legacy::PassManager passes;
+  BackEnd passes;
   passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
   CodeGenFileType type =
       kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;

@@ -52,8 +52,8 @@ void locateBlock(const Wave &w, const MicroOp &op, const InstructionStep &step, 
   found.scratch = lanes.scratch;
 }
 
-uint64_t locateScalar(const Wave &w, const MicroOp &op, const InstructionStep &step) {
-  const uint64_t ignored = step.bytes >= 4 ? 3 : 0;
+uint64_t locateScalar(const Wave &w, const MicroOp &op, const InstructionStep &step, bool whole) {
+  const uint64_t ignored = step.bytes >= 4 && !whole ? 3 : 0;
   uint64_t offset = uint64_t(int64_t(op.immediate));
   if (op.kind[1] != OperandKind::None)
     offset += readScalar32(w, op, 1);

@@ -34,8 +34,10 @@ struct BlockAccess {
 void locateBlock(const Wave &wave, const MicroOp &op, const InstructionStep &step, unsigned block,
                  BlockAccess &found);
 
-/// The address of a scalar load of memory (ScalarMemory.cpp), buffers aside.
-uint64_t locateScalar(const Wave &wave, const MicroOp &op, const InstructionStep &step);
+/// The address of a scalar load of memory (ScalarMemory.cpp), buffers aside. Of dwords the two
+/// lowest bits are ignored; `whole` keeps them.
+uint64_t locateScalar(const Wave &wave, const MicroOp &op, const InstructionStep &step,
+                      bool whole = false);
 
 /// All that `op` touches. Nothing is checked: an address may lead nowhere.
 void locate(const Wave &wave, const MicroOp &op, const InstructionStep &step, Accesses &accesses);

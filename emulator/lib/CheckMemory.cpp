@@ -1,8 +1,9 @@
 // AMD GPUs split misaligned accesses, atomics aside; CUDA wants every access aligned to its size.
-// LLVM joins neighbouring accesses into wider ones, which are aligned as the first of them is. So
-// what is asked of an access of a dword is that it lies at an even address, of wider ones at a
-// multiple of 4: that leaves out joined dwords and pairs of joined halves, and would be wrong only
-// of bytes, or more halves, that the program knows to lie side by side.
+// LLVM joins neighbouring accesses into wider ones, which are aligned as the first of them is. What
+// the program had, AccessNotes tell of code that Rubia has made. Elsewhere, what is asked of an
+// access of a dword is that it lies at an even address, of wider ones at a multiple of 4: that
+// leaves out joined dwords and pairs of joined halves, and would be wrong only of bytes, or more
+// halves, that the program knows to lie side by side.
 #include "emulator/lib/CheckMemory.h"
 
 using namespace llvm;
@@ -16,14 +17,13 @@ public:
 
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
               const Accesses &accesses) override {
-    if (step.kind == StepKind::Scalar)
-      return; // the two lowest bits are ignored
     for (const LaneAccess &access : accesses.lanes) {
-      const unsigned alignment = access.bytes > 4 ? 4 : access.bytes == 4 ? 2 : 1;
-      if (access.address % alignment != 0) {
-        raise(wave, op, FaultKind::Misaligned, access.lane, access.address, access.bytes,
-              access.writes);
-        group.faultDetail = "not aligned, which hardware allows and CUDA does not";
+      const uint64_t address =
+          step.kind == StepKind::Scalar ? locateScalar(wave, op, step, true) : access.address;
+      if (const unsigned alignment = alignmentOf(step, access); address % alignment != 0) {
+        raise(wave, op, FaultKind::Misaligned, access.lane, address, access.bytes, access.writes);
+        group.faultDetail = "not aligned to " + std::to_string(alignment) +
+                            " bytes, which hardware allows and CUDA does not";
         return;
       }
       if (access.writes && access.space == Space::Global && isCode(access.address)) {
@@ -35,6 +35,14 @@ public:
   }
 
 private:
+  /// The notes are about the first of two joined accesses. Unless there are any, scalar loads
+  /// are not checked: they ignore the lowest bits.
+  static unsigned alignmentOf(const InstructionStep &step, const LaneAccess &access) {
+    if (step.alignment != 0 && access.operand == 0)
+      return step.alignment;
+    const bool isScalar = step.kind == StepKind::Scalar;
+    return isScalar ? 1 : access.bytes > 4 ? 4 : access.bytes == 4 ? 2 : 1;
+  }
   bool isCode(uint64_t address) const {
     if (address - program.map.base >= program.map.size)
       return false;

@@ -10,12 +10,17 @@
 //   published at its location. From another workgroup it is used only behind an invalidation of the
 //   caches, as an acquire fence has it.
 //
-// Compilers do not mark relaxed and volatile accesses as such everywhere (InstructionStep::coherent
-// says where). So a location is exempt once it is seen to synchronise: loaded coherently, polled
-// (PollingLoads.h), or compared and swapped. Two unordered stores are a race only if that is not
-// seen later either; those are told at the end of the workgroup or of the launch. Two writes of the
-// same value are no race: nobody can tell which came last. In LDS, an atomic operation and a plain
-// access are only a warning: the access may be relaxed.
+// Two strong accesses (InstructionStep::strength: relaxed, volatile, atomic) are no race, nor two
+// writes of the same value: nobody can tell which came last. Nor is a load beside a
+// compare-and-swap: programs, and LLVM where it makes loops of atomics, load plainly what they then
+// expect.
+//
+// Code that Rubia has not made does not tell which accesses are strong (InstructionStep::coherent
+// does, in some places). There, a location is exempt once it is seen to synchronise: loaded
+// coherently, polled (PollingLoads.h), or compared and swapped. Two unordered stores are a race
+// only if that is not seen later either; those are told at the end of the workgroup or of the
+// launch. In LDS, an atomic operation and a plain access are only a warning: the access may be
+// relaxed.
 #include "emulator/lib/CheckRaces.h"
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/PollingLoads.h"
@@ -95,7 +100,8 @@ class RaceCheck : public Observer {
 public:
   RaceCheck(const SteppedProgram &code, const Launch &launch, unsigned warpLanes)
       : code(code), launch(launch), warpLanes(warpLanes), polling(findPollingLoads(code)),
-        storesTell(storesHaveScopes(*code.program->target)), places(1) {}
+        expecting(findExpectingLoads(code)), storesTell(storesHaveScopes(*code.program->target)),
+        places(1) {}
 
   void groupStarted(RunningGroup &running) override;
   void groupEnded(RunningGroup &running) override;
@@ -113,6 +119,7 @@ private:
     Wave &wave;
     const MicroOp &op;
     const InstructionStep &step;
+    Strength strength;
     bool polls, atomic, nearWait;
   };
   struct Touched {
@@ -162,7 +169,7 @@ private:
   const SteppedProgram &code;
   const Launch &launch;
   const unsigned warpLanes;
-  const BitVector polling;
+  const BitVector polling, expecting; // loads
   const bool storesTell;     // a store to global memory says whether it is more than a plain one
   std::vector<Place> places; // by thread; 0: none
   DenseMap<const RunningGroup *, std::unique_ptr<Group>> groups;
@@ -213,7 +220,8 @@ void RaceCheck::learnFrom(const Instruction &now, Thread &thread, const Touched 
       thread.pending.join(clock);
   };
   const RaceWrite &write = touched.cell.write;
-  if (write.thread && write.thread != thread.id && !write.atomic) {
+  if (write.thread && write.thread != thread.id && !write.atomic &&
+      write.strength != Strength::Weak) {
     VectorClock clock = write.known;
     clock.raise(write.thread, write.released);
     take(clock, places[write.thread].group == now.group.number);
@@ -298,11 +306,20 @@ void RaceCheck::doubt(const Instruction &now, const Touched &touched, const Race
               describeOther(other, kind));
 }
 
+/// Whether two accesses are a race if they are not ordered, where that is known.
+static std::optional<bool> conflict(Strength one, Strength other) {
+  if (one == Strength::Unknown || other == Strength::Unknown)
+    return std::nullopt;
+  return one == Strength::Weak || other == Strength::Weak;
+}
+
 bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread &thread) {
   const RaceWrite &write = touched.cell.write;
-  if (isBefore(write, thread))
+  const std::optional<bool> known = conflict(now.strength, write.strength);
+  if (isBefore(write, thread) || known == false || (known && write.compares) ||
+      (!known && now.strength == Strength::Strong))
     return true;
-  if (write.atomic && touched.isLds) {
+  if (!known && write.atomic && touched.isLds) {
     doubt(now, touched, write, "an atomic operation");
     return true;
   }
@@ -313,6 +330,12 @@ bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread
 /// Two stores, or a store and an atomic operation.
 void RaceCheck::suspect(const Instruction &now, const Touched &touched, Thread &thread) {
   const RaceWrite &write = touched.cell.write;
+  if (const auto known = conflict(now.strength, write.strength)) {
+    const bool same = !write.atomic && !now.atomic && write.value == touched.value;
+    if (*known && !same && !isBefore(write, thread))
+      report(now, touched, write, write.atomic ? "an atomic operation" : "a write");
+    return;
+  }
   if (isBefore(write, thread) || (write.atomic && now.atomic) ||
       (write.coherent && (now.step.coherent || now.atomic)) || (write.atomic && now.step.coherent))
     return;
@@ -344,9 +367,10 @@ bool RaceCheck::checkWrite(const Instruction &now, const Touched &touched, Threa
   if (now.wave.status == WaveStatus::Faulted)
     return false;
   auto check = [&](const RaceAccess &read) {
-    if (isBefore(read, thread))
+    const std::optional<bool> known = conflict(now.strength, read.strength);
+    if (isBefore(read, thread) || known == false || (known && now.step.compares))
       return;
-    if (now.atomic && touched.isLds)
+    if (!known && now.atomic && touched.isLds)
       doubt(now, touched, read, "a read");
     else
       report(now, touched, read, "a read");
@@ -361,31 +385,38 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   Thread &thread = threadOf(now.group, now.wave, touched.lane);
   RaceCell &cell = touched.cell;
   const bool isLoad = access.reads && !access.writes;
-  if (isLoad && (now.polls || now.step.coherent)) {
+  const bool isUnknown = now.strength == Strength::Unknown;
+  const bool isStrong = now.strength == Strength::Strong;
+  if (isLoad && isUnknown && (now.polls || now.step.coherent)) {
     cell.synchronises = true;
     learnFrom(now, thread, touched);
     return;
   }
-  const RaceAccess here = {thread.id, thread.clock, now.op.pc, uint8_t(touched.lane)};
+  const RaceAccess here = {thread.id, thread.clock, now.op.pc, uint8_t(touched.lane), now.strength};
   if (isLoad) {
-    if (cell.synchronises || checkRead(now, touched, thread))
-      touched.shadow.addRead(cell, here);
+    if (!cell.synchronises && !checkRead(now, touched, thread))
+      return;
+    touched.shadow.addRead(cell, here);
+    if (isStrong)
+      learnFrom(now, thread, touched);
     return;
   }
-  cell.synchronises |= now.step.compares;
+  cell.synchronises |= now.step.compares && isUnknown;
   if (!cell.synchronises && !checkWrite(now, touched, thread))
     return;
   if (now.atomic)
     learnFrom(now, thread, touched);
-  touched.shadow.clearReads(cell);
+  if (!isStrong) // which hides no weak ones
+    touched.shadow.clearReads(cell);
   static_cast<RaceAccess &>(cell.write) = here;
   cell.write.atomic = now.atomic;
   cell.write.coherent = now.step.coherent;
+  cell.write.compares = now.step.compares;
   cell.write.nearWait = now.nearWait;
   cell.write.released = thread.released();
   cell.write.known = now.atomic ? VectorClock() : thread.known;
   cell.write.value = touched.value;
-  if (now.atomic || now.step.coherent || cell.synchronises)
+  if (now.atomic || isStrong || (isUnknown && now.step.coherent) || cell.synchronises)
     publish(now, thread, touched);
 }
 
@@ -461,8 +492,17 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
     return;
   const size_t index = size_t(&op - code.program->operations.data());
   const bool atomic = accesses.atomic;
-  const Instruction now = {running, group,         wave, op, step, polling[unsigned(index)],
-                           atomic,  isNearWait(op)};
+  const bool expects = expecting[unsigned(index)];
+  const bool isStrong = step.strength == Strength::Weak && expects;
+  const Instruction now = {running,
+                           group,
+                           wave,
+                           op,
+                           step,
+                           isStrong ? Strength::Strong : step.strength,
+                           polling[unsigned(index)] || expects,
+                           atomic,
+                           isNearWait(op)};
   forThreads(group, wave, [&](Thread &thread) {
     ++thread.clock;
     if (step.kind == StepKind::Vector)

@@ -192,8 +192,10 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
     const unsigned bits = 8 * std::min(4u, access.bytes - byte);
     const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
     if (access.space == Space::Global) {
-      // Padding has no low byte of its own, but for whole dwords.
-      if ((value.bits & 0xff) == 0xff || value.computed & mask)
+      // Padding has no low byte of its own, but for whole words of structures.
+      const bool isUpperWord =
+          byte % 8 == 4 && now.step.elementBytes == 8 && now.step.alignment >= 8;
+      if (((value.bits & 0xff) == 0xff && !isUpperWord) || value.computed & mask)
         return report(now, value, access.lane, "in a store to global memory");
       continue;
     }

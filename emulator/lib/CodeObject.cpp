@@ -1,4 +1,5 @@
 // Loading a code object: kernel descriptors, metadata, decoding; Image.cpp does the memory.
+#include "emulator/lib/AccessNotes.h"
 #include "emulator/lib/Bounds.h"
 #include "emulator/lib/Image.h"
 #include "emulator/lib/InitialState.h"
@@ -40,6 +41,7 @@ public:
   Error decode();
   void keepLines();
   void noteWarps();
+  Error noteAccesses();
 
 private:
   Expected<Kernel> readKernel(StringRef name, uint64_t address) const;
@@ -190,6 +192,24 @@ void Loader::noteWarps() {
   }
 }
 
+/// What the program's memory accesses were. Addresses of a file that is not linked are not known.
+Error Loader::noteAccesses() {
+  for (const object::SectionRef &section : elf.object->sections()) {
+    Expected<StringRef> name = section.getName();
+    Expected<StringRef> contents = section.getContents();
+    if (!name || !contents) {
+      consumeError(name.takeError());
+      consumeError(contents.takeError());
+    } else if (elf.linked && *name == ".rubia.accesses") {
+      Expected<AccessNotes> notes = AccessNotes::read(arrayRefFromStringRef(*contents));
+      if (!notes)
+        return notes.takeError();
+      state->program->accessNotes = std::make_shared<const AccessNotes>(std::move(*notes));
+    }
+  }
+  return Error::success();
+}
+
 } // namespace
 
 struct CodeObject::State : LoadedCode {};
@@ -214,6 +234,8 @@ Expected<std::unique_ptr<CodeObject>> CodeObject::load(ArrayRef<uint8_t> bytes, 
     return std::move(error);
   loader.keepLines();
   loader.noteWarps();
+  if (Error error = loader.noteAccesses())
+    return std::move(error);
   return result;
 }
 

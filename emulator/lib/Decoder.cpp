@@ -1,6 +1,7 @@
 // From the bytes of functions to a Program: disassembles each function from start to end, drops
 // hints, resolves branches.
 #include "emulator/lib/Decoder.h"
+#include "emulator/lib/AccessNotes.h"
 #include "emulator/lib/ControlFlow.h"
 #include "emulator/lib/InstructionStep.h"
 #include "emulator/lib/OutOfScope.h"
@@ -64,8 +65,9 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
 
 /// Completes `steps` for the operations that `inst` has just become. A wait becomes one.
 static void noteStep(const MCInst &inst, uint64_t pc, Program &program,
-                     std::vector<InstructionStep> &steps) {
-  const InstructionStep step = describeStep(*program.target, inst);
+                     std::optional<uint32_t> memoryIndex, std::vector<InstructionStep> &steps) {
+  InstructionStep step = describeStep(*program.target, inst);
+  step.memoryIndex = memoryIndex;
   if (step.kind == StepKind::Wait) {
     MicroOp op;
     op.pc = uint32_t(pc);
@@ -79,7 +81,7 @@ const SteppedProgram &Program::stepped() const {
     auto fresh = std::make_shared<SteppedProgram>();
     std::vector<Unsupported> unsupported; // none: the code has been decoded before
     fresh->program = decodeProgram(*target, image, textBegin, ranges, waveSize, unsupported,
-                                   perturb, &fresh->steps);
+                                   perturb, &fresh->steps, accessNotes.get());
     steppedProgram = std::move(fresh);
   });
   return *steppedProgram;
@@ -88,7 +90,8 @@ const SteppedProgram &Program::stepped() const {
 std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> image, uint64_t base,
                                        ArrayRef<CodeRange> ranges, unsigned waveSize,
                                        std::vector<Unsupported> &unsupported, bool perturb,
-                                       std::vector<InstructionStep> *steps) {
+                                       std::vector<InstructionStep> *steps,
+                                       const AccessNotes *notes) {
   auto program = std::make_unique<Program>();
   program->perturb = perturb;
   program->target = &target;
@@ -107,6 +110,8 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
   program->indices.assign((end - begin + 3) / 4, ~0u);
   Decoder decoder(target, *program, waveSize);
   for (const CodeRange &range : ranges) {
+    uint32_t memoryInstructions = 0;
+    const size_t first = program->operations.size();
     for (uint64_t at = range.begin; at < range.end;) {
       const uint64_t pc = at - base;
       MCInst inst;
@@ -123,8 +128,12 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         program->operations.resize(before);
         unsupported.push_back({pc, target.print(inst, pc), refusal});
       }
-      if (steps)
-        noteStep(inst, pc, *program, *steps);
+      if (steps) {
+        std::optional<uint32_t> memoryIndex;
+        if (isMemoryEncoding(target, inst))
+          memoryIndex = memoryInstructions++;
+        noteStep(inst, pc, *program, memoryIndex, *steps);
+      }
       at += size;
     }
     MicroOp end; // a function that runs off its end
@@ -133,6 +142,9 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
     program->operations.push_back(end);
     if (steps)
       steps->resize(program->operations.size());
+    if (steps && notes)
+      notes->apply(range.begin - base, memoryInstructions,
+                   MutableArrayRef(*steps).drop_front(first));
   }
   for (auto [index, targetPc] : decoder.branches) {
     MicroOp &op = program->operations[index];

@@ -339,9 +339,11 @@ static Meaning meaningOf(StringRef name) {
   return ofFloats ? Meaning::Floats : Meaning::Integers;
 }
 
+// llvm/lib/Target/AMDGPU/SIDefines.h, SIInstrFlags.
+constexpr uint64_t kFlagMubuf = 1ull << 17, kFlagSmrd = 1ull << 19, kFlagFlat = 1ull << 24,
+                   kFlagDs = 1ull << 25;
+
 InstructionStep Describer::describe() {
-  constexpr uint64_t kFlagMubuf = 1ull << 17, kFlagSmrd = 1ull << 19, kFlagFlat = 1ull << 24,
-                     kFlagDs = 1ull << 25;
   const uint64_t flags = target.description(inst.getOpcode()).TSFlags;
   if (describeWait()) {
     step.kind = StepKind::Wait;
@@ -378,6 +380,11 @@ InstructionStep Describer::describe() {
 }
 
 } // namespace
+
+bool isMemoryEncoding(const Target &target, const MCInst &inst) {
+  return target.description(inst.getOpcode()).TSFlags &
+         (kFlagMubuf | kFlagSmrd | kFlagFlat | kFlagDs);
+}
 
 InstructionStep describeStep(const Target &target, const MCInst &inst) {
   return Describer(target, inst).describe();

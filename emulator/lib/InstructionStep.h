@@ -46,6 +46,10 @@ enum class Meaning : uint8_t {
   Floats,   // all depend on all; conversions too
 };
 
+/// What the program meant an access to be. PTX ISA: strong-operations: relaxed, volatile,
+/// acquiring, releasing and atomic ones.
+enum class Strength : uint8_t { Unknown, Weak, Strong };
+
 struct RegisterRange {
   uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex
   uint8_t count = 0;
@@ -88,7 +92,16 @@ struct InstructionStep {
   static constexpr uint8_t kNoLimit = 255;
   std::array<uint8_t, kCounters> limit = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};
   llvm::SmallVector<RegisterRange, 4> registers;
+  /// The number of this instruction among those of its function that are in a memory encoding.
+  std::optional<uint32_t> memoryIndex;
+  // By AccessNotes, of which not every code object has any.
+  Strength strength = Strength::Unknown;
+  uint8_t alignment = 0;    // in bytes, as the program has it; 0: unknown
+  uint8_t elementBytes = 0; // of each of the program's values; 0: unknown
 };
+
+/// Whether `inst` is in an encoding for memory: scalar, vector or LDS. Cache operations are.
+bool isMemoryEncoding(const Target &target, const llvm::MCInst &inst);
 
 /// What `inst` touches and means for the order of memory operations.
 InstructionStep describeStep(const Target &target, const llvm::MCInst &inst);

@@ -64,10 +64,14 @@ void findExpecting(const SteppedProgram &code, size_t index, BitVector &found) {
   for (size_t i = index - std::min(index, kMostBetween); i < index; ++i) {
     const InstructionStep &step = code.steps[i];
     const MicroOp &op = code.program->operations[i];
-    if (step.reads && !step.writes && step.kind == code.steps[index].kind &&
-        op.kind[0] == swap.kind[0] && op.source[0] == swap.source[0] &&
-        op.kind[1] == swap.kind[1] && op.source[1] == swap.source[1] &&
-        op.immediate == swap.immediate)
+    if (!step.reads || step.writes)
+      continue;
+    const bool isSame = step.kind == code.steps[index].kind && op.kind[0] == swap.kind[0] &&
+                        op.source[0] == swap.source[0] && op.kind[1] == swap.kind[1] &&
+                        op.source[1] == swap.source[1] && op.immediate == swap.immediate;
+    const bool isScalar = step.kind == StepKind::Scalar && swap.kind[1] == OperandKind::Scalar &&
+                          op.source[0] == swap.source[1];
+    if (isSame || isScalar)
       found.set(unsigned(i));
   }
 }
@@ -78,13 +82,19 @@ BitVector findPollingLoads(const SteppedProgram &code) {
   BitVector found(unsigned(code.steps.size()));
   const ArrayRef<InstructionStep> steps = code.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].compares)
-      findExpecting(code, i, found);
     const int64_t target = int64_t(i) + code.program->operations[i].immediate;
     if (!steps[i].branch || target > int64_t(i) || target < 0 || i - size_t(target) > kLongestLoop)
       continue;
     findIn(steps.slice(size_t(target), i - size_t(target) + 1), size_t(target), found);
   }
+  return found;
+}
+
+BitVector findExpectingLoads(const SteppedProgram &code) {
+  BitVector found(unsigned(code.steps.size()));
+  for (size_t i = 0; i < code.steps.size(); ++i)
+    if (code.steps[i].compares)
+      findExpecting(code, i, found);
   return found;
 }
 

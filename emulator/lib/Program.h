@@ -33,6 +33,7 @@ struct CodeRange {
   uint64_t begin = 0, end = 0; // addresses
 };
 
+class AccessNotes;
 struct SteppedProgram;
 struct InstructionStep;
 
@@ -48,6 +49,7 @@ struct Program {
   const Target *target = nullptr;
   llvm::ArrayRef<uint8_t> image;      // the mapped segments, to disassemble again for messages
   std::unique_ptr<SourceLines> lines; // null if the file has none
+  std::shared_ptr<const AccessNotes> accessNotes; // null if the file has none
   uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
   unsigned waveSize = 32;
@@ -74,11 +76,12 @@ struct Unsupported {
 
 /// Decodes `ranges` of the image that lies at `base`, which the Program must not outlive.
 /// Instructions that cannot be executed go to `unsupported`. With `steps`, which get one entry for
-/// each operation, waits become operations of their own.
+/// each operation, waits become operations of their own; `notes` complete them.
 std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint8_t> image,
                                        uint64_t base, llvm::ArrayRef<CodeRange> ranges,
                                        unsigned waveSize, std::vector<Unsupported> &unsupported,
                                        bool perturb = false,
-                                       std::vector<InstructionStep> *steps = nullptr);
+                                       std::vector<InstructionStep> *steps = nullptr,
+                                       const AccessNotes *notes = nullptr);
 
 } // namespace rubia::emulator

@@ -51,10 +51,13 @@ void RaceShadow::visit(uint64_t address, unsigned bytes,
 }
 
 void RaceShadow::addRead(RaceCell &cell, const RaceAccess &access) {
-  if (cell.read.thread == 0 || cell.read.thread == access.thread) {
+  const bool isFree = cell.read.thread == 0 || cell.read.strength == Strength::Strong;
+  if (isFree || (cell.read.thread == access.thread && access.strength != Strength::Strong)) {
     cell.read = access;
     return;
   }
+  if (access.strength == Strength::Strong)
+    return;
   if (cell.moreReads == 0) {
     if (freeReads.empty()) {
       cell.moreReads = uint32_t(reads.size());

@@ -2,6 +2,7 @@
 // byte of a dword that is not always accessed as a whole.
 #pragma once
 
+#include "emulator/lib/InstructionStep.h"
 #include "emulator/lib/VectorClock.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
@@ -19,12 +20,14 @@ struct RaceAccess {
   uint32_t clock = 0;
   uint32_t pc = 0;
   uint8_t lane = 0; // of the wave
+  Strength strength = Strength::Unknown;
 };
 
 struct RaceWrite : RaceAccess {
   bool atomic = false;   // read and written at once
   bool nearWait = false; // perhaps a release or volatile
   bool coherent = false; // by its cache policy
+  bool compares = false; // a compare-and-swap
   uint32_t released = 0; // what had been completed of the thread then...
   uint32_t value = 0;
   VectorClock known; // ...and what it knew of others, unless it is atomic
@@ -32,7 +35,7 @@ struct RaceWrite : RaceAccess {
 
 struct RaceCell {
   RaceWrite write;
-  RaceAccess read;           // since that write
+  RaceAccess read;           // since the last write, or the last weak one
   uint32_t moreReads = 0;    // of other threads: a number of RaceShadow::readsOf()
   bool synchronises = false; // somebody polls it or loads it coherently
 };
@@ -45,6 +48,7 @@ public:
              llvm::function_ref<void(RaceCell &, uint64_t, unsigned)> visit);
   /// Reads of other threads than that of cell.read.
   llvm::ArrayRef<RaceAccess> readsOf(const RaceCell &cell) const { return reads[cell.moreReads]; }
+  /// Of strong reads, which many threads may poll with, only the last is kept, beside no others.
   void addRead(RaceCell &cell, const RaceAccess &access);
   void clearReads(RaceCell &cell);
 

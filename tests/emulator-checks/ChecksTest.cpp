@@ -92,6 +92,12 @@ void expectReport(const Fault &fault, const Case &test, const std::string &file)
   EXPECT_TRUE(isPair(test.marks[0], test.marks[1]) || isPair(test.marks[1], test.marks[0])) << text;
 }
 
+void expectWarning(StringRef warnings, const Case &test, const std::string &file) {
+  EXPECT_TRUE(isLine(warnings, file, test.marks[0].line)) << warnings.str();
+  EXPECT_TRUE(test.marks[0].thread.empty() || warnings.contains("thread " + test.marks[0].thread))
+      << warnings.str();
+}
+
 class EmulatorChecks : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
 
 TEST_P(EmulatorChecks, ReportPlantedBugs) {
@@ -107,8 +113,7 @@ TEST_P(EmulatorChecks, ReportPlantedBugs) {
     const auto found = outcomes.find(test.kernel);
     ASSERT_TRUE(found != outcomes.end());
     if (test.fault == "Warning")
-      EXPECT_TRUE(isLine(found->second.warnings, file, test.marks[0].line))
-          << found->second.warnings;
+      expectWarning(found->second.warnings, test, file);
     else if (found->second.fault)
       expectReport(*found->second.fault, test, file);
     else

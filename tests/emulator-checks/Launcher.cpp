@@ -3,10 +3,12 @@
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
+#include <gtest/gtest.h>
 
 using namespace llvm;
 
@@ -42,6 +44,15 @@ Expected<Compiled> compile(const ptx::Module &module, const lowering::Unit &unit
     return code.takeError();
   result.code = std::move(*code);
   return result;
+}
+
+/// Renames the section.
+void removeNotes(std::vector<uint8_t> &codeObject) {
+  constexpr StringRef kName = ".rubia.accesses";
+  const size_t at = toStringRef(codeObject).find(kName);
+  EXPECT_NE(at, StringRef::npos);
+  if (at != StringRef::npos)
+    codeObject[at + 1] = 'x';
 }
 
 struct Arguments {
@@ -120,7 +131,7 @@ Outcome outcomeOf(const Case &test, const Compiled &compiled, const Checks &chec
 } // namespace
 
 std::map<std::string, Outcome> runAll(const std::string &path, const std::vector<Case> &cases,
-                                      const std::string &arch, const Checks &checks) {
+                                      const std::string &arch, const Checks &checks, bool notes) {
   std::map<std::string, Outcome> outcomes;
   auto text = MemoryBuffer::getFile(path);
   if (!text) {
@@ -139,6 +150,8 @@ std::map<std::string, Outcome> runAll(const std::string &path, const std::vector
       outcomes[path].error += toString(compiled.takeError());
       continue;
     }
+    if (!notes)
+      removeNotes(compiled->code.bytes);
     for (const Case &test : cases)
       for (const auto *kernel : unit.kernels)
         if (kernel->name == test.kernel)

@@ -13,8 +13,10 @@ struct Outcome {
   std::string warnings;
 };
 
-/// Compiles and runs every case's kernel of the module in `path`.
+/// Compiles and runs every case's kernel of the module in `path`. Without `notes` as code that does
+/// not tell what its memory accesses were.
 std::map<std::string, Outcome> runAll(const std::string &path, const std::vector<Case> &cases,
-                                      const std::string &arch, const Checks &checks);
+                                      const std::string &arch, const Checks &checks,
+                                      bool notes = true);
 
 } // namespace rubia::emulator::test

@@ -10,9 +10,9 @@ using namespace llvm;
 namespace rubia::emulator::test {
 namespace {
 
-Outcome launch(const std::string &arch, const Case &test, StringRef checks) {
+Outcome launch(const std::string &arch, const Case &test, StringRef checks, bool notes = true) {
   auto outcomes =
-      runAll(RUBIA_PTX "/launches.planted.ptx", {test}, arch, cantFail(parseChecks(checks)));
+      runAll(RUBIA_PTX "/launches.planted.ptx", {test}, arch, cantFail(parseChecks(checks)), notes);
   EXPECT_EQ(outcomes.size(), 1u);
   Outcome outcome = std::move(outcomes[test.kernel]);
   EXPECT_EQ(outcome.error, "");
@@ -61,10 +61,12 @@ TEST_P(EmulatorCheckLaunches, NameThreadsOfTwoDimensions) {
   EXPECT_EQ(outcome.fault->thread.y, 3u) << outcome.fault->message();
 }
 
-/// Where stores say whether they are relaxed.
+/// Where stores say whether they are relaxed, in code without notes.
 TEST_P(EmulatorCheckLaunches, TellStoresBesideAtomicOperations) {
-  expectNothing(launch(GetParam(), caseOf("relaxed_store_against_atomic", 32, 2, 64), "races"));
-  const Outcome outcome = launch(GetParam(), caseOf("store_against_atomic", 32, 2, 64), "races");
+  expectNothing(
+      launch(GetParam(), caseOf("relaxed_store_against_atomic", 32, 2, 64), "races", false));
+  const Outcome outcome =
+      launch(GetParam(), caseOf("store_against_atomic", 32, 2, 64), "races", false);
   if (StringRef(GetParam()) == "gfx1100") {
     expectNothing(outcome);
     return;
@@ -74,13 +76,28 @@ TEST_P(EmulatorCheckLaunches, TellStoresBesideAtomicOperations) {
   EXPECT_EQ(outcome.fault->thread.x, 3u);
 }
 
-/// A relaxed load in LDS looks as a plain one does: it must not end the launch.
+/// A relaxed load in LDS looks as a plain one does: in code without notes it must not end the
+/// launch.
 TEST_P(EmulatorCheckLaunches, OnlyWarnOfLoadsBesideAtomicOperationsInLds) {
-  const Outcome outcome = launch(GetParam(), caseOf("relaxed_load_of_counter", 64, 1, 64), "races");
+  const Case test = caseOf("relaxed_load_of_counter", 64, 1, 64);
+  expectNothing(launch(GetParam(), test, "races"));
+  const Outcome outcome = launch(GetParam(), test, "races", false);
   EXPECT_NE(outcome.warnings.find("a data race in LDS"), std::string::npos) << outcome.warnings;
   EXPECT_NE(outcome.warnings.find("thread (40,0,0)"), std::string::npos) << outcome.warnings;
   if (outcome.fault)
     ADD_FAILURE() << outcome.fault->message();
+}
+
+/// Relaxed, volatile and acquiring accesses wherever they stand, plain loads of what is compared
+/// and swapped, vectors and structures.
+TEST_P(EmulatorCheckLaunches, AllowWhatPtxAllows) {
+  for (const char *kernel :
+       {"relaxed_store_and_addition", "stop_flag_with_stores", "two_winners", "addition_of_doubles",
+        "plain_load_and_swap", "relaxed_store_against_atomic"})
+    expectNothing(launch(GetParam(), caseOf(kernel, 64, 4, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("structures", 32, 1, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("neighbours", 32, 1, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("return_before_barrier", 96, 1, 512), "all"));
 }
 
 TEST_P(EmulatorCheckLaunches, NameAllWorkgroupsThatWait) {

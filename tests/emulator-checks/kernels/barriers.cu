@@ -70,3 +70,47 @@ KERNEL flag_never_set(unsigned *data, unsigned n, unsigned *) {
     ;
   data[t] = n;
 }
+
+// CASE fault=Warning block=64 words=64
+KERNEL warp_goes_round(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t < 32)
+#endif
+    syncThreads();
+  data[t] = n; // BUG thread=(32,0,0)
+}
+
+// CASE fault=Warning block=128 words=512
+KERNEL half_of_the_block(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  data[t] = n;
+  syncThreads();
+#endif
+  if (t < 64) {
+#ifndef MENDED
+    data[t] = n;
+    syncThreads(); // BUG thread=(64,0,0)
+#endif
+    data[t + 128] = data[t ^ 33];
+  } else {
+    data[t + 256] = n;
+  }
+}
+
+// CASE fault=Warning block=96 words=512
+KERNEL one_round_too_few(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[96];
+  const unsigned t = threadX();
+#ifdef MENDED
+  const unsigned rounds = 4;
+#else
+  const unsigned rounds = t / 32 == 1 ? 3 : 4;
+#endif
+  for (unsigned i = 0; i < rounds; ++i) {
+    cells[t] = i + n;
+    syncThreads();
+  }
+  data[t] = cells[t]; // BUG thread=(32,0,0)
+}

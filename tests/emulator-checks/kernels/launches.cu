@@ -78,3 +78,102 @@ KERNEL crosswise(unsigned *data, unsigned n, unsigned *) {
                                     __MEMORY_SCOPE_DEVICE) != n)
     ;
 }
+
+// Relaxed accesses that no fence orders.
+KERNEL relaxed_store_and_addition(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned counter;
+  const unsigned t = threadX();
+  if (t == 0)
+    counter = 0;
+  syncThreads();
+  if (t == 5)
+    atomicStore(&counter, n);
+  if (t == 40)
+    atomicAdd(&counter, 1);
+  if (t == 41)
+    *static_cast<volatile unsigned *>(&counter) = 3;
+  syncThreads();
+  data[blockX() * 64 + t] = counter;
+}
+
+KERNEL stop_flag_with_stores(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned stop;
+  const unsigned t = threadX();
+  if (t == 0)
+    stop = 0;
+  syncThreads();
+  for (unsigned i = 0; i < n; ++i) {
+    data[64 * blockX() + t] = i;
+    if (t == 40 && i == 5)
+      atomicStore(&stop, 1);
+    if (atomicLoad(&stop))
+      break;
+  }
+}
+
+KERNEL two_winners(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  if (t % 32 == 3)
+    atomicStore(&data[50], blockX() + n + t);
+  if (t == 4)
+    *static_cast<volatile unsigned *>(&data[51]) = blockX() + n;
+}
+
+// A loop of LLVM's on most targets, which loads plainly first.
+KERNEL addition_of_doubles(double *data, unsigned n, unsigned *) {
+  asm volatile("red.global.add.f64 [%0], %1;" ::"l"(data), "d"(double(n)) : "memory");
+  asm volatile("red.global.add.f64 [%0], %1;" ::"l"(data + 1 + threadX() % 2), "d"(1.0) : "memory");
+}
+
+KERNEL plain_load_and_swap(unsigned *data, unsigned n, unsigned *) {
+  unsigned old = data[threadX() % 8];
+  while (!__scoped_atomic_compare_exchange_n(&data[threadX() % 8], &old, old + n, false,
+                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                             __MEMORY_SCOPE_DEVICE))
+    ;
+}
+
+struct Candidate {
+  double value;
+  int index; // and four bytes that nobody writes
+};
+
+KERNEL structures(Candidate *data, unsigned n, unsigned *) {
+  __shared__ Candidate cells[32];
+  const unsigned t = threadX();
+  cells[t].value = t;
+  cells[t].index = int(n - t);
+  syncThreads();
+  data[t] = cells[31 - t];
+}
+
+// What lies beyond the end is loaded, and left alone.
+KERNEL return_before_barrier(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  if (data[t] >= 64)
+    return;
+  data[t + n / 2] = t;
+  syncThreads();
+  data[t + n / 4] = data[(t ^ 33) + n / 2];
+}
+
+// Words, halves and bytes side by side, which LLVM joins: each is aligned as far as it must be.
+KERNEL neighbours(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  __shared__ unsigned char bytes[8 + 4 * 32];
+  const unsigned t = threadX();
+  unsigned *to = data + 4 * t + 1; // at 4
+  to[0] = n;
+  to[1] = t;
+  to[2] = n;
+  unsigned short *halves = reinterpret_cast<unsigned short *>(data + 256 + 2 * t) + 1; // at 2
+  halves[0] = static_cast<unsigned short>(n);
+  halves[1] = static_cast<unsigned short>(t);
+  for (unsigned i = 0; i < 4; ++i)
+    bytes[4 * t + 1 + i] = static_cast<unsigned char>(i); // at 1
+  cells[t] = t;
+  cells[t + 32] = n;
+  syncThreads();
+  const unsigned char *four = bytes + 4 * t + 1;
+  data[4 * t] = cells[t + 1] + cells[t + 2] + four[0] + four[1] + four[2] + four[3];
+}

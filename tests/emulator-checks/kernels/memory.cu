@@ -166,6 +166,69 @@ KERNEL misaligned_shared(unsigned *data, unsigned n, unsigned *) {
   data[t] = value.x + value.y;
 }
 
+// CASE fault=Misaligned block=32 words=256
+KERNEL vector_load_at_4(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  const unsigned *from = data + 4 * t;
+#ifndef MENDED
+  from += t == 13;
+#endif
+  const uint4 value = *reinterpret_cast<const uint4 *>(from); // BUG thread=(13,0,0)
+  data[128 + t] = value.x + value.y + value.z + value.w + n;
+}
+
+// CASE fault=Misaligned block=32 words=256
+KERNEL vector_store_at_8(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  unsigned *to = data + 4 * t;
+#ifndef MENDED
+  to += t == 31 ? 2 : 0;
+#endif
+  *reinterpret_cast<uint4 *>(to) = {n, t, n, t}; // BUG thread=(31,0,0)
+}
+
+// CASE fault=Misaligned block=32 words=128
+KERNEL double_at_4(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  unsigned *to = data + 2 * t;
+#ifndef MENDED
+  to += t == 13;
+#endif
+  *reinterpret_cast<double *>(to) = n; // BUG thread=(13,0,0)
+}
+
+// CASE fault=Misaligned block=32 words=64
+KERNEL word_at_2(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  char *to = reinterpret_cast<char *>(data + t);
+#ifndef MENDED
+  to += t == 6 ? 2 : 0;
+#endif
+  *reinterpret_cast<unsigned *>(to) = n; // BUG thread=(6,0,0)
+}
+
+// CASE fault=Misaligned block=32 words=64
+KERNEL half_at_1(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  char *to = reinterpret_cast<char *>(data + t);
+#ifndef MENDED
+  to += t == 6;
+#endif
+  *reinterpret_cast<unsigned short *>(to) = static_cast<unsigned short>(n); // BUG thread=(6,0,0)
+}
+
+// The same address for all threads: a scalar load, which ignores the lowest bits.
+// CASE fault=Misaligned block=32 words=64
+KERNEL uniform_load_at_2(unsigned *data, unsigned n, unsigned *) {
+  const char *from = reinterpret_cast<const char *>(data + 3);
+#ifndef MENDED
+  from += n / 32; // 2
+#endif
+  const unsigned value = *reinterpret_cast<const unsigned *>(from); // BUG thread=(0,0,0)
+  syncThreads();
+  data[threadX()] = value;
+}
+
 // CASE fault=Misaligned block=32 words=64
 KERNEL misaligned_atomic(unsigned *data, unsigned n, unsigned *) {
   const unsigned t = threadX();

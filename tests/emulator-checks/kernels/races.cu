@@ -141,7 +141,7 @@ KERNEL histogram_shared(unsigned *data, unsigned n, unsigned *) {
   data[t] = bins[t];
 }
 
-// CASE fault=Warning block=64 words=64
+// CASE fault=DataRace block=64 words=64
 KERNEL histogram_before_clearing(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned bins[64];
   const unsigned t = threadX();
@@ -150,19 +150,19 @@ KERNEL histogram_before_clearing(unsigned *data, unsigned n, unsigned *) {
   syncThreads();
 #endif
   if (t == 60)
-    atomicAdd(&bins[n - 62], 1);
+    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
   syncThreads();
   data[t] = bins[t];
 }
 
-// CASE fault=Warning block=64 words=64
+// CASE fault=DataRace block=64 words=64
 KERNEL histogram_read_too_soon(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned bins[64];
   const unsigned t = threadX();
   bins[t] = 0;
   syncThreads();
   if (t == 60)
-    atomicAdd(&bins[n - 62], 1);
+    atomicAdd(&bins[n - 62], 1); // BUG thread=(60,0,0)
 #ifdef MENDED
   syncThreads();
 #endif
@@ -200,4 +200,119 @@ KERNEL last_step_of_reduction(unsigned *data, unsigned n, unsigned *) {
 #endif
   if (t == 0)
     data[0] = sums[0] + sums[32]; // BUG thread=(0,0,0)
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL loaded_store_against_atomic(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 3)
+    return;
+  if (blockX() == 0) {
+#ifdef MENDED
+    atomicStore(&data[40], data[5]);
+#else
+    data[40] = data[5]; // BUG thread=(3,0,0)
+#endif
+  } else {
+    atomicAdd(&data[40], n); // BUG thread=(3,0,0)
+  }
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL store_against_atomic_operation(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 3)
+    return;
+  if (blockX() == 0) {
+#ifdef MENDED
+    *static_cast<volatile unsigned *>(&data[40]) = 7;
+#else
+    data[40] = 7; // BUG thread=(3,0,0)
+#endif
+  } else {
+    atomicAdd(&data[40], n); // BUG thread=(3,0,0)
+  }
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL store_against_compare_and_swap(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 0)
+    return;
+  unsigned expected = 0;
+  if (blockX() == 0)
+    __scoped_atomic_compare_exchange_n(&data[0], &expected, n, false, __ATOMIC_RELAXED, // BUG thread=(0,0,0)
+                                       __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+#ifdef MENDED
+  else
+    atomicStore(&data[0], n + 7);
+#else
+  else
+    data[0] = n + 7; // BUG thread=(0,0,0)
+#endif
+}
+
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL two_stores_of_two_groups(unsigned *data, unsigned n, unsigned *) {
+  if (threadX() != 3)
+    return;
+#ifdef MENDED
+  atomicStore(&data[50], blockX() + n);
+#else
+  data[50] = blockX() + n; // BUG thread=(3,0,0) twice
+#endif
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL two_stores_to_shared(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned winner;
+  const unsigned t = threadX();
+#ifdef MENDED
+  if (t % 32 == 3)
+    atomicStore(&winner, t);
+#else
+  if (t == 3)
+    winner = n; // BUG thread=(3,0,0)
+  asm volatile("bar.warp.sync -1;" ::: "memory");
+  if (t == 35)
+    winner = t; // BUG thread=(35,0,0)
+#endif
+  syncThreads();
+  data[t] = winner;
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL maximum_if_greater(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned most;
+  const unsigned t = threadX();
+  if (t == 0)
+    most = 0;
+  syncThreads();
+  if (t == 50)
+    __scoped_atomic_fetch_max(&most, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP); // BUG thread=(50,0,0)
+#ifdef MENDED
+  if (t == 2 && data[t] > *static_cast<volatile unsigned *>(&most))
+#else
+  if (t == 2 && data[t] > most) // BUG thread=(2,0,0)
+#endif
+    __scoped_atomic_fetch_add(&most, data[t], __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+  syncThreads();
+  data[t] = most;
+}
+
+// CASE fault=DataRace block=64 words=64
+KERNEL message_tried_once(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned message, ready;
+  const unsigned t = threadX();
+  if (t == 0)
+    ready = 0;
+  syncThreads();
+  if (t == 1) {
+    message = n;
+#ifdef MENDED
+    __scoped_atomic_store_n(&ready, 1u, __ATOMIC_RELEASE, __MEMORY_SCOPE_WRKGRP);
+#else
+    ready = 1; // BUG thread=(1,0,0)
+#endif
+  }
+  if (t == 33 && __scoped_atomic_load_n(&ready, __ATOMIC_ACQUIRE, // BUG thread=(33,0,0)
+                                        __MEMORY_SCOPE_WRKGRP))
+    data[9] = message;
 }

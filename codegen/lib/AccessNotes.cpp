@@ -1,0 +1,84 @@
+// AMD's instructions do not tell a relaxed or volatile access from a plain one everywhere, nor
+// which alignment the program promised. LLVM's memory operands do, up to the end: they outlive
+// legalisation, and what merges or splits accesses makes operands for what comes out.
+//
+// The section has one byte for each instruction in a memory encoding, in the order of the code,
+// which is all that a reader needs to find an instruction's byte: labels cannot be placed within
+// the bundles that LLVM makes of memory instructions, and would make the section large.
+#include "codegen/lib/AccessNotes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/CodeGen/AsmPrinter.h"
+#include "llvm/CodeGen/AsmPrinterHandler.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineInstr.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCSectionELF.h"
+#include "llvm/MC/MCStreamer.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+namespace {
+
+// llvm/lib/Target/AMDGPU/SIDefines.h, SIInstrFlags: MUBUF, SMRD, FLAT, DS.
+constexpr uint64_t kMemoryEncodings = 1ull << 17 | 1ull << 19 | 1ull << 24 | 1ull << 25;
+
+/// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong; 5 and 6: log2
+/// of an element's bytes.
+uint8_t noteOf(const MachineInstr &inst) {
+  constexpr unsigned kMostAlignment = 7, kWeak = 1, kStrong = 2;
+  if (inst.memoperands_empty())
+    return 0;
+  unsigned alignment = kMostAlignment, element = 3;
+  bool strong = false;
+  for (const MachineMemOperand *operand : inst.memoperands()) {
+    strong |= operand->isAtomic() || operand->isVolatile();
+    alignment = std::min(alignment, Log2(operand->getAlign()));
+    const LLT type = operand->getMemoryType();
+    const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;
+    element = std::min(element, Log2_32(std::max(bits, 8u)) - 3);
+  }
+  return uint8_t(alignment | (strong ? kStrong : kWeak) << 3 | element << 5);
+}
+
+class AccessNotes : public AsmPrinterHandler {
+public:
+  explicit AccessNotes(AsmPrinter &printer) : printer(printer) {}
+
+  void beginFunction(const MachineFunction *) override {}
+  void endFunction(const MachineFunction *function) override {
+    std::string notes;
+    for (const MachineBasicBlock &block : *function)
+      for (const MachineInstr &inst : block.instrs())
+        if (!inst.isBundle() && inst.getDesc().TSFlags & kMemoryEncodings)
+          notes += char(noteOf(inst));
+    if (!notes.empty())
+      functions.push_back({printer.CurrentFnSym, std::move(notes)});
+  }
+  void endModule() override {
+    if (functions.empty())
+      return;
+    MCStreamer &out = *printer.OutStreamer;
+    out.pushSection();
+    out.switchSection(printer.OutContext.getELFSection(".rubia.accesses", ELF::SHT_PROGBITS, 0));
+    for (const auto &[symbol, notes] : functions) {
+      out.emitSymbolValue(symbol, 8);
+      out.emitInt32(uint32_t(notes.size()));
+      out.emitBytes(notes);
+    }
+    out.popSection();
+  }
+
+private:
+  AsmPrinter &printer;
+  std::vector<std::pair<const MCSymbol *, std::string>> functions;
+};
+
+} // namespace
+
+std::unique_ptr<AsmPrinterHandler> makeAccessNotes(AsmPrinter &printer) {
+  return std::make_unique<AccessNotes>(printer);
+}
+
+} // namespace rubia::codegen

@@ -1,0 +1,17 @@
+// What each memory instruction of a code object was in the program.
+#pragma once
+
+#include <memory>
+
+namespace llvm {
+class AsmPrinter;
+class AsmPrinterHandler;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// Writes the section .rubia.accesses (docs/architecture.md) behind the code that `printer` prints.
+/// The code itself stays as it is.
+std::unique_ptr<llvm::AsmPrinterHandler> makeAccessNotes(llvm::AsmPrinter &printer);
+
+} // namespace rubia::codegen
