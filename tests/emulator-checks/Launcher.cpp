@@ -143,7 +143,10 @@ std::map<std::string, Outcome> runAll(const std::string &path, const std::vector
   for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
     outcomes[path].error += ptx::format(diagnostic, path, ptx);
   for (const lowering::Unit &unit : lowering::partition(parsed.module)) {
-    if (unit.kernels.empty())
+    auto isWanted = [&](const auto *kernel) {
+      return any_of(cases, [&](const Case &test) { return test.kernel == kernel->name; });
+    };
+    if (none_of(unit.kernels, isWanted))
       continue;
     Expected<Compiled> compiled = compile(parsed.module, unit, arch);
     if (!compiled) {
