@@ -1,5 +1,6 @@
 #include "tests/emulator-checks/Launcher.h"
 #include "codegen/Codegen.h"
+#include "emulator/lib/InstructionStep.h"
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
@@ -19,7 +20,7 @@ constexpr unsigned kFreedWords = 64;
 
 struct Compiled {
   codegen::CodeObject code;
-  bool halfFilled = false;
+  bool halfFilled = false, notes = true;
   uint64_t staticSharedBytes = 0;
 };
 
@@ -71,6 +72,13 @@ Expected<uint64_t> allocateWords(Memory &memory, unsigned words) {
   return reinterpret_cast<uint64_t>(*pointer);
 }
 
+/// Of everything that touches memory it is known what it was.
+void expectNotes(const Program &program) {
+  for (const InstructionStep &step : program.stepped().steps)
+    if (step.reads || step.writes)
+      EXPECT_TRUE(step.strength != Strength::Unknown && step.alignment != 0);
+}
+
 Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, const Checks &checks,
                                 std::string &warnings) {
   Memory memory;
@@ -103,6 +111,8 @@ Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, cons
   launch.kernel = (*object)->kernel(test.kernel);
   if (!launch.kernel)
     return createStringError("the code object lacks " + test.kernel);
+  if (compiled.notes)
+    expectNotes(*launch.kernel->program);
   launch.grid = {test.grid, 1, 1};
   launch.block = {test.block, test.rows, 1};
   if (compiled.halfFilled)
@@ -153,6 +163,7 @@ std::map<std::string, Outcome> runAll(const std::string &path, const std::vector
       outcomes[path].error += toString(compiled.takeError());
       continue;
     }
+    compiled->notes = notes;
     if (!notes)
       removeNotes(compiled->code.bytes);
     for (const Case &test : cases)
