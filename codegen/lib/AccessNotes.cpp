@@ -12,6 +12,8 @@
 #include "llvm/CodeGen/AsmPrinterHandler.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineInstr.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCSectionELF.h"
 #include "llvm/MC/MCStreamer.h"
@@ -24,22 +26,26 @@ namespace {
 // llvm/lib/Target/AMDGPU/SIDefines.h, SIInstrFlags: MUBUF, SMRD, FLAT, DS.
 constexpr uint64_t kMemoryEncodings = 1ull << 17 | 1ull << 19 | 1ull << 24 | 1ull << 25;
 
-/// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong; 5 and 6: log2
-/// of an element's bytes.
+/// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong, 3 strong in
+/// its CTA only; 5 and 6: log2 of an element's bytes.
 uint8_t noteOf(const MachineInstr &inst) {
-  constexpr unsigned kMostAlignment = 7, kWeak = 1, kStrong = 2;
+  constexpr unsigned kMostAlignment = 7, kWeak = 1, kStrong = 2, kStrongInCta = 3;
   if (inst.memoperands_empty())
     return 0;
-  unsigned alignment = kMostAlignment, element = 3;
-  bool strong = false;
+  const SyncScope::ID cta =
+      inst.getMF()->getFunction().getContext().getOrInsertSyncScopeID("workgroup");
+  unsigned alignment = kMostAlignment, element = 3, strength = kWeak;
   for (const MachineMemOperand *operand : inst.memoperands()) {
-    strong |= operand->isAtomic() || operand->isVolatile();
+    if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)
+      strength = std::max(strength, kStrongInCta);
+    else if (operand->isAtomic() || operand->isVolatile())
+      strength = kStrong;
     alignment = std::min(alignment, Log2(operand->getAlign()));
     const LLT type = operand->getMemoryType();
     const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;
     element = std::min(element, Log2_32(std::max(bits, 8u)) - 3);
   }
-  return uint8_t(alignment | (strong ? kStrong : kWeak) << 3 | element << 5);
+  return uint8_t(alignment | strength << 3 | element << 5);
 }
 
 class AccessNotes : public AsmPrinterHandler {

@@ -36,7 +36,7 @@ void AccessNotes::apply(uint64_t address, size_t count,
     if (!step.memoryIndex)
       continue;
     const uint8_t note = found->second[*step.memoryIndex];
-    step.strength = Strength(std::min(note >> 3 & 3, int(Strength::Strong)));
+    step.strength = Strength(note >> 3 & 3);
     if (step.strength == Strength::Unknown)
       continue;
     step.alignment = uint8_t(1u << (note & 7));

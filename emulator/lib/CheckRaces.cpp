@@ -10,8 +10,9 @@
 //   published at its location. From another workgroup it is used only behind an invalidation of the
 //   caches, as an acquire fence has it.
 //
-// Two strong accesses (InstructionStep::strength: relaxed, volatile, atomic) are no race, nor two
-// writes of the same value: nobody can tell which came last. Nor is a load beside a
+// Two strong accesses (InstructionStep::strength: relaxed, volatile, atomic) are no race, unless
+// one is of .cta scope and the other of another workgroup (PTX ISA: morally-strong-operations); nor
+// two writes of the same value: nobody can tell which came last. Nor is a load beside a
 // compare-and-swap: programs, and LLVM where it makes loops of atomics, load plainly what they then
 // expect.
 //
@@ -158,6 +159,7 @@ private:
   void report(const Instruction &now, const Touched &touched, const RaceAccess &other,
               StringRef kind);
   bool tellCandidate(RunningGroup &group, uint64_t ofGroup);
+  std::optional<bool> conflict(const Instruction &now, const RaceAccess &other) const;
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
   bool isNearWait(const MicroOp &op) const;
@@ -289,6 +291,8 @@ void RaceCheck::report(const Instruction &now, const Touched &touched, const Rac
   raise(now.wave, now.op, FaultKind::DataRace, touched.lane, touched.address, touched.bytes,
         now.step.writes);
   now.running.faultDetail = (touched.isLds ? "in LDS; " : "") + describeOther(other, kind);
+  if (isStrong(now.strength) && isStrong(other.strength))
+    now.running.faultDetail += "; at least one of them is of .cta scope";
 }
 
 /// In LDS a plain access beside an atomic operation may be a volatile or relaxed one: a warning,
@@ -307,17 +311,22 @@ void RaceCheck::doubt(const Instruction &now, const Touched &touched, const Race
 }
 
 /// Whether two accesses are a race if they are not ordered, where that is known.
-static std::optional<bool> conflict(Strength one, Strength other) {
-  if (one == Strength::Unknown || other == Strength::Unknown)
+std::optional<bool> RaceCheck::conflict(const Instruction &now, const RaceAccess &other) const {
+  const Strength both[] = {now.strength, other.strength};
+  if (is_contained(both, Strength::Unknown))
     return std::nullopt;
-  return one == Strength::Weak || other == Strength::Weak;
+  if (is_contained(both, Strength::Weak))
+    return true;
+  return is_contained(both, Strength::StrongInCta) &&
+         places[other.thread].group != now.group.number;
 }
 
 bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread &thread) {
   const RaceWrite &write = touched.cell.write;
-  const std::optional<bool> known = conflict(now.strength, write.strength);
-  if (isBefore(write, thread) || known == false || (known && write.compares) ||
-      (!known && now.strength == Strength::Strong))
+  const std::optional<bool> known = conflict(now, write);
+  const bool strong = isStrong(now.strength);
+  if (isBefore(write, thread) || known == false || (known && !strong && write.compares) ||
+      (!known && strong))
     return true;
   if (!known && write.atomic && touched.isLds) {
     doubt(now, touched, write, "an atomic operation");
@@ -330,7 +339,7 @@ bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread
 /// Two stores, or a store and an atomic operation.
 void RaceCheck::suspect(const Instruction &now, const Touched &touched, Thread &thread) {
   const RaceWrite &write = touched.cell.write;
-  if (const auto known = conflict(now.strength, write.strength)) {
+  if (const auto known = conflict(now, write)) {
     const bool same = !write.atomic && !now.atomic && write.value == touched.value;
     if (*known && !same && !isBefore(write, thread))
       report(now, touched, write, write.atomic ? "an atomic operation" : "a write");
@@ -367,8 +376,9 @@ bool RaceCheck::checkWrite(const Instruction &now, const Touched &touched, Threa
   if (now.wave.status == WaveStatus::Faulted)
     return false;
   auto check = [&](const RaceAccess &read) {
-    const std::optional<bool> known = conflict(now.strength, read.strength);
-    if (isBefore(read, thread) || known == false || (known && now.step.compares))
+    const std::optional<bool> known = conflict(now, read);
+    if (isBefore(read, thread) || known == false ||
+        (known && !isStrong(read.strength) && now.step.compares))
       return;
     if (!known && now.atomic && touched.isLds)
       doubt(now, touched, read, "a read");
@@ -386,7 +396,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   RaceCell &cell = touched.cell;
   const bool isLoad = access.reads && !access.writes;
   const bool isUnknown = now.strength == Strength::Unknown;
-  const bool isStrong = now.strength == Strength::Strong;
+  const bool strong = isStrong(now.strength);
   if (isLoad && isUnknown && (now.polls || now.step.coherent)) {
     cell.synchronises = true;
     learnFrom(now, thread, touched);
@@ -397,7 +407,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     if (!cell.synchronises && !checkRead(now, touched, thread))
       return;
     touched.shadow.addRead(cell, here);
-    if (isStrong)
+    if (strong)
       learnFrom(now, thread, touched);
     return;
   }
@@ -406,7 +416,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     return;
   if (now.atomic)
     learnFrom(now, thread, touched);
-  if (!isStrong) // which hides no weak ones
+  if (!strong) // which hides no weak ones
     touched.shadow.clearReads(cell);
   static_cast<RaceAccess &>(cell.write) = here;
   cell.write.atomic = now.atomic;
@@ -416,7 +426,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   cell.write.released = thread.released();
   cell.write.known = now.atomic ? VectorClock() : thread.known;
   cell.write.value = touched.value;
-  if (now.atomic || isStrong || (isUnknown && now.step.coherent) || cell.synchronises)
+  if (now.atomic || strong || (isUnknown && now.step.coherent) || cell.synchronises)
     publish(now, thread, touched);
 }
 
@@ -493,16 +503,11 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
   const size_t index = size_t(&op - code.program->operations.data());
   const bool atomic = accesses.atomic;
   const bool expects = expecting[unsigned(index)];
-  const bool isStrong = step.strength == Strength::Weak && expects;
-  const Instruction now = {running,
-                           group,
-                           wave,
-                           op,
-                           step,
-                           isStrong ? Strength::Strong : step.strength,
-                           polling[unsigned(index)] || expects,
-                           atomic,
-                           isNearWait(op)};
+  const Strength strength =
+      step.strength == Strength::Weak && expects ? Strength::Strong : step.strength;
+  const Instruction now = {
+      running, group,         wave, op, step, strength, polling[unsigned(index)] || expects,
+      atomic,  isNearWait(op)};
   forThreads(group, wave, [&](Thread &thread) {
     ++thread.clock;
     if (step.kind == StepKind::Vector)

@@ -48,7 +48,8 @@ enum class Meaning : uint8_t {
 
 /// What the program meant an access to be. PTX ISA: strong-operations: relaxed, volatile,
 /// acquiring, releasing and atomic ones.
-enum class Strength : uint8_t { Unknown, Weak, Strong };
+enum class Strength : uint8_t { Unknown, Weak, Strong, StrongInCta };
+constexpr bool isStrong(Strength strength) { return strength >= Strength::Strong; }
 
 struct RegisterRange {
   uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex

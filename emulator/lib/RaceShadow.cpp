@@ -51,12 +51,12 @@ void RaceShadow::visit(uint64_t address, unsigned bytes,
 }
 
 void RaceShadow::addRead(RaceCell &cell, const RaceAccess &access) {
-  const bool isFree = cell.read.thread == 0 || cell.read.strength == Strength::Strong;
-  if (isFree || (cell.read.thread == access.thread && access.strength != Strength::Strong)) {
+  const bool isFree = cell.read.thread == 0 || isStrong(cell.read.strength);
+  if (isFree || (cell.read.thread == access.thread && !isStrong(access.strength))) {
     cell.read = access;
     return;
   }
-  if (access.strength == Strength::Strong)
+  if (isStrong(access.strength))
     return;
   if (cell.moreReads == 0) {
     if (freeReads.empty()) {

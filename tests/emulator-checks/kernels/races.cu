@@ -260,6 +260,17 @@ KERNEL two_stores_of_two_groups(unsigned *data, unsigned n, unsigned *) {
 #endif
 }
 
+// CASE fault=DataRace block=32 grid=2 words=64
+KERNEL counter_of_one_group(unsigned *data, unsigned n, unsigned *) {
+#ifdef MENDED
+  const unsigned at = 40 + blockX();
+#else
+  const unsigned at = 40;
+#endif
+  if (threadX() == 3)
+    asm volatile("red.relaxed.cta.global.add.u32 [%0], %1;" ::"l"(&data[at]), "r"(n)); // BUG thread=(3,0,0) twice
+}
+
 // CASE fault=DataRace block=64 words=64
 KERNEL two_stores_to_shared(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned winner;
