@@ -15,13 +15,7 @@ using namespace rubia::emulator::test;
 
 namespace {
 
-class AbiObject : public EmulatorTest {
-protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
-};
+class AbiObject : public EmulatorTest {};
 class AbiObjectOf : public AbiObject, public testing::WithParamInterface<TargetCase> {};
 
 // A table of functions is filled by R_AMDGPU_RELATIVE64.

@@ -127,13 +127,7 @@ amdhsa.kernels:
   return text;
 }
 
-class AbiRegisters : public EmulatorTest, public testing::WithParamInterface<TargetCase> {
-protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
-};
+class AbiRegisters : public EmulatorTest, public testing::WithParamInterface<TargetCase> {};
 
 TEST_P(AbiRegisters, AreInOrder) {
   const TargetCase target = GetParam();
@@ -199,8 +193,6 @@ INSTANTIATE_TEST_SUITE_P(Targets, AbiRegisters, testing::ValuesIn(kTargetCases),
 class AbiPreload : public EmulatorTest, public testing::WithParamInterface<TargetCase> {};
 
 TEST_P(AbiPreload, ArgumentsArriveInScalars) {
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   load(assemble(R"(
 .text
 .globl k

@@ -151,13 +151,7 @@ kernel void modes(global float *out, float one, float tiny) {
 class Abi : public EmulatorTest, public testing::WithParamInterface<TargetCase> {
 protected:
   void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-    static std::map<std::string, std::vector<uint8_t>> objects; // one compilation per target
-    std::vector<uint8_t> &object = objects[GetParam().name()];
-    if (object.empty())
-      object = compile(kSource, GetParam().cpu, options());
-    load(object);
+    load(compile(kSource, GetParam().cpu, options()));
     ASSERT_TRUE(code);
   }
   std::string options() const {
@@ -311,8 +305,6 @@ class ImplicitArguments : public EmulatorTest,
                           public testing::WithParamInterface<std::tuple<TargetCase, unsigned>> {};
 
 TEST_P(ImplicitArguments, AreWhereTheVersionPutsThem) {
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   auto [target, version] = GetParam();
   load(compile(R"(
 kernel void hidden(global ulong *out, uint n) {

@@ -28,8 +28,13 @@ struct Families {
   std::vector<Refused> refused;
 };
 
-Families takeCensus(const TargetCase &wanted) {
-  Families result;
+/// Once for each target.
+const Families &takeCensus(const TargetCase &wanted) {
+  static std::map<std::string, Families> taken;
+  auto [place, isNew] = taken.try_emplace(wanted.name());
+  Families &result = place->second;
+  if (!isNew)
+    return result;
   auto target = emulator::Target::create(wanted.cpu, wanted.waveSize);
   if (!target) {
     ADD_FAILURE() << toString(target.takeError());
@@ -71,7 +76,7 @@ void write(const std::string &folder, const TargetCase &target, const Families &
 class Census : public testing::TestWithParam<TargetCase> {};
 
 TEST_P(Census, WhatCanBeEncodedIsExecutedOrOutOfScope) {
-  const Families families = takeCensus(GetParam());
+  const Families &families = takeCensus(GetParam());
   // LLVM has well over a thousand for each; far fewer would mean that the enumeration broke.
   size_t count = 0;
   for (auto &[family, names] : families.names)

@@ -8,8 +8,6 @@ namespace {
 class DualInstructions : public EmulatorTest {};
 
 TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   load(compile(
       "kernel void k(global float *out) {\n"
       "  float sum;\n"

@@ -56,10 +56,6 @@ amdhsa.kernels:
 
 class Faults : public EmulatorTest {
 protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
   void build(const std::string &body) { load(assemble(kernelText(body))); }
 };
 

@@ -5,16 +5,20 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <array>
+#include <map>
 
 using namespace llvm;
 
 namespace rubia::emulator::test {
 
-bool haveCompiler() { return sys::fs::can_execute(RUBIA_CLANG); }
-
+/// Runs clang once for each that is different.
 static std::vector<uint8_t> build(const std::string &source, const std::string &language,
                                   const std::string &target, const std::string &options) {
-  std::vector<uint8_t> object;
+  static std::map<std::array<std::string, 4>, std::vector<uint8_t>> built;
+  std::vector<uint8_t> &object = built[{source, language, target, options}];
+  if (!object.empty())
+    return object;
   SmallString<128> input, output, messages;
   int fd;
   if (sys::fs::createTemporaryFile("emulator", language, fd, input)) {
@@ -57,7 +61,8 @@ std::vector<uint8_t> compile(const std::string &source, const std::string &targe
   return build(source, "cl", target, options + " -cl-std=CL2.0 -nogpulib");
 }
 std::vector<uint8_t> assemble(const std::string &source, const std::string &target) {
-  return build(source, "s", target, "");
+  // Not linked, which the emulator does when it loads it: that would be two processes more.
+  return build(source, "s", target, "-c");
 }
 
 } // namespace rubia::emulator::test

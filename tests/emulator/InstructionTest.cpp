@@ -14,10 +14,6 @@ constexpr uint32_t kCount = 256;
 
 class Instructions : public EmulatorTest {
 protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
   /// Compiles a kernel "k" with `body`, in which i is the thread.
   void build(const std::string &parameters, const std::string &body,
              const std::string &options = "-O3") {
@@ -25,7 +21,7 @@ protected:
                  "cl_khr_fp16 : enable\n"
                  "kernel void k(" +
                      parameters + ") { uint i = __builtin_amdgcn_workitem_id_x();\n" + body + "\n}",
-                 "gfx1100", options));
+                 "gfx1100", options + " -c"));
     ASSERT_TRUE(code);
   }
   template <class T> T *random(uint32_t count = kCount) {

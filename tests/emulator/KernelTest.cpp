@@ -16,10 +16,6 @@ const char *const kPrelude = R"(
 
 class Kernels : public EmulatorTest {
 protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
   void build(const std::string &source, const std::string &options = "-O3 -DBLOCK=256") {
     load(compile(kPrelude + source, "gfx1100", options));
   }

@@ -53,10 +53,6 @@ amdhsa.kernels:
 
 class ScalarKernels : public EmulatorTest, public testing::WithParamInterface<TargetCase> {
 protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
   void build(const std::string &body) {
     load(assemble(kernelText(GetParam(), body), GetParam().cpu));
     ASSERT_TRUE(code);

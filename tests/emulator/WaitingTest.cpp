@@ -54,10 +54,6 @@ kernel void registers(global uint *out) { out[__builtin_amdgcn_workitem_id_x()] 
 
 class Waiting : public EmulatorTest {
 protected:
-  void SetUp() override {
-    if (!haveCompiler())
-      GTEST_SKIP() << "no clang";
-  }
   void build(const std::string &target, const std::string &more = "") {
     load(compile(kMeeting, target, "-O2 -g " + more));
   }

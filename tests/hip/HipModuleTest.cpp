@@ -48,8 +48,6 @@ std::string runImage(const void *image) {
 
 TEST(HipModule, LoadsBundlesAsWellAsElfFiles) {
   using namespace rubia::emulator::test;
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");
   EXPECT_EQ(runImage(object.data()), "42");
   const Bytes generic = compile("kernel void k(global int *out) { out[0] = 43; }", "gfx11-generic");
@@ -68,8 +66,6 @@ TEST(HipModule, LoadsBundlesAsWellAsElfFiles) {
 // A file whose headers speak of more than there is, at the end of what may be read.
 TEST(HipModule, RefusesSizesBeyondWhatCanBeRead) {
   using namespace rubia::emulator::test;
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");
   const size_t page = 4096, mapped = (object.size() + page - 1) / page * page;
   auto *pages = static_cast<uint8_t *>(
@@ -94,8 +90,6 @@ TEST(HipModule, RefusesSizesBeyondWhatCanBeRead) {
 
 TEST(HipModule, LaunchesKernelsWithoutArguments) {
   using namespace rubia::emulator::test;
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   const Bytes object = compile("kernel void k(void) {}", "gfx1100");
   hipModule_t module;
   hipFunction_t function;
@@ -114,8 +108,6 @@ TEST(HipModule, LaunchesKernelsWithoutArguments) {
 
 TEST(HipModule, RefusesCodeForOtherProcessors) {
   using namespace rubia::emulator::test;
-  if (!haveCompiler())
-    GTEST_SKIP() << "no clang";
   const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1201");
   EXPECT_EQ(runImage(object.data()), "hipErrorInvalidImage");
   const std::string bundle = bundleOf("hipv4-amdgcn-amd-amdhsa--gfx1201", object);
