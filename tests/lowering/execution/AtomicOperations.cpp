@@ -2,6 +2,7 @@
 #include "tests/lowering/arithmetic/EdgeValues.h"
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 namespace rubia::lowering::test {
@@ -233,6 +234,15 @@ std::vector<Step> allSteps() {
           ++n;
         }
   return all;
+}
+
+std::vector<Step> sampledSteps(size_t half) {
+  std::vector<Step> steps = allSteps();
+  if (std::getenv("RUBIA_TEST_LONG"))
+    return steps;
+  std::mt19937_64 random(3);
+  std::erase_if(steps, [&](const Step &) { return (random() & 1) != (half & 1); });
+  return steps;
 }
 
 static std::vector<uint64_t> edgesOf(Format format, unsigned bits) {

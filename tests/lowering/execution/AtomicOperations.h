@@ -61,6 +61,9 @@ struct Step {
 
 // All operations in all places; semantics and scopes take turns, .sys is there for every operation.
 std::vector<Step> allSteps();
+// A half of them, chosen at random but the same every time; that of an odd number is the other
+// half. All of them where RUBIA_TEST_LONG is set.
+std::vector<Step> sampledSteps(size_t half);
 
 // The registers that load() and the others use.
 inline constexpr const char *kStepRegisters =
