@@ -16,6 +16,7 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <malloc.h>
 #include <map>
 #include <set>
 
@@ -133,16 +134,16 @@ ArrayRef<uint64_t> sourcesOf(const std::vector<uint64_t> &inputs, const Case &te
 }
 
 // The reference against what hardware gave.
-int check(const std::string &path, unsigned shown, const Regex &match) {
+int check(const std::string &path, unsigned every, unsigned shown, const Regex &match) {
   auto file = read(path);
   if (!file)
     return fail(file.takeError());
   MapVector<StringRef, Tally> tallies;
-  unsigned without = 0;
+  unsigned without = 0, selected = 0;
   bool allEqual = true;
   for (const GoldenCase &golden : file->cases) {
     const Case &test = golden.test;
-    if (!match.match(test.mnemonic))
+    if (!match.match(test.mnemonic) || selected++ % every)
       continue;
     auto judge = Judge::create(test);
     if (!judge) {
@@ -179,7 +180,7 @@ struct Comparison {
   std::string path, arch; // no arch: the driver's device
   lowering::NanMode nan = lowering::NanMode::Any;
   std::string match = ".";
-  unsigned every = 1, shown = 1;
+  unsigned every = 1, offset = 0, shown = 1;
   unsigned constants = 0;        // executions with constants, see withConstants()
   bool mixed = false;            // beside an instruction of the other denormal mode
   bool againstReference = false; // the cases that the file lacks
@@ -228,7 +229,7 @@ int compare(const Comparison &options) {
   std::vector<std::vector<Constants>> executions;
   std::vector<const std::vector<uint64_t> *> inputs;
   std::vector<const GoldenCase *> goldens;
-  for (size_t i = 0; i < all.size(); i += options.every) {
+  for (size_t i = options.offset; i < all.size(); i += options.every) {
     goldens.push_back(&all[i]);
     inputs.push_back(&file->inputs[all[i].inputs]);
     Variant variant = options.constants
@@ -386,6 +387,8 @@ int cost(const std::string &path, bool update) {
 } // namespace
 
 int main(int argc, char **argv) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // as in GoogleTestMain.cpp
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
   CLI::App app{"Golden results of scalar instructions and of kernels"};
   app.require_subcommand(1);
   std::string path;
@@ -402,14 +405,15 @@ int main(int argc, char **argv) {
     command->add_option("FILE", options.path)->required()->check(CLI::ExistingFile);
     command->add_option("--show", options.shown, "mismatches to print of each case");
     command->add_option("--match", options.match, "only instructions that match this expression");
+    command->add_option("--every", options.every, "only every N-th case")
+        ->check(CLI::PositiveNumber);
   }
   comparing->add_option("--arch", options.arch,
                         "compile and emulate for this processor; else what libcuda.so.1 gives");
   comparing->add_option("--nan", options.nan, "NaN bits: any, canonical")
       ->transform(CLI::CheckedTransformer(std::map<std::string, lowering::NanMode>{
           {"any", lowering::NanMode::Any}, {"canonical", lowering::NanMode::Canonical}}));
-  comparing->add_option("--every", options.every, "only every N-th case")
-      ->check(CLI::PositiveNumber);
+  comparing->add_option("--offset", options.offset, "the first of them");
   comparing
       ->add_option("--constants", options.constants,
                    "execute each case N times with one operand constant, N times with all")
@@ -452,5 +456,6 @@ int main(int argc, char **argv) {
     return cost(path, update);
   if (*sweeping)
     return sweepAll(options, stride);
-  return *checking ? check(options.path, options.shown, Regex(options.match)) : compare(options);
+  return *checking ? check(options.path, options.every, options.shown, Regex(options.match))
+                   : compare(options);
 }
