@@ -3,11 +3,16 @@
 // what skipped every case is skipped.
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 /// What ctest entries have as SKIP_RETURN_CODE.
 constexpr int kSkipped = 77;
 
 int main(int argc, char **argv) {
+  // LLVM allocates megabytes for each function: kept, they are not mapped and cleared again for the
+  // next. 14 % of the time of tests that compile small kernels.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
   testing::InitGoogleTest(&argc, argv);
   if (const int failed = RUN_ALL_TESTS())
     return failed;

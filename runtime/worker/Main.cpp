@@ -5,6 +5,7 @@
 #include "runtime/worker/Supervisor.h"
 #include <cstdio>
 #include <cstring>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,11 +24,21 @@ static void limitMemory() {
   setrlimit(RLIMIT_CORE, &none);
 }
 
+// LLVM allocates megabytes for each function: kept, they are not mapped and cleared again for the
+// next.
+static void keepMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "supervise"))
     _exit(runSupervisor(kSocket)); // threads may still wait for the network
   if (argc == 2 && !strcmp(argv[1], "compile")) {
     limitMemory();
+    keepMemory();
     return runCompileProcess(kSocket);
   }
   fputs("rubia-worker is started by Rubia's libcuda.so.1, not by hand\n", stderr);
