@@ -44,6 +44,7 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.canMapHostMemory = 1;
   p.managedMemory = p.concurrentManagedAccess = 1;
   p.memPitch = 0x7fffffff;
+  p.textureAlignment = p.texturePitchAlignment = 256;
   hipDeviceArch_t &arch = p.arch;
   arch.hasGlobalInt32Atomics = arch.hasGlobalFloatAtomicExch = arch.hasSharedInt32Atomics = 1;
   arch.hasSharedFloatAtomicExch = arch.hasFloatAtomicAdd = arch.hasGlobalInt64Atomics = 1;
@@ -51,6 +52,13 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   arch.hasWarpShuffle = arch.hasThreadFenceSystem = arch.has3dGrid = 1;
   *properties = p;
   return hipSuccess;
+}
+
+constexpr int kCopyEngines = 2;             // what streams see of them: all streams copy at once
+constexpr int kWallClockKilohertz = 100000; // of wall_clock64()
+
+static int workgroupsPerUnit(const hipDeviceProp_t &p) {
+  return p.maxThreadsPerMultiProcessor / p.warpSize;
 }
 
 // hipDeviceProp_t since HIP 6 is 1472 bytes; what is set of it, by offset.
@@ -84,6 +92,9 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
   put(352, p.totalConstMem);
   put(360, p.major);
   put(364, p.minor);
+  put(368, p.textureAlignment);
+  put(376, p.texturePitchAlignment);
+  put(384, 1); // deviceOverlap
   put(388, p.multiProcessorCount);
   put(396, p.integrated);
   put(400, p.canMapHostMemory);
@@ -93,19 +104,25 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
   put(584, p.pciBusID);
   put(588, p.pciDeviceID);
   put(592, p.pciDomainID);
+  put(600, kCopyEngines);
   put(604, 1); // unifiedAddressing
   put(608, p.memoryClockRate);
   put(612, p.memoryBusWidth);
   put(616, p.l2CacheSize);
   put(624, p.maxThreadsPerMultiProcessor);
+  put(632, 1); // globalL1CacheSupported
+  put(636, 1); // localL1CacheSupported
   put(640, p.maxSharedMemoryPerMultiProcessor);
   put(648, p.regsPerBlock); // regsPerMultiprocessor
   put(652, p.managedMemory);
   put(676, p.concurrentManagedAccess);
+  put(684, 1); // canUseHostPointerForRegisteredMem
   put(688, p.cooperativeLaunch);
   put(692, p.cooperativeMultiDeviceLaunch);
-  put(696, p.sharedMemPerBlock); // sharedMemPerBlockOptin
-  put(728, 1);                   // hostRegisterSupported
+  put(696, p.sharedMemPerBlock);  // sharedMemPerBlockOptin
+  put(712, workgroupsPerUnit(p)); // maxBlocksPerMultiProcessor
+  put(728, 1);                    // hostRegisterSupported
+  put(744, 1);                    // memoryPoolsSupported
   put(1160, p.gcnArchName);
   put(1416, p.maxSharedMemoryPerMultiProcessor);
   put(1424, p.clockInstructionRate);
@@ -189,8 +206,11 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
     VALUE(AsicRevision, p.asicRevision)
     VALUE(MemoryPoolsSupported, 1)
     VALUE(CanUseStreamWaitValue, 1)
-    VALUE(AsyncEngineCount, 2)
-    VALUE(MaxBlocksPerMultiProcessor, p.maxThreadsPerMultiProcessor / p.warpSize)
+    VALUE(AsyncEngineCount, kCopyEngines)
+    VALUE(DeviceOverlap, 1)
+    VALUE(MaxBlocksPerMultiProcessor, workgroupsPerUnit(p))
+    VALUE(MaxThreadsDim, p.maxThreadsDim[0])
+    VALUE(TotalGlobalMem, large(p.totalGlobalMem))
     VALUE(StreamPrioritiesSupported, 0)
     VALUE(GlobalL1CacheSupported, 1)
     VALUE(LocalL1CacheSupported, 1)
@@ -207,8 +227,8 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
     VALUE(FineGrainSupport, 1)
     VALUE(ClockInstructionRate, p.clockInstructionRate)
     VALUE(ImageSupport, 0) // none of arrays, textures and surfaces
-    VALUE(TextureAlignment, 256)
-    VALUE(TexturePitchAlignment, 256)
+    VALUE(TextureAlignment, int(p.textureAlignment))
+    VALUE(TexturePitchAlignment, int(p.texturePitchAlignment))
     VALUE(SurfaceAlignment, 256)
     VALUE(MaxTexture1DWidth, 0)
     VALUE(MaxTexture1DLinear, 0)
@@ -217,8 +237,45 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
     VALUE(MaxTexture3DWidth, 0)
     VALUE(MaxTexture3DHeight, 0)
     VALUE(MaxTexture3DDepth, 0)
+    VALUE(MaxTexture1DLayered, 0)
+    VALUE(MaxTexture1DMipmap, 0)
+    VALUE(MaxTexture2DGather, 0)
+    VALUE(MaxTexture2DLayered, 0)
+    VALUE(MaxTexture2DLinear, 0)
+    VALUE(MaxTexture2DMipmap, 0)
+    VALUE(MaxTexture3DAlt, 0)
+    VALUE(MaxTextureCubemap, 0)
+    VALUE(MaxTextureCubemapLayered, 0)
+    VALUE(MaxSurface1D, 0)
+    VALUE(MaxSurface1DLayered, 0)
+    VALUE(MaxSurface2D, 0)
+    VALUE(MaxSurface2DLayered, 0)
+    VALUE(MaxSurface3D, 0)
+    VALUE(MaxSurfaceCubemap, 0)
+    VALUE(MaxSurfaceCubemapLayered, 0)
+    VALUE(AccessPolicyMaxWindowSize, 0)
+    VALUE(PersistingL2CacheMaxSize, 0)
+    VALUE(ReservedSharedMemPerBlock, 0)
+    VALUE(CooperativeMultiDeviceUnmatchedFunc, 1)
+    VALUE(CooperativeMultiDeviceUnmatchedGridDim, 1)
+    VALUE(CooperativeMultiDeviceUnmatchedBlockDim, 1)
+    VALUE(CooperativeMultiDeviceUnmatchedSharedMem, 1)
 #undef VALUE
-  default:
-    return result(hipErrorInvalidValue);
+  default: // among others texts, which no number tells
+    break;
   }
+  // Not in HIP 5.2's headers.
+  switch (int(attribute)) {
+  case hipDeviceAttributeMemoryPoolsSupported + 1: // VirtualMemoryManagementSupported
+  case hipDeviceAttributeMemoryPoolsSupported + 3: // MemoryPoolSupportedHandleTypes
+    *value = 0;
+    return hipSuccess;
+  case hipDeviceAttributeMemoryPoolsSupported + 2: // HostRegisterSupported
+    *value = 1;
+    return hipSuccess;
+  case hipDeviceAttributeFineGrainSupport + 1: // WallClockRate
+    *value = kWallClockKilohertz;
+    return hipSuccess;
+  }
+  return result(hipErrorInvalidValue);
 }

@@ -46,6 +46,9 @@ TEST(HipValues, OfAttributes) {
             value(hipDeviceAttributeMaxThreadsPerMultiProcessor) /
                 value(hipDeviceAttributeWarpSize));
   EXPECT_GT(value(hipDeviceAttributeAsyncEngineCount), 0);
+  EXPECT_EQ(value(hipDeviceAttributeMaxSurfaceCubemap), 0);
+  constexpr int kWallClockRate = hipDeviceAttributeFineGrainSupport + 1; // since HIP 6
+  EXPECT_EQ(value(hipDeviceAttribute_t(kWallClockRate)), 100000);        // kHz
   int unknown;
   REFUSED(hipDeviceGetAttribute(&unknown, hipDeviceAttribute_t(5555), 0));
 }
