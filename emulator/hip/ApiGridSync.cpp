@@ -126,9 +126,17 @@ hipError_t launchOnSeveral(const OneLaunch *list, int count, unsigned flags, boo
   std::vector<Part> parts;
   if (hipError_t error = prepareParts(list, count, parts))
     return error;
-  if (cooperative)
+  if (cooperative) {
+    llvm::Expected<Checks> checks = checksFromEnvironment();
+    if (!checks)
+      return reportFailure(parts.front().stream->device, checks.takeError());
+    // That runs one launch after the other.
+    if (checks->order && parts.size() > 1)
+      return refuse("a cooperative launch on several devices",
+                    "grids that wait for each other under the check order");
     if (hipError_t error = joinGrids(parts))
       return error;
+  }
   return launchParts(std::move(parts), flags);
 }
 

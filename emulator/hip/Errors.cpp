@@ -52,7 +52,8 @@ static hipError_t codeOf(const llvm::Error &error) {
 
 hipError_t reportFailure(Device &device, llvm::Error error) {
   hipError_t code = codeOf(error);
-  llvm::errs() << "rubia emulator: " << llvm::toString(std::move(error)) << "\n";
+  // At once: other devices may have something to say too.
+  llvm::errs() << "rubia emulator: " + llvm::toString(std::move(error)) + "\n";
   int none = hipSuccess;
   device.stickyError.compare_exchange_strong(none, code);
   return code;
