@@ -1,9 +1,10 @@
 // AMD GPUs split misaligned accesses, atomics aside; CUDA wants every access aligned to its size.
 // LLVM joins neighbouring accesses into wider ones, which are aligned as the first of them is. What
-// the program had, AccessNotes tell of code that Rubia has made. Elsewhere, what is asked of an
-// access of a dword is that it lies at an even address, of wider ones at a multiple of 4: that
-// leaves out joined dwords and pairs of joined halves, and would be wrong only of bytes, or more
-// halves, that the program knows to lie side by side.
+// the program had, AccessNotes tell of code that Rubia has made. Where they say nothing of an
+// access of a dword, what is asked is that it lies at an even address, of wider ones at a multiple
+// of 4: that leaves out joined dwords and pairs of joined halves, and would be wrong only of bytes,
+// or more halves, that the program knows to lie side by side. Code without notes is not CUDA's: it
+// may do what hardware does (HIP's device library reads texts by 8 bytes, wherever they start).
 #include "emulator/lib/CheckMemory.h"
 
 using namespace llvm;
@@ -37,11 +38,12 @@ public:
 private:
   /// The notes are about the first of two joined accesses. Unless there are any, scalar loads
   /// are not checked: they ignore the lowest bits.
-  static unsigned alignmentOf(const InstructionStep &step, const LaneAccess &access) {
+  unsigned alignmentOf(const InstructionStep &step, const LaneAccess &access) const {
     if (step.alignment != 0 && access.operand == 0)
       return step.alignment;
-    const bool isScalar = step.kind == StepKind::Scalar;
-    return isScalar ? 1 : access.bytes > 4 ? 4 : access.bytes == 4 ? 2 : 1;
+    if (step.kind == StepKind::Scalar || !program.accessNotes)
+      return 1;
+    return access.bytes > 4 ? 4 : access.bytes == 4 ? 2 : 1;
   }
   bool isCode(uint64_t address) const {
     if (address - program.map.base >= program.map.size)

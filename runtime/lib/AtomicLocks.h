@@ -4,6 +4,7 @@
 
 #include "runtime/Hip.h"
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <memory>
 
 namespace rubia::runtime {
@@ -21,7 +22,7 @@ public:
 private:
   AtomicLocks(const Hip &hip, void *memory) : hip(hip), memory(memory) {}
   const Hip &hip;
-  void *memory; // null: forgotten
+  std::atomic<void *> memory; // null: forgotten
 };
 
 } // namespace rubia::runtime

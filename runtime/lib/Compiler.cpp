@@ -192,6 +192,7 @@ struct Compiler::State {
   std::condition_variable changed;
   std::map<std::string, std::shared_ptr<Entry>> entries; // by key
   SupervisorSocket supervisor;
+  unsigned connections = 0; // supervisors so far
   // The bytes of images that requests are under way for, by digest.
   std::map<Digest, std::weak_ptr<protocol::Descriptor>> imageFiles;
   KernelCache cache;
@@ -218,6 +219,7 @@ struct Compiler::State {
   void compileAheadForEver();
   Error connect();
   std::shared_ptr<protocol::Descriptor> fileOf(const RawImage &image);
+  bool isGone(unsigned connection);
 };
 
 Error Compiler::State::connect() {
@@ -227,47 +229,51 @@ Error Compiler::State::connect() {
   if (!socket)
     return socket.takeError();
   supervisor.set(std::move(*socket));
+  ++connections;
   return Error::success();
 }
 
-// An image may be large, and many of its units are asked for at once.
+// An image may be large, and many of its units are asked for at once. Null with errno set where no
+// file can be made.
 std::shared_ptr<protocol::Descriptor> Compiler::State::fileOf(const RawImage &image) {
+  auto known = [&] {
+    std::lock_guard<std::mutex> guard(mutex);
+    erase_if(imageFiles, [](const auto &entry) { return entry.second.expired(); });
+    auto place = imageFiles.find(image.digest);
+    return place == imageFiles.end() ? nullptr : place->second.lock();
+  };
+  if (std::shared_ptr<protocol::Descriptor> file = known())
+    return file;
+  // Others need not wait for the copy; two at once are one too many, and nothing worse.
+  protocol::Descriptor made = protocol::memoryFile(image.bytes);
+  if (!made)
+    return nullptr;
+  auto file = std::make_shared<protocol::Descriptor>(std::move(made));
   std::lock_guard<std::mutex> guard(mutex);
-  erase_if(imageFiles, [](const auto &entry) { return entry.second.expired(); });
-  std::weak_ptr<protocol::Descriptor> &known = imageFiles[image.digest];
-  std::shared_ptr<protocol::Descriptor> file = known.lock();
-  if (!file)
-    known = file = std::make_shared<protocol::Descriptor>(protocol::memoryFile(image.bytes));
+  imageFiles[image.digest] = file;
   return file;
 }
 
-// What the supervisor says about progress is passed on to the processes that wait for our lock.
-static protocol::Answer await(int reply, int pulse, const CompileLock *lock) {
-  pollfd watched[] = {{reply, POLLIN, 0}, {pulse, POLLIN, 0}};
-  for (;;) {
-    if (poll(watched, 2, -1) < 0) {
-      if (errno == EINTR)
-        continue;
-      return trouble(Twine("cannot wait for the compile worker: ") + strerror(errno));
-    }
-    if (watched[0].revents)
-      return protocol::receiveAnswer(reply);
-    eventfd_t beats;
-    if (!eventfd_read(pulse, &beats) && lock)
-      lock->beat();
-  }
+// Whether the supervisor that a request went to is there no longer.
+bool Compiler::State::isGone(unsigned connection) {
+  std::lock_guard<std::mutex> guard(mutex);
+  pollfd watched = {supervisor.get(), POLLRDHUP, 0};
+  return connection != connections || watched.fd < 0 || poll(&watched, 1, 0) > 0;
 }
 
 protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
                                           const CompileLock *lock) {
-  auto [ours, theirs] = protocol::socketPair();
   protocol::Descriptors files;
   std::shared_ptr<protocol::Descriptor> imageFile = fileOf(image);
+  if (!imageFile)
+    return trouble(Twine("cannot hand an image to the compile worker: ") + strerror(errno));
+  auto [ours, theirs] = protocol::socketPair();
   files.image = protocol::Descriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
   files.reply = std::move(theirs);
   files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
   if (!files.image || !files.reply || !files.pulse)
     return trouble(Twine("cannot talk to the compile worker: ") + strerror(errno));
+  unsigned connection;
   {
     std::lock_guard<std::mutex> guard(mutex);
     entry.request.ahead = entry.ahead;
@@ -281,9 +287,16 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
         return trouble("the compile supervisor does not answer");
     }
     entry.sent = true;
+    connection = connections;
   }
   files.reply = {};
-  return await(ours.get(), files.pulse.get(), lock);
+  return protocol::awaitAnswer(
+      ours.get(), files.pulse.get(),
+      [&] {
+        if (lock)
+          lock->beat();
+      },
+      [&] { return isGone(connection); });
 }
 
 // Somebody waits now for what was asked for ahead. With the mutex held.

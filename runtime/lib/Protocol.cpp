@@ -3,6 +3,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -119,8 +122,9 @@ bool writeAll(int fd, const void *data, size_t size) {
 }
 
 Descriptor memoryFile(ArrayRef<uint8_t> bytes) {
-  Descriptor file(memfd_create("rubia-image", MFD_CLOEXEC));
-  if (file && !writeAll(file.get(), bytes.data(), bytes.size()))
+  Descriptor file(memfd_create("rubia-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file && (!writeAll(file.get(), bytes.data(), bytes.size()) ||
+               fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)))
     return {};
   return file;
 }
@@ -253,6 +257,33 @@ Answer receiveAnswer(int socket) {
   answer = {};
   answer.bytes.assign(kText.begin(), kText.end());
   return answer;
+}
+
+Answer awaitAnswer(int reply, int pulse, llvm::function_ref<void()> goesOn,
+                   llvm::function_ref<bool()> isGone) {
+  constexpr int kPatienceMs = 1000;
+  pollfd watched[] = {{reply, POLLIN, 0}, {pulse, POLLIN, 0}};
+  for (;;) {
+    const int ready = poll(watched, 2, kPatienceMs);
+    if (ready < 0 && errno != EINTR) {
+      const std::string text =
+          std::string("cannot wait for the compile worker: ") + strerror(errno);
+      Answer answer;
+      answer.bytes.assign(text.begin(), text.end());
+      return answer;
+    }
+    if (ready < 0)
+      continue;
+    // The last word may have come between poll() and the question.
+    const bool over = ready == 0 && isGone() && poll(watched, 1, 0) <= 0;
+    if (over)
+      shutdown(reply, SHUT_RD); // so that what follows finds the end
+    if (over || watched[0].revents)
+      return receiveAnswer(reply);
+    eventfd_t beats;
+    if (watched[1].revents && !eventfd_read(pulse, &beats))
+      goesOn();
+  }
 }
 
 } // namespace rubia::runtime::protocol

@@ -7,6 +7,7 @@
 
 #include "runtime/Compiler.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ private:
 };
 
 std::pair<Descriptor, Descriptor> socketPair(); // empty on failure
+// A file of these bytes that nobody can change. Empty on failure, with errno set.
 Descriptor memoryFile(llvm::ArrayRef<uint8_t> bytes);
 
 struct Descriptors {
@@ -89,6 +91,11 @@ bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes, uint
                 Remote remote = Remote::NotAsked);
 // Trouble, with a text, if the connection broke.
 Answer receiveAnswer(int socket);
+// The same, when it comes; calls `goesOn` as often as `pulse`, an eventfd, was written to. The end
+// of the connection alone does not tell that nobody answers any more: a child that the program has
+// forked in between may hold the other end. So `isGone` is asked every second.
+Answer awaitAnswer(int reply, int pulse, llvm::function_ref<void()> goesOn,
+                   llvm::function_ref<bool()> isGone);
 
 // All `size` bytes, or false.
 bool readAll(int fd, void *data, size_t size);

@@ -362,6 +362,8 @@ void RemoteCache::store(const std::string &key, std::vector<uint8_t> bytes) {
       ++state->storeThreads;
     } else if (state->storeThreads == 0) {
       state->storeBytes -= state->toStore.back().bytes.size();
+      if (state->toStore.back().overDamaged)
+        state->damaged.insert(key);
       state->toStore.pop_back();
       return;
     }

@@ -20,7 +20,7 @@ config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "I
 for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx90a"])):
     config.substitutions.append((name + r"\b", " ".join(
         [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] +
-        ["-include", os.path.join(config.test_exec_root, "hip.h"), "-lamdhip64 -lstdc++"])))
+        ["-include", os.path.join(config.test_exec_root, "hip.h"), "-lamdhip64 -lstdc++ -lm"])))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.substitutions.append(("%each-version", config.python + " " + os.path.join(config.test_source_root, "hip", "Inputs", "each_version.py")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])

@@ -226,6 +226,31 @@ TEST_F(SupervisorTest, ManyRequestsWithFewDescriptors) {
   EXPECT_EQ(conversation.order().size(), 40u);
 }
 
+// A child that was forked while a request was under way may hold the end that the answer comes to.
+TEST(Supervisor, ThatDiesIsNoticedThoughSomebodyHoldsItsEnd) {
+  auto [ours, theirs] = protocol::socketPair();
+  protocol::Descriptor pulse(eventfd(0, EFD_CLOEXEC));
+  ASSERT_EQ(eventfd_write(pulse.get(), 3), 0);
+  unsigned beats = 0, asked = 0;
+  protocol::Answer answer = protocol::awaitAnswer(
+      ours.get(), pulse.get(), [&] { ++beats; }, [&] { return ++asked == 1; });
+  EXPECT_EQ(answer.outcome, protocol::Outcome::Trouble);
+  EXPECT_EQ(beats, 1u);
+  EXPECT_EQ(asked, 1u);
+  EXPECT_TRUE(theirs);
+}
+
+TEST(Protocol, MemoryFilesStayAsTheyAre) {
+  const uint8_t bytes[] = {1, 2, 3};
+  protocol::Descriptor file = protocol::memoryFile(bytes);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(pwrite(file.get(), "x", 1, 0), -1);
+  EXPECT_NE(ftruncate(file.get(), 0), 0);
+  uint8_t read[3];
+  ASSERT_TRUE(protocol::preadAll(file.get(), read, 3, 0));
+  EXPECT_EQ(read[1], 2);
+}
+
 // A child that the program leaves behind, and that has nothing to do with CUDA, does not keep the
 // supervisor.
 TEST_F(SupervisorTest, EndsWithTheProgramNotWithItsChildren) {

@@ -1,10 +1,41 @@
-// Pitched and three-dimensional copies and fills, and what is refused.
+// Pitched and three-dimensional copies and fills, what is refused, atomics in memory of the host.
 // RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t 2>&1 | FileCheck %s
 #include "Inputs/check.h"
 #include <vector>
 
+__global__ void lower(int *least) { atomicMin(least, int(threadIdx.x)); }
+
+static void lowerIn(int *memory) {
+  *memory = 1000;
+  lower<<<1, 64>>>(memory);
+}
+
+// GPUs drop what PCIe does not have, unless they cache the memory (it is coarse-grained).
+static void atomicsOfTheHost() {
+  int *coarse, *managed, *fine;
+  static int registered;
+  CHECK(hipHostMalloc(&coarse, 4, hipHostMallocNonCoherent));
+  CHECK(hipMallocManaged(&managed, 4));
+  CHECK(hipMemAdvise(managed, 4, hipMemAdviseSetCoarseGrain, 0));
+  CHECK(hipHostRegister(&registered, 4, hipExtHostRegisterCoarseGrained));
+  for (int *memory : {coarse, managed, &registered}) {
+    lowerIn(memory);
+    CHECK(hipDeviceSynchronize());
+    EXPECT(*memory == 0);
+  }
+  CHECK(hipMemAdvise(managed, 4, hipMemAdviseUnsetCoarseGrain, 0));
+  CHECK(hipHostMalloc(&fine, 4));
+  for (int *memory : {managed, fine}) {
+    lowerIn(memory);
+    // CHECK-COUNT-2: rubia emulator: {{.*}}_Z5lowerPi: atomic that GPUs drop in memory of the host
+    EXPECT(hipDeviceSynchronize() != hipSuccess);
+    CHECK(hipDeviceReset());
+  }
+}
+
 int main() {
+  atomicsOfTheHost();
   const size_t width = 40, height = 7, depth = 3;
   char *pitched;
   size_t pitch;
