@@ -2,7 +2,7 @@
 // Valgrind's Memcheck does: Seward and Nethercote, 2005), since compilers move undefined values
 // around freely. They are reported where they decide something: in an address, in EXEC, in a
 // branch, or when they go to global memory: computed ones always, copied ones (structures have
-// padding) if they are the low byte. The report is about the instruction that read them first.
+// padding) if they are the lowest bit. The report is about the instruction that read them first.
 //
 // What becomes of undefined bits in an operation is found by trying: its own handler runs with
 // these bits as zeros, as ones and as noise, and result bits that differ are undefined. So no
@@ -192,10 +192,10 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
     const unsigned bits = 8 * std::min(4u, access.bytes - byte);
     const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
     if (access.space == Space::Global) {
-      // Padding has no low byte of its own, but for whole words of structures.
+      // Padding, also of bit fields, does not begin a word, but for whole words of structures.
       const bool isUpperWord =
           byte % 8 == 4 && now.step.elementBytes == 8 && now.step.alignment >= 8;
-      if (((value.bits & 0xff) == 0xff && !isUpperWord) || value.computed & mask)
+      if ((value.bits & 1 && !isUpperWord) || value.computed & mask)
         return report(now, value, access.lane, "in a store to global memory");
       continue;
     }

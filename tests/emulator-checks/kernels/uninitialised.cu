@@ -335,3 +335,34 @@ KERNEL padding_is_copied(unsigned *data, unsigned n, unsigned *) {
   value.second += 3;
   reinterpret_cast<Padded *>(data)[t] = value;
 }
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL some_bits(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = data[t] + n;
+  syncThreads();
+  const unsigned value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = value & 3;
+}
+
+struct Fields {
+  unsigned first : 3, second : 7; // and bits that nobody writes
+};
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL fields_are_copied(unsigned *data, unsigned n, unsigned *) {
+  __shared__ Fields cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t].first = n + t;
+  cells[t].second = n * t; // BUG thread=(9,0,0)
+  syncThreads();
+  const Fields value = cells[31 - t];
+  reinterpret_cast<Fields *>(data)[t] = value;
+}
