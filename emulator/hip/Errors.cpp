@@ -1,6 +1,7 @@
 // What went wrong: the last error of a thread, the sticky one of a device, and names. HIP: "Error
 // Handling".
 #include "emulator/hip/Api.h"
+#include "emulator/hip/Version.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace rubia::emulator;
@@ -9,8 +10,10 @@ namespace rubia::emulator {
 
 static thread_local hipError_t lastError = hipSuccess;
 
+// Until HIP 7 the last call counts, whatever became of it: programs probe, fail, and ask after the
+// next launch.
 hipError_t result(hipError_t error) {
-  if (error != hipSuccess)
+  if (error != hipSuccess || hipMajorVersion() < 7)
     lastError = error;
   return error;
 }

@@ -52,11 +52,18 @@ int main() {
   int value;
   CHECK(hipDeviceGetAttribute(&value, hipDeviceAttributeWarpSize, 0));
   EXPECT(value == 32);
+  // Whether a call that succeeds hides the error of one before.
+  EXPECT(hipMalloc(nullptr, 64) != hipSuccess);
+  CHECK(hipMemset(device, 0, 64));
+  printf("last error: %s\n", hipGetErrorName(hipGetLastError()));
   // FIVE: HIP 5
   // FIVE: types 1 0 3 error
+  // FIVE: last error: hipSuccess
   // SIX: HIP 6
   // SIX: types 2 1 3 0
+  // SIX: last error: hipSuccess
   // SEVEN: HIP 7
   // SEVEN: types 2 1 3 0
+  // SEVEN: last error: hipErrorInvalidValue
   printf("done\n");
 }
