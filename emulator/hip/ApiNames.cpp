@@ -2,6 +2,7 @@
 // have added under other names. HIP: "Runtime API", "Error Handling", "Device Management".
 #include "emulator/hip/Registration.h"
 #include "emulator/hip/Version.h"
+#include "llvm/ADT/APFloat.h"
 #include <dlfcn.h>
 
 using namespace rubia::emulator;
@@ -36,6 +37,20 @@ HIP_EXPORT hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
 // The functions are HIP's; only their declarations are not at hand.
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 
+// What compilers call for halves on the host: AMD's library has them, and programs take them there.
+HIP_EXPORT float __gnu_h2f_ieee(unsigned short half) {
+  llvm::APFloat value(llvm::APFloat::IEEEhalf(), llvm::APInt(16, half));
+  bool exact;
+  value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &exact);
+  return value.convertToFloat();
+}
+HIP_EXPORT unsigned short __gnu_f2h_ieee(float single) {
+  llvm::APFloat value(single);
+  bool exact;
+  value.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &exact);
+  return static_cast<unsigned short>(value.bitcastToAPInt().getZExtValue());
+}
+
 HIP_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t *device) {
   if (hipError_t error = usable())
     return result(error);
@@ -46,14 +61,6 @@ HIP_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t *device
     return result(hipErrorInvalidHandle);
   *device = int(stream->device.ordinal);
   return hipSuccess;
-}
-
-HIP_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
-                                              unsigned flags) {
-  constexpr unsigned kExternal = 1; // in a capture: a node of the graph
-  if (flags == kExternal)
-    return result(hipErrorNotSupported);
-  return flags ? result(hipErrorInvalidValue) : hipEventRecord(event, stream);
 }
 
 HIP_EXPORT hipError_t hipDrvGetErrorName(hipError_t error, const char **name) {

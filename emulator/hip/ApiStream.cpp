@@ -23,6 +23,9 @@ struct ThreadEnd {
 
 } // namespace
 
+// In a capture: a node of the graph, which records the event or waits for it at each launch.
+constexpr unsigned kExternal = 1; // hipEventRecordExternal, hipEventWaitExternal
+
 Stream *streamOf(hipStream_t handle) {
   StreamSet &streams = currentDevice().streams;
   auto number = reinterpret_cast<uintptr_t>(handle);
@@ -192,8 +195,10 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
   EventRef event = eventOf(eventHandle);
   if (!stream || !event)
     return result(hipErrorInvalidHandle);
-  if (flags)
+  if (flags & ~kExternal)
     return result(hipErrorInvalidValue);
+  if ((flags & kExternal) && isCapturing(*stream))
+    return result(capture(*stream, WaitOperation{event}));
   if (bool joined; hipError_t error = joinCapture(*stream, *event, joined))
     return result(error);
   else if (joined)
@@ -263,19 +268,29 @@ HIP_EXPORT hipError_t hipEventDestroy(hipEvent_t handle) {
   return hipSuccess;
 }
 
-HIP_EXPORT hipError_t hipEventRecord(hipEvent_t handle, hipStream_t streamHandle) {
+// Since HIP 6.4, not in HIP 5.2's headers.
+#pragma clang diagnostic ignored "-Wmissing-prototypes"
+HIP_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t handle, hipStream_t streamHandle,
+                                              unsigned flags) {
   if (hipError_t error = usable())
     return result(error);
   EventRef event = eventOf(handle);
   Stream *stream = streamOf(streamHandle);
   if (!event || !stream || event->device != &stream->device)
     return result(hipErrorInvalidHandle);
+  if (flags & ~kExternal)
+    return result(hipErrorInvalidValue);
   if (hipError_t error = captureConflict(*stream, false))
     return result(error);
+  if ((flags & kExternal) && isCapturing(*stream))
+    return result(capture(*stream, RecordOperation{event}));
   if (recordInCapture(*stream, *event))
-    return hipSuccess;
+    return result(hipSuccess);
   setCompletion(*event, stream->device.streams.enqueue(*stream, [] {}));
-  return hipSuccess;
+  return result(hipSuccess);
+}
+HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  return hipEventRecordWithFlags(event, stream, 0);
 }
 
 HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {

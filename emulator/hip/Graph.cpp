@@ -40,6 +40,10 @@ hipGraphNodeType typeOf(const Operation &operation) {
     return hipGraphNodeTypeHost;
   if (std::holds_alternative<ChildOperation>(operation))
     return hipGraphNodeTypeGraph;
+  if (std::holds_alternative<RecordOperation>(operation))
+    return hipGraphNodeTypeEventRecord;
+  if (std::holds_alternative<WaitOperation>(operation))
+    return hipGraphNodeTypeWaitEvent;
   return hipGraphNodeTypeEmpty;
 }
 

@@ -60,6 +60,9 @@ hipError_t hipStreamEndCapture_spt(hipStream_t, hipGraph_t *);
 hipError_t hipGraphLaunch_spt(hipGraphExec_t, hipStream_t);
 hipError_t hipStreamSynchronize_spt(hipStream_t);
 hipError_t hipGetProcAddress(const char *, void **, int, uint64_t, int *);
+hipError_t hipEventRecordWithFlags(hipEvent_t, hipStream_t, unsigned);
+float __gnu_h2f_ieee(unsigned short);
+unsigned short __gnu_f2h_ieee(float);
 }
 
 namespace {
@@ -283,6 +286,38 @@ TEST_F(HipGraph, OutlivesStreamsOfItsCapture) {
   }
 }
 
+// Events that belong to nobody's capture: each launch records them, or waits for them.
+TEST_F(HipGraph, RecordsAndWaitsForEventsOfOthers) {
+  constexpr unsigned kExternal = 1;
+  hipEvent_t recorded, waited;
+  OK(hipEventCreate(&recorded));
+  OK(hipEventCreate(&waited));
+  OK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  OK(hipStreamWaitEvent(stream, waited, kExternal));
+  OK(hipMemsetAsync(bytes, 'a', 1, stream));
+  OK(hipEventRecordWithFlags(recorded, stream, kExternal));
+  hipGraph_t captured;
+  OK(hipStreamEndCapture(stream, &captured));
+  std::swap(graph, captured);
+  hipGraphNode_t nodes[3];
+  size_t count = 3;
+  OK(hipGraphGetNodes(graph, nodes, &count));
+  ASSERT_EQ(count, 3u);
+  hipEvent_t found;
+  OK(hipGraphEventWaitNodeGetEvent(nodes[0], &found));
+  EXPECT_EQ(found, waited);
+  OK(hipGraphEventRecordNodeGetEvent(nodes[2], &found));
+  EXPECT_EQ(found, recorded);
+  OK(hipEventRecord(waited, stream));
+  EXPECT_EQ(launchedOnce(), "a...");
+  float ms = -1;
+  OK(hipEventElapsedTime(&ms, waited, recorded));
+  EXPECT_GE(ms, 0);
+  OK(hipGraphDestroy(captured));
+  OK(hipEventDestroy(recorded));
+  OK(hipEventDestroy(waited));
+}
+
 TEST_F(HipGraph, IsCapturedOnTheThreadsOwnStream) {
   OK(hipStreamBeginCapture_spt(nullptr, hipStreamCaptureModeThreadLocal));
   OK(hipMemsetAsync_spt(bytes, 'a', 4, nullptr));
@@ -297,6 +332,14 @@ TEST_F(HipGraph, IsCapturedOnTheThreadsOwnStream) {
   EXPECT_EQ(last, 'a');
   OK(hipGraphExecDestroy(executable));
   OK(hipGraphDestroy(captured));
+}
+
+TEST(HipNames, ConvertHalvesOfTheHost) {
+  EXPECT_EQ(__gnu_h2f_ieee(0x3e00), 1.5f);
+  EXPECT_EQ(__gnu_h2f_ieee(0x0001), 0x1p-24f);
+  EXPECT_EQ(__gnu_f2h_ieee(1.5f), 0x3e00);
+  EXPECT_EQ(__gnu_f2h_ieee(1.0f + 0x1p-11f), 0x3c00); // to even
+  EXPECT_EQ(__gnu_f2h_ieee(65520.0f), 0x7c00);
 }
 
 TEST(HipNames, AreThoseOfTheCallersVersion) {

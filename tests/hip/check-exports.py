@@ -14,7 +14,7 @@ def exports(nm, library):
     for line in text.splitlines():
         kind, _, name = line.split(maxsplit=1)[1].partition(" ")
         name, _, version = name.replace("@@", "@").partition("@")
-        if kind in "TW" and "hip" in name:
+        if kind in "TW" and ("hip" in name or name.startswith("__gnu")):
             symbols[name] = version
     return symbols
 
