@@ -1,4 +1,5 @@
 #include "emulator/hip/HiddenArguments.h"
+#include "emulator/HostProcessors.h"
 
 using namespace llvm;
 
@@ -53,7 +54,7 @@ uint64_t wavesOf(const KernelLaunch &launch) {
   const uint64_t ofGroup =
       (launch.block.count() + launch.kernel->waveSize - 1) / launch.kernel->waveSize;
   const uint64_t resident = // of a launch that fits, not 0, which means no limit
-      std::max<uint64_t>(launch.residentLimit, std::max(1u, std::thread::hardware_concurrency()));
+      std::max<uint64_t>(launch.residentLimit, hostProcessors());
   return std::min(launch.grid.count(), resident) * ofGroup;
 }
 

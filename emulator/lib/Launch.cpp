@@ -6,6 +6,7 @@
 #include "emulator/lib/CheckUninitialised.h"
 #include "emulator/lib/CostObserver.h"
 #include "emulator/lib/Dispatch.h"
+#include "emulator/lib/HostThreads.h"
 #include "emulator/lib/MemoryRegistry.h"
 #include "emulator/lib/ObservedRun.h"
 #include "emulator/lib/OperationCounts.h"
@@ -18,7 +19,6 @@
 #include <cstdio>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 using namespace llvm;
 
@@ -232,9 +232,8 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   fillArguments(launch, kernarg->get());
   fillPacket(launch, kernarg->get(), packet->get());
 
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  const unsigned threads = unsigned(
-      std::min<uint64_t>(launch.hostThreads ? launch.hostThreads : cores, launch.grid.count()));
+  const unsigned threads = unsigned(std::min<uint64_t>(
+      launch.hostThreads ? launch.hostThreads : hostProcessors(), launch.grid.count()));
   Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()), threads);
   if (checks->order) {
     if (launch.profile || launch.trace)
@@ -244,12 +243,7 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   if (launch.profile || launch.trace || checks->memory || checks->races || checks->uninitialised ||
       checks->barriers)
     return runWatched(dispatch, launch, *checks);
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < threads; ++i)
-    helpers.emplace_back([&dispatch, i] { dispatch.work(i); });
-  dispatch.work(0);
-  for (std::thread &helper : helpers)
-    helper.join();
+  HostThreads::instance().run(threads, [&](unsigned i) { dispatch.work(i); });
   if (std::unique_ptr<Fault> fault = dispatch.takeFault())
     return Error(std::move(fault));
   return dispatch.statistics();
