@@ -75,7 +75,7 @@ bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask
 
 [[gnu::always_inline]] inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low,
                                             uint64_t high, uint32_t size, bool isWrite) {
-  for (const AccessWindow &window : w.window)
+  for (const AccessWindow &window : w.group->window)
     // Not high + size <= end: that wraps at the top of the address space.
     if (low >= window.begin && high < window.end && window.end - high >= size &&
         window.generation == generation && (!isWrite || window.writable))

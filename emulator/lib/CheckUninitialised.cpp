@@ -282,7 +282,7 @@ void UninitialisedCheck::access(const Now &now, const Accesses &accesses) {
 
 /// Whether a result may depend on lanes that are off.
 static bool crossesLanes(const MicroOp &op) {
-  return !op.detail || op.handler == callWaveFunction || op.detail->dpp != VectorDetail::Dpp::None;
+  return !op.detail || isWavewise(op) || op.detail->dpp != VectorDetail::Dpp::None;
 }
 
 /// Whether an operation leaves a part of its destination as it was.
@@ -513,7 +513,7 @@ void UninitialisedCheck::compute(const Now &now) {
   } else {
     defineResults(now);
     // Lanes that are off may be written too.
-    if (now.op.handler == callWaveFunction || !now.op.detail)
+    if (isWavewise(now.op) || !now.op.detail)
       for (const RegisterRange &range : now.registers)
         for (unsigned i = range.first;
              range.vector && range.written && i < unsigned(range.first) + range.count &&

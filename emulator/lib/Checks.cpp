@@ -23,7 +23,8 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool
   std::optional<Allocation> allocation = memory.lookup(address);
   if (!allocation || allocation->end() - address < size || (isWrite && !allocation->writable))
     return nullptr;
-  AccessWindow &window = wave.window[wave.nextWindow++ % 4];
+  AccessWindow &window =
+      wave.group->window[wave.group->nextWindow++ % std::size(wave.group->window)];
   const bool ofHost =
       allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed;
   window = {allocation->address, allocation->end(), generation, allocation->writable,
@@ -57,8 +58,9 @@ bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask
     auto holds = [&](const AccessWindow &window) {
       return window.generation == generation && address >= window.begin && address < window.end;
     };
-    const AccessWindow *window = std::find_if(std::begin(w.window), std::end(w.window), holds);
-    if (window == std::end(w.window))
+    const AccessWindow *window =
+        std::find_if(std::begin(w.group->window), std::end(w.group->window), holds);
+    if (window == std::end(w.group->window))
       window = findWindow(w, address, size, true);
     if (!window || !window->ofHost)
       continue;

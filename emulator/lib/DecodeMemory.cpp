@@ -4,6 +4,7 @@
 #include "emulator/lib/Decoder.h"
 #include "emulator/lib/Instructions.h"
 #include "emulator/lib/VectorMemory.h"
+#include "emulator/lib/WaveFunctions.h"
 
 using namespace llvm;
 
@@ -23,42 +24,73 @@ static Handler findIn(std::initializer_list<const MemoryTable *> tables, StringR
   return nullptr;
 }
 
+namespace {
+struct FastTables {
+  MemoryTable memory, lanes;
+};
+} // namespace
+
+/// Those for this machine.
+static const FastTables &fastTables() {
+#if defined(__x86_64__)
+  static const FastTables tables =
+      hostIsa() == HostIsa::Avx512 ? FastTables{avx512::kVectorMemory, avx512::kVectorLanes}
+      : hostIsa() == HostIsa::Avx2 ? FastTables{avx2::kVectorMemory, avx2::kVectorLanes}
+                                   : FastTables{baseline::kVectorMemory, baseline::kVectorLanes};
+#else
+  static const FastTables tables = {baseline::kVectorMemory, baseline::kVectorLanes};
+#endif
+  return tables;
+}
+
+Handler findFast(StringRef name) {
+  return findIn({&fastTables().memory, &fastTables().lanes}, name);
+}
+
+bool isWavewise(const MicroOp &op) {
+  const MemoryTable &lanes = fastTables().lanes;
+  return op.detail && (op.handler == callWaveFunction ||
+                       any_of(ArrayRef(lanes.rows, lanes.count), [&](const MemorySemantics &row) {
+                         return row.handler == op.handler;
+                       }));
+}
+
 /// Gives an operation the fast handler of the instruction, if it has one.
 static void speedUp(MicroOp &op, StringRef name) {
-#if defined(__x86_64__)
-  static const MemoryTable &table = hostIsa() == HostIsa::Avx512 ? avx512::kVectorMemory
-                                    : hostIsa() == HostIsa::Avx2 ? avx2::kVectorMemory
-                                                                 : baseline::kVectorMemory;
-#else
-  static const MemoryTable &table = baseline::kVectorMemory;
-#endif
-  if (Handler fast = findMemory(table, name)) {
+  if (Handler fast = findFast(name)) {
     op.otherwise = op.handler;
     op.handler = fast;
   }
 }
 
 /// Cache maintenance: everything is coherent here, so only the order matters.
-static void fence(Wave &, const MicroOp &) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+static void fence(Wave &w, const MicroOp &op) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  RUBIA_NEXT(w, op);
+}
 
-/// The invalidation after a load that acquires. A wave that comes to it again within a few
-/// instructions, with the same scalars, waits for somebody else, and gives way.
+/// The invalidation after a load that acquires. A wave that comes to it again and again within a
+/// few instructions, with the same scalars, waits for somebody else, and gives way.
 static void acquire(Wave &w, const MicroOp &op) {
   constexpr int64_t kShortLoop = 32;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Poll &poll = w.group->poll;
-  const bool again = poll.wave == &w && poll.at == &op && poll.from == w.from &&
-                     (poll.yielded || poll.left - w.left <= kShortLoop) &&
-                     std::equal(std::begin(w.scalars), std::end(w.scalars), poll.scalars);
+  const bool isHere = poll.wave == &w && poll.at == &op && poll.from == w.from &&
+                      (poll.yielded || poll.left - w.left <= kShortLoop);
+  const bool again =
+      isHere && poll.known && std::equal(std::begin(w.scalars), std::end(w.scalars), poll.scalars);
   if (again)
     w.halt(WaveStatus::Yielded);
-  else
+  else if (isHere)
     std::copy(std::begin(w.scalars), std::end(w.scalars), poll.scalars);
   poll.wave = &w;
   poll.at = &op;
   poll.from = w.from;
   poll.left = w.left;
   poll.yielded = again;
+  poll.known = isHere;
+  if (!again)
+    RUBIA_NEXT(w, op);
 }
 
 /// Null: the instruction is none that maintains caches.

@@ -38,7 +38,8 @@ Refusal Decoder::vectorRegister(unsigned operand, uint32_t &offset) {
   if (reg.kind != RegisterOperand::Vector)
     return "expected a vector register";
   offset = vectorOffset(reg.index);
-  program.vgprCount = std::max(program.vgprCount, unsigned(reg.index) + 1);
+  program.vgprCount =
+      std::max(program.vgprCount, reg.index + target.registerDwords(at(operand).getReg()));
   return {};
 }
 
@@ -247,7 +248,8 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
     detail.fetchInactive = immediate(OperandName::fi) & 1;
     op.function = row->operation.function;
-    op.handler = callWaveFunction;
+    const Handler fast = findFast(rowName);
+    op.handler = fast ? fast : callWaveFunction;
   } else {
     op.kernel = row->operation.kernel;
     op.registers = shape.resultRegisters;

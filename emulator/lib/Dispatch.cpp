@@ -48,25 +48,35 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
       std::max(allocatedVgprs(kernel, program.target->generation()), program.vgprCount) + 1;
   // Tuples may reach beyond the highest first register; nobody names more than 32 at once.
   const unsigned blockStride = (vgprs + 32) * kBlockLanes;
-  registers.resize(size_t(count) * blocks * blockStride + 16);
-  uint32_t *first = registers.data();
-  while (uint64_t(first) % 64 != 0)
-    ++first;
+  registers.reset(new (std::align_val_t(64)) uint32_t[size_t(count) * blocks * blockStride]);
   lds.resize(kernel.ldsBytes + dispatch.launch.dynamicLdsBytes + 16);
   const uint32_t perLane = (kernel.scratchBytes + dispatch.launch.stackBytes + 15) / 16 * 16;
   scratchSize = uint64_t(perLane) * waveSize * count;
+  if (scratchSize) {
+    void *mapped = ::mmap(nullptr, scratchSize, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
+  }
   waves.resize(count);
+  starts.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
     Wave &wave = waves[i];
-    wave.vgprs = first + size_t(i) * blocks * blockStride;
+    wave.vgprs = registers.get() + size_t(i) * blocks * blockStride;
     wave.blockStride = blockStride;
     wave.vgprCount = vgprs;
     wave.blocks = uint8_t(blocks);
     wave.ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
     wave.lds = lds.data();
-    wave.scratchPerLane = perLane;
     wave.indexInGroup = i;
     wave.group = &shared;
+    wave.next = program.map.find(entryOf(kernel));
+    if (scratch) { // else every access is a ScratchOverflow
+      wave.scratchPerLane = perLane;
+      wave.scratch = scratch + uint64_t(i) * perLane * waveSize;
+    }
+    const ScratchArea area = {uint64_t(scratch), scratch ? scratchSize : 0};
+    starts.emplace_back(wave, dispatch.launch, WaveInputs{dispatch.kernarg, dispatch.packet, area},
+                        program.vgprCount);
   }
 }
 
@@ -79,25 +89,12 @@ void RunningGroup::start(uint64_t linearId) {
   const Dim3 grid = dispatch.launch.grid;
   id = {uint32_t(linearId % grid.x), uint32_t(linearId / grid.x % grid.y),
         uint32_t(linearId / grid.x / grid.y)};
-  if (!scratch) {
-    void *mapped = ::mmap(nullptr, scratchSize, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
-  }
   slice = dispatch.launch.cooperative ? kCooperativeSlice : kFreshSlice;
   shared.resetBarriers(unsigned(waves.size()));
   std::fill(lds.begin(), lds.end(), uint8_t(0xa5)); // nobody may count on what it held
-  for (Wave &wave : waves) {
-    wave.scratch = scratch
-                       ? scratch + uint64_t(wave.indexInGroup) * wave.scratchPerLane * wave.lanes()
-                       : nullptr;
-    if (!scratch)
-      wave.scratchPerLane = 0; // every access then is a ScratchOverflow
-    initialiseWave(
-        wave, dispatch.launch, *program.target,
-        {dispatch.kernarg, dispatch.packet, {uint64_t(scratch), scratch ? scratchSize : 0}, id});
-    wave.next = program.map.find(entryOf(dispatch.kernel));
-  }
+  for (size_t i = 0; i < waves.size(); ++i)
+    starts[i].apply(waves[i], dispatch.launch, id, shared.movesRelative);
+  shared.movesRelative = false;
 }
 
 /// Runs until the wave stops or the budget is used up. Returns whether the wave may go on at once.

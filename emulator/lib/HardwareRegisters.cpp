@@ -23,12 +23,13 @@ void Wave::setMode(uint32_t value) {
   mode.dx10Clamp = !hasIeee || (value >> 8 & 1);
   mode.ieee = hasIeee && (value >> 9 & 1);
   mode.fp16Overflow = value >> 23 & 1;
-  special =
-      uint8_t((mode.flushSource32 || mode.flushResult32 ? kFlush32 : 0) |
-              (mode.flushSource16And64 || mode.flushResult16And64 ? kFlush16And64 : 0) |
-              (mode.fp16Overflow ? kFp16Overflow : 0) | (mode.round32 ? kRound32 : 0) |
-              (mode.round16And64 ? kRound16And64 : 0) |
-              (group && group->generationOfTarget == 9 && value & kGprIndexEnable ? kGprIndex : 0));
+  const bool indexes = group && group->generationOfTarget == 9 && value & kGprIndexEnable;
+  if (indexes)
+    group->movesRelative = true;
+  special = uint8_t((mode.flushSource32 || mode.flushResult32 ? kFlush32 : 0) |
+                    (mode.flushSource16And64 || mode.flushResult16And64 ? kFlush16And64 : 0) |
+                    (mode.fp16Overflow ? kFp16Overflow : 0) | (mode.round32 ? kRound32 : 0) |
+                    (mode.round16And64 ? kRound16And64 : 0) | (indexes ? kGprIndex : 0));
 }
 
 namespace {

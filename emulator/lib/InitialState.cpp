@@ -1,6 +1,7 @@
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/Program.h"
 #include <algorithm>
+#include <cwchar>
 
 namespace rubia::emulator {
 
@@ -37,12 +38,9 @@ static void writeScratchResource(Wave &wave, unsigned first, const Generation &g
       (generation.major == 9 ? kElementOf4 : uint32_t(kGfx10Level | kGfx10Unchecked));
 }
 
-/// User SGPRs, packed in this order if enabled, then system SGPRs from USER_SGPR_COUNT on.
-static void initialiseScalars(Wave &wave, const Launch &launch, const Target &target,
-                              const WaveInputs &inputs) {
-  const Kernel &kernel = *launch.kernel;
-  const Generation &generation = target.generation();
-  const Dim3 workgroup = inputs.workgroup;
+/// User SGPRs, packed in this order if enabled.
+static void writeUserScalars(Wave &wave, const Kernel &kernel, const WaveInputs &inputs) {
+  const Generation &generation = kernel.program->target->generation();
   unsigned next = 0;
   auto pair = [&](uint64_t value) {
     wave.setPair(next, value);
@@ -72,7 +70,13 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
 
   if (generation.architectedFlatScratch)
     wave.setPair(kFlatScratch, uint64_t(wave.scratch));
-  next = kernel.resource2 >> 1 & 31;
+}
+
+/// System SGPRs, from USER_SGPR_COUNT on.
+static void writeSystemScalars(Wave &wave, const Launch &launch, Dim3 workgroup) {
+  const Kernel &kernel = *launch.kernel;
+  const Generation &generation = kernel.program->target->generation();
+  unsigned next = kernel.resource2 >> 1 & 31;
   if (generation.workgroupIdsInTtmp) {
     wave.scalars[kTtmp + 9] = workgroup.x;
     // Without z LLVM's kernels read all of it as y.
@@ -91,15 +95,22 @@ static void initialiseScalars(Wave &wave, const Launch &launch, const Target &ta
     const uint32_t waves = uint32_t((launch.block.count() + kernel.waveSize - 1) / kernel.waveSize);
     wave.scalars[next++] = (wave.indexInGroup == 0 ? 1u << 31 : 0) | (waves & 63);
   }
-  if (!generation.architectedFlatScratch && kernel.resource2 & 1)
-    wave.scalars[next++] = uint32_t(uint64_t(wave.scratch) - inputs.scratch.base);
+  if (!generation.architectedFlatScratch && kernel.resource2 & 1) // the waves' parts are in order
+    wave.scalars[next++] = wave.indexInGroup * wave.scratchPerLane * wave.lanes();
+}
+
+/// How many registers the ids of work-items take.
+static unsigned workItemRegisters(const Kernel &kernel) {
+  const unsigned enabled = kernel.resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
+  return kernel.program->target->generation().packedWorkItemIds ? 1 : std::min(enabled, 2u) + 1;
 }
 
 /// Ids that the descriptor does not ask for are not there: packed ones are zero, the registers of
 /// unpacked ones keep what they held.
-static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &target) {
+static void writeWorkItems(Wave &wave, const Launch &launch) {
   const Dim3 block = launch.block;
-  const unsigned enabled = launch.kernel->resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
+  const Kernel &kernel = *launch.kernel;
+  const unsigned enabled = kernel.resource2 >> 11 & 3;
   const uint32_t first = wave.indexInGroup * wave.lanes();
   uint32_t x = first % block.x, y = first / block.x % block.y, z = first / block.x / block.y;
   auto step = [&] {
@@ -110,7 +121,7 @@ static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &
     }
   };
   for (unsigned lane = 0; lane < wave.lanes(); ++lane, step()) {
-    if (target.generation().packedWorkItemIds) {
+    if (kernel.program->target->generation().packedWorkItemIds) {
       wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (enabled >= 1 ? (y & 1023) << 10 : 0) |
                                          (enabled >= 2 ? (z & 1023) << 20 : 0);
     } else {
@@ -123,16 +134,18 @@ static void initialiseWorkItems(Wave &wave, const Launch &launch, const Target &
   }
 }
 
-/// Vector registers, also those that only a callee uses, and accumulation registers, of which the
-/// last one that is named may begin a group of 32.
-static void poisonVectors(Wave &wave, unsigned allocated) {
-  const unsigned used = wave.vgprCount - 1; // without the decoder's register
-  const unsigned plain = std::min(std::max(allocated, used), kFirstAccumulator);
+/// Vector registers from `first` up to `end`, and accumulation registers up to `end`. With the host
+/// library's vectors: a load that follows waits for stores that are narrower than itself.
+static void poisonVectors(Wave &wave, unsigned first, unsigned end) {
+  static_assert(sizeof(wchar_t) == sizeof(uint32_t));
+  auto fill = [&](uint32_t *registers, unsigned count) {
+    std::wmemset(reinterpret_cast<wchar_t *>(registers), wchar_t(kPoison), count * kBlockLanes);
+  };
+  const unsigned plain = std::min(end, kFirstAccumulator);
   for (unsigned block = 0; block < wave.blocks; ++block) {
-    std::fill_n(wave.block(block) + vectorOffset(0), plain * kBlockLanes, kPoison);
-    if (used > kFirstAccumulator)
-      std::fill_n(wave.block(block) + vectorOffset(kFirstAccumulator),
-                  (used - kFirstAccumulator + 31) * kBlockLanes, kPoison);
+    fill(wave.block(block) + vectorOffset(first), plain - first);
+    if (end > kFirstAccumulator)
+      fill(wave.block(block) + vectorOffset(kFirstAccumulator), end - kFirstAccumulator);
   }
 }
 
@@ -142,30 +155,39 @@ uint64_t entryOf(const Kernel &kernel) {
   return kernel.entryAddress + (kernargPreload(kernel).count ? 256 : 0);
 }
 
-void initialiseWave(Wave &wave, const Launch &launch, const Target &target,
-                    const WaveInputs &inputs) {
+WaveStart::WaveStart(Wave &wave, const Launch &launch, const WaveInputs &inputs, unsigned named)
+    : named(std::min(named, wave.vgprCount - 1)) {
+  const Kernel &kernel = *launch.kernel;
   // What nothing initialises holds what some other program left: not zeros, and always the same.
   std::fill(std::begin(wave.scalars), std::end(wave.scalars), kPoison);
-  poisonVectors(wave, allocatedVgprs(*launch.kernel, target.generation()));
-  wave.scc = false;
-  wave.stop = false;
-  wave.status = WaveStatus::Ready;
-  wave.instructions = 0;
-  wave.inWaveSync = false;
-  wave.trapStatus = 0;
-  wave.lane = LaneState();
-  wave.setMode(initialMode(*launch.kernel, target.generation()));
-  initialiseScalars(wave, launch, target, inputs);
-  initialiseWorkItems(wave, launch, target);
+  poisonVectors(wave, 0, wave.vgprCount - 1);
+  wave.setMode(initialMode(kernel, kernel.program->target->generation()));
+  writeUserScalars(wave, kernel, inputs);
+  writeWorkItems(wave, launch);
+  const unsigned ids = workItemRegisters(kernel) * kBlockLanes;
+  for (unsigned block = 0; block < wave.blocks; ++block) {
+    const uint32_t *from = wave.block(block) + vectorOffset(0);
+    workItems.insert(workItems.end(), from, from + ids);
+  }
   const uint64_t first = uint64_t(wave.indexInGroup) * wave.lanes();
   const uint64_t active = std::min<uint64_t>(launch.block.count() - first, wave.lanes());
   const uint64_t exec = active >= 64 ? ~uint64_t(0) : (uint64_t(1) << active) - 1;
   wave.scalars[kExec] = uint32_t(exec);
   wave.scalars[kExec + 1] = uint32_t(exec >> 32);
   wave.barrierLanes = exec;
-  wave.joined = wave.waitsFor = 0;
-  wave.barrierPhase[0] = wave.barrierPhase[1] = 0;
-  wave.next = launch.kernel->program->map.find(entryOf(*launch.kernel));
+  initial = wave;
+}
+
+void WaveStart::apply(Wave &wave, const Launch &launch, Dim3 workgroup, bool all) const {
+  const unsigned ids = unsigned(workItems.size()) / wave.blocks;
+  const unsigned count = all ? wave.vgprCount - 1 : named;
+  const unsigned idRegisters = ids / kBlockLanes;
+  if (count > idRegisters)
+    poisonVectors(wave, idRegisters, count);
+  for (unsigned block = 0; block < wave.blocks; ++block)
+    std::memcpy(wave.block(block) + vectorOffset(0), workItems.data() + block * ids, ids * 4);
+  wave = initial;
+  writeSystemScalars(wave, launch, workgroup);
 }
 
 } // namespace rubia::emulator

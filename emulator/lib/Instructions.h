@@ -23,4 +23,7 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa);
 /// The handler of a memory instruction, or null.
 Handler findMemory(const MemoryTable &table, llvm::StringRef name);
 
+/// The fast handler of a memory instruction or a move between lanes on this machine, or null.
+Handler findFast(llvm::StringRef name);
+
 } // namespace rubia::emulator

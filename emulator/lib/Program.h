@@ -43,9 +43,8 @@ struct Program {
   std::vector<uint32_t> indices; // behind map.indices
   std::deque<VectorDetail> details;
   ConstantPool constants;
-  unsigned vgprCount =
-      0; // highest register that any function uses, plus one, with the scratch register
-  bool perturb = false; // results that the manuals only bound differ (RUBIA_EMULATOR_TRANS=worst)
+  unsigned vgprCount = 0; // highest register that any function names, plus one
+  bool perturb = false;   // results that the manuals only bound differ (RUBIA_EMULATOR_TRANS=worst)
   const Target *target = nullptr;
   llvm::ArrayRef<uint8_t> image;      // the mapped segments, to disassemble again for messages
   std::unique_ptr<SourceLines> lines; // null if the file has none

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "emulator/lib/Dispatch.h"
+#include "emulator/lib/InitialState.h"
+#include <new>
 
 namespace rubia::emulator {
 
@@ -31,7 +33,11 @@ private:
   Dispatch &dispatch;
   const Program &program;
   OperationTally *counts;
-  std::vector<uint32_t> registers;
+  struct Aligned {
+    void operator()(uint32_t *words) const { ::operator delete[](words, std::align_val_t(64)); }
+  };
+  std::unique_ptr<uint32_t[], Aligned> registers;
+  std::vector<WaveStart> starts; // of the waves
   std::vector<uint8_t> lds;
   uint8_t *scratch = nullptr;
   uint64_t scratchSize = 0;

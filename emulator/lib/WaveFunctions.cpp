@@ -75,6 +75,8 @@ uint32_t *WaveOperands::relative(uint64_t registerOffset, unsigned lane, uint32_
     raise(*wave, *op, FaultKind::IllegalInstruction, lane, index);
     return nullptr;
   }
+  if (wave->group)
+    wave->group->movesRelative = true;
   return &wave->vgpr(uint32_t(index) * kBlockLanes, lane % wave->lanes());
 }
 

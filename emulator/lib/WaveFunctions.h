@@ -8,4 +8,7 @@ namespace rubia::emulator {
 /// The handler of wavewise operations.
 void callWaveFunction(Wave &wave, const MicroOp &op);
 
+/// Whether it is a wavewise operation, also one with a handler of its own.
+bool isWavewise(const MicroOp &op);
+
 } // namespace rubia::emulator

@@ -53,6 +53,7 @@ struct Poll {
   const MicroOp *at = nullptr, *from = nullptr;
   int64_t left = 0;     // Wave::left there
   bool yielded = false; // the wave gave way there
+  bool known = false;   // the scalars below are those there
   uint32_t scalars[kScalarCount] = {};
 };
 
@@ -67,7 +68,10 @@ struct Workgroup {
   uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
   bool atomicsReachHost = false;    // all of them; gfx940 and later, gfx12
   uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
+  AccessWindow window[8];
+  unsigned nextWindow = 0;
   uint32_t ldsAllocated = 0;
+  bool movesRelative = false; // a wave may have changed registers that its code does not name
   Poll poll;
   Barrier barriers[1 + kNamedBarriers]; // the first is the workgroup's
 

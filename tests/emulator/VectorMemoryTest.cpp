@@ -1,0 +1,167 @@
+// The fast handlers of memory instructions against those that check lane by lane, on each
+// instruction set of this machine: addresses in all patterns, in bounds and beyond, all lanes and
+// some.
+#include "emulator/lib/VectorMemory.h"
+#include "emulator/lib/Instructions.h"
+#include "tests/emulator/MemoryWave.h"
+#include "llvm/ADT/StringRef.h"
+#include <random>
+
+namespace rubia::emulator::test {
+namespace {
+
+constexpr unsigned kRegisters = 40;
+
+struct State {
+  std::vector<uint32_t> registers;
+  std::vector<uint8_t> global, lds, scratch;
+  FaultRecord fault;
+
+  explicit State(MemoryWave &w) : lds(w.lds), scratch(w.scratch), fault(w.fault()) {
+    global.assign(w.global, w.global + w.kBytes);
+    for (unsigned r = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < w.lanes(); ++lane)
+        registers.push_back(w.v(r, lane));
+  }
+  void restore(MemoryWave &w) const {
+    std::copy(global.begin(), global.end(), w.global);
+    w.lds = lds, w.scratch = scratch; // in place: the sizes are the same
+    for (unsigned r = 0, i = 0; r < kRegisters; ++r)
+      for (unsigned lane = 0; lane < w.lanes(); ++lane)
+        w.v(r, lane) = registers[i++];
+    w.clearFault();
+  }
+};
+
+class Comparison {
+public:
+  explicit Comparison(const TargetCase &target) : w(target), begin(w) {}
+
+  void compare(llvm::StringRef name, Handler fast) {
+    MicroOp op;
+    op.handler = fast;
+    op.otherwise = plain(name);
+    ASSERT_TRUE(op.otherwise) << name.str();
+    for (unsigned i = 0; i < 40; ++i) {
+      begin.restore(w);
+      place(name, op);
+      const State before(w);
+      fast(w.wave, op);
+      const State quick(w);
+      before.restore(w);
+      op.otherwise(w.wave, op);
+      const State slow(w);
+      EXPECT_EQ(quick.fault.set, slow.fault.set) << name.str();
+      EXPECT_EQ(quick.fault.address, slow.fault.address) << name.str();
+      EXPECT_EQ(quick.fault.lane, slow.fault.lane) << name.str();
+      if (slow.fault.set) // what other lanes did is open then
+        continue;
+      EXPECT_EQ(quick.registers, slow.registers) << name.str() << " " << i;
+      EXPECT_EQ(quick.global, slow.global) << name.str() << " " << i;
+      EXPECT_EQ(quick.lds, slow.lds) << name.str() << " " << i;
+      EXPECT_EQ(quick.scratch, slow.scratch) << name.str() << " " << i;
+      if (testing::Test::HasFailure())
+        return;
+    }
+  }
+
+private:
+  static Handler plain(llvm::StringRef name) {
+    auto find = [](std::initializer_list<MemoryTable> tables, llvm::StringRef key) -> Handler {
+      for (const MemoryTable &table : tables)
+        if (Handler handler = findMemory(table, key))
+          return handler;
+      return nullptr;
+    };
+    if (name.starts_with("DS_"))
+      return find({kLocalMemory, kLocalAtomics, kLocalLanes}, name);
+    const llvm::StringRef action = name.split('_').second;
+    if (name.starts_with("GLOBAL_"))
+      return find({kGlobalMemory, kGlobalAtomics}, action);
+    return find({name.starts_with("FLAT_") ? kFlatMemory : kScratchMemory, kFlatAtomics}, action);
+  }
+
+  uint32_t any(uint32_t end) { return uint32_t(random()) % end; }
+
+  /// The lanes of a half get offsets that follow one pattern.
+  void addresses() {
+    static constexpr uint32_t kSizes[] = {1, 2, 4, 8, 12, 16};
+    const uint32_t size = kSizes[any(std::size(kSizes))];
+    const uint32_t end = any(8) ? w.kBytes - 4096 : w.kBytes;
+    uint32_t first = any(end) & ~(any(4) ? 15u : 0u);
+    const unsigned pattern = any(5);
+    for (unsigned lane = 0; lane < w.lanes(); ++lane) {
+      if (lane % 16 == 0 && any(3) == 0)
+        first = any(end) & ~(any(4) ? 15u : 0u);
+      const unsigned within = lane % (any(2) ? 64 : 16);
+      uint32_t at = first;
+      if (pattern == 1 || pattern == 2)
+        at += size * (pattern == 1 ? lane : within);
+      else if (pattern == 3)
+        at += any(16) * size;
+      else if (pattern == 4)
+        at = any(end) & ~3u;
+      w.v(4, lane) = at;
+      w.setPair(2, lane, uint64_t(w.global) + at);
+    }
+    if (any(2)) // a lane out of the order
+      w.v(4, any(w.lanes())) ^= 16;
+  }
+
+  void place(llvm::StringRef name, MicroOp &op) {
+    addresses();
+    static constexpr uint64_t kMasks[] = {~uint64_t(0), 0xffff, 0xffff0000ffff0000, 1, 0};
+    w.exec(any(2) ? kMasks[any(std::size(kMasks))] : random());
+    const bool isLocal = name.starts_with("DS_"), isScratch = name.starts_with("SCRATCH_");
+    const bool byScalar = !isLocal && !isScratch && any(2);
+    op.kind[0] = isScratch && any(4) ? OperandKind::None : OperandKind::Vector;
+    op.source[0] = vectorOffset(isLocal || isScratch || byScalar ? 4 : 2);
+    op.kind[1] = byScalar ? OperandKind::Scalar : OperandKind::None;
+    op.source[1] = 4;
+    op.source[2] = vectorOffset(20);
+    op.source[3] = vectorOffset(24);
+    op.result = vectorOffset(any(4) ? 28 : 4);
+    op.data = any(2) ? kAtomicReturns : 0;
+    op.registers = 2;
+    op.immediate = name.contains("READ2") || name.contains("WRITE2")
+                       ? int32_t(any(256) | any(256) << 16)
+                   : name.contains("SWIZZLE") ? int32_t(any(0x10000))
+                   : isScratch                ? int32_t(any(any(4) ? 60 : 130) * 4)
+                                              : int32_t(any(64));
+    if (isScratch && op.kind[0] == OperandKind::Vector)
+      for (unsigned lane = 0; lane < w.lanes(); ++lane)
+        w.v(4, lane) = any(200);
+  }
+
+  MemoryWave w;
+  const State begin;
+  std::mt19937_64 random{20261121};
+};
+
+std::vector<MemoryTable> tables() {
+  std::vector<MemoryTable> all = {baseline::kVectorMemory, baseline::kVectorLanes};
+#if defined(__x86_64__)
+  if (hostIsa() >= HostIsa::Avx2)
+    all.insert(all.end(), {avx2::kVectorMemory, avx2::kVectorLanes});
+  if (hostIsa() >= HostIsa::Avx512)
+    all.insert(all.end(), {avx512::kVectorMemory, avx512::kVectorLanes});
+#endif
+  return all;
+}
+
+TEST(VectorMemory, DoesWhatTheHandlersByLaneDo) {
+  for (const TargetCase &target : kTargetCases) {
+    const llvm::StringRef cpu = target.cpu;
+    if (cpu != "gfx1100" && cpu != "gfx942")
+      continue;
+    for (const MemoryTable &table : tables()) {
+      Comparison comparison(target);
+      for (size_t i = 0; i < table.count && !HasFailure(); ++i)
+        if (!llvm::StringRef(table.rows[i].name).starts_with("V_")) // VectorAluLanes.cpp
+          comparison.compare(table.rows[i].name, table.rows[i].handler);
+    }
+  }
+}
+
+} // namespace
+} // namespace rubia::emulator::test
