@@ -153,13 +153,16 @@ private:
   void learnFrom(const Instruction &now, Thread &thread, const Touched &touched);
   void publish(const Instruction &now, Thread &thread, const Touched &touched);
   void touch(const Instruction &now, const Touched &touched, const LaneAccess &access);
-  bool checkRead(const Instruction &now, const Touched &touched, Thread &thread);
-  bool checkWrite(const Instruction &now, const Touched &touched, Thread &thread);
-  void suspect(const Instruction &now, const Touched &touched, Thread &thread);
+  bool checkRead(const Instruction &now, const Touched &touched, const RaceAccess &here,
+                 Thread &thread);
+  bool checkWrite(const Instruction &now, const Touched &touched, const RaceAccess &here,
+                  Thread &thread);
+  void suspect(const Instruction &now, const Touched &touched, const RaceAccess &here,
+               Thread &thread);
   void report(const Instruction &now, const Touched &touched, const RaceAccess &other,
               StringRef kind);
   bool tellCandidate(RunningGroup &group, uint64_t ofGroup);
-  std::optional<bool> conflict(const Instruction &now, const RaceAccess &other) const;
+  std::optional<bool> conflict(const RaceAccess &now, const RaceAccess &other) const;
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
   bool isNearWait(const MicroOp &op) const;
@@ -310,23 +313,32 @@ void RaceCheck::doubt(const Instruction &now, const Touched &touched, const Race
               describeOther(other, kind));
 }
 
+/// A weak access that a strong one leaves alone: a load, by a compare-and-swap; a store of a half,
+/// by the loop that stands for an atomic operation on the other one.
+static bool leavesAlone(const RaceAccess &strong, const RaceAccess &weak) {
+  if (!isStrong(strong.strength) || weak.strength != Strength::Weak)
+    return false;
+  if (!weak.writes)
+    return strong.compares;
+  return weak.partly && !strong.partly && (strong.compares || !strong.writes);
+}
+
 /// Whether two accesses are a race if they are not ordered, where that is known.
-std::optional<bool> RaceCheck::conflict(const Instruction &now, const RaceAccess &other) const {
+std::optional<bool> RaceCheck::conflict(const RaceAccess &now, const RaceAccess &other) const {
   const Strength both[] = {now.strength, other.strength};
   if (is_contained(both, Strength::Unknown))
     return std::nullopt;
   if (is_contained(both, Strength::Weak))
-    return true;
+    return !leavesAlone(now, other) && !leavesAlone(other, now);
   return is_contained(both, Strength::StrongInCta) &&
-         places[other.thread].group != now.group.number;
+         places[other.thread].group != places[now.thread].group;
 }
 
-bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread &thread) {
+bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, const RaceAccess &here,
+                          Thread &thread) {
   const RaceWrite &write = touched.cell.write;
-  const std::optional<bool> known = conflict(now, write);
-  const bool strong = isStrong(now.strength);
-  if (isBefore(write, thread) || known == false || (known && !strong && write.compares) ||
-      (!known && strong))
+  const std::optional<bool> known = conflict(here, write);
+  if (isBefore(write, thread) || known == false || (!known && isStrong(here.strength)))
     return true;
   if (!known && write.atomic && touched.isLds) {
     doubt(now, touched, write, "an atomic operation");
@@ -337,9 +349,10 @@ bool RaceCheck::checkRead(const Instruction &now, const Touched &touched, Thread
 }
 
 /// Two stores, or a store and an atomic operation.
-void RaceCheck::suspect(const Instruction &now, const Touched &touched, Thread &thread) {
+void RaceCheck::suspect(const Instruction &now, const Touched &touched, const RaceAccess &here,
+                        Thread &thread) {
   const RaceWrite &write = touched.cell.write;
-  if (const auto known = conflict(now, write)) {
+  if (const auto known = conflict(here, write)) {
     const bool same = !write.atomic && !now.atomic && write.value == touched.value;
     if (*known && !same && !isBefore(write, thread))
       report(now, touched, write, write.atomic ? "an atomic operation" : "a write");
@@ -364,21 +377,18 @@ void RaceCheck::suspect(const Instruction &now, const Touched &touched, Thread &
   }
   if (write.value == touched.value || candidates.size() >= 256)
     return;
-  candidates.push_back({{thread.id, thread.clock, now.op.pc, uint8_t(touched.lane)},
-                        write,
-                        touched.address,
-                        touched.bytes,
-                        touched.isLds ? now.group.number : 0});
+  candidates.push_back(
+      {here, write, touched.address, touched.bytes, touched.isLds ? now.group.number : 0});
 }
 
-bool RaceCheck::checkWrite(const Instruction &now, const Touched &touched, Thread &thread) {
-  suspect(now, touched, thread);
+bool RaceCheck::checkWrite(const Instruction &now, const Touched &touched, const RaceAccess &here,
+                           Thread &thread) {
+  suspect(now, touched, here, thread);
   if (now.wave.status == WaveStatus::Faulted)
     return false;
   auto check = [&](const RaceAccess &read) {
-    const std::optional<bool> known = conflict(now, read);
-    if (isBefore(read, thread) || known == false ||
-        (known && !isStrong(read.strength) && now.step.compares))
+    const std::optional<bool> known = conflict(here, read);
+    if (isBefore(read, thread) || known == false)
       return;
     if (!known && now.atomic && touched.isLds)
       doubt(now, touched, read, "a read");
@@ -402,9 +412,12 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     learnFrom(now, thread, touched);
     return;
   }
-  const RaceAccess here = {thread.id, thread.clock, now.op.pc, uint8_t(touched.lane), now.strength};
+  const uint64_t dword = touched.address & ~3ull;
+  const bool partly = access.address > dword || access.address + access.bytes < dword + 4;
+  const RaceAccess here = {thread.id,    thread.clock,  now.op.pc,         uint8_t(touched.lane),
+                           now.strength, access.writes, now.step.compares, partly};
   if (isLoad) {
-    if (!cell.synchronises && !checkRead(now, touched, thread))
+    if (!cell.synchronises && !checkRead(now, touched, here, thread))
       return;
     touched.shadow.addRead(cell, here);
     if (strong)
@@ -412,7 +425,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     return;
   }
   cell.synchronises |= now.step.compares && isUnknown;
-  if (!cell.synchronises && !checkWrite(now, touched, thread))
+  if (!cell.synchronises && !checkWrite(now, touched, here, thread))
     return;
   if (now.atomic)
     learnFrom(now, thread, touched);
@@ -421,7 +434,6 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   static_cast<RaceAccess &>(cell.write) = here;
   cell.write.atomic = now.atomic;
   cell.write.coherent = now.step.coherent;
-  cell.write.compares = now.step.compares;
   cell.write.nearWait = now.nearWait;
   cell.write.released = thread.released();
   cell.write.known = now.atomic ? VectorClock() : thread.known;

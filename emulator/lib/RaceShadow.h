@@ -21,13 +21,15 @@ struct RaceAccess {
   uint32_t pc = 0;
   uint8_t lane = 0; // of the wave
   Strength strength = Strength::Unknown;
+  bool writes = false;
+  bool compares = false; // a compare-and-swap
+  bool partly = false;   // of the dword only a part
 };
 
 struct RaceWrite : RaceAccess {
   bool atomic = false;   // read and written at once
   bool nearWait = false; // perhaps a release or volatile
   bool coherent = false; // by its cache policy
-  bool compares = false; // a compare-and-swap
   uint32_t released = 0; // what had been completed of the thread then...
   uint32_t value = 0;
   VectorClock known; // ...and what it knew of others, unless it is atomic

@@ -93,7 +93,7 @@ TEST_P(EmulatorCheckLaunches, OnlyWarnOfLoadsBesideAtomicOperationsInLds) {
 TEST_P(EmulatorCheckLaunches, AllowWhatPtxAllows) {
   for (const char *kernel :
        {"relaxed_store_and_addition", "stop_flag_with_stores", "two_winners", "addition_of_doubles",
-        "plain_load_and_swap", "relaxed_store_against_atomic"})
+        "plain_load_and_swap", "atomic_halves", "relaxed_store_against_atomic"})
     expectNothing(launch(GetParam(), caseOf(kernel, 64, 4, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("structures", 32, 1, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("neighbours", 32, 1, 512), "all"));

@@ -177,3 +177,28 @@ KERNEL neighbours(unsigned *data, unsigned n, unsigned *) {
   const unsigned char *four = bytes + 4 * t + 1;
   data[4 * t] = cells[t + 1] + cells[t + 2] + four[0] + four[1] + four[2] + four[3];
 }
+
+// Loops around the word that a half lies in, beside plain stores to its other half.
+KERNEL atomic_halves(unsigned short *data, unsigned n, unsigned *) {
+  __shared__ unsigned short cells[64];
+  const unsigned t = threadX(), at = 2 * (t % 32);
+  const unsigned short value = static_cast<unsigned short>(n);
+  if (blockX() == 0 && t < 32) {
+    data[at + 1] = value;
+  } else if (blockX() == 1) {
+    unsigned short old;
+    asm volatile("red.relaxed.gpu.global.add.noftz.f16 [%0], %1;" ::"l"(data + at), "h"(value));
+    asm volatile("atom.relaxed.gpu.global.cas.b16 %0, [%1], %2, %2;"
+                 : "=h"(old)
+                 : "l"(data + at), "h"(value));
+  }
+  cells[t] = 0;
+  syncThreads();
+  if (t < 32)
+    cells[at + 1] = value;
+  else
+    asm volatile(
+        "{ .reg .u64 place; cvta.to.shared.u64 place, %0; red.relaxed.cta.shared.add.noftz.f16 [place], %1; }" ::"l"(
+            cells + at),
+        "h"(value));
+}
