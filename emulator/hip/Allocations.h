@@ -11,6 +11,7 @@ struct MemoryPool {
   int device = 0;
   int reuse[3] = {1, 1, 1}; // hipMemPoolReuse*: kept and told
   uint64_t releaseThreshold = 0;
+  uint64_t maxBytes = 0; // hipMemPoolProps::maxSize; 0: as much as there is
   uint64_t used = 0, usedHigh = 0, reservedHigh = 0;
   std::map<int, hipMemAccessFlags> access; // by device, but its own
 };

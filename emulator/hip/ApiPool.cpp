@@ -36,6 +36,12 @@ static hipMemPool_t handleOf(const PoolRef &pool) {
 // ---------- Allocation: at once, which is earlier than asked for
 
 static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
+  {
+    std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+    const uint64_t most = pool->maxBytes;
+    if (most && (bytes > most || pool->used > most - bytes))
+      return hipErrorOutOfMemory;
+  }
   if (hipError_t error = allocate(pointer, bytes, MemoryKind::Device))
     return error;
   if (!*pointer)
@@ -143,7 +149,10 @@ HIP_EXPORT hipError_t hipMemPoolCreate(hipMemPool_t *handle, const hipMemPoolPro
   if (wanted->handleTypes != hipMemHandleTypeNone) // for other processes
     return result(hipErrorNotSupported);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
-  *handle = handleOf(makePool(wanted->location.id));
+  PoolRef pool = makePool(wanted->location.id);
+  // Since HIP 6 the first of the bytes that are reserved, and 0, in HIP 5.
+  memcpy(&pool->maxBytes, wanted->reserved, sizeof(pool->maxBytes));
+  *handle = handleOf(pool);
   return hipSuccess;
 }
 

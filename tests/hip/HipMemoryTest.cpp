@@ -4,6 +4,7 @@
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 
+#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -51,6 +52,24 @@ TEST(HipMemory, PoolsCountWhatIsInUse) {
   OK(hipDeviceGetDefaultMemPool(&pool, 0));
   OK(hipDeviceGetMemPool(&other, 0));
   EXPECT_EQ(other, pool);
+}
+
+TEST(HipMemory, PoolsGiveNoMoreThanTheirLimit) {
+  hipMemPoolProps wanted = {};
+  wanted.allocType = hipMemAllocationTypePinned;
+  wanted.location = {hipMemLocationTypeDevice, 0};
+  const uint64_t most = 1000; // maxSize, which headers have since HIP 6
+  memcpy(wanted.reserved, &most, sizeof(most));
+  hipMemPool_t pool;
+  void *first, *second;
+  OK(hipMemPoolCreate(&pool, &wanted));
+  OK(hipMallocFromPoolAsync(&first, 600, pool, nullptr));
+  EXPECT_EQ(hipMallocFromPoolAsync(&second, 401, pool, nullptr), hipErrorOutOfMemory);
+  OK(hipFreeAsync(first, nullptr));
+  OK(hipDeviceSynchronize());
+  OK(hipMallocFromPoolAsync(&second, 1000, pool, nullptr));
+  OK(hipFree(second));
+  OK(hipMemPoolDestroy(pool));
 }
 
 TEST(HipMemory, TellsWhatAPointerIs) {
