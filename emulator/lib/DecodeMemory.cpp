@@ -70,10 +70,12 @@ static void fence(Wave &w, const MicroOp &op) {
 }
 
 /// The invalidation after a load that acquires. A wave that comes to it again and again within a
-/// few instructions, with the same scalars, waits for somebody else, and gives way.
-static void acquire(Wave &w, const MicroOp &op) {
+/// few instructions, with the same scalars, waits for somebody else, and gives way. `kOrders`:
+/// other host threads may be meant.
+template <bool kOrders> static void acquire(Wave &w, const MicroOp &op) {
   constexpr int64_t kShortLoop = 32;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if constexpr (kOrders)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   Poll &poll = w.group->poll;
   const bool isHere = poll.wave == &w && poll.at == &op && poll.from == w.from &&
                       (poll.yielded || poll.left - w.left <= kShortLoop);
@@ -95,12 +97,15 @@ static void acquire(Wave &w, const MicroOp &op) {
 
 /// Null: the instruction is none that maintains caches.
 static Handler cacheOperation(StringRef name) {
-  static constexpr StringLiteral kLastOfAcquire[] = {
-      "BUFFER_GL0_INV", "BUFFER_INV", "BUFFER_WBINVL1_VOL", "BUFFER_WBINVL1", "GLOBAL_INV"};
+  static constexpr StringLiteral kLastOfAcquire[] = {"BUFFER_INV", "BUFFER_WBINVL1_VOL",
+                                                     "BUFFER_WBINVL1", "GLOBAL_INV"};
   static constexpr StringLiteral kOthers[] = {"BUFFER_GL1_INV", "BUFFER_WBL2", "BUFFER_INVL2",
                                               "GLOBAL_WB", "GLOBAL_WBINV"};
+  // By itself it is of the workgroup's scope; BUFFER_GL1_INV comes before it for wider ones.
+  if (name == "BUFFER_GL0_INV")
+    return acquire<false>;
   if (is_contained(kLastOfAcquire, name))
-    return acquire;
+    return acquire<true>;
   return is_contained(kOthers, name) ? fence : nullptr;
 }
 

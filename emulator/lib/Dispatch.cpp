@@ -28,6 +28,7 @@ constexpr unsigned kPatience = 64; // rounds with sleeping waves before a workgr
 constexpr unsigned kAllSleep = 8, kAllSleepOfGrid = 32;
 constexpr unsigned kRounds = 16;        // of waiting workgroups before the host thread gives way
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
+constexpr uint64_t kSmallScratch = 256 << 10; // bytes of a workgroup: cheaper to clear than to map
 } // namespace
 
 RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker,
@@ -48,11 +49,15 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
       std::max(allocatedVgprs(kernel, program.target->generation()), program.vgprCount) + 1;
   // Tuples may reach beyond the highest first register; nobody names more than 32 at once.
   const unsigned blockStride = (vgprs + 32) * kBlockLanes;
-  registers.reset(new (std::align_val_t(64)) uint32_t[size_t(count) * blocks * blockStride]);
+  registers = PooledMemory(size_t(count) * blocks * blockStride * sizeof(uint32_t));
   lds.resize(kernel.ldsBytes + dispatch.launch.dynamicLdsBytes + 16);
   const uint32_t perLane = (kernel.scratchBytes + dispatch.launch.stackBytes + 15) / 16 * 16;
   scratchSize = uint64_t(perLane) * waveSize * count;
-  if (scratchSize) {
+  if (scratchSize && scratchSize <= kSmallScratch) {
+    smallScratch = PooledMemory(scratchSize);
+    scratch = smallScratch.get();
+    std::memset(scratch, 0, scratchSize);
+  } else if (scratchSize) {
     void *mapped = ::mmap(nullptr, scratchSize, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
@@ -61,7 +66,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   starts.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
     Wave &wave = waves[i];
-    wave.vgprs = registers.get() + size_t(i) * blocks * blockStride;
+    wave.vgprs = reinterpret_cast<uint32_t *>(registers.get()) + size_t(i) * blocks * blockStride;
     wave.blockStride = blockStride;
     wave.vgprCount = vgprs;
     wave.blocks = uint8_t(blocks);
@@ -81,7 +86,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
 }
 
 RunningGroup::~RunningGroup() {
-  if (scratch)
+  if (scratch && !smallScratch.get())
     ::munmap(scratch, scratchSize);
 }
 

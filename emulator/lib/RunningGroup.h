@@ -3,7 +3,7 @@
 
 #include "emulator/lib/Dispatch.h"
 #include "emulator/lib/InitialState.h"
-#include <new>
+#include "emulator/lib/PooledMemory.h"
 
 namespace rubia::emulator {
 
@@ -33,13 +33,10 @@ private:
   Dispatch &dispatch;
   const Program &program;
   OperationTally *counts;
-  struct Aligned {
-    void operator()(uint32_t *words) const { ::operator delete[](words, std::align_val_t(64)); }
-  };
-  std::unique_ptr<uint32_t[], Aligned> registers;
+  PooledMemory registers, smallScratch;
   std::vector<WaveStart> starts; // of the waves
   std::vector<uint8_t> lds;
-  uint8_t *scratch = nullptr;
+  uint8_t *scratch = nullptr; // in smallScratch, or mapped
   uint64_t scratchSize = 0;
   uint64_t slice = 0; // of a wave's instructions: how long the next run() is
 };
