@@ -63,15 +63,20 @@ static const FusedHandlers::Pair &fusedHandler(const FusedHandlers &handlers, co
   return modified ? handlers.any : handlers.byUniform[uniform];
 }
 
+/// Whether the handler for all modifiers takes SDWA's part of a source.
+static bool selectsInHandler(Element element, unsigned width) {
+  return element == Element::B32 || element == Element::B16 || (isHalf(element) && width == 16);
+}
+
 /// The cheapest handler that does all that an operation asks for.
 Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
                                const Operation &operation) const {
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
-  const bool half = isHalf(shape.result) && detail.resultWidth == 16 && operation.fused &&
-                    detail.resultUnused != VectorDetail::Unused::Sign;
+  const bool placed = operation.fused && detail.resultUnused != VectorDetail::Unused::Sign &&
+                      (isHalf(shape.result) || (shape.result == Element::B32 && !shape.carryOut));
   if (detail.clamp || detail.omod || detail.signs || detail.immediate ||
-      detail.dpp != VectorDetail::Dpp::None || (detail.resultWidth != 32 && !half) ||
+      detail.dpp != VectorDetail::Dpp::None || (detail.resultWidth != 32 && !placed) ||
       detail.writesExecToo || detail.perturbed != Exactness::Exact || shape.resultRegisters > 4 ||
       detail.flags & kMixedSources)
     return path.general;
@@ -82,16 +87,20 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
     op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
     if (detail.sources[i].fix) {
       const Element element = shape.sources[i];
-      const bool single = element == Element::F32 || element == Element::B32;
-      if (!(single || (operation.fused && element != Element::B8)) || detail.sources[i].width != 32)
+      if (!operation.fused && element != Element::F32 && element != Element::B32)
         return path.general;
-      kind = 2;
+      if (detail.sources[i].width != 32 &&
+          !(operation.fused && selectsInHandler(element, detail.sources[i].width)))
+        return path.general;
+      if (!isPackedSingle(element)) // whose handlers all choose and negate
+        kind = 2;
     } else if (op.kind[i] != OperandKind::Vector && op.kind[i] != OperandKind::Constant) {
       kind = std::max(kind, 1u);
     }
   }
   if (operation.fused)
-    return fusedHandler(*operation.fused, op, shape.sourceCount, kind == 2 || half)
+    return fusedHandler(*operation.fused, op, shape.sourceCount,
+                        kind == 2 || detail.resultWidth != 32)
         .byBlocks[waveSize == 64];
   return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
 }

@@ -22,7 +22,7 @@ namespace detail {
 enum class From : uint8_t {
   Vector,  // a vector register
   Uniform, // a scalar register or a constant
-  Any,     // anywhere, with neg and abs
+  Any,     // anywhere, with neg and abs; integers with SDWA's selection
 };
 
 template <class T> constexpr bool kIsHotResult = sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;
@@ -56,12 +56,23 @@ template <class T> struct ModifiedSource {
       return std::bit_cast<T>((registers[lane] & keep) ^ flip);
   }
 };
-/// A half of a register, with neg and abs.
+/// An integer, of which SDWA may take a byte or a half: moved to the top and back down, and where
+/// `sign` is its highest bit, that bit is repeated.
+template <class T> struct SelectedSource {
+  const uint32_t *registers;
+  uint32_t left, right, sign, keep, flip;
+  [[gnu::always_inline]] T at(unsigned lane) const {
+    const uint32_t bits = registers[lane] << left >> right;
+    return std::bit_cast<T>((((bits ^ sign) - sign) & keep) ^ flip);
+  }
+};
+/// A half of a register, with neg and abs, or a part of an integer as above.
 template <class T> struct HalfSource {
   const uint32_t *registers;
-  uint32_t shift, keep, flip;
+  uint32_t shift, sign, keep, flip;
   [[gnu::always_inline]] T at(unsigned lane) const {
-    return std::bit_cast<T>(uint16_t((registers[lane] >> shift & keep) ^ flip));
+    const uint32_t bits = (registers[lane] >> shift & keep) ^ flip;
+    return std::bit_cast<T>(uint16_t(std::is_integral_v<T> ? (bits ^ sign) - sign : bits));
   }
 };
 /// Two halves, each either of the register's.
@@ -78,28 +89,49 @@ template <class T> struct PairSource {
   const uint32_t *low, *high;
   uint32_t flipLow, flipHigh;
   [[gnu::always_inline]] T at(unsigned lane) const {
-    return std::bit_cast<T>(uint64_t(high[lane] ^ flipHigh) << 32 | (low[lane] ^ flipLow));
+    return {std::bit_cast<decltype(T::lo)>(low[lane] ^ flipLow),
+            std::bit_cast<decltype(T::hi)>(high[lane] ^ flipHigh)};
   }
 };
-template <class T> constexpr bool kIsPair = false;
-template <class T> constexpr bool kIsPair<Pair<T>> = true;
+
+/// The dwords of the pair are `stride` apart.
+template <class T>
+[[gnu::always_inline]] inline PairSource<T> pairSource(const uint32_t *from, unsigned stride,
+                                                       const VectorDetail::Source &fix) {
+  return {from + (fix.fix && fix.selectHigh ? stride : 0),
+          from + (fix.fix && !fix.selectHighForHigh ? 0 : stride), fix.negate ? 0x80000000u : 0u,
+          fix.negateHigh ? 0x80000000u : 0u};
+}
+
+template <class T> constexpr bool kIsHalfPair = kIsPair<T> && sizeof(T) == 4;
 
 /// A source with the modifiers that its instruction gives it.
 template <class T>
 [[gnu::always_inline]] inline auto modifiedSource(const uint32_t *from,
                                                   const VectorDetail::Source &fix) {
-  if constexpr (kIsPair<T> && sizeof(T) == 8) {
-    return PairSource<T>{from + (fix.fix && fix.selectHigh ? kBlockLanes : 0),
-                         from + (fix.fix && !fix.selectHighForHigh ? 0 : kBlockLanes),
-                         fix.negate ? 0x80000000u : 0u, fix.negateHigh ? 0x80000000u : 0u};
+  if constexpr (kIsWidePair<T>) {
+    return pairSource<T>(from, kBlockLanes, fix);
   } else if constexpr (kIsPair<T>) {
     return HalvesSource<T>{from, fix.fix && fix.selectHigh ? 16u : 0u,
                            fix.fix && !fix.selectHighForHigh ? 0u : 16u,
                            (fix.negate ? 0x8000u : 0u) | (fix.negateHigh ? 0x80000000u : 0u)};
+  } else if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
+    const uint32_t right = 32u - fix.width;
+    return SelectedSource<T>{from,
+                             right - fix.shift,
+                             right,
+                             fix.signExtend ? 1u << (fix.width - 1) : 0u,
+                             fix.absolute ? 0x7fffffffu : ~0u,
+                             fix.negate ? 0x80000000u : 0u};
   } else if constexpr (sizeof(T) >= 4) {
     return ModifiedSource<T>{from, fix.absolute ? 0x7fffffffu : ~0u, fix.negate ? 0x80000000u : 0u};
   } else if constexpr (sizeof(T) == 2) {
-    return HalfSource<T>{from, fix.selectHigh ? 16u : 0u, fix.absolute ? 0x7fffu : 0xffffu,
+    const bool isByte = fix.width == 8;
+    return HalfSource<T>{from, fix.shift + (fix.selectHigh ? 16u : 0u),
+                         isByte && fix.signExtend ? 0x80u : 0u,
+                         isByte         ? 0xffu
+                         : fix.absolute ? 0x7fffu
+                                        : 0xffffu,
                          fix.negate ? 0x8000u : 0u};
   } else {
     return LaneSource<T>{from};
@@ -109,6 +141,69 @@ template <class T>
 template <class T> struct UniformSource {
   T value;
   [[gnu::always_inline]] T at(unsigned) const { return value; }
+};
+
+/// 64-bit lanes from registers that hold halves, and back, by shuffles of whole vectors: half of
+/// the work of widening each half. The lanes come in another order, the same for all.
+template <class T> struct Together {
+  alignas(64) T values[kBlockLanes];
+  [[gnu::always_inline]] T at(unsigned index) const { return values[index]; }
+
+  using Words = uint32_t __attribute__((vector_size(kLaneWidth * sizeof(uint32_t))));
+  static constexpr unsigned kVectors = kBlockLanes / kLaneWidth;
+  using Indices = std::make_index_sequence<kLaneWidth>;
+
+  /// The sign is cleared by `keep` and changed by `flip`.
+  [[gnu::always_inline]] void fill(const uint32_t *registers, uint32_t keep, uint32_t flip) {
+    fill(registers, keep, flip, Indices{});
+  }
+  /// Where `kMasked`, the lanes that `exec` names; the others as they are at `was`.
+  template <bool kMasked>
+  [[gnu::always_inline]] void store(uint32_t *registers, const uint32_t *was, uint32_t exec) const {
+    store<kMasked>(registers, was, exec, Indices{});
+  }
+
+private:
+  template <size_t... I>
+  [[gnu::always_inline]] void fill(const uint32_t *registers, uint32_t keep, uint32_t flip,
+                                   std::index_sequence<I...>) {
+    for (unsigned i = 0; i < kVectors; ++i) {
+      Words low, high;
+      std::memcpy(&low, registers + i * kLaneWidth, sizeof(low));
+      std::memcpy(&high, registers + kBlockLanes + i * kLaneWidth, sizeof(high));
+      high = (high & keep) ^ flip;
+      const Words first =
+          __builtin_shufflevector(low, high, (I / 4 * 4 + I % 4 / 2 + I % 2 * kLaneWidth)...);
+      const Words second =
+          __builtin_shufflevector(low, high, (I / 4 * 4 + 2 + I % 4 / 2 + I % 2 * kLaneWidth)...);
+      std::memcpy(values + i * kLaneWidth, &first, sizeof(first));
+      std::memcpy(values + i * kLaneWidth + kLaneWidth / 2, &second, sizeof(second));
+    }
+  }
+  template <bool kMasked, size_t... I>
+  [[gnu::always_inline]] void store(uint32_t *registers, const uint32_t *was, uint32_t exec,
+                                    std::index_sequence<I...>) const {
+    for (unsigned i = 0; i < kVectors; ++i) {
+      Words first, second;
+      std::memcpy(&first, values + i * kLaneWidth, sizeof(first));
+      std::memcpy(&second, values + i * kLaneWidth + kLaneWidth / 2, sizeof(second));
+      Words low = __builtin_shufflevector(first, second,
+                                          (I / 4 * 4 + I % 2 * 2 + I % 4 / 2 * kLaneWidth)...);
+      Words high = __builtin_shufflevector(first, second,
+                                           (I / 4 * 4 + I % 2 * 2 + 1 + I % 4 / 2 * kLaneWidth)...);
+      const unsigned at = i * kLaneWidth;
+      if constexpr (kMasked) {
+        const auto chosen = (Words{(1u << I)...} & exec >> at) != 0;
+        Words oldLow, oldHigh;
+        std::memcpy(&oldLow, was + at, sizeof(low));
+        std::memcpy(&oldHigh, was + kBlockLanes + at, sizeof(high));
+        low = chosen ? low : oldLow;
+        high = chosen ? high : oldHigh;
+      }
+      std::memcpy(registers + at, &low, sizeof(low));
+      std::memcpy(registers + kBlockLanes + at, &high, sizeof(high));
+    }
+  }
 };
 
 struct FusedBuffer {
@@ -129,14 +224,19 @@ template <class T, From kFrom, unsigned kIndex>
 [[gnu::always_inline]] inline auto fusedSource(const Wave &w, const MicroOp &op,
                                                const uint32_t *registers,
                                                [[maybe_unused]] FusedBuffer *buffers) {
-  if constexpr (kFrom == From::Vector) {
+  if constexpr (kFrom == From::Vector && kIsWidePair<T>) {
+    return pairSource<T>(registers + op.source[kIndex], kBlockLanes, op.detail->sources[kIndex]);
+  } else if constexpr (kFrom == From::Vector) {
     return LaneSource<T>{registers + op.source[kIndex]};
   } else if constexpr (kFrom == From::Uniform) {
     const bool isConstant = op.kind[kIndex] == OperandKind::Constant;
     const uint32_t *at = isConstant ? reinterpret_cast<const uint32_t *>(op.source[kIndex])
                                     : &w.scalars[op.source[kIndex]];
     UniformSource<T> source;
-    if constexpr (sizeof(T) == 8)
+    if constexpr (kIsWidePair<T>)
+      source.value =
+          pairSource<T>(at, isConstant ? kBlockLanes : 1, op.detail->sources[kIndex]).at(0);
+    else if constexpr (sizeof(T) == 8)
       source.value = std::bit_cast<T>(uint64_t(at[isConstant ? kBlockLanes : 1]) << 32 | at[0]);
     else
       source.value = loadLane<T>(at, 0);
@@ -171,13 +271,6 @@ template <class T, From kFrom, unsigned kIndex>
 #endif
 }
 
-/// All 32 lanes at once, without a loop.
-#if defined(__AVX512F__)
-constexpr unsigned kInterleave = 2;
-#else
-constexpr unsigned kInterleave = 4;
-#endif
-
 template <auto Function, class F> struct FusedCall;
 template <auto Function, class F, class R, class... P>
 struct FusedCall<Function, R (F::*)(P...) const> {
@@ -185,6 +278,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   static constexpr bool kFlag = std::is_same_v<R, bool> || IsCarry<R>::value;
   static constexpr bool kResult = !std::is_same_v<R, bool>;
   static constexpr bool kIsNarrow = kResult && sizeof(R) == 2;
+  /// Whether the handler for all modifiers puts results into parts of registers, as SDWA does.
+  static constexpr bool kIsPlaced = kIsNarrow || (std::is_integral_v<R> && sizeof(R) == 4);
 
   template <class T, class Source>
   [[gnu::always_inline]] static inline T argument(const Source &source, const FloatMode &mode,
@@ -202,11 +297,11 @@ struct FusedCall<Function, R (F::*)(P...) const> {
       return source.at(lane);
   }
 
-  /// Where a result of 16 bits goes, and what it leaves of its register.
+  /// Where a result goes, what of it goes there, and what it leaves of its register.
   struct Place {
-    uint32_t shift = 0, keep = 0;
+    uint32_t shift = 0, mask = ~0u, keep = 0;
   };
-  template <bool kMasked, class... Sources>
+  template <bool kMasked, bool kPlaced, class... Sources>
   [[gnu::always_inline]] static inline uint32_t
   lanes(uint32_t *result, uint32_t exec, FloatMode mode, uint32_t firstLane, uint32_t carries,
         const Place place, const Sources... sources) {
@@ -218,7 +313,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     if constexpr (kMasked)
       asm("" : "+r"(was));
     // Lanes are independent, also where the result overwrites a source.
-#pragma clang loop vectorize(assume_safety) interleave_count(kInterleave) unroll(disable)
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth)                            \
+    interleave_count(kLaneInterleave) unroll(disable)
     for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
       const R value =
           Function(argument<std::remove_cvref_t<P>>(sources, mode, firstLane, carries, lane)...);
@@ -240,12 +336,29 @@ struct FusedCall<Function, R (F::*)(P...) const> {
           plain = value.value;
         else
           plain = value;
-        if constexpr (sizeof(V) == 2) {
-          const uint32_t bits = uint32_t(std::bit_cast<uint16_t>(plain)) << place.shift;
+        if constexpr (kPlaced) {
+          uint32_t bits;
+          if constexpr (sizeof(V) == 2)
+            bits = std::bit_cast<uint16_t>(plain);
+          else
+            bits = uint32_t(plain);
+          bits = (bits & place.mask) << place.shift;
           const uint32_t old = was[lane], next = (old & place.keep) | bits;
           result[lane] = !kMasked || exec & 1u << lane ? next : old;
         } else {
-          if constexpr (kMasked) {
+          if constexpr (kMasked && sizeof(V) == 8) { // each half by itself
+            const uint32_t oldLow = was[lane], oldHigh = was[lane + kBlockLanes];
+            uint32_t low, high;
+            if constexpr (kIsWidePair<V>) {
+              low = std::bit_cast<uint32_t>(plain.lo), high = std::bit_cast<uint32_t>(plain.hi);
+            } else {
+              const uint64_t bits = std::bit_cast<uint64_t>(plain);
+              low = uint32_t(bits), high = uint32_t(bits >> 32);
+            }
+            result[lane] = exec & 1u << lane ? low : oldLow;
+            result[lane + kBlockLanes] = exec & 1u << lane ? high : oldHigh;
+            continue;
+          } else if constexpr (kMasked) {
             const V old = loadLane<V>(was, lane);
             plain = exec & 1u << lane ? plain : old;
           }
@@ -260,6 +373,56 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   }
 
   struct Nothing {};
+  template <class T>
+  static constexpr bool kIsWideSource = std::is_same_v<T, double> || std::is_same_v<T, FloatMode>;
+  /// Whether all sources are doubles, and the result is one or a condition.
+  static constexpr bool kIsWide = (std::is_same_v<R, double> || std::is_same_v<R, bool>) &&
+                                  (kIsWideSource<std::remove_cvref_t<P>> && ...);
+
+  [[gnu::always_inline]] static inline Nothing together(Nothing nothing) { return nothing; }
+  template <class T>
+  [[gnu::always_inline]] static inline UniformSource<T> together(const UniformSource<T> &source) {
+    return source;
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline Together<T> together(const LaneSource<T> &source) {
+    Together<T> lanes;
+    lanes.fill(source.registers, ~0u, 0);
+    return lanes;
+  }
+  template <class T>
+  [[gnu::always_inline]] static inline Together<T> together(const ModifiedSource<T> &source) {
+    Together<T> lanes;
+    lanes.fill(source.registers, source.keep, source.flip);
+    return lanes;
+  }
+  /// lanes() of doubles.
+  template <bool kMasked, class... Sources>
+  [[gnu::always_inline]] static inline uint32_t
+  wideLanes(uint32_t *result, uint32_t exec, FloatMode mode, const Sources... sources) {
+    Together<std::conditional_t<kResult, R, uint64_t>> values;
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth / 2)                        \
+    interleave_count(kLaneInterleave * 2) unroll(disable)
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      const R value = Function(argument<std::remove_cvref_t<P>>(sources, mode, 0, 0, lane)...);
+      if constexpr (kResult)
+        values.values[lane] = value;
+      else
+        values.values[lane] = value ? ~uint64_t(0) : 0;
+    }
+    if constexpr (kResult) {
+      const uint32_t *was = result; // as above
+      if constexpr (kMasked)
+        asm("" : "+r"(was));
+      values.template store<kMasked>(result, was, exec);
+      return 0;
+    } else {
+      uint32_t flags[2][kBlockLanes];
+      values.template store<false>(flags[0], nullptr, 0);
+      return packFlags(flags[0]);
+    }
+  }
+
   template <size_t I, From... kFrom>
   [[gnu::always_inline]] static inline auto
   source(const Wave &w, const MicroOp &op, const uint32_t *registers, FusedBuffer *buffers) {
@@ -280,11 +443,14 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     FusedBuffer buffers[kAny ? 3 : 1];
     [[maybe_unused]] uint32_t masks[kBlocks];
     const FloatMode mode = w.lane.mode;
+    constexpr bool kPlaced = kAny && kIsPlaced;
     Place place;
-    if constexpr (kIsNarrow) {
-      place.shift = op.detail->resultShift;
+    if constexpr (kPlaced) {
+      const VectorDetail &detail = *op.detail;
+      place.shift = detail.resultShift;
+      place.mask = ~0u >> (32 - detail.resultWidth);
       place.keep =
-          op.detail->resultUnused == VectorDetail::Unused::Keep ? ~(0xffffu << place.shift) : 0;
+          detail.resultUnused == VectorDetail::Unused::Keep ? ~(place.mask << place.shift) : 0;
     }
     for (unsigned block = 0; block < kBlocks; ++block) {
       uint32_t *registers = w.block(block);
@@ -293,12 +459,19 @@ struct FusedCall<Function, R (F::*)(P...) const> {
       const uint32_t carries = w.scalars[op.maskSource + block];
       const uint32_t firstLane = block * kBlockLanes;
       uint32_t flags = 0;
-      if (!kResult || exec == ~0u) [[likely]]
-        flags = lanes<false>(result, exec, mode, firstLane, carries, place,
-                             source<I, kFrom...>(w, op, registers, buffers)...);
-      else if (exec != 0)
-        flags = lanes<true>(result, exec, mode, firstLane, carries, place,
-                            source<I, kFrom...>(w, op, registers, buffers)...);
+      if constexpr (kIsWide) {
+        if (kResult ? exec == ~0u : exec != 0) [[likely]]
+          flags = wideLanes<false>(result, exec, mode,
+                                   together(source<I, kFrom...>(w, op, registers, buffers))...);
+        else if (kResult && exec != 0)
+          wideLanes<true>(result, exec, mode,
+                          together(source<I, kFrom...>(w, op, registers, buffers))...);
+      } else if (kResult ? exec == ~0u : exec != 0) [[likely]]
+        flags = lanes<false, kPlaced>(result, exec, mode, firstLane, carries, place,
+                                      source<I, kFrom...>(w, op, registers, buffers)...);
+      else if (kResult && exec != 0)
+        flags = lanes<true, kPlaced>(result, exec, mode, firstLane, carries, place,
+                                     source<I, kFrom...>(w, op, registers, buffers)...);
       if constexpr (kFlag)
         masks[block] = flags & exec;
     }
@@ -330,7 +503,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     using Sources = std::make_index_sequence<kSources>;
     FusedHandlers all;
     all.any = anyPair(Sources{});
-    constexpr bool kOnlyAny = kIsNarrow || (kIsPair<std::remove_cvref_t<P>> || ...);
+    constexpr bool kOnlyAny = kIsNarrow || (kIsHalfPair<std::remove_cvref_t<P>> || ...);
     [&]<size_t... U>(std::index_sequence<U...>) {
       if constexpr (kOnlyAny)
         ((all.byUniform[U] = all.any), ...);

@@ -12,7 +12,7 @@ namespace rubia::emulator {
 namespace RUBIA_ISA {
 
 /// Rounds to binary16 in the current rounding mode, overflow included, from any double.
-inline Half roundToHalf(double value) {
+[[gnu::always_inline]] inline Half roundToHalf(double value) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t sign = bits & 0x8000000000000000;
   uint64_t magnitude = bits ^ sign;

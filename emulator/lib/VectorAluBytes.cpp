@@ -90,14 +90,15 @@ constexpr Semantics kRows[] = {
     {"V_MSAD_U8", hot<[](Saturate s, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(maskedSumOfDistances(a, b)) + c, s);
      }>},
-    {"V_QSAD_PK_U16_U8", hot<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
+    {"V_QSAD_PK_U16_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
        return fourSums16<sumOfDistances>(a, b, c, s);
      }>},
-    {"V_MQSAD_PK_U16_U8", hot<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
+    {"V_MQSAD_PK_U16_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, uint64_t c) {
        return fourSums16<maskedSumOfDistances>(a, b, c, s);
      }>},
-    {"V_MQSAD_U32_U8",
-     hot<[](Saturate s, uint64_t a, uint32_t b, FourSums c) { return fourSums32(a, b, c, s); }>},
+    {"V_MQSAD_U32_U8", lanewise<[](Saturate s, uint64_t a, uint32_t b, FourSums c) {
+       return fourSums32(a, b, c, s);
+     }>},
 };
 
 } // namespace

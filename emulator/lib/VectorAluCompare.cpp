@@ -7,6 +7,16 @@
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
 
+// Comparisons of 64 bits in halves: lanes of 32 bits need not be brought together.
+bool same(uint64_t a, uint64_t b) {
+  return (uint32_t(a) == uint32_t(b)) & (uint32_t(a >> 32) == uint32_t(b >> 32));
+}
+template <class I> bool below(I a, I b) {
+  using High = std::conditional_t<std::is_signed_v<I>, int32_t, uint32_t>;
+  const High x = High(a >> 32), y = High(b >> 32);
+  return (x < y) | ((x == y) & (uint32_t(a) < uint32_t(b)));
+}
+
 constexpr Semantics kRows[] = {
     {"V_CMP_F_F32", hot<[](float, float) { return false; }>},
     {"V_CMP_LT_F32", hot<[](float a, float b) { return a < b; }>},
@@ -102,21 +112,21 @@ constexpr Semantics kRows[] = {
     {"V_CMP_T_U32", hot<[](uint32_t, uint32_t) { return true; }>},
 
     {"V_CMP_F_I64", hot<[](int64_t, int64_t) { return false; }>},
-    {"V_CMP_LT_I64", hot<[](int64_t a, int64_t b) { return a < b; }>},
-    {"V_CMP_EQ_I64", hot<[](int64_t a, int64_t b) { return a == b; }>},
-    {"V_CMP_LE_I64", hot<[](int64_t a, int64_t b) { return a <= b; }>},
-    {"V_CMP_GT_I64", hot<[](int64_t a, int64_t b) { return a > b; }>},
-    {"V_CMP_NE_I64", hot<[](int64_t a, int64_t b) { return a != b; }>},
-    {"V_CMP_GE_I64", hot<[](int64_t a, int64_t b) { return a >= b; }>},
+    {"V_CMP_LT_I64", hot<[](int64_t a, int64_t b) { return below(a, b); }>},
+    {"V_CMP_EQ_I64", hot<[](int64_t a, int64_t b) { return same(a, b); }>},
+    {"V_CMP_LE_I64", hot<[](int64_t a, int64_t b) { return !below(b, a); }>},
+    {"V_CMP_GT_I64", hot<[](int64_t a, int64_t b) { return below(b, a); }>},
+    {"V_CMP_NE_I64", hot<[](int64_t a, int64_t b) { return !same(a, b); }>},
+    {"V_CMP_GE_I64", hot<[](int64_t a, int64_t b) { return !below(a, b); }>},
     {"V_CMP_T_I64", hot<[](int64_t, int64_t) { return true; }>},
 
     {"V_CMP_F_U64", hot<[](uint64_t, uint64_t) { return false; }>},
-    {"V_CMP_LT_U64", hot<[](uint64_t a, uint64_t b) { return a < b; }>},
-    {"V_CMP_EQ_U64", hot<[](uint64_t a, uint64_t b) { return a == b; }>},
-    {"V_CMP_LE_U64", hot<[](uint64_t a, uint64_t b) { return a <= b; }>},
-    {"V_CMP_GT_U64", hot<[](uint64_t a, uint64_t b) { return a > b; }>},
-    {"V_CMP_NE_U64", hot<[](uint64_t a, uint64_t b) { return a != b; }>},
-    {"V_CMP_GE_U64", hot<[](uint64_t a, uint64_t b) { return a >= b; }>},
+    {"V_CMP_LT_U64", hot<[](uint64_t a, uint64_t b) { return below(a, b); }>},
+    {"V_CMP_EQ_U64", hot<[](uint64_t a, uint64_t b) { return same(a, b); }>},
+    {"V_CMP_LE_U64", hot<[](uint64_t a, uint64_t b) { return !below(b, a); }>},
+    {"V_CMP_GT_U64", hot<[](uint64_t a, uint64_t b) { return below(b, a); }>},
+    {"V_CMP_NE_U64", hot<[](uint64_t a, uint64_t b) { return !same(a, b); }>},
+    {"V_CMP_GE_U64", hot<[](uint64_t a, uint64_t b) { return !below(a, b); }>},
     {"V_CMP_T_U64", hot<[](uint64_t, uint64_t) { return true; }>},
 };
 

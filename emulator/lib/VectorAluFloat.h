@@ -86,7 +86,7 @@ template <class T> T maxNumber(T a, T b, bool ieee) {
 }
 
 /// V_MED3_F*: with a NaN among the three, their minimum.
-template <class T> T medianNumber(T a, T b, T c, bool ieee) {
+template <class T> [[gnu::always_inline]] inline T medianNumber(T a, T b, T c, bool ieee) {
   T smallest = minNumber(minNumber(a, b, ieee), c, ieee);
   T largest = maxNumber(maxNumber(a, b, ieee), c, ieee);
   T median = largest == a   ? maxNumber(b, c, ieee)

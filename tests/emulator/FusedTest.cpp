@@ -81,6 +81,13 @@ bool isSame(Element element, uint32_t a, uint32_t b, uint32_t highA, uint32_t hi
 constexpr unsigned kRegisters = 24;
 constexpr uint32_t kResult = 4 * kBlockLanes, kSources = 8 * kBlockLanes;
 
+bool isPlainInteger(const Shape &shape) { return shape.result == Element::B32 && !shape.carryOut; }
+
+/// Pairs of registers, whose handlers all choose and negate.
+bool hasOnlyPairs(const Shape &shape) {
+  return std::all_of(shape.sources, shape.sources + shape.sourceCount, isPackedSingle);
+}
+
 class FusedRow {
 public:
   FusedRow(const Semantics &row, Handler general) : row(row), general(general) {}
@@ -93,6 +100,8 @@ public:
                             uint64_t(0xffffffff00000000), uint64_t(1) << 31})
         for (unsigned uniform = 0; uniform < 1u << sources; ++uniform) {
           compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform, false);
+          if (hasOnlyPairs(row.operation.shape))
+            compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform, true);
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, false);
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, true);
         }
@@ -116,6 +125,26 @@ private:
     source.selectHighForHigh = packed && random() % 2;
     source.fix = source.negate || source.negateHigh || source.absolute || source.selectHigh ||
                  (packed && !source.selectHighForHigh);
+  }
+
+  /// What SDWA takes of an integer or, halves only, of an f16.
+  void selectPart(Element element, VectorDetail::Source &source) {
+    const bool isInteger = element == Element::B32 || element == Element::B16;
+    if (!isInteger && !isHalf(element))
+      return;
+    source = {};
+    source.width = isInteger && random() % 2 ? 8 : 16;
+    source.shift = uint8_t(random() % (32 / source.width) * source.width);
+    source.signExtend = isInteger && random() % 2;
+    source.negate = !isInteger && random() % 2;
+    source.fix = true;
+  }
+
+  /// SDWA's part of a result.
+  void placeResult(VectorDetail &detail) {
+    detail.resultWidth = random() % 2 ? 8 : 16;
+    detail.resultShift = uint8_t(random() % (32 / detail.resultWidth) * detail.resultWidth);
+    detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
   }
 
   void compareOne(Handler fused, bool wide, uint64_t exec, unsigned uniform, bool modify) {
@@ -146,8 +175,12 @@ private:
         std::fill_n(constants[i] + r * kBlockLanes, kBlockLanes, value());
       if (modify && shape.sources[i] != Element::B8)
         modifySource(shape.sources[i], detail.sources[i]);
+      if (modify && random() % 2)
+        selectPart(shape.sources[i], detail.sources[i]);
     }
-    if (isHalf(shape.result)) {
+    if (modify && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
+      placeResult(detail);
+    } else if (isHalf(shape.result)) {
       detail.resultWidth = 16;
       detail.resultShift = random() % 2 ? 16 : 0;
       detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
