@@ -164,6 +164,7 @@ struct LaneState {
   FloatMode mode;
   uint32_t carryIn = 0;  // bits of the mask operand
   uint32_t carryOut = 0; // written by the kernel, for all 32 lanes whether active or not
+  uint32_t active = ~0u; // the lanes whose results will be used
   uint32_t firstLane = 0;
   uint32_t signs = 0;
   uint32_t immediate = 0;

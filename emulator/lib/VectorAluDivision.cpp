@@ -16,45 +16,59 @@ template <> struct Scaling<float> {
   static constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
   static constexpr int kNearOverflow = 96, kTinyNumerator = 23, kUnderflow = -150;
   static constexpr float kSmallestNormal = 0x1p-126f, kLargeReciprocal = 0x1p126f;
-  using Wide = double;
 };
 template <> struct Scaling<double> {
   static constexpr double kUp = 0x1p128, kDown = 0x1p-128;
   static constexpr int kNearOverflow = 768, kTinyNumerator = 53, kUnderflow = -1075;
   static constexpr double kSmallestNormal = 0x1p-1022, kLargeReciprocal = 0x1p1022;
-  using Wide = long double; // for its range
 };
 
 template <class T> int exponentField(T value) {
   return int(magnitudeOf(value) >> Format<T>::kFraction);
 }
 
+/// Whether the quotient's magnitude is below the smallest normal number, for a denominator that is
+/// not denormal. Exponent and fraction read as one integer are in the order of the numbers, so that
+/// the difference of two of them tells, without a division, whether the quotient is below a power
+/// of two.
+template <class T> bool hasTinyQuotient(T numerator, T denominator) {
+  using Integer = std::make_signed_t<BitsOf<T>>;
+  constexpr int kUp = Format<T>::kFraction + 2;
+  constexpr T kNormalising =
+      std::bit_cast<T>(BitsOf<T>(Format<T>::kBias + kUp) << Format<T>::kFraction);
+  constexpr Integer kLimit = Integer(1 - Format<T>::kBias) * (Integer(1) << Format<T>::kFraction);
+  constexpr Integer kNormalised = Integer(kUp) << Format<T>::kFraction;
+  const bool denormal = exponentField(numerator) == 0;
+  const T normal = denormal ? numerator * kNormalising : numerator;
+  const Integer n = Integer(magnitudeOf(normal)) - (denormal ? kNormalised : 0);
+  const Integer d = Integer(magnitudeOf(denominator));
+  const bool isFinite = exponentField(numerator) <= 2 * Format<T>::kBias;
+  return isInfinite(denominator) ? isFinite : !isNan(denominator) && n < d + kLimit;
+}
+
 /// `value` is the numerator or the denominator, whichever is to be scaled; the mask result says
-/// that DIV_FMAS has to undo a scaling of only one of them.
+/// that DIV_FMAS has to undo a scaling of only one of them. Without branches, so that all lanes are
+/// computed at once: the conditions that come first choose last.
 template <class T> Carry<T> scaleForDivision(T value, T denominator, T numerator) {
   using S = Scaling<T>;
-  using Wide = typename S::Wide;
-  T up = value * S::kUp, down = value * S::kDown;
-  bool isDenominator = bitsOf(value) == bitsOf(denominator);
-  bool isNumerator = bitsOf(value) == bitsOf(numerator);
-  if (isZero(numerator) || isZero(denominator))
-    return {fromBits<T>(BitsOf<T>(kInfinity<T> | kQuietBit<T>)), false};
-  if (exponentField(numerator) - exponentField(denominator) >= S::kNearOverflow)
-    return {isDenominator ? up : value, true};
-  if (exponentField(denominator) == 0)
-    return {up, false};
-  Wide quotient = Wide(numerator) / Wide(denominator);
-  bool tinyQuotient = (quotient < 0 ? -quotient : quotient) < Wide(S::kSmallestNormal);
+  const T up = value * S::kUp, down = value * S::kDown;
+  const bool isDenominator = bitsOf(value) == bitsOf(denominator);
+  const bool isNumerator = bitsOf(value) == bitsOf(numerator);
+  const bool tinyQuotient = hasTinyQuotient(numerator, denominator);
   // Assumed: "1 / d is denormal" is meant in the operand's format.
-  bool tinyReciprocal = fromBits<T>(magnitudeOf(denominator)) > S::kLargeReciprocal;
+  const bool tinyReciprocal = fromBits<T>(magnitudeOf(denominator)) > S::kLargeReciprocal;
+  const bool isDenormal = exponentField(denominator) == 0;
+  const bool nearOverflow =
+      exponentField(numerator) - exponentField(denominator) >= S::kNearOverflow;
+  const bool hasZero = isZero(numerator) || isZero(denominator);
+  T result = exponentField(numerator) <= S::kTinyNumerator ? up : value;
+  result = tinyQuotient ? (isNumerator ? up : value) : result;
   // Assumed: d is scaled down; the pseudocode scales it up, to infinity.
-  if (tinyReciprocal && tinyQuotient)
-    return {isDenominator ? down : value, true};
-  if (tinyReciprocal)
-    return {down, false};
-  if (tinyQuotient)
-    return {isNumerator ? up : value, true};
-  return {exponentField(numerator) <= S::kTinyNumerator ? up : value, false};
+  result = tinyReciprocal ? (tinyQuotient && !isDenominator ? value : down) : result;
+  result = isDenormal ? up : result;
+  result = nearOverflow ? (isDenominator ? up : value) : result;
+  result = hasZero ? fromBits<T>(BitsOf<T>(kInfinity<T> | kQuietBit<T>)) : result;
+  return {result, !hasZero && (nearOverflow || (!isDenormal && tinyQuotient))};
 }
 
 /// a * b + c with an odd last bit wherever it is not exact, so that rounding it once more to less
@@ -92,36 +106,57 @@ template <class T> T fmaUnscaled(T a, T b, T c, bool scaled) {
   return T(fmaToOdd(a, b, c) * S::kDown);
 }
 
-/// The special cases of n / d, `quotient` elsewhere.
+/// Divisions that were not scaled are most; the lanes of the others follow one by one.
+template <class T>
+void fmaUnscaledLanes(uint32_t *result, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                      LaneState &state) {
+  using detail::loadLane, detail::storeLane;
+  alignas(64) uint32_t values[sizeof(T) / 4 * kBlockLanes];
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    storeLane(values, lane,
+              std::fma(loadLane<T>(a, lane), loadLane<T>(b, lane), loadLane<T>(c, lane)));
+  for (uint32_t scaled = state.carryIn & state.active; scaled; scaled &= scaled - 1) {
+    const unsigned lane = unsigned(std::countr_zero(scaled));
+    storeLane(values, lane,
+              fmaUnscaled(loadLane<T>(a, lane), loadLane<T>(b, lane), loadLane<T>(c, lane), true));
+  }
+  std::memcpy(result, values, sizeof(values));
+}
+
+template <class T> constexpr Operation makeFmaUnscaled() {
+  Operation operation =
+      lanewise<[](T a, T b, T c, bool scaled) { return fmaUnscaled(a, b, c, scaled); }>;
+  operation.kernel = fmaUnscaledLanes<T>;
+  return operation;
+}
+
+/// The special cases of n / d, `quotient` elsewhere. Without branches: the conditions that come
+/// first choose last.
 template <class T> T fixedUp(T quotient, T denominator, T numerator) {
   constexpr BitsOf<T> kIndefinite = BitsOf<T>(kSignBit<T> | kInfinity<T> | kQuietBit<T>);
-  BitsOf<T> sign = (bitsOf(denominator) ^ bitsOf(numerator)) & kSignBit<T>;
+  const BitsOf<T> sign = (bitsOf(denominator) ^ bitsOf(numerator)) & kSignBit<T>;
   auto withSign = [sign](T value) { return fromBits<T>(BitsOf<T>(magnitudeOf(value) | sign)); };
-  if (isNan(numerator))
-    return quiet(numerator);
-  if (isNan(denominator))
-    return quiet(denominator);
-  if ((isZero(denominator) && isZero(numerator)) ||
-      (isInfinite(denominator) && isInfinite(numerator)))
-    return fromBits<T>(kIndefinite);
-  if (isZero(denominator) || isInfinite(numerator))
-    return withSign(fromBits<T>(kInfinity<T>));
-  if (isInfinite(denominator) || isZero(numerator))
-    return withSign(fromBits<T>(BitsOf<T>(0)));
+  T result = withSign(quotient);
   if constexpr (!std::is_same_v<T, Half>) {
     // Products that over- and underflow, so that the rounding mode has its say.
-    if (exponentField(numerator) - exponentField(denominator) < Scaling<T>::kUnderflow) {
-      T tiny = withSign(Scaling<T>::kSmallestNormal);
-      return tiny * Scaling<T>::kSmallestNormal;
-    }
+    const T huge = withSign(Scaling<T>::kLargeReciprocal) * Scaling<T>::kLargeReciprocal;
+    const T tiny = withSign(Scaling<T>::kSmallestNormal) * Scaling<T>::kSmallestNormal;
     // Assumed: the quotient's exponent is tested; the pseudocode tests the denominator's, which
     // cannot be 255 here.
-    if (magnitudeOf(quotient) >= kInfinity<T>) {
-      T huge = withSign(Scaling<T>::kLargeReciprocal);
-      return huge * Scaling<T>::kLargeReciprocal;
-    }
+    result = magnitudeOf(quotient) >= kInfinity<T> ? huge : result;
+    const int difference = exponentField(numerator) - exponentField(denominator);
+    result = difference < Scaling<T>::kUnderflow ? tiny : result;
   }
-  return withSign(quotient);
+  result =
+      isInfinite(denominator) || isZero(numerator) ? withSign(fromBits<T>(BitsOf<T>(0))) : result;
+  result =
+      isZero(denominator) || isInfinite(numerator) ? withSign(fromBits<T>(kInfinity<T>)) : result;
+  const bool bothZero = isZero(denominator) && isZero(numerator);
+  const bool bothInfinite = isInfinite(denominator) && isInfinite(numerator);
+  result = bothZero || bothInfinite ? fromBits<T>(kIndefinite) : result;
+  result = isNan(denominator) ? quiet(denominator) : result;
+  return isNan(numerator) ? quiet(numerator) : result;
 }
 
 constexpr Semantics kRows[] = {
@@ -129,11 +164,8 @@ constexpr Semantics kRows[] = {
      lanewise<[](float a, float d, float n) { return scaleForDivision(a, d, n); }>},
     {"V_DIV_SCALE_F64",
      lanewise<[](double a, double d, double n) { return scaleForDivision(a, d, n); }>},
-    {"V_DIV_FMAS_F32",
-     lanewise<[](float a, float b, float c, bool scaled) { return fmaUnscaled(a, b, c, scaled); }>},
-    {"V_DIV_FMAS_F64", lanewise<[](double a, double b, double c, bool scaled) {
-       return fmaUnscaled(a, b, c, scaled);
-     }>},
+    {"V_DIV_FMAS_F32", makeFmaUnscaled<float>()},
+    {"V_DIV_FMAS_F64", makeFmaUnscaled<double>()},
     {"V_DIV_FIXUP_F32", lanewise<[](float q, float d, float n) { return fixedUp(q, d, n); }>},
     {"V_DIV_FIXUP_F64", lanewise<[](double q, double d, double n) { return fixedUp(q, d, n); }>},
     {"V_DIV_FIXUP_F16", lanewise<[](Half q, Half d, Half n) { return fixedUp(q, d, n); }>,

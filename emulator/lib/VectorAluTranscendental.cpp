@@ -26,16 +26,39 @@ double reductionSegment(double value, uint32_t segment) {
 // how the float is rounded, and for what has no such value, the functions of Transcendental.h are
 // asked.
 
-double approximateReciprocalRoot(double x) { return 1 / std::sqrt(x); }
-
 struct Factorials {
-  double at[14] = {1};
+  double at[20] = {1};
   constexpr Factorials() {
-    for (int k = 1; k < 14; ++k)
+    for (int k = 1; k < 20; ++k)
       at[k] = k * at[k - 1];
   }
 };
 constexpr Factorials kFactorials;
+
+// A float, whose error e = 1 - x y^2 is exact but for its last bits, and two terms of the series of
+// y (1 - e)^(-1/2): a fraction of the time of square root and division in double.
+double approximateReciprocalRoot(float x) {
+  const double y = double(1 / std::sqrt(x)), e = std::fma(-(double(x) * y), y, 1.0);
+  const double corrected = std::fma(y * e, std::fma(e, 0.375, 0.5), y);
+  return y > 0 && y < std::numeric_limits<double>::infinity() ? corrected : y;
+}
+
+// sin(2 pi x), cos(2 pi x) for |x| <= 256: the nearest quarter turn, and the series of both for the
+// rest, within an eighth of a turn. A zero of either sign is left to the exact function.
+template <unsigned kQuarters> double approximateTurns(double x) {
+  const double turn = x - __builtin_roundeven(x), quarter = __builtin_roundeven(turn * 4);
+  const double angle = (turn - quarter * 0.25) * (2 * std::numbers::pi), square = angle * angle;
+  double sine = 0, cosine = 0;
+  for (int k = 19; k > 0; k -= 2) {
+    const double sign = k % 4 == 1 ? 1 : -1;
+    sine = std::fma(sine, square, sign / kFactorials.at[k]);
+    cosine = std::fma(cosine, square, sign / kFactorials.at[k - 1]);
+  }
+  const uint64_t quadrant = uint64_t(int64_t(quarter)) + kQuarters;
+  const double chosen = quadrant & 1 ? cosine : sine * angle;
+  const double result = quadrant & 2 ? -chosen : chosen;
+  return result != 0 && x >= -256 && x <= 256 ? result : std::numeric_limits<double>::quiet_NaN();
+}
 
 // 2^n times the series of 2^f = e^(f ln 2), |f| <= 1/2, whose next term is below 2^-57.
 double approximateExp2(double x) {
@@ -67,24 +90,58 @@ double approximateLog2(double x) {
              : std::numeric_limits<double>::quiet_NaN();
 }
 
+/// Asks `Exact` for the lanes where that is needed.
+template <class T, auto Exact>
+void settle(T (&values)[kBlockLanes], const uint32_t (&unsure)[kBlockLanes], const uint32_t *a,
+            const LaneState &state) {
+  for (uint32_t rest = detail::packFlags(unsure) & state.active; rest; rest &= rest - 1) {
+    const unsigned lane = unsigned(std::countr_zero(rest));
+    values[lane] = Exact(detail::loadLane<T>(a, lane));
+  }
+}
+
 template <auto Approximate, auto Exact, bool kFlushed>
 void roundedLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
-                  LaneState &) {
+                  LaneState &state) {
   constexpr double kMargin = 0x1p-50;
-  uint32_t values[kBlockLanes], unsure[kBlockLanes];
-#pragma clang loop vectorize(assume_safety) unroll(disable)
+  float values[kBlockLanes];
+  uint32_t unsure[kBlockLanes];
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
   for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
-    const double y = Approximate(double(flushed(std::bit_cast<float>(a[lane]))));
+    const double y = Approximate(flushed(std::bit_cast<float>(a[lane])));
     const float low = float(y * (1 - kMargin)), high = float(y * (1 + kMargin));
-    values[lane] = std::bit_cast<uint32_t>(kFlushed ? flushed(high) : high);
-    unsure[lane] = low == high ? 0 : 1;
+    values[lane] = kFlushed ? flushed(high) : high;
+    unsure[lane] = low == high ? 0 : ~0u;
   }
-  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
-    if (unsure[lane]) [[unlikely]] {
-      const float exact = Exact(flushed(std::bit_cast<float>(a[lane])));
-      values[lane] = std::bit_cast<uint32_t>(kFlushed ? flushed(exact) : exact);
-    }
+  settle<float, [](float x) {
+    const float exact = Exact(flushed(x));
+    return kFlushed ? flushed(exact) : exact;
+  }>(values, unsure, a, state);
   std::memcpy(result, values, sizeof(values));
+}
+
+/// The same of doubles: 1 / sqrt(x) = y (1 - e)^(-1/2) with e = 1 - x y^2, of which a product of
+/// two parts gives all bits that matter. Exponents at which one of the parts could be denormal are
+/// not decided here.
+void reciprocalRootLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
+                         LaneState &state) {
+  constexpr double kMargin = 0x1p-60;
+  double values[kBlockLanes];
+  uint32_t unsure[kBlockLanes];
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const double x = detail::loadLane<double>(a, lane), y = 1 / std::sqrt(x);
+    const double square = y * y, rest = std::fma(y, y, -square);
+    const double e = std::fma(-x, rest, std::fma(-x, square, 1.0));
+    const double correction = y * (e * 0.5);
+    const double low = y + (correction - y * kMargin), high = y + (correction + y * kMargin);
+    values[lane] = high;
+    unsure[lane] = low == high && x >= 0x1p-900 && x <= 0x1p900 ? 0 : ~0u;
+  }
+  settle<double, [](double x) { return reciprocalSqrtRounded(x); }>(values, unsure, a, state);
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+    detail::storeLane(result, lane, values[lane]);
 }
 
 template <auto Approximate, auto Exact, bool kFlushed = false> constexpr Operation makeRounded() {
@@ -95,11 +152,19 @@ template <auto Approximate, auto Exact, bool kFlushed = false> constexpr Operati
 
 float exactReciprocalRoot(float x) { return reciprocalSqrtRounded(x); }
 
+constexpr Operation makeReciprocalRoot64() {
+  Operation operation = lanewise<[](double a) { return reciprocalSqrtRounded(a); }>;
+  operation.kernel = reciprocalRootLanes;
+  return operation;
+}
+
 constexpr Operation kReciprocal = hot<[](float a) { return reciprocal(a); }>;
 constexpr Operation kSquareRoot = hot<[](float a) { return std::sqrt(flushed(a)); }>;
 constexpr Operation kReciprocalRoot = makeRounded<approximateReciprocalRoot, exactReciprocalRoot>();
 constexpr Operation kExp = makeRounded<approximateExp2, exp2Rounded, true>();
 constexpr Operation kLog = makeRounded<approximateLog2, log2Rounded>();
+constexpr Operation kSin = makeRounded<approximateTurns<0>, sinTurnsRounded, true>();
+constexpr Operation kCos = makeRounded<approximateTurns<1>, cosTurnsRounded, true>();
 constexpr uint32_t kFollowsMode = kKeepDenormals | kWithinUlp;
 constexpr uint32_t kSingle = kFollowsMode | kRoundNearest;
 
@@ -125,8 +190,8 @@ constexpr Semantics kRows[] = {
     {"V_LOG_F32", kLog, kSingle},
     {"V_LOG_LEGACY_F32", kLog, kSingle},
     {"V_S_LOG_F32", kLog, kSingle},
-    {"V_SIN_F32", lanewise<[](float a) { return flushed(sinTurnsRounded(flushed(a))); }>, kSingle},
-    {"V_COS_F32", lanewise<[](float a) { return flushed(cosTurnsRounded(flushed(a))); }>, kSingle},
+    {"V_SIN_F32", kSin, kSingle},
+    {"V_COS_F32", kCos, kSingle},
 
     {"V_RCP_F16", kReciprocal16, kWithinUlp | kExactInfinity},
     {"V_S_RCP_F16", kReciprocal16, kWithinUlp | kExactInfinity},
@@ -143,8 +208,7 @@ constexpr Semantics kRows[] = {
 
     {"V_RCP_F64", lanewise<[](double a) { return 1.0 / a; }>, kApproximation},
     {"V_SQRT_F64", lanewise<[](double a) { return std::sqrt(a); }>, kApproximation},
-    {"V_RSQ_F64", lanewise<[](double a) { return reciprocalSqrtRounded(a); }>,
-     kApproximation | kRoundNearest},
+    {"V_RSQ_F64", makeReciprocalRoot64(), kApproximation | kRoundNearest},
     {"V_TRIG_PREOP_F64",
      lanewise<[](double a, uint32_t segment) { return reductionSegment(a, segment); }>},
 };

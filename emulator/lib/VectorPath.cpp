@@ -104,6 +104,7 @@ template <Sources S, bool WithMasks, unsigned Blocks> void simple(Wave &w, const
     const uint32_t *b = source<S>(w, op, 1, registers, buffers[S == Sources::Direct ? 0 : 1]);
     const uint32_t *c = source<S>(w, op, 2, registers, buffers[S == Sources::Direct ? 0 : 2]);
     w.lane.firstLane = block * kBlockLanes;
+    w.lane.active = exec;
     if constexpr (WithMasks)
       w.lane.carryIn = w.scalars[op.maskSource + block];
     uint32_t *result = registers + op.result;
@@ -210,6 +211,7 @@ uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint3
       sources[i] = from;
     }
     state.firstLane = block * kBlockLanes;
+    state.active = writable;
     state.carryIn = w.scalars[op.maskSource + block];
     op.kernel(temporary, sources[0], sources[1], sources[2], state);
     masks[block] = state.carryOut & writable;

@@ -213,6 +213,12 @@ std::vector<Case> float64Cases() {
       {"V_LDEXP_F64", {d(1), i(1024)}, d(kInfD)},
       {"V_LDEXP_F64", {d(0x1p-1074), i(2097)}, d(0x1p1023)},
       {"V_LDEXP_F64", {d(-1), i(INT32_MIN)}, d(-0.0)},
+      {"V_LDEXP_F64", {d(-1), i(INT32_MIN)}, d(-0x1p-1074), kDown},
+      {"V_LDEXP_F64", {d(1), i(INT32_MAX)}, d(0x1.fffffffffffffp1023), kZero},
+      {"V_LDEXP_F64", {d(0x1.4p-1030), i(-43)}, d(0x1p-1073)},
+      {"V_LDEXP_F64", {d(0x1.4p-1030), i(-44)}, d(0x1p-1074)},
+      {"V_LDEXP_F64", {d(-0.0), i(5)}, d(-0.0)},
+      {"V_LDEXP_F64", {d(-kInfD), i(-3000)}, d(-kInfD)},
   };
   for (const Case &c : minMaxCases(kWidths[0]))
     cases.push_back(c);

@@ -116,6 +116,46 @@ TEST(VectorAluTranscendental, SingleIsCorrectlyRounded) {
   }
 }
 
+// The kernels decide most lanes by an approximation, all at once.
+TEST(VectorAluTranscendental, LanesTogetherAreAsEachByItself) {
+  std::mt19937 random(8);
+  const std::pair<const char *, float (*)(float)> kFunctions[] = {
+      {"V_RSQ_F32", reciprocalSqrtRounded},
+      {"V_EXP_F32", exp2Rounded},
+      {"V_LOG_F32", log2Rounded},
+      {"V_SIN_F32", sinTurnsRounded},
+      {"V_COS_F32", cosTurnsRounded}};
+  auto flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  LaneState state;
+  for (auto &[op, function] : kFunctions)
+    for (unsigned n = 0; n < 2000; ++n) {
+      uint32_t source[kBlockLanes], result[kBlockLanes];
+      for (uint32_t &bits : source)
+        bits = n % 2 ? uint32_t(random()) : uint32_t(f((float(random()) / 0x1p32f - 0.5f) * 300));
+      row(op).operation.kernel(result, source, source, source, state);
+      for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+        const float want = flushed(function(flushed(asFloat(source[lane]))));
+        ASSERT_EQ(std::isnan(asFloat(result[lane])), std::isnan(want)) << op << " " << source[lane];
+        if (!std::isnan(want)) {
+          ASSERT_EQ(result[lane], f(want)) << op << " " << source[lane];
+        }
+      }
+    }
+  for (unsigned n = 0; n < 4000; ++n) {
+    uint32_t source[2 * kBlockLanes], result[2 * kBlockLanes];
+    for (uint32_t &bits : source)
+      bits = uint32_t(random());
+    row("V_RSQ_F64").operation.kernel(result, source, source, source, state);
+    for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+      const double x = asDouble(pair32(source[lane], source[lane + kBlockLanes]));
+      const double want = double(1 / std::sqrt((long double)x));
+      if (x > 0) {
+        ASSERT_EQ(asDouble(pair32(result[lane], result[lane + kBlockLanes])), want) << x;
+      }
+    }
+  }
+}
+
 TEST(VectorAluTranscendental, SineIsPeriodic) {
   for (int n = -1024; n <= 1024; ++n) {
     float x = float(n) / 1024;
