@@ -217,6 +217,15 @@ struct Pairs {
 /// N dwords of each lane.
 template <unsigned N> struct Words {
   static constexpr unsigned kBytes = 4 * N;
+  struct Dwords { // of a lane
+    uint32_t at[N];
+  };
+  [[gnu::always_inline]] static Dwords dwordsAt(const void *from) {
+    if constexpr (N == 2) // in one piece
+      return std::bit_cast<Dwords>(read<uint64_t>(from));
+    else
+      return read<Dwords>(from);
+  }
 
   static void load(uint32_t *registers, const Places &places) {
 #if defined(__AVX512F__)
@@ -249,19 +258,22 @@ template <unsigned N> struct Words {
         }
       }
     } else {
-      forActive(places.mask, [&](unsigned lane) {
-        const uint8_t *from = places.at(lane);
-        if constexpr (N == 2) { // in one piece
-          const uint64_t value = read<uint64_t>(from);
-          registers[lane] = uint32_t(value);
-          registers[kBlockLanes + lane] = uint32_t(value >> 32);
-        } else {
-          uint32_t words[N];
-          std::memcpy(words, from, sizeof(words));
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned first = kHalfLanes * half;
+        const uint32_t lanes = places.active(half);
+        if (places.patterns[half] == Pattern::Same) {
+          const auto words = dwordsAt(places.at(first + unsigned(std::countr_zero(lanes))));
           for (unsigned i = 0; i < N; ++i)
-            registers[i * kBlockLanes + lane] = words[i];
+            fillHalf(registers + i * kBlockLanes + first, words.at[i], lanes);
+          continue;
         }
-      });
+        for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+          const unsigned lane = first + unsigned(std::countr_zero(rest));
+          const auto words = dwordsAt(places.at(lane));
+          for (unsigned i = 0; i < N; ++i)
+            registers[i * kBlockLanes + lane] = words.at[i];
+        }
+      }
     }
   }
 
