@@ -21,6 +21,9 @@ namespace rubia::emulator {
 // Remembers an error for hipGetLastError and returns it.
 hipError_t result(hipError_t error);
 
+// hipErrorNoDevice, with a sentence on stderr, once, that says why there is none.
+hipError_t noDevice();
+
 // hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
 hipError_t usable();
 

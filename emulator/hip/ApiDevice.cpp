@@ -1,7 +1,6 @@
 // Initialisation and devices. HIP: "Initialization and Version", "Device Management".
 #include "emulator/hip/Api.h"
 #include "emulator/hip/Version.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace rubia::emulator;
 
@@ -11,12 +10,7 @@ HIP_EXPORT const char *rubiaEmulatorVersion() { return "1"; }
 HIP_EXPORT hipError_t hipInit(unsigned flags) {
   if (flags)
     return result(hipErrorInvalidValue);
-  Machine &machine = Machine::instance();
-  if (machine.devices.empty()) {
-    llvm::errs() << "rubia emulator: " << machine.trouble << "\n";
-    return result(hipErrorNoDevice);
-  }
-  return hipSuccess;
+  return Machine::instance().devices.empty() ? result(noDevice()) : hipSuccess;
 }
 
 HIP_EXPORT hipError_t hipRuntimeGetVersion(int *version) {
@@ -32,7 +26,7 @@ HIP_EXPORT hipError_t hipGetDeviceCount(int *count) {
   if (!count)
     return result(hipErrorInvalidValue);
   *count = Machine::instance().devices.size();
-  return *count ? hipSuccess : result(hipErrorNoDevice);
+  return *count ? hipSuccess : result(noDevice());
 }
 
 bool rubia::emulator::isDevice(int device) {

@@ -49,15 +49,23 @@ hipError_t loadModule(Module *&module, const void *image, Device &device) {
     llvm::errs() << "rubia emulator: " << why << "\n";
     return error;
   };
+  const std::string hint = " (RUBIA_ARCH names the devices to emulate)";
   auto elf = selectCodeObject(readableFrom(image), arch);
-  if (!elf)
-    return refuse(llvm::toString(elf.takeError()), hipErrorInvalidImage);
+  if (llvm::Error error = elf.takeError()) {
+    bool isForOthers = false;
+    llvm::visitErrors(error, [&](const llvm::ErrorInfoBase &info) {
+      isForOthers |= info.convertToErrorCode() == std::errc::not_supported;
+    });
+    return refuse(llvm::toString(std::move(error)) + (isForOthers ? hint : ""),
+                  isForOthers ? hipErrorNoBinaryForGpu : hipErrorInvalidImage);
+  }
   auto code = CodeObject::load(*elf, machine.memory);
   if (!code)
     return refuse(llvm::toString(code.takeError()), hipErrorInvalidImage);
   if (!runsOn((*code)->target(), arch))
-    return refuse(("a code object for " + (*code)->target() + " on a device that is " + arch).str(),
-                  hipErrorInvalidImage);
+    return refuse(
+        ("a code object for " + (*code)->target() + " on a device that is " + arch + hint).str(),
+        hipErrorNoBinaryForGpu);
   module = new Module{std::move(*code), device.ordinal};
   std::lock_guard<std::mutex> lock(machine.mutex);
   machine.modules.insert(module);

@@ -18,10 +18,17 @@ hipError_t result(hipError_t error) {
   return error;
 }
 
+hipError_t noDevice() {
+  static std::once_flag said;
+  std::call_once(said,
+                 [] { llvm::errs() << "rubia emulator: " + Machine::instance().trouble + "\n"; });
+  return hipErrorNoDevice;
+}
+
 hipError_t usable() {
   Machine &machine = Machine::instance();
   if (machine.devices.empty())
-    return hipErrorNoDevice;
+    return noDevice();
   return hipError_t(currentDevice().stickyError.load());
 }
 

@@ -183,8 +183,9 @@ Expected<std::vector<uint8_t>> selectCodeObject(ArrayRef<uint8_t> bytes, StringR
       best = &entry;
   }
   if (!best)
-    return createStringError("the offload bundle has no code object for " + arch + ", only for " +
-                             (found.empty() ? "hosts" : found));
+    return createStringError(std::make_error_code(std::errc::not_supported),
+                             "the offload bundle has no code object for " + arch + ", only for " +
+                                 (found.empty() ? "hosts" : found));
   return best->bytes.vec();
 }
 

@@ -109,9 +109,9 @@ TEST(HipModule, LaunchesKernelsWithoutArguments) {
 TEST(HipModule, RefusesCodeForOtherProcessors) {
   using namespace rubia::emulator::test;
   const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1201");
-  EXPECT_EQ(runImage(object.data()), "hipErrorInvalidImage");
+  EXPECT_EQ(runImage(object.data()), "hipErrorNoBinaryForGpu");
   const std::string bundle = bundleOf("hipv4-amdgcn-amd-amdhsa--gfx1201", object);
-  EXPECT_EQ(runImage(bundle.data()), "hipErrorInvalidImage");
+  EXPECT_EQ(runImage(bundle.data()), "hipErrorNoBinaryForGpu");
 }
 
 } // namespace
