@@ -57,6 +57,7 @@ struct Places {
     for (unsigned half = 0; half < 2; ++half)
       measureHalf(half, size);
     isRow = mask == ~0u && patterns[0] == Pattern::Row && patterns[1] == Pattern::Row &&
+            offsets[0] < offsets[kHalfLanes] && // else the halves have changed places
             most - least == (kBlockLanes - 1) * size;
   }
   [[gnu::always_inline]] void measureHalf(unsigned half, unsigned size) {

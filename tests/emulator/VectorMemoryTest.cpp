@@ -89,14 +89,14 @@ private:
     const uint32_t size = kSizes[any(std::size(kSizes))];
     const uint32_t end = any(8) ? w.kBytes - 4096 : w.kBytes;
     uint32_t first = any(end) & ~(any(4) ? 15u : 0u);
-    const unsigned pattern = any(5);
+    const unsigned pattern = any(5), flip = any(4) ? 0 : 16; // halves that change places
     for (unsigned lane = 0; lane < w.lanes(); ++lane) {
-      if (lane % 16 == 0 && any(3) == 0)
+      if (lane % 16 == 0 && any(6) == 0)
         first = any(end) & ~(any(4) ? 15u : 0u);
       const unsigned within = lane % (any(2) ? 64 : 16);
       uint32_t at = first;
       if (pattern == 1 || pattern == 2)
-        at += size * (pattern == 1 ? lane : within);
+        at += size * ((pattern == 1 ? lane : within) ^ flip);
       else if (pattern == 3)
         at += any(16) * size;
       else if (pattern == 4)
