@@ -71,4 +71,23 @@ private:
   HostFloatControl saved;
 };
 
+/// Round to nearest, denormals kept, for as long as it lives. Calls of functions that are not
+/// inline stay between constructor and destructor; inline arithmetic need not.
+class DefaultFloatEnvironment {
+public:
+  [[gnu::always_inline]] DefaultFloatEnvironment() : saved(hostFloatControl()) {
+    if (saved != kDefaultFloatControl)
+      setHostFloatControl(kDefaultFloatControl);
+  }
+  [[gnu::always_inline]] ~DefaultFloatEnvironment() {
+    if (saved != kDefaultFloatControl)
+      setHostFloatControl(saved);
+  }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment &) = delete;
+  DefaultFloatEnvironment &operator=(const DefaultFloatEnvironment &) = delete;
+
+private:
+  HostFloatControl saved;
+};
+
 } // namespace rubia::emulator

@@ -2,6 +2,7 @@
 // that no thread has come to when it is done are dropped. So a launch of microseconds costs no more
 // than waking threads. Those that nobody needs for a while end.
 #include "emulator/lib/HostThreads.h"
+#include "emulator/lib/HostFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <atomic>
@@ -61,6 +62,7 @@ bool HostThreads::start() {
 }
 
 void HostThreads::serve() {
+  const DefaultFloatEnvironment environment; // not that of who asked for a thread first
   std::unique_lock lock(mutex);
   for (;;) {
     const bool isWanted = wake.wait_for(lock, kPatience, [&] { return !jobs.empty(); });

@@ -6,6 +6,7 @@
 #include "emulator/lib/CheckUninitialised.h"
 #include "emulator/lib/CostObserver.h"
 #include "emulator/lib/Dispatch.h"
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/HostThreads.h"
 #include "emulator/lib/MemoryRegistry.h"
 #include "emulator/lib/ObservedRun.h"
@@ -217,6 +218,7 @@ private:
 };
 
 Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
+  const DefaultFloatEnvironment environment; // not that of the program, which may flush denormals
   if (Error error = checkLaunch(launch))
     return std::move(error);
   Expected<Checks> checks = launch.checks ? *launch.checks : checksFromEnvironment();

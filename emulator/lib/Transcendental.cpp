@@ -10,25 +10,6 @@
 namespace rubia::emulator {
 namespace {
 
-/// Round to nearest, denormals kept, for as long as it lives. Calls of functions that are not
-/// inline stay between constructor and destructor; inline arithmetic need not.
-class DefaultFloatEnvironment {
-public:
-  DefaultFloatEnvironment() : saved(hostFloatControl()) {
-    if (saved != kDefaultFloatControl)
-      setHostFloatControl(kDefaultFloatControl);
-  }
-  ~DefaultFloatEnvironment() {
-    if (saved != kDefaultFloatControl)
-      setHostFloatControl(saved);
-  }
-  DefaultFloatEnvironment(const DefaultFloatEnvironment &) = delete;
-  DefaultFloatEnvironment &operator=(const DefaultFloatEnvironment &) = delete;
-
-private:
-  HostFloatControl saved;
-};
-
 /// `approximate` is within one ulp of 2^-53, `exact()` of 2^-64. Rounded as the caller's mode says;
 /// where 2^-50 leaves two floats, one of which is then that close, to the nearest.
 template <class Exact> float rounded(double approximate, Exact exact) {

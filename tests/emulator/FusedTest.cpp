@@ -142,7 +142,8 @@ private:
 
   /// SDWA's part of a result.
   void placeResult(VectorDetail &detail) {
-    detail.resultWidth = random() % 2 ? 8 : 16;
+    const bool isInteger = !isFloat(detail.shape.result); // half of a NaN may be any
+    detail.resultWidth = isInteger && random() % 2 ? 8 : 16;
     detail.resultShift = uint8_t(random() % (32 / detail.resultWidth) * detail.resultWidth);
     detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
   }
@@ -169,8 +170,8 @@ private:
       op.source[i] = inVector     ? kSources + 4 * i * kBlockLanes
                      : isConstant ? uint64_t(constants[i])
                                   : 10 + 2 * i;
-      if (inVector && random() % 4 == 0)
-        op.source[i] = kResult; // in place
+      if (inVector && random() % 2 == 0) // in place, or one register off
+        op.source[i] = kResult + (random() % 3 - 1) * kBlockLanes;
       for (unsigned r = 0; r < 4; ++r)
         std::fill_n(constants[i] + r * kBlockLanes, kBlockLanes, value());
       if (modify && shape.sources[i] != Element::B8)
@@ -210,7 +211,9 @@ private:
                            expected.at(kResult / kBlockLanes + 1, lane),
                            found.at(kResult / kBlockLanes + 1, lane)))
             << row.name << " register " << r << " lane " << lane << ", exec " << exec
-            << ", uniform " << uniform << (modify ? ", modified" : "");
+            << ", uniform " << uniform << (modify ? ", modified" : "") << ": " << std::hex
+            << expected.at(r, lane) << " and " << found.at(r, lane) << ", result at " << std::dec
+            << unsigned(detail.resultShift) << ":" << unsigned(detail.resultWidth);
   }
 
   const Semantics &row;

@@ -1,5 +1,6 @@
 // Threads that are kept between launches, and memory.
 #include "emulator/lib/HostThreads.h"
+#include "emulator/lib/HostFloat.h"
 #include "emulator/lib/PooledMemory.h"
 #include <atomic>
 #include <gtest/gtest.h>
@@ -48,6 +49,18 @@ TEST(HostThreads, OthersComeToHelp) {
       std::this_thread::yield();
   });
   EXPECT_EQ(met, 3u);
+}
+
+TEST(HostThreads, OthersRoundAsEverWhoeverAsksForThem) {
+  const HostRounding rounding(HostRounding::Up);
+  std::atomic<unsigned> met{0};
+  HostThreads::instance().run(12, [&](unsigned index) { // more than any test before
+    if (index != 0)
+      EXPECT_EQ(hostFloatControl() & kRoundingControl, kDefaultFloatControl & kRoundingControl);
+    ++met;
+    while (met < 12)
+      std::this_thread::yield();
+  });
 }
 
 TEST(HostThreads, ForkedChildHasItsOwn) {

@@ -1,5 +1,7 @@
 // Whole kernels, compiled by clang for gfx1100, against the same computation on the host.
+#include "emulator/lib/HostFloat.h"
 #include "tests/emulator/Fixture.h"
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -39,6 +41,18 @@ kernel void saxpy(global float *y, global const float *x, float a, uint n) {
   expectRun("saxpy", {(n + 255) / 256}, {256}, Arguments().add(y).add(x).add(1.5f).add(n));
   for (uint32_t i = 0; i < n; ++i)
     ASSERT_EQ(y[i], expected[i]) << i;
+}
+
+TEST_F(Kernels, DoNotRoundAsTheProgramThatLaunchesDoes) {
+  build("kernel void add(global float *y) { y[GID_X] += 0x1p-30f; }");
+  ASSERT_TRUE(code);
+  float *y = allocate<float>(4 * 256);
+  std::fill_n(y, 4 * 256, 1.0f);
+  {
+    const HostRounding rounding(HostRounding::Up);
+    expectRun("add", {4}, {256}, Arguments().add(y));
+  }
+  EXPECT_EQ(std::count(y, y + 4 * 256, 1.0f), 4 * 256);
 }
 
 TEST_F(Kernels, ReductionThroughLdsWithBarriers) {
