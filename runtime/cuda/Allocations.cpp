@@ -194,7 +194,7 @@ Result cuMemFree_v2(void *pointer) {
         return result;
     removeAllocation(pointer);
     if (found->kind == AllocationKind::Pool)
-      return freeToPool(context, *found), kSuccess;
+      return freeToPool(context, *found);
     return context.checkSynchronized(hip().hipFree(pointer));
   });
 }

@@ -30,7 +30,7 @@ bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 Result allocateDevice(Context &context, void **pointer, size_t bytes);
 
 // Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
-void freeToPool(Context &context, const Allocation &allocation);
+Result freeToPool(Context &context, const Allocation &allocation);
 // Forgets the cached memory of a device that was reset.
 void forgetPooled(Device &device);
 // Gives cached memory back as far as the pools' release thresholds ask for it. HIP

@@ -1,5 +1,6 @@
 // Stream-ordered allocation. A freed block stays with its pool until the stream that it was freed
-// on has come that far: earlier only the same stream may have it again.
+// on has come that far: earlier only the same stream may have it again. The emulator gets every
+// allocation in its own size and none twice: it recognises accesses beyond it and after its end.
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
@@ -63,6 +64,8 @@ static size_t blockSize(size_t bytes) {
   return (bytes + grain - 1) / grain * grain;
 }
 
+static bool keepsBlocks() { return !hip().isEmulator || !hip().hipFreeAsync; }
+
 static bool isIdle(const FreeBlock &block) {
   return !block.event || hip().hipEventQuery(block.event) == kHipSuccess;
 }
@@ -125,6 +128,14 @@ void forgetPooled(Device &device) {
   }
 }
 
+static Result release(Context &context, const Allocation &allocation, void *hipStream) {
+  {
+    std::lock_guard<std::mutex> lock(allocation.pool->mutex);
+    allocation.pool->used -= blockSize(allocation.size);
+  }
+  return context.check(hip().hipFreeAsync(allocation.base, hipStream));
+}
+
 static void putBack(MemoryPool &pool, const FreeBlock &block) {
   std::lock_guard<std::mutex> lock(pool.mutex);
   pool.free.push_back(block);
@@ -133,9 +144,12 @@ static void putBack(MemoryPool &pool, const FreeBlock &block) {
   pool.used -= block.size;
 }
 
-void freeToPool(Context &context, const Allocation &allocation) {
+Result freeToPool(Context &context, const Allocation &allocation) {
+  if (!keepsBlocks())
+    return release(context, allocation, nullptr);
   putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr});
   trimPools(context);
+  return kSuccess;
 }
 
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
@@ -146,7 +160,7 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
     size_t size = blockSize(bytes);
     *pointer = takeCached(pool, size, hipStream);
     if (!*pointer)
-      if (Result result = allocateDevice(context, pointer, size))
+      if (Result result = allocateDevice(context, pointer, keepsBlocks() ? size : bytes))
         return result;
     auto *base = static_cast<char *>(*pointer);
     addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool});
@@ -170,6 +184,10 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
         return result;
       removeAllocation(pointer);
       return context.check(hip().hipFree(pointer));
+    }
+    if (!keepsBlocks()) {
+      removeAllocation(pointer);
+      return release(context, *found, hipStream);
     }
     void *event = nullptr;
     if (Result result = context.check(hip().hipEventCreateWithFlags(&event, 2))) // no timing

@@ -37,6 +37,32 @@ TEST(Reset, MendsABrokenDevice) {
   fill();
 }
 
+// The emulator knows of each block of a pool: its size, and that it is gone.
+TEST(Trouble, PooledMemoryIsCheckedLikeOther) {
+  for (const bool freed : {false, true}) {
+    ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+    Context *context = nullptr;
+    ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+    ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+    Library *library = load(kPtx);
+    Stream *none = nullptr;
+    auto fill = [&](size_t bytes, bool isFreed) {
+      void *out = nullptr;
+      EXPECT_EQ(cu("cuMemAllocAsync", &out, bytes, none), kSuccess);
+      if (isFreed)
+        EXPECT_EQ(cu("cuMemFreeAsync", out, none), kSuccess);
+      void *values[] = {&out};
+      EXPECT_EQ(cu("cuLaunchKernel", kernel(library, "reverse"), 1u, 1u, 1u, 256u, 1u, 1u, 1024u,
+                   none, static_cast<void **>(values), static_cast<void **>(nullptr)),
+                kSuccess);
+      return cu("cuCtxSynchronize");
+    };
+    EXPECT_EQ(fill(1024, false), kSuccess);
+    EXPECT_EQ(fill(freed ? 1024 : 1020, freed), kIllegalAddress);
+    ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  }
+}
+
 // Without its worker the library cannot compile; that is no fault of the image, and passes.
 TEST(Trouble, OfTheWorkerIsTheSystems) {
   namespace fs = std::filesystem;

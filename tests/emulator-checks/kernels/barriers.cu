@@ -114,3 +114,23 @@ KERNEL one_round_too_few(unsigned *data, unsigned n, unsigned *) {
   }
   data[t] = cells[t]; // BUG thread=(32,0,0)
 }
+
+// CASE fault=BarrierDivergence block=64 words=64
+KERNEL leaves_the_loop(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned values[64];
+  const unsigned t = threadX();
+  values[t] = data[t];
+  bool searches = true;
+  for (unsigned round = 0; round < 4; ++round) {
+    if (round == 2 && data[t] == n - 23)
+      searches = false;
+#ifndef MENDED
+    if (!searches)
+      break;
+#endif
+    syncThreads(); // BUG thread=(41,0,0)
+    if (searches)
+      values[t] += round;
+  }
+  data[t] = values[t];
+}

@@ -327,3 +327,44 @@ KERNEL message_tried_once(unsigned *data, unsigned n, unsigned *) {
                                         __MEMORY_SCOPE_WRKGRP))
     data[9] = message;
 }
+
+// CASE fault=DataRace block=64 words=512
+KERNEL double_buffer(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned buffers[2][64];
+  const unsigned t = threadX();
+  unsigned sum = 0;
+  buffers[0][t] = data[t];
+  for (unsigned i = 0; 64 * (i + 1) < n; ++i) {
+    syncThreads();
+    sum += buffers[i % 2][63 - t]; // BUG thread=(31,0,0)
+#ifdef MENDED
+    const unsigned into = (i + 1) % 2;
+#else
+    const unsigned into = (t == 32 && i == 3 ? i : i + 1) % 2;
+#endif
+    buffers[into][t] = data[64 * (i + 1) + t]; // BUG thread=(32,0,0)
+  }
+  data[t] = sum;
+}
+
+// CASE fault=DataRace block=64 words=128
+KERNEL odd_even_sort(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned values[128];
+  const unsigned t = threadX();
+  values[t] = data[n - 1 - t];
+  values[t + 64] = data[n - 65 - t];
+  syncThreads();
+  for (unsigned round = 0; round < n; ++round) {
+    const unsigned at = 2 * t + round % 2;
+    if (at + 1 < n) {
+      const unsigned left = values[at], right = values[at + 1]; // BUG thread=(32,0,0)
+      if (left > right)
+        values[at] = right, values[at + 1] = left; // BUG thread=(31,0,0)
+    }
+#ifndef MENDED
+    if (round != 101)
+#endif
+      syncThreads();
+  }
+  data[t] = values[t];
+}

@@ -366,3 +366,24 @@ KERNEL fields_are_copied(unsigned *data, unsigned n, unsigned *) {
   const Fields value = cells[31 - t];
   reinterpret_cast<Fields *>(data)[t] = value;
 }
+
+// CASE fault=Uninitialised block=64 words=128
+KERNEL binary_search(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned sorted[128];
+  const unsigned t = threadX();
+  sorted[t] = data[t];
+#ifndef MENDED
+  if (t != 48)
+#endif
+    sorted[t + 64] = data[t + 64];
+  syncThreads();
+  unsigned low = 0, high = n;
+  while (low < high) {
+    const unsigned middle = (low + high) / 2;
+    if (sorted[middle] < 2 * t) // BUG thread=(49,0,0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  data[t] = low;
+}
