@@ -1,9 +1,11 @@
-// The handlers of `hot` rows against the one that does everything, on each instruction set of this
-// machine: all ways in which sources are found, both wave sizes, all lanes and some.
+// The handlers of `hot` rows, and those of others, against the one that does everything, on each
+// instruction set of this machine: all ways in which sources are found, both wave sizes, all lanes
+// and some.
 #include "emulator/lib/Instructions.h"
 #include "emulator/lib/VectorPath.h"
 #include "tests/emulator/VectorAluWave.h"
 #include "gtest/gtest.h"
+#include <optional>
 #include <random>
 
 namespace rubia::emulator {
@@ -29,7 +31,7 @@ using Tables = std::vector<SemanticsTable>;
 
 struct Path {
   Tables tables;
-  Handler general;
+  const VectorPath &handlers;
 };
 
 /// Those of this machine.
@@ -39,7 +41,7 @@ std::vector<Path> paths() {
   all.push_back({{
 #include "emulator/lib/VectorAluTables.def"
                  },
-                 baseline::kVectorPath.general});
+                 baseline::kVectorPath});
 #undef VECTOR_ALU_TABLE
 #if defined(__x86_64__)
   if (hostIsa() >= HostIsa::Avx2) {
@@ -47,7 +49,7 @@ std::vector<Path> paths() {
     all.push_back({{
 #include "emulator/lib/VectorAluTables.def"
                    },
-                   avx2::kVectorPath.general});
+                   avx2::kVectorPath});
 #undef VECTOR_ALU_TABLE
   }
   if (hostIsa() >= HostIsa::Avx512) {
@@ -55,7 +57,7 @@ std::vector<Path> paths() {
     all.push_back({{
 #include "emulator/lib/VectorAluTables.def"
                    },
-                   avx512::kVectorPath.general});
+                   avx512::kVectorPath});
 #undef VECTOR_ALU_TABLE
   }
 #endif
@@ -88,11 +90,11 @@ bool hasOnlyPairs(const Shape &shape) {
   return std::all_of(shape.sources, shape.sources + shape.sourceCount, isPackedSingle);
 }
 
-class FusedRow {
+class ComparedRow {
 public:
-  FusedRow(const Semantics &row, Handler general) : row(row), general(general) {}
+  ComparedRow(const Semantics &row, const VectorPath &path) : row(row), path(path) {}
 
-  void compare() {
+  void compareFused() {
     const FusedHandlers &handlers = *row.operation.fused;
     const unsigned sources = row.operation.shape.sourceCount;
     for (unsigned wide = 0; wide < 2; ++wide)
@@ -105,6 +107,20 @@ public:
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, false);
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, true);
         }
+  }
+
+  /// The handlers of rows that have none of their own.
+  void compareSimple() {
+    const Shape &shape = row.operation.shape;
+    const unsigned every = (1u << shape.sourceCount) - 1;
+    for (unsigned wide = 0; wide < 2; ++wide)
+      for (uint64_t exec : {~uint64_t(0), uint64_t(0x8000000180f0a3b1), uint64_t(0)})
+        for (unsigned uniform : {0u, 1u & every, every})
+          for (unsigned kind = 0; kind < 3; ++kind) {
+            simple = kind;
+            compareOne(path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[wide], wide,
+                       exec, uniform, kind == 2);
+          }
   }
 
 private:
@@ -163,7 +179,8 @@ private:
       expected.wave.scalars[i] = value();
     expected.exec(exec);
     for (unsigned i = 0; i < shape.sourceCount; ++i) {
-      const bool inVector = !(uniform >> i & 1), isConstant = random() % 2;
+      const bool inVector = !(uniform >> i & 1), isConstant = simple == 0u || random() % 2;
+      op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
       op.kind[i] = inVector     ? OperandKind::Vector
                    : isConstant ? OperandKind::Constant
                                 : OperandKind::Scalar;
@@ -174,12 +191,15 @@ private:
         op.source[i] = kResult + (random() % 3 - 1) * kBlockLanes;
       for (unsigned r = 0; r < 4; ++r)
         std::fill_n(constants[i] + r * kBlockLanes, kBlockLanes, value());
-      if (modify && shape.sources[i] != Element::B8)
-        modifySource(shape.sources[i], detail.sources[i]);
-      if (modify && random() % 2)
+      const Element element = shape.sources[i];
+      const bool isModified =
+          simple ? element == Element::F32 || element == Element::B32 : element != Element::B8;
+      if (modify && isModified)
+        modifySource(element, detail.sources[i]);
+      if (modify && !simple && random() % 2)
         selectPart(shape.sources[i], detail.sources[i]);
     }
-    if (modify && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
+    if (modify && !simple && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
       placeResult(detail);
     } else if (isHalf(shape.result)) {
       detail.resultWidth = 16;
@@ -200,7 +220,7 @@ private:
         file[(lane / kBlockLanes * kRegisters + r) * kBlockLanes + lane % kBlockLanes] =
             expected.at(r, lane);
     found.wave.vgprs = file.data();
-    general(expected.wave, op);
+    path.general(expected.wave, op);
     fused(found.wave, op);
     for (unsigned i = 0; i < kSink; ++i)
       ASSERT_EQ(expected.wave.scalars[i], found.wave.scalars[i])
@@ -217,7 +237,8 @@ private:
   }
 
   const Semantics &row;
-  Handler general;
+  const VectorPath &path;
+  std::optional<unsigned> simple; // which of the simple handlers is compared
   std::mt19937 random{7};
 };
 
@@ -227,13 +248,36 @@ TEST(FusedHandlers, DoWhatTheGeneralOneDoes) {
     for (const SemanticsTable &table : path.tables)
       for (size_t i = 0; i < table.count; ++i)
         if (table.rows[i].operation.fused && !(table.rows[i].flags & kMixedSources)) {
-          FusedRow(table.rows[i], path.general).compare();
+          ComparedRow(table.rows[i], path.handlers).compareFused();
           ++rows;
           if (HasFatalFailure())
             return;
         }
   if (paths().size() > 1) // plain x86-64 has none
     EXPECT_GT(rows, 200u);
+}
+
+/// Whether Decoder::chooseHandler may take a simple handler.
+bool isSimple(const Semantics &row) {
+  const Shape &shape = row.operation.shape;
+  return row.operation.kernel && !row.operation.fused && !(row.flags & kMixedSources) &&
+         shape.resultRegisters <= 4 && !isHalf(shape.result) && !shape.takesSigns &&
+         std::all_of(shape.sourceRegisters, shape.sourceRegisters + shape.sourceCount,
+                     [](unsigned count) { return count <= 4; });
+}
+
+TEST(SimpleHandlers, DoWhatTheGeneralOneDoes) {
+  unsigned rows = 0;
+  for (const Path &path : paths())
+    for (const SemanticsTable &table : path.tables)
+      for (size_t i = 0; i < table.count; ++i)
+        if (isSimple(table.rows[i])) {
+          ComparedRow(table.rows[i], path.handlers).compareSimple();
+          ++rows;
+          if (HasFatalFailure())
+            return;
+        }
+  EXPECT_GT(rows, 100u);
 }
 
 } // namespace
