@@ -47,26 +47,39 @@ HostIsa hostIsa() {
 }
 
 const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
-  static const Index indexes[] = {
+  switch (isa) {
+  case HostIsa::Baseline: {
 #define VECTOR_ALU_TABLE(name) baseline::name,
-      makeIndex({
+    static const Index index = makeIndex({
 #include "emulator/lib/VectorAluTables.def"
-      }),
+    });
 #undef VECTOR_ALU_TABLE
+    return index.lookup(name);
+  }
 #if defined(__x86_64__)
+  case HostIsa::Avx2: {
 #define VECTOR_ALU_TABLE(name) avx2::name,
-      makeIndex({
+    static const Index index = makeIndex({
 #include "emulator/lib/VectorAluTables.def"
-      }),
+    });
 #undef VECTOR_ALU_TABLE
+    return index.lookup(name);
+  }
+  case HostIsa::Avx512: {
 #define VECTOR_ALU_TABLE(name) avx512::name,
-      makeIndex({
+    static const Index index = makeIndex({
 #include "emulator/lib/VectorAluTables.def"
-      }),
+    });
 #undef VECTOR_ALU_TABLE
+    return index.lookup(name);
+  }
+#else
+  case HostIsa::Avx2:
+  case HostIsa::Avx512:
+    break;
 #endif
-  };
-  return indexes[unsigned(isa)].lookup(name);
+  }
+  return nullptr;
 }
 
 const Semantics *findVectorAlu(llvm::StringRef name) { return findVectorAlu(name, hostIsa()); }

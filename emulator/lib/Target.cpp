@@ -1,6 +1,7 @@
 #include "emulator/lib/Target.h"
 #include "emulator/lib/Wave.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCInstPrinter.h"
@@ -9,7 +10,9 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/TargetParser/Triple.h"
+#include <map>
 #include <mutex>
 
 // Private to LLVM's AMDGPU target; the archives export them.
@@ -31,8 +34,6 @@ using namespace llvm;
 namespace rubia::emulator {
 
 static const char *const kTriple = "amdgcn-amd-amdhsa";
-// Columns of LLVM's opcode map, SIEncodingFamily: one for each encoding of an instruction.
-static constexpr unsigned kFamilies = 13;
 
 /// Drops what names an encoding, an address form or a register class variant.
 static std::string baseName(StringRef name) {
@@ -66,49 +67,115 @@ static std::string baseName(StringRef name) {
   return result;
 }
 
-struct Target::Names {
-  std::vector<std::string> base; // by opcode
+/// Opcodes of pseudos come before all others, which are sorted by name (operandNamesMatch() would
+/// notice if they were not). 0 if there is none of that name.
+static unsigned findOpcode(const MCInstrInfo &instructions, StringRef name) {
+  const auto opcodes = seq(0u, instructions.getNumOpcodes());
+  const auto real = partition_point(
+      opcodes, [&](unsigned opcode) { return instructions.get(opcode).isPseudo(); });
+  const auto found = std::lower_bound(real, opcodes.end(), name, [&](unsigned opcode, StringRef n) {
+    return instructions.getName(opcode) < n;
+  });
+  return found != opcodes.end() && instructions.getName(*found) == name ? *found : 0;
+}
 
-  explicit Names(const MCInstrInfo &instructions) : base(instructions.getNumOpcodes()) {
-    for (unsigned opcode = 0; opcode < base.size(); ++opcode) {
-      StringRef pseudo = instructions.getName(opcode);
-      std::string name;
-      for (unsigned family = 0; family < kFamilies; ++family) {
-        int64_t real = AMDGPU::getMCOpcode(uint16_t(opcode), family);
-        if (real <= 0 || uint64_t(real) >= base.size() || unsigned(real) == opcode)
-          continue;
-        if (name.empty())
-          name = baseName(pseudo);
-        // Several pseudos may share a real opcode (S_MOV_B32_sideeffects): the shortest name is the
-        // plain one.
-        if (base[unsigned(real)].empty() || base[unsigned(real)].size() > name.size())
-          base[unsigned(real)] = name;
-      }
-    }
+/// Computed when they are first asked for: a program needs some hundred of 36,000, and the searches
+/// in LLVM's map for all of them took 34 ms, for one column of it 1.3.
+class Target::Names {
+public:
+  explicit Names(const MCInstrInfo &instructions) : instructions(instructions) {}
+
+  StringRef of(unsigned opcode) {
+    std::lock_guard lock(mutex);
+    auto [entry, isNew] = known.try_emplace(opcode);
+    if (isNew)
+      entry->second = saver.save(find(opcode));
+    return entry->second;
+  }
+
+private:
+  std::string find(unsigned opcode) {
+    if (std::string name = fromPseudo(opcode); !name.empty())
+      return name;
     // No pseudo leads to most of the DPP8 forms and to some DPP ones, nor to gfx12's buffer
     // operations with another FORMAT field than the assembler writes, which they ignore: they have
     // the names of the same instruction's other forms.
-    StringMap<unsigned> known;
-    for (unsigned opcode = 0; opcode < base.size(); ++opcode)
-      if (!base[opcode].empty())
-        known[instructions.getName(opcode)] = opcode;
-    for (unsigned opcode = 0; opcode < base.size(); ++opcode) {
-      StringRef name = instructions.getName(opcode);
-      if (StringRef plain = name; base[opcode].empty() && plain.consume_back("_format"))
-        if (auto found = known.find(plain); found != known.end())
-          base[opcode] = base[found->second];
-      StringRef form = name.contains("_dpp8_") ? "_dpp8_" : "_dpp_";
-      const size_t at = name.find(form);
-      if (!base[opcode].empty() || at == StringRef::npos)
-        continue;
-      for (StringRef other : {"_", "_dpp_", "_e32_"}) {
-        auto found =
-            known.find((name.take_front(at) + other + name.substr(at + form.size())).str());
-        if (found != known.end() && base[opcode].empty())
-          base[opcode] = base[found->second];
-      }
-    }
+    auto fromOther = [&](StringRef other) {
+      const unsigned found = findOpcode(instructions, other);
+      return found ? fromPseudo(found) : "";
+    };
+    StringRef name = instructions.getName(opcode);
+    if (StringRef plain = name; plain.consume_back("_format"))
+      if (std::string found = fromOther(plain); !found.empty())
+        return found;
+    StringRef form = name.contains("_dpp8_") ? "_dpp8_" : "_dpp_";
+    if (const size_t at = name.find(form); at != StringRef::npos)
+      for (StringRef other : {"_", "_dpp_", "_e32_"})
+        if (std::string found =
+                fromOther((name.take_front(at) + other + name.substr(at + form.size())).str());
+            !found.empty())
+          return found;
+    return "";
   }
+
+  /// By LLVM's map from pseudos to the opcodes of each family of encodings. A real opcode is in one
+  /// column of it, which its name tells up to two or three.
+  std::string fromPseudo(unsigned opcode) {
+    struct Columns {
+      StringRef part;
+      std::initializer_list<unsigned> columns;
+    };
+    // SIEncodingFamily.
+    static constexpr unsigned kVi = 1, kSdwaVi = 2, kSdwa9 = 3, kGfx9 = 5, kGfx10 = 6, kSdwa10 = 7,
+                              kGfx90a = 8, kGfx940 = 9, kGfx11 = 10, kGfx12 = 11;
+    static const Columns kColumns[] = {
+        {"_gfx11", {kGfx11}},   {"_gfx12", {kGfx12}},        {"_gfx10", {kGfx10, kSdwa10}},
+        {"_gfx90a", {kGfx90a}}, {"_gfx940", {kGfx940, kVi}}, {"_gfx9", {kGfx9, kVi, kSdwa9}},
+        {"_vi", {kVi, kSdwaVi}}};
+    const StringRef name = instructions.getName(opcode);
+    const Columns *row = find_if(kColumns, [&](const Columns &c) { return name.contains(c.part); });
+    if (row == std::end(kColumns))
+      return "";
+    std::string shortest;
+    for (unsigned column : row->columns) {
+      // Several pseudos may share a real opcode (S_MOV_B32_sideeffects): the shortest name is the
+      // plain one.
+      const Column &pairs = read(column);
+      for (const auto *at = lower_bound(pairs, Pair(opcode, 0));
+           at != pairs.end() && at->first == opcode; ++at)
+        if (std::string name = baseName(instructions.getName(at->second));
+            shortest.empty() || name.size() < shortest.size())
+          shortest = std::move(name);
+      if (!shortest.empty())
+        break;
+    }
+    return shortest;
+  }
+
+  using Pair = std::pair<uint16_t, uint16_t>; // a real opcode and a pseudo
+  using Column = SmallVector<Pair, 0>;
+
+  const Column &read(unsigned column) {
+    auto [entry, isNew] = columns.try_emplace(column);
+    Column &pairs = entry->second;
+    if (!isNew)
+      return pairs;
+    const unsigned count = instructions.getNumOpcodes();
+    for (unsigned pseudo = 1; pseudo < count && instructions.get(pseudo).isPseudo(); ++pseudo) {
+      const int64_t real = AMDGPU::getMCOpcode(uint16_t(pseudo), column);
+      if (real > 0 && real < count)
+        pairs.push_back({uint16_t(real), uint16_t(pseudo)});
+    }
+    sort(pairs);
+    return pairs;
+  }
+
+  const MCInstrInfo &instructions; // the tables of LLVM, which last
+  std::mutex mutex;
+  std::map<unsigned, Column> columns; // sorted
+  BumpPtrAllocator storage;
+  StringSaver saver{storage};
+  DenseMap<unsigned, StringRef> known;
 };
 
 static const char *const kVersionMessage = "this LLVM numbers operands differently from LLVM 22.1";
@@ -143,14 +210,8 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
       {"V_BITOP3_B32_gfx9", OperandName::bitop3, 4},
       {"V_CVT_F32_FP8_e64_gfx12", OperandName::byte_sel, 2},
   };
-  StringMap<unsigned> wanted;
-  for (const Known &known : kKnown)
-    wanted[known.opcode] = 0;
-  for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode)
-    if (auto found = wanted.find(instructions.getName(opcode)); found != wanted.end())
-      found->second = opcode;
   return all_of(kKnown, [&](const Known &known) {
-    unsigned opcode = wanted[known.opcode];
+    const unsigned opcode = findOpcode(instructions, known.opcode);
     return opcode &&
            AMDGPU::getNamedOperandIdx(uint16_t(opcode), AMDGPU::OpName(known.name)) == known.index;
   });
@@ -294,7 +355,8 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
   static const bool namesMatch = operandNamesMatch(*target->instructions);
   if (!namesMatch)
     return createStringError(kVersionMessage);
-  static const Names allNames(*target->instructions);
+  static const std::unique_ptr<MCInstrInfo> allInstructions(llvmTarget->createMCInstrInfo());
+  static Names allNames(*allInstructions);
   target->names = &allNames;
   // LLVM numbers the registers of all processors in one table.
   static const std::vector<RegisterOperand> allOperands = operandsOf(*target->registers);
@@ -327,7 +389,7 @@ std::string Target::print(const MCInst &inst, uint64_t address) const {
   return StringRef(text).trim().str();
 }
 
-StringRef Target::name(unsigned opcode) const { return names->base[opcode]; }
+StringRef Target::name(unsigned opcode) const { return names->of(opcode); }
 StringRef Target::fullName(unsigned opcode) const { return instructions->getName(opcode); }
 const MCInstrDesc &Target::description(unsigned opcode) const { return instructions->get(opcode); }
 

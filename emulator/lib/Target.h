@@ -159,7 +159,7 @@ public:
 
 private:
   Target();
-  struct Names;
+  class Names;
   mutable std::mutex mutex; // LLVM's disassembler and printer keep state
   std::string cpuName;
   Generation traits;
@@ -170,7 +170,7 @@ private:
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
-  const Names *names = nullptr;
+  Names *names = nullptr; // of all targets
   llvm::ArrayRef<RegisterOperand> registerOperands;
 };
 

@@ -44,7 +44,7 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
     for (unsigned n = 0; n < sources.size(); ++n)
       statement += std::string(", ") + "abc"[n];
   }
-  auto evaluate = [&](uint64_t a, uint64_t b, uint64_t c) {
+  auto evaluate = [reference](uint64_t a, uint64_t b, uint64_t c) {
     diff::ReferenceInputs inputs;
     inputs.source = {a, b, c, 0, 0};
     return reference(inputs);
@@ -59,7 +59,7 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
                    return ~uint64_t(0); // `accept` decides
                  return (output.bits & mask) | (pairOfPredicates ? output.second << 1 : 0);
                }};
-  Accept accept = [&](uint64_t got, uint64_t expected, uint64_t a, uint64_t b) {
+  Accept accept = [=](uint64_t got, uint64_t expected, uint64_t a, uint64_t b) {
     diff::ReferenceOutput output = evaluate(a, b, 0); // approximate instructions have no third one
     if (output.bounds[0] || output.bounds[1])
       expected = output.bits;

@@ -10,6 +10,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
+#include <tuple>
 
 using namespace llvm;
 
@@ -60,11 +61,13 @@ static unsigned storedBits(Kind kind) {
   return std::max(bitsOf(kind) < 16 ? 32u : 0u, bitsOf(kind));
 }
 
-std::string kernelText(StringRef body, Kind result, ArrayRef<Kind> sources) {
+static const char *const kHeader = ".version 8.8\n.target sm_100\n.address_size 64\n";
+
+static std::string entryText(StringRef name, StringRef body, Kind result, ArrayRef<Kind> sources) {
   std::string text;
   raw_string_ostream os(text);
-  os << ".version 8.8\n.target sm_100\n.address_size 64\n"
-        ".visible .entry k(.param .u64 in0, .param .u64 in1, .param .u64 in2, .param .u64 in3,\n"
+  os << ".visible .entry " << name
+     << "(.param .u64 in0, .param .u64 in1, .param .u64 in2, .param .u64 in3,\n"
         "  .param .u64 out, .param .u32 count)\n{\n"
         "  .reg .pred %pOut;\n  .reg .b32 %thread, %block, %size, %count;\n"
         "  .reg .b64 %address, %base;\n  .reg .pred %outside;\n";
@@ -103,10 +106,13 @@ std::string kernelText(StringRef body, Kind result, ArrayRef<Kind> sources) {
   return text;
 }
 
+std::string kernelText(StringRef body, Kind result, ArrayRef<Kind> sources) {
+  return kHeader + entryText("k", body, result, sources);
+}
+
 // ---------- Compilation
 
-static Expected<std::unique_ptr<llvm::Module>> lowerText(StringRef ptx, const Compilation &setup,
-                                                         LLVMContext &context) {
+static Expected<ptx::ParseResult> parseText(StringRef ptx) {
   ptx::ParseResult parsed = ptx::parse("test.ptx", ptx.str());
   if (!parsed.usable || parsed.hasErrors()) {
     std::string text = "does not parse:\n";
@@ -114,13 +120,25 @@ static Expected<std::unique_ptr<llvm::Module>> lowerText(StringRef ptx, const Co
       text += ptx::format(diagnostic, "test.ptx", ptx);
     return createStringError(text);
   }
-  std::vector<Unit> units = partition(parsed.module);
-  if (units.size() != 1)
-    return createStringError("expected one unit, found %zu", units.size());
+  return parsed;
+}
+
+static Options loweringOptions(const Compilation &setup) {
   Options options;
   options.arch = setup.arch;
   options.nan = setup.nan;
-  return lower(parsed.module, units[0], options, context);
+  return options;
+}
+
+static Expected<std::unique_ptr<llvm::Module>> lowerText(StringRef ptx, const Compilation &setup,
+                                                         LLVMContext &context) {
+  Expected<ptx::ParseResult> parsed = parseText(ptx);
+  if (!parsed)
+    return parsed.takeError();
+  std::vector<Unit> units = partition(parsed->module);
+  if (units.size() != 1)
+    return createStringError("expected one unit, found %zu", units.size());
+  return lower(parsed->module, units[0], loweringOptions(setup), context);
 }
 
 template <typename T> static T take(Expected<T> value) {
@@ -130,14 +148,17 @@ template <typename T> static T take(Expected<T> value) {
   return T();
 }
 
+static std::string print(const llvm::Module &module) {
+  std::string text;
+  raw_string_ostream os(text);
+  module.print(os, nullptr);
+  return text;
+}
+
 std::string lowerToIr(StringRef ptx, const Compilation &setup) {
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lowerText(ptx, setup, context));
-  std::string text;
-  raw_string_ostream os(text);
-  if (module)
-    module->print(os, nullptr);
-  return text;
+  return module ? print(*module) : "";
 }
 
 std::string loweringError(StringRef ptx, const Compilation &setup) {
@@ -153,9 +174,8 @@ static codegen::Options codegenOptions(const Compilation &setup) {
   return options;
 }
 
-std::vector<uint8_t> compileToCode(StringRef ptx, const Compilation &setup) {
-  LLVMContext context;
-  std::unique_ptr<llvm::Module> module = take(lowerText(ptx, setup, context));
+static std::vector<uint8_t> compile(std::unique_ptr<llvm::Module> module,
+                                    const Compilation &setup) {
   if (!module)
     return {};
   Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions(setup));
@@ -163,6 +183,11 @@ std::vector<uint8_t> compileToCode(StringRef ptx, const Compilation &setup) {
     return std::vector<uint8_t>(object->bytes.begin(), object->bytes.end());
   ADD_FAILURE() << toString(object.takeError());
   return {};
+}
+
+std::vector<uint8_t> compileToCode(StringRef ptx, const Compilation &setup) {
+  LLVMContext context;
+  return compile(take(lowerText(ptx, setup, context)), setup);
 }
 
 std::string emitAssembly(StringRef ptx, const Compilation &setup) {
@@ -202,16 +227,9 @@ struct Arguments {
 };
 } // namespace
 
-std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind> sources,
-                              ArrayRef<Operands> tuples) {
-  if (code.empty())
-    return {};
-  emulator::Memory memory;
-  Expected<std::unique_ptr<emulator::CodeObject>> object = emulator::CodeObject::load(code, memory);
-  if (!object) {
-    ADD_FAILURE() << toString(object.takeError());
-    return {};
-  }
+static std::vector<uint64_t> execute(const emulator::CodeObject &object, StringRef kernel,
+                                     emulator::Memory &memory, Kind result, ArrayRef<Kind> sources,
+                                     ArrayRef<Operands> tuples) {
   const uint32_t kThreads = 256;
   Arguments arguments = {};
   auto allocate = [&](Kind kind) {
@@ -236,7 +254,7 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
   arguments.launch.nctaid[1] = arguments.launch.nctaid[2] = 1;
 
   emulator::Launch launch;
-  launch.kernel = (*object)->kernel("k");
+  launch.kernel = object.kernel(kernel);
   EXPECT_TRUE(launch.kernel);
   if (!launch.kernel)
     return {};
@@ -254,6 +272,15 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
   for (size_t i = 0; i < tuples.size(); ++i)
     memcpy(&results[i], out + i * size, size);
   return results;
+}
+
+std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind> sources,
+                              ArrayRef<Operands> tuples) {
+  if (code.empty())
+    return {};
+  emulator::Memory memory;
+  std::unique_ptr<emulator::CodeObject> object = take(emulator::CodeObject::load(code, memory));
+  return object ? execute(*object, "k", memory, result, sources, tuples) : std::vector<uint64_t>();
 }
 
 // Each value in the low half, with one far from it in the high half.
@@ -321,29 +348,140 @@ std::vector<Operands> operandsFor(ArrayRef<Kind> sources) {
   return tuples;
 }
 
-void check(const Case &test, ArrayRef<Operands> tuples, const Compilation &setup,
-           const Accept *accept) {
-  SCOPED_TRACE(test.instruction);
-  std::string body = "  " + test.instruction + ";";
-  std::string text = kernelText(body, test.result, test.sources);
-  expectDefinedEverywhere(lowerToIr(text, setup));
-  std::vector<uint8_t> code = compileToCode(text, setup);
-  std::vector<uint64_t> results = execute(code, test.result, test.sources, tuples);
-  ASSERT_EQ(results.size(), tuples.size());
+// ---------- Comparison
+
+namespace {
+struct Pending {
+  std::string instruction;
+  Kind result;
+  std::vector<Kind> sources;
+  std::vector<Operands> tuples;
+  std::vector<uint64_t> expected; // empty: `accept` decides alone
+  Accept accept;                  // may be null
+};
+
+// Most of the time of a compilation goes into what each module costs, so the cases of a test are
+// kernels of one. They are compiled and executed when the test ends, or there are kMost.
+class Batch : public testing::EmptyTestEventListener {
+public:
+  static Batch &get() {
+    static Batch *const batch = [] {
+      auto *fresh = new Batch;
+      testing::UnitTest::GetInstance()->listeners().Append(fresh); // which deletes it
+      return fresh;
+    }();
+    return *batch;
+  }
+
+  void add(Pending fresh, const Compilation &setup) {
+    const auto key = [](const Compilation &c) { return std::tie(c.arch, c.optLevel, c.nan); };
+    if (cases.size() == kMost || key(setup) != key(common))
+      flush();
+    common = setup;
+    cases.push_back(std::move(fresh));
+  }
+
+private:
+  static constexpr size_t kMost = 32;
+  void OnTestEnd(const testing::TestInfo &) override { flush(); }
+  void flush();
+  void run(const ptx::Module &module, const Unit &unit, ArrayRef<unsigned> members);
+  void compare(const Pending &test, ArrayRef<uint64_t> results) const;
+
+  Compilation common;
+  std::vector<Pending> cases;
+};
+} // namespace
+
+static std::string entryName(unsigned index) { return "k" + std::to_string(index); }
+
+void Batch::flush() {
+  std::string text = kHeader;
+  for (auto [index, test] : enumerate(cases))
+    text += entryText(entryName(index), "  " + test.instruction + ";", test.result, test.sources);
+  // Each must be executed in the denormal mode that it has in a unit of its own.
+  struct Group {
+    Unit unit;
+    std::vector<unsigned> members;
+  };
+  Group groups[2];
+  std::vector<Unit> units;
+  Expected<ptx::ParseResult> parsed = parseText(text);
+  if (parsed)
+    units = partition(parsed->module);
+  else
+    ADD_FAILURE() << toString(parsed.takeError());
+  if (units.size() != cases.size())
+    ADD_FAILURE() << cases.size() << " cases, " << units.size() << " units";
+  else
+    for (auto [index, unit] : enumerate(units)) {
+      SCOPED_TRACE(cases[index].instruction);
+      LLVMContext context;
+      auto module = take(lower(parsed->module, unit, loweringOptions(common), context));
+      if (!module)
+        continue;
+      expectDefinedEverywhere(print(*module));
+      const bool flushes = module->getFunction(entryName(index))
+                               ->getFnAttribute("denormal-fp-math-f32")
+                               .getValueAsString()
+                               .starts_with("preserve-sign");
+      Group &group = groups[flushes];
+      group.unit.kernels.push_back(unit.kernels[0]);
+      group.members.push_back(index);
+    }
+  for (const Group &group : groups)
+    if (!group.members.empty())
+      run(parsed->module, group.unit, group.members);
+  cases.clear();
+}
+
+void Batch::run(const ptx::Module &module, const Unit &unit, ArrayRef<unsigned> members) {
+  LLVMContext context;
+  const std::vector<uint8_t> code =
+      compile(take(lower(module, unit, loweringOptions(common), context)), common);
+  emulator::Memory memory;
+  std::unique_ptr<emulator::CodeObject> object;
+  if (!code.empty())
+    object = take(emulator::CodeObject::load(code, memory));
+  for (unsigned index : members) {
+    const Pending &test = cases[index];
+    SCOPED_TRACE(test.instruction + " for " + common.arch);
+    if (object)
+      compare(test,
+              execute(*object, entryName(index), memory, test.result, test.sources, test.tuples));
+    else
+      ADD_FAILURE() << "no code";
+  }
+}
+
+void Batch::compare(const Pending &test, ArrayRef<uint64_t> results) const {
+  ASSERT_EQ(results.size(), test.tuples.size());
   unsigned failures = 0;
-  for (size_t i = 0; i < tuples.size() && failures < 8; ++i) {
-    const uint64_t *v = tuples[i].values;
-    uint64_t expected = test.reference ? test.reference(v[0], v[1], v[2], v[3]) : 0;
-    uint64_t got = results[i];
-    bool equal = test.reference &&
-                 (got == expected || (setup.nan == NanMode::Any && isNan(test.result, got) &&
-                                      isNan(test.result, expected)));
-    if (equal || (accept && (*accept)(got, expected, v[0], v[1])))
+  for (size_t i = 0; i < results.size() && failures < 8; ++i) {
+    const uint64_t *v = test.tuples[i].values;
+    const bool hasReference = !test.expected.empty();
+    const uint64_t expected = hasReference ? test.expected[i] : 0, got = results[i];
+    const bool equal = hasReference &&
+                       (got == expected || (common.nan == NanMode::Any && isNan(test.result, got) &&
+                                            isNan(test.result, expected)));
+    if (equal || (test.accept && test.accept(got, expected, v[0], v[1])))
       continue;
     ++failures;
     ADD_FAILURE() << std::hex << "a " << v[0] << " b " << v[1] << " c " << v[2] << " e " << v[3]
                   << ": expected " << expected << ", found " << got;
   }
+}
+
+// The reference is evaluated at once: it may refer to what its caller has on the stack.
+void check(const Case &test, ArrayRef<Operands> tuples, const Compilation &setup,
+           const Accept *accept) {
+  Pending pending = {test.instruction, test.result, test.sources,
+                     tuples.vec(),     {},          accept ? *accept : Accept()};
+  if (test.reference)
+    for (const Operands &tuple : tuples)
+      pending.expected.push_back(
+          test.reference(tuple.values[0], tuple.values[1], tuple.values[2], tuple.values[3]));
+  Batch::get().add(std::move(pending), setup);
 }
 
 void check(const Case &test, const Compilation &setup) {

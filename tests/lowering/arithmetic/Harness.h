@@ -58,7 +58,9 @@ std::vector<uint64_t> execute(llvm::ArrayRef<uint8_t> code, Kind result,
 std::vector<Operands> operandsFor(llvm::ArrayRef<Kind> sources);
 
 // Compiles, checks that the IR has none of the forms that LLVM leaves undefined, executes, compares
-// with the reference. NaNs of the result's kind are all equal unless setup.nan is Canonical.
+// with the reference: the latest when the test ends, several cases at once; the reference is called
+// before check() returns, `accept` may be called later. NaNs of the result's kind are all equal
+// unless setup.nan is Canonical.
 void check(const Case &test, const Compilation &setup = {});
 void check(const Case &test, llvm::ArrayRef<Operands> tuples, const Compilation &setup = {},
            const Accept *accept = nullptr);
