@@ -22,20 +22,29 @@ namespace {
 struct Sum {
   double laneOperations = 0, seconds = 0;
   unsigned launches = 0;
+  std::string failure; // the last line that the program wrote to stderr
 };
+
+std::string lastLine(StringRef path) {
+  auto text = MemoryBuffer::getFile(path);
+  const StringRef all = text ? (*text)->getBuffer().rtrim() : "";
+  return all.substr(all.rfind('\n') + 1).str();
+}
 
 /// The sum over all launches of a program; none if it failed.
 Sum runProgram(StringRef program, StringRef target) {
-  SmallString<128> log;
+  SmallString<128> log, errors;
   (void)sys::fs::createTemporaryFile("launches", "txt", log);
+  (void)sys::fs::createTemporaryFile("errors", "txt", errors);
   ::setenv("RUBIA_EMULATOR_LAUNCHES", log.c_str(), 1);
   const StringRef arguments[] = {RUBIA_PROGRAM, "run",  "--device", "emulator",
                                  "--arch",      target, "--",       program};
-  std::string error;
-  const std::optional<StringRef> silent[] = {std::nullopt, StringRef(""), StringRef("")};
-  const int status =
-      sys::ExecuteAndWait(RUBIA_PROGRAM, arguments, std::nullopt, silent, 0, 0, &error);
   Sum sum;
+  const std::optional<StringRef> silent[] = {std::nullopt, StringRef(""), errors.str()};
+  const int status =
+      sys::ExecuteAndWait(RUBIA_PROGRAM, arguments, std::nullopt, silent, 0, 0, &sum.failure);
+  if (status != 0 && sum.failure.empty())
+    sum.failure = lastLine(errors);
   if (auto text = MemoryBuffer::getFile(log); text && status == 0) {
     SmallVector<StringRef> lines, fields;
     (*text)->getBuffer().split(lines, '\n', -1, false);
@@ -49,6 +58,7 @@ Sum runProgram(StringRef program, StringRef target) {
     }
   }
   (void)sys::fs::remove(log);
+  (void)sys::fs::remove(errors);
   return sum;
 }
 
@@ -59,7 +69,7 @@ void runFor(StringRef target, ArrayRef<std::string> programs) {
     const Sum sum = runProgram(program, target);
     outs() << left_justify((target + " " + sys::path::filename(program)).str(), 32);
     if (!sum.launches) {
-      outs() << "failed\n";
+      outs() << "failed: " << sum.failure << "\n";
       continue;
     }
     const double rate = sum.laneOperations / sum.seconds;
