@@ -31,7 +31,6 @@ struct Allocation {
   uint64_t address = 0;
   uint64_t size = 0; // in bytes, as asked for
   MemoryKind kind = MemoryKind::Device;
-  bool writable = true;
   bool owned = true;          // false: registered host memory, which free() leaves alone
   bool coarseGrained = false; // memory of the host that devices cache: atomics reach their caches
   uint64_t end() const { return address + size; }
@@ -73,8 +72,6 @@ public:
   std::optional<Allocation> nearest(uint64_t address) const;
   /// Says of the allocation that contains `address` what Allocation::coarseGrained says.
   void setCoarseGrained(const void *address, bool coarseGrained);
-  /// Used by CodeObject: marks the allocation that starts at `address` as not writable by kernels.
-  void makeReadOnly(void *address);
 
 private:
   friend const std::atomic<uint64_t> &generationOf(const Memory &memory);

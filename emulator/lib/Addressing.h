@@ -74,11 +74,11 @@ bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask
                        const LaneAddresses &addresses, uint32_t size);
 
 [[gnu::always_inline]] inline bool inWindow(const Wave &w, uint64_t generation, uint64_t low,
-                                            uint64_t high, uint32_t size, bool isWrite) {
+                                            uint64_t high, uint32_t size) {
   for (const AccessWindow &window : w.group->window)
     // Not high + size <= end: that wraps at the top of the address space.
     if (low >= window.begin && high < window.end && window.end - high >= size &&
-        window.generation == generation && (!isWrite || window.writable))
+        window.generation == generation)
       return true;
   return false;
 }
@@ -108,7 +108,7 @@ inline bool checkGlobal(Wave &w, const MicroOp &op, unsigned block, uint32_t mas
                         const LaneAddresses &addresses, uint32_t size, bool isWrite) {
   const Extent extent = extentOf(mask, addresses);
   uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-  if (inWindow(w, generation, extent.low, extent.high, size, isWrite)) [[likely]]
+  if (inWindow(w, generation, extent.low, extent.high, size)) [[likely]]
     return true;
   return checkGlobalSlow(w, op, block, mask, addresses, size, isWrite);
 }

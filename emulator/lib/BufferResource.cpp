@@ -87,7 +87,7 @@ bool checkBuffer(Wave &w, const MicroOp &op, const BufferResource &resource, uns
     const uint64_t address = addresses.at[lane];
     if (address - begin < bytes && bytes - (address - begin) >= size)
       continue;
-    if (findWindow(w, address, size, isWrite)) // a program's own resource of this kind
+    if (findWindow(w, address, size)) // a program's own resource of this kind
       continue;
     raise(w, op, FaultKind::ScratchOverflow, block * kBlockLanes + lane, address, size, isWrite);
     return false;

@@ -17,17 +17,17 @@ void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane, uint64_
   record = {true, kind, wave.indexInGroup, lane, op.pc, address, size, isWrite};
 }
 
-const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool isWrite) {
+const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size) {
   const Memory &memory = *wave.group->memory;
   const uint64_t generation = memory.generation();
   std::optional<Allocation> allocation = memory.lookup(address);
-  if (!allocation || allocation->end() - address < size || (isWrite && !allocation->writable))
+  if (!allocation || allocation->end() - address < size)
     return nullptr;
   AccessWindow &window =
       wave.group->window[wave.group->nextWindow++ % std::size(wave.group->window)];
   const bool ofHost =
       allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed;
-  window = {allocation->address, allocation->end(), generation, allocation->writable,
+  window = {allocation->address, allocation->end(), generation,
             ofHost && !allocation->coarseGrained};
   return &window;
 }
@@ -38,8 +38,7 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
     unsigned lane = unsigned(std::countr_zero(rest));
     uint64_t address = addresses.at[lane];
     uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-    if (inWindow(w, generation, address, address, size, isWrite) ||
-        findWindow(w, address, size, isWrite))
+    if (inWindow(w, generation, address, address, size) || findWindow(w, address, size))
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
     return false;
@@ -61,7 +60,7 @@ bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask
     const AccessWindow *window =
         std::find_if(std::begin(w.group->window), std::end(w.group->window), holds);
     if (window == std::end(w.group->window))
-      window = findWindow(w, address, size, true);
+      window = findWindow(w, address, size);
     if (!window || !window->ofHost)
       continue;
     raise(w, op, FaultKind::AtomicOnHostMemory, block * kBlockLanes + lane, address, size, true);

@@ -101,8 +101,6 @@ static std::string describePlace(const Fault &fault, const Memory &memory) {
   if (std::optional<Allocation> inside = memory.lookup(fault.address)) {
     if (fault.kind == Fault::AtomicOnHostMemory)
       return "the allocation of " + describe(*inside) + " is the host's";
-    if (fault.isWrite && !inside->writable)
-      return "the allocation of " + describe(*inside) + " is read-only";
     return "the access ends " + std::to_string(fault.address + fault.accessSize - inside->end()) +
            " bytes beyond the allocation of " + describe(*inside);
   }

@@ -186,15 +186,6 @@ void Memory::setCoarseGrained(const void *address, bool coarseGrained) {
   state->generation.fetch_add(1, std::memory_order_release);
 }
 
-void Memory::makeReadOnly(void *address) {
-  std::unique_lock lock(state->mutex);
-  auto found = state->live.find(uint64_t(address));
-  if (found == state->live.end())
-    return;
-  found->second.allocation.writable = false;
-  state->generation.fetch_add(1, std::memory_order_release);
-}
-
 uint64_t Memory::bytesInUse() const {
   std::shared_lock lock(state->mutex);
   return state->inUse;
@@ -207,11 +198,10 @@ const std::atomic<uint64_t> &generationOf(const Memory &memory) { return memory.
 std::vector<MemoryContents> contentsOf(const Memory &memory) {
   std::vector<MemoryContents> all;
   std::shared_lock lock(memory.state->mutex);
-  for (const auto &[address, block] : memory.state->live)
-    if (block.allocation.writable) {
-      const auto *first = reinterpret_cast<const uint8_t *>(address);
-      all.push_back({address, std::vector<uint8_t>(first, first + block.allocation.size)});
-    }
+  for (const auto &[address, block] : memory.state->live) {
+    const auto *first = reinterpret_cast<const uint8_t *>(address);
+    all.push_back({address, std::vector<uint8_t>(first, first + block.allocation.size)});
+  }
   return all;
 }
 

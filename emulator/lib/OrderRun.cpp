@@ -295,7 +295,7 @@ void OrderRun::locateScalar(Pending &pending) {
   if (pending.step->direct)
     return;
   const uint64_t address = emulator::locateScalar(w, *pending.op, *pending.step);
-  if (!findWindow(w, address, bytes, false))
+  if (!findWindow(w, address, bytes))
     return;
   for (uint64_t at = address; at < address + bytes; ++at) {
     auto &lines = pending.parts.front().lines;

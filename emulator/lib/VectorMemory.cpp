@@ -350,7 +350,7 @@ template <class T> struct Part {
 };
 
 /// Finds the places of a global access. False: not all within one known allocation.
-template <class Kind, bool IsStore>
+template <class Kind>
 [[gnu::always_inline]] inline bool findGlobal(const Wave &w, const MicroOp &op, unsigned block,
                                               Places &places) {
   const uint32_t *low = w.block(block) + op.source[0];
@@ -372,7 +372,7 @@ template <class Kind, bool IsStore>
   places.measure(Kind::kBytes);
   const uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
   return inWindow(w, generation, places.base + places.least, places.base + places.most,
-                  Kind::kBytes, IsStore);
+                  Kind::kBytes);
 }
 
 /// GLOBAL_* and FLAT_*: no allocation lies in the apertures of LDS and scratch.
@@ -380,7 +380,7 @@ template <class Kind, bool IsStore, unsigned kBlocks> void globalOf(Wave &w, con
   Places places[kBlocks];
   for (unsigned block = 0; block < kBlocks; ++block) {
     places[block].mask = w.scalars[kExec + block];
-    if (places[block].mask && !findGlobal<Kind, IsStore>(w, op, block, places[block])) [[unlikely]]
+    if (places[block].mask && !findGlobal<Kind>(w, op, block, places[block])) [[unlikely]]
       [[clang::musttail]] return op.otherwise(w, op);
   }
   for (unsigned block = 0; block < kBlocks; ++block) {
@@ -527,7 +527,7 @@ template <auto Function, bool kOfBus> void globalAtomic(Wave &w, const MicroOp &
     place.mask = w.scalars[kExec + block];
     if (!place.mask)
       continue;
-    if (!findGlobal<Words<1>, true>(w, op, block, place)) [[unlikely]]
+    if (!findGlobal<Words<1>>(w, op, block, place)) [[unlikely]]
       [[clang::musttail]] return op.otherwise(w, op);
     const uint32_t low = uint32_t(place.base), mask = place.mask;
     const uint32_t *const offsets = place.offsets;

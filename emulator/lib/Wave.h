@@ -116,11 +116,10 @@ struct MicroOp {
   uint8_t data = 0; // of the handler's own use
 };
 
-/// The last allocations that a wave touched, so that most accesses need no look-up.
+/// The last allocations that a workgroup touched, so that most accesses need no look-up.
 struct AccessWindow {
   uint64_t begin = 0, end = 0;
   uint64_t generation = ~uint64_t(0);
-  bool writable = false;
   bool ofHost = false; // MemoryKind::HostPinned, Managed; not coarse-grained
 };
 
@@ -144,8 +143,6 @@ struct Wave {
   uint32_t ldsSize = 0;
   uint8_t *scratch = nullptr; // swizzled: dword d of lane l at (d * lanes + l) * 4
   uint32_t scratchPerLane = 0;
-  AccessWindow window[4];
-  unsigned nextWindow = 0;
   uint64_t barrierLanes = 0;     // EXEC at the last barrier, at first all lanes
   uint8_t waitsFor = 0;          // the barrier that status AtBarrier is about
   uint8_t joined = 0;            // the named barrier that the wave is a member of; 0: none
@@ -235,9 +232,9 @@ enum class FaultKind : uint8_t {
 void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane = 0, uint64_t address = 0,
            uint32_t size = 0, bool isWrite = false);
 
-/// Finds the live allocation around [address, address + size) and remembers it in the wave. Returns
-/// null if there is none or it must not be written.
-const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size, bool isWrite);
+/// Finds the live allocation around [address, address + size) and remembers it in the workgroup. Returns
+/// null if there is none.
+const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size);
 
 /// A scalar operand of up to 64 bits.
 inline uint64_t readScalar64(const Wave &wave, const MicroOp &op, unsigned i) {
