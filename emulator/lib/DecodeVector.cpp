@@ -81,16 +81,21 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
       detail.flags & kMixedSources)
     return path.general;
   unsigned kind = 0;
+  bool onlyParts = detail.resultWidth == 32;
   for (unsigned i = 0; i < shape.sourceCount; ++i) {
+    const VectorDetail::Source &source = detail.sources[i];
+    const bool isSigned = source.negate || source.absolute || source.signExtend;
+    onlyParts &= op.kind[i] == OperandKind::Vector && !isSigned;
     if (shape.sourceRegisters[i] > 4)
       return path.general;
     op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
-    if (detail.sources[i].fix) {
+    if (source.fix) {
       const Element element = shape.sources[i];
       if (!operation.fused && element != Element::F32 && element != Element::B32)
         return path.general;
-      if (detail.sources[i].width != 32 &&
-          !(operation.fused && selectsInHandler(element, detail.sources[i].width)))
+      if (source.width != 32 && !(operation.fused && selectsInHandler(element, source.width)))
+        return path.general;
+      if (element == Element::B32 && source.width != 32 && (source.negate || source.absolute))
         return path.general;
       if (!isPackedSingle(element)) // whose handlers all choose and negate
         kind = 2;
@@ -98,6 +103,7 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
       kind = std::max(kind, 1u);
     }
   }
+  op.data |= onlyParts ? kOnlyParts : 0;
   if (operation.fused)
     return fusedHandler(*operation.fused, op, shape.sourceCount,
                         kind == 2 || detail.resultWidth != 32)

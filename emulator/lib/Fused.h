@@ -4,7 +4,8 @@
 // registers, registers, pairs of them or masks; others stay as they are.
 //
 // A handler exists for each set of sources that are the same in all lanes (scalar registers and
-// constants); and one for all modifiers of sources, halves and conditions.
+// constants); one for all modifiers of sources, halves and conditions; and one for what SDWA mostly
+// is, parts of registers that are not sign-extended.
 #pragma once
 
 #include "emulator/lib/VectorPath.h"
@@ -22,6 +23,7 @@ namespace detail {
 enum class From : uint8_t {
   Vector,  // a vector register
   Uniform, // a scalar register or a constant
+  Part,    // a part of a vector register, not sign-extended
   Any,     // anywhere, with neg and abs; integers with SDWA's selection
 };
 
@@ -56,23 +58,31 @@ template <class T> struct ModifiedSource {
       return std::bit_cast<T>((registers[lane] & keep) ^ flip);
   }
 };
-/// An integer, of which SDWA may take a byte or a half: moved to the top and back down, and where
-/// `sign` is its highest bit, that bit is repeated.
+/// An integer, of which SDWA may take a byte or a half: the bits are moved to the bottom, and where
+/// `sign` is their highest one, it is in `flip` too, so that the bit is repeated. Or with neg and
+/// abs.
 template <class T> struct SelectedSource {
   const uint32_t *registers;
-  uint32_t left, right, sign, keep, flip;
+  uint32_t shift, keep, flip, sign;
   [[gnu::always_inline]] T at(unsigned lane) const {
-    const uint32_t bits = registers[lane] << left >> right;
-    return std::bit_cast<T>((((bits ^ sign) - sign) & keep) ^ flip);
+    return std::bit_cast<T>(((registers[lane] >> shift & keep) ^ flip) - sign);
+  }
+};
+/// The same without a sign, neg and abs.
+template <class T> struct PartSource {
+  const uint32_t *registers;
+  uint32_t shift, keep;
+  [[gnu::always_inline]] T at(unsigned lane) const {
+    return std::bit_cast<T>(registers[lane] >> shift & keep);
   }
 };
 /// A half of a register, with neg and abs, or a part of an integer as above.
 template <class T> struct HalfSource {
   const uint32_t *registers;
-  uint32_t shift, sign, keep, flip;
+  uint32_t shift, keep, flip, sign;
   [[gnu::always_inline]] T at(unsigned lane) const {
     const uint32_t bits = (registers[lane] >> shift & keep) ^ flip;
-    return std::bit_cast<T>(uint16_t(std::is_integral_v<T> ? (bits ^ sign) - sign : bits));
+    return std::bit_cast<T>(uint16_t(std::is_integral_v<T> ? bits - sign : bits));
   }
 };
 /// Two halves, each either of the register's.
@@ -116,23 +126,20 @@ template <class T>
                            fix.fix && !fix.selectHighForHigh ? 0u : 16u,
                            (fix.negate ? 0x8000u : 0u) | (fix.negateHigh ? 0x80000000u : 0u)};
   } else if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
-    const uint32_t right = 32u - fix.width;
-    return SelectedSource<T>{from,
-                             right - fix.shift,
-                             right,
-                             fix.signExtend ? 1u << (fix.width - 1) : 0u,
-                             fix.absolute ? 0x7fffffffu : ~0u,
-                             fix.negate ? 0x80000000u : 0u};
+    const uint32_t all = ~0u >> (32u - fix.width);
+    const uint32_t sign = fix.signExtend ? all ^ all >> 1 : 0u;
+    return SelectedSource<T>{from, fix.shift, fix.absolute ? all >> 1 : all,
+                             sign ^ (fix.negate ? 0x80000000u : 0u), sign};
   } else if constexpr (sizeof(T) >= 4) {
     return ModifiedSource<T>{from, fix.absolute ? 0x7fffffffu : ~0u, fix.negate ? 0x80000000u : 0u};
   } else if constexpr (sizeof(T) == 2) {
     const bool isByte = fix.width == 8;
+    const uint32_t sign = isByte && fix.signExtend ? 0x80u : 0u;
     return HalfSource<T>{from, fix.shift + (fix.selectHigh ? 16u : 0u),
-                         isByte && fix.signExtend ? 0x80u : 0u,
                          isByte         ? 0xffu
                          : fix.absolute ? 0x7fffu
                                         : 0xffffu,
-                         fix.negate ? 0x8000u : 0u};
+                         sign ^ (fix.negate ? 0x8000u : 0u), sign};
   } else {
     return LaneSource<T>{from};
   }
@@ -220,10 +227,35 @@ template <unsigned kRegisters>
       buffer.words[r * kBlockLanes + lane] = uint32_t(value >> (32 * r));
 }
 
+/// What of a source is the same for all blocks.
+struct AnySource {
+  VectorDetail::Source fix;
+  uintptr_t place = 0;     // of its lanes, or from where the block's registers are
+  uintptr_t registers = 0; // all ones: it is a vector register
+};
+template <class T, From kFrom, unsigned kIndex>
+[[gnu::always_inline]] inline AnySource anySource(const Wave &w, const MicroOp &op,
+                                                  [[maybe_unused]] FusedBuffer *buffers) {
+  AnySource any;
+  if constexpr (kFrom == From::Part || kFrom == From::Any)
+    any.fix = op.detail->sources[kIndex];
+  if constexpr (kFrom == From::Any) {
+    any.place = op.source[kIndex];
+    if (op.kind[kIndex] == OperandKind::Vector) {
+      any.place *= sizeof(uint32_t);
+      any.registers = ~uintptr_t(0);
+    } else if (op.kind[kIndex] != OperandKind::Constant) {
+      broadcastAny<registersOf<T>()>(w, op, kIndex, buffers[kIndex]);
+      any.place = reinterpret_cast<uintptr_t>(buffers[kIndex].words);
+    }
+  }
+  return any;
+}
+
 template <class T, From kFrom, unsigned kIndex>
 [[gnu::always_inline]] inline auto fusedSource(const Wave &w, const MicroOp &op,
                                                const uint32_t *registers,
-                                               [[maybe_unused]] FusedBuffer *buffers) {
+                                               [[maybe_unused]] const AnySource &any) {
   if constexpr (kFrom == From::Vector && kIsWidePair<T>) {
     return pairSource<T>(registers + op.source[kIndex], kBlockLanes, op.detail->sources[kIndex]);
   } else if constexpr (kFrom == From::Vector) {
@@ -241,17 +273,12 @@ template <class T, From kFrom, unsigned kIndex>
     else
       source.value = loadLane<T>(at, 0);
     return source;
+  } else if constexpr (kFrom == From::Part) {
+    return PartSource<T>{registers + op.source[kIndex], any.fix.shift,
+                         ~0u >> (32u - any.fix.width)};
   } else {
-    const uint32_t *from;
-    if (op.kind[kIndex] == OperandKind::Vector) {
-      from = registers + op.source[kIndex];
-    } else if (op.kind[kIndex] == OperandKind::Constant) {
-      from = reinterpret_cast<const uint32_t *>(op.source[kIndex]);
-    } else {
-      broadcastAny<registersOf<T>()>(w, op, kIndex, buffers[kIndex]);
-      from = buffers[kIndex].words;
-    }
-    return modifiedSource<T>(from, op.detail->sources[kIndex]);
+    const uintptr_t at = any.place + (reinterpret_cast<uintptr_t>(registers) & any.registers);
+    return modifiedSource<T>(reinterpret_cast<const uint32_t *>(at), any.fix);
   }
 }
 
@@ -424,15 +451,27 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   }
 
   template <size_t I, From... kFrom>
+  [[gnu::always_inline]] static inline AnySource common(const Wave &w, const MicroOp &op,
+                                                        FusedBuffer *buffers) {
+    using T = std::remove_cvref_t<std::tuple_element_t<I, std::tuple<P...>>>;
+    if constexpr (IsContext<T>::value) {
+      return {};
+    } else {
+      constexpr auto kIndex = Signature<R (F::*)(P...) const>::sourceIndices()[I];
+      constexpr From kAll[] = {kFrom...};
+      return anySource<T, kAll[kIndex], kIndex>(w, op, buffers);
+    }
+  }
+  template <size_t I, From... kFrom>
   [[gnu::always_inline]] static inline auto
-  source(const Wave &w, const MicroOp &op, const uint32_t *registers, FusedBuffer *buffers) {
+  source(const Wave &w, const MicroOp &op, const uint32_t *registers, const AnySource &any) {
     using T = std::remove_cvref_t<std::tuple_element_t<I, std::tuple<P...>>>;
     if constexpr (IsContext<T>::value) {
       return Nothing{};
     } else {
       constexpr auto kIndex = Signature<R (F::*)(P...) const>::sourceIndices()[I];
       constexpr From kAll[] = {kFrom...};
-      return fusedSource<T, kAll[kIndex], kIndex>(w, op, registers, buffers);
+      return fusedSource<T, kAll[kIndex], kIndex>(w, op, registers, any);
     }
   }
 
@@ -441,6 +480,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
                                                 std::index_sequence<I...>) {
     constexpr bool kAny = ((kFrom == From::Any) || ...);
     FusedBuffer buffers[kAny ? 3 : 1];
+    const AnySource any[kCount ? kCount : 1] = {common<I, kFrom...>(w, op, buffers)...};
     [[maybe_unused]] uint32_t masks[kBlocks];
     const FloatMode mode = w.lane.mode;
     constexpr bool kPlaced = kAny && kIsPlaced;
@@ -462,16 +502,16 @@ struct FusedCall<Function, R (F::*)(P...) const> {
       if constexpr (kIsWide) {
         if (kResult ? exec == ~0u : exec != 0) [[likely]]
           flags = wideLanes<false>(result, exec, mode,
-                                   together(source<I, kFrom...>(w, op, registers, buffers))...);
+                                   together(source<I, kFrom...>(w, op, registers, any[I]))...);
         else if (kResult && exec != 0)
           wideLanes<true>(result, exec, mode,
-                          together(source<I, kFrom...>(w, op, registers, buffers))...);
-      } else if (kResult ? exec == ~0u : exec != 0) [[likely]]
+                          together(source<I, kFrom...>(w, op, registers, any[I]))...);
+      } else if (!kPlaced && (kResult ? exec == ~0u : exec != 0)) [[likely]]
         flags = lanes<false, kPlaced>(result, exec, mode, firstLane, carries, place,
-                                      source<I, kFrom...>(w, op, registers, buffers)...);
+                                      source<I, kFrom...>(w, op, registers, any[I])...);
       else if (kResult && exec != 0)
         flags = lanes<true, kPlaced>(result, exec, mode, firstLane, carries, place,
-                                     source<I, kFrom...>(w, op, registers, buffers)...);
+                                     source<I, kFrom...>(w, op, registers, any[I])...);
       if constexpr (kFlag)
         masks[block] = flags & exec;
     }
@@ -487,6 +527,20 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     RUBIA_NEXT(w, op);
   }
 
+  /// Whether there is a handler for parts of registers: the instructions that have an SDWA form.
+  static constexpr bool kTakesParts = [] {
+    constexpr unsigned kSources = Signature<R (F::*)(P...) const>::shape().sourceCount;
+    return (kSources == 1 || kSources == 2) && !kIsNarrow &&
+           ((IsContext<std::remove_cvref_t<P>>::value ||
+             (std::is_integral_v<std::remove_cvref_t<P>> && sizeof(P) == 4)) &&
+            ...);
+  }();
+  template <unsigned kBlocks, size_t... I> static void partsOrAny(Wave &w, const MicroOp &op) {
+    if (op.data & kOnlyParts) [[likely]]
+      [[clang::musttail]] return handler<kBlocks, (void(I), From::Part)...>(w, op);
+    [[clang::musttail]] return handler<kBlocks, (void(I), From::Any)...>(w, op);
+  }
+
   template <From... kFrom>
   static constexpr FusedHandlers::Pair kPair = {handler<1, kFrom...>, handler<2, kFrom...>};
 
@@ -496,7 +550,10 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     return kPair<(kUniform >> I & 1 ? From::Uniform : From::Vector)...>;
   }
   template <size_t... I> static constexpr FusedHandlers::Pair anyPair(std::index_sequence<I...>) {
-    return kPair<(void(I), From::Any)...>;
+    if constexpr (kTakesParts)
+      return {partsOrAny<1, I...>, partsOrAny<2, I...>};
+    else
+      return kPair<(void(I), From::Any)...>;
   }
   static constexpr FusedHandlers makeHandlers() {
     constexpr unsigned kSources = Signature<R (F::*)(P...) const>::shape().sourceCount;

@@ -5,6 +5,10 @@
 
 namespace rubia::emulator {
 
+/// In MicroOp::data: all sources are registers or parts of them that are not sign-extended, and the
+/// result is a whole one.
+constexpr uint8_t kOnlyParts = 0x80;
+
 struct VectorPath {
   struct Simple {
     Handler byBlocks[2]; // wave32, wave64

@@ -101,11 +101,15 @@ public:
       for (uint64_t exec : {~uint64_t(0), uint64_t(0x8000000180f0a3b1), uint64_t(0),
                             uint64_t(0xffffffff00000000), uint64_t(1) << 31})
         for (unsigned uniform = 0; uniform < 1u << sources; ++uniform) {
-          compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform, false);
+          compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform,
+                     Modifiers::None);
           if (hasOnlyPairs(row.operation.shape))
-            compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform, true);
-          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, false);
-          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, true);
+            compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform,
+                       Modifiers::Any);
+          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::None);
+          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Any);
+          if (uniform == 0 && !isHalf(row.operation.shape.result))
+            compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Parts);
         }
   }
 
@@ -119,11 +123,14 @@ public:
           for (unsigned kind = 0; kind < 3; ++kind) {
             simple = kind;
             compareOne(path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[wide], wide,
-                       exec, uniform, kind == 2);
+                       exec, uniform, kind == 2 ? Modifiers::Any : Modifiers::None);
           }
   }
 
 private:
+  /// Parts: unsigned ones of registers, and a whole result, for which there are handlers.
+  enum class Modifiers { None, Parts, Any };
+
   uint32_t value() {
     static constexpr uint32_t kEdges[] = {0,          1,          31,         32,
                                           0x80000000, 0x7fffffff, 0xffffffff, 0x3f800000,
@@ -164,7 +171,8 @@ private:
     detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
   }
 
-  void compareOne(Handler fused, bool wide, uint64_t exec, unsigned uniform, bool modify) {
+  void compareOne(Handler fused, bool wide, uint64_t exec, unsigned uniform, Modifiers modifiers) {
+    const bool modify = modifiers == Modifiers::Any, parts = modifiers == Modifiers::Parts;
     const Shape &shape = row.operation.shape;
     VectorDetail detail;
     detail.shape = shape;
@@ -198,7 +206,12 @@ private:
         modifySource(element, detail.sources[i]);
       if (modify && !simple && random() % 2)
         selectPart(shape.sources[i], detail.sources[i]);
+      if (parts && shape.sources[i] == Element::B32 && random() % 4) {
+        selectPart(shape.sources[i], detail.sources[i]);
+        detail.sources[i].signExtend = false;
+      }
     }
+    op.data = parts ? kOnlyParts : 0;
     if (modify && !simple && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
       placeResult(detail);
     } else if (isHalf(shape.result)) {
