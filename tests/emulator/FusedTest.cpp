@@ -211,7 +211,7 @@ private:
         detail.sources[i].signExtend = false;
       }
     }
-    op.data = parts ? kOnlyParts : 0;
+    op.data |= parts ? kOnlyParts : 0;
     if (modify && !simple && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
       placeResult(detail);
     } else if (isHalf(shape.result)) {
