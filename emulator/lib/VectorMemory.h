@@ -1,4 +1,5 @@
-// The fast handlers of memory instructions and of moves between lanes, one set per instruction set of the host.
+// The fast handlers of memory instructions and of moves between lanes, one set per instruction set
+// of the host.
 #pragma once
 
 #include "emulator/lib/Addressing.h"

@@ -232,8 +232,8 @@ enum class FaultKind : uint8_t {
 void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane = 0, uint64_t address = 0,
            uint32_t size = 0, bool isWrite = false);
 
-/// Finds the live allocation around [address, address + size) and remembers it in the workgroup. Returns
-/// null if there is none.
+/// Finds the live allocation around [address, address + size) and remembers it in the workgroup.
+/// Returns null if there is none.
 const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size);
 
 /// A scalar operand of up to 64 bits.
