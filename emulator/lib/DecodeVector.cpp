@@ -70,7 +70,8 @@ static bool selectsInHandler(Element element, unsigned width) {
 
 /// The cheapest handler that does all that an operation asks for.
 Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
-                               const Operation &operation) const {
+                               const Semantics &row) const {
+  const Operation &operation = row.operation;
   const Shape &shape = detail.shape;
   const VectorPath &path = vectorPath();
   const bool placed = operation.fused && detail.resultUnused != VectorDetail::Unused::Sign &&
@@ -81,11 +82,13 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
       detail.flags & kMixedSources)
     return path.general;
   unsigned kind = 0;
-  bool onlyParts = detail.resultWidth == 32;
+  bool onlyParts = detail.resultWidth == 32 || (isHalf(shape.result) && detail.resultWidth == 16);
   for (unsigned i = 0; i < shape.sourceCount; ++i) {
     const VectorDetail::Source &source = detail.sources[i];
     const bool isSigned = source.negate || source.absolute || source.signExtend;
-    onlyParts &= op.kind[i] == OperandKind::Vector && !isSigned;
+    const bool isByte = source.width == 8 && shape.sources[i] != Element::B32;
+    const bool isInPlace = op.kind[i] == OperandKind::Vector || op.kind[i] == OperandKind::Constant;
+    onlyParts &= isInPlace && !isSigned && !isByte;
     if (shape.sourceRegisters[i] > 4)
       return path.general;
     op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
@@ -104,6 +107,10 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
     }
   }
   op.data |= onlyParts ? kOnlyParts : 0;
+  if (onlyParts && row.name == StringRef("V_MOV_B16") &&
+      detail.resultUnused == VectorDetail::Unused::Keep)
+    return path.moveHalf[detail.resultShift != 0][detail.sources[0].selectHigh]
+        .byBlocks[waveSize == 64];
   if (operation.fused)
     return fusedHandler(*operation.fused, op, shape.sourceCount,
                         kind == 2 || detail.resultWidth != 32)
@@ -270,8 +277,7 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     op.registers = shape.resultRegisters;
     readModes(*row, plain, op);
     noteApproximation(*row, detail);
-    op.handler =
-        scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail, row->operation);
+    op.handler = scalarDestination ? vectorPath().pseudoScalar : chooseHandler(op, detail, *row);
   }
   program.details.push_back(detail);
   op.detail = &program.details.back();
@@ -356,7 +362,7 @@ Refusal Decoder::decodeDual() {
     move.kind[0] = OperandKind::Vector;
     move.source[0] = kTemporaryRegister;
     move.result = x.result;
-    move.handler = chooseHandler(move, detail, row->operation);
+    move.handler = chooseHandler(move, detail, *row);
     x.result = kTemporaryRegister;
     emit(x);
     emit(y);

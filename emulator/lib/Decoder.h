@@ -51,7 +51,7 @@ private:
                        VectorDetail &detail);
   void noteApproximation(const struct Semantics &row, VectorDetail &detail) const;
   Refusal readDpp(VectorDetail &detail);
-  Handler chooseHandler(MicroOp &op, const VectorDetail &detail, const Operation &operation) const;
+  Handler chooseHandler(MicroOp &op, const VectorDetail &detail, const Semantics &row) const;
 
   MicroOp start() const;
   void emit(const MicroOp &op) { program.operations.push_back(op); }

@@ -23,7 +23,7 @@ namespace detail {
 enum class From : uint8_t {
   Vector,  // a vector register
   Uniform, // a scalar register or a constant
-  Part,    // a part of a vector register, not sign-extended
+  Part,    // a part of a vector register, not sign-extended, or a constant
   Any,     // anywhere, with neg and abs; integers with SDWA's selection
 };
 
@@ -68,12 +68,15 @@ template <class T> struct SelectedSource {
     return std::bit_cast<T>(((registers[lane] >> shift & keep) ^ flip) - sign);
   }
 };
-/// The same without a sign, neg and abs.
+/// The same without a sign, neg and abs; of a half, either of the register's.
 template <class T> struct PartSource {
   const uint32_t *registers;
   uint32_t shift, keep;
   [[gnu::always_inline]] T at(unsigned lane) const {
-    return std::bit_cast<T>(registers[lane] >> shift & keep);
+    if constexpr (sizeof(T) == 2)
+      return std::bit_cast<T>(uint16_t(registers[lane] >> shift));
+    else
+      return std::bit_cast<T>(registers[lane] >> shift & keep);
   }
 };
 /// A half of a register, with neg and abs, or a part of an integer as above.
@@ -237,14 +240,13 @@ template <class T, From kFrom, unsigned kIndex>
 [[gnu::always_inline]] inline AnySource anySource(const Wave &w, const MicroOp &op,
                                                   [[maybe_unused]] FusedBuffer *buffers) {
   AnySource any;
-  if constexpr (kFrom == From::Part || kFrom == From::Any)
+  if constexpr (kFrom == From::Part || kFrom == From::Any) {
     any.fix = op.detail->sources[kIndex];
-  if constexpr (kFrom == From::Any) {
     any.place = op.source[kIndex];
     if (op.kind[kIndex] == OperandKind::Vector) {
       any.place *= sizeof(uint32_t);
       any.registers = ~uintptr_t(0);
-    } else if (op.kind[kIndex] != OperandKind::Constant) {
+    } else if (kFrom == From::Any && op.kind[kIndex] != OperandKind::Constant) {
       broadcastAny<registersOf<T>()>(w, op, kIndex, buffers[kIndex]);
       any.place = reinterpret_cast<uintptr_t>(buffers[kIndex].words);
     }
@@ -273,12 +275,15 @@ template <class T, From kFrom, unsigned kIndex>
     else
       source.value = loadLane<T>(at, 0);
     return source;
-  } else if constexpr (kFrom == From::Part) {
-    return PartSource<T>{registers + op.source[kIndex], any.fix.shift,
-                         ~0u >> (32u - any.fix.width)};
   } else {
-    const uintptr_t at = any.place + (reinterpret_cast<uintptr_t>(registers) & any.registers);
-    return modifiedSource<T>(reinterpret_cast<const uint32_t *>(at), any.fix);
+    const uint32_t *at = reinterpret_cast<const uint32_t *>(
+        any.place + (reinterpret_cast<uintptr_t>(registers) & any.registers));
+    if constexpr (kFrom == From::Part) {
+      const unsigned half = sizeof(T) == 2 && any.fix.selectHigh ? 16 : 0;
+      return PartSource<T>{at, any.fix.shift + half, ~0u >> (32u - any.fix.width)};
+    } else {
+      return modifiedSource<T>(at, any.fix);
+    }
   }
 }
 
@@ -333,12 +338,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   lanes(uint32_t *result, uint32_t exec, FloatMode mode, uint32_t firstLane, uint32_t carries,
         const Place place, const Sources... sources) {
     [[maybe_unused]] uint32_t flags[kBlockLanes];
-    // A load, a choice and a store, which the compiler must not see to be of one place: it would
-    // make a masked store of them, after which a load of the register has to wait, as it does all
-    // the time in divergent code.
-    const uint32_t *was = result;
-    if constexpr (kMasked)
-      asm("" : "+r"(was));
+    const uint32_t *was = kMasked ? whatWas(result) : result;
     // Lanes are independent, also where the result overwrites a source.
 #pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth)                            \
     interleave_count(kLaneInterleave) unroll(disable)
@@ -438,9 +438,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
         values.values[lane] = value ? ~uint64_t(0) : 0;
     }
     if constexpr (kResult) {
-      const uint32_t *was = result; // as above
-      if constexpr (kMasked)
-        asm("" : "+r"(was));
+      const uint32_t *was = kMasked ? whatWas(result) : result;
       values.template store<kMasked>(result, was, exec);
       return 0;
     } else {
@@ -483,9 +481,15 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     const AnySource any[kCount ? kCount : 1] = {common<I, kFrom...>(w, op, buffers)...};
     [[maybe_unused]] uint32_t masks[kBlocks];
     const FloatMode mode = w.lane.mode;
-    constexpr bool kPlaced = kAny && kIsPlaced;
+    constexpr bool kPlaced = kIsNarrow || (kAny && kIsPlaced);
     Place place;
-    if constexpr (kPlaced) {
+    if constexpr (kPlaced && !kAny) {
+      const VectorDetail &detail = *op.detail;
+      place.shift = detail.resultShift;
+      place.keep = detail.resultUnused == VectorDetail::Unused::Keep && detail.resultWidth == 16
+                       ? ~(0xffffu << place.shift)
+                       : 0;
+    } else if constexpr (kPlaced) {
       const VectorDetail &detail = *op.detail;
       place.shift = detail.resultShift;
       place.mask = ~0u >> (32 - detail.resultWidth);
@@ -527,13 +531,21 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     RUBIA_NEXT(w, op);
   }
 
-  /// Whether there is a handler for parts of registers: the instructions that have an SDWA form.
+  /// Whether there is a handler for parts of registers: the instructions of integers that have an
+  /// SDWA form, and those whose result is a half.
   static constexpr bool kTakesParts = [] {
     constexpr unsigned kSources = Signature<R (F::*)(P...) const>::shape().sourceCount;
-    return (kSources == 1 || kSources == 2) && !kIsNarrow &&
-           ((IsContext<std::remove_cvref_t<P>>::value ||
-             (std::is_integral_v<std::remove_cvref_t<P>> && sizeof(P) == 4)) &&
-            ...);
+    if constexpr (kIsNarrow)
+      return kSources != 0 &&
+             ((IsContext<std::remove_cvref_t<P>>::value ||
+               (!kIsPair<std::remove_cvref_t<P>> &&
+                (sizeof(std::remove_cvref_t<P>) == 2 || sizeof(std::remove_cvref_t<P>) == 4))) &&
+              ...);
+    else
+      return (kSources == 1 || kSources == 2) &&
+             ((IsContext<std::remove_cvref_t<P>>::value ||
+               (std::is_integral_v<std::remove_cvref_t<P>> && sizeof(P) == 4)) &&
+              ...);
   }();
   template <unsigned kBlocks, size_t... I> static void partsOrAny(Wave &w, const MicroOp &op) {
     if (op.data & kOnlyParts) [[likely]]

@@ -20,6 +20,19 @@ constexpr unsigned kLaneWidth = 8, kLaneInterleave = 4;
 constexpr unsigned kLaneWidth = 4, kLaneInterleave = 4;
 #endif
 
+/// For loops that need no width of their own.
+#define RUBIA_EACH_LANE                                                                            \
+  _Pragma("clang loop vectorize(assume_safety) interleave_count(kLaneInterleave)")                 \
+      _Pragma("clang loop unroll(disable)") for (unsigned lane = 0; lane < kBlockLanes; ++lane)
+
+/// The same address, of which the compiler does not know that it is the same. A load, a choice and
+/// a store of one place would become a masked store, after which the next instruction's load of the
+/// register has to wait, as it does all the time in divergent code.
+[[gnu::always_inline]] inline const uint32_t *whatWas(const uint32_t *result) {
+  asm("" : "+r"(result));
+  return result;
+}
+
 /// IEEE binary16. Half(float) rounds in the current rounding mode, overflow included.
 struct Half {
   uint16_t bits = 0;

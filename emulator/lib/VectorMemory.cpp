@@ -12,16 +12,6 @@
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
 
-/// All 32 lanes at once, without a loop.
-#if defined(__AVX512F__)
-constexpr unsigned kInterleave = 2;
-#else
-constexpr unsigned kInterleave = 4;
-#endif
-#define RUBIA_EACH_LANE                                                                            \
-  _Pragma("clang loop vectorize(assume_safety) interleave_count(kInterleave)")                     \
-      _Pragma("clang loop unroll(disable)") for (unsigned lane = 0; lane < kBlockLanes; ++lane)
-
 /// 16 lanes, half a block.
 constexpr unsigned kHalfLanes = 16;
 typedef uint32_t HalfBlock __attribute__((vector_size(4 * kHalfLanes)));

@@ -22,11 +22,11 @@ constexpr LaneBits kLane;
 /// result = mask ? value : result, for each lane of `registers` registers.
 void blend(uint32_t *result, const uint32_t *value, uint32_t mask, unsigned registers) {
   for (unsigned r = 0; r < registers; ++r, result += kBlockLanes, value += kBlockLanes) {
-    RUBIA_LANES result[lane] = mask & kLane.bit[lane] ? value[lane] : result[lane];
+    RUBIA_EACH_LANE result[lane] = mask & kLane.bit[lane] ? value[lane] : result[lane];
   }
 }
 
-void broadcast(uint32_t *to, uint32_t value) { RUBIA_LANES to[lane] = value; }
+void broadcast(uint32_t *to, uint32_t value) { RUBIA_EACH_LANE to[lane] = value; }
 
 void copy(uint32_t *to, const uint32_t *from, unsigned registers) {
   std::memcpy(to, from, registers * kBlockLanes * sizeof(uint32_t));
@@ -68,7 +68,7 @@ enum class Sources : uint8_t {
 /// neg and abs of a 32-bit source.
 void modify(uint32_t *to, const uint32_t *from, const VectorDetail::Source &fix) {
   const uint32_t keep = fix.absolute ? 0x7fffffff : ~0u, flip = fix.negate ? 0x80000000 : 0;
-  RUBIA_LANES to[lane] = (from[lane] & keep) ^ flip;
+  RUBIA_EACH_LANE to[lane] = (from[lane] & keep) ^ flip;
 }
 
 template <Sources S>
@@ -272,6 +272,39 @@ void pseudoScalar(Wave &w, const MicroOp &op) {
   RUBIA_NEXT(w, op);
 }
 
+/// V_MOV_B16 without modifiers, from a vector register or a constant: true16 code has many.
+template <bool kToHigh, bool kFromHigh, unsigned kBlocks>
+void moveHalf(Wave &w, const MicroOp &op) {
+  // What the compiler does not know it cannot turn into a permutation, which takes longer.
+  uint32_t kept = kToHigh ? 0xffff : 0xffff0000;
+  asm("" : "+r"(kept));
+  auto moved = [=](uint32_t from, uint32_t to) {
+    const uint32_t half = kFromHigh == kToHigh ? from : kToHigh ? from << 16 : from >> 16;
+    return (to & kept) | (half & ~kept);
+  };
+  const bool isVector = op.kind[0] == OperandKind::Vector;
+  for (unsigned block = 0; block < kBlocks; ++block) {
+    uint32_t *result = w.block(block) + op.result;
+    const uint32_t *from =
+        isVector ? w.block(block) + op.source[0] : reinterpret_cast<const uint32_t *>(op.source[0]);
+    const uint32_t exec = w.scalars[kExec + block];
+    if (exec == ~0u) [[likely]] {
+      RUBIA_EACH_LANE result[lane] = moved(from[lane], result[lane]);
+    } else {
+      const uint32_t *was = whatWas(result);
+      RUBIA_EACH_LANE {
+        const uint32_t old = was[lane], next = moved(from[lane], old);
+        result[lane] = exec & 1u << lane ? next : old;
+      }
+    }
+  }
+  RUBIA_NEXT(w, op);
+}
+
+template <bool kToHigh, bool kFromHigh>
+constexpr VectorPath::Simple kMoveHalf = {moveHalf<kToHigh, kFromHigh, 1>,
+                                          moveHalf<kToHigh, kFromHigh, 2>};
+
 void leave() {
 #ifdef __AVX__
   __builtin_ia32_vzeroupper();
@@ -287,6 +320,8 @@ const VectorPath kVectorPath = {
      {kSimple<Sources::Modified, false>, kSimple<Sources::Modified, true>}},
     general,
     pseudoScalar,
+    {{kMoveHalf<false, false>, kMoveHalf<false, true>},
+     {kMoveHalf<true, false>, kMoveHalf<true, true>}},
     leave};
 
 } // namespace rubia::emulator::RUBIA_ISA

@@ -5,8 +5,9 @@
 
 namespace rubia::emulator {
 
-/// In MicroOp::data: all sources are registers or parts of them that are not sign-extended, and the
-/// result is a whole one.
+/// In MicroOp::data: all sources are constants, registers or parts of them that are not
+/// sign-extended, and the result is a whole register, or a half of one where that is what the
+/// instruction computes.
 constexpr uint8_t kOnlyParts = 0x80;
 
 struct VectorPath {
@@ -19,6 +20,9 @@ struct VectorPath {
   Simple simple[3][2];
   Handler general;      // everything
   Handler pseudoScalar; // V_S_*: one value, to the scalar register maskResult
+  /// V_MOV_B16 that keeps the other half of its result. First index: to the high half; second
+  /// index: from the high half.
+  Simple moveHalf[2][2];
   /// To be called after the last of these handlers, before other code: the upper halves of the
   /// host's vector registers are then clean, which no handler does by itself.
   void (*leave)();

@@ -9,15 +9,6 @@
 namespace rubia::emulator::RUBIA_ISA {
 namespace {
 
-#define RUBIA_LANES                                                                                \
-  _Pragma(                                                                                         \
-      "clang loop vectorize(assume_safety) interleave_count(4) unroll(disable)") for (unsigned     \
-                                                                                          lane =   \
-                                                                                              0;   \
-                                                                                      lane <       \
-                                                                                      kBlockLanes; \
-                                                                                      ++lane)
-
 /// The lane of the wave that feeds `lane` by a DPP16 control, or -1 (RDNA3 ISA "DPP16", CDNA3 ISA
 /// "DPP"; the values are LLVM's DppCtrl).
 int dppSource(unsigned control, unsigned lane, unsigned lanes) {
@@ -107,7 +98,7 @@ uint32_t applyDpp(const VectorDetail &detail, unsigned block, uint64_t exec, uns
     alignas(64) uint32_t all[2 * kBlockLanes];
     std::memcpy(all, from[0] + r * kBlockLanes, sizeof(all) / 2);
     std::memcpy(all + kBlockLanes, from[1] + r * kBlockLanes, sizeof(all) / 2);
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       const uint32_t value = all[chosen[lane] & 63];
       to[r * kBlockLanes + lane] = valid & 1u << lane ? value : 0;
     }
@@ -122,9 +113,9 @@ uint32_t flush16(uint32_t x) { return (x & 0x7c00) == 0 ? x & 0x8000 : x; }
 void selectBits(uint32_t *x, const VectorDetail::Source &fix) {
   const unsigned left = 32 - fix.width - fix.shift, right = 32 - fix.width;
   if (fix.signExtend)
-    RUBIA_LANES x[lane] = uint32_t(int32_t(x[lane] << left) >> right);
+    RUBIA_EACH_LANE x[lane] = uint32_t(int32_t(x[lane] << left) >> right);
   else
-    RUBIA_LANES x[lane] = x[lane] << left >> right;
+    RUBIA_EACH_LANE x[lane] = x[lane] << left >> right;
 }
 
 /// Applies neg, abs, half selection and denormal flushing to the registers of a source, in place.
@@ -142,24 +133,24 @@ void fixSource(uint32_t *x, const VectorDetail &detail, unsigned i, const FloatM
     if (detail.flags & kMixedSources) {
       const unsigned shift = fix.selectHigh ? 16 : 0;
       if (fix.half)
-        RUBIA_LANES {
+        RUBIA_EACH_LANE {
           uint32_t half = x[lane] >> shift & 0xffff;
           x[lane] = std::bit_cast<uint32_t>(
               float(Half::fromBits(uint16_t(flushOther ? flush16(half) : half))));
         }
     }
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       uint32_t v = (x[lane] & ~(absolute << 31)) ^ negate << 31;
       x[lane] = flushSingle ? flush32(v) : v;
     }
     return;
   case Element::B32:
-    RUBIA_LANES x[lane] = (x[lane] & ~(absolute << 31)) ^ negate << 31;
+    RUBIA_EACH_LANE x[lane] = (x[lane] & ~(absolute << 31)) ^ negate << 31;
     return;
   case Element::F64:
   case Element::B64: {
     const bool flush = flushOther && detail.shape.sources[i] == Element::F64;
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       uint32_t v = (high[lane] & ~(absolute << 31)) ^ negate << 31;
       bool small = flush && (v & 0x7ff00000) == 0;
       high[lane] = small ? v & 0x80000000 : v;
@@ -172,7 +163,7 @@ void fixSource(uint32_t *x, const VectorDetail &detail, unsigned i, const FloatM
   case Element::B16: {
     const unsigned shift = fix.selectHigh ? 16 : 0;
     const bool flush = flushOther && detail.shape.sources[i] == Element::F16;
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       uint32_t v = ((x[lane] >> shift & 0xffff) & ~(absolute << 15)) ^ negate << 15;
       x[lane] = flush ? flush16(v) : v;
     }
@@ -184,7 +175,7 @@ void fixSource(uint32_t *x, const VectorDetail &detail, unsigned i, const FloatM
     const unsigned lowShift = fix.selectHigh ? 16 : 0, highShift = fix.selectHighForHigh ? 16 : 0;
     const uint32_t negateHigh = fix.negateHigh ? 1 : 0;
     const bool flush = flushOther && detail.shape.sources[i] == Element::PackedF16;
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       uint32_t lo = (x[lane] >> lowShift & 0xffff) ^ negate << 15;
       uint32_t hi = (x[lane] >> highShift & 0xffff) ^ negateHigh << 15;
       x[lane] = flush ? flush16(lo) | flush16(hi) << 16 : lo | hi << 16;
@@ -195,7 +186,7 @@ void fixSource(uint32_t *x, const VectorDetail &detail, unsigned i, const FloatM
   case Element::PackedB32: {
     const uint32_t negateHigh = fix.negateHigh ? 1 : 0;
     const bool flush = flushSingle && detail.shape.sources[i] == Element::PackedF32;
-    RUBIA_LANES {
+    RUBIA_EACH_LANE {
       uint32_t lo = (fix.selectHigh ? high[lane] : x[lane]) ^ negate << 31;
       uint32_t hi = (fix.selectHighForHigh ? high[lane] : x[lane]) ^ negateHigh << 31;
       x[lane] = flush ? flush32(lo) : lo;
@@ -245,22 +236,22 @@ void fixResult(uint32_t *x, const VectorDetail &detail, const FloatMode &mode) {
   case Element::F32:
     for (unsigned r = 0; r < detail.shape.resultRegisters; ++r, x += kBlockLanes) {
       if (modify)
-        RUBIA_LANES x[lane] =
+        RUBIA_EACH_LANE x[lane] =
             std::bit_cast<uint32_t>(modifyFloat(std::bit_cast<float>(x[lane]), detail, omod, dx10));
       if (flushSingle)
-        RUBIA_LANES x[lane] = flush32(x[lane]);
+        RUBIA_EACH_LANE x[lane] = flush32(x[lane]);
     }
     return;
   case Element::F64:
     if (modify)
-      RUBIA_LANES {
+      RUBIA_EACH_LANE {
         double value = std::bit_cast<double>(uint64_t(high[lane]) << 32 | x[lane]);
         uint64_t bits = std::bit_cast<uint64_t>(modifyFloat(value, detail, omod, dx10));
         x[lane] = uint32_t(bits);
         high[lane] = uint32_t(bits >> 32);
       }
     if (flushOther)
-      RUBIA_LANES {
+      RUBIA_EACH_LANE {
         bool small = (high[lane] & 0x7ff00000) == 0;
         x[lane] = small ? 0 : x[lane];
         high[lane] = small ? high[lane] & 0x80000000 : high[lane];
@@ -268,14 +259,14 @@ void fixResult(uint32_t *x, const VectorDetail &detail, const FloatMode &mode) {
     return;
   case Element::F16:
     if (modify)
-      RUBIA_LANES x[lane] =
+      RUBIA_EACH_LANE x[lane] =
           Half(modifyFloat(float(Half::fromBits(uint16_t(x[lane]))), detail, omod, dx10)).bits;
     if (flushOther)
-      RUBIA_LANES x[lane] = flush16(x[lane] & 0xffff);
+      RUBIA_EACH_LANE x[lane] = flush16(x[lane] & 0xffff);
     return;
   case Element::PackedF16:
     if (modify)
-      RUBIA_LANES {
+      RUBIA_EACH_LANE {
         uint32_t lo =
             Half(modifyFloat(float(Half::fromBits(uint16_t(x[lane]))), detail, omod, dx10)).bits;
         uint32_t hi =
@@ -284,7 +275,7 @@ void fixResult(uint32_t *x, const VectorDetail &detail, const FloatMode &mode) {
         x[lane] = lo | hi << 16;
       }
     if (flushOther)
-      RUBIA_LANES x[lane] = flush16(x[lane] & 0xffff) | flush16(x[lane] >> 16) << 16;
+      RUBIA_EACH_LANE x[lane] = flush16(x[lane] & 0xffff) | flush16(x[lane] >> 16) << 16;
     return;
   case Element::None:
   case Element::B8:
@@ -329,14 +320,14 @@ void placeResult(uint32_t *value, const uint32_t *old, const VectorDetail &detai
   const uint32_t mask = (1u << width) - 1;
   switch (detail.resultUnused) {
   case VectorDetail::Unused::Zero:
-    RUBIA_LANES value[lane] = (value[lane] & mask) << shift;
+    RUBIA_EACH_LANE value[lane] = (value[lane] & mask) << shift;
     return;
   case VectorDetail::Unused::Sign:
-    RUBIA_LANES value[lane] = uint32_t(int32_t(value[lane] << (32 - width)) >> (32 - width))
-                              << shift;
+    RUBIA_EACH_LANE value[lane] = uint32_t(int32_t(value[lane] << (32 - width)) >> (32 - width))
+                                  << shift;
     return;
   case VectorDetail::Unused::Keep:
-    RUBIA_LANES value[lane] = (old[lane] & ~(mask << shift)) | (value[lane] & mask) << shift;
+    RUBIA_EACH_LANE value[lane] = (old[lane] & ~(mask << shift)) | (value[lane] & mask) << shift;
     return;
   }
 }

@@ -108,8 +108,7 @@ public:
                        Modifiers::Any);
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::None);
           compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Any);
-          if (uniform == 0 && !isHalf(row.operation.shape.result))
-            compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Parts);
+          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Parts);
         }
   }
 
@@ -127,8 +126,22 @@ public:
           }
   }
 
+  /// The handlers of V_MOV_B16.
+  void compareMoveHalf() {
+    for (unsigned wide = 0; wide < 2; ++wide)
+      for (uint64_t exec : {~uint64_t(0), uint64_t(0x8000000180f0a3b1), uint64_t(0)})
+        for (unsigned uniform : {0u, 1u})
+          for (unsigned to = 0; to < 2; ++to)
+            for (unsigned from = 0; from < 2; ++from) {
+              halves = {to, from};
+              compareOne(path.moveHalf[to][from].byBlocks[wide], wide, exec, uniform,
+                         Modifiers::None);
+            }
+  }
+
 private:
-  /// Parts: unsigned ones of registers, and a whole result, for which there are handlers.
+  /// Parts: unsigned ones of registers or constants, and a whole result or half, for which there
+  /// are handlers.
   enum class Modifiers { None, Parts, Any };
 
   uint32_t value() {
@@ -187,7 +200,8 @@ private:
       expected.wave.scalars[i] = value();
     expected.exec(exec);
     for (unsigned i = 0; i < shape.sourceCount; ++i) {
-      const bool inVector = !(uniform >> i & 1), isConstant = simple == 0u || random() % 2;
+      const bool inVector = !(uniform >> i & 1);
+      const bool isConstant = simple == 0u || parts || halves || random() % 2;
       op.data |= uint8_t((std::max<unsigned>(shape.sourceRegisters[i], 1) - 1) & 3) << (2 * i);
       op.kind[i] = inVector     ? OperandKind::Vector
                    : isConstant ? OperandKind::Constant
@@ -210,6 +224,8 @@ private:
         selectPart(shape.sources[i], detail.sources[i]);
         detail.sources[i].signExtend = false;
       }
+      if (parts && isHalf(shape.sources[i]))
+        detail.sources[i].selectHigh = detail.sources[i].fix = random() % 2;
     }
     op.data |= parts ? kOnlyParts : 0;
     if (modify && !simple && random() % 2 && (isHalf(shape.result) || isPlainInteger(shape))) {
@@ -218,6 +234,11 @@ private:
       detail.resultWidth = 16;
       detail.resultShift = random() % 2 ? 16 : 0;
       detail.resultUnused = random() % 2 ? VectorDetail::Unused::Keep : VectorDetail::Unused::Zero;
+    }
+    if (halves) {
+      detail.resultShift = uint8_t(16 * halves->to);
+      detail.resultUnused = VectorDetail::Unused::Keep;
+      detail.sources[0].selectHigh = detail.sources[0].fix = halves->from;
     }
     op.result = kResult;
     op.kernel = row.operation.kernel;
@@ -252,6 +273,10 @@ private:
   const Semantics &row;
   const VectorPath &path;
   std::optional<unsigned> simple; // which of the simple handlers is compared
+  struct Halves {
+    unsigned to, from; // 1: the high one
+  };
+  std::optional<Halves> halves; // of V_MOV_B16's handler that is compared
   std::mt19937 random{7};
 };
 
@@ -268,6 +293,18 @@ TEST(FusedHandlers, DoWhatTheGeneralOneDoes) {
         }
   if (paths().size() > 1) // plain x86-64 has none
     EXPECT_GT(rows, 200u);
+}
+
+TEST(MoveHalfHandlers, DoWhatTheGeneralOneDoes) {
+  unsigned rows = 0;
+  for (const Path &path : paths())
+    for (const SemanticsTable &table : path.tables)
+      for (size_t i = 0; i < table.count; ++i)
+        if (table.rows[i].name == std::string_view("V_MOV_B16")) {
+          ComparedRow(table.rows[i], path.handlers).compareMoveHalf();
+          ++rows;
+        }
+  EXPECT_EQ(rows, paths().size());
 }
 
 /// Whether Decoder::chooseHandler may take a simple handler.
