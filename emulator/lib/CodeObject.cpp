@@ -3,6 +3,7 @@
 #include "emulator/lib/Bounds.h"
 #include "emulator/lib/Image.h"
 #include "emulator/lib/InitialState.h"
+#include "emulator/lib/Instructions.h"
 #include "emulator/lib/KernelMetadata.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
@@ -130,6 +131,8 @@ Expected<bool> perturbsApproximations() {
 }
 
 Error Loader::decode() {
+  if (Error error = checkHostIsa())
+    return error;
   Expected<bool> perturb = perturbsApproximations();
   if (!perturb)
     return perturb.takeError();

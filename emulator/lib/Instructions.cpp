@@ -1,6 +1,8 @@
 // The index over all instruction tables, one for each instruction set of the host.
 #include "emulator/lib/Instructions.h"
 #include "llvm/ADT/StringMap.h"
+#include <algorithm>
+#include <cstdlib>
 
 namespace rubia::emulator {
 
@@ -41,8 +43,29 @@ static HostIsa findHostIsa() {
 #endif
 }
 
+static llvm::Expected<HostIsa> allowedHostIsa() {
+  const char *value = std::getenv("RUBIA_EMULATOR_ISA");
+  const llvm::StringRef word = value ? value : "";
+  if (word.empty() || word == "avx512")
+    return HostIsa::Avx512;
+  if (word == "avx2")
+    return HostIsa::Avx2;
+  if (word == "baseline")
+    return HostIsa::Baseline;
+  return llvm::createStringError("RUBIA_EMULATOR_ISA is neither baseline, avx2 nor avx512: " +
+                                 word);
+}
+
+llvm::Error checkHostIsa() { return allowedHostIsa().takeError(); }
+
 HostIsa hostIsa() {
-  static const HostIsa isa = findHostIsa();
+  static const HostIsa isa = [] {
+    llvm::Expected<HostIsa> allowed = allowedHostIsa();
+    if (allowed)
+      return std::min(findHostIsa(), *allowed);
+    llvm::consumeError(allowed.takeError()); // which loading a code object tells
+    return findHostIsa();
+  }();
   return isa;
 }
 

@@ -4,6 +4,7 @@
 #include "emulator/lib/Addressing.h"
 #include "emulator/lib/Semantics.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 namespace rubia::emulator {
 
@@ -14,8 +15,12 @@ const Semantics *findVectorAlu(llvm::StringRef name);
 /// The host's instruction sets that the tables are compiled for, each with all before it.
 enum class HostIsa : uint8_t { Baseline, Avx2, Avx512 };
 
-/// The best that this machine has.
+/// The best that this machine has and RUBIA_EMULATOR_ISA (baseline, avx2, avx512) allows, if that
+/// is set at the first call.
 HostIsa hostIsa();
+
+/// An error if RUBIA_EMULATOR_ISA says something else.
+llvm::Error checkHostIsa();
 
 /// The tables of one instruction set, for tests that compare them.
 const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa);

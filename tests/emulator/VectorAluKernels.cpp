@@ -278,6 +278,15 @@ TEST_F(VectorAluKernels, UnknownKindsOfTranscendentalsAreErrors) {
   EXPECT_EQ(toString(loaded.takeError()), "RUBIA_EMULATOR_TRANS is neither exact nor worst: wrost");
 }
 
+TEST_F(VectorAluKernels, UnknownInstructionSetsOfTheHostAreErrors) {
+  setenv("RUBIA_EMULATOR_ISA", "avx3", 1);
+  auto loaded = CodeObject::load(assemble("s_endpgm\n"), memory);
+  unsetenv("RUBIA_EMULATOR_ISA");
+  ASSERT_FALSE(bool(loaded));
+  EXPECT_EQ(toString(loaded.takeError()),
+            "RUBIA_EMULATOR_ISA is neither baseline, avx2 nor avx512: avx3");
+}
+
 // Where MODE flushes f32 denormals, LLVM turns that off around the steps of a division.
 TEST_F(VectorAluKernels, DivisionUnderFlushedDenormals) {
   auto flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };

@@ -11,11 +11,16 @@ if not root or not os.path.exists(os.path.join(root, "usr/include/aarch64-linux-
     sys.exit(77)
 FILES = {
     "Instructions.cpp": "-O1",
+    "DecodeMemory.cpp": "-O1",
     "DecodeVector.cpp": "-O1",
+    "HostThreads.cpp": "-O1",
     "ScalarFloat.cpp": "-O1",
     "Transcendental.cpp": "-O1",
     "VectorAluDivision.cpp": "-O1",
     "VectorAluInteger64.cpp": "-O3",
+    "VectorLanes.cpp": "-O3",
+    "VectorMemory.cpp": "-O3",
+    "VectorPath.cpp": "-O3",
 }
 common = ["--target=aarch64-linux-gnu", "--sysroot=" + root, "-std=c++20", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed", "-ffp-contract=off",
           "-fno-math-errno", "-DRUBIA_ISA=baseline", "-I" + sources, "-isystem", llvm]
