@@ -3,9 +3,9 @@
 // than waking threads. Those that nobody needs for a while end.
 #include "emulator/lib/HostThreads.h"
 #include "emulator/lib/HostFloat.h"
+#include "emulator/lib/PerProcess.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <pthread.h>
 #include <sched.h>
@@ -23,14 +23,7 @@ unsigned hostProcessors() {
   return std::max(1u, std::thread::hardware_concurrency()); // more than a cpu_set_t has room for
 }
 
-HostThreads &HostThreads::instance() {
-  // Never destroyed: launches may go on while the process ends.
-  static std::atomic<HostThreads *> ofProcess = [] {
-    ::pthread_atfork(nullptr, nullptr, [] { ofProcess.store(new HostThreads); });
-    return new HostThreads;
-  }();
-  return *ofProcess.load();
-}
+HostThreads &HostThreads::instance() { return perProcess<HostThreads>(); }
 
 void HostThreads::run(unsigned count, llvm::function_ref<void(unsigned)> work) {
   if (count <= 1)

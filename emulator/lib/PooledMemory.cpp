@@ -1,6 +1,7 @@
 // Launches come again and again with workgroups of the same size, so only memory of exactly the
 // size that is asked for is given out again. When the bound is reached all that is kept goes.
 #include "emulator/lib/PooledMemory.h"
+#include "emulator/lib/PerProcess.h"
 #include <map>
 #include <mutex>
 #include <new>
@@ -18,14 +19,9 @@ struct Pool {
 };
 } // namespace
 
-static Pool &pool() {
-  static Pool &ofProcess = *new Pool; // launches may go on while the process ends
-  return ofProcess;
-}
-
 PooledMemory::PooledMemory(size_t size) : size(size) {
   {
-    Pool &all = pool();
+    Pool &all = perProcess<Pool>();
     std::lock_guard lock(all.mutex);
     if (auto found = all.kept.find(size); found != all.kept.end()) {
       data = found->second;
@@ -44,7 +40,7 @@ PooledMemory::~PooledMemory() {
     ::operator delete(data, kPage);
     return;
   }
-  Pool &all = pool();
+  Pool &all = perProcess<Pool>();
   std::lock_guard lock(all.mutex);
   if (all.bytes + size > kMostKept) {
     for (auto [bytes, kept] : all.kept)
