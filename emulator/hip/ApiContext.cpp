@@ -12,7 +12,7 @@ HIP_EXPORT hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
   if (!isDevice(ordinal))
     return result(hipErrorInvalidDevice);
   *device = ordinal;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t device) {
@@ -31,7 +31,7 @@ HIP_EXPORT hipError_t hipDeviceGetByPCIBusId(int *device, const char *text) {
     char own[16];
     if (!hipDeviceGetPCIBusId(own, sizeof(own), i) && !strcmp(own, text)) {
       *device = i;
-      return hipSuccess;
+      return result(hipSuccess);
     }
   }
   return result(hipErrorInvalidDevice);
@@ -45,7 +45,7 @@ HIP_EXPORT hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device) {
   char text[17];
   snprintf(text, sizeof(text), "rubia-%010d", device);
   memcpy(uuid->bytes, text, sizeof(uuid->bytes));
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // The first device that has at least what is asked for, else the first.
@@ -65,24 +65,17 @@ HIP_EXPORT hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *wanted
       *device = i;
       break;
     }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // ---------- Settings: kept and told; the emulator has no use for them
 
-static thread_local unsigned deviceFlags = hipDeviceScheduleAuto;
-
 HIP_EXPORT hipError_t hipSetDeviceFlags(unsigned flags) {
-  if (!areDeviceFlags(flags))
-    return result(hipErrorInvalidValue);
-  deviceFlags = flags;
-  return hipSuccess;
+  return hipDevicePrimaryCtxSetFlags(currentDeviceOrdinal(), flags);
 }
 HIP_EXPORT hipError_t hipGetDeviceFlags(unsigned *flags) {
-  if (!flags)
-    return result(hipErrorInvalidValue);
-  *flags = deviceFlags;
-  return hipSuccess;
+  int active;
+  return hipDevicePrimaryCtxGetState(currentDeviceOrdinal(), flags, &active);
 }
 HIP_EXPORT hipError_t hipDeviceSetCacheConfig(hipFuncCache_t config) {
   return result(isKnown(config) ? usable() : hipErrorInvalidValue);
@@ -91,7 +84,7 @@ HIP_EXPORT hipError_t hipDeviceGetCacheConfig(hipFuncCache_t *config) {
   if (!config)
     return result(hipErrorInvalidValue);
   *config = hipFuncCachePreferNone;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig config) {
   return result(isKnown(config) ? usable() : hipErrorInvalidValue);
@@ -100,7 +93,7 @@ HIP_EXPORT hipError_t hipDeviceGetSharedMemConfig(hipSharedMemConfig *config) {
   if (!config)
     return result(hipErrorInvalidValue);
   *config = hipSharedMemBankSizeFourByte;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // The handle of a device's context is its address.
@@ -121,7 +114,7 @@ HIP_EXPORT hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
   if (!isDevice(device) || !isDevice(peer))
     return result(hipErrorInvalidDevice);
   *can = device != peer;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
@@ -132,9 +125,9 @@ HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (!isDevice(peer) || peer == currentDeviceOrdinal())
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
-  return currentDevice().peers.insert(unsigned(peer)).second
-             ? hipSuccess
-             : result(hipErrorPeerAccessAlreadyEnabled);
+  return result(currentDevice().peers.insert(unsigned(peer)).second
+                    ? hipSuccess
+                    : hipErrorPeerAccessAlreadyEnabled);
 }
 
 HIP_EXPORT hipError_t hipCtxEnablePeerAccess(hipCtx_t context, unsigned flags) {
@@ -159,7 +152,7 @@ HIP_EXPORT hipError_t hipExtGetLinkTypeAndHopCount(int from, int to, uint32_t *t
     return result(hipErrorInvalidDevice);
   *type = 2;
   *hops = 1;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
@@ -168,8 +161,8 @@ HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
   if (!isDevice(peer) || peer == currentDeviceOrdinal())
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
-  return currentDevice().peers.erase(unsigned(peer)) ? hipSuccess
-                                                     : result(hipErrorPeerAccessNotEnabled);
+  return result(currentDevice().peers.erase(unsigned(peer)) ? hipSuccess
+                                                            : hipErrorPeerAccessNotEnabled);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int from,
@@ -182,11 +175,11 @@ HIP_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attr
   case hipDevP2PAttrPerformanceRank:
   case hipDevP2PAttrHipArrayAccessSupported:
     *value = 0;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipDevP2PAttrAccessSupported:
   case hipDevP2PAttrNativeAtomicSupported:
     *value = 1;
-    return hipSuccess;
+    return result(hipSuccess);
   }
   return result(hipErrorInvalidValue);
 }
@@ -202,7 +195,7 @@ HIP_EXPORT hipError_t hipCtxPushCurrent(hipCtx_t context) {
     return result(hipErrorInvalidContext);
   contexts.push_back(currentDeviceOrdinal());
   currentDeviceOrdinal() = device;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxPopCurrent(hipCtx_t *context) {
@@ -212,7 +205,7 @@ HIP_EXPORT hipError_t hipCtxPopCurrent(hipCtx_t *context) {
     *context = contextOf(currentDeviceOrdinal());
   currentDeviceOrdinal() = contexts.back();
   contexts.pop_back();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxCreate(hipCtx_t *context, unsigned flags, hipDevice_t device) {
@@ -220,6 +213,7 @@ HIP_EXPORT hipError_t hipCtxCreate(hipCtx_t *context, unsigned flags, hipDevice_
     return result(hipErrorInvalidValue);
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
+  deviceAt(device).flags = flags;
   *context = contextOf(device);
   return hipCtxPushCurrent(*context);
 }
@@ -230,7 +224,7 @@ HIP_EXPORT hipError_t hipCtxDestroy(hipCtx_t context) {
     return result(hipErrorInvalidContext);
   if (device == currentDeviceOrdinal() && !contexts.empty())
     return hipCtxPopCurrent(nullptr);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxSetCurrent(hipCtx_t context) {
@@ -238,7 +232,7 @@ HIP_EXPORT hipError_t hipCtxSetCurrent(hipCtx_t context) {
   if (!findContext(context, device))
     return result(hipErrorInvalidContext);
   currentDeviceOrdinal() = device;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxGetCurrent(hipCtx_t *context) {
@@ -247,7 +241,7 @@ HIP_EXPORT hipError_t hipCtxGetCurrent(hipCtx_t *context) {
   if (!context)
     return result(hipErrorInvalidValue);
   *context = contextOf(currentDeviceOrdinal());
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxGetDevice(hipDevice_t *device) { return hipGetDevice(device); }
@@ -259,10 +253,10 @@ HIP_EXPORT hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *context, hipDevice_t d
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
   *context = contextOf(device);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipDevicePrimaryCtxRelease(hipDevice_t device) {
-  return isDevice(device) ? hipSuccess : result(hipErrorInvalidDevice);
+  return result(isDevice(device) ? hipSuccess : hipErrorInvalidDevice);
 }
 
 HIP_EXPORT hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device, unsigned *flags,
@@ -271,14 +265,17 @@ HIP_EXPORT hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device, unsigned *
     return result(hipErrorInvalidValue);
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
-  *flags = deviceFlags;
+  *flags = deviceAt(device).flags;
   *active = device == currentDeviceOrdinal();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipDevicePrimaryCtxSetFlags(hipDevice_t device, unsigned flags) {
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
-  return areDeviceFlags(flags) ? hipSuccess : result(hipErrorInvalidValue);
+  if (!areDeviceFlags(flags))
+    return result(hipErrorInvalidValue);
+  deviceAt(device).flags = flags;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipDevicePrimaryCtxReset(hipDevice_t device) {
   if (!isDevice(device))
@@ -297,7 +294,7 @@ HIP_EXPORT hipError_t hipCtxGetApiVersion(hipCtx_t context, int *version) {
   if (context && !findContext(context, device))
     return result(hipErrorInvalidContext);
   *version = 4; // that of contexts, which HIP has never changed
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipCtxGetFlags(unsigned *flags) { return hipGetDeviceFlags(flags); }
 HIP_EXPORT hipError_t hipCtxGetCacheConfig(hipFuncCache_t *config) {

@@ -10,14 +10,14 @@ HIP_EXPORT const char *rubiaEmulatorVersion() { return "1"; }
 HIP_EXPORT hipError_t hipInit(unsigned flags) {
   if (flags)
     return result(hipErrorInvalidValue);
-  return Machine::instance().devices.empty() ? result(noDevice()) : hipSuccess;
+  return result(Machine::instance().devices.empty() ? noDevice() : hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipRuntimeGetVersion(int *version) {
   if (!version)
     return result(hipErrorInvalidValue);
   *version = hipVersionNumber();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
@@ -26,7 +26,7 @@ HIP_EXPORT hipError_t hipGetDeviceCount(int *count) {
   if (!count)
     return result(hipErrorInvalidValue);
   *count = Machine::instance().devices.size();
-  return *count ? hipSuccess : result(noDevice());
+  return result(*count ? hipSuccess : noDevice());
 }
 
 bool rubia::emulator::isDevice(int device) {
@@ -39,14 +39,14 @@ HIP_EXPORT hipError_t hipSetDevice(int device) {
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
   currentDeviceOrdinal() = device;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGetDevice(int *device) {
   if (!device)
     return result(hipErrorInvalidValue);
   *device = currentDeviceOrdinal();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetName(char *name, int length, hipDevice_t device) {
@@ -55,7 +55,7 @@ HIP_EXPORT hipError_t hipDeviceGetName(char *name, int length, hipDevice_t devic
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
   snprintf(name, length, "%s", deviceAt(device).model.name);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device) {
@@ -64,7 +64,7 @@ HIP_EXPORT hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device) {
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
   *bytes = deviceAt(device).model.memoryBytes;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int length, int device) {
@@ -73,7 +73,7 @@ HIP_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int length, int device) {
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
   snprintf(text, length, "0000:%02x:00.0", device + 1);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceSynchronize() {

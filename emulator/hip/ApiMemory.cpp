@@ -27,7 +27,7 @@ HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags
   if (hipError_t error = allocate(pointer, bytes, MemoryKind::HostPinned, flags))
     return result(error);
   memory().setCoarseGrained(*pointer, flags & hipHostMallocNonCoherent);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipHostAlloc(void **pointer, size_t bytes, unsigned flags) {
   return hipHostMalloc(pointer, bytes, flags);
@@ -89,7 +89,7 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flag
   }
   memory().setCoarseGrained(pointer, flags & hipExtHostRegisterCoarseGrained);
   remember(pointer, {unsigned(currentDeviceOrdinal()), flags});
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipHostUnregister(void *pointer) {
@@ -106,7 +106,7 @@ HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigne
   if (!allocation || allocation->kind == MemoryKind::Device)
     return result(hipErrorInvalidValue);
   *device = host;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // ---------- Copies
@@ -121,7 +121,7 @@ static hipError_t copy(const CopyOperation &operation, hipMemcpyKind kind, hipSt
   if (hipError_t error = check(operation, kind))
     return result(error);
   if (!operation.width || !operation.height || !operation.depth)
-    return hipSuccess;
+    return result(hipSuccess);
   return result(submitCopy(*stream, operation, wait));
 }
 
@@ -255,7 +255,7 @@ static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool 
   if (hipError_t error = check(operation))
     return result(error);
   if (!operation.count || !operation.height || !operation.depth)
-    return hipSuccess;
+    return result(hipSuccess);
   return result(submit(*stream, operation, wait));
 }
 

@@ -16,7 +16,7 @@ HIP_EXPORT hipError_t hipMemGetInfo(size_t *free, size_t *total) {
     *free = all - used;
   if (total)
     *total = all;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes,
@@ -28,7 +28,7 @@ HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes,
     *base = reinterpret_cast<void *>(allocation->address);
   if (bytes)
     *bytes = allocation->size;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipMemPtrGetInfo(void *pointer, size_t *bytes) {
@@ -36,7 +36,7 @@ HIP_EXPORT hipError_t hipMemPtrGetInfo(void *pointer, size_t *bytes) {
   if (!allocation || !bytes)
     return result(hipErrorInvalidValue);
   *bytes = allocation->size;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipHostGetFlags(unsigned *flags, void *pointer) {
@@ -44,15 +44,17 @@ HIP_EXPORT hipError_t hipHostGetFlags(unsigned *flags, void *pointer) {
   if (!flags || !allocation || allocation->kind != MemoryKind::HostPinned)
     return result(hipErrorInvalidValue);
   *flags = placementOf(allocation->address).flags;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // HIP 6 gave hipMemoryType's values new numbers and one for memory that it does not know; HIP 5
-// refuses that.
+// refuses that. To HIP 7 nulls are no errors.
 HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes,
                                               const void *pointer) {
-  if (!attributes || !pointer)
+  if ((!attributes || !pointer) && hipMajorVersion() < 7)
     return result(hipErrorInvalidValue);
+  if (!attributes)
+    return result(hipSuccess);
   *attributes = {};
   auto allocation = memory().find(pointer);
   const bool renumbered = hipMajorVersion() >= 6;
@@ -63,7 +65,7 @@ HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes,
   if (!allocation) {
     attributes->device = -1;
     setType(0, 0);
-    return renumbered ? hipSuccess : result(hipErrorInvalidValue);
+    return result(renumbered ? hipSuccess : hipErrorInvalidValue);
   }
   Placement placement = placementOf(allocation->address);
   attributes->device = int(placement.device);
@@ -84,7 +86,7 @@ HIP_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes,
     setType(2, hipMemoryTypeDevice);
     break;
   }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 static hipError_t pointerAttribute(void *data, hipPointer_attribute attribute,
@@ -153,7 +155,7 @@ HIP_EXPORT hipError_t hipDrvPointerGetAttributes(unsigned count, hipPointer_attr
       return result(hipErrorInvalidValue);
     (void)pointerAttribute(data[i], attributes[i], pointer);
   }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // ---------- Managed memory is the host's: there is nothing to move, and advice is only told
@@ -256,7 +258,7 @@ HIP_EXPORT hipError_t hipMemRangeGetAttributes(void **data, size_t *sizes,
     for (size_t i = 0; i < count; ++i)
       if (hipError_t error = rangeAttribute(data[i], sizes[i], attributes[i], place))
         return error;
-    return hipSuccess;
+    return result(hipSuccess);
   }));
 }
 
@@ -280,5 +282,5 @@ HIP_EXPORT hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *pointer,
       allocation->address != reinterpret_cast<uint64_t>(pointer) ||
       (bytes && bytes != allocation->size))
     return result(hipErrorInvalidValue);
-  return hipSuccess;
+  return result(hipSuccess);
 }

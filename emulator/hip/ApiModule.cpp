@@ -97,7 +97,7 @@ HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) 
   if (hipError_t error = loadModule(module, image, currentDevice()))
     return result(error);
   *handle = reinterpret_cast<hipModule_t>(module);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // The options are for a compiler, which code objects do not need.
@@ -141,7 +141,7 @@ HIP_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {
     }
   }
   delete module;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *handle, hipModule_t moduleHandle,
@@ -155,7 +155,7 @@ HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *handle, hipModule_t mo
   if (!function)
     return result(hipErrorNotFound);
   *handle = reinterpret_cast<hipFunction_t>(function);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t *address, size_t *bytes,
@@ -172,7 +172,7 @@ HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t *address, size_t *bytes,
     *address = reinterpret_cast<void *>(symbol->address);
   if (bytes)
     *bytes = symbol->size;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 static hipError_t launchFunction(hipFunction_t handle, Dim3 grid, Dim3 block, unsigned sharedBytes,
@@ -224,7 +224,7 @@ HIP_EXPORT hipError_t hipDeviceReset() {
   forgetCaptures(device);
   device.streams.reset();
   device.stickyError = hipSuccess;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // The stack's limit alone has an effect: recursive kernels get so much scratch at least. The heap
@@ -256,7 +256,7 @@ HIP_EXPORT hipError_t hipDeviceGetLimit(size_t *value, hipLimit_t limit) {
   else
     return result(limit == hipLimitPrintfFifoSize ? hipErrorUnsupportedLimit
                                                   : hipErrorInvalidValue);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
@@ -268,26 +268,26 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   switch (attribute) {
   case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
     *value = kernel.maxWorkgroupSize;
-    return hipSuccess;
+    return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
     *value = kernel.ldsBytes;
-    return hipSuccess;
+    return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     *value = kernel.scratchBytes;
-    return hipSuccess;
+    return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_NUM_REGS:
     *value = kernel.vgprCount;
-    return hipSuccess;
+    return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
     *value = int(deviceAt(int(function->module->device)).model.ldsBytes - kernel.ldsBytes);
-    return hipSuccess;
+    return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: // as hipFuncGetAttributes has them
   case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
   case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
   case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA:
   case HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     *value = 0;
-    return hipSuccess;
+    return result(hipSuccess);
   default:
     return result(hipErrorInvalidValue);
   }
@@ -308,5 +308,5 @@ HIP_EXPORT hipError_t hipModuleGetFunctionCount(unsigned *count, hipModule_t han
   if (!count)
     return result(hipErrorInvalidValue);
   *count = unsigned(module->code->kernels().size());
-  return hipSuccess;
+  return result(hipSuccess);
 }

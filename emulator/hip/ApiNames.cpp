@@ -60,22 +60,21 @@ HIP_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t *device
   if (!stream)
     return result(hipErrorInvalidHandle);
   *device = int(stream->device.ordinal);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDrvGetErrorName(hipError_t error, const char **name) {
   if (!name)
     return result(hipErrorInvalidValue);
   *name = hipGetErrorName(error);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipDrvGetErrorString(hipError_t error, const char **text) {
   if (!text)
     return result(hipErrorInvalidValue);
   *text = hipGetErrorString(error);
-  return hipSuccess;
+  return result(hipSuccess);
 }
-HIP_EXPORT hipError_t hipExtGetLastError() { return hipGetLastError(); }
 
 HIP_EXPORT hipError_t hipGetFuncBySymbol(hipFunction_t *handle, const void *hostFunction) {
   if (hipError_t error = usable())
@@ -86,7 +85,7 @@ HIP_EXPORT hipError_t hipGetFuncBySymbol(hipFunction_t *handle, const void *host
   if (!function)
     return result(hipErrorInvalidDeviceFunction);
   *handle = reinterpret_cast<hipFunction_t>(function);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // What HIP 6 has changed are other functions here, with the names that its headers give them.
@@ -117,7 +116,7 @@ HIP_EXPORT hipError_t hipGetProcAddress(const char *name, void **function, int v
   *function = entryNamed(nameIn(version, name));
   if (status)
     *status = *function ? 0 : 1;
-  return *function ? hipSuccess : result(hipErrorInvalidValue);
+  return result(*function ? hipSuccess : hipErrorInvalidValue);
 }
 
 // The flags choose among functions with and without `_spt`: 0 and 1 those of the legacy stream.
@@ -164,7 +163,7 @@ HIP_EXPORT hipError_t hipStreamGetId(hipStream_t handle, unsigned long long *id)
   if (!stream)
     return result(hipErrorInvalidHandle);
   *id = reinterpret_cast<unsigned long long>(stream);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // What HIP 7.1 says of places as structures: the host, whichever part of it, or a device.

@@ -60,7 +60,7 @@ HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid
   if (!gridSize || !blockSize || !function || limit < 0 || !areOccupancyFlags(flags))
     return result(hipErrorInvalidValue);
   bestLaunch(*function->kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize,
@@ -83,7 +83,7 @@ HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   if (!blocks || blockSize <= 0 || !areOccupancyFlags(flags))
     return result(hipErrorInvalidValue);
   *blocks = residentWorkgroups(*kernel, currentDevice(), blockSize, sharedBytes);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
@@ -106,7 +106,7 @@ HIP_EXPORT hipError_t hipOccupancyMaxPotentialBlockSize(int *gridSize, int *bloc
   if (!gridSize || !blockSize || limit < 0)
     return result(hipErrorInvalidValue);
   bestLaunch(*kernel, currentDevice(), sharedBytes, limit, gridSize, blockSize);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // ---------- Since HIP 7.2, not in HIP 5.2's headers
@@ -136,5 +136,5 @@ HIP_EXPORT hipError_t hipOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, co
     else
       most = middle - 1;
   *bytes = least;
-  return hipSuccess;
+  return result(hipSuccess);
 }

@@ -2,6 +2,7 @@
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Operation.h"
+#include "emulator/hip/Version.h"
 #include <cstring>
 
 using namespace rubia::emulator;
@@ -99,6 +100,8 @@ HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
     return result(hipErrorInvalidHandle);
   if (isCapturing(*stream))
     return result(refuseInCapture("hipFreeAsync"));
+  if (!pointer) // nothing to free, as in hipFree, since HIP 7
+    return result(hipMajorVersion() < 7 ? hipErrorInvalidValue : hipSuccess);
   auto allocation = Machine::instance().memory.find(pointer);
   if (!allocation || allocation->address != reinterpret_cast<uint64_t>(pointer))
     return result(hipErrorInvalidValue);
@@ -116,7 +119,7 @@ HIP_EXPORT hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *handle, int devic
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
   *handle = handleOf(defaultPool(deviceAt(device)));
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetMemPool(hipMemPool_t *handle, int device) {
@@ -126,7 +129,7 @@ HIP_EXPORT hipError_t hipDeviceGetMemPool(hipMemPool_t *handle, int device) {
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
   *handle = handleOf(poolOf(deviceAt(device)));
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceSetMemPool(int device, hipMemPool_t handle) {
@@ -137,7 +140,7 @@ HIP_EXPORT hipError_t hipDeviceSetMemPool(int device, hipMemPool_t handle) {
   if (!pool || pool->device != device)
     return result(hipErrorInvalidValue);
   deviceAt(device).pool = std::move(pool);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipMemPoolCreate(hipMemPool_t *handle, const hipMemPoolProps *wanted) {
@@ -153,7 +156,7 @@ HIP_EXPORT hipError_t hipMemPoolCreate(hipMemPool_t *handle, const hipMemPoolPro
   // Since HIP 6 the first of the bytes that are reserved, and 0, in HIP 5.
   memcpy(&pool->maxBytes, wanted->reserved, sizeof(pool->maxBytes));
   *handle = handleOf(pool);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // Allocations outlive their pool; a device whose pool it was has its default one again.
@@ -169,7 +172,7 @@ HIP_EXPORT hipError_t hipMemPoolDestroy(hipMemPool_t handle) {
   if (pool == device.pool)
     device.pool = nullptr;
   machine.pools.erase(pool);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipMemPoolTrimTo(hipMemPool_t handle, size_t) {
@@ -190,16 +193,16 @@ HIP_EXPORT hipError_t hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr
   case hipMemPoolReuseAllowInternalDependencies:
     pool->reuse[attribute - hipMemPoolReuseFollowEventDependencies] =
         *static_cast<int *>(value) != 0;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipMemPoolAttrReleaseThreshold:
     pool->releaseThreshold = *number;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipMemPoolAttrReservedMemHigh: // only back to what it is now
   case hipMemPoolAttrUsedMemHigh:
     if (*number)
       break;
     (attribute == hipMemPoolAttrUsedMemHigh ? pool->usedHigh : pool->reservedHigh) = pool->used;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipMemPoolAttrReservedMemCurrent:
   case hipMemPoolAttrUsedMemCurrent:
     break;
@@ -215,7 +218,7 @@ HIP_EXPORT hipError_t hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr
     return result(hipErrorInvalidValue);
   auto give = [&](auto number) {
     memcpy(value, &number, sizeof(number));
-    return hipSuccess;
+    return result(hipSuccess);
   };
   switch (attribute) {
   case hipMemPoolReuseFollowEventDependencies:
@@ -251,7 +254,7 @@ HIP_EXPORT hipError_t hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
       return result(hipErrorInvalidValue);
     pool->access[one.location.id] = one.flags;
   }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
@@ -265,5 +268,5 @@ HIP_EXPORT hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t
   *flags = location->id == pool->device || set == pool->access.end()
                ? hipMemAccessFlagsProtReadWrite
                : set->second;
-  return hipSuccess;
+  return result(hipSuccess);
 }

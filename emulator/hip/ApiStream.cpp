@@ -80,7 +80,7 @@ HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned fla
     return result(hipErrorInvalidValue);
   *stream = reinterpret_cast<hipStream_t>(
       currentDevice().streams.create(!(flags & hipStreamNonBlocking)));
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // All streams share the host's cores evenly: priorities are accepted and have no effect, as HIP
@@ -97,7 +97,7 @@ HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t
   if (hipError_t error = hipStreamCreateWithFlags(stream, hipStreamDefault))
     return error;
   reinterpret_cast<Stream *>(*stream)->computeUnits.assign(mask, mask + words);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipExtStreamGetCUMask(hipStream_t handle, uint32_t words, uint32_t *mask) {
   if (hipError_t error = usable())
@@ -111,7 +111,7 @@ HIP_EXPORT hipError_t hipExtStreamGetCUMask(hipStream_t handle, uint32_t words, 
     mask[i] = stream->computeUnits.empty()      ? ~0u
               : i < stream->computeUnits.size() ? stream->computeUnits[i]
                                                 : 0;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -121,7 +121,7 @@ HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest)
     *least = 0;
   if (greatest)
     *greatest = 0;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
@@ -132,7 +132,7 @@ HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
   if (!priority)
     return result(hipErrorInvalidValue);
   *priority = 0;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned *flags) {
@@ -144,7 +144,7 @@ HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned *flags) {
   if (!flags)
     return result(hipErrorInvalidValue);
   *flags = stream->blocking ? hipStreamDefault : hipStreamNonBlocking;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamCreate(hipStream_t *stream) {
@@ -159,7 +159,7 @@ HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
   forgetCapture(*reinterpret_cast<Stream *>(handle));
   auto *stream = reinterpret_cast<Stream *>(handle);
   stream->device.streams.destroy(stream);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
@@ -184,7 +184,7 @@ HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
-  return stream->isIdle() ? hipSuccess : hipErrorNotReady;
+  return result(stream->isIdle() ? hipSuccess : hipErrorNotReady);
 }
 
 HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHandle,
@@ -202,10 +202,10 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
   if (bool joined; hipError_t error = joinCapture(*stream, *event, joined))
     return result(error);
   else if (joined)
-    return hipSuccess;
+    return result(hipSuccess);
   if (CompletionRef completion = completionOf(*event))
     stream->device.streams.enqueue(*stream, [] {}, {completion});
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback,
@@ -254,7 +254,7 @@ HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags
   std::lock_guard<std::mutex> lock(events().mutex);
   events().live.emplace(event.get(), event);
   *handle = handleOf(event);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipEventCreate(hipEvent_t *handle) {
@@ -265,7 +265,7 @@ HIP_EXPORT hipError_t hipEventDestroy(hipEvent_t handle) {
   std::lock_guard<std::mutex> lock(events().mutex);
   if (!events().live.erase(reinterpret_cast<EventState *>(handle)))
     return result(hipErrorInvalidHandle);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // Since HIP 6.4, not in HIP 5.2's headers.
@@ -308,7 +308,7 @@ HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
     return result(hipErrorInvalidHandle);
   CompletionRef completion = completionOf(*event);
   if (completion && !completion->isDone())
-    return hipErrorNotReady;
+    return result(hipErrorNotReady);
   return result(hipError_t(event->device->stickyError.load()));
 }
 
@@ -322,5 +322,5 @@ HIP_EXPORT hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_
   if (!first->isDone() || !second->isDone())
     return result(hipErrorNotReady);
   *ms = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
-  return hipSuccess;
+  return result(hipSuccess);
 }

@@ -57,6 +57,7 @@ struct Device {
   unsigned ordinal = 0;
   std::atomic<uint32_t> stackBytes{64 << 10}; // Launch::stackBytes
   std::atomic<int> stickyError{0}; // hipError_t after a fault: every later call answers with it
+  std::atomic<unsigned> flags{0};  // of hipSetDeviceFlags: told again
   StreamSet streams{*this};
   std::mutex heapMutex;
   uint64_t heap = 0;                             // of kernels' malloc; 0 until one takes it

@@ -3,17 +3,20 @@
 #include "emulator/hip/Api.h"
 #include "emulator/hip/Version.h"
 #include "llvm/Support/raw_ostream.h"
+#include <utility>
 
 using namespace rubia::emulator;
 
 namespace rubia::emulator {
 
-static thread_local hipError_t lastError = hipSuccess;
+// What hipGetLastError gives, and what hipExtGetLastError does: how the last call ended.
+static thread_local hipError_t lastError = hipSuccess, lastResult = hipSuccess;
 
-// Until HIP 7 the last call counts, whatever became of it: programs probe, fail, and ask after the
-// next launch.
+// Until HIP 7 both are the same: programs probe, fail, and ask after the next launch. Since then
+// success hides no error, and what is not ready is none (HIP: "HIP API 7.0 changes").
 hipError_t result(hipError_t error) {
-  if (error != hipSuccess || hipMajorVersion() < 7)
+  lastResult = error;
+  if (hipMajorVersion() < 7 || (error != hipSuccess && error != hipErrorNotReady))
     lastError = error;
   return error;
 }
@@ -72,12 +75,17 @@ hipError_t reportFailure(Device &device, llvm::Error error) {
 } // namespace rubia::emulator
 
 HIP_EXPORT hipError_t hipGetLastError() {
-  hipError_t error = rubia::emulator::lastError;
-  rubia::emulator::lastError = hipSuccess;
-  return error;
+  lastResult = hipSuccess;
+  return std::exchange(lastError, hipSuccess);
 }
 
-HIP_EXPORT hipError_t hipPeekAtLastError() { return rubia::emulator::lastError; }
+#pragma clang diagnostic ignored "-Wmissing-prototypes" // it is not in HIP 5.2's headers
+HIP_EXPORT hipError_t hipExtGetLastError() {
+  lastError = hipSuccess;
+  return std::exchange(lastResult, hipSuccess);
+}
+
+HIP_EXPORT hipError_t hipPeekAtLastError() { return lastError; }
 
 static constexpr struct {
   hipError_t error;

@@ -51,7 +51,7 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   arch.hasSharedInt64Atomics = arch.hasDoubles = arch.hasWarpVote = arch.hasWarpBallot = 1;
   arch.hasWarpShuffle = arch.hasThreadFenceSystem = arch.has3dGrid = 1;
   *properties = p;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 constexpr int kCopyEngines = 2;             // what streams see of them: all streams copy at once
@@ -129,7 +129,7 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
   put(1428, p.arch);
   put(1464, p.isLargeBar);
   put(1468, p.asicRevision);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // hipChooseDevice with HIP 6's structure: what that looks at, by offset.
@@ -163,7 +163,7 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
 #define VALUE(Name, Value)                                                                         \
   case hipDeviceAttribute##Name:                                                                   \
     *value = Value;                                                                                \
-    return hipSuccess;
+    return result(hipSuccess);
     VALUE(ClockRate, p.clockRate)
     VALUE(MemoryClockRate, p.memoryClockRate)
     VALUE(MemoryBusWidth, p.memoryBusWidth)
@@ -269,13 +269,13 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
   case hipDeviceAttributeMemoryPoolsSupported + 1: // VirtualMemoryManagementSupported
   case hipDeviceAttributeMemoryPoolsSupported + 3: // MemoryPoolSupportedHandleTypes
     *value = 0;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipDeviceAttributeMemoryPoolsSupported + 2: // HostRegisterSupported
     *value = 1;
-    return hipSuccess;
+    return result(hipSuccess);
   case hipDeviceAttributeFineGrainSupport + 1: // WallClockRate
     *value = kWallClockKilohertz;
-    return hipSuccess;
+    return result(hipSuccess);
   }
   return result(hipErrorInvalidValue);
 }

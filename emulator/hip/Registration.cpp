@@ -193,7 +193,7 @@ void __hipUnregisterFatBinary(void **handle) {
 HIP_EXPORT hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t sharedBytes,
                                                  hipStream_t stream) {
   configurations.push_back({grid, block, sharedBytes, stream, {}});
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *sharedBytes,
@@ -206,7 +206,7 @@ HIP_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t 
   *sharedBytes = last.sharedBytes;
   *stream = last.stream;
   configurations.pop_back();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 hipError_t rubia::emulator::prepareRegistered(KernelLaunch &launch, Stream *&stream,
@@ -268,7 +268,7 @@ HIP_EXPORT hipError_t hipSetupArgument(const void *argument, size_t bytes, size_
     return result(hipErrorInvalidValue);
   all.resize(std::max(all.size(), offset + bytes));
   memcpy(all.data() + offset, argument, bytes);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipLaunchByPtr(const void *function) {
@@ -303,7 +303,7 @@ HIP_EXPORT hipError_t hipFuncGetAttributes(hipFuncAttributes *attributes, const 
   attributes->maxDynamicSharedSizeBytes = int(currentDevice().model.ldsBytes - kernel->ldsBytes);
   attributes->maxThreadsPerBlock = int(kernel->maxWorkgroupSize);
   attributes->numRegs = int(kernel->vgprCount);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // Every launch may use all of LDS and no cache can be traded for it: accepted, without effect.
@@ -319,11 +319,11 @@ HIP_EXPORT hipError_t hipFuncSetAttribute(const void *function, hipFuncAttribute
   const Kernel &kernel = *kernelOf(function);
   switch (attribute) {
   case hipFuncAttributeMaxDynamicSharedMemorySize:
-    return value >= 0 && uint64_t(value) + kernel.ldsBytes <= currentDevice().model.ldsBytes
-               ? hipSuccess
-               : result(hipErrorInvalidValue);
+    return result(value >= 0 && uint64_t(value) + kernel.ldsBytes <= currentDevice().model.ldsBytes
+                      ? hipSuccess
+                      : hipErrorInvalidValue);
   case hipFuncAttributePreferredSharedMemoryCarveout:
-    return value >= -1 && value <= 100 ? hipSuccess : result(hipErrorInvalidValue);
+    return result(value >= -1 && value <= 100 ? hipSuccess : hipErrorInvalidValue);
   default:
     return result(hipErrorInvalidValue);
   }
@@ -358,7 +358,7 @@ HIP_EXPORT hipError_t hipGetSymbolSize(size_t *bytes, const void *symbol) {
   if (hipError_t error = findSymbol(symbol, currentDevice(), found))
     return result(error);
   *bytes = found.size;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 static hipError_t copySymbol(bool toSymbol, const void *symbol, void *other, size_t bytes,

@@ -16,6 +16,10 @@ TEST(HipValues, OfDevicesAndContexts) {
   REFUSED(hipSetDeviceFlags(hipDeviceScheduleSpin | hipDeviceScheduleYield));
   REFUSED(hipSetDeviceFlags(1u << 12));
   OK(hipSetDeviceFlags(hipDeviceLmemResizeToMax | hipDeviceScheduleSpin));
+  OK(hipDevicePrimaryCtxSetFlags(0, hipDeviceScheduleSpin));
+  unsigned told = 0;
+  OK(hipGetDeviceFlags(&told));
+  EXPECT_EQ(told, unsigned(hipDeviceScheduleSpin));
   OK(hipSetDeviceFlags(hipDeviceScheduleAuto));
   hipCtx_t context;
   REFUSED(hipCtxCreate(&context, 1u << 12, 0));

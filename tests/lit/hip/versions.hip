@@ -1,4 +1,5 @@
-// What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types.
+// What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types,
+// which calls hide the error of one before, what may be null.
 // RUN: %hipcc-gfx1030 %s -o %t
 // RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.6/g' %t > %t.6 && chmod +x %t.6
 // RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.7/g' %t > %t.7 && chmod +x %t.7
@@ -56,14 +57,34 @@ int main() {
   EXPECT(hipMalloc(nullptr, 64) != hipSuccess);
   CHECK(hipMemset(device, 0, 64));
   printf("last error: %s\n", hipGetErrorName(hipGetLastError()));
+  auto last = reinterpret_cast<hipError_t (*)()>(dlsym(RTLD_DEFAULT, "hipExtGetLastError"));
+  for (bool isCall : {false, true}) {
+    EXPECT(hipMalloc(nullptr, 64) != hipSuccess);
+    if (isCall)
+      CHECK(hipSetDevice(0));
+    printf("last call: %s, ", hipGetErrorName(isCall ? hipPeekAtLastError() : hipSuccess));
+    printf("%s\n", hipGetErrorName(last()));
+  }
+  hipPointerAttribute_t attributes;
+  printf("null: %s ", hipGetErrorName(hipFreeAsync(nullptr, nullptr)));
+  printf("%s\n", hipGetErrorName(hipPointerGetAttributes(&attributes, nullptr)));
   // FIVE: HIP 5
   // FIVE: types 1 0 3 error
   // FIVE: last error: hipSuccess
+  // FIVE: last call: hipSuccess, hipErrorInvalidValue
+  // FIVE: last call: hipSuccess, hipSuccess
+  // FIVE: null: hipErrorInvalidValue hipErrorInvalidValue
   // SIX: HIP 6
   // SIX: types 2 1 3 0
   // SIX: last error: hipSuccess
+  // SIX: last call: hipSuccess, hipErrorInvalidValue
+  // SIX: last call: hipSuccess, hipSuccess
+  // SIX: null: hipErrorInvalidValue hipErrorInvalidValue
   // SEVEN: HIP 7
   // SEVEN: types 2 1 3 0
   // SEVEN: last error: hipErrorInvalidValue
+  // SEVEN: last call: hipSuccess, hipErrorInvalidValue
+  // SEVEN: last call: hipErrorInvalidValue, hipSuccess
+  // SEVEN: null: hipSuccess hipSuccess
   printf("done\n");
 }
