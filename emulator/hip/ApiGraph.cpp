@@ -75,7 +75,7 @@ Made makeSymbolCopy(bool toSymbol, const void *symbol, void *other, size_t count
 Made makeFill(const hipMemsetParams *p) {
   if (!p)
     return hipErrorInvalidValue;
-  FillOperation fill{p->dst, p->value, p->elementSize, p->width, p->height, p->pitch};
+  const FillOperation fill = fillOf(p);
   if (hipError_t error = check(fill))
     return error;
   return Made(hipGraphNodeTypeMemset, fill);
@@ -101,12 +101,10 @@ Made makeChild(hipGraph_t handle) {
   Graph *graph = graphOf(handle);
   if (!graph)
     return hipErrorInvalidValue;
-  ChildOperation child;
-  for (GraphNode *node : graph->ordered())
-    child.operations.push_back(node->operation);
-  if (child.operations.size() != graph->nodes.size())
+  std::optional<std::vector<Operation>> all = graph->operations();
+  if (!all)
     return hipErrorInvalidValue; // a cycle
-  Made made(hipGraphNodeTypeGraph, std::move(child));
+  Made made(hipGraphNodeTypeGraph, ChildOperation{std::move(*all)});
   made.child = graph->clone();
   return made;
 }
@@ -131,7 +129,7 @@ hipError_t addNode(hipGraphNode_t *handle, hipGraph_t graphHandle,
   GraphNode *node = graph->add(made.type, {}, std::move(after));
   assign(*node, std::move(made));
   *handle = reinterpret_cast<hipGraphNode_t>(node);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 hipError_t setNode(hipGraphNode_t handle, Made made) {
@@ -141,10 +139,10 @@ hipError_t setNode(hipGraphNode_t handle, Made made) {
     return result(hipErrorInvalidValue);
   if (made.error)
     return result(made.error);
-  if (node->type != made.type)
+  if (!areSame(node->type, made.type))
     return result(hipErrorInvalidValue);
   assign(*node, std::move(made));
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 hipError_t setStep(hipGraphExec_t handle, hipGraphNode_t node, Made made) {
@@ -155,10 +153,10 @@ hipError_t setStep(hipGraphExec_t handle, hipGraphNode_t node, Made made) {
   if (made.error)
     return result(made.error);
   ExecutableGraph::Step *step = executable->stepOf(node);
-  if (!step || step->type != made.type)
+  if (!step || !areSame(step->type, made.type))
     return result(hipErrorInvalidValue);
   step->operation = std::move(made.operation);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 } // namespace
@@ -169,7 +167,7 @@ HIP_EXPORT hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags) {
   if (!graph || flags)
     return result(hipErrorInvalidValue);
   *graph = publish(std::make_unique<Graph>());
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphClone(hipGraph_t *clone, hipGraph_t handle) {
@@ -178,7 +176,7 @@ HIP_EXPORT hipError_t hipGraphClone(hipGraph_t *clone, hipGraph_t handle) {
   if (!clone || !graph)
     return result(hipErrorInvalidValue);
   *clone = publish(graph->clone());
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphNodeFindInClone(hipGraphNode_t *node, hipGraphNode_t original,
@@ -191,7 +189,7 @@ HIP_EXPORT hipError_t hipGraphNodeFindInClone(hipGraphNode_t *node, hipGraphNode
     if (reinterpret_cast<hipGraphNode_t>(const_cast<GraphNode *>(candidate->original)) ==
         original) {
       *node = reinterpret_cast<hipGraphNode_t>(candidate.get());
-      return hipSuccess;
+      return result(hipSuccess);
     }
   return result(hipErrorInvalidValue);
 }
@@ -356,15 +354,20 @@ HIP_EXPORT hipError_t hipGraphExecUpdate(hipGraphExec_t handle, hipGraph_t graph
     return result(hipErrorGraphExecUpdateFailure);
   }
   for (size_t i = 0; i < order.size(); ++i)
-    if (order[i]->type != executable->steps[i].type) {
+    if (!areSame(order[i]->type, executable->steps[i].type)) {
       *errorNode = reinterpret_cast<hipGraphNode_t>(order[i]);
       *updateResult = hipGraphExecUpdateErrorNodeTypeChanged;
       return result(hipErrorGraphExecUpdateFailure);
     }
+  std::optional<std::vector<Operation>> all = graph->operations();
+  if (!all) {
+    *updateResult = hipGraphExecUpdateErrorTopologyChanged;
+    return result(hipErrorGraphExecUpdateFailure);
+  }
   for (size_t i = 0; i < order.size(); ++i)
-    executable->steps[i].operation = order[i]->operation;
+    executable->steps[i].operation = std::move((*all)[i]);
   *updateResult = hipGraphExecUpdateSuccess;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol,

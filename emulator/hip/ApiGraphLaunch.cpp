@@ -31,14 +31,15 @@ hipError_t instantiate(hipGraphExec_t *handle, hipGraph_t graphHandle, unsigned 
   if (isCaptured(*graph))
     return hipErrorIllegalState;
   std::vector<GraphNode *> order = graph->ordered();
-  if (order.empty() && !graph->nodes.empty()) {
+  std::optional<std::vector<Operation>> all = graph->operations();
+  if (!all) {
     why = InstantiateResult::InvalidStructure; // a cycle
     return hipErrorInvalidValue;
   }
   auto executable = std::make_unique<ExecutableGraph>();
   executable->flags = flags;
-  for (GraphNode *node : order)
-    executable->steps.push_back({node, node->type, node->operation});
+  for (size_t i = 0; i < order.size(); ++i)
+    executable->steps.push_back({order[i], order[i]->type, std::move((*all)[i])});
   *handle = publish(std::move(executable));
   why = InstantiateResult::Success;
   return hipSuccess;
@@ -100,7 +101,7 @@ HIP_EXPORT hipError_t hipGraphExecGetFlags(hipGraphExec_t handle, unsigned long 
   if (!executable || !flags)
     return result(hipErrorInvalidValue);
   *flags = executable->flags;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // There is nothing that a launch would have to wait for.
@@ -109,7 +110,7 @@ HIP_EXPORT hipError_t hipGraphUpload(hipGraphExec_t handle, hipStream_t stream) 
     return result(error);
   if (!streamOf(stream))
     return result(hipErrorInvalidHandle);
-  return executableOf(handle) ? hipSuccess : result(hipErrorInvalidValue);
+  return result(executableOf(handle) ? hipSuccess : hipErrorInvalidValue);
 }
 
 HIP_EXPORT hipError_t hipGraphNodeSetEnabled(hipGraphExec_t handle, hipGraphNode_t node,
@@ -120,7 +121,7 @@ HIP_EXPORT hipError_t hipGraphNodeSetEnabled(hipGraphExec_t handle, hipGraphNode
   if (!step || !canBeDisabled(step->type))
     return result(hipErrorInvalidValue);
   step->enabled = enabled != 0;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphNodeGetEnabled(hipGraphExec_t handle, hipGraphNode_t node,
@@ -131,7 +132,7 @@ HIP_EXPORT hipError_t hipGraphNodeGetEnabled(hipGraphExec_t handle, hipGraphNode
   if (!step || !enabled || !canBeDisabled(step->type))
     return result(hipErrorInvalidValue);
   *enabled = step->enabled;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHandle) {

@@ -1,6 +1,7 @@
 // Nodes whose parameters come in one structure for all types (hipGraphNodeParams), or in those of
 // CUDA's driver API. HIP: "Graph Management". What HIP 5.2's headers do not have is declared here.
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/Version.h"
 
 using namespace rubia::emulator;
 
@@ -24,14 +25,6 @@ struct NodeParameters {
   long long reservedEnd;
 };
 static_assert(sizeof(NodeParameters) == 256);
-
-// hipMemsetParams in another order.
-struct DriverFill {
-  hipDeviceptr_t to;
-  size_t pitch;
-  unsigned value, elementBytes;
-  size_t width, height;
-};
 
 struct RecordNode {
   hipEvent_t event;
@@ -165,14 +158,33 @@ template <typename Use> hipError_t withDriverCopy(const HIP_MEMCPY3D *parameters
   return use(&other);
 }
 
-template <typename Use> hipError_t withDriverFill(const DriverFill *p, const Use &use) {
+// The driver API has always had the order that HIP 7 has given the others too.
+template <typename Use> hipError_t withDriverFill(const FillParameters *p, const Use &use) {
   if (!p)
     return result(hipErrorInvalidValue);
-  const hipMemsetParams other = {p->to, p->elementBytes, p->height, p->pitch, p->value, p->width};
-  return use(&other);
+  const hipMemsetParams older = {p->to, p->elementBytes, p->height, p->pitch, p->value, p->width};
+  const void *parameters = p;
+  return use(hipMajorVersion() < 7 ? &older : static_cast<const hipMemsetParams *>(parameters));
 }
 
 } // namespace
+
+FillOperation rubia::emulator::fillOf(const hipMemsetParams *p) {
+  if (hipMajorVersion() < 7)
+    return {p->dst, p->value, p->elementSize, p->width, p->height, p->pitch};
+  const void *parameters = p;
+  const auto &since7 = *static_cast<const FillParameters *>(parameters);
+  return {since7.to, since7.value, since7.elementBytes, since7.width, since7.height, since7.pitch};
+}
+
+void rubia::emulator::giveParameters(const FillOperation &fill, hipMemsetParams *p) {
+  void *parameters = p;
+  if (hipMajorVersion() >= 7)
+    *static_cast<FillParameters *>(parameters) = {fill.to,           fill.pitch, fill.value,
+                                                  fill.elementBytes, fill.count, fill.height};
+  else
+    *p = {fill.to, fill.elementBytes, fill.height, fill.pitch, fill.value, fill.count};
+}
 
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 
@@ -209,11 +221,12 @@ HIP_EXPORT hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t graph, h
 
 HIP_EXPORT hipError_t hipDrvGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph,
                                                const hipGraphNode_t *dependencies, size_t count,
-                                               const DriverFill *parameters, hipCtx_t) {
+                                               const FillParameters *parameters, hipCtx_t) {
   return withDriverFill(parameters, Add{node, graph, dependencies, count});
 }
 
 HIP_EXPORT hipError_t hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t graph, hipGraphNode_t node,
-                                                         const DriverFill *parameters, hipCtx_t) {
+                                                         const FillParameters *parameters,
+                                                         hipCtx_t) {
   return withDriverFill(parameters, SetInExecutable{graph, node});
 }

@@ -13,7 +13,7 @@ namespace {
 // A node of the type, or null.
 GraphNode *nodeOfType(hipGraphNode_t handle, hipGraphNodeType type) {
   GraphNode *node = nodeOf(handle);
-  return node && node->type == type ? node : nullptr;
+  return node && areSame(node->type, type) ? node : nullptr;
 }
 
 // HIP's way to return a list: with no place, the number; else as many as there is place for,
@@ -25,7 +25,7 @@ hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *plac
     for (size_t i = 0; i < *count; ++i)
       place[i] = i < nodes.size() ? reinterpret_cast<hipGraphNode_t>(nodes[i]) : nullptr;
   *count = nodes.size();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 } // namespace
@@ -72,7 +72,7 @@ HIP_EXPORT hipError_t hipGraphKernelNodeGetParams(hipGraphNode_t handle,
   parameters->blockDim = dim3(launch.block.x, launch.block.y, launch.block.z);
   parameters->sharedMemBytes = launch.sharedBytes;
   parameters->kernelParams = node->argumentPointers.data();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t handle,
@@ -81,9 +81,8 @@ HIP_EXPORT hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t handle,
   GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemset);
   if (!node || !parameters)
     return result(hipErrorInvalidValue);
-  auto &fill = std::get<FillOperation>(node->operation);
-  *parameters = {fill.to, fill.elementBytes, fill.height, fill.pitch, fill.value, fill.count};
-  return hipSuccess;
+  giveParameters(std::get<FillOperation>(node->operation), parameters);
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphHostNodeGetParams(hipGraphNode_t handle,
@@ -93,19 +92,17 @@ HIP_EXPORT hipError_t hipGraphHostNodeGetParams(hipGraphNode_t handle,
   if (!node || !parameters)
     return result(hipErrorInvalidValue);
   *parameters = std::get<HostOperation>(node->operation).parameters;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t handle,
                                                   hipMemcpy3DParms *parameters) {
   std::lock_guard lock(graphMutex());
   GraphNode *node = nodeOfType(handle, hipGraphNodeTypeMemcpy);
-  if (!node && hipMajorVersion() >= 6)
-    node = nodeOfType(handle, hipGraphNodeTypeMemcpy1D);
   if (!node || !parameters)
     return result(hipErrorInvalidValue);
   *parameters = parametersOf(std::get<CopyOperation>(node->operation), node->copyKind);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 template <typename Operation>
@@ -115,7 +112,7 @@ static hipError_t eventOfNode(hipGraphNode_t handle, hipGraphNodeType type, hipE
   if (!node || !event)
     return result(hipErrorInvalidValue);
   *event = handleOf(std::get<Operation>(node->operation).event);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphEventRecordNodeGetEvent(hipGraphNode_t node, hipEvent_t *event) {
@@ -131,8 +128,10 @@ HIP_EXPORT hipError_t hipGraphChildGraphNodeGetGraph(hipGraphNode_t handle, hipG
   GraphNode *node = nodeOfType(handle, hipGraphNodeTypeGraph);
   if (!node || !graph)
     return result(hipErrorInvalidValue);
+  if (!node->child) // hipGraphLaunch on a captured stream
+    return refuse("hipGraphChildGraphNodeGetGraph", "graphs of captured launches");
   *graph = reinterpret_cast<hipGraph_t>(node->child.get());
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeType *type) {
@@ -142,7 +141,7 @@ HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeTyp
     return result(hipErrorInvalidValue);
   const int number = numberOf(node->type);
   memcpy(type, &number, sizeof(number)); // not all of them are in this enumeration
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // ---------- Shape
@@ -160,7 +159,7 @@ HIP_EXPORT hipError_t hipGraphAddDependencies(hipGraph_t handle, const hipGraphN
       return result(hipErrorInvalidValue);
     second->dependencies.push_back(first);
   }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t handle, const hipGraphNode_t *from,
@@ -175,7 +174,7 @@ HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t handle, const hipGra
         !std::erase(second->dependencies, first))
       return result(hipErrorInvalidValue);
   }
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
@@ -186,7 +185,7 @@ HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
   if (isCaptured(*node->graph))
     return result(hipErrorIllegalState); // what is captured next would depend on it
   node->graph->remove(node);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t *nodes, size_t *count) {

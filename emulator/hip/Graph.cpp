@@ -107,18 +107,42 @@ std::vector<GraphNode *> Graph::ordered() const {
   return order;
 }
 
+std::optional<std::vector<Operation>> Graph::operations() const {
+  const std::vector<GraphNode *> order = ordered();
+  if (order.size() != nodes.size())
+    return std::nullopt;
+  std::vector<Operation> all;
+  for (const GraphNode *node : order) {
+    std::optional<Operation> operation = operationOf(*node);
+    if (!operation)
+      return std::nullopt;
+    all.push_back(std::move(*operation));
+  }
+  return all;
+}
+
+std::optional<Operation> operationOf(const GraphNode &node) {
+  if (!node.child)
+    return node.operation;
+  std::optional<std::vector<Operation>> all = node.child->operations();
+  if (!all)
+    return std::nullopt;
+  return ChildOperation{std::move(*all)};
+}
+
+// Whether the graph is a node of `owner`, or of a graph that is one.
+static bool isInside(const Graph *graph, const Graph &owner) {
+  return any_of(owner.nodes, [&](const auto &node) {
+    return node->child && (node->child.get() == graph || isInside(graph, *node->child));
+  });
+}
+
 Graph *graphOf(hipGraph_t handle) {
   std::lock_guard lock(graphMutex());
   auto *graph = reinterpret_cast<Graph *>(handle);
-  if (handles().graphs.count(graph))
-    return graph;
-  // A child graph belongs to its node.
-  auto isChild = [&](const Graph &owner) {
-    return any_of(owner.nodes, [&](const auto &node) { return node->child.get() == graph; });
-  };
-  if (!graph || isCaptured(*graph) ||
-      any_of(handles().graphs, [&](const Graph *owner) { return isChild(*owner); }) ||
-      any_of(handles().captures, [&](const auto &entry) { return isChild(*entry.second->graph); }))
+  auto isOf = [&](const Graph &owner) { return &owner == graph || isInside(graph, owner); };
+  if (any_of(handles().graphs, [&](const Graph *owner) { return isOf(*owner); }) ||
+      any_of(handles().captures, [&](const auto &entry) { return isOf(*entry.second->graph); }))
     return graph;
   return nullptr;
 }
@@ -363,7 +387,7 @@ HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph)
   if (capture->invalid)
     return result(wasInvalid ? hipErrorStreamCaptureInvalidated : hipErrorStreamCaptureUnjoined);
   *graph = captured;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCaptureStatus *status,
@@ -383,7 +407,7 @@ HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCa
             : capture->invalid ? hipStreamCaptureStatusInvalidated
                                : hipStreamCaptureStatusActive;
   if (!capture)
-    return hipSuccess;
+    return result(hipSuccess);
   std::vector<GraphNode *> &tail = capture->tails[stream];
   if (id)
     *id = capture->id;
@@ -393,7 +417,7 @@ HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCa
     *dependencies = reinterpret_cast<const hipGraphNode_t *>(tail.data());
   if (dependencyCount)
     *dependencyCount = tail.size();
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus *status,
@@ -428,7 +452,7 @@ HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
   for (GraphNode *node : after)
     if (!is_contained(tail, node))
       tail.push_back(node);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 // The modes differ in which unsafe calls of other threads they forbid; none is forbidden here.
@@ -437,7 +461,7 @@ HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *m
   if (!mode || *mode < hipStreamCaptureModeGlobal || *mode > hipStreamCaptureModeRelaxed)
     return result(hipErrorInvalidValue);
   std::swap(*mode, current);
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphDestroy(hipGraph_t handle) {
@@ -446,7 +470,7 @@ HIP_EXPORT hipError_t hipGraphDestroy(hipGraph_t handle) {
   if (!graph || !handles().graphs.erase(graph))
     return result(hipErrorInvalidValue);
   delete graph;
-  return hipSuccess;
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t handle) {
@@ -456,5 +480,5 @@ HIP_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t handle) {
     return result(hipErrorInvalidValue);
   handles().executables.erase(executable);
   delete executable; // launches have copied it
-  return hipSuccess;
+  return result(hipSuccess);
 }

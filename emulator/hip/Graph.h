@@ -34,6 +34,9 @@ struct Graph {
   std::unique_ptr<Graph> clone() const;
   // Every node after all that it depends on; empty if there is a cycle (and there are nodes).
   std::vector<GraphNode *> ordered() const;
+  // Of the nodes, in that order; those of child graphs as they are now. Nothing if there is a
+  // cycle.
+  std::optional<std::vector<Operation>> operations() const;
 };
 
 // A hipGraphExec_t.
@@ -61,8 +64,12 @@ bool nodesOf(const Graph &graph, const hipGraphNode_t *handles, size_t count,
 hipGraph_t publish(std::unique_ptr<Graph> graph);
 hipGraphExec_t publish(std::unique_ptr<ExecutableGraph> executable);
 
+// What a node does: of one that is a graph, what that is now. Nothing if that has a cycle.
+std::optional<Operation> operationOf(const GraphNode &node);
+
 // The number that programs know a type by: these headers' in HIP 5, others since HIP 6.
 int numberOf(hipGraphNodeType type);
+inline bool areSame(hipGraphNodeType a, hipGraphNodeType b) { return numberOf(a) == numberOf(b); }
 std::optional<hipGraphNodeType> nodeTypeOf(int number);
 // One lock for all graphs and captures. Every operation takes it to see whether its stream is being
 // captured.

@@ -107,7 +107,7 @@ HIP_EXPORT hipError_t hipGraphDebugDotPrint(hipGraph_t handle, const char *path,
   out << "}\n";
   out.close();
   if (!out.has_error())
-    return hipSuccess;
+    return result(hipSuccess);
   out.clear_error();
   return result(hipErrorOperatingSystem);
 }

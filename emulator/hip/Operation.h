@@ -76,6 +76,17 @@ hipError_t copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy, hipMemcpy
 // The other way round.
 hipMemcpy3DParms parametersOf(const CopyOperation &copy, hipMemcpyKind kind);
 
+// hipMemsetParams since HIP 7, and what HIP's driver API calls HIP_MEMSET_NODE_PARAMS before.
+struct FillParameters {
+  hipDeviceptr_t to;
+  size_t pitch;
+  unsigned value, elementBytes;
+  size_t width, height;
+};
+// hipMemsetParams as the program's version of HIP has them.
+FillOperation fillOf(const hipMemsetParams *parameters);
+void giveParameters(const FillOperation &fill, hipMemsetParams *parameters);
+
 // Whether a copy or fill stays inside allocations, as far as it names device memory.
 hipError_t check(const CopyOperation &copy, hipMemcpyKind kind);
 hipError_t check(const FillOperation &fill);

@@ -162,6 +162,56 @@ TEST_F(HipGraph, AddsAndChangesNodesOfAnyType) {
   OK(hipGraphDestroy(inner));
 }
 
+// A node's graph is its own copy, and what is changed in that is what the node does.
+TEST_F(HipGraph, FollowsChangesOfItsChildren) {
+  hipGraph_t outer, inner, found;
+  hipGraphNode_t fillNode, child, grandchild;
+  OK(hipGraphCreate(&outer, 0));
+  OK(hipGraphCreate(&inner, 0));
+  NodeParameters fill = fillOf(0, 'a');
+  OK(hipGraphAddNode(&fillNode, inner, nullptr, 0, &fill));
+  OK(hipGraphAddChildGraphNode(&grandchild, outer, nullptr, 0, inner));
+  OK(hipGraphAddChildGraphNode(&child, graph, nullptr, 0, outer));
+  OK(hipGraphDestroy(inner));
+  OK(hipGraphDestroy(outer));
+  hipGraphExec_t executable = instantiated();
+  size_t one = 1;
+  OK(hipGraphChildGraphNodeGetGraph(child, &found));
+  OK(hipGraphGetNodes(found, &grandchild, &one));
+  OK(hipGraphChildGraphNodeGetGraph(grandchild, &found));
+  OK(hipGraphGetNodes(found, &fillNode, &one));
+  fill = fillOf(1, 'b');
+  OK(hipGraphNodeSetParams(fillNode, &fill));
+  fill = fillOf(2, 'c');
+  OK(hipGraphAddNode(&fillNode, found, &fillNode, 1, &fill));
+  EXPECT_EQ(launchedOnce(), ".bc.");
+  EXPECT_EQ(launched(executable), "a...");
+  hipGraphNode_t none;
+  hipGraphExecUpdateResult updated;
+  OK(hipGraphExecUpdate(executable, graph, &none, &updated));
+  EXPECT_EQ(launched(executable), ".bc.");
+  OK(hipGraphExecDestroy(executable));
+}
+
+// A launch on a captured stream is a node, whose graph is nobody's.
+TEST_F(HipGraph, IsLaunchedInCaptures) {
+  hipGraphNode_t node;
+  NodeParameters fill = fillOf(3, 'a');
+  OK(hipGraphAddNode(&node, graph, nullptr, 0, &fill));
+  hipGraphExec_t executable = instantiated();
+  hipGraph_t captured, inner;
+  OK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  OK(hipGraphLaunch(executable, stream));
+  OK(hipStreamEndCapture(stream, &captured));
+  OK(hipGraphExecDestroy(executable));
+  std::swap(graph, captured);
+  EXPECT_EQ(launchedOnce(), "...a");
+  size_t one = 1;
+  OK(hipGraphGetNodes(graph, &node, &one));
+  EXPECT_EQ(hipGraphChildGraphNodeGetGraph(node, &inner), hipErrorNotSupported);
+  OK(hipGraphDestroy(captured));
+}
+
 TEST_F(HipGraph, TakesNodesOfTheDriverApi) {
   const DriverFill fill = {bytes, 0, 'x', 1, 2, 1};
   hipGraphNode_t filled, copied;
