@@ -129,7 +129,7 @@ template <class Move> [[gnu::always_inline]] inline void forActive(uint32_t mask
 }
 
 #if defined(__AVX512F__)
-/// HalfBlock a block's lanes as two vectors of 64 bits each, from and to registers and memory.
+/// Half a block's lanes as two vectors of 64 bits each, from and to registers and memory.
 struct Pairs {
   __m512i low, high; // lanes 0 to 7, 8 to 15
 
@@ -361,8 +361,9 @@ template <class Kind>
   places.offsets = low;
   places.measure(Kind::kBytes);
   const uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-  return inWindow(w, generation, places.base + places.least, places.base + places.most,
-                  Kind::kBytes);
+  const uint64_t first = places.base + places.least, last = places.base + places.most;
+  return first <= last && // else they wrap
+         inWindow(w, generation, first, last, Kind::kBytes);
 }
 
 /// GLOBAL_* and FLAT_*: no allocation lies in the apertures of LDS and scratch.

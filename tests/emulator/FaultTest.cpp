@@ -99,6 +99,30 @@ TEST_F(Faults, AccessThatWrapsAroundTheAddressSpace) {
   EXPECT_FALSE(fault.isWrite);
 }
 
+// `p[i - 4]` with a null pointer: the first lanes are at the top of the address space, the others
+// at its bottom, and the allocation that is known lies between them.
+TEST_F(Faults, LanesOnBothSidesOfZero) {
+  for (const char *store : {"global_store_b32 v1, v2, s[4:5] offset:-16",
+                            "v_mov_b32 v4, v1\n  v_mov_b32 v5, 0\n"
+                            "  global_store_b32 v[4:5], v2, off offset:-16",
+                            "global_atomic_add_u32 v1, v2, s[4:5] offset:-16"}) {
+    build(R"(
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_mov_b64 s[4:5], 0
+  s_waitcnt lgkmcnt(0)
+  global_load_b32 v2, v1, s[2:3]
+  s_waitcnt vmcnt(0)
+  )" + std::string(store) +
+          "\n");
+    ASSERT_TRUE(code);
+    uint32_t *out = allocate<uint32_t>(64);
+    Fault fault = expectFault("k", {1}, {32}, Arguments().add(out).add(out));
+    EXPECT_EQ(fault.kind, Fault::OutOfBounds) << store;
+    EXPECT_EQ(fault.address, uint64_t(-16)) << store;
+  }
+}
+
 TEST_F(Faults, WriteToFreedMemoryIsToldFromOutOfBounds) {
   build(kStore);
   ASSERT_TRUE(code);
