@@ -5,9 +5,8 @@
 //   later, it only went round the barrier.
 // - Waves that pass one barrier at different places are told as a warning: PTX allows it.
 // - Waves that have ended are not waited for, in CUDA too. But a wave that writes to memory and
-// ends
-//   while others come to one more barrier may have gone round it, or have returned early with a
-//   result: a warning.
+//   ends while others come to one more barrier may have gone round it, or have returned early with
+//   a result: a warning.
 #include "emulator/lib/CheckBarriers.h"
 #include "emulator/lib/FaultReport.h"
 #include <map>
@@ -16,10 +15,6 @@ using namespace llvm;
 
 namespace rubia::emulator {
 namespace {
-
-std::string triple(const Dim3 &id) {
-  return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
-}
 
 class BarrierCheck : public Observer {
 public:
@@ -36,7 +31,6 @@ public:
   void barrierCompleted(RunningGroup &group, unsigned barrier) override;
 
 private:
-  const Program &program; // has lines
   struct WaveState {
     const MicroOp *last = nullptr;  // where it last came to the workgroup's barrier
     size_t arrived = 0;             // how often it did
@@ -47,6 +41,7 @@ private:
     std::vector<const MicroOp *> barriers; // that the first wave to come came to
   };
 
+  const Program &program; // has lines
   const Launch &launch;
   DenseMap<const RunningGroup *, GroupState> states;
   bool warnedOfPlaces = false, warnedOfRound = false;
@@ -108,12 +103,14 @@ void BarrierCheck::groupEnded(RunningGroup &group) {
 
 /// Warns of waves at different places, once.
 void BarrierCheck::barrierCompleted(RunningGroup &group, unsigned barrier) {
+  if (barrier != 0 || warnedOfPlaces || !launch.warn)
+    return;
   std::map<uint32_t, unsigned> places;
   for (const Wave &wave : group.waves)
     if (const MicroOp *last = states[&group].waves[wave.indexInGroup].last;
         last && wave.status != WaveStatus::Ended)
       ++places[last->pc];
-  if (barrier != 0 || places.size() < 2 || warnedOfPlaces || !launch.warn)
+  if (places.size() < 2)
     return;
   warnedOfPlaces = true;
   std::string text = "kernel " + launch.kernel->name + ": waves of workgroup " + triple(group.id) +

@@ -180,7 +180,7 @@ private:
   DenseMap<const RunningGroup *, std::unique_ptr<Group>> groups;
   RaceShadow global;
   PublishedAt published;                        // in global memory
-  DenseMap<unsigned, GridBarrier> gridBarriers; // by M0\'s counter and the offset
+  DenseMap<unsigned, GridBarrier> gridBarriers; // by M0's counter and the offset
   bool arrivesAtGrid = false;                   // the wave at hand, for the first time
   std::vector<Candidate> candidates;
   std::set<std::pair<uint32_t, uint32_t>> doubted; // pairs of places that were warned of
@@ -275,10 +275,6 @@ void RaceCheck::after(RunningGroup &running, Wave &wave, const MicroOp &op,
 std::string RaceCheck::describe(const RaceAccess &access, const Place &place) const {
   const Program &program = *launch.kernel->program; // which has lines
   const Dim3 thread = emulator::threadOf(launch, program, place.wave, access.lane);
-  auto triple = [](const Dim3 &id) {
-    return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) +
-           ")";
-  };
   return "workgroup " + triple(place.workgroup) + " thread " + triple(thread) + " at " +
          describePlace(program, access.pc);
 }

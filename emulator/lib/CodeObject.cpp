@@ -46,6 +46,7 @@ public:
 
 private:
   Expected<Kernel> readKernel(StringRef name, uint64_t address) const;
+  std::optional<StringRef> contentsOf(StringRef section) const;
 
   const ElfFile &elf;
   LoadedCode *state;
@@ -164,52 +165,48 @@ Error Loader::decode() {
   return Error::success();
 }
 
+/// Of the first section of that name. What cannot be read is not there.
+std::optional<StringRef> Loader::contentsOf(StringRef section) const {
+  for (const object::SectionRef &one : elf.object->sections()) {
+    Expected<StringRef> name = one.getName();
+    Expected<StringRef> contents = one.getContents();
+    if (name && contents && *name == section)
+      return *contents;
+    consumeError(name.takeError());
+    consumeError(contents.takeError());
+  }
+  return std::nullopt;
+}
+
 /// The addresses of a file that is not linked are not where its code has been laid out.
 void Loader::keepLines() {
   if (!elf.linked)
     return;
-  for (const object::SectionRef &section : elf.object->sections())
-    if (Expected<StringRef> name = section.getName(); !name)
-      consumeError(name.takeError());
-    else if (*name == ".debug_line")
-      state->program->lines =
-          std::make_unique<SourceLines>(arrayRefFromStringRef(elf.object->getData()));
+  if (contentsOf(".debug_line"))
+    state->program->lines =
+        std::make_unique<SourceLines>(arrayRefFromStringRef(elf.object->getData()));
 }
 
 /// Rubia's own section says how warps lie in waves; other compilers' warps are waves.
 void Loader::noteWarps() {
   Program &program = *state->program;
   program.warpLanes = program.threadsPerWave = waveSize;
-  for (const object::SectionRef &section : elf.object->sections()) {
-    Expected<StringRef> name = section.getName();
-    Expected<StringRef> text = section.getContents();
-    if (!name || !text) {
-      consumeError(name.takeError());
-      consumeError(text.takeError());
-    } else if (*name == ".rubia.metadata") {
-      if (text->contains("\"warpForm\":\"packed\""))
-        program.warpLanes = 32;
-      if (text->contains("\"warpForm\":\"half-filled\""))
-        program.threadsPerWave = 32;
-    }
-  }
+  const StringRef metadata = contentsOf(".rubia.metadata").value_or("");
+  if (metadata.contains("\"warpForm\":\"packed\""))
+    program.warpLanes = 32;
+  if (metadata.contains("\"warpForm\":\"half-filled\""))
+    program.threadsPerWave = 32;
 }
 
 /// What the program's memory accesses were. Addresses of a file that is not linked are not known.
 Error Loader::noteAccesses() {
-  for (const object::SectionRef &section : elf.object->sections()) {
-    Expected<StringRef> name = section.getName();
-    Expected<StringRef> contents = section.getContents();
-    if (!name || !contents) {
-      consumeError(name.takeError());
-      consumeError(contents.takeError());
-    } else if (elf.linked && *name == ".rubia.accesses") {
-      Expected<AccessNotes> notes = AccessNotes::read(arrayRefFromStringRef(*contents));
-      if (!notes)
-        return notes.takeError();
-      state->program->accessNotes = std::make_shared<const AccessNotes>(std::move(*notes));
-    }
-  }
+  const std::optional<StringRef> section = contentsOf(".rubia.accesses");
+  if (!elf.linked || !section)
+    return Error::success();
+  Expected<AccessNotes> notes = AccessNotes::read(arrayRefFromStringRef(*section));
+  if (!notes)
+    return notes.takeError();
+  state->program->accessNotes = std::make_shared<const AccessNotes>(std::move(*notes));
   return Error::success();
 }
 

@@ -198,8 +198,7 @@ void RunningGroup::fail(FaultKind kind) {
 }
 
 std::string RunningGroup::describe() const {
-  std::string text = "workgroup (" + std::to_string(id.x) + "," + std::to_string(id.y) + "," +
-                     std::to_string(id.z) + ")";
+  std::string text = "workgroup " + triple(id);
   // Waves that wait at one barrier are told together.
   std::map<std::pair<bool, uint32_t>, std::vector<unsigned>> places;
   for (const Wave &wave : waves) {

@@ -43,6 +43,10 @@ StringRef toString(Fault::Kind kind) {
   return "";
 }
 
+std::string triple(const Dim3 &id) {
+  return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
+}
+
 std::error_code Fault::convertToErrorCode() const { return inconvertibleErrorCode(); }
 
 void Fault::log(raw_ostream &os) const {
@@ -50,8 +54,8 @@ void Fault::log(raw_ostream &os) const {
   if (accessSize)
     os << ": " << (isWrite ? "write" : "read") << " of " << accessSize << " bytes at 0x"
        << utohexstr(address, true);
-  os << ", workgroup (" << workgroup.x << "," << workgroup.y << "," << workgroup.z << ") thread ("
-     << thread.x << "," << thread.y << "," << thread.z << "), pc 0x" << utohexstr(pc, true);
+  os << ", workgroup " << triple(workgroup) << " thread " << triple(thread) << ", pc 0x"
+     << utohexstr(pc, true);
   if (!disassembly.empty())
     os << ": " << disassembly;
   if (!source.empty())

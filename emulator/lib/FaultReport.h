@@ -21,6 +21,9 @@ WavePlace placeOf(const Launch &launch, const Program &program, Dim3 thread);
 /// The workgroup as the program that was translated has it.
 Dim3 blockOfThreads(const Launch &launch, const Program &program);
 
+/// "(1,2,3)".
+std::string triple(const Dim3 &id);
+
 /// "pc 0x1c0: s_cbranch_scc1 65532 [kernel.cu:12]".
 std::string describePlace(const Program &program, uint32_t pc);
 

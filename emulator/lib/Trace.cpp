@@ -22,10 +22,6 @@ static Expected<Dim3> parsePlace(StringRef word, StringRef value) {
   return place;
 }
 
-static std::string triple(const Dim3 &id) {
-  return "(" + std::to_string(id.x) + "," + std::to_string(id.y) + "," + std::to_string(id.z) + ")";
-}
-
 std::string whyNothingIsTraced(const TraceRequest &request, const Launch &launch) {
   const Program &program = *launch.kernel->program;
   auto lacks = [](const std::optional<Dim3> &id, const Dim3 &size) {

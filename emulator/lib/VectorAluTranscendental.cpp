@@ -43,6 +43,9 @@ double approximateReciprocalRoot(float x) {
   return y > 0 && y < std::numeric_limits<double>::infinity() ? corrected : y;
 }
 
+// A sum of it and a whole number has that in its lowest bits. NaNs cannot be converted.
+constexpr double kInteger = 0x1.8p52;
+
 // sin(2 pi x), cos(2 pi x) for |x| <= 256: the nearest quarter turn, and the series of both for the
 // rest, within an eighth of a turn. A zero of either sign is left to the exact function.
 template <unsigned kQuarters> double approximateTurns(double x) {
@@ -54,7 +57,7 @@ template <unsigned kQuarters> double approximateTurns(double x) {
     sine = std::fma(sine, square, sign / kFactorials.at[k]);
     cosine = std::fma(cosine, square, sign / kFactorials.at[k - 1]);
   }
-  const uint64_t quadrant = uint64_t(int64_t(quarter)) + kQuarters;
+  const uint64_t quadrant = bitsOf(quarter + kInteger) + kQuarters;
   const double chosen = quadrant & 1 ? cosine : sine * angle;
   const double result = quadrant & 2 ? -chosen : chosen;
   return result != 0 && x >= -256 && x <= 256 ? result : std::numeric_limits<double>::quiet_NaN();
@@ -69,7 +72,7 @@ double approximateExp2(double x) {
   double sum = 0;
   for (int k = 13; k >= 0; --k)
     sum = std::fma(sum, f, 1.0 / kFactorials.at[k]);
-  const uint64_t exponent = uint64_t(1023 + int64_t(whole)) << 52;
+  const uint64_t exponent = (1023 + bitsOf(whole + kInteger)) << 52;
   return sum * std::bit_cast<double>(exponent);
 }
 
@@ -90,63 +93,57 @@ double approximateLog2(double x) {
              : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Asks `Exact` for the lanes where that is needed.
-template <class T, auto Exact>
-void settle(T (&values)[kBlockLanes], const uint32_t (&unsure)[kBlockLanes], const uint32_t *a,
-            const LaneState &state) {
+/// A result, and whether it is rounded correctly for sure.
+template <class T> struct Decided {
+  T value;
+  bool isSure;
+};
+
+/// Asks `Exact` for the lanes that `Decide` is not sure about.
+template <class T, auto Decide, auto Exact>
+void decidedLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
+                  LaneState &state) {
+  T values[kBlockLanes];
+  uint32_t unsure[kBlockLanes];
+#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
+  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+    const Decided<T> decided = Decide(detail::loadLane<T>(a, lane));
+    values[lane] = decided.value;
+    unsure[lane] = decided.isSure ? 0 : ~0u;
+  }
   for (uint32_t rest = detail::packFlags(unsure) & state.active; rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
     values[lane] = Exact(detail::loadLane<T>(a, lane));
   }
-}
-
-template <auto Approximate, auto Exact, bool kFlushed>
-void roundedLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
-                  LaneState &state) {
-  constexpr double kMargin = 0x1p-50;
-  float values[kBlockLanes];
-  uint32_t unsure[kBlockLanes];
-#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
-  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
-    const double y = Approximate(flushed(std::bit_cast<float>(a[lane])));
-    const float low = float(y * (1 - kMargin)), high = float(y * (1 + kMargin));
-    values[lane] = kFlushed ? flushed(high) : high;
-    unsure[lane] = low == high ? 0 : ~0u;
-  }
-  settle<float, [](float x) {
-    const float exact = Exact(flushed(x));
-    return kFlushed ? flushed(exact) : exact;
-  }>(values, unsure, a, state);
-  std::memcpy(result, values, sizeof(values));
-}
-
-/// The same of doubles: 1 / sqrt(x) = y (1 - e)^(-1/2) with e = 1 - x y^2, of which a product of
-/// two parts gives all bits that matter. Exponents at which one of the parts could be denormal are
-/// not decided here.
-void reciprocalRootLanes(uint32_t *result, const uint32_t *a, const uint32_t *, const uint32_t *,
-                         LaneState &state) {
-  constexpr double kMargin = 0x1p-60;
-  double values[kBlockLanes];
-  uint32_t unsure[kBlockLanes];
-#pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
-  for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
-    const double x = detail::loadLane<double>(a, lane), y = 1 / std::sqrt(x);
-    const double square = y * y, rest = std::fma(y, y, -square);
-    const double e = std::fma(-x, rest, std::fma(-x, square, 1.0));
-    const double correction = y * (e * 0.5);
-    const double low = y + (correction - y * kMargin), high = y + (correction + y * kMargin);
-    values[lane] = high;
-    unsure[lane] = low == high && x >= 0x1p-900 && x <= 0x1p900 ? 0 : ~0u;
-  }
-  settle<double, [](double x) { return reciprocalSqrtRounded(x); }>(values, unsure, a, state);
 #pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth) unroll(disable)
   for (unsigned lane = 0; lane < kBlockLanes; ++lane)
     detail::storeLane(result, lane, values[lane]);
 }
 
+template <auto Approximate, bool kFlushed> Decided<float> decideFloat(float x) {
+  constexpr double kMargin = 0x1p-50;
+  const double y = Approximate(flushed(x));
+  const float low = float(y * (1 - kMargin)), high = float(y * (1 + kMargin));
+  return {kFlushed ? flushed(high) : high, low == high};
+}
+
+/// 1 / sqrt(x) = y (1 - e)^(-1/2) with e = 1 - x y^2, of which a product of two parts gives all
+/// bits that matter. Exponents at which one of the parts could be denormal are not decided here.
+Decided<double> decideReciprocalRoot(double x) {
+  constexpr double kMargin = 0x1p-60;
+  const double y = 1 / std::sqrt(x), square = y * y, rest = std::fma(y, y, -square);
+  const double e = std::fma(-x, rest, std::fma(-x, square, 1.0));
+  const double correction = y * (e * 0.5);
+  const double low = y + (correction - y * kMargin), high = y + (correction + y * kMargin);
+  return {high, low == high && x >= 0x1p-900 && x <= 0x1p900};
+}
+
 template <auto Approximate, auto Exact, bool kFlushed = false> constexpr Operation makeRounded() {
   Operation operation = lanewise<[](float a) { return Exact(a); }>;
-  operation.kernel = roundedLanes<Approximate, Exact, kFlushed>;
+  operation.kernel = decidedLanes<float, decideFloat<Approximate, kFlushed>, [](float x) {
+    const float exact = Exact(flushed(x));
+    return kFlushed ? flushed(exact) : exact;
+  }>;
   return operation;
 }
 
@@ -154,7 +151,8 @@ float exactReciprocalRoot(float x) { return reciprocalSqrtRounded(x); }
 
 constexpr Operation makeReciprocalRoot64() {
   Operation operation = lanewise<[](double a) { return reciprocalSqrtRounded(a); }>;
-  operation.kernel = reciprocalRootLanes;
+  operation.kernel =
+      decidedLanes<double, decideReciprocalRoot, [](double x) { return reciprocalSqrtRounded(x); }>;
   return operation;
 }
 
