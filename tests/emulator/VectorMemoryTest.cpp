@@ -128,6 +128,13 @@ private:
                    : name.contains("SWIZZLE") ? int32_t(any(0x10000))
                    : isScratch                ? int32_t(any(any(4) ? 60 : 130) * 4)
                                               : int32_t(any(64));
+    if (byScalar && any(2)) { // offsets of 32 bits have no sign
+      constexpr uint32_t kFar = 0xc0000000;
+      w.wave.setPair(6, uint64_t(w.global) - kFar);
+      op.source[1] = 6;
+      for (unsigned lane = 0; lane < w.lanes(); ++lane)
+        w.v(4, lane) += kFar;
+    }
     if (isLocal && any(4) == 0) // bases below zero, which the offsets may or may not make good
       for (unsigned lane = 0, below = any(1024) & ~3u; lane < w.lanes(); ++lane)
         w.v(4, lane) = w.v(4, lane) % 4096 - below;
