@@ -1,5 +1,5 @@
 // Initialisation and devices. HIP: "Initialization and Version", "Device Management".
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Graph.h"
 #include "emulator/hip/Version.h"
 
 using namespace rubia::emulator;
@@ -78,6 +78,8 @@ HIP_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int length, int device) {
 
 HIP_EXPORT hipError_t hipDeviceSynchronize() {
   if (hipError_t error = usable())
+    return result(error);
+  if (hipError_t error = waitsForCapture())
     return result(error);
   currentDevice().streams.synchronizeAll();
   return result(usable());

@@ -1,18 +1,31 @@
 // Memory. HIP: "Memory Management". Device addresses are host addresses, so a copy is a memmove in
 // stream order.
 #include "emulator/hip/Allocations.h"
-#include "emulator/hip/Operation.h"
+#include "emulator/hip/Graph.h"
+#include "emulator/hip/Version.h"
 #include <cstring>
 
 using namespace rubia::emulator;
 
 static Memory &memory() { return Machine::instance().memory; }
 
-HIP_EXPORT hipError_t hipMalloc(void **pointer, size_t bytes) {
-  return result(allocate(pointer, bytes, MemoryKind::Device));
+// Memory that is not in stream order cannot come and go with the launches of a captured graph.
+static hipError_t allocateNow(void **pointer, size_t bytes, MemoryKind kind, unsigned flags = 0) {
+  if (hipError_t error = unsafeInCapture())
+    return error;
+  return allocate(pointer, bytes, kind, flags);
+}
+static hipError_t freeNow(void *pointer) {
+  if (hipError_t error = unsafeInCapture())
+    return error;
+  return release(pointer);
 }
 
-HIP_EXPORT hipError_t hipFree(void *pointer) { return result(release(pointer)); }
+HIP_EXPORT hipError_t hipMalloc(void **pointer, size_t bytes) {
+  return result(allocateNow(pointer, bytes, MemoryKind::Device));
+}
+
+HIP_EXPORT hipError_t hipFree(void *pointer) { return result(freeNow(pointer)); }
 
 // All of the emulator's memory is mapped, portable and coherent; of the flags, one has an effect:
 // memory that is not coherent is cached by the device, whose atomics then reach it.
@@ -24,7 +37,7 @@ HIP_EXPORT hipError_t hipHostMalloc(void **pointer, size_t bytes, unsigned flags
                               kCoherence;
   if ((flags & ~kKnown) || (flags & kCoherence) == kCoherence)
     return result(hipErrorInvalidValue);
-  if (hipError_t error = allocate(pointer, bytes, MemoryKind::HostPinned, flags))
+  if (hipError_t error = allocateNow(pointer, bytes, MemoryKind::HostPinned, flags))
     return result(error);
   memory().setCoarseGrained(*pointer, flags & hipHostMallocNonCoherent);
   return result(hipSuccess);
@@ -38,14 +51,14 @@ HIP_EXPORT hipError_t hipMallocHost(void **pointer, size_t bytes) {
 HIP_EXPORT hipError_t hipMemAllocHost(void **pointer, size_t bytes) {
   return hipHostMalloc(pointer, bytes, hipHostMallocDefault);
 }
-HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return result(release(pointer)); }
+HIP_EXPORT hipError_t hipFreeHost(void *pointer) { return result(freeNow(pointer)); }
 
 // Fine-grained or uncached memory is device memory like any other here.
 HIP_EXPORT hipError_t hipExtMallocWithFlags(void **pointer, size_t bytes, unsigned flags) {
   constexpr unsigned kLastKnown = 4; // hipDeviceMallocContiguous, since HIP 6
   if (flags > kLastKnown || (flags == hipMallocSignalMemory && bytes != 8))
     return result(hipErrorInvalidValue);
-  return result(allocate(pointer, bytes, MemoryKind::Device, flags));
+  return result(allocateNow(pointer, bytes, MemoryKind::Device, flags));
 }
 
 // Rows start at multiples of 256 bytes, as hardware wants them for coalescing.
@@ -55,7 +68,7 @@ HIP_EXPORT hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width
   if (!pitch || (height && width > SIZE_MAX / 2 / height))
     return result(hipErrorInvalidValue);
   *pitch = pitchOf(width);
-  return result(allocate(pointer, *pitch * height, MemoryKind::Device));
+  return result(allocateNow(pointer, *pitch * height, MemoryKind::Device));
 }
 HIP_EXPORT hipError_t hipMemAllocPitch(hipDeviceptr_t *pointer, size_t *pitch, size_t width,
                                        size_t height, unsigned) {
@@ -68,12 +81,14 @@ HIP_EXPORT hipError_t hipMalloc3D(hipPitchedPtr *pointer, hipExtent extent) {
   return hipMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, extent.height * extent.depth);
 }
 
-HIP_EXPORT hipError_t hipHostFree(void *pointer) { return result(release(pointer)); }
+HIP_EXPORT hipError_t hipHostFree(void *pointer) { return result(freeNow(pointer)); }
 
 HIP_EXPORT hipError_t hipMallocManaged(void **pointer, size_t bytes, unsigned flags) {
   if (flags != hipMemAttachGlobal && flags != hipMemAttachHost)
     return result(hipErrorInvalidValue);
-  return result(allocate(pointer, bytes, MemoryKind::Managed));
+  // HIP 7 has begun to refuse it in captures.
+  return result(hipMajorVersion() < 7 ? allocate(pointer, bytes, MemoryKind::Managed)
+                                      : allocateNow(pointer, bytes, MemoryKind::Managed));
 }
 
 HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flags) {
@@ -83,6 +98,8 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flag
                               hipHostRegisterIoMemory | hipExtHostRegisterCoarseGrained;
   if (!pointer || !bytes || (flags & ~kKnown))
     return result(hipErrorInvalidValue);
+  if (hipError_t error = unsafeInCapture())
+    return result(error);
   if (llvm::Error error = memory().registerHost(pointer, bytes)) {
     llvm::consumeError(std::move(error));
     return result(hipErrorHostMemoryAlreadyRegistered);
@@ -96,7 +113,7 @@ HIP_EXPORT hipError_t hipHostUnregister(void *pointer) {
   auto allocation = memory().find(pointer);
   if (!allocation || allocation->owned)
     return result(hipErrorHostMemoryNotRegistered);
-  return result(release(pointer));
+  return result(freeNow(pointer));
 }
 
 HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags) {

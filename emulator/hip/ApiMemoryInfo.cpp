@@ -1,5 +1,6 @@
 // What programs ask and say of memory that is there. HIP: "Memory Management", "Managed Memory".
 #include "emulator/hip/Allocations.h"
+#include "emulator/hip/Graph.h"
 #include "emulator/hip/Version.h"
 #include <cstring>
 
@@ -190,6 +191,9 @@ HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int
 
 HIP_EXPORT hipError_t hipMemAdvise(const void *pointer, size_t bytes, hipMemoryAdvise advice,
                                    int device) {
+  if (hipMajorVersion() >= 7)
+    if (hipError_t error = unsafeInCapture())
+      return result(error);
   return result(change(pointer, bytes, device, [&](Placement &place) {
     switch (advice) {
     case hipMemAdviseSetReadMostly:

@@ -184,6 +184,8 @@ HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
   Stream *stream = streamOf(handle);
   if (!stream)
     return result(hipErrorInvalidHandle);
+  if (isCapturing(*stream))
+    return result(captureConflict(*stream, true));
   return result(stream->isIdle() ? hipSuccess : hipErrorNotReady);
 }
 
@@ -293,10 +295,21 @@ HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return hipEventRecordWithFlags(event, stream, 0);
 }
 
+// An event that stands for nodes of a capture that goes on happens at each launch, and not now.
+static hipError_t ofCapture(const EventState &event) {
+  std::lock_guard lock(graphMutex());
+  if (!event.capture || !event.capture->graph)
+    return hipSuccess;
+  event.capture->invalid = true;
+  return hipErrorCapturedEvent;
+}
+
 HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
   EventRef event = eventOf(handle);
   if (!event)
     return result(hipErrorInvalidHandle);
+  if (hipError_t error = ofCapture(*event))
+    return result(error);
   if (CompletionRef completion = completionOf(*event))
     completion->wait();
   return result(hipError_t(event->device->stickyError.load()));
@@ -306,6 +319,8 @@ HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
   EventRef event = eventOf(handle);
   if (!event)
     return result(hipErrorInvalidHandle);
+  if (hipError_t error = ofCapture(*event))
+    return result(error);
   CompletionRef completion = completionOf(*event);
   if (completion && !completion->isDone())
     return result(hipErrorNotReady);

@@ -219,6 +219,36 @@ hipError_t captureConflict(Stream &stream, bool wait) {
   return hipSuccess;
 }
 
+// The mode of what the calling thread does itself (hipThreadExchangeStreamCaptureMode).
+static thread_local hipStreamCaptureMode ownMode = hipStreamCaptureModeGlobal;
+
+// Of a thread's own captures all but relaxed ones count, of others' the global ones.
+static bool forbidsUnsafe(const Capture &capture) {
+  if (ownMode == hipStreamCaptureModeRelaxed)
+    return false;
+  return capture.thread == std::this_thread::get_id()
+             ? capture.mode != hipStreamCaptureModeRelaxed
+             : capture.mode == hipStreamCaptureModeGlobal && ownMode == hipStreamCaptureModeGlobal;
+}
+
+// Makes the captures invalid that `forbids` names.
+template <typename Forbids> static hipError_t forbiddenBy(const Forbids &forbids) {
+  std::lock_guard lock(graphMutex());
+  hipError_t error = hipSuccess;
+  for (auto &[stream, capture] : handles().captures)
+    if (forbids(*capture)) {
+      capture->invalid = true;
+      error = hipErrorStreamCaptureUnsupported;
+    }
+  return error;
+}
+
+hipError_t unsafeInCapture() { return forbiddenBy(forbidsUnsafe); }
+
+hipError_t waitsForCapture() {
+  return forbiddenBy([](const Capture &) { return true; });
+}
+
 hipError_t capture(Stream &stream, Operation operation) {
   std::lock_guard lock(graphMutex());
   std::shared_ptr<Capture> own = captureOf(stream);
@@ -323,6 +353,7 @@ static hipError_t beginCapture(hipStream_t handle, hipStreamCaptureMode mode, Gr
     capture->addsToGraph = true;
   }
   capture->origin = stream;
+  capture->thread = std::this_thread::get_id();
   capture->mode = mode;
   capture->id = ++number;
   capture->tails[stream] = std::move(after);
@@ -380,6 +411,8 @@ HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph)
     return result(hipErrorIllegalState);
   if (capture->origin != stream)
     return result(hipErrorStreamCaptureUnmatched);
+  if (capture->mode != hipStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
+    return result(hipErrorStreamCaptureWrongThread);
   *graph = nullptr;
   const bool wasInvalid = capture->invalid;
   capture->invalid |= !isJoined(*capture);
@@ -455,12 +488,10 @@ HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
   return result(hipSuccess);
 }
 
-// The modes differ in which unsafe calls of other threads they forbid; none is forbidden here.
 HIP_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
-  static thread_local hipStreamCaptureMode current = hipStreamCaptureModeGlobal;
   if (!mode || *mode < hipStreamCaptureModeGlobal || *mode > hipStreamCaptureModeRelaxed)
     return result(hipErrorInvalidValue);
-  std::swap(*mode, current);
+  std::swap(*mode, ownMode);
   return result(hipSuccess);
 }
 

@@ -80,6 +80,7 @@ std::recursive_mutex &graphMutex();
 struct Capture {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   Stream *origin = nullptr;
+  std::thread::id thread; // that began it
   hipStreamCaptureMode mode = hipStreamCaptureModeGlobal;
   bool invalid = false;
   unsigned long long id = 0;
@@ -97,6 +98,11 @@ inline bool isCapturing(Stream &stream) { return captureOf(stream) != nullptr; }
 // Why an operation is not possible because of a capture: it would block on a captured stream, or
 // use the null stream while a stream that is ordered against it is being captured.
 hipError_t captureConflict(Stream &stream, bool wait);
+// Why nothing can be done now that no stream orders and a launch of the graph would not repeat,
+// such as an allocation: a capture forbids it to the calling thread, and becomes invalid.
+hipError_t unsafeInCapture();
+// Why the streams of all captures cannot be waited for: there are any. They become invalid.
+hipError_t waitsForCapture();
 // Adds an operation to the graph of the stream's capture.
 hipError_t capture(Stream &stream, Operation operation);
 

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <dlfcn.h>
 #include <fstream>
+#include <functional>
 #include <sstream>
+#include <thread>
 
 // Not in HIP 5.2's headers.
 struct NodeParameters {
@@ -366,6 +368,70 @@ TEST_F(HipGraph, RecordsAndWaitsForEventsOfOthers) {
   OK(hipGraphDestroy(captured));
   OK(hipEventDestroy(recorded));
   OK(hipEventDestroy(waited));
+}
+
+// Which threads must not allocate is a matter of the capture's mode, and of their own.
+TEST_F(HipGraph, CapturesForbidUnsafeCalls) {
+  constexpr auto kGlobal = hipStreamCaptureModeGlobal, kLocal = hipStreamCaptureModeThreadLocal,
+                 kRelaxed = hipStreamCaptureModeRelaxed;
+  for (auto mode : {kGlobal, kLocal, kRelaxed})
+    for (auto ownMode : {kGlobal, kLocal, kRelaxed})
+      for (const bool isHere : {true, false}) {
+        SCOPED_TRACE(testing::Message() << mode << " " << ownMode << " " << isHere);
+        const bool isForbidden =
+            ownMode != kRelaxed && (isHere ? mode != kRelaxed : mode == kGlobal && ownMode == mode);
+        OK(hipStreamBeginCapture(stream, mode));
+        void *memory = nullptr;
+        auto allocate = [&] {
+          auto exchanged = ownMode;
+          OK(hipThreadExchangeStreamCaptureMode(&exchanged));
+          EXPECT_EQ(exchanged, kGlobal);
+          EXPECT_EQ(hipMalloc(&memory, 4),
+                    isForbidden ? hipErrorStreamCaptureUnsupported : hipSuccess);
+          OK(hipThreadExchangeStreamCaptureMode(&exchanged));
+        };
+        if (isHere)
+          allocate();
+        else
+          std::thread(allocate).join();
+        hipGraph_t captured;
+        EXPECT_EQ(hipStreamEndCapture(stream, &captured),
+                  isForbidden ? hipErrorStreamCaptureInvalidated : hipSuccess);
+        EXPECT_EQ(hipFree(memory), hipSuccess);
+        if (!isForbidden)
+          OK(hipGraphDestroy(captured));
+      }
+}
+
+// Whatever the mode.
+TEST_F(HipGraph, CapturesAreNotWaitedFor) {
+  hipEvent_t event;
+  OK(hipEventCreate(&event));
+  const std::pair<std::function<hipError_t()>, hipError_t> refused[] = {
+      {[] { return hipDeviceSynchronize(); }, hipErrorStreamCaptureUnsupported},
+      {[&] { return hipStreamQuery(stream); }, hipErrorStreamCaptureUnsupported},
+      {[&] { return hipEventQuery(event); }, hipErrorCapturedEvent},
+      {[&] { return hipEventSynchronize(event); }, hipErrorCapturedEvent}};
+  hipGraph_t captured;
+  for (const auto &[call, error] : refused) {
+    OK(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+    OK(hipEventRecord(event, stream));
+    EXPECT_EQ(call(), error);
+    EXPECT_EQ(hipStreamEndCapture(stream, &captured), hipErrorStreamCaptureInvalidated);
+    EXPECT_EQ(call(), hipSuccess);
+  }
+  for (auto mode : {hipStreamCaptureModeThreadLocal, hipStreamCaptureModeRelaxed}) {
+    OK(hipStreamBeginCapture(stream, mode));
+    hipError_t elsewhere;
+    std::thread([&] { elsewhere = hipStreamEndCapture(stream, &captured); }).join();
+    if (mode == hipStreamCaptureModeThreadLocal) {
+      EXPECT_EQ(elsewhere, hipErrorStreamCaptureWrongThread);
+      elsewhere = hipStreamEndCapture(stream, &captured);
+    }
+    ASSERT_EQ(elsewhere, hipSuccess);
+    OK(hipGraphDestroy(captured));
+  }
+  OK(hipEventDestroy(event));
 }
 
 TEST_F(HipGraph, IsCapturedOnTheThreadsOwnStream) {
