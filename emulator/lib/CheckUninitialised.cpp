@@ -97,7 +97,7 @@ private:
   DenseMap<const RunningGroup *, std::unique_ptr<GroupState>> groups;
 };
 
-/// What initialiseWave() left as it was holds a pattern of its own.
+/// What WaveStart left as it was holds a pattern of its own.
 void UninitialisedCheck::groupStarted(RunningGroup &group) {
   auto state = std::make_unique<GroupState>();
   for (const Wave &wave : group.waves) {
@@ -465,11 +465,13 @@ void UninitialisedCheck::tryOut(const Now &now) {
   const bool compares = now.op.detail ? now.op.detail->shape.result == Element::Mask
                                       : now.step.writesScc && results.empty();
   auto isUnknown = [&](int lane) { return compares && firstSource(now, lane).bits == ~0u; };
+  // Of the lanes that a result, half a mask, is about; gfx9's V_CMPX_* write two masks.
+  auto half = [&](const Result &result) { return unsigned(&result - results.data()) % 2; };
   if (compares && now.op.detail)
     for (Result &result : results)
       for (uint64_t rest = wave.exec(); !result.vector && rest; rest &= rest - 1)
         if (const unsigned lane = unsigned(std::countr_zero(rest));
-            lane / 32 == unsigned(&result - results.data()) && isUnknown(int(lane)))
+            lane / 32 == half(result) && isUnknown(int(lane)))
           result.differs |= 1u << lane % 32;
   std::vector<Undefined> found;
   for (Result &result : results) {
@@ -484,10 +486,10 @@ void UninitialisedCheck::tryOut(const Now &now) {
       result.computed = (result.differs & result.written) | (old.computed & ~result.written);
     }
     Undefined value = {result.differs, 0, result.computed & result.differs};
-    const int lane = result.vector                ? int(result.lane)
-                     : compares && result.differs ? int(std::countr_zero(result.differs)) +
-                                                        32 * int(&result - results.data())
-                                                  : -1;
+    const int lane = result.vector ? int(result.lane)
+                     : compares && result.differs
+                         ? int(std::countr_zero(result.differs) + 32 * half(result))
+                         : -1;
     if (value.bits)
       value.origin = firstSource(now, lane).origin;
     if (value.bits && !value.origin)

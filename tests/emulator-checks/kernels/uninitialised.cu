@@ -122,16 +122,22 @@ KERNEL one_byte(unsigned *data, unsigned n, unsigned *) {
 }
 
 // What follows: one cell that nobody has written, cells[9], and what is made of it.
-
-// CASE fault=Uninitialised block=32 words=128
-KERNEL uniform_loop_bound(unsigned *data, unsigned n, unsigned *) {
-  __shared__ unsigned cells[32];
+template <class T>
+__device__ __attribute__((always_inline)) inline unsigned
+fillAllButOne(T *cells, const unsigned *data, unsigned n) {
   const unsigned t = threadX();
 #ifndef MENDED
   if (t != 9)
 #endif
     cells[t] = data[t] + n;
   syncThreads();
+  return t;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL uniform_loop_bound(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[32];
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned bound = cells[9] & 7; // BUG thread=(0,0,0)
   unsigned sum = 0;
   for (unsigned i = 0; i < bound; ++i)
@@ -142,12 +148,7 @@ KERNEL uniform_loop_bound(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL uniform_branch(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   unsigned other;
   asm volatile("shfl.sync.idx.b32 %0, %1, 9, 31, -1;" : "=r"(other) : "r"(value));
@@ -158,12 +159,7 @@ KERNEL uniform_branch(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL uniform_address(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned at = cells[9] & 63; // BUG thread=(0,0,0)
   data[t] = data[at];
 }
@@ -171,12 +167,7 @@ KERNEL uniform_address(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL float_sum(unsigned *data, unsigned n, unsigned *) {
   __shared__ float cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const float value = cells[t]; // BUG thread=(9,0,0)
   reinterpret_cast<float *>(data)[t] = value + 0.1f;
 }
@@ -184,12 +175,7 @@ KERNEL float_sum(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL float_product(unsigned *data, unsigned n, unsigned *) {
   __shared__ float cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const float value = cells[t]; // BUG thread=(9,0,0)
   reinterpret_cast<float *>(data)[t] = value * 0.1f;
 }
@@ -197,12 +183,7 @@ KERNEL float_product(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL float_maximum(unsigned *data, unsigned n, unsigned *) {
   __shared__ float cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const float value = cells[t]; // BUG thread=(9,0,0)
   reinterpret_cast<float *>(data)[t] = value > 0 ? value : 0;
 }
@@ -210,24 +191,14 @@ KERNEL float_maximum(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL double_product(unsigned *data, unsigned n, unsigned *) {
   __shared__ double cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   reinterpret_cast<double *>(data)[t] = cells[t] * 3; // BUG thread=(9,0,0)
 }
 
 // CASE fault=Uninitialised block=32 words=128
 KERNEL integer_product(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   data[t] = value * 12 + 5;
 }
@@ -235,12 +206,7 @@ KERNEL integer_product(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL quotient(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   data[t] = value / 100;
 }
@@ -248,12 +214,7 @@ KERNEL quotient(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL conversion(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   reinterpret_cast<float *>(data)[t] = float(value) * 0.5f;
 }
@@ -261,12 +222,7 @@ KERNEL conversion(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL comparison(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   data[t] = value > 50 ? 1 : 0;
 }
@@ -274,12 +230,7 @@ KERNEL comparison(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL ballot(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   data[t] = __nvvm_vote_ballot_sync(~0u, value > 12);
 }
@@ -287,12 +238,7 @@ KERNEL ballot(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL atomic_operand(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t] >> 4; // BUG thread=(9,0,0)
   atomicAdd(&data[70], value);
 }
@@ -339,12 +285,7 @@ KERNEL padding_is_copied(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL some_bits(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
-  const unsigned t = threadX();
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = data[t] + n;
-  syncThreads();
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned value = cells[t]; // BUG thread=(9,0,0)
   data[t] = value & 3;
 }
