@@ -14,13 +14,11 @@
 //
 // Time is the number of instructions executed; if all waves wait, it jumps to the next event.
 #include "emulator/lib/OrderRun.h"
-#include "emulator/lib/Accesses.h"
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/OperationCounts.h"
 #include "emulator/lib/OrderCaches.h"
+#include "emulator/lib/PendingOperation.h"
 #include "emulator/lib/RunningGroup.h"
-#include <bitset>
-#include <deque>
 #include <mutex>
 #include <queue>
 
@@ -34,67 +32,10 @@ constexpr unsigned kMaxResident = 4096;
 constexpr unsigned kMaxOutstanding = 60; // of a counter; hardware's hold 63
 constexpr uint64_t kPatience = 3000;     // turns without progress before another workgroup starts
 constexpr uint64_t kDisturbances = 6;    // at most, while all wait
-constexpr unsigned kVectorRegisters = 512 + 32;
-
-/// Lanes of an instruction that are performed at the same time.
-struct Part {
-  uint32_t lanes[2] = {};
-  SmallVector<LinePart, 2> lines; // empty: LDS, private memory, nothing at all
-};
-
-struct WaveOrder;
-
-/// An instruction that has been issued and has not returned.
-struct Pending {
-  Wave *wave = nullptr;
-  WaveOrder *order = nullptr;
-  const MicroOp *op = nullptr;
-  const InstructionStep *step = nullptr;
-  uint32_t scalars[kScalarCount];
-  LaneState lane;
-  std::vector<uint32_t> registers; // of step->registers, one after the other, blocks within
-  SmallVector<Part, 4> parts;
-  unsigned left = 0; // parts to perform
-  bool returnsInOrder = true;
-};
-
-/// What a wave has under way.
-struct WaveOrder {
-  unsigned unit = 0;
-  uint32_t longestTurn = 24; // instructions
-  std::deque<std::unique_ptr<Pending>> pending;
-  std::array<uint32_t, kCounters> outstanding = {};
-  std::array<uint8_t, kCounters> limit = {}; // that a blocked wave waits for
-  bool blocked = false;
-  // When the youngest such operation is performed.
-  uint64_t lastLds = 0, lastPrivate = 0, lastStore = 0;  // atomics are stores too
-  std::array<uint8_t, kVectorRegisters> vectors[2] = {}; // pending writes, of low and high halves
-  std::array<uint8_t, kVectorRegisters> writers = {};    // counters of the youngest of them
-  std::array<uint8_t, kScalarCount> scalars = {};
-
-  bool isPending(unsigned vgpr, uint8_t halves) const {
-    return (halves & 1 && vectors[0][vgpr]) || (halves & 2 && vectors[1][vgpr]);
-  }
-  /// One write of the range more, or less.
-  void count(const RegisterRange &range, int change) {
-    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
-      for (unsigned half = 0; half < 2; ++half)
-        if (!range.vector)
-          scalars[i] = uint8_t(scalars[i] + (half == 0 ? change : 0));
-        else if (range.halves >> half & 1)
-          vectors[half][i] = uint8_t(vectors[half][i] + change);
-  }
-  bool within(const std::array<uint8_t, kCounters> &most) const {
-    for (unsigned i = 0; i < kCounters; ++i)
-      if (most[i] != InstructionStep::kNoLimit && outstanding[i] > most[i])
-        return false;
-    return true;
-  }
-};
 
 struct Event {
   uint64_t due, number;
-  Pending *pending;
+  PendingOperation *pending;
   unsigned part;
   bool operator>(const Event &other) const {
     return std::tie(due, number) > std::tie(other.due, other.number);
@@ -132,18 +73,10 @@ private:
   bool mayRun(Resident &resident, unsigned index);
   void runWave(Resident &resident, unsigned index);
   bool step(Wave &wave, WaveOrder &order);
-  bool registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op,
-                         const InstructionStep &step);
   void issue(Wave &wave, WaveOrder &order, const MicroOp &op, const InstructionStep &step);
-  void saveRegisters(Pending &pending);
-  bool locate(Pending &pending);
-  bool locateVector(Pending &pending, unsigned block);
-  void locateScalar(Pending &pending);
-  void schedule(Pending &pending);
+  void schedule(PendingOperation &pending);
   void performDue();
-  void perform(Pending &pending, const Part &part);
-  void returnDone(WaveOrder &order);
-  void putBack(Pending &pending);
+  void perform(PendingOperation &pending, const PendingPart &part);
   void disturb();
   void reportDeadlock();
   void expectArguments();
@@ -214,129 +147,12 @@ uint64_t OrderRun::delay(const MicroOp &op) {
 
 // Issue.
 
-/// An instruction may neither use nor overwrite what is still to be loaded; only a load that
-/// returns behind the other may go to the same registers.
-bool OrderRun::registersAreThere(Wave &wave, WaveOrder &order, const MicroOp &op,
-                                 const InstructionStep &step) {
-  for (const RegisterRange &range : step.registers)
-    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
-      const bool isPending = range.vector ? i < kVectorRegisters && order.isPending(i, range.halves)
-                                          : i < kScalarCount && order.scalars[i] != 0;
-      const bool mayFollow =
-          range.written && range.vector && step.counters && step.counters == order.writers[i];
-      if (!isPending || mayFollow)
-        continue;
-      raise(wave, op, FaultKind::UnwaitedRegister);
-      return false;
-    }
-  return true;
-}
-
-void OrderRun::saveRegisters(Pending &pending) {
-  const Wave &wave = *pending.wave;
-  std::copy(std::begin(wave.scalars), std::end(wave.scalars), pending.scalars);
-  pending.lane = wave.lane;
-  for (const RegisterRange &range : pending.step->registers)
-    if (range.vector)
-      for (unsigned block = 0; block < wave.blocks; ++block) {
-        const uint32_t *from = wave.block(block) + vectorOffset(range.first);
-        pending.registers.insert(pending.registers.end(), from, from + range.count * kBlockLanes);
-      }
-}
-
-/// Adds lane `lane`'s bytes to the part of the line where they begin.
-static void addLane(Pending &pending, DenseMap<uint64_t, unsigned> &partOf, unsigned block,
-                    unsigned lane, uint64_t address, uint64_t bytes) {
-  auto [found, fresh] = partOf.try_emplace(lineOf(address), unsigned(pending.parts.size()));
-  if (fresh)
-    pending.parts.emplace_back();
-  Part &part = pending.parts[found->second];
-  part.lanes[block] |= 1u << lane;
-  for (uint64_t at = address; at < address + bytes; ++at) {
-    auto line =
-        llvm::find_if(part.lines, [&](const LinePart &one) { return one.line == lineOf(at); });
-    if (line == part.lines.end()) {
-      part.lines.push_back({lineOf(at), 0});
-      line = std::prev(part.lines.end());
-    }
-    line->mask |= uint64_t(1) << at % kLineBytes;
-  }
-}
-
-bool OrderRun::locateVector(Pending &pending, unsigned block) {
-  Wave &w = *pending.wave;
-  const MicroOp &op = *pending.op;
-  const InstructionStep &step = *pending.step;
-  const uint32_t mask = w.scalars[kExec + block];
-  BlockAccess found;
-  locateBlock(w, op, step, block, found);
-  if (found.lds)
-    pending.returnsInOrder = false;
-  uint32_t global = found.global;
-  if (step.direct)
-    global = 0;
-  if (global && !checkGlobal(w, op, block, global, found.addresses, step.bytes, step.writes))
-    return false;
-  pending.parts.front().lanes[block] = mask & ~global;
-  DenseMap<uint64_t, unsigned> partOf;
-  for (unsigned i = 1; i < pending.parts.size(); ++i) // of block 0
-    partOf[pending.parts[i].lines.front().line] = i;
-  for (uint32_t rest = global; rest; rest &= rest - 1) {
-    const unsigned lane = unsigned(std::countr_zero(rest));
-    addLane(pending, partOf, block, lane, found.addresses.at[lane], step.bytes);
-  }
-  return true;
-}
-
-/// What may not be read is left to the handler, which reports it.
-void OrderRun::locateScalar(Pending &pending) {
-  Wave &w = *pending.wave;
-  const uint32_t bytes = pending.step->bytes;
-  if (pending.step->direct)
-    return;
-  const uint64_t address = emulator::locateScalar(w, *pending.op, *pending.step);
-  if (!findWindow(w, address, bytes))
-    return;
-  for (uint64_t at = address; at < address + bytes; ++at) {
-    auto &lines = pending.parts.front().lines;
-    if (lines.empty() || lines.back().line != lineOf(at))
-      lines.push_back({lineOf(at), 0});
-    lines.back().mask |= uint64_t(1) << at % kLineBytes;
-  }
-}
-
-/// Splits an instruction into parts. Returns false if it raised a fault.
-bool OrderRun::locate(Pending &pending) {
-  Wave &wave = *pending.wave;
-  Part &rest = pending.parts.emplace_back(); // lanes that touch no line
-  switch (pending.step->kind) {
-  case StepKind::Lds:
-    rest.lanes[0] = wave.scalars[kExec];
-    rest.lanes[1] = wave.blocks == 2 ? wave.scalars[kExec + 1] : 0;
-    return true;
-  case StepKind::Vector:
-    for (unsigned block = 0; block < wave.blocks; ++block)
-      if (!locateVector(pending, block))
-        return false;
-    return true;
-  case StepKind::Scalar:
-    pending.returnsInOrder = false;
-    locateScalar(pending);
-    return true;
-  case StepKind::Cache:
-  case StepKind::Wait:
-  case StepKind::Other:
-    break;
-  }
-  return true;
-}
-
 /// When each part is performed.
-void OrderRun::schedule(Pending &pending) {
+void OrderRun::schedule(PendingOperation &pending) {
   WaveOrder &order = *pending.order;
   pending.left = unsigned(pending.parts.size());
   for (unsigned i = 0; i < pending.parts.size(); ++i) {
-    const Part &part = pending.parts[i];
+    const PendingPart &part = pending.parts[i];
     uint64_t due = now + delay(*pending.op);
     for (const LinePart &line : part.lines)
       if (pending.step->kind == StepKind::Vector)
@@ -363,13 +179,12 @@ void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const Inst
     caches.invalidate(order.unit, step);
   if (step.counters == 0)
     return; // an invalidation that nobody can wait for
-  auto pending = std::make_unique<Pending>();
+  auto pending = std::make_unique<PendingOperation>();
   pending->wave = &wave;
   pending->order = &order;
   pending->op = &op;
   pending->step = &step;
-  saveRegisters(*pending);
-  if (!locate(*pending))
+  if (!prepare(*pending))
     return;
   for (unsigned i = 0; i < kCounters; ++i)
     order.outstanding[i] += step.counters >> i & 1;
@@ -385,7 +200,7 @@ void OrderRun::issue(Wave &wave, WaveOrder &order, const MicroOp &op, const Inst
 
 // Performing and returning.
 
-void OrderRun::perform(Pending &pending, const Part &part) {
+void OrderRun::perform(PendingOperation &pending, const PendingPart &part) {
   Wave &wave = *pending.wave;
   const InstructionStep &step = *pending.step;
   if (step.kind == StepKind::Cache)
@@ -442,59 +257,11 @@ void OrderRun::perform(Pending &pending, const Part &part) {
   }
 }
 
-/// The results go to the registers.
-void OrderRun::putBack(Pending &pending) {
-  Wave &wave = *pending.wave;
-  WaveOrder &order = *pending.order;
-  uint32_t lanes[2] = {};
-  for (const Part &part : pending.parts)
-    for (unsigned block = 0; block < 2; ++block)
-      lanes[block] |= part.lanes[block];
-  const uint32_t *saved = pending.registers.data();
-  for (const RegisterRange &range : pending.step->registers) {
-    if (range.written)
-      order.count(range, -1);
-    if (!range.vector) {
-      if (range.written)
-        std::copy_n(pending.scalars + range.first, range.count, wave.scalars + range.first);
-      continue;
-    }
-    const uint32_t filled = (range.halves & 1 ? 0xffff : 0) | (range.halves & 2 ? 0xffff0000 : 0);
-    for (unsigned block = 0; block < wave.blocks; ++block) {
-      uint32_t *to = wave.block(block) + vectorOffset(range.first);
-      for (unsigned i = 0; range.written && i < range.count * kBlockLanes; ++i)
-        if (lanes[block] >> i % kBlockLanes & 1)
-          to[i] = (to[i] & ~filled) | (saved[i] & filled);
-      saved += range.count * kBlockLanes;
-    }
-  }
-}
-
-/// Lets return what may.
-void OrderRun::returnDone(WaveOrder &order) {
-  uint8_t held = 0; // counters on which something older is still to return in order
-  for (auto at = order.pending.begin(); at != order.pending.end();) {
-    Pending &pending = **at;
-    const bool mayReturn =
-        pending.left == 0 && !(pending.returnsInOrder && pending.step->counters & held);
-    if (!mayReturn) {
-      if (pending.returnsInOrder)
-        held |= pending.step->counters;
-      ++at;
-      continue;
-    }
-    putBack(pending);
-    for (unsigned i = 0; i < kCounters; ++i)
-      order.outstanding[i] -= pending.step->counters >> i & 1;
-    at = order.pending.erase(at);
-  }
-}
-
 void OrderRun::performDue() {
   while (!events.empty() && events.top().due <= now && !faulted) {
     const Event event = events.top();
     events.pop();
-    Pending &pending = *event.pending;
+    PendingOperation &pending = *event.pending;
     perform(pending, pending.parts[event.part]);
     if (--pending.left == 0)
       returnDone(*pending.order);
