@@ -1,7 +1,9 @@
 // Launches: their checks, their arguments, and what happens when their turn comes.
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"
+#include "emulator/hip/Version.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace rubia::emulator;
@@ -48,8 +50,11 @@ hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const D
   auto tooLong = [](uint64_t groups, uint64_t threads) { return groups * threads >> 32 != 0; };
   if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
     return hipErrorInvalidConfiguration; // a dispatch packet has 32 bits for each
-  if (!grid.count() || !block.count() || block.count() > kernel.maxWorkgroupSize ||
-      sharedBytes > device.model.ldsBytes || kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
+  const uint64_t most = kernel.maxWorkgroupSize;
+  if (std::max({block.x, block.y, block.z}) > most || block.count() > most) // HIP 7 tells why
+    return hipMajorVersion() < 7 ? hipErrorInvalidValue : hipErrorInvalidConfiguration;
+  if (!grid.count() || !block.count() || sharedBytes > device.model.ldsBytes ||
+      kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
     return hipErrorInvalidValue;
   launch.kernel = &kernel;
   launch.grid = grid;

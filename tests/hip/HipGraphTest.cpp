@@ -434,6 +434,67 @@ TEST_F(HipGraph, CapturesAreNotWaitedFor) {
   OK(hipEventDestroy(event));
 }
 
+// Work of the null stream would come between; what is outside, or in another capture, never comes.
+TEST_F(HipGraph, CapturesKeepApart) {
+  constexpr auto kMode = hipStreamCaptureModeRelaxed;
+  hipStream_t other;
+  hipEvent_t mine, outside;
+  hipGraph_t captured;
+  OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+  OK(hipEventCreate(&mine));
+  OK(hipEventCreate(&outside));
+  OK(hipEventRecord(outside, other));
+
+  OK(hipStreamBeginCapture(stream, kMode));
+  EXPECT_EQ(hipMemsetAsync(bytes, 0, 4, nullptr), hipErrorStreamCaptureImplicit);
+  EXPECT_EQ(hipStreamEndCapture(stream, &captured), hipErrorStreamCaptureInvalidated);
+  OK(hipStreamBeginCapture(other, kMode)); // which the null stream does not wait for
+  OK(hipMemset(bytes, 0, 4));
+  OK(hipStreamEndCapture(other, &captured));
+  OK(hipGraphDestroy(captured));
+
+  OK(hipStreamBeginCapture(stream, kMode));
+  EXPECT_EQ(hipStreamWaitEvent(stream, outside, 0), hipErrorStreamCaptureIsolation);
+  OK(hipStreamBeginCapture(other, kMode));
+  OK(hipEventRecord(mine, stream));
+  EXPECT_EQ(hipStreamWaitEvent(other, mine, 0), hipErrorStreamCaptureMerge);
+  EXPECT_EQ(hipStreamWaitEvent(nullptr, mine, 0), hipErrorStreamCaptureImplicit);
+  for (hipStream_t one : {stream, other}) {
+    OK(hipStreamEndCapture(one, &captured));
+    OK(hipGraphDestroy(captured));
+  }
+  OK(hipStreamWaitEvent(other, mine, 0)); // it stands for nothing any more
+  OK(hipStreamSynchronize(other));
+  OK(hipStreamDestroy(other));
+  OK(hipEventDestroy(mine));
+  OK(hipEventDestroy(outside));
+}
+
+TEST_F(HipGraph, IsUpdatedByGraphsOfItsShape) {
+  NodeParameters fill = fillOf(0, 'a');
+  hipGraphNode_t node, none;
+  OK(hipGraphAddNode(&node, graph, nullptr, 0, &fill));
+  hipGraphExec_t executable = instantiated();
+  hipGraph_t other;
+  hipGraphExecUpdateResult why;
+  OK(hipGraphCreate(&other, 0));
+  EXPECT_EQ(hipGraphExecUpdate(executable, other, &none, &why), hipErrorGraphExecUpdateFailure);
+  EXPECT_EQ(why, hipGraphExecUpdateErrorTopologyChanged);
+  OK(hipGraphAddEmptyNode(&node, other, nullptr, 0));
+  EXPECT_EQ(hipGraphExecUpdate(executable, other, &none, &why), hipErrorGraphExecUpdateFailure);
+  EXPECT_EQ(why, hipGraphExecUpdateErrorNodeTypeChanged);
+  EXPECT_EQ(none, node);
+  EXPECT_EQ(launched(executable), "a...");
+  OK(hipGraphDestroyNode(node));
+  fill = fillOf(1, 'b');
+  OK(hipGraphAddNode(&node, other, nullptr, 0, &fill));
+  OK(hipGraphExecUpdate(executable, other, &none, &why));
+  EXPECT_EQ(why, hipGraphExecUpdateSuccess);
+  EXPECT_EQ(launched(executable), ".b..");
+  OK(hipGraphExecDestroy(executable));
+  OK(hipGraphDestroy(other));
+}
+
 TEST_F(HipGraph, IsCapturedOnTheThreadsOwnStream) {
   OK(hipStreamBeginCapture_spt(nullptr, hipStreamCaptureModeThreadLocal));
   OK(hipMemsetAsync_spt(bytes, 'a', 4, nullptr));

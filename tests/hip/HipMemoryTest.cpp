@@ -72,6 +72,15 @@ TEST(HipMemory, PoolsGiveNoMoreThanTheirLimit) {
   OK(hipMemPoolDestroy(pool));
 }
 
+TEST(HipMemory, IsRegisteredOnce) {
+  std::vector<char> host(100);
+  EXPECT_EQ(hipHostUnregister(host.data()), hipErrorHostMemoryNotRegistered);
+  OK(hipHostRegister(host.data(), host.size(), 0));
+  EXPECT_EQ(hipHostRegister(host.data() + 50, 10, 0), hipErrorHostMemoryAlreadyRegistered);
+  OK(hipHostUnregister(host.data()));
+  EXPECT_EQ(hipHostUnregister(host.data()), hipErrorHostMemoryNotRegistered);
+}
+
 TEST(HipMemory, TellsWhatAPointerIs) {
   char *memory;
   OK(hipMalloc(reinterpret_cast<void **>(&memory), 300));

@@ -102,6 +102,17 @@ TEST(HipModule, LaunchesKernelsWithoutArguments) {
             hipSuccess);
   EXPECT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
             hipSuccess);
+  // Blocks and grids that are too large, and nothing.
+  auto launched = [&](unsigned grid, unsigned blockX, unsigned blockZ, unsigned shared) {
+    return hipModuleLaunchKernel(function, grid, 1, 1, blockX, 1, blockZ, shared, nullptr, nullptr,
+                                 nullptr);
+  };
+  for (unsigned block : {1025u, 1u << 16, 0u})
+    EXPECT_EQ(launched(1, block, 1, 0), hipErrorInvalidValue);
+  EXPECT_EQ(launched(1, 1u << 31, 2, 0), hipErrorInvalidValue);
+  EXPECT_EQ(launched(0, 1, 1, 0), hipErrorInvalidValue);
+  EXPECT_EQ(launched(1, 1, 1, 65537), hipErrorInvalidValue);
+  EXPECT_EQ(launched(~0u, 1024, 1, 0), hipErrorInvalidConfiguration);
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(hipModuleUnload(module), hipSuccess);
 }

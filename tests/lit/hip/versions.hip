@@ -1,5 +1,5 @@
 // What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types,
-// which calls hide the error of one before, what may be null.
+// which calls hide the error of one before, what too many threads are, what may be null.
 // RUN: %hipcc-gfx1030 %s -o %t
 // RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.6/g' %t > %t.6 && chmod +x %t.6
 // RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.7/g' %t > %t.7 && chmod +x %t.7
@@ -10,6 +10,8 @@
 #include "Inputs/check.h"
 #include <cstring>
 #include <dlfcn.h>
+
+__global__ void nothing() {}
 
 int main() {
   int version;
@@ -65,6 +67,8 @@ int main() {
     printf("last call: %s, ", hipGetErrorName(isCall ? hipPeekAtLastError() : hipSuccess));
     printf("%s\n", hipGetErrorName(last()));
   }
+  nothing<<<1, 2048>>>();
+  printf("threads: %s\n", hipGetErrorName(hipGetLastError()));
   hipPointerAttribute_t attributes;
   printf("null: %s ", hipGetErrorName(hipFreeAsync(nullptr, nullptr)));
   printf("%s\n", hipGetErrorName(hipPointerGetAttributes(&attributes, nullptr)));
@@ -73,18 +77,21 @@ int main() {
   // FIVE: last error: hipSuccess
   // FIVE: last call: hipSuccess, hipErrorInvalidValue
   // FIVE: last call: hipSuccess, hipSuccess
+  // FIVE: threads: hipErrorInvalidValue
   // FIVE: null: hipErrorInvalidValue hipErrorInvalidValue
   // SIX: HIP 6
   // SIX: types 2 1 3 0
   // SIX: last error: hipSuccess
   // SIX: last call: hipSuccess, hipErrorInvalidValue
   // SIX: last call: hipSuccess, hipSuccess
+  // SIX: threads: hipErrorInvalidValue
   // SIX: null: hipErrorInvalidValue hipErrorInvalidValue
   // SEVEN: HIP 7
   // SEVEN: types 2 1 3 0
   // SEVEN: last error: hipErrorInvalidValue
   // SEVEN: last call: hipSuccess, hipErrorInvalidValue
   // SEVEN: last call: hipErrorInvalidValue, hipSuccess
+  // SEVEN: threads: hipErrorInvalidConfiguration
   // SEVEN: null: hipSuccess hipSuccess
   printf("done\n");
 }
