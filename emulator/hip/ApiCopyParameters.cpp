@@ -96,11 +96,9 @@ hipError_t copyOf(const Copy3D<Size> &p, CopyOperation &copy, hipMemcpyKind &kin
 }
 
 hipError_t start(const CopyOperation &copy, hipMemcpyKind kind, hipStream_t handle, bool wait) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return error;
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return hipErrorInvalidHandle;
   if (hipError_t error = check(copy, kind))
     return error;
   if (!copy.width || !copy.height || !copy.depth)

@@ -106,10 +106,9 @@ HIP_EXPORT hipError_t hipGraphExecGetFlags(hipGraphExec_t handle, unsigned long 
 
 // There is nothing that a launch would have to wait for.
 HIP_EXPORT hipError_t hipGraphUpload(hipGraphExec_t handle, hipStream_t stream) {
-  if (hipError_t error = usable())
+  Stream *found;
+  if (hipError_t error = findStream(stream, found))
     return result(error);
-  if (!streamOf(stream))
-    return result(hipErrorInvalidHandle);
   return result(executableOf(handle) ? hipSuccess : hipErrorInvalidValue);
 }
 
@@ -136,11 +135,9 @@ HIP_EXPORT hipError_t hipGraphNodeGetEnabled(hipGraphExec_t handle, hipGraphNode
 }
 
 HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHandle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(streamHandle, stream))
     return result(error);
-  Stream *stream = streamOf(streamHandle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   ChildOperation all;
   {
     std::lock_guard lock(graphMutex());

@@ -3,7 +3,7 @@
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Version.h"
-#include <algorithm>
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
 using namespace rubia::emulator;
@@ -146,35 +146,36 @@ HIP_EXPORT hipError_t hipGraphNodeGetType(hipGraphNode_t handle, hipGraphNodeTyp
 
 // ---------- Shape
 
-HIP_EXPORT hipError_t hipGraphAddDependencies(hipGraph_t handle, const hipGraphNode_t *from,
-                                              const hipGraphNode_t *to, size_t count) {
+// Calls `change` with both ends of each edge: false if that is not possible.
+template <typename Change>
+static hipError_t changeEdges(hipGraph_t handle, const hipGraphNode_t *from,
+                              const hipGraphNode_t *to, size_t count, const Change &change) {
   std::lock_guard lock(graphMutex());
   Graph *graph = graphOf(handle);
-  if (!graph || (count && (!from || !to)))
+  std::vector<GraphNode *> first, second;
+  if (!graph || !nodesOf(*graph, from, count, first) || !nodesOf(*graph, to, count, second))
     return result(hipErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
-    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
-    if (!first || !second || first == second || first->graph != graph || second->graph != graph ||
-        std::count(second->dependencies.begin(), second->dependencies.end(), first))
+  for (size_t i = 0; i < count; ++i)
+    if (!change(first[i], second[i]))
       return result(hipErrorInvalidValue);
-    second->dependencies.push_back(first);
-  }
   return result(hipSuccess);
 }
 
-HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t handle, const hipGraphNode_t *from,
+HIP_EXPORT hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t *from,
+                                              const hipGraphNode_t *to, size_t count) {
+  return changeEdges(graph, from, to, count, [](GraphNode *first, GraphNode *second) {
+    if (first == second || llvm::is_contained(second->dependencies, first))
+      return false;
+    second->dependencies.push_back(first);
+    return true;
+  });
+}
+
+HIP_EXPORT hipError_t hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t *from,
                                                  const hipGraphNode_t *to, size_t count) {
-  std::lock_guard lock(graphMutex());
-  Graph *graph = graphOf(handle);
-  if (!graph || (count && (!from || !to)))
-    return result(hipErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
-    GraphNode *first = nodeOf(from[i]), *second = nodeOf(to[i]);
-    if (!first || !second || first->graph != graph || second->graph != graph ||
-        !std::erase(second->dependencies, first))
-      return result(hipErrorInvalidValue);
-  }
-  return result(hipSuccess);
+  return changeEdges(graph, from, to, count, [](GraphNode *first, GraphNode *second) {
+    return std::erase(second->dependencies, first) != 0;
+  });
 }
 
 HIP_EXPORT hipError_t hipGraphDestroyNode(hipGraphNode_t handle) {
@@ -247,7 +248,7 @@ HIP_EXPORT hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t handle, hipGr
     return result(hipErrorInvalidValue);
   std::vector<GraphNode *> dependents;
   for (auto &other : node->graph->nodes)
-    if (std::count(other->dependencies.begin(), other->dependencies.end(), node))
+    if (llvm::is_contained(other->dependencies, node))
       dependents.push_back(other.get());
   return giveNodes(dependents, nodes, count);
 }

@@ -130,11 +130,9 @@ HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigne
 
 static hipError_t copy(const CopyOperation &operation, hipMemcpyKind kind, hipStream_t handle,
                        bool wait) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (hipError_t error = check(operation, kind))
     return result(error);
   if (!operation.width || !operation.height || !operation.depth)
@@ -264,11 +262,9 @@ HIP_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipSt
 // ---------- Fills
 
 static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool wait) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (hipError_t error = check(operation))
     return result(error);
   if (!operation.count || !operation.height || !operation.depth)

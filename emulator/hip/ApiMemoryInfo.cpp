@@ -179,10 +179,9 @@ static hipError_t change(const void *pointer, size_t bytes, int device, Change c
 
 HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int device,
                                           hipStream_t stream) {
-  if (hipError_t error = usable())
+  Stream *found;
+  if (hipError_t error = findStream(stream, found))
     return result(error);
-  if (!streamOf(stream))
-    return result(hipErrorInvalidHandle);
   return result(change(pointer, bytes, device, [&](Placement &place) {
     place.prefetched = device;
     return hipSuccess;
@@ -275,10 +274,9 @@ HIP_EXPORT hipError_t hipMemRangeGetAttribute(void *data, size_t size,
 // Which stream uses managed memory makes no difference to memory that everything sees at once.
 HIP_EXPORT hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *pointer, size_t bytes,
                                               unsigned flags) {
-  if (hipError_t error = usable())
+  Stream *found;
+  if (hipError_t error = findStream(stream, found))
     return result(error);
-  if (!streamOf(stream))
-    return result(hipErrorInvalidHandle);
   auto allocation = memory().find(pointer);
   const bool known =
       flags == hipMemAttachGlobal || flags == hipMemAttachHost || flags == hipMemAttachSingle;

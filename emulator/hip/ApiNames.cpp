@@ -52,13 +52,11 @@ HIP_EXPORT unsigned short __gnu_f2h_ieee(float single) {
 }
 
 HIP_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t *device) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!device)
     return result(hipErrorInvalidValue);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   *device = int(stream->device.ordinal);
   return result(hipSuccess);
 }
@@ -155,13 +153,11 @@ HIP_EXPORT hipError_t hipExtHostAlloc(void **pointer, size_t bytes, unsigned fla
 
 // No two streams that live have one address.
 HIP_EXPORT hipError_t hipStreamGetId(hipStream_t handle, unsigned long long *id) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!id)
     return result(hipErrorInvalidValue);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   *id = reinterpret_cast<unsigned long long>(stream);
   return result(hipSuccess);
 }

@@ -59,11 +59,9 @@ static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
 }
 
 HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t handle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (isCapturing(*stream))
     return result(refuseInCapture("hipMallocAsync"));
   PoolRef pool;
@@ -76,11 +74,9 @@ HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t h
 
 HIP_EXPORT hipError_t hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMemPool_t handle,
                                              hipStream_t streamHandle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(streamHandle, stream))
     return result(error);
-  Stream *stream = streamOf(streamHandle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (isCapturing(*stream))
     return result(refuseInCapture("hipMallocFromPoolAsync"));
   PoolRef pool;
@@ -93,11 +89,9 @@ HIP_EXPORT hipError_t hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMe
 
 // When the stream gets there.
 HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (isCapturing(*stream))
     return result(refuseInCapture("hipFreeAsync"));
   if (!pointer) // nothing to free, as in hipFree, since HIP 7

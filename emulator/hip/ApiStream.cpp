@@ -43,6 +43,13 @@ Stream *streamOf(hipStream_t handle) {
   return nullptr;
 }
 
+hipError_t findStream(hipStream_t handle, Stream *&stream) {
+  if (hipError_t error = usable())
+    return error;
+  stream = streamOf(handle);
+  return stream ? hipSuccess : hipErrorInvalidHandle;
+}
+
 // Handles that programs still own, so that a stale one is an error and not a crash.
 struct EventHandles {
   std::mutex mutex;
@@ -100,11 +107,9 @@ HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t
   return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipExtStreamGetCUMask(hipStream_t handle, uint32_t words, uint32_t *mask) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!words || !mask)
     return result(hipErrorInvalidValue);
   for (uint32_t i = 0; i < words; ++i)
@@ -125,10 +130,9 @@ HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 }
 
 HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  if (!streamOf(handle))
-    return result(hipErrorInvalidHandle);
   if (!priority)
     return result(hipErrorInvalidValue);
   *priority = 0;
@@ -136,11 +140,9 @@ HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
 }
 
 HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned *flags) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!flags)
     return result(hipErrorInvalidValue);
   *flags = stream->blocking ? hipStreamDefault : hipStreamNonBlocking;
@@ -163,11 +165,9 @@ HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
 }
 
 HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (hipError_t error = captureConflict(*stream, true))
     return result(error);
   // Work on the null stream is ordered against all blocking streams.
@@ -179,11 +179,9 @@ HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
 }
 
 HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (isCapturing(*stream))
     return result(captureConflict(*stream, true));
   return result(stream->isIdle() ? hipSuccess : hipErrorNotReady);
@@ -212,11 +210,9 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
 
 HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback,
                                            void *data, unsigned flags) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!callback || flags)
     return result(hipErrorInvalidValue);
   Device *device = &stream->device;
@@ -226,11 +222,9 @@ HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback
 }
 
 HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void *data) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!function)
     return result(hipErrorInvalidValue);
   return result(submit(*stream, HostOperation{[=] { function(data); }, {function, data}}));

@@ -22,11 +22,9 @@ static bool isMet(uint64_t word, uint64_t value, uint64_t mask, uint64_t all, un
 template <typename Word>
 static hipError_t submitOn(const char *function, hipStream_t handle, void *pointer,
                            std::function<void(Word &, const Device &)> work) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return error;
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return hipErrorInvalidHandle;
   auto allocation = Machine::instance().memory.find(pointer);
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (!allocation || address % sizeof(Word) || allocation->end() - address < sizeof(Word))

@@ -334,11 +334,9 @@ using namespace rubia::emulator;
 // With the lock of graphs held. `graph` is one of the program's, or null for a new one.
 static hipError_t beginCapture(hipStream_t handle, hipStreamCaptureMode mode, Graph *graph,
                                std::vector<GraphNode *> after) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return error;
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return hipErrorInvalidHandle;
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
     return hipErrorInvalidValue;
   if (stream == &stream->device.streams.null())
@@ -398,11 +396,9 @@ static bool isJoined(const Capture &capture) {
 }
 
 HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!graph)
     return result(hipErrorInvalidValue);
   std::lock_guard lock(graphMutex());
@@ -427,11 +423,9 @@ HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCa
                                                  unsigned long long *id, hipGraph_t *graph,
                                                  const hipGraphNode_t **dependencies,
                                                  size_t *dependencyCount) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   if (!status)
     return result(hipErrorInvalidValue);
   std::lock_guard lock(graphMutex());
@@ -465,11 +459,9 @@ HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureS
 HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
                                                          hipGraphNode_t *dependencies, size_t count,
                                                          unsigned flags) {
-  if (hipError_t error = usable())
+  Stream *stream;
+  if (hipError_t error = findStream(handle, stream))
     return result(error);
-  Stream *stream = streamOf(handle);
-  if (!stream)
-    return result(hipErrorInvalidHandle);
   std::lock_guard lock(graphMutex());
   std::shared_ptr<Capture> capture = captureOf(*stream);
   if (!capture)

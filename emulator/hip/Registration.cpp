@@ -213,11 +213,8 @@ hipError_t rubia::emulator::prepareRegistered(KernelLaunch &launch, Stream *&str
                                               const void *hostFunction, dim3 grid, dim3 block,
                                               size_t sharedBytes, hipStream_t handle,
                                               void **parameters, void **extra) {
-  if (hipError_t error = usable())
+  if (hipError_t error = findStream(handle, stream))
     return error;
-  stream = streamOf(handle);
-  if (!stream)
-    return hipErrorInvalidHandle;
   Function *function = registeredFunction(hostFunction, stream->device);
   if (!function)
     return hipErrorInvalidDeviceFunction;

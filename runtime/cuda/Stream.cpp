@@ -194,6 +194,17 @@ static Result addCallback(Context &context, Stream *stream, const Callback &call
 using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
+// Gives what `value` takes of the stream.
+template <typename T>
+static Result tell(const char *function, Stream *stream, T *out, T (*value)(const Stream &)) {
+  return callIn(function, [&](Context &context) {
+    Stream found;
+    if (Result result = describe(context, stream, found))
+      return result;
+    return out ? (*out = value(found), kSuccess) : kInvalidValue;
+  });
+}
+
 extern "C" {
 
 Result cuStreamCreate(Stream **stream, unsigned flags) {
@@ -259,48 +270,20 @@ Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
 }
 
 Result cuStreamGetFlags(Stream *stream, unsigned *flags) {
-  return callIn(__func__, [&](Context &context) {
-    Stream found;
-    if (Result result = describe(context, stream, found))
-      return result;
-    return flags ? (*flags = found.flags, kSuccess) : kInvalidValue;
-  });
+  return tell<unsigned>(__func__, stream, flags, [](const Stream &found) { return found.flags; });
 }
-
 Result cuStreamGetPriority(Stream *stream, int *priority) {
-  return callIn(__func__, [&](Context &context) {
-    Stream found;
-    if (Result result = describe(context, stream, found))
-      return result;
-    return priority ? (*priority = found.priority, kSuccess) : kInvalidValue;
-  });
+  return tell<int>(__func__, stream, priority, [](const Stream &found) { return found.priority; });
 }
-
 Result cuStreamGetId(Stream *stream, uint64_t *id) {
-  return callIn(__func__, [&](Context &context) {
-    Stream found;
-    if (Result result = describe(context, stream, found))
-      return result;
-    return id ? (*id = found.id, kSuccess) : kInvalidValue;
-  });
+  return tell<uint64_t>(__func__, stream, id, [](const Stream &found) { return found.id; });
 }
-
 Result cuStreamGetCtx(Stream *stream, Context **out) {
-  return callIn(__func__, [&](Context &context) {
-    Stream found;
-    if (Result result = describe(context, stream, found))
-      return result;
-    return out ? (*out = found.context, kSuccess) : kInvalidValue;
-  });
+  return tell<Context *>(__func__, stream, out, [](const Stream &found) { return found.context; });
 }
-
 Result cuStreamGetDevice(Stream *stream, int *device) {
-  return callIn(__func__, [&](Context &context) {
-    Stream found;
-    if (Result result = describe(context, stream, found))
-      return result;
-    return device ? (*device = found.context->device.ordinal, kSuccess) : kInvalidValue;
-  });
+  return tell<int>(__func__, stream, device,
+                   [](const Stream &found) { return found.context->device.ordinal; });
 }
 
 // Memory attached to a stream is only ever less visible than ours is: nothing to do.

@@ -93,6 +93,12 @@ TEST_F(CompilerTest, TheProgramNeverSeesTheWorker) {
   EXPECT_EQ(signals, 0);
 }
 
+static void expectToSucceed(pid_t child) {
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST_F(CompilerTest, AForkedChildCompilesWithAWorkerOfItsOwn) {
   auto code = Compiler::instance().codeObject(image(kGood), 0, "gfx1100");
   ASSERT_TRUE(bool(code)) << toString(code.takeError());
@@ -102,9 +108,7 @@ TEST_F(CompilerTest, AForkedChildCompilesWithAWorkerOfItsOwn) {
         image(kHeader + kernel("other", "st.global.u32 [%d1], 2;")), 0, "gfx1100");
     _exit(other ? 0 : 1);
   }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  expectToSucceed(child);
   auto again = Compiler::instance().codeObject(
       image(kHeader + kernel("third", "st.global.u32 [%d1], 3;")), 0, "gfx1100");
   EXPECT_TRUE(bool(again)) << toString(again.takeError());
@@ -131,9 +135,7 @@ TEST_F(CompilerTest, ADescriptorThatIsAnotherFileByNowIsLeftAlone) {
       closed += fcntl(number, F_GETFD) < 0;
     _exit(closed);
   }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  expectToSucceed(child);
   auto other = Compiler::instance().codeObject(
       image(kHeader + kernel("another", "st.global.u32 [%d1], 4;")), 0, "gfx1100");
   EXPECT_TRUE(bool(other)) << toString(other.takeError());

@@ -22,6 +22,55 @@ bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
   return false;
 }
 
+// What several checks compute.
+static const char *const kRcp =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.rcp.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kRsq =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.rsq.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kSqrt =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.sqrt.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kLog =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.log.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kExp2 =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.exp2.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kSin =
+    R"(%fa = bitcast i32 %a to float
+        %f = call float @llvm.amdgcn.sin.f32(float %fa)
+        %r = bitcast float %f to i32)";
+static const char *const kLdsAdd =
+    R"(%fb = bitcast i32 %b to float
+        %slot = getelementptr float, ptr addrspace(3) @lds, i32 %lane
+        store i32 %a, ptr addrspace(3) %slot
+        %old = atomicrmw fadd ptr addrspace(3) %slot, float %fb syncscope("workgroup") monotonic, !amdgpu.ignore.denormal.mode !0
+        %r = load i32, ptr addrspace(3) %slot)";
+static const char *const kDot2 =
+    R"(%ha = bitcast i32 %a to <2 x half>
+        %hb = bitcast i32 %b to <2 x half>
+        %fc = bitcast i32 %c to float
+        %f = call float @llvm.amdgcn.fdot2(<2 x half> %ha, <2 x half> %hb, float %fc, i1 false)
+        %r = bitcast float %f to i32)";
+static const char *const kMfma =
+    R"(%ha = bitcast i64 %a to <4 x half>
+        %hb = bitcast i64 %b to <4 x half>
+        %low = trunc i64 %c to i32
+        %fc = bitcast i32 %low to float
+        %c1 = insertelement <4 x float> poison, float %fc, i32 0
+        %cv = shufflevector <4 x float> %c1, <4 x float> poison, <4 x i32> zeroinitializer
+        %d = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x4f16(<4 x half> %ha, <4 x half> %hb, <4 x float> %cv, i32 0, i32 0, i32 0)
+        %f = extractelement <4 x float> %d, i32 0
+        %bits = bitcast float %f to i32
+        %r = zext i32 %bits to i64)";
+
 static const SelftestCheck kChecks[] = {
     {"f32-flush-after-rounding",
      SelftestCheck::All,
@@ -50,49 +99,37 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rcp.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kRcp,
      {{0x00200000, 0, 0, 0x7f800000}, {0x80000001, 0, 0, 0xff800000}, {0x7f000000, 0, 0, 0}}},
     {"rsq-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rsq.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kRsq,
      {{0x00200000, 0, 0, 0x7f800000}, {0x80000001, 0, 0, 0xff800000}}},
     {"sqrt-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sqrt.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kSqrt,
      {{0x00200000, 0, 0, 0}, {0x80000001, 0, 0, 0x80000000}}},
     {"log-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.log.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kLog,
      {{0x00200000, 0, 0, 0xff800000}, {0x00000001, 0, 0, 0xff800000}}},
     {"exp-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.exp2.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kExp2,
      {{0xc3000000, 0, 0, 0}, {0xc2fc0000, 0, 0, 0x00800000}}}, // -128, -126
     {"rcp-f32-last-bit",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rcp.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kRcp,
      {{0x40400000, 0, 0, 0x3eaaaaab},
       {0x40e00000, 0, 0, 0x3e124925},
       {0x3f800001, 0, 0, 0x3f7ffffe},
@@ -101,9 +138,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rsq.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kRsq,
      {{0x40000000, 0, 0, 0x3f3504f3},
       {0x40400000, 0, 0, 0x3f13cd3a},
       {0x40a00000, 0, 0, 0x3ee4f92e},
@@ -112,9 +147,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sqrt.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kSqrt,
      {{0x40000000, 0, 0, 0x3fb504f3},
       {0x40400000, 0, 0, 0x3fddb3d7},
       {0x40a00000, 0, 0, 0x400f1bbd},
@@ -123,9 +156,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.log.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kLog,
      {{0x40400000, 0, 0, 0x3fcae00d},
       {0x40a00000, 0, 0, 0x40149a78},
       {0x3f800001, 0, 0, 0x3438aa3a},
@@ -134,9 +165,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.exp2.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kExp2,
      {{0x3f000000, 0, 0, 0x3fb504f3},
       {0x3dcccccd, 0, 0, 0x3f892fdf},
       {0xbf333333, 0, 0, 0x3f1d9624},
@@ -145,17 +174,13 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sin.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kSin,
      {{0x3dcccccd, 0, 0, 0x3f167918}, {0x3e000000, 0, 0, 0x3f3504f3}, {0x3f000000, 0, 0, 0}}},
     {"sin-f32-range",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sin.f32(float %fa)
-        %r = bitcast float %f to i32)",
+     kSin,
      {{0x43808000, 0, 0, 0}, {0xc3960000, 0, 0, 0}, {0x501502f9, 0, 0, 0}}}, // 257, -300, 1e10
     {"cos-f32-range",
      SelftestCheck::All,
@@ -282,31 +307,19 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%fb = bitcast i32 %b to float
-        %slot = getelementptr float, ptr addrspace(3) @lds, i32 %lane
-        store i32 %a, ptr addrspace(3) %slot
-        %old = atomicrmw fadd ptr addrspace(3) %slot, float %fb syncscope("workgroup") monotonic, !amdgpu.ignore.denormal.mode !0
-        %r = load i32, ptr addrspace(3) %slot)",
+     kLdsAdd,
      {{0x00000001, 0x00000001, 0, 2}, {0x00800000, 0x80000001, 0, 0x007fffff}}},
     {"ds-add-f32-flush",
      SelftestCheck::All,
      SelftestCheck::Flush,
      32,
-     R"(%fb = bitcast i32 %b to float
-        %slot = getelementptr float, ptr addrspace(3) @lds, i32 %lane
-        store i32 %a, ptr addrspace(3) %slot
-        %old = atomicrmw fadd ptr addrspace(3) %slot, float %fb syncscope("workgroup") monotonic, !amdgpu.ignore.denormal.mode !0
-        %r = load i32, ptr addrspace(3) %slot)",
+     kLdsAdd,
      {{0x00000001, 0x00000001, 0, 0}, {0x00800000, 0x80000001, 0, 0x00800000}}},
     {"dot2-order",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     R"(%ha = bitcast i32 %a to <2 x half>
-        %hb = bitcast i32 %b to <2 x half>
-        %fc = bitcast i32 %c to float
-        %f = call float @llvm.amdgcn.fdot2(<2 x half> %ha, <2 x half> %hb, float %fc, i1 false)
-        %r = bitcast float %f to i32)",
+     kDot2,
      {
          {0x0c003c00, 0x0c003c00, 0x33000000,
           0x3f800000}, // 1 + 2^-24 + 2^-25: one rounding gives more
@@ -316,36 +329,19 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::Mi200,
      SelftestCheck::Keep,
      32,
-     R"(%ha = bitcast i32 %a to <2 x half>
-        %hb = bitcast i32 %b to <2 x half>
-        %fc = bitcast i32 %c to float
-        %f = call float @llvm.amdgcn.fdot2(<2 x half> %ha, <2 x half> %hb, float %fc, i1 false)
-        %r = bitcast float %f to i32)",
+     kDot2,
      {{0x00010000, 0x3c000000, 0x00000000, 0x00000000}}},
     {"dot2-denormal",
      SelftestCheck::NotMi200,
      SelftestCheck::Keep,
      32,
-     R"(%ha = bitcast i32 %a to <2 x half>
-        %hb = bitcast i32 %b to <2 x half>
-        %fc = bitcast i32 %c to float
-        %f = call float @llvm.amdgcn.fdot2(<2 x half> %ha, <2 x half> %hb, float %fc, i1 false)
-        %r = bitcast float %f to i32)",
+     kDot2,
      {{0x00010000, 0x3c000000, 0x00000000, 0x33800000}}},
     {"mfma-order",
      SelftestCheck::Matrix9,
      SelftestCheck::Keep,
      64,
-     R"(%ha = bitcast i64 %a to <4 x half>
-        %hb = bitcast i64 %b to <4 x half>
-        %low = trunc i64 %c to i32
-        %fc = bitcast i32 %low to float
-        %c1 = insertelement <4 x float> poison, float %fc, i32 0
-        %cv = shufflevector <4 x float> %c1, <4 x float> poison, <4 x i32> zeroinitializer
-        %d = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x4f16(<4 x half> %ha, <4 x half> %hb, <4 x float> %cv, i32 0, i32 0, i32 0)
-        %f = extractelement <4 x float> %d, i32 0
-        %bits = bitcast float %f to i32
-        %r = zext i32 %bits to i64)",
+     kMfma,
      {
          {0x000000000c003c00, 0x000000000c003c00, 0x33000000, 0x3f800000},
          {0x000000003c000c00, 0x000000003c000c00, 0x33000000, 0x3f800001},
@@ -354,16 +350,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::Mi200,
      SelftestCheck::Keep,
      64,
-     R"(%ha = bitcast i64 %a to <4 x half>
-        %hb = bitcast i64 %b to <4 x half>
-        %low = trunc i64 %c to i32
-        %fc = bitcast i32 %low to float
-        %c1 = insertelement <4 x float> poison, float %fc, i32 0
-        %cv = shufflevector <4 x float> %c1, <4 x float> poison, <4 x i32> zeroinitializer
-        %d = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x4f16(<4 x half> %ha, <4 x half> %hb, <4 x float> %cv, i32 0, i32 0, i32 0)
-        %f = extractelement <4 x float> %d, i32 0
-        %bits = bitcast float %f to i32
-        %r = zext i32 %bits to i64)",
+     kMfma,
      {
          {0x0000000000000001, 0x0000000000003c00, 0x00000000, 0}, // a denormal half
          {0x0000000000000000, 0x0000000000000000, 0x00000001, 0}, // a denormal addend
@@ -372,16 +359,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::Mi300,
      SelftestCheck::Keep,
      64,
-     R"(%ha = bitcast i64 %a to <4 x half>
-        %hb = bitcast i64 %b to <4 x half>
-        %low = trunc i64 %c to i32
-        %fc = bitcast i32 %low to float
-        %c1 = insertelement <4 x float> poison, float %fc, i32 0
-        %cv = shufflevector <4 x float> %c1, <4 x float> poison, <4 x i32> zeroinitializer
-        %d = call <4 x float> @llvm.amdgcn.mfma.f32.4x4x4f16(<4 x half> %ha, <4 x half> %hb, <4 x float> %cv, i32 0, i32 0, i32 0)
-        %f = extractelement <4 x float> %d, i32 0
-        %bits = bitcast float %f to i32
-        %r = zext i32 %bits to i64)",
+     kMfma,
      {
          {0x0000000000000001, 0x0000000000003c00, 0x00000000, 0x33800000}, // a denormal half
          {0x0000000000000000, 0x0000000000000000, 0x00000001, 1},          // a denormal addend
