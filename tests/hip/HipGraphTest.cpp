@@ -5,6 +5,8 @@
 #include <hip/hip_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <dlfcn.h>
 #include <fstream>
@@ -336,6 +338,34 @@ TEST_F(HipGraph, OutlivesStreamsOfItsCapture) {
     OK(hipEventDestroy(fork));
     OK(hipEventDestroy(join));
   }
+}
+
+// The wait of a launch is for what other streams have recorded before it.
+TEST_F(HipGraph, WaitsForOtherStreams) {
+  hipStream_t other;
+  hipEvent_t event;
+  hipGraphNode_t wait, host;
+  static std::atomic<int> done;
+  int seen = -1;
+  done = 0;
+  OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+  OK(hipEventCreate(&event));
+  const hipHostNodeParams look = {[](void *place) { *static_cast<int *>(place) = done; }, &seen};
+  OK(hipGraphAddEventWaitNode(&wait, graph, nullptr, 0, event));
+  OK(hipGraphAddHostNode(&host, graph, &wait, 1, &look));
+  hipGraphExec_t executable = instantiated();
+  auto slow = [](void *) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    done = 1;
+  };
+  OK(hipLaunchHostFunc(other, slow, nullptr));
+  OK(hipEventRecord(event, other));
+  OK(hipGraphLaunch(executable, stream));
+  OK(hipStreamSynchronize(stream));
+  EXPECT_EQ(seen, 1);
+  OK(hipGraphExecDestroy(executable));
+  OK(hipStreamDestroy(other));
+  OK(hipEventDestroy(event));
 }
 
 // Events that belong to nobody's capture: each launch records them, or waits for them.

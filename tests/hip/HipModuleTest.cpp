@@ -7,6 +7,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <hip/hip_runtime_api.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -114,6 +115,28 @@ TEST(HipModule, LaunchesKernelsWithoutArguments) {
   EXPECT_EQ(launched(1, 1, 1, 65537), hipErrorInvalidValue);
   EXPECT_EQ(launched(~0u, 1024, 1, 0), hipErrorInvalidConfiguration);
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+// A copy that waits tells of the fault that it waited for.
+TEST(HipModule, TellsOfFaults) {
+  using namespace rubia::emulator::test;
+  const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");
+  hipModule_t module;
+  hipFunction_t function;
+  void *memory, *nowhere = nullptr, *arguments[] = {&nowhere};
+  int word = 0;
+  ASSERT_EQ(hipMalloc(&memory, 4), hipSuccess);
+  ASSERT_EQ(hipModuleLoadData(&module, object.data()), hipSuccess);
+  ASSERT_EQ(hipModuleGetFunction(&function, module, "k"), hipSuccess);
+  ASSERT_EQ(hipLaunchHostFunc(nullptr, [](void *) { usleep(100000); }, nullptr), hipSuccess);
+  EXPECT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+            hipSuccess);
+  EXPECT_EQ(hipMemcpy(&word, memory, 4, hipMemcpyDeviceToHost), hipErrorIllegalAddress);
+  EXPECT_EQ(hipMemset(memory, 0, 4), hipErrorIllegalAddress); // as all from then on
+  EXPECT_EQ(hipDeviceReset(), hipSuccess);
+  EXPECT_EQ(hipMemset(memory, 0, 4), hipSuccess);
+  EXPECT_EQ(hipFree(memory), hipSuccess);
   EXPECT_EQ(hipModuleUnload(module), hipSuccess);
 }
 

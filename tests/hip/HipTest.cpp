@@ -22,6 +22,10 @@ struct Slow {
     static_cast<Slow *>(data)->place = ++order;
   }
 };
+// And work that takes none: it would be first were it not to wait.
+struct Quick : Slow {
+  static void run(void *data) { static_cast<Quick *>(data)->place = ++order; }
+};
 
 TEST(Hip, DeviceSynchronizeWaitsForADestroyedStream) {
   hipStream_t stream;
@@ -45,6 +49,63 @@ TEST(Hip, TheNullStreamWaitsForADestroyedBlockingStream) {
   OK(hipMemsetD8(memory, 0, 16));
   EXPECT_NE(slow.place, 0);
   OK(hipFree(memory));
+}
+
+TEST(Hip, BlockingStreamsAndTheNullStreamWaitForEachOther) {
+  hipStream_t stream;
+  Slow first, third, fourth;
+  Quick second;
+  OK(hipStreamCreate(&stream));
+  OK(hipLaunchHostFunc(nullptr, Slow::run, &first));
+  OK(hipLaunchHostFunc(stream, Quick::run, &second));
+  OK(hipLaunchHostFunc(stream, Slow::run, &third));
+  OK(hipStreamSynchronize(nullptr));
+  EXPECT_NE(third.place, 0);
+  EXPECT_LT(first.place, second.place);
+  OK(hipLaunchHostFunc(stream, Slow::run, &fourth));
+  OK(hipDeviceSynchronize());
+  EXPECT_NE(fourth.place, 0);
+  OK(hipStreamDestroy(stream));
+}
+
+// What may be reused or is expected as soon as the call returns is waited for; pinned memory is
+// not.
+TEST(Hip, CopiesOfPageableMemoryAreWaitedFor) {
+  hipStream_t stream;
+  int pageable = 0, *pinned, *memory;
+  OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  OK(hipHostMalloc(reinterpret_cast<void **>(&pinned), 4, 0));
+  OK(hipMalloc(reinterpret_cast<void **>(&memory), 4));
+  for (bool isPageable : {true, false}) {
+    Slow before;
+    OK(hipLaunchHostFunc(stream, Slow::run, &before));
+    OK(hipMemcpyAsync(isPageable ? &pageable : pinned, memory, 4, hipMemcpyDeviceToHost, stream));
+    EXPECT_EQ(before.place != 0, isPageable);
+    OK(hipStreamSynchronize(stream));
+  }
+  OK(hipStreamDestroy(stream));
+  OK(hipHostFree(pinned));
+  OK(hipFree(memory));
+}
+
+TEST(Hip, MemoryIsFreedWhenItsUseIsOver) {
+  hipStream_t stream;
+  void *ordered, *memory;
+  hipPointerAttribute_t attributes;
+  Slow before, after;
+  OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  OK(hipMallocAsync(&ordered, 4, stream));
+  OK(hipMalloc(&memory, 4));
+  OK(hipLaunchHostFunc(stream, Slow::run, &before));
+  OK(hipFreeAsync(ordered, stream));
+  OK(hipPointerGetAttributes(&attributes, ordered)); // it is still there
+  EXPECT_EQ(before.place, 0);
+  OK(hipStreamSynchronize(stream));
+  EXPECT_EQ(hipPointerGetAttributes(&attributes, ordered), hipErrorInvalidValue);
+  OK(hipLaunchHostFunc(stream, Slow::run, &after));
+  OK(hipFree(memory)); // waits for whoever may use it
+  EXPECT_NE(after.place, 0);
+  OK(hipStreamDestroy(stream));
 }
 
 TEST(Hip, NonBlockingStreamsDoNotWaitForTheNullStream) {
@@ -85,16 +146,18 @@ TEST(Hip, AStreamWithoutAThreadIsAnError) {
 TEST(Hip, AnEventOrdersTwoStreams) {
   hipStream_t first, second;
   hipEvent_t event;
-  Slow a, b;
+  Slow a;
+  Quick b;
   OK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
   OK(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
   OK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
   OK(hipLaunchHostFunc(first, Slow::run, &a));
   OK(hipEventRecord(event, first));
   OK(hipStreamWaitEvent(second, event, 0));
-  OK(hipLaunchHostFunc(second, Slow::run, &b));
+  OK(hipLaunchHostFunc(second, Quick::run, &b));
   EXPECT_EQ(hipEventQuery(event), hipErrorNotReady);
   OK(hipStreamSynchronize(second));
+  EXPECT_NE(a.place, 0);
   EXPECT_LT(a.place, b.place);
   float ms;
   EXPECT_EQ(hipEventElapsedTime(&ms, event, event), hipErrorInvalidHandle); // no timing
@@ -118,6 +181,7 @@ TEST(Hip, CopiesAndFillsStayInsideOfAllocations) {
   EXPECT_EQ(host[15], 1);
   OK(hipFree(memory));
   EXPECT_EQ(hipMemcpy(host, memory, 16, hipMemcpyDefault), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(memory, host, 16, hipMemcpyDefault), hipErrorInvalidValue);
   EXPECT_EQ(hipFree(memory), hipErrorInvalidValue);
 }
 
