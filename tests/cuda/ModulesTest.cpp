@@ -32,6 +32,54 @@ TEST_F(Modules, LoadPtxText) {
   EXPECT_EQ(cu("cuModuleUnload", module), kInvalidHandle);
 }
 
+// What a kernel prints stands in memory of its module, and is read when it has ended.
+TEST_F(Modules, AreUnloadedWhenTheirKernelsHaveEnded) {
+  const char *text = R"(.version 7.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 printed) vprintf(.param .b64 format, .param .b64 values);
+.global .align 1 .b8 text[6] = {108, 97, 116, 101, 10, 0};
+.visible .entry late()
+{
+  .reg .pred %p;
+  .reg .b64 %start, %now, %text;
+  mov.u64 %start, %globaltimer;
+again:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %now, %now, %start;
+  setp.lt.u64 %p, %now, 100000000;
+  @%p bra again;
+  mov.u64 %text, text;
+  cvta.global.u64 %text, %text;
+  {
+    .param .b64 format;
+    .param .b64 values;
+    .param .b32 printed;
+    st.param.b64 [format], %text;
+    st.param.b64 [values], 0;
+    call.uni (printed), vprintf, (format, values);
+  }
+  ret;
+}
+)";
+  for (const bool isLibrary : {false, true}) {
+    Module *module = nullptr;
+    Library *library = nullptr;
+    Function *function = nullptr;
+    if (isLibrary) {
+      library = load(text);
+      function = kernel(library, "late");
+    } else {
+      ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text)), kSuccess);
+      ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "late"), kSuccess);
+    }
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(launch(function, 1, 1, 0, nullptr), kSuccess);
+    EXPECT_EQ(isLibrary ? cu("cuLibraryUnload", library) : cu("cuModuleUnload", module), kSuccess);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "late\n");
+  }
+}
+
 size_t filesWith(const std::string &folder, const char *text) {
   size_t count = 0;
   for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {
