@@ -299,7 +299,7 @@ private:
     uint32_t mask = 0;
     const LaneState in = state;
     // Lanes are independent, also where the result overwrites a source: 1.5 against 9.7 G lane
-    // operations/s. Unrolling must not come before vectorising. operations/s.
+    // operations/s. Unrolling must not come before vectorising.
 #pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth)                            \
     interleave_count(kLaneInterleave) unroll(disable)
     for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
