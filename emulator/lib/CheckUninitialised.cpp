@@ -306,12 +306,13 @@ bool UninitialisedCheck::readsUndefined(const Now &now) const {
   return false;
 }
 
+/// The other half of a register of which only one is written is what it was.
 void UninitialisedCheck::defineResults(const Now &now) {
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i)
       if (!range.vector && i < kScalarCount)
         now.state.scalars[i] = {};
-      else if (range.vector && now.state.vectors.contains(vectorOffset(i)))
+      else if (range.vector && range.halves == 3 && now.state.vectors.contains(vectorOffset(i)))
         now.state.vectors.define(vectorOffset(i), now.wave);
   if (now.step.writesScc)
     now.state.scc = {};

@@ -98,6 +98,8 @@ TEST_P(EmulatorCheckLaunches, AllowWhatPtxAllows) {
   expectNothing(launch(GetParam(), caseOf("structures", 32, 1, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("neighbours", 32, 1, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("return_before_barrier", 96, 1, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("private_before_return", 96, 1, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("same_value", 64, 4, 512), "all"));
 }
 
 TEST_P(EmulatorCheckLaunches, NameAllWorkgroupsThatWait) {

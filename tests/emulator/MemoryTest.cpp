@@ -349,9 +349,13 @@ TEST_P(LoadsAndStores, PrivateMemoryNeedsFlatScratch) {
   MemoryWave w(GetParam());
   w.addresses(0, 0).aperture(kPrivateAperture);
   w.wave.setPair(kFlatScratch, 0);
-  w.run("flat_load_dword v20, v[6:7]");
-  EXPECT_TRUE(w.fault().set);
-  EXPECT_EQ(w.fault().kind, FaultKind::ScratchOverflow);
+  for (const char *load : {"flat_load_dword v20, v[6:7]", "scratch_load_dword v20, off, s20"}) {
+    w.clearFault();
+    w.s(20) = 0;
+    w.run(load);
+    EXPECT_TRUE(w.fault().set) << load;
+    EXPECT_EQ(w.fault().kind, FaultKind::ScratchOverflow) << load;
+  }
 }
 
 TEST_P(LoadsIntoLds, WriteALanesDwordsToItsPlace) {

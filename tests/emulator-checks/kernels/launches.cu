@@ -157,6 +157,28 @@ KERNEL return_before_barrier(unsigned *data, unsigned n, unsigned *) {
   data[t + n / 4] = data[(t ^ 33) + n / 2];
 }
 
+// A thread's own memory is no result.
+KERNEL private_before_return(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  volatile unsigned own[4];
+  own[t & 3] = n;
+  if (t >= 64)
+    return;
+  syncThreads();
+  data[t] = own[t & 3];
+}
+
+// Nobody can tell whose store was the last.
+KERNEL same_value(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cell;
+  if (threadX() % 32 == 3) {
+    cell = n;
+    data[50] = n;
+  }
+  syncThreads();
+  data[64 * (blockX() + 1) + threadX()] = cell;
+}
+
 // Words, halves and bytes side by side, which LLVM joins: each is aligned as far as it must be.
 KERNEL neighbours(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[64];
@@ -197,8 +219,7 @@ KERNEL atomic_halves(unsigned short *data, unsigned n, unsigned *) {
   if (t < 32)
     cells[at + 1] = value;
   else
-    asm volatile(
-        "{ .reg .u64 place; cvta.to.shared.u64 place, %0; red.relaxed.cta.shared.add.noftz.f16 [place], %1; }" ::"l"(
-            cells + at),
-        "h"(value));
+    asm volatile("{ .reg .u64 place; cvta.to.shared.u64 place, %0; "
+                 "red.relaxed.cta.shared.add.noftz.f16 [place], %1; }" ::"l"(cells + at),
+                 "h"(value));
 }

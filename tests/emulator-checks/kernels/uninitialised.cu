@@ -328,3 +328,46 @@ KERNEL binary_search(unsigned *data, unsigned n, unsigned *) {
   }
   data[t] = low;
 }
+
+// Two loads that go to the halves of one register: nobody has written the lower one...
+// CASE fault=Uninitialised block=32 words=128
+KERNEL lower_half(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned short cells[64];
+  const unsigned t = threadX();
+  cells[63 - t] = static_cast<unsigned short>(n);
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = static_cast<unsigned short>(data[t]);
+  syncThreads();
+  const unsigned low = cells[t]; // BUG thread=(9,0,0)
+  data[t] = low | unsigned(cells[63 - t]) << 16;
+}
+
+// ...or the upper one, which is computed with.
+// CASE fault=Uninitialised block=32 words=128
+KERNEL upper_half(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned short cells[64];
+  const unsigned t = threadX();
+  cells[63 - t] = static_cast<unsigned short>(n);
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = static_cast<unsigned short>(data[t]);
+  syncThreads();
+  const unsigned high = cells[t]; // BUG thread=(9,0,0)
+  data[t] = (cells[63 - t] | high << 16) + n;
+}
+
+// CASE fault=Uninitialised block=32 words=128
+KERNEL sign_of_byte(unsigned *data, unsigned n, unsigned *) {
+  __shared__ signed char cells[32];
+  const unsigned t = threadX();
+#ifndef MENDED
+  if (t != 9)
+#endif
+    cells[t] = static_cast<signed char>(data[t] + n);
+  syncThreads();
+  const int value = cells[t]; // BUG thread=(9,0,0)
+  data[t] = unsigned(value) >> 12;
+}
