@@ -79,7 +79,7 @@ HIP_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int length, int device) {
 HIP_EXPORT hipError_t hipDeviceSynchronize() {
   if (hipError_t error = usable())
     return result(error);
-  if (hipError_t error = waitsForCapture())
+  if (hipError_t error = waitsForCapture(hipErrorStreamCaptureUnsupported))
     return result(error);
   currentDevice().streams.synchronizeAll();
   return result(usable());

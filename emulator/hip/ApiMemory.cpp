@@ -269,7 +269,7 @@ static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool 
     return result(error);
   if (!operation.count || !operation.height || !operation.depth)
     return result(hipSuccess);
-  return result(submit(*stream, operation, wait));
+  return result(submitFill(*stream, operation, wait));
 }
 
 HIP_EXPORT hipError_t hipMemset(void *to, int value, size_t bytes) {

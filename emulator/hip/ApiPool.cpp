@@ -37,19 +37,20 @@ static hipMemPool_t handleOf(const PoolRef &pool) {
 // ---------- Allocation: at once, which is earlier than asked for
 
 static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
+  Machine &machine = Machine::instance();
   {
-    std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+    std::lock_guard<std::mutex> lock(machine.mutex);
     const uint64_t most = pool->maxBytes;
     if (most && (bytes > most || pool->used > most - bytes))
       return hipErrorOutOfMemory;
+    pool->used += bytes; // at once: other threads ask too
   }
-  if (hipError_t error = allocate(pointer, bytes, MemoryKind::Device))
-    return error;
-  if (!*pointer)
-    return hipSuccess;
-  Machine &machine = Machine::instance();
+  const hipError_t error = allocate(pointer, bytes, MemoryKind::Device);
   std::lock_guard<std::mutex> lock(machine.mutex);
-  pool->used += bytes;
+  if (error)
+    pool->used -= bytes;
+  if (error || !*pointer)
+    return error;
   pool->usedHigh = std::max(pool->usedHigh, pool->used);
   pool->reservedHigh = std::max(pool->reservedHigh, pool->used);
   Placement &place = machine.placements[reinterpret_cast<uint64_t>(*pointer)];

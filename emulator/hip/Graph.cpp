@@ -232,21 +232,22 @@ static bool forbidsUnsafe(const Capture &capture) {
 }
 
 // Makes the captures invalid that `forbids` names.
-template <typename Forbids> static hipError_t forbiddenBy(const Forbids &forbids) {
+template <typename Forbids>
+static hipError_t forbiddenBy(const Forbids &forbids, hipError_t error) {
   std::lock_guard lock(graphMutex());
-  hipError_t error = hipSuccess;
+  bool isForbidden = false;
   for (auto &[stream, capture] : handles().captures)
-    if (forbids(*capture)) {
-      capture->invalid = true;
-      error = hipErrorStreamCaptureUnsupported;
-    }
-  return error;
+    if (forbids(*capture))
+      capture->invalid = isForbidden = true;
+  return isForbidden ? error : hipSuccess;
 }
 
-hipError_t unsafeInCapture() { return forbiddenBy(forbidsUnsafe); }
+hipError_t unsafeInCapture() {
+  return forbiddenBy(forbidsUnsafe, hipErrorStreamCaptureUnsupported);
+}
 
-hipError_t waitsForCapture() {
-  return forbiddenBy([](const Capture &) { return true; });
+hipError_t waitsForCapture(hipError_t error) {
+  return forbiddenBy([](const Capture &) { return true; }, error);
 }
 
 hipError_t capture(Stream &stream, Operation operation) {

@@ -101,8 +101,8 @@ hipError_t captureConflict(Stream &stream, bool wait);
 // Why nothing can be done now that no stream orders and a launch of the graph would not repeat,
 // such as an allocation: a capture forbids it to the calling thread, and becomes invalid.
 hipError_t unsafeInCapture();
-// Why the streams of all captures cannot be waited for: there are any. They become invalid.
-hipError_t waitsForCapture();
+// `error` if there is any capture, which becomes invalid: of calls that return when all is done.
+hipError_t waitsForCapture(hipError_t error);
 // Adds an operation to the graph of the stream's capture.
 hipError_t capture(Stream &stream, Operation operation);
 

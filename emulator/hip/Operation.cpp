@@ -169,7 +169,23 @@ hipError_t submit(Stream &stream, Operation operation, bool wait) {
   return hipError_t(device->stickyError.load());
 }
 
+// Calls that return when all is done, on the null stream, are none for a capture, whether or not
+// the null stream waits for its streams.
+static hipError_t waitConflict(const Stream &stream, bool wait) {
+  return wait && &stream == &stream.device.streams.null()
+             ? waitsForCapture(hipErrorStreamCaptureImplicit)
+             : hipSuccess;
+}
+
+hipError_t submitFill(Stream &stream, const FillOperation &fill, bool wait) {
+  if (hipError_t error = waitConflict(stream, wait))
+    return error;
+  return submit(stream, fill, wait);
+}
+
 hipError_t submitCopy(Stream &stream, const CopyOperation &copy, bool wait) {
+  if (hipError_t error = waitConflict(stream, wait))
+    return error;
   const bool pageable = isPageable(copy.to) || isPageable(copy.from);
   return submit(stream, copy, wait || (pageable && !isCapturing(stream)));
 }

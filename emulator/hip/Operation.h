@@ -99,6 +99,7 @@ hipError_t submit(Stream &stream, Operation operation, bool wait = false);
 // A copy also waits for pageable memory, which may be reused or expected as soon as the call
 // returns. Not in a capture: there the memory is that of the launch.
 hipError_t submitCopy(Stream &stream, const CopyOperation &copy, bool wait);
+hipError_t submitFill(Stream &stream, const FillOperation &fill, bool wait);
 
 // What has no node that it could become is not captured: says so and leaves the capture as it is.
 hipError_t refuseInCapture(const char *function);

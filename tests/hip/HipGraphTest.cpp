@@ -479,9 +479,18 @@ TEST_F(HipGraph, CapturesKeepApart) {
   EXPECT_EQ(hipMemsetAsync(bytes, 0, 4, nullptr), hipErrorStreamCaptureImplicit);
   EXPECT_EQ(hipStreamEndCapture(stream, &captured), hipErrorStreamCaptureInvalidated);
   OK(hipStreamBeginCapture(other, kMode)); // which the null stream does not wait for
-  OK(hipMemset(bytes, 0, 4));
+  OK(hipMemsetAsync(bytes, 0, 4, nullptr));
   OK(hipStreamEndCapture(other, &captured));
   OK(hipGraphDestroy(captured));
+  char byte;
+  const std::function<hipError_t()> waiting[] = {
+      [&] { return hipMemset(bytes, 0, 4); },
+      [&] { return hipMemcpy(&byte, bytes, 1, hipMemcpyDeviceToHost); }};
+  for (const auto &call : waiting) {
+    OK(hipStreamBeginCapture(other, kMode));
+    EXPECT_EQ(call(), hipErrorStreamCaptureImplicit);
+    EXPECT_EQ(hipStreamEndCapture(other, &captured), hipErrorStreamCaptureInvalidated);
+  }
 
   OK(hipStreamBeginCapture(stream, kMode));
   EXPECT_EQ(hipStreamWaitEvent(stream, outside, 0), hipErrorStreamCaptureIsolation);
