@@ -188,6 +188,8 @@ TEST_F(Faults, AtomicsThatDoNotReachTheHostsMemory) {
       EXPECT_EQ(fault.kind, Fault::AtomicOnHostMemory) << atomic;
       EXPECT_NE(fault.detail.find("4 bytes at"), std::string::npos) << fault.detail;
       EXPECT_NE(fault.disassembly.find(atomic), std::string::npos) << fault.disassembly;
+      memory.setCoarseGrained(out, true); // they reach what devices cache
+      expectRun("k", {1}, {32}, Arguments().add(out).add(out));
     }
   }
 }
