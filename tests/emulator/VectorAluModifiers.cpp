@@ -46,13 +46,16 @@ TEST_P(VectorAluModifiers, SdwaSelectsSources) {
   for (const Selection &first : kSelections)
     for (const Selection &second : kSelections)
       for (bool extend : {false, true}) {
-        std::string name = major == 9 ? "v_add_u32_sdwa" : "v_add_nc_u32_sdwa";
-        std::string a = extend ? "sext(v1)" : "v1";
-        expect(name + " v0, " + a + ", v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:" +
-                   first.name + " src1_sel:" + second.name,
-               [&](unsigned lane) {
-                 return selected(at(1, lane), first, extend) + selected(at(3, lane), second, false);
-               });
+        const std::string operands =
+            std::string(extend ? " v0, sext(v1)" : " v0, v1") +
+            ", v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:" + first.name +
+            " src1_sel:" + second.name;
+        auto sum = [&](unsigned lane) {
+          return selected(at(1, lane), first, extend) + selected(at(3, lane), second, false);
+        };
+        expect((major == 9 ? "v_add_u32_sdwa" : "v_add_nc_u32_sdwa") + operands, sum);
+        if (major == 9) // gfx10's is in VOP3
+          expect("v_add_u16_sdwa" + operands, [&](unsigned lane) { return sum(lane) & 0xffff; });
       }
 }
 
