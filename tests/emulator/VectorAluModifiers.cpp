@@ -264,6 +264,35 @@ TEST_P(VectorAluModifiers, OutputModifiersNeedFlushedDenormals) {
   EXPECT_EQ(w.v(0, 0), f(0));
 }
 
+// In the default mode, in which most instructions have a handler that knows nothing of it.
+TEST_P(VectorAluModifiers, ClampLimitsResults) {
+  AssemblyWave w(cpu);
+  w.set(1, uint32_t(f(0.75f))).set(2, uint32_t(f(0.5f)));
+  w.run("v_add_f32_e64 v0, v1, v2 clamp");
+  EXPECT_EQ(w.v(0, 5), f(1));
+  w.run("v_sub_f32_e64 v0, v2, v1 clamp");
+  EXPECT_EQ(w.v(0, 5), f(0));
+  w.run("v_fma_f32 v0, v1, v2, v2 clamp");
+  EXPECT_EQ(w.v(0, 5), f(0.875f));
+  w.set(1, 3).set(2, ~0u);
+  const std::string add = major == 9 ? "v_add_u32_e64" : "v_add_nc_u32_e64";
+  w.run(add + " v0, v1, v2 clamp");
+  EXPECT_EQ(w.v(0, 5), ~0u);
+  w.run(add + " v0, v1, v2");
+  EXPECT_EQ(w.v(0, 5), 2u);
+}
+
+TEST_P(VectorAluModifiers, MixedSourcesAreHalvesWhereOpSelSaysSo) {
+  AssemblyWave w(cpu);
+  w.set(1, uint32_t(pair16(h(3), h(-5)))).set(2, uint32_t(f(2))).set(3, uint32_t(f(0.25f)));
+  w.run("v_fma_mix_f32 v0, v1, v2, v3 op_sel_hi:[1,0,0]");
+  EXPECT_EQ(w.v(0, 5), f(6.25f));
+  w.run("v_fma_mix_f32 v0, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,0,0]");
+  EXPECT_EQ(w.v(0, 5), f(-9.75f));
+  w.run("v_fma_mix_f32 v0, v2, v2, -v3");
+  EXPECT_EQ(w.v(0, 5), f(3.75f));
+}
+
 TEST_P(VectorAluModifiers, OverflowOfHalves) {
   AssemblyWave w(cpu);
   w.set(1, uint32_t(pair16(h(60000), h(-60000)))).set(2, uint32_t(pair16(h(kInf), h(kInf))));
