@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-MODULES = ["fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "tools"]
+MODULES = ["fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
 
 # What a folder may include of the other modules: whole modules, or single headers. The longest matching prefix counts.
 ALLOWED = {
@@ -16,6 +16,7 @@ ALLOWED = {
     "lowering": {"ptx-frontend"},
     "codegen": set(),
     "emulator": set(),
+    "diff": set(),
     "runtime": {"fatbin", "lowering/Abi.h"},
     "runtime/worker": {"fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "tools": set(MODULES),
@@ -25,6 +26,7 @@ ALLOWED = {
 LLVM_ALLOWED = {
     "fatbin": ["ADT", "Support", "Config", "Object", "BinaryFormat"],
     "ptx-frontend": ["ADT", "Support", "Config"],
+    "diff": ["ADT", "Support", "Config"],
     "runtime": ["ADT", "Support", "Config"],
 }
 LLVM_ANY = {"runtime/worker"}
