@@ -34,17 +34,19 @@ uint8_t noteOf(const MachineInstr &inst) {
     return 0;
   const SyncScope::ID cta =
       inst.getMF()->getFunction().getContext().getOrInsertSyncScopeID("workgroup");
-  unsigned alignment = kMostAlignment, element = 3, strength = kWeak;
+  unsigned alignment = kMostAlignment, element = 3;
+  bool isStrong = false, isStrongInCta = false;
   for (const MachineMemOperand *operand : inst.memoperands()) {
     if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)
-      strength = std::max(strength, kStrongInCta);
+      isStrongInCta = true;
     else if (operand->isAtomic() || operand->isVolatile())
-      strength = kStrong;
+      isStrong = true;
     alignment = std::min(alignment, Log2(operand->getAlign()));
     const LLT type = operand->getMemoryType();
     const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;
     element = std::min(element, Log2_32(std::max(bits, 8u)) - 3);
   }
+  const unsigned strength = isStrong ? kStrong : isStrongInCta ? kStrongInCta : kWeak;
   return uint8_t(alignment | strength << 3 | element << 5);
 }
 
