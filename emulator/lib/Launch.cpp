@@ -16,8 +16,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <numeric>
 
@@ -200,6 +202,7 @@ public:
     return log;
   }
   bool isOn() const { return file; }
+  std::string trouble; // why the file cannot be written, or empty
   void add(const Launch &launch, const Statistics &statistics, double seconds) {
     std::lock_guard lock(mutex);
     std::fprintf(file, "%s\t%llu\t%llu\t%.9f\n", launch.kernel->name.c_str(),
@@ -210,8 +213,12 @@ public:
 
 private:
   LaunchLog() {
-    if (const char *path = std::getenv("RUBIA_EMULATOR_LAUNCHES"))
-      file = std::fopen(path, "ae");
+    const char *path = std::getenv("RUBIA_EMULATOR_LAUNCHES");
+    if (!path || !*path)
+      return;
+    file = std::fopen(path, "ae");
+    if (!file)
+      trouble = std::string("RUBIA_EMULATOR_LAUNCHES: ") + path + ": " + std::strerror(errno);
   }
   FILE *file = nullptr;
   std::mutex mutex;
@@ -279,6 +286,8 @@ static Expected<Statistics> runMeasured(const Launch &launch, Memory &memory, La
 
 Expected<Statistics> run(const Launch &launch, Memory &memory) {
   LaunchLog &log = LaunchLog::instance();
+  if (!log.trouble.empty())
+    return createStringError(log.trouble);
   return log.isOn() ? runMeasured(launch, memory, log) : runLaunch(launch, memory);
 }
 
