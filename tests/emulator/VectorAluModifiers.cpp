@@ -236,6 +236,8 @@ TEST_P(VectorAluModifiers, TheOtherHalfOfHalfResults) {
   EXPECT_EQ(low("v_add_f16 v0" + l + ", v1" + l + ", v2" + l),
             (major == 9 ? 0 : 0xabcd0000) | h(3));
   EXPECT_EQ(low("v_fma_f16 v0" + l + ", v1" + l + ", v2" + l + ", v2" + l), 0xabcd0000 | h(4));
+  w.s(20) = uint32_t(h(4)); // the handler for parts of registers does not take scalars
+  EXPECT_EQ(low("v_add_f16 v0" + l + ", s20, v2" + l), (major == 9 ? 0 : 0xabcd0000) | h(6));
   const std::string upper =
       trueHalves ? "v_fma_f16 v0.h, v1.h, v2.l, v1.l" : "v_fma_f16 v0, v1, v2, v1 op_sel:[1,0,0,1]";
   EXPECT_EQ(low(upper), uint32_t(pair16(0x1234, h(11))));
