@@ -6,6 +6,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace rubia::tools {
@@ -21,7 +22,7 @@ struct SelftestCheck {
   unsigned bits = 32;                              // of a, b, c and the result
   /// LLVM IR that computes %r from %a, %b, %c, all of them integers of `bits` bits, and %lane. Its
   /// last block is where it ends.
-  const char *body;
+  std::string body;
   std::vector<SelftestCase> cases;
 
   bool appliesTo(llvm::StringRef arch) const;

@@ -23,30 +23,13 @@ bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
 }
 
 // What several checks compute.
-static const char *const kRcp =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rcp.f32(float %fa)
-        %r = bitcast float %f to i32)";
-static const char *const kRsq =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.rsq.f32(float %fa)
-        %r = bitcast float %f to i32)";
-static const char *const kSqrt =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sqrt.f32(float %fa)
-        %r = bitcast float %f to i32)";
-static const char *const kLog =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.log.f32(float %fa)
-        %r = bitcast float %f to i32)";
-static const char *const kExp2 =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.exp2.f32(float %fa)
-        %r = bitcast float %f to i32)";
-static const char *const kSin =
-    R"(%fa = bitcast i32 %a to float
-        %f = call float @llvm.amdgcn.sin.f32(float %fa)
-        %r = bitcast float %f to i32)";
+static std::string ofFloat(const std::string &intrinsic) {
+  return "%fa = bitcast i32 %a to float\n"
+         "%f = call float @llvm.amdgcn." +
+         intrinsic +
+         "(float %fa)\n"
+         "%r = bitcast float %f to i32";
+}
 static const char *const kLdsAdd =
     R"(%fb = bitcast i32 %b to float
         %slot = getelementptr float, ptr addrspace(3) @lds, i32 %lane
@@ -99,37 +82,37 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kRcp,
+     ofFloat("rcp.f32"),
      {{0x00200000, 0, 0, 0x7f800000}, {0x80000001, 0, 0, 0xff800000}, {0x7f000000, 0, 0, 0}}},
     {"rsq-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kRsq,
+     ofFloat("rsq.f32"),
      {{0x00200000, 0, 0, 0x7f800000}, {0x80000001, 0, 0, 0xff800000}}},
     {"sqrt-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kSqrt,
+     ofFloat("sqrt.f32"),
      {{0x00200000, 0, 0, 0}, {0x80000001, 0, 0, 0x80000000}}},
     {"log-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kLog,
+     ofFloat("log.f32"),
      {{0x00200000, 0, 0, 0xff800000}, {0x00000001, 0, 0, 0xff800000}}},
     {"exp-f32-denormal",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kExp2,
+     ofFloat("exp2.f32"),
      {{0xc3000000, 0, 0, 0}, {0xc2fc0000, 0, 0, 0x00800000}}}, // -128, -126
     {"rcp-f32-last-bit",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kRcp,
+     ofFloat("rcp.f32"),
      {{0x40400000, 0, 0, 0x3eaaaaab},
       {0x40e00000, 0, 0, 0x3e124925},
       {0x3f800001, 0, 0, 0x3f7ffffe},
@@ -138,7 +121,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kRsq,
+     ofFloat("rsq.f32"),
      {{0x40000000, 0, 0, 0x3f3504f3},
       {0x40400000, 0, 0, 0x3f13cd3a},
       {0x40a00000, 0, 0, 0x3ee4f92e},
@@ -147,7 +130,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kSqrt,
+     ofFloat("sqrt.f32"),
      {{0x40000000, 0, 0, 0x3fb504f3},
       {0x40400000, 0, 0, 0x3fddb3d7},
       {0x40a00000, 0, 0, 0x400f1bbd},
@@ -156,7 +139,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kLog,
+     ofFloat("log.f32"),
      {{0x40400000, 0, 0, 0x3fcae00d},
       {0x40a00000, 0, 0, 0x40149a78},
       {0x3f800001, 0, 0, 0x3438aa3a},
@@ -165,7 +148,7 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kExp2,
+     ofFloat("exp2.f32"),
      {{0x3f000000, 0, 0, 0x3fb504f3},
       {0x3dcccccd, 0, 0, 0x3f892fdf},
       {0xbf333333, 0, 0, 0x3f1d9624},
@@ -174,13 +157,13 @@ static const SelftestCheck kChecks[] = {
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kSin,
+     ofFloat("sin.f32"),
      {{0x3dcccccd, 0, 0, 0x3f167918}, {0x3e000000, 0, 0, 0x3f3504f3}, {0x3f000000, 0, 0, 0}}},
     {"sin-f32-range",
      SelftestCheck::All,
      SelftestCheck::Keep,
      32,
-     kSin,
+     ofFloat("sin.f32"),
      {{0x43808000, 0, 0, 0}, {0xc3960000, 0, 0, 0}, {0x501502f9, 0, 0, 0}}}, // 257, -300, 1e10
     {"cos-f32-range",
      SelftestCheck::All,
