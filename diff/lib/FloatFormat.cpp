@@ -47,10 +47,8 @@ mpz_class roundToInteger(const mpq_class &value, Rounding rounding) {
 
 mpq_class FloatFormat::largest() const {
   // e4m3 gives the code of all ones to NaN.
-  int codes = (1 << precision) - (specials == Specials::NanOnly ? 2 : 1);
-  if (precision > 24)
-    return powerOfTwo(maxExponent + 1) - powerOfTwo(maxExponent + 1 - int(precision));
-  return codes * powerOfTwo(maxExponent + 1 - int(precision));
+  const int codes = specials == Specials::NanOnly ? 2 : 1;
+  return powerOfTwo(maxExponent + 1) - codes * powerOfTwo(maxExponent + 1 - int(precision));
 }
 
 uint64_t FloatFormat::infinity() const {
