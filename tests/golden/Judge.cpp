@@ -32,10 +32,10 @@ static uint64_t maskOf(unsigned bits) {
 }
 
 std::vector<uint64_t> Judge::expected(ArrayRef<uint64_t> sources) const {
-  diff::ReferenceOutput output = reference(sources);
+  const diff::ReferenceOutput output = reference(sources);
+  const uint64_t values[] = {output.bits, output.second};
   std::vector<uint64_t> all;
-  for (auto [value, operand] :
-       zip(std::initializer_list<uint64_t>{output.bits, output.second}, test->destinations))
+  for (auto [value, operand] : zip(values, test->destinations))
     all.push_back(value & maskOf(operand.bits));
   return all;
 }
