@@ -99,13 +99,11 @@ public:
   CompileLock &operator=(const CompileLock &) = delete;
 
   bool owned() const { return fd >= 0; }
-  void beat() const;                        // of the owner: tells those who wait that it goes on
-  bool waited() const { return hasWaited; } // another process had it: look into the cache again
+  void beat() const; // of the owner: tells those who wait that it goes on
 
 private:
   std::string path;
   int fd = -1;
-  bool hasWaited = false;
 };
 
 } // namespace rubia::runtime

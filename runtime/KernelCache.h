@@ -17,6 +17,8 @@ public:
   static KernelCache fromEnvironment();
 
   std::optional<CacheEntry> find(llvm::StringRef key) const;
+  // After a find() that found nothing: what another process has put into the directory since then.
+  std::optional<CacheEntry> findStored(llvm::StringRef key) const;
   void store(const CacheEntry &entry) const;
 
   const CacheDirectory *directory() const { return local ? &*local : nullptr; }

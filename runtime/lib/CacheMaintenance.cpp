@@ -136,6 +136,7 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
   // By our own clock: those of machines that share the directory may differ.
   Clock::time_point heard = Clock::now();
   timespec lastBeat{};
+  bool hasSeen = false; // lastBeat
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(pause * 2, decltype(pause)(20))) {
     int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
@@ -150,21 +151,20 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
         return;
       }
       close(file);
-      hasWaited = true;
       continue;
     }
     const bool busy = errno == EWOULDBLOCK;
     struct stat status;
     if (!fstat(file, &status) &&
         (status.st_mtim.tv_sec != lastBeat.tv_sec || status.st_mtim.tv_nsec != lastBeat.tv_nsec)) {
-      if (hasWaited)
+      if (hasSeen)
         heard = Clock::now();
       lastBeat = status.st_mtim;
+      hasSeen = true;
     }
     close(file);
     if (!busy || Clock::now() >= heard + std::chrono::milliseconds(waitMs))
       return; // also a file system without locks
-    hasWaited = true;
     std::this_thread::sleep_for(pause);
   }
 }

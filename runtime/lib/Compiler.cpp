@@ -347,9 +347,9 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
   std::optional<CompileLock> lock;
   if (cache.directory()) {
     lock.emplace(*cache.directory(), key, kMaxWaitMs);
-    if (lock->waited())
-      if (std::optional<CacheEntry> hit = cache.find(key))
-        return answerOf(std::move(*hit));
+    // Also where the lock was free at once: its last owner may have been done just before.
+    if (std::optional<CacheEntry> hit = cache.findStored(key))
+      return answerOf(std::move(*hit));
   }
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);

@@ -106,6 +106,15 @@ std::optional<CacheEntry> KernelCache::find(StringRef key) const {
   return std::nullopt;
 }
 
+std::optional<CacheEntry> KernelCache::findStored(StringRef key) const {
+  if (!local)
+    return std::nullopt;
+  std::optional<CacheEntry> entry = local->find(key).entry;
+  if (entry)
+    count(*local, CacheEvent::DirectoryHit);
+  return entry;
+}
+
 void KernelCache::store(const CacheEntry &entry) const {
   if (local && local->store(entry))
     count(*local, CacheEvent::Stored);
