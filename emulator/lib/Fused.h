@@ -483,13 +483,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     const FloatMode mode = w.lane.mode;
     constexpr bool kPlaced = kIsNarrow || (kAny && kIsPlaced);
     Place place;
-    if constexpr (kPlaced && !kAny) {
-      const VectorDetail &detail = *op.detail;
-      place.shift = detail.resultShift;
-      place.keep = detail.resultUnused == VectorDetail::Unused::Keep && detail.resultWidth == 16
-                       ? ~(0xffffu << place.shift)
-                       : 0;
-    } else if constexpr (kPlaced) {
+    if constexpr (kPlaced) {
       const VectorDetail &detail = *op.detail;
       place.shift = detail.resultShift;
       place.mask = ~0u >> (32 - detail.resultWidth);

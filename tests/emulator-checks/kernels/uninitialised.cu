@@ -333,13 +333,8 @@ KERNEL binary_search(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL lower_half(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned short cells[64];
-  const unsigned t = threadX();
-  cells[63 - t] = static_cast<unsigned short>(n);
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = static_cast<unsigned short>(data[t]);
-  syncThreads();
+  cells[63 - threadX()] = static_cast<unsigned short>(n);
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned low = cells[t]; // BUG thread=(9,0,0)
   data[t] = low | unsigned(cells[63 - t]) << 16;
 }
@@ -348,13 +343,8 @@ KERNEL lower_half(unsigned *data, unsigned n, unsigned *) {
 // CASE fault=Uninitialised block=32 words=128
 KERNEL upper_half(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned short cells[64];
-  const unsigned t = threadX();
-  cells[63 - t] = static_cast<unsigned short>(n);
-#ifndef MENDED
-  if (t != 9)
-#endif
-    cells[t] = static_cast<unsigned short>(data[t]);
-  syncThreads();
+  cells[63 - threadX()] = static_cast<unsigned short>(n);
+  const unsigned t = fillAllButOne(cells, data, n);
   const unsigned high = cells[t]; // BUG thread=(9,0,0)
   data[t] = (cells[63 - t] | high << 16) + n;
 }
