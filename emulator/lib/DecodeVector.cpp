@@ -204,6 +204,11 @@ void Decoder::readModes(const Semantics &row, bool plain, MicroOp &op) const {
   }
 }
 
+/// Instructions that look across lanes and have a scalar result.
+static bool writesScalar(StringRef key) {
+  return key == "V_READLANE_B32" || key == "V_READFIRSTLANE_B32";
+}
+
 Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
                             MicroOp &op) {
   std::string key = rowName.str();
@@ -245,11 +250,11 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   bool highResult = false, scalarDestination = false;
   if (result >= 0) {
     RegisterOperand reg = registerAt(unsigned(result));
-    if (reg.kind == RegisterOperand::Vector) {
+    if (reg.kind == RegisterOperand::Vector && !writesScalar(key)) {
       if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
         return refusal;
       highResult = reg.highHalf;
-    } else if (row->operation.function) {
+    } else if (row->operation.function && writesScalar(key)) {
       if (Refusal refusal = scalarResult(op, unsigned(result)); !refusal.empty())
         return refusal;
     } else if (rowName.starts_with("V_S_")) {
@@ -296,9 +301,12 @@ Refusal Decoder::decodeVector() {
   llvm::sort(sources);         // V_FMAMK has its constant in the middle
   if (name == "V_PK_FMAC_F16") // the addend, which LLVM does not model
     sources.push_back(unsigned(index(OperandName::vdst)));
-  // Both sources are tied to destinations; one of them will do.
-  if (name.starts_with("V_SWAP") || name.ends_with("_SWAP_B32"))
+  // Both sources are tied to destinations; one of them will do. It is written, too.
+  if (name.starts_with("V_SWAP") || name.ends_with("_SWAP_B32")) {
     sources.resize(1);
+    if (registerAt(sources[0]).kind != RegisterOperand::Vector)
+      return "a swap with what is no vector register";
+  }
   MicroOp op = start();
   int result = index(OperandName::vdst);
   // LLVM 22's disassembler gives a source that is tied to the destination without its half:

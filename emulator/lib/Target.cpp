@@ -1,4 +1,5 @@
 #include "emulator/lib/Target.h"
+#include "emulator/lib/Encodings.h"
 #include "emulator/lib/Wave.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Sequence.h"
@@ -340,6 +341,10 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
   target->instructions.reset(llvmTarget->createMCInstrInfo());
   // Without real-true16 the disassembler loses the halves of 16-bit operands on gfx11 and gfx12.
   std::string features = traits->major >= 11 ? "+real-true16" : "";
+  // Without this it crashes on literals behind eight bytes (docs/errata.md E17); with it they are
+  // decoded, and isSound() refuses them.
+  if (traits->major < 10)
+    features = "+vop3-literal";
   if (traits->major >= 10)
     features += waveSize == 64 ? ",+wavefrontsize64" : ",+wavefrontsize32";
   target->subtarget.reset(llvmTarget->createMCSubtargetInfo(triple, cpu, features));
@@ -374,10 +379,12 @@ uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t add
   }
   uint64_t size = 0;
   inst.clear();
+  if (!mayDisassemble(*this, bytes))
+    return 0;
   std::lock_guard lock(mutex);
   const bool sound =
       disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
-  return sound && size <= available ? size : 0;
+  return sound && size <= available && isSound(*this, inst, size) ? size : 0;
 }
 
 std::string Target::print(const MCInst &inst, uint64_t address) const {

@@ -1,6 +1,7 @@
 // The operands of wavewise instructions.
 #include "emulator/lib/WaveFunctions.h"
 #include "emulator/lib/Workgroup.h"
+#include <cassert>
 
 namespace rubia::emulator {
 
@@ -66,6 +67,7 @@ uint32_t WaveOperands::result(unsigned lane, unsigned dword) const {
 }
 void WaveOperands::setScalarResult(uint32_t value) { wave->scalars[op->result] = value; }
 void WaveOperands::setSource(unsigned i, unsigned lane, uint32_t value, unsigned dword) {
+  assert(sourceIsVector(i)); // Decoder::decodeVector() sees to it
   wave->vgpr(uint32_t(op->source[i]) + dword * kBlockLanes, lane % wave->lanes()) = value;
 }
 

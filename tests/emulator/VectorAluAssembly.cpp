@@ -23,7 +23,7 @@ using namespace llvm;
 namespace rubia::emulator::test {
 
 namespace {
-/// Encodes what the parser gives it.
+/// Encodes what the parser gives it; `.long` is for what has no text.
 class Collector : public MCStreamer {
 public:
   Collector(MCContext &context, MCCodeEmitter &emitter) : MCStreamer(context), emitter(emitter) {}
@@ -35,6 +35,7 @@ public:
     emitter.encodeInstruction(inst, code, fixups, subtarget);
     bytes.insert(bytes.end(), code.begin(), code.end());
   }
+  void emitBytes(StringRef data) override { bytes.insert(bytes.end(), data.begin(), data.end()); }
   std::vector<uint8_t> bytes;
 
 private:

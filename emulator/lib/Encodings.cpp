@@ -1,0 +1,63 @@
+#include "emulator/lib/Encodings.h"
+#include "emulator/lib/Target.h"
+#include "llvm/Support/Endian.h"
+
+using namespace llvm;
+using support::endian::read32le;
+
+namespace rubia::emulator {
+
+constexpr uint32_t kLiteral = 0xff; // as a source: a dword behind the instruction
+
+/// S_BARRIER_SIGNAL to S_BARRIER_JOIN: their operand is a constant or M0.
+static bool isBarrierWithLiteral(uint32_t word) {
+  const bool isSop1 = word >> 23 == 0x17d;
+  const uint32_t opcode = word >> 8 & 0xff;
+  return isSop1 && opcode >= 0x4e && opcode <= 0x52 && (word & 0xff) == kLiteral;
+}
+
+/// The second dword of a matrix product: LLVM looks for the registers of A and B.
+static bool multipliesRegisters(uint32_t word) {
+  constexpr uint32_t kIsRegister = 1 << 8;
+  return word & kIsRegister && word >> 9 & kIsRegister;
+}
+
+static bool mayDisassembleGfx950(ArrayRef<uint8_t> bytes) {
+  constexpr uint32_t kLoadScale = 0xd3ac, kFirstProduct = 0xd3ad, kLastProduct = 0xd3ae;
+  auto word = [&](unsigned i) { return read32le(bytes.data() + 4 * i); };
+  auto isProduct = [&](unsigned i) {
+    const uint32_t key = word(i) >> 16;
+    return key == kFirstProduct || key == kLastProduct;
+  };
+  if (isProduct(0))
+    return multipliesRegisters(word(1));
+  if (word(0) >> 16 != kLoadScale)
+    return true;
+  // With the product that follows it is one instruction, and there is no room for a literal.
+  auto source = [&](unsigned i, unsigned shift) { return word(i) >> shift & 0x1ff; };
+  if (source(1, 0) == kLiteral || source(1, 9) == kLiteral)
+    return false;
+  return !isProduct(2) || (multipliesRegisters(word(3)) && source(3, 18) != kLiteral);
+}
+
+bool mayDisassemble(const Target &target, ArrayRef<uint8_t> bytes) {
+  if (target.generation().major == 12)
+    return !isBarrierWithLiteral(read32le(bytes.data()));
+  return target.cpu() != "gfx950" || mayDisassembleGfx950(bytes);
+}
+
+bool isSound(const Target &target, const MCInst &inst, uint64_t size) {
+  // Before gfx10 no instruction of eight bytes has a literal.
+  if (target.generation().major < 10 && size == 12)
+    return false;
+  auto atMost = [&](OperandName name, int64_t last) {
+    const int i = target.operand(inst, name);
+    return i < 0 || !inst.getOperand(unsigned(i)).isImm() ||
+           inst.getOperand(unsigned(i)).getImm() <= last;
+  };
+  constexpr int64_t kDword = 6, kPreserve = 2; // SDWA's last selections
+  return atMost(OperandName::src0_sel, kDword) && atMost(OperandName::src1_sel, kDword) &&
+         atMost(OperandName::dst_sel, kDword) && atMost(OperandName::dst_unused, kPreserve);
+}
+
+} // namespace rubia::emulator

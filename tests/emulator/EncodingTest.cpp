@@ -1,0 +1,72 @@
+// Encodings that no assembler writes: what is no instruction is refused, by LLVM's disassembler or
+// before it, and never executed.
+#include "tests/emulator/VectorAluAssembly.h"
+#include "llvm/ADT/StringExtras.h"
+#include <gtest/gtest.h>
+
+using namespace llvm;
+
+namespace rubia::emulator::test {
+
+namespace {
+
+constexpr char kNone[] = "not an instruction";
+constexpr char kSwap[] = "a swap with what is no vector register";
+
+struct Encoding {
+  const char *what;
+  const char *cpu;
+  std::vector<uint32_t> words;
+  const char *refusal;
+};
+
+std::string textOf(const std::vector<uint32_t> &words) {
+  std::string text;
+  for (uint32_t word : words)
+    text += ".long 0x" + utohexstr(word) + "\n";
+  return text;
+}
+
+const Encoding kRefused[] = {
+    // A swap writes its source: what is no register must not be taken for one.
+    {"v_swap_b32 v0, 1.0", "gfx942", {0x7e00a2f2}, kSwap},
+    {"v_swap_b32 v0, s5", "gfx942", {0x7e00a205}, kSwap},
+    {"v_swap_b32 v0, 1.0", "gfx1030", {0x7e00caf2}, kSwap},
+    {"v_swap_b32 v0, s5", "gfx1100", {0x7e00ca05}, kSwap},
+    {"v_swap_b32 v0, 0x12345678", "gfx1201", {0x7e00caff, 0x12345678}, kSwap},
+    {"v_swaprel_b32 v0, s5", "gfx1100", {0x7e00d005}, kSwap},
+    {"v_swap_b16 v0, 1.0", "gfx1100", {0x7e00ccf2}, kSwap},
+    {"v_permlane16_swap_b32 v0, 1.0", "gfx950", {0x7e00b2f2}, kSwap},
+    {"v_permlane32_swap_b32 v0, s5", "gfx950", {0x7e00b405}, kSwap},
+    // A literal behind eight bytes, which LLVM looks for beyond the end of what it has.
+    {"VOP3 with a literal", "gfx90a", {0xd07c72ff, 0x012dfec5}, kNone},
+    {"VOP3 with a literal", "gfx942", {0xd1059009, 0x13ae70ff}, kNone},
+    {"VOP3P with a literal", "gfx90a", {0xd3b10000, 0x1800fe80}, kNone},
+    {"MFMA with a literal", "gfx90a", {0xd3e45eff, 0xbbffa0ff}, kNone},
+    {"MFMA with a literal", "gfx942", {0xd3c8a35c, 0x53fdfe92}, kNone},
+    {"typed buffer with a literal", "gfx90a", {0xe8ff4cff, 0xff1dff34}, kNone},
+    {"VOP3 with a literal", "gfx950", {0xd07c72ff, 0x012dfec5, 0x3f800000}, kNone},
+    // Scaled products.
+    {"A is a literal", "gfx950", {0xd3ad8463, 0x379dfeff, 0x0de5d029, 0x4f3f8d63}, kNone},
+    {"B is a literal", "gfx950", {0xd3ae879c, 0x950b40ff, 0x83c4faac, 0x6ad35bfd}, kNone},
+    {"a literal scale", "gfx950", {0xd3ac0000, 0x00020ff, 0xd3ad0000, 0x04020100}, kNone},
+    {"C is a literal", "gfx950", {0xd3ac0000, 0x00020100, 0xd3ad0000, 0x03fe0300}, kNone},
+    // Barriers of gfx12 take a constant or M0.
+    {"s_barrier_signal literal", "gfx1201", {0xbeaf4eff, 0x00000001}, kNone},
+    {"s_barrier_signal_isfirst literal", "gfx1201", {0xbefe4fff, 0x00000001}, kNone},
+    {"s_get_barrier_state literal", "gfx1201", {0xbeb650ff, 0x00000001}, kNone},
+    {"s_barrier_init literal", "gfx1201", {0xbef651ff, 0x00000001}, kNone},
+    {"s_barrier_join literal", "gfx1201", {0xbe8e52ff, 0x00000001}, kNone},
+    // SDWA's selection 7.
+    {"v_cmp sdwa src1_sel:7", "gfx950", {0x7c4ca0f9, 0xe726a6c1}, kNone},
+    {"sdwa src1_sel:7", "gfx1030", {0x0f3174f9, 0x070170ff}, kNone},
+};
+
+TEST(Encodings, WhatIsNoInstructionIsRefused) {
+  for (const Encoding &encoding : kRefused)
+    EXPECT_EQ(AssemblyWave(encoding.cpu).refusal(textOf(encoding.words)), encoding.refusal)
+        << encoding.cpu << ": " << encoding.what;
+}
+
+} // namespace
+} // namespace rubia::emulator::test
