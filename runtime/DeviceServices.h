@@ -59,7 +59,8 @@ private:
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;
   void *ringOnDevice = nullptr, *heapOnDevice = nullptr;
-  uint64_t printed = 0; // a position in the ring
+  uint64_t ringCapacity = 0; // as kernels may write what the ring says of itself
+  uint64_t printed = 0;      // a position in the ring
 };
 
 } // namespace rubia::runtime

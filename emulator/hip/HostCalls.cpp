@@ -1,4 +1,6 @@
 #include "emulator/hip/HostCalls.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <system_error>
 
@@ -23,29 +25,19 @@ struct HostCalls::Buffer {
 // Of the device library's services.
 enum Service : uint32_t { kPrintf = 2, kDeviceMemory = 3 };
 
+static uint64_t packetsAt(uint64_t bufferBytes) { return alignTo(bufferBytes, 64); }
+static uint64_t payloadsAt(uint64_t bufferBytes, uint64_t packetBytes) {
+  return alignTo(packetsAt(bufferBytes) + packetBytes, 64);
+}
+
 Expected<std::unique_ptr<HostCalls>> HostCalls::start(uint64_t waves) {
   const uint64_t count = PowerOf2Ceil(std::max<uint64_t>(waves, 2));
-  const uint64_t packetsAt = alignTo(sizeof(Buffer), 64);
-  const uint64_t payloadsAt = alignTo(packetsAt + count * sizeof(Packet), 64);
-  auto memory = DeviceMemory::zeroed(payloadsAt + count * sizeof(Payload));
+  const uint64_t bytes =
+      payloadsAt(sizeof(Buffer), count * sizeof(Packet)) + count * sizeof(Payload);
+  auto memory = DeviceMemory::zeroed(bytes);
   if (!memory)
     return memory.takeError();
-  auto &buffer = *memory->as<Buffer>();
-  const uint64_t base = memory->address();
-  // A signal without a mailbox, so that nobody sends an interrupt for it.
-  buffer = {.packets = base + packetsAt,
-            .payloads = base + payloadsAt,
-            .signal = base + offsetof(Buffer, signalObject),
-            .free = 0,
-            .ready = 0,
-            .indexMask = count - 1,
-            .signalObject = {}};
-  auto *packets = reinterpret_cast<Packet *>(buffer.packets);
-  for (uint64_t i = 0; i < count; ++i) {
-    packets[i].next = buffer.free;
-    buffer.free = count + i;
-  }
-  std::unique_ptr<HostCalls> calls(new HostCalls(std::move(*memory)));
+  std::unique_ptr<HostCalls> calls(new HostCalls(std::move(*memory), count));
   try {
     calls->thread = std::thread([served = calls.get()] { served->serve(); });
   } catch (const std::system_error &error) {
@@ -55,7 +47,29 @@ Expected<std::unique_ptr<HostCalls>> HostCalls::start(uint64_t waves) {
   return calls;
 }
 
-HostCalls::HostCalls(DeviceMemory owned) : memory(std::move(owned)) {}
+HostCalls::HostCalls(DeviceMemory owned, uint64_t count) : memory(std::move(owned)), count(count) {
+  auto &buffer = *memory.as<Buffer>();
+  // A signal without a mailbox, so that nobody sends an interrupt for it.
+  buffer = {.packets = uint64_t(packets()),
+            .payloads = uint64_t(payloads()),
+            .signal = memory.address() + offsetof(Buffer, signalObject),
+            .free = 0,
+            .ready = 0,
+            .indexMask = count - 1,
+            .signalObject = {}};
+  for (uint64_t i = 0; i < count; ++i) {
+    packets()[i].next = buffer.free;
+    buffer.free = count + i;
+  }
+}
+
+HostCalls::Packet *HostCalls::packets() const {
+  return reinterpret_cast<Packet *>(memory.address() + packetsAt(sizeof(Buffer)));
+}
+HostCalls::Payload *HostCalls::payloads() const {
+  return reinterpret_cast<Payload *>(memory.address() +
+                                     payloadsAt(sizeof(Buffer), count * sizeof(Packet)));
+}
 
 void HostCalls::finish() {
   over = true;
@@ -63,9 +77,15 @@ void HostCalls::finish() {
     thread.join();
 }
 
-HostCalls::~HostCalls() {
-  finish();
-  consumeError(std::move(trouble));
+HostCalls::~HostCalls() { finish(); }
+
+Error HostCalls::takeError() {
+  return problem.empty() ? Error::success() : createStringError(problem);
+}
+
+void HostCalls::fail(const Twine &what) {
+  if (problem.empty())
+    problem = what.str();
 }
 
 void HostCalls::serve() {
@@ -83,56 +103,115 @@ void HostCalls::serve() {
   }
 }
 
+// A word that kernels may write at the same time.
+static uint64_t load(uint64_t &word) {
+  return std::atomic_ref(word).load(std::memory_order_relaxed);
+}
+static uint32_t load(uint32_t &word) {
+  return std::atomic_ref(word).load(std::memory_order_relaxed);
+}
+
+// The indexes of the packets on a stack, from its top on; each at most once.
+std::vector<uint64_t> HostCalls::walk(uint64_t number) {
+  std::vector<uint64_t> indexes;
+  BitVector seen(number ? unsigned(count) : 0);
+  for (; number; number = load(packets()[indexes.back()].next)) {
+    const uint64_t index = number & (count - 1);
+    if (seen.test(unsigned(index))) {
+      fail("a kernel has damaged the list of its calls of the host: it goes round");
+      break;
+    }
+    seen.set(unsigned(index));
+    indexes.push_back(index);
+  }
+  return indexes;
+}
+
 // Answers what is ready, in the order in which it became so. False if there was nothing.
 bool HostCalls::serveReady() {
-  auto &buffer = *memory.as<Buffer>();
-  uint64_t number = std::atomic_ref(buffer.ready).exchange(0, std::memory_order_acquire);
-  std::vector<uint64_t> indexes;
-  auto *packets = reinterpret_cast<Packet *>(buffer.packets);
-  auto *payloads = reinterpret_cast<Payload *>(buffer.payloads);
-  for (; number; number = packets[number & buffer.indexMask].next)
-    indexes.push_back(number & buffer.indexMask);
+  std::atomic_ref ready(memory.as<Buffer>()->ready);
+  const std::vector<uint64_t> indexes = walk(ready.exchange(0, std::memory_order_acquire));
   for (uint64_t index : reverse(indexes)) {
-    answer(packets[index], payloads[index]);
-    std::atomic_ref(packets[index].control).fetch_and(~1u, std::memory_order_release);
+    Packet &packet = packets()[index];
+    answer({0, load(packet.activeLanes), load(packet.service), 0}, payloads()[index]);
+    std::atomic_ref(packet.control).fetch_and(~1u, std::memory_order_release);
   }
   return !indexes.empty();
 }
 
-// Memory for the device library's heap, in whose large blocks small ones find their block's start
-// by its alignment. 0 where there is none; a size of 0 frees.
-static uint64_t serveMemory(uint64_t address, uint64_t bytes) {
-  Memory &memory = Machine::instance().memory;
-  if (address || !bytes) {
-    consumeError(memory.free(reinterpret_cast<void *>(address)));
-    return 0;
+namespace {
+
+// What the device library's heap was given, which it keeps from launch to launch: all that kernels
+// may free.
+class GivenMemory {
+public:
+  static GivenMemory &instance() {
+    static GivenMemory all;
+    return all;
   }
+  void add(uint64_t address) {
+    std::lock_guard lock(mutex);
+    addresses.insert(address);
+  }
+  bool take(uint64_t address) {
+    std::lock_guard lock(mutex);
+    return addresses.erase(address);
+  }
+
+private:
+  std::mutex mutex;
+  DenseSet<uint64_t> addresses;
+};
+
+// In large blocks of the device library's heap small ones find their block's start by its
+// alignment. 0 where there is no memory.
+uint64_t giveMemory(uint64_t bytes) {
   const uint64_t alignment = std::clamp<uint64_t>(PowerOf2Ceil(bytes), 4096, 2 << 20);
-  auto made = memory.allocateZeroed(bytes, MemoryKind::Device, alignment);
+  auto made = Machine::instance().memory.allocateZeroed(bytes, MemoryKind::Device, alignment);
   if (!made) {
     consumeError(made.takeError());
     return 0;
   }
-  return reinterpret_cast<uint64_t>(*made);
+  const auto address = reinterpret_cast<uint64_t>(*made);
+  GivenMemory::instance().add(address);
+  return address;
 }
 
-void HostCalls::answer(Packet &packet, Payload &payload) {
+} // namespace
+
+// A packet's words are copies.
+void HostCalls::answer(const Packet &packet, Payload &payload) {
   for (uint64_t lanes = packet.activeLanes; lanes; lanes &= lanes - 1) {
-    uint64_t *values = payload[countr_zero(lanes)];
-    switch (packet.service) {
-    case kPrintf:
-      messages.receive(values);
-      break;
-    case kDeviceMemory:
-      values[0] = serveMemory(values[0], values[1]);
-      break;
-    default:
-      trouble = joinErrors(std::move(trouble),
-                           createStringError("a kernel asked the host for service %u, expected 2 "
-                                             "(printf) or 3 (memory)",
-                                             packet.service));
-      return;
-    }
+    uint64_t (&slot)[8] = payload[countr_zero(lanes)];
+    uint64_t values[8];
+    for (unsigned i = 0; i < 8; ++i)
+      values[i] = load(slot[i]);
+    answerLane(packet.service, values);
+    std::atomic_ref(slot[0]).store(values[0], std::memory_order_relaxed);
+  }
+}
+
+void HostCalls::answerLane(uint32_t service, uint64_t (&values)[8]) {
+  switch (service) {
+  case kPrintf:
+    if (Error error = messages.receive(values))
+      fail(toString(std::move(error)));
+    return;
+  case kDeviceMemory: { // an address or a size of 0: frees
+    const uint64_t address = values[0], bytes = values[1];
+    values[0] = 0;
+    if (!address && bytes)
+      values[0] = giveMemory(bytes);
+    else if (address && GivenMemory::instance().take(address))
+      consumeError(Machine::instance().memory.free(reinterpret_cast<void *>(address)));
+    else if (address)
+      fail("a kernel asked the host to free 0x" + Twine::utohexstr(address) +
+           ", which it has not been given");
+    return;
+  }
+  default:
+    fail("a kernel asked the host for service " + Twine(service) +
+         ", expected 2 (printf) or 3 (memory)");
   }
 }
 

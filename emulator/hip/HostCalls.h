@@ -4,10 +4,15 @@
 // A wave takes a packet from a stack of free ones, fills in what it wants, pushes the packet on the
 // stack of ready ones, and waits until the packet's control word says that the answer is there. A
 // thread of the host serves that stack for as long as the kernel runs.
+//
+// All of it lies in memory that kernels write, and may hold anything at any time. So where the
+// packets are and how many is the host's own knowledge, whatever is looked at twice is copied
+// first, and kernels may free only what they were given here.
 #pragma once
 
 #include "emulator/hip/DeviceMemory.h"
 #include "emulator/hip/PrintfMessages.h"
+#include "llvm/ADT/Twine.h"
 #include <thread>
 
 namespace rubia::emulator {
@@ -21,22 +26,28 @@ public:
   void finish(); // after the kernel: everything has been answered
 
   uint64_t buffer() const { return memory.address(); } // of the hidden argument hostcall_buffer
-  // What a kernel asked for that is not there, or success.
-  llvm::Error takeError() { return std::move(trouble); }
+  // What a kernel asked for that is not there, the first of it, or success.
+  llvm::Error takeError();
 
 private:
   struct Buffer;
   struct Packet;
   using Payload = uint64_t[64][8]; // by lane
 
-  explicit HostCalls(DeviceMemory memory);
+  HostCalls(DeviceMemory memory, uint64_t count);
+  Packet *packets() const;
+  Payload *payloads() const;
   void serve();
   bool serveReady();
-  void answer(Packet &packet, Payload &payload);
+  std::vector<uint64_t> walk(uint64_t number);
+  void answer(const Packet &packet, Payload &payload);
+  void answerLane(uint32_t service, uint64_t (&values)[8]);
+  void fail(const llvm::Twine &what);
 
   DeviceMemory memory;
+  uint64_t count; // of packets, a power of two
   PrintfMessages messages;
-  llvm::Error trouble = llvm::Error::success();
+  std::string problem; // empty: none
   std::atomic<bool> over{false};
   std::thread thread;
 };

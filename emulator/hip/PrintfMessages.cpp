@@ -146,13 +146,15 @@ StringRef convert(StringRef rest, Arguments &arguments, std::string &to) {
 std::string formatPrintf(StringRef format, ArrayRef<uint64_t> words) {
   Arguments arguments(words);
   std::string text;
-  while (!format.empty()) {
+  while (!format.empty() && text.size() <= kMostText) {
     const size_t percent = std::min(format.find('%'), format.size());
     text += format.take_front(percent);
     format = format.drop_front(percent);
     if (format.consume_front("%"))
       format = convert(format, arguments, text);
   }
+  if (!format.empty())
+    text += "... (cut: kernels may print 64 MiB at once)\n";
   return text;
 }
 
@@ -168,22 +170,37 @@ void printMessage(bool toStderr, StringRef text) {
   std::fflush(file);
 }
 
-void PrintfMessages::receive(uint64_t values[8]) {
-  uint64_t &descriptor = values[0];
+Error PrintfMessages::receive(uint64_t (&values)[8]) {
   constexpr uint64_t kFirst = 1, kLast = 2;
   constexpr unsigned kLengthShift = 5, kNumberShift = 8;
-  if (descriptor & kFirst)
+  constexpr size_t kMostOpen = 4 << 20; // more than a device has threads
+  uint64_t &descriptor = values[0];
+  if (descriptor & kFirst) {
+    if (open.size() >= kMostOpen)
+      return createStringError("kernels have begun %zu messages and ended none", open.size());
     descriptor = (descriptor & 0xff & ~kFirst) | ++next << kNumberShift;
-  const uint64_t number = descriptor >> kNumberShift;
-  std::vector<uint64_t> &words = open[number];
-  words.insert(words.end(), values + 1, values + 1 + (descriptor >> kLengthShift & 7));
-  if (!(descriptor & kLast))
-    return;
-  const bool toStderr = !words.empty() && words.front() == 1;
-  const std::string text = formatPrintf(ArrayRef(words).drop_front(words.empty() ? 0 : 1));
+    open[next];
+  }
+  auto found = open.find(descriptor >> kNumberShift);
+  if (found == open.end())
+    return createStringError("a kernel went on with a message that it has not begun");
+  std::vector<uint64_t> &words = found->second;
+  const size_t length = descriptor >> kLengthShift & 7;
+  words.insert(words.end(), values + 1, values + 1 + length);
+  openWords += length;
+  const bool isTooLong = openWords > kMostWords;
+  if (!(descriptor & kLast) && !isTooLong)
+    return Error::success();
+  const std::vector<uint64_t> all = std::move(words);
+  openWords -= all.size();
+  open.erase(found);
+  if (isTooLong)
+    return createStringError("kernels print messages of more than %zu words", kMostWords);
+  const bool toStderr = !all.empty() && all.front() == 1;
+  const std::string text = formatPrintf(ArrayRef(all).drop_front(all.empty() ? 0 : 1));
   printMessage(toStderr, text);
   values[0] = text.size(); // what printf returns
-  open.erase(number);
+  return Error::success();
 }
 
 } // namespace rubia::emulator

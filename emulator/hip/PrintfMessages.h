@@ -5,12 +5,16 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace rubia::emulator {
+
+// What a kernel's message may have: a longer text is cut, longer arguments are an error.
+constexpr size_t kMostText = 64 << 20, kMostWords = 8 << 20;
 
 // The text of a printf. Arguments that the format names and that are not there count as 0.
 std::string formatPrintf(llvm::StringRef format, llvm::ArrayRef<uint64_t> arguments);
@@ -25,12 +29,14 @@ void printMessage(bool toStderr, llvm::StringRef text);
 class PrintfMessages {
 public:
   // A piece of a thread's message: a descriptor and words. The descriptor comes back with the
-  // number of the message that a first piece begins; the last one prints it.
-  void receive(uint64_t values[8]);
+  // number of the message that a first piece begins; the last one prints it. An error, and the
+  // message is forgotten, where kernels have sent what they cannot have been meant to.
+  llvm::Error receive(uint64_t (&values)[8]);
 
 private:
   std::map<uint64_t, std::vector<uint64_t>> open;
   uint64_t next = 0;
+  size_t openWords = 0; // of all
 };
 
 } // namespace rubia::emulator

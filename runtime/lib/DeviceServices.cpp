@@ -1,5 +1,7 @@
 // The ring lies in pinned host memory, so that it can be read while kernels run and after a fault
 // on the device. The device has copied formats and strings into it: nothing else has to be read.
+// Kernels can write all of it, at any time: the host keeps its size itself, and copies what it
+// looks at.
 #include "runtime/DeviceServices.h"
 #include "lowering/Abi.h"
 #include "runtime/Log.h"
@@ -71,7 +73,7 @@ Expected<void *> DeviceServices::ring(const Hip &hip) {
     return hipFailure(hip, "hipHostGetDevicePointer", error);
   }
   ringOnHost = new (memory) abi::PrintfRing{};
-  ringOnHost->capacity = capacity;
+  ringOnHost->capacity = ringCapacity = capacity;
   printed = 0;
   return ringOnDevice;
 }
@@ -108,12 +110,14 @@ namespace {
 // The records of a ring from a position on.
 class RingReader {
 public:
-  RingReader(const abi::PrintfRing &ring, uint64_t position)
-      : ring(ring), data(reinterpret_cast<const uint64_t *>(&ring + 1)), position(position),
-        end(__atomic_load_n(&ring.reserved, __ATOMIC_ACQUIRE)) {}
+  RingReader(const abi::PrintfRing &ring, uint64_t capacity, uint64_t position)
+      : ring(ring), capacity(capacity), data(reinterpret_cast<const uint64_t *>(&ring + 1)),
+        position(position), end(__atomic_load_n(&ring.reserved, __ATOMIC_ACQUIRE)) {}
 
   bool atEnd() const { return position >= end; }
-  bool isOverwritten() const { return end - position > ring.capacity; }
+  // The end only grows; kernels can write it nevertheless.
+  bool isDamaged() const { return end < position || end > kMostPosition; }
+  bool isOverwritten() const { return end - position > capacity; }
 
   // Whether a whole record stands at the position.
   bool isWhole() const {
@@ -122,7 +126,7 @@ public:
   // At most to `limit`.
   void skipToWhole(uint64_t limit) {
     if (isOverwritten())
-      position = end - ring.capacity;
+      position = end - capacity;
     while (position < std::min(end, limit) && !isWhole())
       position += 8;
   }
@@ -130,7 +134,7 @@ public:
   // are written.
   bool wasOverwritten(uint64_t at) const {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return __atomic_load_n(&ring.reserved, __ATOMIC_ACQUIRE) - at > ring.capacity;
+    return __atomic_load_n(&ring.reserved, __ATOMIC_ACQUIRE) - at > capacity;
   }
 
   // The record at the position, without its stamp word; empty if it is none that can be.
@@ -146,12 +150,15 @@ public:
     return record;
   }
 
+  static constexpr uint64_t kMostPosition = UINT64_MAX / 2; // nobody prints so much
+
   const abi::PrintfRing &ring;
+  const uint64_t capacity;
   const uint64_t *data;
   uint64_t position, end;
 
 private:
-  const uint64_t &word(uint64_t at) const { return data[(at & (ring.capacity - 1)) / 8]; }
+  const uint64_t &word(uint64_t at) const { return data[(at & (capacity - 1)) / 8]; }
 };
 
 } // namespace
@@ -165,7 +172,13 @@ void DeviceServices::print(uint64_t ended, FILE *out, FILE *err) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!ringOnHost)
     return;
-  RingReader reader(*ringOnHost, printed);
+  RingReader reader(*ringOnHost, ringCapacity, printed);
+  if (reader.isDamaged()) {
+    log(LogLevel::Error, "printf: a kernel has damaged the ring, whose text is lost");
+    __atomic_store_n(&ringOnHost->reserved, printed = 0, __ATOMIC_RELEASE);
+    memset(ringOnHost + 1, 0, ringCapacity);
+    return;
+  }
   if (reader.isOverwritten()) {
     log(LogLevel::Warning,
         "printf: the oldest text was overwritten; see CU_LIMIT_PRINTF_FIFO_SIZE");

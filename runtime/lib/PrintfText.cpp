@@ -52,6 +52,10 @@ public:
 
   std::string format(const char *at) {
     while (*at) {
+      if (text.size() > kMostText) {
+        text += "... (cut: a call of printf may print 64 MiB)\n";
+        break;
+      }
       const char *percent = strchr(at, '%');
       if (!percent) {
         text += at;
@@ -98,6 +102,7 @@ private:
 
   // The host would fill gigabytes with blanks.
   static constexpr int kMostWidth = 1 << 16;
+  static constexpr size_t kMostText = 64 << 20;
   static std::string bounded(int width) {
     return std::to_string(std::clamp(width, -kMostWidth, kMostWidth));
   }

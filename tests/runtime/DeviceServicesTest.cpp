@@ -3,6 +3,7 @@
 #include "runtime/DeviceServices.h"
 #include "lowering/DeviceState.h"
 #include "runtime/lib/PrintfText.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +70,40 @@ TEST_F(DeviceServicesTest, WhatIsStillBeingWrittenIsPrintedTheNextTime) {
   EXPECT_EQ(printed(ended), "a");
   write(late, "b");
   EXPECT_EQ(printed(0), "bc");
+}
+
+// Kernels can write the ring's header too: the host has a capacity of its own, and an end of the
+// text that cannot be is no place to read at.
+TEST_F(DeviceServicesTest, AHostileRing) {
+  write(reserve(), "a");
+  const uint64_t capacity = std::exchange(ring->capacity, uint64_t(1) << 50);
+  for (uint64_t end : {uint64_t(1) << 45, uint64_t(3), uint64_t(1) << 63, UINT64_MAX}) {
+    ring->reserved = end;
+    (void)printed(DeviceServices::kEverything);
+  }
+  ring->capacity = 0;
+  ring->reserved = 0;
+  (void)printed(0);
+  ring->capacity = capacity;
+  write(reserve(), "b");
+  EXPECT_EQ(printed(DeviceServices::kEverything), "b");
+}
+
+// 10,000 conversions of 65,536 blanks each.
+TEST_F(DeviceServicesTest, ATextIsCutBeforeItFillsTheMemory) {
+  std::string format;
+  for (unsigned i = 0; i < 10000; ++i)
+    format += "%65536d";
+  const size_t words = format.size() / 8 + 1;
+  std::vector<uint8_t> record(sizeof(rubia::abi::PrintfRecord) + 80000 + 8 * words);
+  const rubia::abi::PrintfRecord header = {0, uint32_t(record.size()), rubia::abi::kPrintfRecord,
+                                           80000, uint32_t(8 * words)};
+  memcpy(record.data(), &header, sizeof(header));
+  memcpy(record.data() + sizeof(header) + 80000, format.data(), format.size());
+  bool isAssertion = false;
+  const std::string text = textOfRecord(record, isAssertion);
+  EXPECT_LT(text.size(), size_t(65) << 20);
+  EXPECT_TRUE(StringRef(text).ends_with("64 MiB)\n"));
 }
 
 TEST_F(DeviceServicesTest, WhatEndedKernelsLeftUnfinishedIsPassedOver) {
