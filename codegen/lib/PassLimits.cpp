@@ -4,6 +4,8 @@
 // costs at most 0.15 s.
 #include "codegen/lib/PassLimits.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -56,6 +58,21 @@ bool hasFloatAtomic(const Function &function) {
   return false;
 }
 
+/// Where EXEC is read as a number. The pre-RA pass over lane masks takes the register that a copy
+/// of EXEC goes to for one that is written once, and gives all its writes to EXEC (docs/errata.md).
+bool readsExec(const Instruction &inst) {
+  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  return call && call->getIntrinsicID() == Intrinsic::amdgcn_ballot &&
+         isa<Constant>(call->getArgOperand(0));
+}
+
+bool hasExecRead(const Function &function) {
+  for (const BasicBlock &block : function)
+    if (any_of(block, readsExec))
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
@@ -63,6 +80,8 @@ bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
     return !withoutSdwaPeephole.contains(unit);
   if (pass == "amdgpu-atomic-optimizer")
     return !withoutAtomicOptimizer.contains(unit);
+  if (pass == "si-optimize-exec-masking-pre-ra")
+    return !withoutExecMasking.contains(unit);
   return pass != "slsr" || !withoutStrengthReduction.contains(unit);
 }
 
@@ -76,6 +95,8 @@ PassLimits::PassLimits(Module &module)
       gate.withoutSdwaPeephole.insert(name);
     if (hasFloatAtomic(function))
       gate.withoutAtomicOptimizer.insert(name);
+    if (hasExecRead(function))
+      gate.withoutExecMasking.insert(name);
   }
   context.setOptPassGate(gate);
 }

@@ -26,11 +26,12 @@ private:
   public:
     bool isEnabled() const override {
       return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty() ||
-             !withoutAtomicOptimizer.empty();
+             !withoutAtomicOptimizer.empty() || !withoutExecMasking.empty();
     }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
     /// "function (name)", as LLVM describes them
-    llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer;
+    llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer,
+        withoutExecMasking;
   };
 
   llvm::LLVMContext &context;

@@ -565,6 +565,7 @@ void Treatment::watch(const Loop &loop, uint32_t poll) {
   unit.spinLoops.push_back(what);
   IntegerType *maskType = fn.intType(fn.target().waveSize), *i32 = fn.intType(32);
   AllocaInst *entered = variable(maskType), *last = variable(maskType), *rounds = variable(i32);
+  const bool othersCount = othersMayAnswer(loop, poll); // asks for ways to the loop as it is
 
   BasicBlock *again = fn.newBlock("spin.again"), *stuck = fn.newBlock("spin.stuck");
   IRBuilder<> b(makePreheader(loop, again));
@@ -574,7 +575,7 @@ void Treatment::watch(const Loop &loop, uint32_t poll) {
   };
   Value *all = active();
   Value *expected = all;
-  if (othersMayAnswer(loop, poll)) { // then not only those count that came to the loop
+  if (othersCount) { // then not only those count that came to the loop
     BasicBlock &entry = fn.llvmFunction().getEntryBlock();
     IRBuilder<> atEntry(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
     expected = atEntry.CreateIntrinsic(Intrinsic::amdgcn_ballot, {maskType}, {b.getTrue()});

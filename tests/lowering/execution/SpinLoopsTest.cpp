@@ -216,3 +216,88 @@ SPIN:
 )");
   expectReport(ptx, ofThreads(64));
 }
+
+TEST(SpinLoopExecution, AWarpThatWaitsTogetherForAnotherCta) {
+  // The look-back of a scan: a part of CTA 0 waits, by a vote, for what CTA 1 publishes. LLVM wrote
+  // what the threads had loaded over EXEC on wave64 (docs/errata.md).
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %ctaid.x; mad.lo.u32 %r1, %r0, 32, %tid;
+    mul.wide.u32 %rd1, %r1, 8; add.u64 %rd0, %buf, %rd1;
+    setp.ge.u32 %p1, %r1, 24; @%p1 bra OTHERS;
+    ld.relaxed.gpu.global.u64 %rd2, [%rd0+256];
+    bra WAIT;
+  AGAIN:
+    nanosleep.u32 716;
+    ld.relaxed.gpu.global.u64 %rd2, [%rd0+256];
+  WAIT:
+    setp.eq.u64 %p2, %rd2, 0;
+    vote.sync.any.pred %p3, %p2, 0x00ffffff;
+    @%p3 bra AGAIN;
+    st.global.u64 [%rd0], %rd2;
+    bra END;
+  OTHERS:
+    setp.lt.u32 %p2, %r1, 32; @%p2 bra END;
+    mov.u32 %r2, 0;
+  LATER:
+    nanosleep.u32 300;
+    add.u32 %r2, %r2, 1; setp.le.u32 %p3, %r2, %tid; @%p3 bra LATER;
+    add.u32 %r3, %tid, 100; cvt.u64.u32 %rd3, %r3;
+    st.relaxed.gpu.global.u64 [%rd0], %rd3;
+  END:)");
+  Form form = ofThreads(32);
+  form.grid = {2, 1, 1};
+  std::vector<uint32_t> expected(128, 0);
+  for (uint32_t i = 0; i < 32; ++i) {
+    expected[2 * i] = i < 24 ? 100 + i : 0;
+    expected[64 + 2 * i] = 100 + i;
+  }
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(128, 0), form), expected);
+}
+
+TEST(SpinLoopExecution, AVoteThatWaitsForItsOwnWarpIsReported) {
+  // Threads 1 to 31 wait until all flags before theirs are set; but they would set them themselves.
+  std::string ptx = executable(R"(
+    setp.eq.u32 %p0, %tid, 0; @%p0 bra GO;
+    ld.relaxed.gpu.global.u32 %r0, [%mine+-4];
+    bra WAIT;
+  AGAIN:
+    nanosleep.u32 716;
+    ld.relaxed.gpu.global.u32 %r0, [%mine+-4];
+  WAIT:
+    setp.eq.u32 %p1, %r0, 0;
+    vote.sync.any.pred %p2, %p1, 0xfffffffe;
+    @%p2 bra AGAIN;
+  GO:
+    st.relaxed.gpu.global.u32 [%mine], 1;)");
+  expectReport(ptx, ofThreads(32));
+}
+
+TEST(SpinLoopExecution, ThreadsThatLeaveOneByOneMayTakeTheirTime) {
+  // CTA 1 counts to 32 * 20; each thread of CTA 0 waits for a number of its own. The limit holds
+  // for rounds in which nobody leaves, not for all rounds since the first has left.
+  std::string ptx = executable(R"(
+    mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra COUNT;
+    mul.lo.u32 %r2, %tid, 20;
+    ld.volatile.global.u32 %r1, [%buf+128];
+    bra WAIT;
+  AGAIN:
+    nanosleep.u32 20;
+    ld.volatile.global.u32 %r1, [%buf+128];
+  WAIT:
+    setp.le.u32 %p1, %r1, %r2; @%p1 bra AGAIN;
+    st.global.u32 [%mine], 5; bra END;
+  COUNT:
+    setp.ne.u32 %p1, %tid, 0; @%p1 bra END;
+    mov.u32 %r3, 0;
+  NEXT:
+    nanosleep.u32 1000;
+    add.u32 %r3, %r3, 1; st.volatile.global.u32 [%buf+128], %r3;
+    setp.lt.u32 %p2, %r3, 640; @%p2 bra NEXT;
+  END:)");
+  Form form = ofThreads(32);
+  form.grid = {2, 1, 1};
+  form.spinLimit = 150;
+  std::vector<uint32_t> expected(33, 5);
+  expected[32] = 640;
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(33, 0), form), expected);
+}
