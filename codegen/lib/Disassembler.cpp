@@ -3,6 +3,7 @@
 // instructions.
 #include "codegen/lib/Disassembler.h"
 #include "codegen/Codegen.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
@@ -24,6 +25,50 @@ namespace rubia::codegen {
 namespace {
 
 constexpr uint64_t kVectorAluFlag = 1 << 1; ///< SIInstrFlags::VALU
+
+/// The registers in one of LLVM's names: "SGPR4_SGPR5", "VCC_LO", "VGPR7_HI16", "M0_gfx11plus". A
+/// tuple has all of its registers in the name, one after the other.
+RegisterRange rangeOfName(StringRef name) {
+  struct Special {
+    StringLiteral name;
+    RegisterRange range;
+  };
+  static constexpr Special kSpecial[] = {
+      {"VCC_LO", {RegisterRange::Scalar, kVcc, 1}},
+      {"VCC_HI", {RegisterRange::Scalar, kVcc + 1, 1}},
+      {"VCC", {RegisterRange::Scalar, kVcc, 2}},
+      {"EXEC_LO", {RegisterRange::Scalar, kExec, 1}},
+      {"EXEC_HI", {RegisterRange::Scalar, kExec + 1, 1}},
+      {"EXEC", {RegisterRange::Scalar, kExec, 2}},
+      {"M0", {RegisterRange::Scalar, kM0, 1}},
+      {"FLAT_SCR_LO", {RegisterRange::Scalar, kFlatScratch, 1}},
+      {"FLAT_SCR_HI", {RegisterRange::Scalar, kFlatScratch + 1, 1}},
+      {"FLAT_SCR", {RegisterRange::Scalar, kFlatScratch, 2}},
+  };
+  for (const Special &special : kSpecial)
+    if (name == special.name || name.starts_with((special.name + "_gfx").str()) ||
+        name.starts_with((special.name + "_vi").str()))
+      return special.range;
+  RegisterRange range;
+  uint16_t offset = 0;
+  if (name.starts_with("SGPR") && !name.starts_with("SGPR_"))
+    range.file = RegisterRange::Scalar;
+  else if (name.starts_with("TTMP"))
+    range.file = RegisterRange::Scalar, offset = 108;
+  else if (name.starts_with("VGPR"))
+    range.file = RegisterRange::Vector;
+  else if (name.starts_with("AGPR"))
+    range.file = RegisterRange::Accumulation;
+  else
+    return {};
+  StringRef numbers = name.drop_front(4);
+  unsigned first = 0;
+  if (numbers.consumeInteger(10, first))
+    return {};
+  range.first = first + offset;
+  range.count = std::max<uint16_t>(1, name.count(name.take_front(4)));
+  return range;
+}
 
 class LlvmDisassembler : public Disassembler {
 public:
@@ -53,6 +98,15 @@ public:
   bool usesMode(unsigned opcode) const override {
     return instructions->get(opcode).hasImplicitUseOfPhysReg(mode);
   }
+  const MCInstrDesc &description(unsigned opcode) const override {
+    return instructions->get(opcode);
+  }
+  RegisterRange range(MCRegister reg) const override {
+    auto [entry, isNew] = ranges.try_emplace(reg.id());
+    if (isNew)
+      entry->second = rangeOfName(registers->getName(reg));
+    return entry->second;
+  }
 
 private:
   std::unique_ptr<MCRegisterInfo> registers;
@@ -63,6 +117,7 @@ private:
   std::unique_ptr<MCDisassembler> decoder;
   std::unique_ptr<MCInstPrinter> printer;
   MCRegister mode;
+  mutable DenseMap<unsigned, RegisterRange> ranges; ///< those that have been asked for
 };
 
 Error LlvmDisassembler::initialize(StringRef processor) {
@@ -98,6 +153,16 @@ Error LlvmDisassembler::initialize(StringRef processor) {
 }
 
 } // namespace
+
+void Disassembler::forEachWritten(const MCInst &inst,
+                                  function_ref<void(RegisterRange)> action) const {
+  const MCInstrDesc &desc = description(inst.getOpcode());
+  for (unsigned i = 0; i < desc.getNumDefs() && i < inst.getNumOperands(); ++i)
+    if (inst.getOperand(i).isReg())
+      action(range(inst.getOperand(i).getReg()));
+  for (MCPhysReg reg : desc.implicit_defs())
+    action(range(reg));
+}
 
 Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor) {
   auto disassembler = std::make_unique<LlvmDisassembler>();

@@ -4,6 +4,7 @@
 #define RUBIA_CODEGEN_LIB_DISASSEMBLER_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -12,9 +13,24 @@
 
 namespace llvm {
 class MCInst;
-}
+class MCInstrDesc;
+class MCRegister;
+} // namespace llvm
 
 namespace rubia::codegen {
+
+/// Registers of 32 bits that an operand consists of. Scalar ones have the numbers that operands
+/// have in the encoding (RDNA3 ISA document, "Scalar Operands").
+struct RegisterRange {
+  enum File : uint8_t { Other, Scalar, Vector, Accumulation };
+  File file = Other;
+  uint16_t first = 0, count = 0;
+
+  bool overlaps(File other, unsigned from, unsigned size) const {
+    return file == other && first < from + size && from < unsigned(first) + count;
+  }
+};
+constexpr unsigned kVcc = 106, kM0 = 124, kExec = 126, kFlatScratch = 128, kScalarRegisters = 130;
 
 class Disassembler {
 public:
@@ -31,6 +47,12 @@ public:
   virtual bool isVectorAlu(unsigned opcode) const = 0;
   /// True if the result depends on the MODE register, or the instruction writes it.
   virtual bool usesMode(unsigned opcode) const = 0;
+  virtual const llvm::MCInstrDesc &description(unsigned opcode) const = 0;
+  virtual RegisterRange range(llvm::MCRegister reg) const = 0;
+
+  /// All registers that an instruction writes, implicit ones included.
+  void forEachWritten(const llvm::MCInst &inst,
+                      llvm::function_ref<void(RegisterRange)> action) const;
 };
 
 } // namespace rubia::codegen

@@ -5,6 +5,7 @@
 // is another one.
 #include "codegen/ModeChecker.h"
 #include "codegen/Codegen.h"
+#include "codegen/lib/Branches.h"
 #include "codegen/lib/Disassembler.h"
 #include "codegen/lib/FunctionCode.h"
 #include "codegen/lib/ModeRegister.h"
@@ -12,7 +13,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCInst.h"
-#include "llvm/Support/Endian.h"
 #include <optional>
 
 using namespace llvm;
@@ -49,9 +49,6 @@ private:
   ArrayRef<uint8_t> bytesAt(uint64_t address) const {
     return function.bytes.drop_front(address - function.address);
   }
-  void noteControlFlow(Step &step, StringRef name);
-  void notePcRelative(const Step &step, StringRef name);
-
   void checkWrite(const Step &step);
   void checkInside(const Step &step);
   std::string textAt(const Step &step, MCInst &inst) const;
@@ -63,7 +60,6 @@ private:
   std::vector<Step> steps;
   DenseSet<uint64_t> leaders;
   std::vector<uint64_t> undecodable;
-  uint64_t lastGetPc = 0; ///< where the last s_getpc_b64 points to
 
   uint32_t entry = 0;
   uint32_t mode = 0;
@@ -74,6 +70,7 @@ private:
 
 void FunctionScan::decode() {
   uint64_t end = function.address + function.bytes.size();
+  Branches branches(disassembler, function.address, end);
   for (uint64_t address = function.address; address < end;) {
     MCInst inst;
     uint64_t size = disassembler.decode(bytesAt(address), address, inst);
@@ -83,40 +80,15 @@ void FunctionScan::decode() {
       continue;
     }
     Step step{address, uint32_t(size), false, std::nullopt};
-    StringRef name = disassembler.name(inst.getOpcode());
-    if (name.starts_with("S_")) {
+    Flow flow = branches.flowOf(inst, address, size, bytesAt(address));
+    step.endsBlock = flow.endsBlock();
+    if (flow.hasTarget())
+      leaders.insert(flow.target);
+    if (disassembler.name(inst.getOpcode()).starts_with("S_"))
       step.write = modeWriteOf(disassembler, inst);
-      noteControlFlow(step, name);
-      notePcRelative(step, name);
-    }
     steps.push_back(step);
     address += size;
   }
-}
-
-/// A block ends with anything that may continue elsewhere, and begins where a branch leads to.
-void FunctionScan::noteControlFlow(Step &step, StringRef name) {
-  bool isBranch = name.starts_with("S_BRANCH") || name.starts_with("S_CBRANCH") ||
-                  name.starts_with("S_SUBVECTOR");
-  step.endsBlock = isBranch || name.starts_with("S_SETPC") || name.starts_with("S_SWAPPC") ||
-                   name.starts_with("S_CALL") || name.starts_with("S_ENDPGM") ||
-                   name.starts_with("S_RFE");
-  if (!isBranch)
-    return;
-  // The distance in words is the low half of the encoding (RDNA3 ISA document, "SOPP" and "SOPK").
-  auto distance = int16_t(support::endian::read16le(bytesAt(step.address).data()));
-  leaders.insert(step.address + 4 + int64_t(distance) * 4);
-}
-
-/// Far branches are s_getpc_b64, an addition of a constant, s_setpc_b64: any such sum inside the
-/// function may be a block's beginning.
-void FunctionScan::notePcRelative(const Step &step, StringRef name) {
-  if (name.starts_with("S_GETPC"))
-    lastGetPc = step.address + step.size;
-  else if (lastGetPc && step.size == 8 &&
-           (name.starts_with("S_ADD_U32") || name.starts_with("S_ADD_CO")))
-    leaders.insert(lastGetPc +
-                   int32_t(support::endian::read32le(bytesAt(step.address + 4).data())));
 }
 
 std::string FunctionScan::textAt(const Step &step, MCInst &inst) const {

@@ -114,6 +114,25 @@ TEST_P(ModeChecker, RejectsBlockThatBeginsInsideRegion) {
                          "'round up; denormals keep'");
 }
 
+TEST_P(ModeChecker, KnowsAFarBranchByItsRegisters) {
+  // s_getpc_b64 has 4 bytes and gives the address behind it. What is added to it here leads to the
+  // addition within the region.
+  auto afterGetPc = [&](const std::string &steps) {
+    return errorOf("s_getpc_b64 s[0:1]\\0A.Lpc:\\0A" + steps + ".Lback:\\0A" + at.round(5) + kAdd +
+                   ".Linside:\\0A" + kAdd + at.round(0));
+  };
+  const std::string sum = "s_add_u32 s0, s0, .Linside-.Lpc\\0As_addc_u32 s1, s1, 0\\0A";
+  EXPECT_CONTAINS(afterGetPc(sum + "s_cbranch_scc0 .Lback\\0As_setpc_b64 s[0:1]\\0A"),
+                  "a block begins here");
+  // An address that is only loaded from, and a step of another pointer, are no branches.
+  EXPECT_EQ(afterGetPc(sum + "s_load_dword s2, s[0:1], 0x0\\0A"), "");
+  EXPECT_EQ(afterGetPc("s_add_u32 s2, s2, .Linside-.Lpc\\0As_addc_u32 s3, s3, 0\\0A"), "");
+  // Nor is a return by registers that held the sum before.
+  EXPECT_EQ(afterGetPc(sum + "s_cbranch_scc0 .Lback\\0As_mov_b64 s[0:1], s[2:3]\\0A"
+                             "s_setpc_b64 s[0:1]\\0A"),
+            "");
+}
+
 TEST_P(ModeChecker, RejectsRegionAcrossBlocksOfTheModule) {
   std::string error = errorOfModule(
       "define amdgpu_kernel void @k(i32 %n) {\nentry:\n" + assembly(at.round(5) + kAdd) +

@@ -1,0 +1,55 @@
+// Where the control flow of a function goes on after an instruction.
+#ifndef RUBIA_CODEGEN_LIB_BRANCHES_H
+#define RUBIA_CODEGEN_LIB_BRANCHES_H
+
+#include "codegen/lib/Disassembler.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+
+namespace rubia::codegen {
+
+struct Flow {
+  enum class Kind {
+    Next,   ///< only to the next instruction
+    Branch, ///< to the target
+    Either, ///< to the target or to the next instruction
+    Call,   ///< into a function, and then to the next instruction
+    Leave   ///< out of the function: a return, a tail call, the end of the program
+  };
+  Kind kind = Kind::Next;
+  uint64_t target = 0; ///< of Branch and Either
+
+  bool endsBlock() const { return kind != Kind::Next; }
+  bool hasTarget() const { return kind == Kind::Branch || kind == Kind::Either; }
+  bool fallsThrough() const { return kind != Kind::Branch && kind != Kind::Leave; }
+};
+
+/// Follows the instructions of one function in their order, because a far branch is several of
+/// them: s_getpc_b64, an addition of a constant to the same registers, s_setpc_b64 of these.
+class Branches {
+public:
+  Branches(const Disassembler &disassembler, uint64_t begin, uint64_t end)
+      : disassembler(disassembler), begin(begin), end(end) {}
+
+  /// `bytes` begin with the instruction, which is at `address`.
+  Flow flowOf(const llvm::MCInst &inst, uint64_t address, uint64_t size,
+              llvm::ArrayRef<uint8_t> bytes);
+
+private:
+  /// A pair of scalar registers that holds an address made from the program counter.
+  struct CodeAddress {
+    unsigned lowRegister;
+    uint64_t value;
+  };
+  CodeAddress *codeAddressIn(unsigned lowRegister);
+  void follow(const llvm::MCInst &inst, uint64_t address, uint64_t size,
+              llvm::ArrayRef<uint8_t> bytes);
+
+  const Disassembler &disassembler;
+  uint64_t begin, end; ///< of the function
+  llvm::SmallVector<CodeAddress, 2> codeAddresses;
+};
+
+} // namespace rubia::codegen
+
+#endif
