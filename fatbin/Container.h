@@ -134,6 +134,18 @@ llvm::Expected<llvm::ArrayRef<uint8_t>> rawImage(const void *image);
 /// only where there is no generic PTX. Of equals the first. Null if there is no PTX.
 const Image *selectPtx(llvm::ArrayRef<Image> images, unsigned capability);
 
+/// What a program gets of the images that it registered as one module.
+struct ModuleChoice {
+  enum class Kind : uint8_t { Chosen, Malformed, NoPtx, NeedsLinking };
+  Kind kind = Kind::NoPtx;
+  llvm::ArrayRef<uint8_t> bytes; // Chosen: of one of the images
+  std::string text;              // else: why there is none
+};
+
+/// The one of `images` (in the order of rawImages()) that has PTX. Translation units of relocatable
+/// device code would have to be linked with each other: with PTX in several of them there is none.
+ModuleChoice chooseModule(llvm::ArrayRef<RawImage> images);
+
 /// What the images are, for people: "PTX for sm_80; SASS for sm_80, sm_90", "no PTX: only SASS for
 /// sm_80, sm_90".
 std::string describe(llvm::ArrayRef<Image> images);

@@ -8,6 +8,7 @@
 
 #include "fatbin/Container.h"
 #include <memory>
+#include <optional>
 
 namespace llvm {
 class MemoryBuffer;
@@ -24,6 +25,14 @@ struct FileImage {
       0; // offset in the file of its container; image.offset for bare PTX and cubins
 };
 
+/// Relocatable device code of a program or shared library: what its code registers as one module.
+/// Offsets are those of containers (FileImage::container).
+struct LinkedModule {
+  std::string member;             // as in FileImage
+  std::optional<uint64_t> linked; // the container that nvcc's device linker made
+  std::vector<uint64_t> units;    // those of the translation units, in the order of the file
+};
+
 /// The images of one file, and the file's bytes that they point into.
 class ImageFile {
 public:
@@ -36,6 +45,9 @@ public:
   llvm::ArrayRef<uint8_t> bytes() const;
 
   std::vector<FileImage> images;
+
+  /// Containers that are in none of them are modules of their own.
+  std::vector<LinkedModule> linkedModules;
 
   /// Containers and members that could not be read, each with file, member, section and offset. The
   /// images are those of the rest of the file; who needs all of them has to treat a problem as an
@@ -63,6 +75,9 @@ public:
   NoImages(std::string text) : ErrorInfo(0, std::move(text)) {}
   void log(llvm::raw_ostream &os) const override;
 };
+
+/// How many kernels a cubin has; an error if it cannot be read.
+llvm::Expected<size_t> kernelCount(llvm::ArrayRef<uint8_t> cubin);
 
 /// The images of the file at `path`. A file with images that are all SASS is a normal result (see
 /// description()); a file that cannot be opened, holds no CUDA code, or of which nothing could be

@@ -6,6 +6,7 @@
 
 #include "fatbin/File.h"
 #include "fatbin/lib/Layout.h"
+#include "fatbin/lib/LinkedModules.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -67,6 +68,7 @@ private:
   static constexpr unsigned kMaxArchiveDepth = 8;
 
   void readArchive(const Region &region, unsigned depth);
+  void readLinked(const object::ObjectFile &object, const Region &region, size_t firstImage);
   void readObject(const Region &region);
   void readSection(const object::SectionRef &section, const Region &object);
   void readCubin(const Region &region);
@@ -74,6 +76,7 @@ private:
 
   void walkContainers(const Region &region);
   void searchContainers(const Region &region);
+  void searchTexts(const Region &region, uint64_t begin, uint64_t end);
   uint64_t addContainer(const Region &region, uint64_t position);
   void add(Image image, const Region &region, uint64_t container);
 
@@ -152,9 +155,38 @@ void FileReader::walkContainers(const Region &region) {
 }
 
 void FileReader::searchContainers(const Region &region) {
-  uint64_t position = nextContainer(region, 0);
-  while (position < region.bytes.size())
-    position = nextContainer(region, addContainer(region, position));
+  uint64_t behind = 0, position = nextContainer(region, 0);
+  while (position < region.bytes.size()) {
+    searchTexts(region, behind, position);
+    behind = addContainer(region, position);
+    position = nextContainer(region, behind);
+  }
+  searchTexts(region, behind, position);
+}
+
+static bool isText(char c) { return (c >= ' ' && c <= '~') || StringRef("\t\n\v\f\r").contains(c); }
+
+// PTX that a program carries as a string: from the `.version` behind blanks and comments to the
+// NUL. Of a string without one, as Rust has them, up to the last brace.
+void FileReader::searchTexts(const Region &region, uint64_t begin, uint64_t end) {
+  StringRef all = asText(region.bytes).take_front(end);
+  for (size_t word = all.find(".version", begin); word != StringRef::npos;
+       word = all.find(".version", word + 1)) {
+    size_t start = word, stop = word;
+    while (start > begin && isText(all[start - 1]))
+      --start;
+    while (stop < all.size() && isText(all[stop]))
+      ++stop;
+    StringRef text = all.slice(start, stop);
+    if (stop == all.size() || all[stop])
+      text = text.take_front(text.rfind('}') + 1);
+    // A compiler has the beginnings of PTX inside; no program without a kernel has anything to
+    // load.
+    if (!startsWithPtx(arrayRefFromStringRef(text)) || !text.contains(".entry"))
+      continue;
+    readPtx({arrayRefFromStringRef(text), region.member, region.section});
+    word = stop - 1;
+  }
 }
 
 void FileReader::readCubin(const Region &region) {
@@ -211,8 +243,23 @@ void FileReader::readObject(const Region &region) {
   // Section headers may be stripped off a program; the containers are still in its segments.
   if ((*object)->section_begin() == (*object)->section_end())
     return searchContainers(region);
+  const size_t firstImage = file.images.size();
   for (const object::SectionRef &section : (*object)->sections())
     readSection(section, region);
+  readLinked(**object, region, firstImage);
+}
+
+void FileReader::readLinked(const object::ObjectFile &object, const Region &region,
+                            size_t firstImage) {
+  const auto *elf = dyn_cast<object::ELF64LEObjectFile>(&object);
+  if (!elf)
+    return;
+  auto module = readLinkedModule(elf->getELFFile(), fileOffset(region),
+                                 ArrayRef(file.images).drop_front(firstImage));
+  if (!module)
+    return note(region, 0, module.takeError());
+  if (*module)
+    file.linkedModules.push_back(std::move(**module));
 }
 
 // LLVM 22 does not compare the size of an archive's last member with the archive.

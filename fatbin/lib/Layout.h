@@ -20,6 +20,7 @@ constexpr uint32_t kMagic = 0x466243B1;
 constexpr size_t kVersion = 4;  // u32
 constexpr size_t kData = 8;     // const void *
 constexpr size_t kFatbins = 16; // const void *const *, null-terminated
+constexpr uint64_t kSize = 24;
 } // namespace wrapper
 
 /// Container header; the entries follow it.

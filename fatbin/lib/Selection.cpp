@@ -28,6 +28,37 @@ const Image *selectPtx(ArrayRef<Image> images, unsigned capability) {
   return best;
 }
 
+ModuleChoice chooseModule(ArrayRef<RawImage> images) {
+  ModuleChoice result;
+  ArrayRef<uint8_t> first;
+  size_t withPtx = 0;
+  for (const RawImage &image : images) {
+    Expected<std::vector<Image>> parts = readImages(image.bytes);
+    if (!parts) {
+      result.kind = ModuleChoice::Kind::Malformed;
+      result.text = toString(parts.takeError());
+      continue;
+    }
+    if (!selectPtx(*parts, 0)) {
+      if (result.kind == ModuleChoice::Kind::NoPtx)
+        result.text = describe(*parts);
+      continue;
+    }
+    if (!image.relocatable && !withPtx)
+      return {ModuleChoice::Kind::Chosen, image.bytes, ""}; // linked already
+    if (!withPtx++)
+      first = image.bytes;
+  }
+  if (withPtx == 1)
+    return {ModuleChoice::Kind::Chosen, first, ""};
+  if (withPtx > 1)
+    return {ModuleChoice::Kind::NeedsLinking,
+            {},
+            "relocatable device code of " + std::to_string(withPtx) +
+                " translation units: linking PTX is not supported"};
+  return result;
+}
+
 static StringRef nameOf(ImageKind kind) {
   switch (kind) {
   case ImageKind::Ptx:

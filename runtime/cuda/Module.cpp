@@ -84,37 +84,19 @@ struct LoadedImage {
   std::string text;
 };
 
-// The one of `images` that has PTX. Relocatable device code has several, which would have to be
-// linked with each other.
 static LoadedImage choose(ArrayRef<fatbin::RawImage> images) {
-  LoadedImage result{{}, kNoBinaryForGpu, ""};
-  size_t withPtx = 0;
-  for (const fatbin::RawImage &image : images) {
-    auto parts = fatbin::readImages(image.bytes);
-    if (!parts) {
-      result.error = kInvalidImage;
-      result.text = toString(parts.takeError());
-      continue;
-    }
-    if (!fatbin::selectPtx(*parts, 0)) {
-      result.text = fatbin::describe(*parts);
-      continue;
-    }
-    ++withPtx;
-    if (!image.relocatable || withPtx == 1)
-      result.bytes.assign(image.bytes.begin(), image.bytes.end());
-    if (!image.relocatable)
-      break; // linked already
+  fatbin::ModuleChoice choice = fatbin::chooseModule(images);
+  switch (choice.kind) {
+  case fatbin::ModuleChoice::Kind::Chosen:
+    return {choice.bytes.vec(), kSuccess, ""};
+  case fatbin::ModuleChoice::Kind::Malformed:
+    return {{}, kInvalidImage, std::move(choice.text)};
+  case fatbin::ModuleChoice::Kind::NoPtx:
+    return {{}, kNoBinaryForGpu, std::move(choice.text)};
+  case fatbin::ModuleChoice::Kind::NeedsLinking:
+    return {{}, kNotSupported, std::move(choice.text)};
   }
-  if (withPtx == 1)
-    return {std::move(result.bytes), kSuccess, ""};
-  result.bytes.clear();
-  if (withPtx > 1) {
-    result.error = kNotSupported;
-    result.text = "relocatable device code of " + std::to_string(withPtx) +
-                  " translation units: linking PTX is not supported";
-  }
-  return result;
+  llvm_unreachable("ModuleChoice::Kind");
 }
 
 // What the program points to; its headers say how far it goes.

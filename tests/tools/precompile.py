@@ -186,7 +186,8 @@ class ExitStatus(PrecompileTest):
         self.precompile(self.folder / "missing", expect=1)
 
     def test_usage(self):
-        self.precompile(PREBUILT, "--shard", "5/4", expect=2)
+        for shard in ("5/4", "0/3", "1/0", "-1/3", "1"):
+            self.precompile(PREBUILT, "--shard", shard, expect=2)
         self.precompile(PREBUILT, "--shard", "x", expect=2)
 
 

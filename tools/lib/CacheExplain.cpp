@@ -1,5 +1,6 @@
 // rubia cache explain: whether the kernels of a file are in the cache, and if not, which fields of
 // the key keep the nearest entry from being taken.
+#include "codegen/Codegen.h"
 #include "runtime/CompilerIdentity.h"
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
@@ -137,6 +138,10 @@ void print(const ordered_json &row) {
 
 int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   options.code.toEnvironment();
+  if (Error error = codegen::validateArch(options.arch)) {
+    fail(std::move(error));
+    return kUsage;
+  }
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
@@ -148,17 +153,22 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
     return fail(file.takeError());
   const KnownKeys known(cache);
   const runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
-  int status = kDone;
+  const unsigned told = capabilityOf(*file, options.file, *capability);
+  Outcome outcome;
   ordered_json rows = ordered_json::array();
   for (const Source &source : file->sources) {
-    runtime::Digest image = runtime::digestOf(source.bytes);
-    Expected<runtime::PtxImage> parsed = parse(source, *capability);
+    if (!source.hasPtx() && !source.hasKernels())
+      continue;
+    Expected<runtime::PtxImage> parsed = parse(source, told);
     if (!parsed) {
-      status = fail(parsed.takeError());
+      fail(parsed.takeError());
+      ++outcome.failed;
       continue;
     }
+    ++outcome.worked;
+    runtime::Digest image = runtime::digestOf(source.bytes);
     ordered_json manifest{{"what", source.place + ", manifest"}};
-    manifest.update(explainKey(runtime::manifestKey(image, *capability, *compiler), known));
+    manifest.update(explainKey(runtime::manifestKey(image, told, *compiler), known));
     rows.push_back(std::move(manifest));
     for (uint32_t unit = 0; unit < parsed->units().size(); ++unit) {
       std::string names;
@@ -171,7 +181,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
         continue;
       ordered_json row{{"what", source.place + ", " + names + " for " + options.arch}};
       row.update(explainKey(
-          runtime::codeObjectKey(image, *capability, unit, options.arch, compileOptions, *compiler),
+          runtime::codeObjectKey(image, told, unit, options.arch, compileOptions, *compiler),
           known));
       rows.push_back(std::move(row));
     }
@@ -181,7 +191,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   else
     for (const ordered_json &row : rows)
       print(row);
-  return status;
+  return outcome.status();
 }
 } // namespace
 

@@ -71,19 +71,19 @@ bool wanted(const lowering::Unit &unit, StringRef entry) {
 }
 
 // Every wanted unit for every target. What fails is reported and does not stop the rest.
-int compileImage(const runtime::PtxImage &image, const CompileOptions &options,
-                 std::vector<Output> &outputs, bool &foundEntry) {
-  int status = kDone;
+void compileImage(const runtime::PtxImage &image, const CompileOptions &options,
+                  std::vector<Output> &outputs, bool &foundEntry, Outcome &outcome) {
   for (const ptx::Diagnostic &d : image.diagnostics())
     if (options.entry.empty() || d.function.empty() || d.function == options.entry) {
       errs() << image.format(d) << "\n";
       if (d.severity == ptx::Severity::Error)
-        status = kFailed;
+        ++outcome.failed;
     }
   if (options.emit == "ptx") {
     foundEntry = true;
     outputs.push_back({sys::path::stem(options.file).str() + ".ptx", ptx::print(image.module())});
-    return status;
+    ++outcome.worked;
+    return;
   }
   for (const lowering::Unit &unit : image.units()) {
     if (!wanted(unit, options.entry))
@@ -94,15 +94,16 @@ int compileImage(const runtime::PtxImage &image, const CompileOptions &options,
     for (const std::string &arch : options.archs) {
       Expected<std::string> bytes = compileOne(image, unit, options, arch);
       if (!bytes) {
-        status = fail(bytes.takeError());
+        fail(bytes.takeError());
+        ++outcome.failed;
         continue;
       }
+      ++outcome.worked;
       std::string kernel = options.entry.empty() ? unit.kernels.front()->name.str() : options.entry;
       outputs.push_back({fileStem(kernel) + "." + arch + "." + extensionOf(options.emit).str(),
                          std::move(*bytes)});
     }
   }
-  return status;
 }
 
 Error write(const std::string &path, StringRef bytes) {
@@ -154,23 +155,32 @@ int compile(const CompileOptions &options) {
   Expected<SourceFile> file = openSources(options.file);
   if (!file)
     return fail(file.takeError());
-  int status = kDone;
+  Outcome outcome;
+  for (const std::string &problem : file->file.problems) {
+    fail(problem);
+    ++outcome.failed;
+  }
+  const unsigned told = capabilityOf(*file, options.file, *capability);
   bool foundEntry = false, foundPtx = false;
   std::vector<Output> outputs;
   for (const Source &source : file->sources) {
-    Expected<runtime::PtxImage> image = parse(source, *capability);
+    if (!source.hasPtx() && !source.hasKernels())
+      continue;
+    Expected<runtime::PtxImage> image = parse(source, told);
     if (!image) {
-      status = fail(image.takeError());
+      fail(image.takeError());
+      ++outcome.failed;
       continue;
     }
     foundPtx = true;
-    status = std::max(status, compileImage(*image, options, outputs, foundEntry));
+    compileImage(*image, options, outputs, foundEntry, outcome);
   }
   if (foundPtx && !foundEntry && !options.entry.empty())
     return fail(options.file + " has no kernel '" + options.entry + "'");
   if (outputs.empty())
-    return status == kDone ? fail(options.file + ": no kernels") : status;
-  return std::max(status, writeOutputs(options, outputs));
+    return outcome.failed ? kFailed : fail(options.file + ": no kernels");
+  const int written = writeOutputs(options, outputs);
+  return written == kDone ? outcome.status() : written;
 }
 } // namespace
 

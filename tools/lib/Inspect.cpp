@@ -2,6 +2,7 @@
 #include "codegen/Codegen.h"
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
+#include "tools/lib/DriverCalls.h"
 #include "tools/lib/Sources.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -103,8 +104,13 @@ ordered_json describeKernels(const runtime::PtxImage &image, const std::string &
 
 ordered_json describe(const Source &source, const std::string &arch, unsigned capability) {
   ordered_json result{{"place", source.place}, {"images", ordered_json::array()}};
-  for (const fatbin::FileImage *image : source.images)
-    result["images"].push_back(describe(*image));
+  for (const auto *images : {&source.images, &source.others})
+    for (const fatbin::FileImage *image : *images)
+      result["images"].push_back(describe(*image));
+  if (!source.hasPtx() && !source.hasKernels()) {
+    result["empty"] = "no kernels: what nvcc writes beside them";
+    return result;
+  }
   Expected<runtime::PtxImage> image = parse(source, capability);
   if (!image) {
     result["problem"] = toString(image.takeError());
@@ -125,6 +131,54 @@ ordered_json describe(const Source &source, const std::string &arch, unsigned ca
   return result;
 }
 
+// What becomes of a program, as far as its file tells; docs/inspect.md has the words.
+struct Verdict {
+  std::string word, text;
+  int status;
+};
+
+Verdict judge(const ordered_json &file) {
+  unsigned working = 0, failing = 0, lost = unsigned(file["problems"].size());
+  for (const ordered_json &module : file["modules"]) {
+    lost += module.contains("problem");
+    if (module.contains("kernels"))
+      for (const ordered_json &kernel : module["kernels"])
+        ++(kernel["works"].get<bool>() ? working : failing);
+  }
+  std::string missing;
+  for (const ordered_json &call : file["missing"]) {
+    const auto function = call["function"].get<std::string>(),
+               driver = call["driver"].get<std::string>();
+    missing += (missing.empty() ? "" : ", ") + function +
+               (driver == function ? "" : " (that needs " + driver + ")");
+  }
+  const std::string calls = "the program calls what is missing: " + missing;
+  const unsigned all = working + failing;
+  if (!working && failing + lost)
+    return {"no",
+            failing ? "none of " + std::to_string(failing) + " kernels can be compiled"
+                    : "none of its modules can be loaded",
+            kFailed};
+  if (failing + lost) {
+    std::string text;
+    if (failing)
+      text = std::to_string(failing) + " of " + std::to_string(all) + " kernels cannot be compiled";
+    if (lost)
+      text +=
+          (text.empty() ? "" : ", ") + std::to_string(lost) + " modules or images cannot be used";
+    return {"partly", text + (missing.empty() ? "" : "; " + calls), kPartlyFailed};
+  }
+  if (!missing.empty())
+    return {"calls-missing", (all ? "the kernels compile; " : "") + calls, kPartlyFailed};
+  if (!all)
+    return {"no-kernels", "there is nothing to compile", kDone};
+  std::string text =
+      all == 1 ? "its kernel compiles" : "its " + std::to_string(all) + " kernels compile";
+  if (!file["callsAreKnown"].get<bool>())
+    text += "; what it calls of the CUDA runtime cannot be told";
+  return {"works", std::move(text), kDone};
+}
+
 void print(const ordered_json &file) {
   outs() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>() << "\n";
   for (const ordered_json &problem : file["problems"])
@@ -137,6 +191,8 @@ void print(const ordered_json &file) {
              << " bytes\n";
     if (source.contains("problem"))
       outs() << "    problem: " << source["problem"].get<std::string>() << "\n";
+    if (source.contains("empty"))
+      outs() << "    " << source["empty"].get<std::string>() << "\n";
     if (!source.contains("kernels"))
       continue;
     outs() << "    taken: PTX " << source["ptx"].get<std::string>() << " for "
@@ -157,6 +213,10 @@ void print(const ordered_json &file) {
       }
     }
   }
+  for (const ordered_json &note : file["notes"])
+    outs() << "  note: " << note.get<std::string>() << "\n";
+  outs() << "  verdict: " << file["verdict"].get<std::string>() << ": "
+         << file["reason"].get<std::string>() << "\n";
 }
 
 // A code object works on the emulator if that can load it; only there can this be told.
@@ -229,49 +289,76 @@ Expected<ordered_json> inspectCodeObjects(const std::string &path) {
   return entry;
 }
 
+Expected<ordered_json> inspectSources(const std::string &path, const InspectOptions &options,
+                                      unsigned capability, const DriverFunctions &driver) {
+  Expected<SourceFile> file = openSources(path);
+  if (!file)
+    return file.takeError();
+  ordered_json entry{{"file", path},
+                     {"summary", file->file.description()},
+                     {"problems", file->file.problems},
+                     {"modules", ordered_json::array()},
+                     {"missing", ordered_json::array()},
+                     {"notes", ordered_json::array()}};
+  const unsigned told = capabilityOf(*file, path, capability);
+  for (const Source &source : file->sources)
+    entry["modules"].push_back(describe(source, options.arch, told));
+  Expected<DriverCalls> calls = driverCallsOf(file->file.bytes(), driver);
+  if (!calls)
+    return createStringError(path + ": " + toString(calls.takeError()));
+  for (const DriverCalls::Missing &m : calls->missing)
+    entry["missing"].push_back({{"function", m.function}, {"driver", m.driver}});
+  entry["notes"] = calls->notes;
+  entry["callsAreKnown"] = !calls->isUncertain;
+  return entry;
+}
+
 int inspect(const InspectOptions &options) {
   options.code.toEnvironment();
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
-  if (Error error = codegen::validateArch(options.arch))
-    return fail(std::move(error));
-  int status = kDone;
+  if (Error error = codegen::validateArch(options.arch)) {
+    fail(std::move(error));
+    return kUsage;
+  }
+  Expected<DriverFunctions> driver = DriverFunctions::installed();
+  if (!driver)
+    return fail(driver.takeError());
+  Outcome outcome;
   ordered_json all = ordered_json::array();
+  auto take = [&](Expected<ordered_json> entry) -> ordered_json * {
+    if (!entry) {
+      fail(entry.takeError());
+      ++outcome.failed;
+      return nullptr;
+    }
+    all.push_back(std::move(*entry));
+    return &all.back();
+  };
   for (const std::string &path : options.files) {
     if (holdsCodeObjects(path)) {
-      Expected<ordered_json> entry = inspectCodeObjects(path);
-      if (!entry) {
-        status = fail(entry.takeError());
-        continue;
+      if (ordered_json *entry = take(inspectCodeObjects(path))) {
+        ++outcome.worked;
+        if (!options.json)
+          printCodeObjects(*entry);
       }
-      if (!options.json)
-        printCodeObjects(*entry);
-      all.push_back(std::move(*entry));
       continue;
     }
-    Expected<SourceFile> file = openSources(path);
-    if (!file) {
-      status = fail(file.takeError());
+    ordered_json *entry = take(inspectSources(path, options, *capability, *driver));
+    if (!entry)
       continue;
-    }
-    ordered_json entry{{"file", path},
-                       {"summary", file->file.description()},
-                       {"problems", file->file.problems},
-                       {"modules", ordered_json::array()}};
-    for (const Source &source : file->sources)
-      entry["modules"].push_back(describe(source, options.arch, *capability));
-    // A container without PTX is a fact about the file; an error in PTX is a failure.
-    for (const ordered_json &module : entry["modules"])
-      if (module.contains("problem") && module.contains("kernels"))
-        status = kFailed;
+    Verdict verdict = judge(*entry);
+    (*entry)["verdict"] = verdict.word;
+    (*entry)["reason"] = verdict.text;
+    outcome.worked += verdict.status != kFailed;
+    outcome.failed += verdict.status != kDone;
     if (!options.json)
-      print(entry);
-    all.push_back(std::move(entry));
+      print(*entry);
   }
   if (options.json)
     outs() << all.dump(2, ' ', false, ordered_json::error_handler_t::replace) << "\n";
-  return status;
+  return outcome.status();
 }
 } // namespace
 

@@ -42,6 +42,8 @@ private:
 
 Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
   if (!modules[source]) {
+    if (const std::string &refused = file.sources[source].refused; !refused.empty())
+      return failure(file.sources[source].place + ": " + refused);
     auto loaded =
         runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services);
     if (!loaded)
@@ -169,7 +171,10 @@ Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string
   Expected<SourceFile> file = openSources(path);
   if (!file)
     return file.takeError();
-  auto kernels = std::make_shared<PtxKernels>(hip, path, std::move(*file), *capability);
+  if (file->sources.size() > 1)
+    llvm::erase_if(file->sources, [](const Source &s) { return !s.hasPtx() && !s.hasKernels(); });
+  const unsigned told = capabilityOf(*file, path, *capability);
+  auto kernels = std::make_shared<PtxKernels>(hip, path, std::move(*file), told);
   return [kernels](const std::string &entry) { return kernels->find(entry); };
 }
 

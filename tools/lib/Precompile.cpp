@@ -38,16 +38,16 @@ struct Shard {
   unsigned index = 0, count = 1; // index from 0
 };
 
-// "2/8"; array jobs count from 0 or from 1, so "0/8" is the same as "8/8".
+// "2/8". Counted from 1: who counts from 0 would do the last part twice, or not at all.
 Expected<Shard> parseShard(StringRef text) {
   Shard shard;
   auto [index, count] = text.split('/');
   if (text.empty())
     return shard;
-  if (index.getAsInteger(10, shard.index) || count.getAsInteger(10, shard.count) || !shard.count ||
+  if (index.getAsInteger(10, shard.index) || count.getAsInteger(10, shard.count) || !shard.index ||
       shard.index > shard.count)
     return createStringError("--shard is '" + text + "', expected I/N with I from 1 to N");
-  shard.index %= shard.count;
+  --shard.index;
   return shard;
 }
 
@@ -285,8 +285,10 @@ int precompile(const PrecompileOptions &options) {
   if (!forPrograms)
     return fail(forPrograms.takeError());
   for (const std::string &arch : options.archs)
-    if (Error error = codegen::validateArch(arch))
-      return fail(std::move(error));
+    if (Error error = codegen::validateArch(arch)) {
+      fail(std::move(error));
+      return kUsage;
+    }
   Expected<Shard> shard = parseShard(options.shard);
   if (!shard) {
     fail(shard.takeError());
@@ -323,7 +325,7 @@ int precompile(const PrecompileOptions &options) {
   report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   int status = report.exitStatus();
-  if (report.images.empty() && report.problems.empty())
+  if (!inputs.anyCode() && report.problems.empty())
     status = fail("no CUDA code in what was given");
   PrecompileProgress(progress, "").summary(report);
   report.printSummary(errs());

@@ -1,5 +1,4 @@
 #include "tools/lib/PrecompileInputs.h"
-#include "runtime/ClosedLibraries.h"
 #include "tools/lib/PrecompileArchive.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -95,13 +94,15 @@ void PrecompileInputs::addSources(SourceFile file, StringRef name) {
   const SourceFile &source = kept.back();
   for (const std::string &text : source.file.problems)
     problem(source.file.name(), text);
-  // Static libraries end up in programs; it is who calls the driver that counts.
-  const bool isShared = source.file.bytes().size() > 4 && source.file.bytes().front() == 0x7f;
-  const unsigned told = capability ? *capability
-                        : isShared && runtime::isClosedLibrary(name)
-                            ? runtime::kCapabilityForClosedLibraries
-                            : forPrograms;
+  const unsigned told = capability ? *capability : capabilityOf(source, name, forPrograms);
   for (const Source &s : source.sources) {
+    if (!s.hasPtx()) { // what nvcc writes beside kernels is no loss
+      if (s.hasKernels())
+        problem(s.place, s.whyNoPtx());
+      else
+        ++imagesWithoutKernels;
+      continue;
+    }
     runtime::RawImage raw{s.bytes, runtime::digestOf(s.bytes), told};
     auto [place, isNew] = known.try_emplace({raw.digest, told}, imageList.size());
     if (isNew)

@@ -41,6 +41,7 @@ public:
   llvm::ArrayRef<PrecompileImage> images() const { return imageList; }
   llvm::ArrayRef<InputProblem> problems() const { return problemList; }
   unsigned files() const { return filesSeen; } // archive members included
+  bool anyCode() const { return !imageList.empty() || imagesWithoutKernels; }
 
 private:
   // What to do with a file depends on whether it was named or only met.
@@ -61,7 +62,7 @@ private:
   std::map<std::pair<runtime::Digest, unsigned>, size_t> known;
   std::vector<PrecompileImage> imageList;
   std::vector<InputProblem> problemList;
-  unsigned filesSeen = 0;
+  unsigned filesSeen = 0, imagesWithoutKernels = 0;
 };
 
 } // namespace rubia::tools
