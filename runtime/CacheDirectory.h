@@ -4,11 +4,12 @@
 #pragma once
 
 #include "runtime/CacheEntry.h"
-#include <atomic>
 #include <memory>
 #include <optional>
 
 namespace rubia::runtime {
+
+class CacheRoot;
 
 // RUBIA_CACHE_DISABLE or CUDA_CACHE_DISABLE is 1: neither directory nor packs.
 bool cacheIsDisabled();
@@ -33,8 +34,7 @@ public:
   using HashFunction = Digest (*)(llvm::ArrayRef<uint8_t>);
   // `hash` names the files; tests force collisions with it.
   explicit CacheDirectory(std::string folder, uint64_t maxBytes = cacheMaxBytes(),
-                          HashFunction hash = digestOf)
-      : root(std::move(folder)), maxBytes(maxBytes), hash(hash), state(new State) {}
+                          HashFunction hash = digestOf);
 
   enum class Miss { Absent, OtherKey, Damaged, Distrusted, Unreadable, Expired };
   struct Lookup {
@@ -66,12 +66,22 @@ public:
   // Removes entries, those unused for longest first, until at most `bytes` are left, and those that
   // were not used since `olderThan`. Returns how many went.
   size_t evict(uint64_t bytes, int64_t olderThan = INT64_MIN) const;
+  // Removes one of files(). False: it is still there.
+  bool remove(const std::string &path) const;
+  // Removes all that the cache has made and then the folder. False: something else is in it, which
+  // stays.
+  bool removeWithFolder() const;
   // Lets the next writer count all sizes anew: after evict() by hand.
   void recount() const;
-  // Removes temporaries and locks that processes left behind which were killed. Returns how many.
+  // Removes temporaries and locks that processes left behind which were killed, and nothing whose
+  // name is not of their form. Returns how many.
   size_t sweep() const;
 
-  const std::string &folder() const { return root; }
+  const std::string &folder() const;
+  // Opened and checked. The descriptor is of one call: programs close what they do not know.
+  const CacheRoot &root() const;
+  // Why the folder is not used, as a sentence without its end; empty if it is.
+  std::string refusal() const;
   std::string pathOf(llvm::StringRef key) const;
   uint64_t limit() const { return maxBytes; }
 
@@ -79,12 +89,9 @@ private:
   void account(uint64_t added) const;
   void complain(const llvm::Twine &message) const;
 
-  std::string root;
   uint64_t maxBytes;
   HashFunction hash;
-  struct State {
-    std::atomic<bool> complained = false, swept = false;
-  };
+  struct State;
   std::shared_ptr<State> state; // of this and its copies
 };
 
@@ -102,7 +109,8 @@ public:
   void beat() const; // of the owner: tells those who wait that it goes on
 
 private:
-  std::string path;
+  const CacheDirectory &directory;
+  std::string name;
   int fd = -1;
 };
 

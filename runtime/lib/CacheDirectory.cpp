@@ -1,12 +1,15 @@
-// ROOT/ab/cdef....rubia are entries, ROOT/tmp/ holds what is being written and the locks of what is
-// being compiled. An entry is written to a temporary, synchronised and renamed; it is read in one
-// piece, never mapped: a file that is cut while it is mapped kills the program.
+// ROOT/ab/cdef....rubia are entries, ROOT/rubia-temporaries/ holds what is being written and the
+// locks of what is being compiled; CacheRoot.h says which folder may be a root. An entry is written
+// to a temporary, synchronised and renamed; it is read in one piece, never mapped: a file that is
+// cut while it is mapped kills the program.
 #include "runtime/CacheDirectory.h"
 #include "runtime/Log.h"
+#include "runtime/lib/CacheRoot.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -39,9 +42,10 @@ struct ReadFile {
 
 // What others own or may write is not run. O_NONBLOCK: a FIFO must not stop the program. At most
 // `most` bytes are read.
-ReadFile readFrom(const std::string &path, bool touch, uint64_t most = UINT64_MAX) {
+ReadFile readFrom(int folder, const std::string &path, bool touch, uint64_t most = UINT64_MAX) {
   ReadFile result;
-  protocol::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  protocol::Descriptor file(
+      openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (!file || fstat(file.get(), &status)) {
     result.error = errno;
@@ -92,9 +96,10 @@ std::optional<std::string> cacheDirectory() {
   std::error_code error = sys::fs::create_directories(folder);
   if (!error && !sys::fs::is_directory(folder))
     error = std::make_error_code(std::errc::not_a_directory);
-  if (!error)
+  std::string why = error ? error.message() : CacheRoot(folder).refusal();
+  if (why.empty())
     return folder;
-  log(LogLevel::Warning, "no kernel cache: " + folder + ": " + error.message());
+  log(LogLevel::Warning, "no kernel cache: " + folder + ": " + why);
   return std::nullopt;
 }
 
@@ -133,8 +138,21 @@ std::string entryName(const Digest &key) {
   return name.substr(0, 2) + "/" + name.substr(2) + ".rubia";
 }
 
+struct CacheDirectory::State {
+  explicit State(std::string folder) : root(std::move(folder)) {}
+  CacheRoot root;
+  std::atomic<bool> complained = false, swept = false;
+};
+
+CacheDirectory::CacheDirectory(std::string folder, uint64_t maxBytes, HashFunction hash)
+    : maxBytes(maxBytes), hash(hash), state(new State(std::move(folder))) {}
+
+const CacheRoot &CacheDirectory::root() const { return state->root; }
+const std::string &CacheDirectory::folder() const { return root().folder(); }
+std::string CacheDirectory::refusal() const { return root().refusal(); }
+
 std::string CacheDirectory::pathOf(StringRef key) const {
-  return root + "/" + entryName(hash(arrayRefFromStringRef(key)));
+  return folder() + "/" + entryName(hash(arrayRefFromStringRef(key)));
 }
 
 // The first trouble only: a full disk would say it for every kernel.
@@ -144,23 +162,34 @@ void CacheDirectory::complain(const Twine &message) const {
 }
 
 CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
-  std::string path = pathOf(key);
-  ReadFile file = readFrom(path, true);
+  const std::string path = pathOf(key);
+  const std::string part = sys::path::filename(sys::path::parent_path(path)).str();
+  const std::string name = sys::path::filename(path).str();
+  auto failed = [&](int error) -> Lookup {
+    if (error == ENOENT)
+      return {std::nullopt, Miss::Absent};
+    complain(path + ": " + strerror(error));
+    return {std::nullopt, Miss::Unreadable};
+  };
+  protocol::Descriptor base = root().open(CacheRoot::Purpose::Read);
+  protocol::Descriptor folder = base ? openFolder(base.get(), part, false) : protocol::Descriptor();
+  const int error = errno;
+  const bool isForeign = base && !folder && (error == ELOOP || error == ENOTDIR || error == EPERM);
+  if (!folder && !isForeign)
+    return failed(error);
+  ReadFile file = isForeign ? ReadFile{{}, 0, true} : readFrom(folder.get(), name, true);
   if (file.distrusted) {
     complain(path + " is not a file of our own; it is compiled again");
     return {std::nullopt, Miss::Distrusted};
   }
-  if (file.error == ENOENT)
-    return {std::nullopt, Miss::Absent};
-  if (file.error) {
-    complain(path + ": " + strerror(file.error));
-    return {std::nullopt, Miss::Unreadable};
-  }
+  if (file.error)
+    return failed(file.error);
   Expected<CacheEntry> entry = decodeEntry(file.bytes);
   if (!entry) {
     log(LogLevel::Warning,
         "cache entry " + path + " " + toString(entry.takeError()) + "; it is compiled again");
-    unlink(path.c_str());
+    if (root().open(CacheRoot::Purpose::Change))
+      unlinkat(folder.get(), name.c_str(), 0);
     return {std::nullopt, Miss::Damaged};
   }
   if (entry->key != key)
@@ -168,6 +197,13 @@ CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
   if (entry->expires && entry->expires <= uint64_t(time(nullptr)))
     return {std::nullopt, Miss::Expired};
   return {std::move(*entry), Miss::Absent};
+}
+
+static std::string nameOfTemporary() {
+  static std::atomic<unsigned> serial;
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (Twine(getpid()) + "." + Twine(serial++) + "." + Twine(now.tv_nsec)).str();
 }
 
 bool CacheDirectory::store(const CacheEntry &entry) const {
@@ -178,32 +214,35 @@ bool CacheDirectory::store(const CacheEntry &entry) const {
   }
   if (bytes->size() > maxBytes)
     return false;
+  const std::string path = pathOf(entry.key);
+  const std::string part = sys::path::filename(sys::path::parent_path(path)).str();
+  const std::string name = sys::path::filename(path).str();
+  protocol::Descriptor base = root().open(CacheRoot::Purpose::Change);
+  if (!base) {
+    complain(folder() + ": " + (refusal().empty() ? strerror(errno) : refusal()));
+    return false;
+  }
   if (!state->swept.exchange(true))
     sweep();
 
-  std::string path = pathOf(entry.key), temporaries = root + "/tmp";
-  // Whoever may read the root may read all of it.
-  for (StringRef folder : {StringRef(temporaries), sys::path::parent_path(path)})
-    if (std::error_code error = sys::fs::create_directories(folder, true, sys::fs::all_all)) {
-      complain(folder + ": " + error.message());
-      return false;
-    }
-  static std::atomic<unsigned> serial;
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  std::string temporary = (Twine(temporaries) + "/" + Twine(getpid()) + "." + Twine(serial++) +
-                           "." + Twine(now.tv_nsec))
-                              .str();
-  protocol::Descriptor file(
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  protocol::Descriptor temporaries = openFolder(base.get(), kTemporaries, true);
+  protocol::Descriptor target =
+      temporaries ? openFolder(base.get(), part, true) : protocol::Descriptor();
+  if (!target) {
+    complain(path + ": " + strerror(errno));
+    return false;
+  }
+  const std::string temporary = nameOfTemporary();
+  protocol::Descriptor file(openat(temporaries.get(), temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
   // Locked as long as we live: sweep() takes only what nobody holds.
   if (!file || flock(file.get(), LOCK_EX | LOCK_NB) ||
       !protocol::writeAll(file.get(), bytes->data(), bytes->size()) || fdatasync(file.get()) ||
-      rename(temporary.c_str(), path.c_str())) {
+      renameat(temporaries.get(), temporary.c_str(), target.get(), name.c_str())) {
     if (errno != EWOULDBLOCK && errno != ENOENT) // sweep() took it before it was locked
-      complain(temporary + ": " + strerror(errno));
+      complain(folder() + "/" + kTemporaries + "/" + temporary + ": " + strerror(errno));
     if (file)
-      unlink(temporary.c_str());
+      unlinkat(temporaries.get(), temporary.c_str(), 0);
     return false;
   }
   account(bytes->size());
@@ -230,14 +269,14 @@ static Error problemOf(const ReadFile &file) {
 }
 
 Expected<CacheEntry> CacheDirectory::readFile(const std::string &path) {
-  ReadFile file = readFrom(path, false);
+  ReadFile file = readFrom(AT_FDCWD, path, false);
   if (Error error = problemOf(file))
     return std::move(error);
   return decodeEntry(file.bytes);
 }
 
 Expected<std::string> CacheDirectory::readKey(const std::string &path) {
-  ReadFile file = readFrom(path, false, kMaxKeyBytes);
+  ReadFile file = readFrom(AT_FDCWD, path, false, kMaxKeyBytes);
   if (Error error = problemOf(file))
     return std::move(error);
   return decodeKey(file.bytes);

@@ -4,14 +4,12 @@
 // locked with flock(2), so that the kernel says what was left behind.
 #include "runtime/CacheDirectory.h"
 #include "runtime/KernelCache.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/CacheRoot.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
 #include <chrono>
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,38 +21,35 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
+using protocol::Descriptor;
 using Clock = std::chrono::steady_clock;
-
-// Names in a folder, sorted; empty if it cannot be read.
-static std::vector<std::string> namesIn(const std::string &folder) {
-  std::vector<std::string> names;
-  if (DIR *dir = opendir(folder.c_str())) {
-    while (const dirent *entry = readdir(dir))
-      if (entry->d_name[0] != '.')
-        names.push_back(entry->d_name);
-    closedir(dir);
-  }
-  llvm::sort(names);
-  return names;
-}
 
 std::vector<CacheDirectory::File> CacheDirectory::files() const {
   std::vector<File> result;
-  for (const std::string &part : namesIn(root)) {
-    if (part.size() != 2)
-      continue;
-    std::string folder = root + "/" + part;
-    for (const std::string &name : namesIn(folder)) {
+  Descriptor base = root().open(CacheRoot::Purpose::Read);
+  for (const std::string &part : namesIn(base.get())) {
+    Descriptor folder = isEntryFolder(part) ? openFolder(base.get(), part, false) : Descriptor();
+    for (const std::string &name : namesIn(folder.get())) {
       struct stat status;
-      std::string path = folder + "/" + name;
-      if (StringRef(name).ends_with(".rubia") && !lstat(path.c_str(), &status))
-        result.push_back({path, uint64_t(status.st_size), int64_t(status.st_mtime)});
+      if (isEntryFile(name) && !fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW))
+        result.push_back({this->folder() + "/" + part + "/" + name, uint64_t(status.st_size),
+                          int64_t(status.st_mtime)});
     }
   }
   return result;
 }
 
+// Removes an entry by its path, without following a link on the way.
+static bool removeEntry(int base, StringRef path) {
+  Descriptor folder =
+      openFolder(base, sys::path::filename(sys::path::parent_path(path)).str(), false);
+  return folder && !unlinkat(folder.get(), sys::path::filename(path).str().c_str(), 0);
+}
+
 size_t CacheDirectory::evict(uint64_t bytes, int64_t olderThan) const {
+  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  if (!base)
+    return 0;
   std::vector<File> all = files();
   uint64_t total = 0;
   for (const File &file : all)
@@ -66,13 +61,24 @@ size_t CacheDirectory::evict(uint64_t bytes, int64_t olderThan) const {
   for (const File &file : all) {
     if (total <= bytes && file.lastUse >= olderThan)
       break;
-    if (unlink(file.path.c_str()))
+    if (!removeEntry(base.get(), file.path))
       continue;
     total -= file.bytes;
     ++gone;
     count(*this, CacheEvent::Evicted);
   }
   return gone;
+}
+
+bool CacheDirectory::remove(const std::string &path) const {
+  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  return base && removeEntry(base.get(), path);
+}
+
+bool CacheDirectory::removeWithFolder() const {
+  evict(0, INT64_MAX);
+  sweep();
+  return root().remove();
 }
 
 namespace {
@@ -82,9 +88,10 @@ struct Usage {
 } // namespace
 
 void CacheDirectory::account(uint64_t added) const {
-  std::string path = root + "/usage";
-  protocol::Descriptor file(
-      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  Descriptor file(base ? openat(base.get(), kUsageFile,
+                                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)
+                       : -1);
   if (!file)
     return;
   // Never for long: its owner may be stopped. What is not added now is found by the next scan.
@@ -113,40 +120,55 @@ void CacheDirectory::account(uint64_t added) const {
   flock(file.get(), LOCK_UN);
 }
 
-void CacheDirectory::recount() const { (void)unlink((root + "/usage").c_str()); }
+void CacheDirectory::recount() const {
+  if (Descriptor base = root().open(CacheRoot::Purpose::Change))
+    (void)unlinkat(base.get(), kUsageFile, 0);
+}
 
 size_t CacheDirectory::sweep() const {
-  std::string folder = root + "/tmp";
+  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  Descriptor folder = base ? openFolder(base.get(), kTemporaries, false) : Descriptor();
   size_t gone = 0;
-  for (const std::string &name : namesIn(folder)) {
-    std::string path = folder + "/" + name;
-    protocol::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    bool foreign = !file && errno == ELOOP;
-    if (foreign || (file && !flock(file.get(), LOCK_EX | LOCK_NB)))
-      gone += !unlink(path.c_str());
+  for (const std::string &name : namesIn(folder.get())) {
+    if (!isTemporary(name) && !isLock(name))
+      continue;
+    Descriptor file(
+        openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status;
+    if (file && !fstat(file.get(), &status) && S_ISREG(status.st_mode) &&
+        !flock(file.get(), LOCK_EX | LOCK_NB))
+      gone += !unlinkat(folder.get(), name.c_str(), 0);
   }
   return gone;
 }
 
-CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigned waitMs) {
-  std::string folder = directory.folder() + "/tmp";
-  if (sys::fs::create_directories(folder))
+// The folder of locks, or empty: then there is none to be had.
+static Descriptor openLocks(const CacheDirectory &directory, bool create) {
+  Descriptor base = directory.root().open(CacheRoot::Purpose::Change);
+  return base ? openFolder(base.get(), kTemporaries, create) : Descriptor();
+}
+
+CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigned waitMs)
+    : directory(directory), name(sys::path::stem(directory.pathOf(key)).str() + ".lock") {
+  Descriptor folder = openLocks(directory, true);
+  if (!folder)
     return;
-  path = folder + "/" + sys::path::stem(directory.pathOf(key)).str() + ".lock";
   // By our own clock: those of machines that share the directory may differ.
   Clock::time_point heard = Clock::now();
   timespec lastBeat{};
   bool hasSeen = false; // lastBeat
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(pause * 2, decltype(pause)(20))) {
-    int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    int file = openat(folder.get(), name.c_str(),
+                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (file < 0)
       return;
     if (!flock(file, LOCK_EX | LOCK_NB)) {
       // The owner before us removed the name: a newer file may stand there.
       struct stat held, named;
-      if (!fstat(file, &held) && !stat(path.c_str(), &named) && held.st_ino == named.st_ino &&
-          held.st_dev == named.st_dev) {
+      if (!fstat(file, &held) &&
+          !fstatat(folder.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) &&
+          held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
         fd = file;
         return;
       }
@@ -177,7 +199,8 @@ void CompileLock::beat() const {
 CompileLock::~CompileLock() {
   if (fd < 0)
     return;
-  unlink(path.c_str());
+  if (Descriptor folder = openLocks(directory, false))
+    unlinkat(folder.get(), name.c_str(), 0);
   flock(fd, LOCK_UN); // a forked child may hold a copy of the descriptor
   close(fd);
 }

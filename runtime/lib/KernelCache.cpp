@@ -1,5 +1,6 @@
 #include "runtime/KernelCache.h"
 #include "runtime/Log.h"
+#include "runtime/lib/CacheRoot.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -120,16 +121,14 @@ void KernelCache::store(const CacheEntry &entry) const {
     count(*local, CacheEvent::Stored);
 }
 
-static std::string eventFile(const CacheDirectory &directory) {
-  return directory.folder() + "/events";
-}
-
-// Opened each time, for 4 microseconds: a program may close descriptors that it does not know, and
-// then the number is another file's.
+// Opened each time, for some microseconds: a program may close descriptors that it does not know,
+// and then the number is another file's.
 void count(const CacheDirectory &directory, CacheEvent event) {
+  protocol::Descriptor root = directory.root().open(CacheRoot::Purpose::Change);
   protocol::Descriptor file(
-      open(eventFile(directory).c_str(),
-           O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+      root ? openat(root.get(), kEventFile,
+                    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)
+           : -1);
   struct stat status;
   if (!file || fstat(file.get(), &status) || !S_ISREG(status.st_mode) ||
       status.st_size >= kMaxEvents)
@@ -139,7 +138,7 @@ void count(const CacheDirectory &directory, CacheEvent event) {
 }
 
 std::vector<CacheEventCount> cacheEvents(const CacheDirectory &directory) {
-  auto file = MemoryBuffer::getFile(eventFile(directory), false, false);
+  auto file = MemoryBuffer::getFile(directory.folder() + "/" + kEventFile, false, false);
   StringRef letters = file ? (*file)->getBuffer() : "";
   std::vector<CacheEventCount> result;
   for (const EventName &e : kEvents)

@@ -31,14 +31,19 @@ static int fail(int error) {
   return -1;
 }
 
-static int openWatched(const char *path, int flags, mode_t mode) {
-  static auto *real = next<int(const char *, int, ...)>("open");
-  const bool watch = isWatched(path) && strstr(path, "/events") == nullptr;
+// A name in a folder that is open: watched as the folder is. One below the current folder is not.
+static bool isWatchedIn(int folder, const char *path) {
+  return *path == '/' ? isWatched(path) : folder >= 0 && folder < 4096 && watched[folder];
+}
+
+static int openWatched(int folder, const char *path, int flags, mode_t mode) {
+  static auto *real = next<int(int, const char *, int, ...)>("openat");
+  const bool watch = isWatchedIn(folder, path) && strstr(path, "events") == nullptr;
   if (watch && faultIs("emfile"))
     return fail(EMFILE);
   if (watch && faultIs("eacces"))
     return fail(EACCES);
-  int fd = real(path, flags, mode);
+  int fd = real(folder, path, flags, mode);
   if (fd >= 0 && fd < 4096)
     watched[fd] = watch;
   return fd;
@@ -55,7 +60,7 @@ int open(const char *path, int flags, ...) {
   va_start(list, flags);
   mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
   va_end(list);
-  return openWatched(path, flags, mode);
+  return openWatched(AT_FDCWD, path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...) {
@@ -63,7 +68,23 @@ int open64(const char *path, int flags, ...) {
   va_start(list, flags);
   mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
   va_end(list);
-  return openWatched(path, flags, mode);
+  return openWatched(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+  va_end(list);
+  return openWatched(folder, path, flags, mode);
+}
+
+int openat64(int folder, const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+  va_end(list);
+  return openWatched(folder, path, flags, mode);
 }
 
 int close(int fd) {
@@ -97,6 +118,12 @@ int fdatasync(int fd) {
 int rename(const char *from, const char *to) noexcept {
   static auto *real = next<int(const char *, const char *)>("rename");
   return isWatched(to) && faultIs("eio-rename") ? fail(EIO) : real(from, to);
+}
+
+int renameat(int fromFolder, const char *from, int toFolder, const char *to) noexcept {
+  static auto *real = next<int(int, const char *, int, const char *)>("renameat");
+  return isWatchedIn(toFolder, to) && faultIs("eio-rename") ? fail(EIO)
+                                                            : real(fromFolder, from, toFolder, to);
 }
 }
 #pragma GCC visibility pop

@@ -282,13 +282,12 @@ TEST_F(CacheDirectoryTest, AHitMovesTheTimeOfLastUse) {
 
 TEST_F(CacheDirectoryTest, SweepsWhatIsHeldByNobody) {
   cache->write("key", payload);
-  std::string left = (folder + "/tmp/1.2.3").str(), link = (folder + "/tmp/link").str();
+  std::string left = (folder + "/rubia-temporaries/1.2.3").str();
   replace(left, "half of an entry");
-  ASSERT_EQ(symlink("/nonexistent", link.c_str()), 0);
   {
     CompileLock held(*cache, "another key", 0);
     ASSERT_TRUE(held.owned());
-    EXPECT_EQ(cache->sweep(), 2u);
+    EXPECT_EQ(cache->sweep(), 1u);
     EXPECT_FALSE(CompileLock(*cache, "another key", 0).owned());
   }
   EXPECT_EQ(cache->sweep(), 0u); // the lock took its file along

@@ -88,7 +88,8 @@ TEST(CacheKill, EveryReadIsWholeAndNothingStaysBehind) {
   CacheDirectory cache(root);
   cache.sweep();
   std::error_code error;
-  EXPECT_EQ(sys::fs::directory_iterator(root + "/tmp", error), sys::fs::directory_iterator());
+  EXPECT_EQ(sys::fs::directory_iterator(root + "/rubia-temporaries", error),
+            sys::fs::directory_iterator());
   for (const CacheDirectory::File &file : cache.files()) {
     Expected<CacheEntry> entry = CacheDirectory::readFile(file.path);
     if (!entry)

@@ -311,7 +311,8 @@ TEST_F(Waiting, TheLockOfWhoGoesOnIsWaitedFor) {
     }
     _exit(lock.owned() ? 0 : 1);
   }
-  while (!sys::fs::exists(folder + "/tmp/" + sys::path::stem(directory().pathOf("key")) + ".lock"))
+  while (!sys::fs::exists(folder + "/rubia-temporaries/" +
+                          sys::path::stem(directory().pathOf("key")) + ".lock"))
     usleep(1000);
   usleep(20'000); // it is locked
   Clock::time_point begin = Clock::now();

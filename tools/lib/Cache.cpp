@@ -30,13 +30,14 @@ KernelCache openCache(const std::string &folder) {
 // Every entry of the directory, then of the packs. `place` is the file, or the pack and its row.
 using EntryVisitor = std::function<void(const std::string &place, uint64_t bytes, int64_t lastUse,
                                         Expected<CacheEntry> entry)>;
+static constexpr int64_t kInPack = 0; // instead of a time of last use
 static void forEachEntry(const KernelCache &cache, const EntryVisitor &visit) {
   if (const CacheDirectory *directory = cache.directory())
     for (const CacheDirectory::File &file : directory->files())
       visit(file.path, file.bytes, file.lastUse, CacheDirectory::readFile(file.path));
   for (const CachePack &pack : cache.packs())
     for (const CachePack::Row &row : pack.rows())
-      visit(pack.path() + ":" + toHex(row.key, true), row.size, 0, pack.read(row));
+      visit(pack.path() + ":" + toHex(row.key, true), row.size, kInPack, pack.read(row));
 }
 
 Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path) {
@@ -226,7 +227,8 @@ int show(const KernelCache &cache, const Options &options) {
 int verify(const KernelCache &cache, const Options &options) {
   size_t good = 0;
   ordered_json bad = ordered_json::array();
-  forEachEntry(cache, [&](const std::string &place, uint64_t, int64_t, Expected<CacheEntry> entry) {
+  forEachEntry(cache, [&](const std::string &place, uint64_t, int64_t lastUse,
+                          Expected<CacheEntry> entry) {
     std::string problem;
     if (!entry)
       problem = toString(entry.takeError());
@@ -238,8 +240,9 @@ int verify(const KernelCache &cache, const Options &options) {
       return;
     }
     bad.push_back({{"place", place}, {"problem", problem}});
-    if (options.remove)
-      (void)::unlink(place.c_str());
+    const bool isFile = lastUse != kInPack;
+    if (options.remove && (!isFile || !cache.directory()->remove(place)))
+      bad.back()["problem"] = problem + "; it cannot be removed";
   });
   if (options.json) {
     print({{"good", good}, {"bad", bad}});

@@ -277,7 +277,10 @@ Expected<runtime::CacheDirectory> openOutput(const std::string &output) {
   const std::string folder = isPack(output) ? output + ".parts" : output;
   if (std::error_code error = sys::fs::create_directories(folder, true, sys::fs::all_all))
     return createStringError(error, folder + ": " + error.message());
-  return runtime::CacheDirectory(folder, UINT64_MAX);
+  runtime::CacheDirectory directory(folder, UINT64_MAX);
+  if (std::string why = directory.refusal(); !why.empty())
+    return createStringError(folder + ": " + why);
+  return directory;
 }
 
 int precompile(const PrecompileOptions &options) {
@@ -335,7 +338,8 @@ int precompile(const PrecompileOptions &options) {
   if (isPack(options.output)) {
     if (Error error = writePack(folder, options.output, *signer))
       return fail(std::move(error));
-    sys::fs::remove_directories(folder);
+    if (!runtime::CacheDirectory(folder).removeWithFolder())
+      errs() << "rubia: " << folder << " holds files of others and stays\n";
   }
   return status;
 }
