@@ -190,7 +190,7 @@ Result cuMemFree_v2(void *pointer) {
         found->kind == AllocationKind::Registered)
       return kInvalidValue;
     if (found->kind == AllocationKind::Pool)
-      if (Result result = context.checkSynchronized(hip().hipDeviceSynchronize()))
+      if (Result result = context.synchronizeDevice())
         return result;
     removeAllocation(pointer);
     if (found->kind == AllocationKind::Pool)

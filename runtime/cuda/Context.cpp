@@ -72,13 +72,14 @@ Result Context::check(int hipError) {
     return result;
   log(LogLevel::Error, llvm::Twine("device ") + llvm::Twine(device.ordinal) + ": " +
                            textOf(result) + "; later calls return the same error");
-  std::set<Module *> suspects;
+  std::vector<std::shared_ptr<LoadedModule>> suspects;
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
-    suspects = modules;
+    for (Module *module : modules)
+      suspects.push_back(module->loaded);
   }
-  for (Module *module : suspects)
-    (void)module->takeTrap(); // logs which thread it was; the status is the fault's own
+  for (const auto &module : suspects)
+    (void)takeTrap(*module); // logs which thread it was; the status is the fault's own
   return result;
 }
 
@@ -91,17 +92,36 @@ Result Context::checkSynchronized(int hipError, uint64_t ended) {
 Result Context::checkCompleted(int hipError) {
   if (Result result = check(hipError))
     return result; // also: not ready
-  std::set<Module *> suspects;
-  {
-    std::lock_guard<std::recursive_mutex> lock(mutex);
-    suspects.swap(launched);
-  }
-  for (Module *module : suspects)
-    if (Result trap = module->takeTrap()) {
+  for (const auto &module : pending.modules())
+    if (Result trap = takeTrap(*module)) {
       Result none = kSuccess;
       sticky.compare_exchange_strong(none, trap);
     }
   return sticky;
+}
+
+Result Context::synchronizeStream(void *hipStream) {
+  const uint64_t last = pending.last();
+  Result result = checkSynchronized(hip().hipStreamSynchronize(hipStream));
+  if (!result)
+    pending.endStream(hipStream, last);
+  return result;
+}
+
+Result Context::queryStream(void *hipStream) {
+  const uint64_t last = pending.last();
+  Result result = checkCompleted(hip().hipStreamQuery(hipStream));
+  if (!result)
+    pending.endStream(hipStream, last);
+  return result;
+}
+
+Result Context::synchronizeDevice(uint64_t ended) {
+  const uint64_t last = pending.last();
+  Result result = checkSynchronized(hip().hipDeviceSynchronize(), ended);
+  if (!result)
+    pending.endDevice(last);
+  return result;
 }
 
 bool Context::hasLostDevice() const { return isExiting() || resets != device.resets; }
@@ -128,7 +148,7 @@ void Context::tearDown() {
     services.print(DeviceServices::kEverything);
   while (!modules.empty())
     unloadModule(*modules.begin());
-  launched.clear();
+  pending.clear();
   destroyStreamsAndEvents(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations

@@ -184,7 +184,7 @@ Result cuCtxSynchronize_v2(Context *handle) {
     if (Result result = enter(*context))
       return result;
     const uint64_t reserved = context->services.reserved(); // before: see DeviceServices::print
-    Result result = context->checkSynchronized(hip().hipDeviceSynchronize(), reserved);
+    Result result = context->synchronizeDevice(reserved);
     if (!result)
       trimPools(*context);
     return result;

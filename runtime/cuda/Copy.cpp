@@ -16,7 +16,7 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
         return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
       if (Result result = context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream)))
         return result;
-      return context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+      return context.synchronizeStream(hipStream);
     });
   });
 }
@@ -121,7 +121,7 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
                 copyRows(context, to.base + z * to.slice, to.pitch, from.base + z * from.slice,
                          from.pitch, run, rows, kindOf(to, from), hipStream))
           return result;
-      return async ? kSuccess : context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+      return async ? kSuccess : context.synchronizeStream(hipStream);
     });
   });
 }
@@ -173,9 +173,7 @@ Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned e
       for (size_t y = 0; y < height; ++y)
         if (Result result = context.check(fillRow(static_cast<char *>(to) + y * pitch, hipStream)))
           return result;
-      return async || !isSeenByHost(to)
-                 ? kSuccess
-                 : context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
+      return async || !isSeenByHost(to) ? kSuccess : context.synchronizeStream(hipStream);
     });
   });
 }

@@ -8,6 +8,7 @@
 #include "runtime/DeviceServices.h"
 #include "runtime/Hip.h"
 #include "runtime/Log.h"
+#include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
 #include "llvm/ADT/Twine.h"
 #include <array>
@@ -55,11 +56,11 @@ struct Context {
   };
   std::map<void *, Local> locals;
   std::set<Module *> modules;
-  std::set<Module *> launched;                     // since the last look at their trap records
   std::vector<void *> idleThreadStreams;           // of threads that have ended
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
 
   DeviceServices services; // printf, malloc; guards itself
+  PendingLaunches pending; // guards itself
 
   // Maps a HIP status; remembers it if it is a fault of the device.
   Result check(int hipError);
@@ -68,6 +69,11 @@ struct Context {
   // The same after a synchronising call: prints what kernels have printed first. `ended`: as for
   // DeviceServices::print.
   Result checkSynchronized(int hipError, uint64_t ended = 0);
+  // Waits for a HIP stream, or asks whether it is done, or waits for the device: launches that are
+  // over then are no longer looked after.
+  Result synchronizeStream(void *hipStream);
+  Result queryStream(void *hipStream);
+  Result synchronizeDevice(uint64_t ended = 0);
   // Drops everything that belongs to the context.
   void tearDown();
   // Its handles of HIP's died with a reset of the device, or die as the process ends: they may only

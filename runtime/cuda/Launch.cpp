@@ -96,7 +96,7 @@ static Result launch(Context &context, Function *function, LaunchShape shape, St
       if (Result result = prepareWorkspace(context, stream, hipStream, shape.gridWorkspace))
         return result;
     }
-    noteLaunch(context, bound.module);
+    context.pending.add(bound.module, bound.module->loaded, hipStream);
     if (Error error = bound.module->loaded->launch(function->kernel, shape, parameters, hipStream))
       return report(context, std::move(error));
     return kSuccess;

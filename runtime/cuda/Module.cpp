@@ -220,7 +220,7 @@ void unloadModule(Module *module) {
   {
     std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
     module->context->modules.erase(module);
-    module->context->launched.erase(module);
+    module->context->pending.remove(module);
   }
   if (module->library) {
     std::lock_guard<std::mutex> lock(module->library->mutex);
@@ -230,7 +230,7 @@ void unloadModule(Module *module) {
   for (auto &entry : module->functions)
     remove(functions, entry.second.get());
   if (module->context->hasLostDevice())
-    (void)module->loaded.release(); // nothing of it can be given back
+    new std::shared_ptr<LoadedModule>(module->loaded); // leaked: nothing of it can be given back
   delete module;
 }
 
@@ -241,18 +241,11 @@ static void finishKernels(Context &context) {
   if (context.hasLostDevice())
     return;
   (void)hip().hipSetDevice(context.device.hipDevice);
-  (void)context.checkSynchronized(hip().hipDeviceSynchronize());
+  (void)context.synchronizeDevice();
 }
 
-void noteLaunch(Context &context, Module *module) {
-  std::lock_guard<std::recursive_mutex> lock(context.mutex);
-  context.launched.insert(module);
-}
-
-Result Module::takeTrap() {
-  if (!contains(modules, this))
-    return kSuccess; // unloaded meanwhile
-  std::optional<LoadedModule::Trap> trap = loaded->takeTrap();
+Result takeTrap(LoadedModule &module) {
+  std::optional<LoadedModule::Trap> trap = module.takeTrap();
   if (!trap)
     return kSuccess;
   // An assertion has its own words on stderr, which CUDA's programs know.

@@ -15,11 +15,10 @@ struct Module {
 
   Context *context;
   Library *library; // null: made by cuModuleLoad*
-  std::unique_ptr<LoadedModule> loaded;
+  // Shared with those who look at its trap record while another thread unloads it.
+  std::shared_ptr<LoadedModule> loaded;
   std::mutex mutex;
   llvm::StringMap<std::unique_ptr<Function>> functions;
-
-  Result takeTrap(); // kAssert, kLaunchFailed, or kSuccess
 };
 
 struct Library {
@@ -74,7 +73,8 @@ int maxDynamicShared(const Device &device, Function &function);
 // Loads images on behalf of the caller at `returnAddress`; for the export tables too.
 Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress);
 
-// Keeps a launch's module for the next look at trap records.
-void noteLaunch(Context &context, Module *module);
+// What the first trapping thread of a module left behind, logged: kAssert, kLaunchFailed, or
+// kSuccess.
+Result takeTrap(LoadedModule &module);
 
 } // namespace rubia::runtime::cuda

@@ -180,7 +180,7 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
     return kInvalidValue;
   return onStream(context, stream, [&](void *hipStream) -> Result {
     if (found->kind == AllocationKind::Device) { // of cuMemAlloc: allowed
-      if (Result result = context.checkSynchronized(hip().hipStreamSynchronize(hipStream)))
+      if (Result result = context.synchronizeStream(hipStream))
         return result;
       removeAllocation(pointer);
       return context.check(hip().hipFree(pointer));

@@ -96,6 +96,7 @@ static Result destroyStream(Context &context, Stream *stream) {
   Context &owner = *stream->context;
   Result result = onDeviceOf(owner, context, [&] {
     freeWorkspace(owner, stream);
+    owner.pending.detach(stream->hip);
     return owner.check(hip().hipStreamDestroy(stream->hip));
   });
   delete stream;
@@ -224,17 +225,15 @@ Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
 
 Result cuStreamSynchronize(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream, [&](void *hipStream) {
-      return context.checkSynchronized(hip().hipStreamSynchronize(hipStream));
-    });
+    return onStream(context, stream,
+                    [&](void *hipStream) { return context.synchronizeStream(hipStream); });
   });
 }
 
 Result cuStreamQuery(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream, [&](void *hipStream) {
-      return context.checkCompleted(hip().hipStreamQuery(hipStream));
-    });
+    return onStream(context, stream,
+                    [&](void *hipStream) { return context.queryStream(hipStream); });
   });
 }
 

@@ -1,9 +1,11 @@
 // What goes wrong outside of kernels: broken devices, a worker that is not there, the end of the
 // program.
 #include "tests/cuda/LaunchFixture.h"
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace rubia::runtime::cuda {
@@ -35,6 +37,109 @@ TEST(Reset, MendsABrokenDevice) {
     ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
   }
   fill();
+}
+
+// Once `go` is not 0 it fails an assertion. And a kernel that just ends.
+constexpr const char *kWaitingPtx = R"(.version 7.0
+.target sm_80
+.address_size 64
+.extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 line,
+  .param .b64 function, .param .b64 charSize);
+.global .align 1 .b8 text[2] = {120, 0};
+.visible .entry waiting(.param .u64 go)
+{
+  .reg .pred %p;
+  .reg .b32 %r;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [go];
+again:
+  ld.volatile.global.u32 %r, [%d1];
+  setp.eq.u32 %p, %r, 0;
+  @%p bra again;
+  mov.u64 %d2, text;
+  cvta.global.u64 %d3, %d2;
+  {
+    .param .b64 message;
+    .param .b64 file;
+    .param .b32 line;
+    .param .b64 function;
+    .param .b64 charSize;
+    st.param.b64 [message], %d3;
+    st.param.b64 [file], %d3;
+    st.param.b32 [line], 1;
+    st.param.b64 [function], %d3;
+    st.param.b64 [charSize], 1;
+    call __assertfail, (message, file, line, function, charSize);
+  }
+  ret;
+}
+.visible .entry ending()
+{
+  ret;
+}
+)";
+
+// What another stream does says nothing about a kernel that still runs.
+TEST(Trouble, AnAssertionIsFoundBesideAStreamThatIsDone) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  Library *library = load(kWaitingPtx);
+  Function *waiting = kernel(library, "waiting"), *ending = kernel(library, "ending");
+  for (const bool synchronizes : {false, true}) {
+    Stream *slow = nullptr, *quick = nullptr;
+    ASSERT_EQ(cu("cuStreamCreate", &slow, 1u), kSuccess);
+    ASSERT_EQ(cu("cuStreamCreate", &quick, 1u), kSuccess);
+    volatile uint32_t *go = nullptr;
+    ASSERT_EQ(
+        cu("cuMemAllocHost_v2", reinterpret_cast<void **>(const_cast<uint32_t **>(&go)), size_t(4)),
+        kSuccess);
+    *go = 0;
+    void *address = const_cast<uint32_t *>(go), *values[] = {&address};
+    auto launchOn = [&](Stream *stream, Function *function, void **arguments) {
+      return cu("cuLaunchKernel", function, 1u, 1u, 1u, 1u, 1u, 1u, 0u, stream, arguments,
+                static_cast<void **>(nullptr));
+    };
+    ASSERT_EQ(launchOn(slow, waiting, values), kSuccess);
+    ASSERT_EQ(launchOn(quick, ending, nullptr), kSuccess);
+    if (synchronizes)
+      EXPECT_EQ(cu("cuStreamSynchronize", quick), kSuccess);
+    else
+      while (Result result = cu("cuStreamQuery", quick))
+        ASSERT_EQ(result, kNotReady);
+    EXPECT_EQ(cu("cuStreamQuery", slow), kNotReady);
+    *go = 1;
+    EXPECT_EQ(cu("cuStreamSynchronize", slow), kAssert);
+    ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  }
+}
+
+// One thread unloads modules while another one looks at their trap records.
+TEST(Trouble, ModulesMayGoWhileTheirTrapsAreLookedAt) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  std::atomic<bool> ends = false;
+  std::thread looking([&] {
+    EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+    while (!ends)
+      EXPECT_EQ(cu("cuStreamSynchronize", static_cast<Stream *>(nullptr)), kSuccess);
+  });
+  for (int i = 0; i < 200; ++i) {
+    Module *module = nullptr;
+    Function *function = nullptr;
+    ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kWaitingPtx)), kSuccess);
+    ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "ending"), kSuccess);
+    ASSERT_EQ(cu("cuLaunchKernel", function, 1u, 1u, 1u, 1u, 1u, 1u, 0u,
+                 static_cast<Stream *>(nullptr), static_cast<void **>(nullptr),
+                 static_cast<void **>(nullptr)),
+              kSuccess);
+    ASSERT_EQ(cu("cuModuleUnload", module), kSuccess);
+  }
+  ends = true;
+  looking.join();
 }
 
 // The emulator knows of each block of a pool: its size, and that it is gone.

@@ -1,0 +1,41 @@
+// The modules whose kernels may still run, so that a trap is looked for until the last of them is
+// done. A stream that is done says nothing about others: each launch stays until its own stream, or
+// the device, was waited for. Launches are numbered, since another thread may launch more while one
+// waits; only what was launched before the wait began is over after it.
+#pragma once
+
+#include "runtime/LoadedModule.h"
+#include <map>
+
+namespace rubia::runtime::cuda {
+
+struct Module;
+
+class PendingLaunches {
+public:
+  void add(Module *module, std::shared_ptr<LoadedModule> loaded, void *hipStream);
+  // The number of the last launch: to be taken before a wait begins.
+  uint64_t last() const;
+  // The modules, kept alive for the caller.
+  std::vector<std::shared_ptr<LoadedModule>> modules() const;
+  // Everything up to launch `number` is over: of one stream, or of the device.
+  void endStream(void *hipStream, uint64_t number);
+  void endDevice(uint64_t number);
+  // The stream is destroyed, and its number may be given to another one. Its launches go on.
+  void detach(void *hipStream);
+  void remove(Module *module);
+  void clear();
+
+private:
+  struct Entry {
+    std::shared_ptr<LoadedModule> loaded;
+    std::map<void *, uint64_t> launches; // the last one of each HIP stream
+  };
+  template <typename IsOver> void removeIf(IsOver isOver);
+
+  mutable std::mutex mutex;
+  std::map<Module *, Entry> entries;
+  uint64_t count = 0;
+};
+
+} // namespace rubia::runtime::cuda
