@@ -36,7 +36,7 @@ static bool makeModel(StringRef arch, DeviceModel &model) {
 }
 
 Machine::Machine() {
-  const char *wanted = getenv("RUBIA_ARCH");
+  const char *wanted = secure_getenv("RUBIA_ARCH");
   SmallVector<StringRef> archs;
   StringRef(wanted && *wanted ? wanted : "gfx1100").split(archs, ',');
   for (StringRef arch : archs) {

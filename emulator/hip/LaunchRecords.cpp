@@ -8,7 +8,7 @@ namespace rubia::emulator {
 
 /// Null if the variable is not set.
 static Expected<std::shared_ptr<raw_fd_ostream>> open(const char *variable) {
-  const char *path = getenv(variable);
+  const char *path = secure_getenv(variable);
   if (!path || !*path)
     return nullptr;
   std::error_code error;
@@ -31,7 +31,7 @@ Expected<LaunchRecords> LaunchRecords::fromEnvironment() {
   }
   if (!records.trace)
     return records;
-  const char *select = getenv("RUBIA_EMULATOR_TRACE_SELECT");
+  const char *select = secure_getenv("RUBIA_EMULATOR_TRACE_SELECT");
   Expected<TraceRequest> request = parseTraceRequest(select ? select : "");
   if (!request)
     return createStringError("RUBIA_EMULATOR_TRACE_SELECT: " + toString(request.takeError()));

@@ -77,7 +77,7 @@ hipError_t makeCooperative(KernelLaunch &launch) {
 
 // RUBIA_EMULATOR_TIMEOUT: seconds without progress after which a launch is a deadlock.
 static double timeout() {
-  const char *text = getenv("RUBIA_EMULATOR_TIMEOUT");
+  const char *text = secure_getenv("RUBIA_EMULATOR_TIMEOUT");
   double seconds = 0;
   if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
     llvm::errs() << "rubia emulator: RUBIA_EMULATOR_TIMEOUT is not a number of seconds: " << text

@@ -9,7 +9,7 @@ using namespace llvm;
 namespace rubia::emulator {
 
 static unsigned findMajorVersion() {
-  if (const char *wanted = getenv("RUBIA_HIP_VERSION"); wanted && *wanted) {
+  if (const char *wanted = secure_getenv("RUBIA_HIP_VERSION"); wanted && *wanted) {
     unsigned major;
     if (!StringRef(wanted).getAsInteger(10, major) && major >= 5 && major <= 7)
       return major;

@@ -49,7 +49,7 @@ Expected<Checks> parseChecks(StringRef words, StringRef seed) {
 }
 
 static StringRef variable(const char *name) {
-  const char *value = std::getenv(name);
+  const char *value = secure_getenv(name);
   return value ? value : "";
 }
 

@@ -122,7 +122,7 @@ Error Loader::readKernels() {
 
 /// Whether results that the manuals only bound are to differ from the correctly rounded ones.
 Expected<bool> perturbsApproximations() {
-  const char *value = std::getenv("RUBIA_EMULATOR_TRANS");
+  const char *value = secure_getenv("RUBIA_EMULATOR_TRANS");
   StringRef word = value ? value : "exact";
   if (word == "worst")
     return true;

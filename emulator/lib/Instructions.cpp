@@ -44,7 +44,7 @@ static HostIsa findHostIsa() {
 }
 
 static llvm::Expected<HostIsa> allowedHostIsa() {
-  const char *value = std::getenv("RUBIA_EMULATOR_ISA");
+  const char *value = secure_getenv("RUBIA_EMULATOR_ISA");
   const llvm::StringRef word = value ? value : "";
   if (word.empty() || word == "avx512")
     return HostIsa::Avx512;

@@ -213,7 +213,7 @@ public:
 
 private:
   LaunchLog() {
-    const char *path = std::getenv("RUBIA_EMULATOR_LAUNCHES");
+    const char *path = secure_getenv("RUBIA_EMULATOR_LAUNCHES");
     if (!path || !*path)
       return;
     file = std::fopen(path, "ae");

@@ -26,7 +26,7 @@ static unsigned parse(StringRef text) {
 
 static unsigned forPrograms() {
   static const unsigned capability = [] {
-    const char *text = getenv("RUBIA_COMPUTE_CAPABILITY");
+    const char *text = secure_getenv("RUBIA_COMPUTE_CAPABILITY");
     if (!text || !*text)
       return kCapabilityForPrograms;
     unsigned value = parse(text);

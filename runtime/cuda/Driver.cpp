@@ -93,7 +93,7 @@ static Expected<std::unique_ptr<Device>> openDevice(const Hip &hip, int hipDevic
 // CUDA_VISIBLE_DEVICES: ordinals or "GPU-<uuid>" (a prefix is enough), in the order wanted; the
 // list ends at the first that does not exist.
 static void selectVisible(std::vector<std::unique_ptr<Device>> &devices) {
-  const char *wanted = getenv("CUDA_VISIBLE_DEVICES");
+  const char *wanted = secure_getenv("CUDA_VISIBLE_DEVICES");
   if (!wanted)
     return;
   std::vector<std::unique_ptr<Device>> all = std::move(devices);
@@ -197,7 +197,7 @@ Result cuDriverGetVersion(int *version) {
 Result cuModuleGetLoadingMode(int *mode) {
   if (!mode)
     return kInvalidValue;
-  const char *text = getenv("CUDA_MODULE_LOADING");
+  const char *text = secure_getenv("CUDA_MODULE_LOADING");
   *mode = text && llvm::StringRef(text) == "EAGER" ? 1 : 2; // CU_MODULE_EAGER_LOADING, LAZY
   return kSuccess;
 }

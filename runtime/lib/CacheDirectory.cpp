@@ -30,7 +30,7 @@ constexpr int64_t kUseResolution = 3600;
 constexpr uint64_t kMaxKeyBytes = 4096;
 
 StringRef environment(const char *name) {
-  const char *value = getenv(name);
+  const char *value = secure_getenv(name);
   return value ? value : "";
 }
 

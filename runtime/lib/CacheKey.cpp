@@ -16,7 +16,7 @@ Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
 
 // Which of some words, the first being the default.
 static unsigned wordOf(const char *variable, ArrayRef<StringRef> words) {
-  const char *value = getenv(variable);
+  const char *value = secure_getenv(variable);
   if (!value || !*value)
     return 0;
   if (const StringRef *found = llvm::find(words, StringRef(value)); found != words.end())

@@ -111,7 +111,7 @@ bool isEndOfProcess(protocol::Outcome outcome) {
 enum class CompileMode { Lazy, Eager, Never };
 
 StringRef environment(const char *name) {
-  const char *value = getenv(name);
+  const char *value = secure_getenv(name);
   return value ? value : "";
 }
 

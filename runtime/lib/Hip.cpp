@@ -68,10 +68,10 @@ static std::vector<std::string> emulatorPaths() {
 }
 
 static Expected<std::unique_ptr<Hip>> find() {
-  if (const char *path = getenv("RUBIA_HIP_LIBRARY"); path && *path)
+  if (const char *path = secure_getenv("RUBIA_HIP_LIBRARY"); path && *path)
     return load(path);
 
-  StringRef device = getenv("RUBIA_DEVICE") ? getenv("RUBIA_DEVICE") : "auto";
+  StringRef device = secure_getenv("RUBIA_DEVICE") ? secure_getenv("RUBIA_DEVICE") : "auto";
   if (device.empty())
     device = "auto";
   if (device != "auto" && device != "hip" && device != "emulator")

@@ -66,7 +66,7 @@ KernelCache KernelCache::fromEnvironment() {
     directory.emplace(std::move(*folder));
   std::vector<CachePack> packs;
   SmallVector<StringRef> paths;
-  if (const char *list = getenv("RUBIA_CACHE_PACKS"))
+  if (const char *list = secure_getenv("RUBIA_CACHE_PACKS"))
     StringRef(list).split(paths, ':', -1, false);
   const TrustedKeys trusted = paths.empty() ? TrustedKeys() : TrustedKeys::fromEnvironment();
   for (StringRef path : paths) {

@@ -21,7 +21,7 @@ static void write(const Twine &message) {
 }
 
 static LogLevel configuredLevel() {
-  const char *text = getenv("RUBIA_LOG");
+  const char *text = secure_getenv("RUBIA_LOG");
   if (!text || !*text)
     return LogLevel::Error;
   static constexpr StringRef kNames[] = {"error", "warn", "info", "debug"};

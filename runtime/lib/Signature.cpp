@@ -64,7 +64,7 @@ std::pair<ArrayRef<uint8_t>, ArrayRef<uint8_t>> splitSignature(ArrayRef<uint8_t>
 }
 
 TrustedKeys TrustedKeys::fromEnvironment() {
-  const char *list = getenv("RUBIA_CACHE_PUBLIC_KEYS");
+  const char *list = secure_getenv("RUBIA_CACHE_PUBLIC_KEYS");
   if (!list || !*list)
     return {};
   std::vector<PublicKey> keys;

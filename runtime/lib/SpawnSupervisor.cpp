@@ -9,6 +9,7 @@
 #include <cstring>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ extern char **environ;
 namespace rubia::runtime {
 
 Expected<std::string> workerPath() {
-  if (const char *path = getenv("RUBIA_WORKER"); path && *path)
+  if (const char *path = secure_getenv("RUBIA_WORKER"); path && *path)
     return std::string(path);
   std::string folder = installationFolder();
   for (const char *place : {"/rubia-worker", "/../lib/rubia/rubia-worker"})
@@ -50,10 +51,10 @@ int startGrandchild(void *argument) {
 } // namespace
 
 // The worker must not run under what the program was started with: our own libcuda, preloaded
-// tracers, its LLVM.
-static std::vector<char *> environmentWithoutLoader() {
+// tracers, its LLVM. Of a program with rights that its caller lacks (AT_SECURE) it gets nothing.
+static std::vector<char *> environmentOfWorker() {
   std::vector<char *> result;
-  for (char **variable = environ; *variable; ++variable)
+  for (char **variable = environ; *variable && !getauxval(AT_SECURE); ++variable)
     if (strncmp(*variable, "LD_", 3))
       result.push_back(*variable);
   result.push_back(nullptr);
@@ -68,7 +69,7 @@ Expected<protocol::Descriptor> spawnSupervisor() {
   if (!ours)
     return createStringError(errnoAsErrorCode(), "socketpair");
 
-  std::vector<char *> environment = environmentWithoutLoader();
+  std::vector<char *> environment = environmentOfWorker();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), 3);

@@ -12,7 +12,7 @@ static constexpr const char kSeconds[] = "RUBIA_WORKER_SECONDS";
 static constexpr const char kBytes[] = "RUBIA_WORKER_BYTES";
 
 template <class Number> static void read(const char *name, Number &number) {
-  const char *text = getenv(name);
+  const char *text = secure_getenv(name);
   Number value = 0;
   if (text && !llvm::StringRef(text).getAsInteger(10, value) && value)
     number = value;

@@ -33,7 +33,7 @@ constexpr unsigned kFailuresToTrip = 2;
 constexpr std::chrono::seconds kFirstPause{30}, kLongestPause{600};
 
 StringRef environment(const char *name) {
-  const char *value = getenv(name);
+  const char *value = secure_getenv(name);
   return value ? value : "";
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks #include lines against the module table of docs/architecture.md.
+"""Checks #include lines against the module table of docs/architecture.md, and that libraries read the environment safely.
 
 Usage: check_includes.py SOURCE_ROOT
 """
@@ -31,6 +31,10 @@ LLVM_ALLOWED = {
 }
 LLVM_ANY = {"runtime/worker"}
 
+# In what programs load, a set-user-ID program's caller must not have a say: secure_getenv.
+LOADED = ["fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime"]
+GETENV = re.compile(r"(?<!secure_)getenv\(")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]')
 
 
@@ -51,6 +55,8 @@ def check(root):
             relative = file.relative_to(root).as_posix()
             me = owner(relative)
             for number, line in enumerate(file.read_text().splitlines(), 1):
+                if module in LOADED and GETENV.search(line):
+                    errors.append(f"{relative}:{number}: write secure_getenv")
                 match = INCLUDE.match(line)
                 if not match:
                     continue
