@@ -22,7 +22,7 @@ namespace rubia::diff {
 /// operand of fewer than 64 bits stands in the low bits.
 struct ReferenceInputs {
   std::array<uint64_t, 5> source{};
-  bool carry = false; // the carry (or borrow) flag before addc, subc, madc
+  bool carry = false; // CC.CF before addc, subc, madc; after a subtraction 1 if nothing is borrowed
 };
 
 struct FloatFormat;
@@ -42,7 +42,7 @@ struct ReferenceOutput {
   /// The destination. Signed integers of fewer than 64 bits are sign-extended, all else is
   /// zero-extended.
   uint64_t bits = 0;
-  uint64_t second = 0; // the q of p|q, or the carry flag afterwards
+  uint64_t second = 0; // the q of p|q, or CC.CF afterwards
   /// Given for an approximate result that is not one of the exact special cases (then `bits` does
   /// not count); [1] is the upper half's of a packed one.
   std::array<std::optional<ErrorBound>, 2> bounds = {};

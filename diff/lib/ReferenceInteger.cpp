@@ -60,13 +60,16 @@ Reference multiply(Words &words, IntegerType type, bool add, bool carryIn) {
   };
 }
 
+// A subtraction adds the complement, and the carry is that of this addition: 1 if nothing is
+// borrowed.
 Reference addWithCarry(IntegerType type, bool subtract, bool carryIn) {
   return [=](const ReferenceInputs &in) {
     IntegerType bitsOnly{type.bits, false};
     mpz_class a = toInteger(in.source[0], bitsOnly), b = toInteger(in.source[1], bitsOnly);
-    int carry = carryIn && in.carry;
-    mpz_class result = subtract ? mpz_class(a - b - carry) : mpz_class(a + b + carry);
-    return ReferenceOutput{wrap(result, type), subtract ? result < 0 : result > largest(bitsOnly)};
+    if (subtract)
+      b = largest(bitsOnly) - b;
+    mpz_class sum = a + b + int(carryIn ? in.carry : subtract);
+    return ReferenceOutput{wrap(sum, type), sum > largest(bitsOnly)};
   };
 }
 

@@ -219,7 +219,8 @@ private:
     finish(match, std::move(test), operands);
   }
 
-  // The instruction with what sets the carry flag before it and reads it afterwards.
+  // The instruction with what sets the carry flag before it and reads it afterwards; for
+  // subtractions, the borrow.
   void finish(const ptx::MatchedSpelling &match, Case test, ArrayRef<std::string> operands) {
     StringRef opcode = form.opcode;
     std::string statement = test.mnemonic + " " + join(operands, ", ") + ";";

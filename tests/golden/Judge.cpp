@@ -22,9 +22,14 @@ diff::ReferenceOutput Judge::reference(ArrayRef<uint64_t> sources) const {
   }
   if (test->immediate && test->immediateIndex == test->sources.size())
     inputs.source[at] = uint64_t(*test->immediate);
-  // The carry flag is set from the last source.
+  // The carry flag is set from the last source. Cases of subtractions have the borrow there and as
+  // their second result (Case.cpp): the inverted flag.
+  bool hasBorrows = StringRef(test->mnemonic).starts_with("sub");
   inputs.carry = !test->sources.empty() && inputs.source[test->sources.size() - 1];
-  return evaluate(inputs);
+  inputs.carry ^= hasBorrows;
+  diff::ReferenceOutput output = evaluate(inputs);
+  output.second ^= uint64_t(hasBorrows);
+  return output;
 }
 
 static uint64_t maskOf(unsigned bits) {

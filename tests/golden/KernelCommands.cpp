@@ -67,7 +67,7 @@ Expected<Recording> readRecording(StringRef path) {
 }
 
 struct Options {
-  std::string folder, file, arch, form = "auto", match = ".", library = "libcuda.so.1";
+  std::string folder, file, from, arch, form = "auto", match = ".", library = "libcuda.so.1";
   unsigned every = 1, offset = 0, show = 1;
   unsigned timeoutMs = 60000;
   bool all = false;
@@ -92,28 +92,57 @@ Expected<std::vector<KernelCase>> chosenKernels(const Options &options) {
   return chosen;
 }
 
+// What a file has recorded of the folder's kernels as they are now; none if it does not exist.
+Expected<Recording> recordingOf(const std::string &folder, const std::string &file) {
+  if (!sys::fs::exists(file))
+    return Recording();
+  auto recording = readRecording(file);
+  if (!recording)
+    return recording;
+  std::map<std::string, uint64_t> digests;
+  auto known = readKernels(folder);
+  if (!known)
+    return known.takeError();
+  for (const KernelCase &kernel : *known)
+    digests[kernel.name] = kernel.digest();
+  erase_if(recording->kernels, [&](const auto &entry) {
+    auto found = digests.find(entry.first);
+    return found == digests.end() || found->second != entry.second.digest;
+  });
+  return recording;
+}
+
+// Adds another file's recordings to one, for recordings made in parts; what no longer exists goes.
+int takeKernels(const Options &options) {
+  auto recording = recordingOf(options.folder, options.file);
+  if (!recording)
+    return fail(recording.takeError());
+  auto other = recordingOf(options.folder, options.from);
+  if (!other)
+    return fail(other.takeError());
+  if (!recording->device.empty() && recording->device != other->device)
+    return fail(
+        createStringError("recorded on " + other->device + ", not on " + recording->device));
+  recording->device = other->device;
+  recording->date = std::max(recording->date, other->date);
+  size_t before = recording->kernels.size();
+  recording->kernels.merge(other->kernels);
+  outs() << formatv("{0} kernels taken, {1} in the file\n", recording->kernels.size() - before,
+                    recording->kernels.size());
+  if (Error error = write(*recording, options.file))
+    return fail(std::move(error));
+  return 0;
+}
+
 // Runs what has no recording yet, or all, and adds it to the file; what no longer exists goes.
 int recordKernels(const Options &options) {
   auto kernels = chosenKernels(options);
   if (!kernels)
     return fail(kernels.takeError());
-  Recording recording;
-  if (sys::fs::exists(options.file)) {
-    auto old = readRecording(options.file);
-    if (!old)
-      return fail(old.takeError());
-    recording = std::move(*old);
-  }
-  std::map<std::string, uint64_t> digests;
-  auto known = readKernels(options.folder);
-  if (!known)
-    return fail(known.takeError());
-  for (const KernelCase &kernel : *known)
-    digests[kernel.name] = kernel.digest();
-  erase_if(recording.kernels, [&](const auto &entry) {
-    auto found = digests.find(entry.first);
-    return found == digests.end() || found->second != entry.second.digest;
-  });
+  auto old = recordingOf(options.folder, options.file);
+  if (!old)
+    return fail(old.takeError());
+  Recording recording = std::move(*old);
   erase_if(*kernels, [&](const KernelCase &kernel) {
     return !options.all && recording.kernels.count(kernel.name);
   });
@@ -333,6 +362,9 @@ void addKernelCommands(CLI::App &app, int &status) {
   auto *record = add("record-kernels", "run kernels on the GPU at hand", recordKernels);
   record->add_option("FILE", options->file, "to add results to")->required();
   record->add_flag("--all", options->all, "also what is recorded already");
+  auto *take = add("take-kernels", "add what another file has recorded", takeKernels);
+  take->add_option("FILE", options->file, "to add results to")->required();
+  take->add_option("FROM", options->from)->required()->check(CLI::ExistingFile);
   auto *compare = add("compare-kernels", "compare a device with a recording",
                       [](const Options &o) { return compareKernels(o); });
   compare->add_option("FILE", options->file)->required()->check(CLI::ExistingFile);

@@ -78,6 +78,11 @@ std::optional<std::vector<uint8_t>> contentsFrom(StringRef rule, size_t size, St
       0x000fffffffffffff, 0x0010000000000000, 0x3ff0000000000000, 0xbff0000000000000,
       0x3fefffffffffffff, 0x4340000000000000, 0x7fefffffffffffff, 0xffefffffffffffff,
       0x7ff0000000000000, 0xfff0000000000000, 0x3ca0000000000000, 0x0008000000000000};
+  static constexpr uint64_t kIntegers[] = {
+      0x0000000000000000, 0x0000000000000001, 0x000000007fffffff, 0x0000000080000000,
+      0x00000000ffffffff, 0x0000000100000000, 0x7fffffffffffffff, 0x8000000000000000,
+      0x80000000ffffffff, 0xfffffffeffffffff, 0xffffffff00000000, 0xffffffff00000001,
+      0xffffffff80000000, 0xfffffffffffffffe, 0xffffffffffffffff, 0xffffffffffffffff};
   static constexpr uint16_t kHalves[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400,
                                          0x3c00, 0xbc00, 0x3bff, 0x3c01, 0x6800, 0x7bff,
                                          0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x1000, 0x0200};
@@ -97,6 +102,8 @@ std::optional<std::vector<uint8_t>> contentsFrom(StringRef rule, size_t size, St
     fill([&](size_t) { return random(); });
   else if (rule == "small") // 0..15, of 32 bits
     fill([&](size_t) { return uint32_t(random() % 16); });
+  else if (rule == "integers") // of 64 bits, every other one among the edge values
+    fill([&](size_t) { return random() % 2 ? among(kIntegers) : uint64_t(random()); });
   else if (rule == "f32")
     fill([&](size_t) { return among(kFloats); });
   else if (rule == "f64")
