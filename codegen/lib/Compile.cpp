@@ -1,6 +1,7 @@
 // The table of contents of a compilation.
 #include "codegen/Codegen.h"
 #include "codegen/ModeChecker.h"
+#include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
 #include "codegen/lib/Translate.h"
@@ -28,6 +29,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
     return error;
   if (Error error = optimise(*module, **machine, options.optLevel))
     return error;
+  protectCarries(*module);
   SmallString<0> output;
   if (kind == EmitKind::Llvm) {
     raw_svector_ostream os(output);
