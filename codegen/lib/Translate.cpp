@@ -5,6 +5,7 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/PassLimits.h"
+#include "codegen/lib/WholeAccesses.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
@@ -137,6 +138,8 @@ OptimizationLevel middleEndLevel(unsigned optLevel) {
 class BackEnd : public legacy::PassManager {
 public:
   void add(Pass *pass) override {
+    if (pass->getPassName() == kMemoryLegalizer)
+      legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {
       auto &printer = static_cast<AsmPrinter &>(*pass);
       printer.addAsmPrinterHandler(makeAccessNotes(printer));

@@ -1,7 +1,10 @@
 // ld and st. PTX ISA: data-movement-and-conversion-instructions-ld, -ld-global-nc, -st.
 //
 // A weak access is one LLVM load or store of the whole vector: PTX demands that it is aligned to
-// its size. Cache and eviction modifiers are hints, apart from .cv and .cs; prefetch sizes too.
+// its size. Any other one is whole too, up to 16 bytes. PTX calls the elements of a vector separate
+// accesses (vector-data-types), but NVIDIA's hardware performs them at once, and programs rely on
+// that: a value with its flag, as decoupled look-back publishes them. Cache and eviction modifiers
+// are hints, apart from .cv and .cs; prefetch sizes too.
 #include "lowering/lib/Atomics.h"
 #include "lowering/lib/UnitLowering.h"
 
@@ -63,19 +66,53 @@ void annotate(FunctionLowering &fn, const Access &access, Instruction *memory) {
     memory->setMetadata(LLVMContext::MD_invariant_load, emptyNode(fn));
 }
 
-// Builds a relaxed access to each element. PTX ISA: vector-data-types (memory consistency): a
-// vector access is a set of scalar ones. One scalar has the semantics itself.
+// What is accessed at once: elements that follow each other, up to 16 bytes.
+struct Piece {
+  unsigned first, count; // of the elements
+  unsigned bytes;
+  Value *place;
+
+  // What the access moves.
+  Type *type(IRBuilder<> &b) const {
+    return bytes == kWholeBytes ? wholeType(b) : b.getIntNTy(bytes * 8);
+  }
+};
+
+// Builds an atomic access to each piece. One of up to 8 bytes has the semantics itself.
 void atomically(FunctionLowering &fn, const Access &access, Value *pointer,
-                function_ref<void(unsigned, Value *, AtomicOrdering)> element) {
+                function_ref<void(const Piece &, AtomicOrdering)> build) {
   IRBuilder<> &b = fn.builder();
-  if (access.count == 1 && access.elementBytes <= 8)
-    return element(0, pointer, orderingOf(access.semantics));
+  const unsigned bytes = std::min(access.bytes(), kWholeBytes);
+  const unsigned count = bytes / access.elementBytes;
+  if (bytes == access.bytes() && bytes < kWholeBytes)
+    return build({0, count, bytes, pointer}, orderingOf(access.semantics));
   withSemantics(fn, access.semantics, access.scope, [&]() -> Value * {
-    for (unsigned i = 0; i < access.count; ++i)
-      element(i, b.CreateConstGEP1_64(b.getInt8Ty(), pointer, i * access.elementBytes),
-              AtomicOrdering::Monotonic);
+    for (unsigned first = 0; first < access.count; first += count)
+      build({first, count, bytes,
+             b.CreateConstGEP1_64(b.getInt8Ty(), pointer, first * access.elementBytes)},
+            AtomicOrdering::Monotonic);
     return nullptr;
   });
+}
+
+// The elements of a vector or a number of the same size, and back.
+void takeApart(IRBuilder<> &b, Value *whole, Type *element, unsigned count,
+               SmallVectorImpl<Value *> &elements) {
+  if (count == 1) {
+    elements.push_back(b.CreateBitCast(whole, element));
+    return;
+  }
+  Value *vector = b.CreateBitCast(whole, FixedVectorType::get(element, count));
+  for (unsigned i = 0; i < count; ++i)
+    elements.push_back(b.CreateExtractElement(vector, i));
+}
+Value *putTogether(IRBuilder<> &b, ArrayRef<Value *> elements) {
+  if (elements.size() == 1)
+    return elements[0];
+  Value *vector = PoisonValue::get(FixedVectorType::get(elements[0]->getType(), elements.size()));
+  for (auto [i, value] : enumerate(elements))
+    vector = b.CreateInsertElement(vector, value, i);
+  return vector;
 }
 
 } // namespace
@@ -102,24 +139,26 @@ Expected<Value *> lowerLd(FunctionLowering &fn, const ptx::Instruction &inst) {
   };
   SmallVector<Value *, 8> values;
   if (access.isAtomic()) {
-    atomically(fn, access, pointer, [&](unsigned, Value *place, AtomicOrdering ordering) {
-      if (access.elementBytes > 8) {
-        values.push_back(updateWide(fn, place, access.scope, [](Value *) { return nullptr; }));
-        return;
+    atomically(fn, access, pointer, [&](const Piece &piece, AtomicOrdering ordering) {
+      Value *whole;
+      if (access.elementBytes == kWholeBytes) {
+        whole = updateWide(fn, piece.place, access.scope, [](Value *) { return nullptr; });
+      } else if (piece.bytes == kWholeBytes) {
+        whole = loadWhole(fn, piece.place, access.scope);
+      } else {
+        LoadInst *load =
+            b.CreateAlignedLoad(piece.type(b), piece.place, Align(piece.bytes), access.isVolatile);
+        load->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
+        whole = defined(load);
       }
-      LoadInst *load =
-          b.CreateAlignedLoad(access.element, place, Align(access.elementBytes), access.isVolatile);
-      load->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
-      values.push_back(defined(load));
+      takeApart(b, whole, access.element, piece.count, values);
     });
   } else {
     Type *type =
         access.count == 1 ? access.element : FixedVectorType::get(access.element, access.count);
     LoadInst *load = b.CreateAlignedLoad(type, pointer, Align(access.bytes()), access.isVolatile);
     annotate(fn, access, load);
-    Value *loaded = defined(load);
-    for (unsigned i = 0; i < access.count; ++i)
-      values.push_back(access.count == 1 ? loaded : b.CreateExtractElement(loaded, i));
+    takeApart(b, defined(load), access.element, access.count, values);
   }
   for (auto [destination, value] : zip_equal(destinations, values))
     fn.write(destination, value, spelling.type(0));
@@ -150,24 +189,24 @@ Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
   for (const ptx::Operand &source : sources)
     values.push_back(b.CreateBitCast(fn.read(source, spelling.type(0)), access.element));
   if (access.isAtomic()) {
-    atomically(fn, access, pointer, [&](unsigned i, Value *place, AtomicOrdering ordering) {
-      if (access.elementBytes > 8) {
-        updateWide(fn, place, access.scope, [&](Value *) { return values[i]; });
+    atomically(fn, access, pointer, [&](const Piece &piece, AtomicOrdering ordering) {
+      if (access.elementBytes == kWholeBytes) {
+        updateWide(fn, piece.place, access.scope, [&](Value *) { return values[piece.first]; });
         return;
       }
-      b.CreateAlignedStore(values[i], place, Align(access.elementBytes), access.isVolatile)
-          ->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
+      Value *whole = b.CreateBitCast(
+          putTogether(b, ArrayRef(values).slice(piece.first, piece.count)), piece.type(b));
+      if (piece.bytes == kWholeBytes)
+        storeWhole(fn, whole, piece.place, access.scope);
+      else
+        b.CreateAlignedStore(whole, piece.place, Align(piece.bytes), access.isVolatile)
+            ->setAtomic(ordering, syncScopeOf(fn.context(), access.scope));
     });
     return nullptr;
   }
-  Value *stored = values[0];
-  if (access.count > 1) {
-    stored = PoisonValue::get(FixedVectorType::get(access.element, access.count));
-    for (auto [i, value] : enumerate(values))
-      stored = b.CreateInsertElement(stored, value, i);
-  }
   annotate(fn, access,
-           b.CreateAlignedStore(stored, pointer, Align(access.bytes()), access.isVolatile));
+           b.CreateAlignedStore(putTogether(b, values), pointer, Align(access.bytes()),
+                                access.isVolatile));
   return nullptr;
 }
 

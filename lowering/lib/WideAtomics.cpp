@@ -1,10 +1,13 @@
 // Atomic accesses of 128 bits: atom.(cas|exch).b128, and ld and st of .b128 that are not weak.
 //
-// AMD has no atomic instruction of more than 64 bits, and no manual says that a load or store of
-// 128 bits happens at once. So all of these operations take a lock: a word in memory of the context
-// (abi::kAtomicLocksSlot) that the address chooses. The lanes of a wave take turns, in a loop that
-// all of them stay in until the last has had its turn: a lane that waited for a lock which another
-// lane of its wave holds would wait for ever.
+// AMD has no atomic instruction of more than 64 bits. So all of these operations take a lock: a
+// word in memory of the context (abi::kAtomicLocksSlot) that the address chooses. The lanes of a
+// wave take turns, in a loop that all of them stay in until the last has had its turn: a lane that
+// waited for a lock which another lane of its wave holds would wait for ever.
+//
+// The lock alone makes them atomic towards each other: a store without it could be lost between the
+// load and the store of a compare-and-swap. Accesses of vectors take no lock. So that these see all
+// of an operation or nothing, the lock's holder loads and stores the 128 bits at once as they do.
 #include "lowering/Abi.h"
 #include "lowering/lib/Atomics.h"
 #include "lowering/lib/UnitLowering.h"
@@ -45,20 +48,9 @@ static Value *updateLocked(FunctionLowering &fn, Value *lock, Value *pointer, pt
   b.CreateBr(take);
 
   b.SetInsertPoint(held);
-  SyncScope::ID syncScope = syncScopeOf(fn.context(), scope);
-  auto half = [&](unsigned n) { return b.CreateConstGEP1_64(b.getInt8Ty(), pointer, 8 * n); };
-  auto load = [&](unsigned n) {
-    LoadInst *loaded = b.CreateAlignedLoad(b.getInt64Ty(), half(n), Align(8));
-    loaded->setAtomic(AtomicOrdering::Monotonic, syncScope);
-    return b.CreateZExt(b.CreateFreeze(loaded), fn.intType(128));
-  };
-  Value *low = load(0), *high = load(1);
-  Value *old = b.CreateOr(low, b.CreateShl(high, 64));
+  Value *old = b.CreateBitCast(loadWhole(fn, pointer, scope), fn.intType(128));
   if (Value *made = update(old))
-    for (unsigned n = 0; n < 2; ++n)
-      b.CreateAlignedStore(b.CreateTrunc(b.CreateLShr(made, 64 * n), b.getInt64Ty()), half(n),
-                           Align(8))
-          ->setAtomic(AtomicOrdering::Monotonic, syncScope);
+    storeWhole(fn, b.CreateBitCast(made, wholeType(b)), pointer, scope);
   b.CreateAlignedStore(b.getInt32(0), lock, Align(4))->setAtomic(AtomicOrdering::Release, agent);
   return old;
 }

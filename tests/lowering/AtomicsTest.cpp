@@ -182,6 +182,6 @@ TEST(LoweringAtom, OneHundredTwentyEightBitsTakeALock) {
                               "fence syncscope(\"agent\") acquire"}));
   EXPECT_TRUE(hasInOrder(
       ir, {"cmpxchg ptr addrspace(1) *, i32 0, i32 1 syncscope(\"agent\") acquire monotonic",
-           "load atomic i64", "load atomic i64", "store atomic i64", "store atomic i64",
+           "load volatile <4 x i32>", "store volatile <4 x i32>",
            "store atomic i32 0, ptr addrspace(1) * syncscope(\"agent\") release"}));
 }

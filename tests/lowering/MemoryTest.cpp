@@ -78,10 +78,20 @@ TEST(LoweringMemory, VolatileIsRelaxedAtSystemScope) {
                               "store atomic volatile i32 *, ptr addrspace(3) * monotonic"}));
 }
 
-TEST(LoweringMemory, VolatileVectorIsScalarAccesses) {
-  EXPECT_TRUE(hasInOrder(irOf("ld.volatile.global.v2.f32 {%f0,%f1}, [%rd0];"),
-                         {"load atomic volatile i32, ptr addrspace(1)", "i64 4",
-                          "load atomic volatile i32, ptr addrspace(1)"}));
+// What LLVM has no atomics for is volatile, and its TBAA type has the scope.
+TEST(LoweringMemory, StrongVectorIsOneAccess) {
+  EXPECT_TRUE(hasInOrder(
+      irOf("ld.volatile.global.v2.f32 {%f0,%f1}, [%rd0];"
+           "st.release.cta.shared.v4.b8 [%rd0], {%rs0, %rs1, %rs2, %rs3};"
+           "ld.acquire.gpu.global.v4.b32 {%r0, %r1, %r2, %r3}, [%rd0];"),
+      {"load atomic volatile i64, ptr addrspace(1) * monotonic, align 8", "bitcast",
+       "extractelement",
+       "store atomic i32 *, ptr addrspace(3) * syncscope(\"workgroup\") release, align 4",
+       "load volatile <4 x i32>, ptr addrspace(1) *, align 16*!tbaa", "freeze", "extractelement",
+       "fence syncscope(\"agent\") acquire"}));
+  EXPECT_TRUE(
+      hasInOrder(irOf("st.relaxed.gpu.v2.b64 [%rd0], {%rd1, %rd2};"),
+                 {"store volatile <4 x i32> *, ptr *, align 16*!tbaa", "!\"rubia.whole.agent\""}));
 }
 
 TEST(LoweringMemory, SemanticsAndScopes) {
