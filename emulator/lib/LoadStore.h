@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/lib/Addressing.h"
+#include "emulator/lib/HostAccess.h"
 
 namespace rubia::emulator {
 
@@ -53,9 +54,9 @@ template <class Kind> void prepareHalves(const Wave &w, uint32_t *registers, uin
         registers[std::countr_zero(rest)] = 0;
 }
 
-/// Whether an access of `bytes` bytes in memory that several host threads see is one access if it
-/// is aligned: relaxed atomic loads and stores of up to 64 bits are plain ones in the kernel's
-/// code.
+/// Whether an access of `bytes` bytes in memory that several host threads see is one access of
+/// theirs if it is aligned: relaxed atomic loads and stores are plain ones in the kernel's code.
+/// Those of 16 bytes are too (docs/hardware-assumptions.md); HostAccess.h has them.
 constexpr bool isSingleAccess(unsigned bytes) { return bytes <= 8 && std::has_single_bit(bytes); }
 
 template <unsigned kBytes>
@@ -65,6 +66,12 @@ using Unit = std::conditional_t<
 
 /// The bytes at `address` to the start of `words`, and back.
 template <unsigned kBytes, bool kShared> void fetch(uint32_t *words, uint64_t address) {
+  if constexpr (kShared && kBytes == kHostAccessBytes)
+    if (address % kBytes == 0) [[likely]] {
+      const FourDwords value = readAtOnce(reinterpret_cast<const void *>(address));
+      std::memcpy(words, &value, kBytes);
+      return;
+    }
   if constexpr (kShared && isSingleAccess(kBytes))
     if (address % kBytes == 0) [[likely]] {
       const Unit<kBytes> value =
@@ -75,6 +82,13 @@ template <unsigned kBytes, bool kShared> void fetch(uint32_t *words, uint64_t ad
   std::memcpy(words, reinterpret_cast<const void *>(address), kBytes);
 }
 template <unsigned kBytes, bool kShared> void put(const uint32_t *words, uint64_t address) {
+  if constexpr (kShared && kBytes == kHostAccessBytes)
+    if (address % kBytes == 0) [[likely]] {
+      FourDwords value;
+      std::memcpy(&value, words, kBytes);
+      writeAtOnce(reinterpret_cast<void *>(address), value);
+      return;
+    }
   if constexpr (kShared && isSingleAccess(kBytes))
     if (address % kBytes == 0) [[likely]] {
       Unit<kBytes> value;

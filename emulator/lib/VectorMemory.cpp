@@ -4,6 +4,7 @@
 // in GlobalMemory.cpp and LocalMemory.cpp (MicroOp::otherwise), which check each lane and report
 // faults; nothing has been changed by then. Compiled once per instruction set.
 #include "emulator/lib/VectorMemory.h"
+#include "emulator/lib/HostAccess.h"
 #include "emulator/lib/ScratchLayout.h"
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -205,17 +206,57 @@ struct Pairs {
 }
 #endif
 
-/// N dwords of each lane.
+/// Rows of four dwords and rows of four lanes, one from the other.
+[[gnu::always_inline]] inline void transpose(FourDwords (&rows)[4]) {
+  const FourDwords a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const FourDwords b = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const FourDwords c = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const FourDwords d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+/// The four dwords of each lane of a whole row. Each lane's are one access of the host.
+[[gnu::always_inline]] inline void loadQuads(uint32_t *registers, const uint8_t *row) {
+  for (unsigned lane = 0; lane < kBlockLanes; lane += 4) {
+    FourDwords rows[4];
+    for (unsigned i = 0; i < 4; ++i)
+      rows[i] = readAtOnce(row + sizeof(FourDwords) * (lane + i));
+    transpose(rows);
+    for (unsigned i = 0; i < 4; ++i)
+      std::memcpy(registers + i * kBlockLanes + lane, &rows[i], sizeof(FourDwords));
+  }
+}
+[[gnu::always_inline]] inline void storeQuads(const uint32_t *registers, uint8_t *row) {
+  for (unsigned lane = 0; lane < kBlockLanes; lane += 4) {
+    FourDwords rows[4];
+    for (unsigned i = 0; i < 4; ++i)
+      rows[i] = read<FourDwords>(registers + i * kBlockLanes + lane);
+    transpose(rows);
+    for (unsigned i = 0; i < 4; ++i)
+      writeAtOnce(row + sizeof(FourDwords) * (lane + i), rows[i]);
+  }
+}
+
+/// N dwords of each lane. Two and four are one access of the host if they are aligned, since other
+/// host threads may access them at the same time.
 template <unsigned N> struct Words {
   static constexpr unsigned kBytes = 4 * N;
   struct Dwords { // of a lane
     uint32_t at[N];
   };
+  [[gnu::always_inline]] static bool isAtOnce(const void *place) {
+    return N == 4 && uint64_t(place) % kHostAccessBytes == 0;
+  }
   [[gnu::always_inline]] static Dwords dwordsAt(const void *from) {
-    if constexpr (N == 2) // in one piece
+    if constexpr (N == 2)
       return std::bit_cast<Dwords>(read<uint64_t>(from));
-    else
-      return read<Dwords>(from);
+    if constexpr (N == 4)
+      if (isAtOnce(from)) [[likely]]
+        return std::bit_cast<Dwords>(readAtOnce(from));
+    return read<Dwords>(from);
   }
 
   static void load(uint32_t *registers, const Places &places) {
@@ -225,6 +266,16 @@ template <unsigned N> struct Words {
 #endif
     if (places.isRow) {
       const uint8_t *row = places.at(0);
+      if constexpr (N == 2) {
+        RUBIA_EACH_LANE {
+          const auto pair = read<uint64_t>(row + kBytes * lane);
+          registers[lane] = uint32_t(pair);
+          registers[kBlockLanes + lane] = uint32_t(pair >> 32);
+        }
+        return;
+      }
+      if (isAtOnce(row))
+        return loadQuads(registers, row);
       RUBIA_EACH_LANE
       for (unsigned i = 0; i < N; ++i)
         registers[i * kBlockLanes + lane] = read<uint32_t>(row + kBytes * lane + 4 * i);
@@ -275,6 +326,15 @@ template <unsigned N> struct Words {
 #endif
     if (places.isRow) {
       uint8_t *row = places.at(0);
+      if constexpr (N == 2) {
+        RUBIA_EACH_LANE {
+          const uint64_t pair = uint64_t(registers[kBlockLanes + lane]) << 32 | registers[lane];
+          std::memcpy(row + kBytes * lane, &pair, kBytes);
+        }
+        return;
+      }
+      if (isAtOnce(row))
+        return storeQuads(registers, row);
       RUBIA_EACH_LANE
       for (unsigned i = 0; i < N; ++i)
         std::memcpy(row + kBytes * lane + 4 * i, registers + i * kBlockLanes + lane, 4);
@@ -300,10 +360,13 @@ template <unsigned N> struct Words {
         const uint64_t value = uint64_t(registers[kBlockLanes + lane]) << 32 | registers[lane];
         std::memcpy(places.at(lane), &value, sizeof(value));
       } else {
-        uint32_t words[N];
+        Dwords words;
         for (unsigned i = 0; i < N; ++i)
-          words[i] = registers[i * kBlockLanes + lane];
-        std::memcpy(places.at(lane), words, sizeof(words));
+          words.at[i] = registers[i * kBlockLanes + lane];
+        if constexpr (N == 4)
+          if (isAtOnce(places.at(lane))) [[likely]]
+            return writeAtOnce(places.at(lane), std::bit_cast<FourDwords>(words));
+        std::memcpy(places.at(lane), &words, sizeof(words));
       }
     });
   }
