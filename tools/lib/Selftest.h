@@ -15,15 +15,19 @@ struct SelftestCase {
   uint64_t a = 0, b = 0, c = 0, expected = 0;
 };
 
+constexpr unsigned kSelftestSlots = 1 << 21, kSelftestCounters = 512;
+
 struct SelftestCheck {
   const char *id;
   enum Targets { All, NotMi200, Matrix9, Mi200, Mi300, Matrix11 } targets = All;
   enum Denormals { Keep, Flush } denormals = Keep; // of f32
   unsigned bits = 32;                              // of a, b, c and the result
   /// LLVM IR that computes %r from %a, %b, %c, all of them integers of `bits` bits, and %lane. Its
-  /// last block is where it ends.
+  /// last block is where it ends. Threads of several workgroups have %group too, and memory that
+  /// they share, zero at first: @slots (kSelftestSlots bytes) and @counters (i32).
   std::string body;
   std::vector<SelftestCase> cases;
+  unsigned workgroups = 1;
 
   bool appliesTo(llvm::StringRef arch) const;
 };

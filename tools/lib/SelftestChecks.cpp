@@ -54,6 +54,88 @@ static const char *const kMfma =
         %bits = bitcast float %f to i32
         %r = zext i32 %bits to i64)";
 
+// Pairs of workgroups: each thread of the first writes its slot, all elements the same number,
+// until its partner in the second has read it %b times. %r of the readers counts vectors with
+// different elements. Slots are %a bytes apart; %c is the number of the case, each of which has
+// slots of its own. Should the two not run at the same time, both end all the same, and the highest
+// bit of %r is set.
+static std::string tearing(const std::string &type, const std::string &load,
+                           const std::string &store) {
+  return R"(%pair = lshr i32 %group, 1
+        %role = and i32 %group, 1
+        %firstOfPair = mul i32 %pair, 64
+        %number = add i32 %firstOfPair, %lane
+        %distance = mul i32 %number, %a
+        %region = mul i32 %c, 524288
+        %offset = add i32 %distance, %region
+        %slot = getelementptr i8, ptr addrspace(1) @slots, i32 %offset
+        %regionCounters = mul i32 %c, 128
+        %counterIndex = add i32 %regionCounters, %pair
+        %counter = getelementptr i32, ptr addrspace(1) @counters, i32 %counterIndex
+        %isReader = icmp ne i32 %role, 0
+        br i1 %isReader, label %reader, label %writer
+      writer:
+        %i = phi i32 [ 1, %entry ], [ %nextI, %writer ]
+        %i1 = insertelement )" +
+         type + R"( poison, i32 %i, i32 0
+        %is = shufflevector )" +
+         type + " %i1, " + type + " poison, " + type + " zeroinitializer\n" + store + R"(
+        %nextI = add i32 %i, 1
+        %done = load atomic i32, ptr addrspace(1) %counter syncscope("agent") monotonic, align 4
+        %isFew = icmp ult i32 %i, 50000000
+        %isWaiting = icmp ult i32 %done, 64
+        %goesOn = and i1 %isFew, %isWaiting
+        br i1 %goesOn, label %writer, label %end
+      reader:
+        %tries = phi i32 [ 0, %entry ], [ %nextTries, %reader ]
+        %reads = phi i32 [ 0, %entry ], [ %nextReads, %reader ]
+        %torn = phi i32 [ 0, %entry ], [ %nextTorn, %reader ]
+)" + load +
+         R"(
+        %first = extractelement )" +
+         type + R"( %v, i32 0
+        %first1 = insertelement )" +
+         type + R"( poison, i32 %first, i32 0
+        %firsts = shufflevector )" +
+         type + " %first1, " + type + " poison, " + type + R"( zeroinitializer
+        %different = xor )" +
+         type + R"( %v, %firsts
+        %any = call i32 @llvm.vector.reduce.or()" +
+         type + R"( %different)
+        %isTorn = icmp ne i32 %any, 0
+        %tornNow = zext i1 %isTorn to i32
+        %nextTorn = add i32 %torn, %tornNow
+        %isWritten = icmp ne i32 %first, 0
+        %readNow = zext i1 %isWritten to i32
+        %nextReads = add i32 %reads, %readNow
+        %nextTries = add i32 %tries, 1
+        %isEarly = icmp ult i32 %nextTries, 50000000
+        %isMore = icmp ult i32 %nextReads, %b
+        %readsOn = and i1 %isEarly, %isMore
+        br i1 %readsOn, label %reader, label %finished
+      finished:
+        %finishedBefore = atomicrmw add ptr addrspace(1) %counter, i32 1 syncscope("agent") monotonic
+        %isMissing = icmp ult i32 %nextReads, %b
+        %missing = select i1 %isMissing, i32 -2147483648, i32 0
+        %bad = or i32 %missing, %nextTorn
+        br label %end
+      end:
+        %r = phi i32 [ 0, %writer ], [ %bad, %finished ])";
+}
+static std::string tearing8() {
+  return tearing(
+      "<2 x i32>",
+      R"(%v8 = load atomic i64, ptr addrspace(1) %slot syncscope("agent") monotonic, align 8
+        %v = bitcast i64 %v8 to <2 x i32>)",
+      R"(%i8 = bitcast <2 x i32> %is to i64
+        store atomic i64 %i8, ptr addrspace(1) %slot syncscope("agent") monotonic, align 8)");
+}
+static std::string tearing16() {
+  return tearing("<4 x i32>",
+                 "%v = load volatile <4 x i32>, ptr addrspace(1) %slot, align 16, !tbaa !3",
+                 "store volatile <4 x i32> %is, ptr addrspace(1) %slot, align 16, !tbaa !3");
+}
+
 static const SelftestCheck kChecks[] = {
     {"f32-flush-after-rounding",
      SelftestCheck::All,
@@ -369,6 +451,21 @@ static const SelftestCheck kChecks[] = {
          {0x0000000000000001, 0x0000000000003c00, 0x00000000, 0x33800000},
          {0x0000000000000000, 0x0000000000000000, 0x00000001, 1},
      }},
+    // Slots side by side, and slots in lines of their own.
+    {"whole-8-bytes",
+     SelftestCheck::All,
+     SelftestCheck::Keep,
+     32,
+     tearing8(),
+     {{8, 2000, 0, 0}, {248, 2000, 1, 0}},
+     64},
+    {"whole-16-bytes",
+     SelftestCheck::All,
+     SelftestCheck::Keep,
+     32,
+     tearing16(),
+     {{16, 2000, 2, 0}, {240, 2000, 3, 0}},
+     64},
 };
 
 llvm::ArrayRef<SelftestCheck> selftestChecks() { return kChecks; }
