@@ -44,6 +44,7 @@ public:
   // Writes a new key to `path`, for its owner only, and its public half to `path`.pub. The error
   // names the file; nothing is overwritten.
   static llvm::Error generate(const std::string &path);
+  // An error if others than the owner and its group may read it, or others than the owner write it.
   static llvm::Expected<SigningKey> read(const std::string &path);
 
   std::array<uint8_t, kSignatureBytes> sign(Signed what, const Digest &digest) const;

@@ -14,8 +14,8 @@ struct WorkerLimits {
   unsigned processCount() const;
 
   // RUBIA_WORKER_PROCESSES, RUBIA_WORKER_SECONDS and RUBIA_WORKER_BYTES; the default where one is
-  // missing, zero or no number.
-  static WorkerLimits fromEnvironment();
+  // missing, or makes no sense. The log is told if `tell`: one process does for all.
+  static WorkerLimits fromEnvironment(bool tell = false);
   // For a worker that is started from now on.
   void toEnvironment() const;
 };

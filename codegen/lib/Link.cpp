@@ -1,15 +1,18 @@
-// lld as a library. It reads and writes files, so both ends are files in a fresh directory; and it
-// may end a run with its global state broken, after which no other run is possible in this process:
-// canLink() remembers.
+// lld as a library. It reads and writes files, and a compile process may have no folder to write
+// to: so the input is a file in memory and the output a pipe, both by their names in /proc. What is
+// no regular file lld writes in one go, without a temporary beside it. It may end a run with its
+// global state broken, after which no other run is possible in this process: canLink() remembers.
 #include "codegen/lib/Link.h"
 #include "lld/Common/Driver.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
+#include <cerrno>
+#include <fcntl.h>
 #include <mutex>
+#include <sys/mman.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
 
@@ -25,20 +28,78 @@ Error systemError(const Twine &what, std::error_code code) {
   return make_error<CodegenError>(Fault::System, (what + ": " + code.message()).str());
 }
 
-Error writeFile(StringRef path, StringRef bytes) {
-  std::error_code code;
-  raw_fd_ostream os(path, code);
-  if (code)
-    return systemError("cannot write " + path, code);
-  os << bytes;
-  os.close();
-  if (os.has_error()) {
-    code = os.error();
-    os.clear_error();
-    return systemError("cannot write " + path, code);
+std::error_code lastError() { return std::error_code(errno, std::generic_category()); }
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd = -1) : fd(fd) {}
+  Descriptor(const Descriptor &) = delete;
+  ~Descriptor() { reset(-1); }
+  void reset(int other) {
+    if (fd >= 0)
+      close(fd);
+    fd = other;
   }
-  return Error::success();
+  int get() const { return fd; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd); }
+
+private:
+  int fd;
+};
+
+bool writeAll(int fd, StringRef bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    bytes = bytes.drop_front(n);
+  }
+  return true;
 }
+
+// Reads a pipe to its end, while somebody else writes.
+class PipeReader {
+public:
+  // False with errno set: there is no pipe or no thread.
+  bool start() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+      return false;
+    from.reset(ends[0]);
+    to.reset(ends[1]);
+    try {
+      thread = std::thread([this] { read(); });
+    } catch (const std::system_error &error) {
+      errno = error.code().value();
+      return false;
+    }
+    return true;
+  }
+  ~PipeReader() { (void)finish(); }
+  std::string path() const { return to.path(); }
+  std::vector<uint8_t> finish() {
+    to.reset(-1); // the end
+    if (thread.joinable())
+      thread.join();
+    return std::move(bytes);
+  }
+
+private:
+  void read() {
+    uint8_t buffer[1 << 16];
+    for (ssize_t n; (n = ::read(from.get(), buffer, sizeof(buffer))) != 0;)
+      if (n > 0)
+        bytes.insert(bytes.end(), buffer, buffer + n);
+      else if (errno != EINTR)
+        return;
+  }
+
+  Descriptor from, to;
+  std::thread thread;
+  std::vector<uint8_t> bytes;
+};
 
 Error runLld(const std::string &input, const std::string &output) {
   static std::mutex turn;
@@ -56,6 +117,8 @@ Error runLld(const std::string &input, const std::string &output) {
   if (result.retCode == 0)
     return Error::success();
   std::string said = StringRef(text).trim().str();
+  for (size_t at; (at = said.find(input)) != std::string::npos;)
+    said.replace(at, input.size(), "unit.o");
   if (!result.canRunAgain)
     return make_error<LinkerRetired>(said);
   return make_error<CodegenError>(Fault::Malformed, "cannot link: " + said);
@@ -66,26 +129,19 @@ Error runLld(const std::string &input, const std::string &output) {
 bool canLink() { return linkerIsUsable; }
 
 Expected<std::vector<uint8_t>> linkWithLld(StringRef object) {
-  SmallString<128> directory;
-  if (std::error_code code = sys::fs::createUniqueDirectory("rubia-link", directory))
-    return systemError("cannot create a temporary directory", code);
-  std::string input = (directory + "/unit.o").str();
-  std::string output = (directory + "/unit.co").str();
-  scope_exit cleanup([&] {
-    sys::fs::remove(input);
-    sys::fs::remove(output);
-    sys::fs::remove(directory);
-  });
-  if (Error error = writeFile(input, object))
-    return error;
-  if (Error error = runLld(input, output))
-    return error;
-  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(
-      output, /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
-  if (!buffer)
-    return systemError("cannot read " + Twine(output), buffer.getError());
-  return std::vector<uint8_t>((*buffer)->getBuffer().bytes_begin(),
-                              (*buffer)->getBuffer().bytes_end());
+  Descriptor input(memfd_create("unit.o", MFD_CLOEXEC));
+  if (input.get() < 0 || !writeAll(input.get(), object))
+    return systemError("cannot hand an object to the linker", lastError());
+  PipeReader output;
+  if (!output.start())
+    return systemError("cannot read from the linker", lastError());
+  Error error = runLld(input.path(), output.path());
+  std::vector<uint8_t> linked = output.finish();
+  if (error)
+    return std::move(error);
+  if (linked.empty())
+    return make_error<CodegenError>(Fault::System, "the linker gave nothing");
+  return linked;
 }
 
 } // namespace rubia::codegen

@@ -183,6 +183,16 @@ Function *UnitLowering::functionFor(const ptx::Function &function) {
   return functions.lookup(&definitionOf(function));
 }
 
+// Symbols that are ours or the linker's. Nothing of LLVM's can be meant: PTX names have no dots.
+static bool isReserved(StringRef name) {
+  return name.starts_with("__rubia_") || name == "_GLOBAL_OFFSET_TABLE_";
+}
+
+// What LLVM is to call a function or variable that nobody looks up by its name.
+static std::string localName(StringRef name) {
+  return ((isReserved(name) ? "ptx." : "") + name).str();
+}
+
 void UnitLowering::declareFunction(const ptx::Function &function) {
   LLVMContext &context = module.getContext();
   FunctionType *type = function.isKernel
@@ -191,7 +201,7 @@ void UnitLowering::declareFunction(const ptx::Function &function) {
                            : functionType(function.results, function.parameters, mayExit(function));
   Function *made = Function::Create(
       type, function.isKernel ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage,
-      function.name, module);
+      function.isKernel ? function.name.str() : localName(function.name), module);
   setAttributes(function, *made);
   functions[&function] = made;
 }
@@ -265,6 +275,11 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
 }
 
 void UnitLowering::checkKernel(const ptx::Function &kernel) {
+  if (isReserved(kernel.name))
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name +
+                            "' is a name that Rubia or the linker uses in every code object",
+                        /*unsupported=*/true));
   uint64_t shared = staticSharedBytes(unit, kernel);
   if (shared > target.ldsBytes)
     report(diagnosticAt(kernel.place, kernel,
@@ -308,7 +323,7 @@ GlobalVariable *UnitLowering::sharedVariable(const ptx::Variable &variable) {
   if (!result) {
     Type *type = ArrayType::get(Type::getInt8Ty(context), variable.sizeInBytes);
     result = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
-                                PoisonValue::get(type), variable.name, nullptr,
+                                PoisonValue::get(type), localName(variable.name), nullptr,
                                 GlobalValue::NotThreadLocal, kSharedSpace);
     result->setAlignment(Align(PowerOf2Ceil(std::max<uint32_t>(variable.alignment, 1))));
   }

@@ -86,6 +86,9 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
   fine = fine && (isKernel || !at(Kind::LeftParen) || parseParameterList(results, &header, false));
   Token nameToken = token;
   fine = fine && expect(Kind::Word, "the name of a function");
+  if (fine && spell(nameToken).contains('.'))
+    fine = error(nameToken.offset,
+                 "expected the name of a function, found '" + Twine(spell(nameToken)) + "'");
   if (!fine) {
     popScope();
     hasPlainNumbers = modulePlainNumbers;

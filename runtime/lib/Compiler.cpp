@@ -59,10 +59,20 @@ struct Entry {
   std::shared_ptr<const Bytes> bytes; // the result, or the text of the error
 };
 
-constexpr StringRef kNever = "not in the cache, and RUBIA_COMPILE=never forbids to compile it";
-
-constexpr StringRef kNeverAndNoRemote = "not in the local cache, the remote cache does not answer, "
-                                        "and RUBIA_COMPILE=never forbids to compile it";
+// What RUBIA_COMPILE=never leaves undone: which image and unit, and under which key it was looked
+// for, so that it can be compared with what was precompiled.
+std::string forbidden(const protocol::Request &request, StringRef key, const Twine &where) {
+  std::string fields;
+  for (auto [name, value] : fieldsOfKey(key))
+    fields += ((fields.empty() ? "" : " ") + name + "=" + value).str();
+  const bool isCode = request.want == protocol::Want::CodeObject;
+  return ((isCode ? "unit " + Twine(request.unit) : Twine("the manifest")) + " of image " +
+          toHex(request.digest, true) + (isCode ? Twine(" for ") + request.arch : Twine()) +
+          " is " + where + ", and RUBIA_COMPILE=never forbids to compile it. Its key is " +
+          toHex(digestOf(arrayRefFromStringRef(key)), true) + " (" + fields +
+          "); `rubia cache explain FILE` shows what differs from the nearest entry")
+      .str();
+}
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
@@ -343,7 +353,7 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
     return answerOf(std::move(*hit));
   entry.request.mayCompile = mode != CompileMode::Never;
   if (!entry.request.mayCompile && !remote)
-    return failed(Outcome::Refused, kNever);
+    return failed(Outcome::Refused, forbidden(entry.request, key, "not in the cache"));
   std::optional<CompileLock> lock;
   if (cache.directory()) {
     lock.emplace(*cache.directory(), key, kMaxWaitMs);
@@ -374,8 +384,9 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
     break;
   case Outcome::Absent:
     if (answer.remote == protocol::Remote::Failed || answer.remote == protocol::Remote::Paused)
-      return trouble(kNeverAndNoRemote); // it may answer later
-    return failed(Outcome::Refused, kNever);
+      return trouble(forbidden(entry.request, key,
+                               "not in the local cache, the remote cache does not answer")); // yet
+    return failed(Outcome::Refused, forbidden(entry.request, key, "not in the cache"));
   case Outcome::Trouble:
   case Outcome::Crashed:
   case Outcome::Killed:

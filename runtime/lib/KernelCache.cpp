@@ -73,8 +73,8 @@ KernelCache KernelCache::fromEnvironment() {
     Expected<CachePack> pack = CachePack::open(path.str(), trusted);
     if (pack)
       packs.push_back(std::move(*pack));
-    else
-      log(LogLevel::Warning, "kernel cache: " + toString(pack.takeError()));
+    else // somebody named it
+      log(LogLevel::Error, "kernel cache: " + toString(pack.takeError()));
   }
   return {std::move(directory), std::move(packs)};
 }

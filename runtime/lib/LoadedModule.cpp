@@ -267,7 +267,14 @@ LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
   auto code = Compiler::instance().codeObject(image, number, arch, options);
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
-    return launchError(kind, toString(code.takeError()));
+    std::string text = toString(code.takeError());
+    for (const Manifest::Kernel &kernel : contents->kernels) // the first: units have one, mostly
+      if (kernel.unit == number) {
+        const std::string quoted = "'" + kernel.name + "'";
+        return launchError(
+            kind, StringRef(text).contains(quoted) ? text : "kernel " + quoted + ": " + text);
+      }
+    return launchError(kind, text);
   }
   auto metadata = CodeObjectMetadata::read(**code);
   if (!metadata)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sodium/crypto_sign_ed25519.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -140,6 +141,21 @@ Error SigningKey::generate(const std::string &path) {
   return writeNew(path + ".pub", publicHalf, 0644);
 }
 
+// Who can read a key can sign. A group may: a farm's key is handed out so.
+static Error checkPermissions(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status))
+    return failure(path, strerror(errno));
+  const bool others = status.st_mode & (S_IROTH | S_IWOTH), group = status.st_mode & S_IWGRP;
+  if (!others && !group)
+    return Error::success();
+  return failure(path, Twine("the secret key may be ") +
+                           (status.st_mode & (S_IWOTH | S_IWGRP) ? "written" : "read") +
+                           " by others: chmod " + (others ? "o-rw,g-w" : "g-w") +
+                           " it, and if it was so "
+                           "for long, make a new one");
+}
+
 Expected<SigningKey> SigningKey::read(const std::string &path) {
   auto file = MemoryBuffer::getFile(path, true, false);
   if (!file)
@@ -149,6 +165,8 @@ Expected<SigningKey> SigningKey::read(const std::string &path) {
   Seed seed;
   if (text.size() != 2 * seed.size() || !tryGetFromHex(text, bytes))
     return failure(path, "holds no secret key");
+  if (Error error = checkPermissions(path))
+    return std::move(error);
   llvm::copy(bytes, seed.begin());
   SigningKey key;
   PublicKey publicHalf;

@@ -1,4 +1,5 @@
 #include "runtime/WorkerLimits.h"
+#include "runtime/Log.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cstdlib>
@@ -11,18 +12,37 @@ static constexpr const char kProcesses[] = "RUBIA_WORKER_PROCESSES";
 static constexpr const char kSeconds[] = "RUBIA_WORKER_SECONDS";
 static constexpr const char kBytes[] = "RUBIA_WORKER_BYTES";
 
-template <class Number> static void read(const char *name, Number &number) {
+// Below that no compile process starts: its own code takes 100 MiB of addresses.
+static constexpr uint64_t kMinBytes = uint64_t(128) << 20;
+
+namespace {
+template <class Number> struct Range {
+  Number least, most;
+};
+} // namespace
+
+template <class Number>
+static void read(const char *name, Range<Number> range, Number &number, bool tell) {
   const char *text = secure_getenv(name);
+  if (!text || !*text)
+    return;
   Number value = 0;
-  if (text && !llvm::StringRef(text).getAsInteger(10, value) && value)
+  if (!llvm::StringRef(text).getAsInteger(10, value) && value >= range.least &&
+      value <= range.most) {
     number = value;
+    return;
+  }
+  if (tell)
+    log(LogLevel::Error, llvm::Twine(name) + " is '" + text + "', expected a number from " +
+                             llvm::Twine(range.least) + " to " + llvm::Twine(range.most) +
+                             "; it has no effect");
 }
 
-WorkerLimits WorkerLimits::fromEnvironment() {
+WorkerLimits WorkerLimits::fromEnvironment(bool tell) {
   WorkerLimits limits;
-  read(kProcesses, limits.processes);
-  read(kSeconds, limits.secondsPerUnit);
-  read(kBytes, limits.bytesPerProcess);
+  read(kProcesses, Range<unsigned>{1, 1024}, limits.processes, tell);
+  read(kSeconds, Range<unsigned>{1, 1000000}, limits.secondsPerUnit, tell);
+  read(kBytes, Range<uint64_t>{kMinBytes, uint64_t(1) << 46}, limits.bytesPerProcess, tell);
   return limits;
 }
 
@@ -32,7 +52,8 @@ unsigned WorkerLimits::processCount() const {
 }
 
 void WorkerLimits::toEnvironment() const {
-  setenv(kProcesses, std::to_string(processes).c_str(), 1);
+  if (processes)
+    setenv(kProcesses, std::to_string(processes).c_str(), 1);
   setenv(kSeconds, std::to_string(secondsPerUnit).c_str(), 1);
   setenv(kBytes, std::to_string(bytesPerProcess).c_str(), 1);
 }

@@ -98,7 +98,7 @@ private:
 
   int clients;
   const size_t maxQueue = queueLimit();
-  WorkerLimits limits = WorkerLimits::fromEnvironment();
+  WorkerLimits limits = WorkerLimits::fromEnvironment(/*tell=*/true);
   std::unique_ptr<RemoteCache> remote; // null: none
   uint64_t tickets = 0;
   Clock::time_point nextPulse = Clock::now();

@@ -156,13 +156,13 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
   GTEST_SKIP() << "the sanitizer needs more address space than any limit leaves";
 #endif
   setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
-  const std::string text = kernelNamed("sleep_15_k");
   const struct {
-    const char *variable, *value, *says;
-  } kLimits[] = {{"RUBIA_WORKER_BYTES", "1000000", ""},
-                 {"RUBIA_WORKER_SECONDS", "1", "took longer than 1 s"}};
+    const char *variable, *value, *kernel, *says;
+  } kLimits[] = {{"RUBIA_WORKER_BYTES", "200000000", "memory_1", "ran out of memory"},
+                 {"RUBIA_WORKER_SECONDS", "1", "sleep_15_k", "took longer than 1 s"}};
   for (const auto &limit : kLimits) {
     setenv(limit.variable, limit.value, 1);
+    const std::string text = kernelNamed(limit.kernel);
     Compiler &compiler = Compiler::create({directory(), {}}, {});
     for (int i = 0; i < 2; ++i) { // this process keeps it
       const uint64_t compiled = times(CacheEvent::Compiled);
@@ -177,6 +177,7 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
     unsetenv(limit.variable);
     EXPECT_TRUE(directory().files().empty());
   }
+  const std::string text = kernelNamed("sleep_15_k");
   auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
   EXPECT_TRUE(bool(code)) << toString(code.takeError());
 }

@@ -298,6 +298,49 @@ class Faults(PrecompileTest):
         self.assertNotIn("failed", again.values())
 
 
+class Signals(PrecompileTest):
+    def started(self, before=None):
+        """A run of three quick kernels and three that take 1.5 s each, once the quick ones are done."""
+        names = ["fine_0", "fine_1", "fine_2", "sleep_15_0", "sleep_15_1", "sleep_15_2"]
+        self.path = self.file("a.ptx", HEADER + "".join(kernel(n, i) for i, n in enumerate(names)))
+        self.report_path = self.folder / "report.json"
+        process = subprocess.Popen([RUBIA, "precompile", str(self.path), "-o", str(self.cache), "-j", "1", "--report",
+                                    str(self.report_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment(RUBIA_WORKER=FAULTY_WORKER), preexec_fn=before)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        for line in process.stdout:
+            if json.loads(line).get("kernel") == "fine_2":
+                return process
+
+    def test_end_a_run_with_its_report(self):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            with self.subTest(name):
+                shutil.rmtree(self.cache, ignore_errors=True)
+                process = self.started()
+                process.send_signal(signal.Signals[name])
+                begin = time.monotonic()
+                said = process.stderr.read()
+                events = [json.loads(line) for line in process.stdout.read().splitlines()]
+                self.assertEqual(process.wait(), -signal.Signals[name], said)
+                self.assertLess(time.monotonic() - begin, 1.2)
+                self.assertIn(f"rubia: ended by {name}; start the same command again to go on: what is in {self.cache} is not", said)
+                report = json.loads(self.report_path.read_text())
+                self.assertEqual(report["summary"]["interrupted"], name)
+                self.assertEqual(report["summary"]["pendingUnits"], 3)
+                self.assertEqual([k["kernel"] for k in report["kernels"]], ["fine_0", "fine_1", "fine_2"])
+                self.assertEqual(events[-1]["event"], "end")
+        again = {k["kernel"]: k["status"] for k in self.precompile(self.path, RUBIA_WORKER=FAULTY_WORKER)}
+        self.assertEqual([again[f"fine_{i}"] for i in range(3)], ["cached"] * 3)
+        self.assertEqual(len(again), 6)
+
+    def test_what_was_switched_off_stays_so(self):
+        process = self.started(before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        process.stdout.read()
+        self.assertEqual(process.wait(), 0, process.stderr.read())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("rubia")

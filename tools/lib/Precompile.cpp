@@ -6,6 +6,7 @@
 #include "runtime/WorkerLimits.h"
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
+#include "tools/lib/EndingSignals.h"
 #include "tools/lib/PrecompileProgress.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -68,14 +69,21 @@ public:
       : options(options), shard(shard), progress(progress), compiler(compiler), inputs(inputs) {}
 
   PrecompileReport run();
+  // What is done so far; nullopt: run() has given its report. Whoever calls this holds the lock
+  // until the process ends: nothing is done or printed any more.
+  std::optional<PrecompileReport> interrupted(std::unique_lock<std::mutex> &lock);
 
 private:
-  void readManifests(PrecompileReport &report);
+  void readManifests();
   void listUnits();
   void compileUnits();
   void compile(Unit &unit);
   void compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain);
   bool isMine(const Unit &unit) const;
+  template <class Work> void locked(Work work) {
+    std::lock_guard<std::mutex> lock(mutex);
+    work();
+  }
   // Calls work(i) for every i below count, by as many threads as there are jobs.
   template <class Work> void inParallel(size_t count, Work work);
 
@@ -86,6 +94,10 @@ private:
   const PrecompileInputs &inputs;
   std::vector<std::shared_ptr<const runtime::Manifest>> manifests; // null: none
   std::vector<Unit> units;
+  std::mutex mutex; // of what follows, and of stdout
+  PrecompileReport report;
+  std::vector<size_t> unitsDone;
+  bool finished = false;
 };
 
 template <class Work> void Precompilation::inParallel(size_t count, Work work) {
@@ -100,13 +112,12 @@ template <class Work> void Precompilation::inParallel(size_t count, Work work) {
     thread.join();
 }
 
-void Precompilation::readManifests(PrecompileReport &report) {
+void Precompilation::readManifests() {
   const ArrayRef<PrecompileImage> images = inputs.images();
   manifests.resize(images.size());
   std::vector<std::string> errors(images.size());
   PrecompileProgress shown(progress, "images");
-  shown.start(images.size());
-  std::mutex mutex;
+  locked([&] { shown.start(images.size()); });
   inParallel(images.size(), [&](size_t i) {
     if (auto manifest = compiler.manifest(images[i].raw))
       manifests[i] = std::move(*manifest);
@@ -115,10 +126,12 @@ void Precompilation::readManifests(PrecompileReport &report) {
     std::lock_guard<std::mutex> lock(mutex);
     shown.step(false);
   });
-  shown.finish();
-  for (size_t i = 0; i < images.size(); ++i)
-    if (!manifests[i])
-      report.problems.push_back({images[i].place, errors[i]});
+  locked([&] {
+    shown.finish();
+    for (size_t i = 0; i < images.size(); ++i)
+      if (!manifests[i])
+        report.problems.push_back({images[i].place, errors[i]});
+  });
 }
 
 // By content, so that machines that see different files still agree on who does what.
@@ -209,31 +222,47 @@ void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
 
 void Precompilation::compileUnits() {
   PrecompileProgress shown(progress, "units");
-  shown.start(units.size());
-  std::mutex mutex;
+  locked([&] { shown.start(units.size()); });
   inParallel(units.size(), [&](size_t i) {
     compile(units[i]);
     std::lock_guard<std::mutex> lock(mutex);
+    unitsDone.push_back(i);
     shown.step(units[i].reports.front().status == KernelReport::Status::Cached);
-    for (const KernelReport &report : units[i].reports)
-      shown.kernel(report, inputs.images()[report.image]);
+    for (const KernelReport &kernel : units[i].reports)
+      shown.kernel(kernel, inputs.images()[kernel.image]);
   });
-  shown.finish();
+  locked([&] { shown.finish(); });
 }
 
 PrecompileReport Precompilation::run() {
-  PrecompileReport report;
-  report.archs = options.archs;
-  report.shard = options.shard;
-  report.files = inputs.files();
-  report.images.assign(inputs.images().begin(), inputs.images().end());
-  report.problems.assign(inputs.problems().begin(), inputs.problems().end());
-  readManifests(report);
-  listUnits();
+  locked([&] {
+    report.archs = options.archs;
+    report.shard = options.shard;
+    report.files = inputs.files();
+    report.images.assign(inputs.images().begin(), inputs.images().end());
+    report.problems.assign(inputs.problems().begin(), inputs.problems().end());
+  });
+  readManifests();
+  locked([&] { listUnits(); });
   compileUnits();
+  std::lock_guard<std::mutex> lock(mutex);
+  finished = true;
   for (Unit &unit : units)
-    llvm::move(unit.reports, std::back_inserter(report.kernels));
+    llvm::append_range(report.kernels, unit.reports);
   return report;
+}
+
+std::optional<PrecompileReport> Precompilation::interrupted(std::unique_lock<std::mutex> &lock) {
+  lock = std::unique_lock<std::mutex>(mutex);
+  if (finished)
+    return std::nullopt;
+  PrecompileReport now = report;
+  now.kernels.clear();
+  llvm::sort(unitsDone);
+  for (size_t i : unitsDone)
+    llvm::append_range(now.kernels, units[i].reports);
+  now.pending = units.size() - unitsDone.size();
+  return now;
 }
 
 Error writeReport(const std::string &path, const PrecompileReport &report) {
@@ -319,22 +348,40 @@ int precompile(const PrecompileOptions &options) {
   auto &compiler = runtime::Compiler::create({std::move(*cache), {}},
                                              runtime::CompileOptions::fromEnvironment());
 
-  PrecompileInputs inputs(*forPrograms, options.capability
-                                            ? std::optional<unsigned>(options.capability)
-                                            : std::nullopt);
+  auto finish = [&options, progress, begin](PrecompileReport &report) {
+    report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    PrecompileProgress(progress, "").summary(report);
+    report.printSummary(errs());
+    int status = kDone;
+    for (const std::string &path : options.reports)
+      if (Error error = writeReport(path, report))
+        status = fail(std::move(error));
+    return status;
+  };
+  // On the heap for good: threads may be at work when a signal ends the process.
+  auto &inputs = *new PrecompileInputs(
+      *forPrograms,
+      options.capability ? std::optional<unsigned>(options.capability) : std::nullopt);
+  auto &precompilation = *new Precompilation(options, *shard, progress, compiler, inputs);
+  reportOnSignals([&precompilation, finish, folder](const char *signal) {
+    std::unique_lock<std::mutex> lock;
+    std::optional<PrecompileReport> report = precompilation.interrupted(lock);
+    if (!report)
+      return;
+    report->interrupted = signal;
+    finish(*report);
+    errs() << "rubia: ended by " << signal << "; start the same command again to go on: what is in "
+           << folder << " is not compiled again\n";
+    outs().flush();
+    errs().flush();
+  });
   for (const std::string &path : options.paths)
     inputs.addPath(path);
-  PrecompileReport report = Precompilation(options, *shard, progress, compiler, inputs).run();
-  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-
+  PrecompileReport report = precompilation.run();
   int status = report.exitStatus();
   if (!inputs.anyCode() && report.problems.empty())
     status = fail("no CUDA code in what was given");
-  PrecompileProgress(progress, "").summary(report);
-  report.printSummary(errs());
-  for (const std::string &path : options.reports)
-    if (Error error = writeReport(path, report))
-      status = fail(std::move(error));
+  status = std::max(status, finish(report));
   if (isPack(options.output)) {
     if (Error error = writePack(folder, options.output, *signer))
       return fail(std::move(error));

@@ -125,6 +125,10 @@ ordered_json PrecompileReport::json() const {
                        {"problems", problems.size()},
                        {"seconds", seconds},
                        {"exitStatus", exitStatus()}};
+  if (interrupted) {
+    result["summary"]["interrupted"] = interrupted;
+    result["summary"]["pendingUnits"] = pending;
+  }
   result["problems"] = ordered_json::array();
   for (const InputProblem &p : problems)
     result["problems"].push_back({{"place", p.place}, {"reason", p.reason}});

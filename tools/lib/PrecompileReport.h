@@ -45,6 +45,8 @@ struct PrecompileReport {
   std::vector<InputProblem> problems; // of files and of images
   std::vector<KernelReport> kernels;
   double seconds = 0;
+  const char *interrupted = nullptr; // the signal that ended the run
+  size_t pending = 0;                // interrupted: units that were not done
 
   size_t count(KernelReport::Status status) const;
   size_t failures() const { return count(KernelReport::Status::Failed) + problems.size(); }
