@@ -282,6 +282,7 @@ Result retainPrimary(Context **out, int ordinal) {
   if (!out)
     return kInvalidValue;
   Context &context = *device->primary;
+  std::lock_guard<std::recursive_mutex> life(device->primaryMutex);
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   ++context.references;
   if (!context.alive)
@@ -296,6 +297,7 @@ Result releasePrimary(int ordinal) {
   if (!device)
     return kInvalidDevice;
   Context &context = *device->primary;
+  std::lock_guard<std::recursive_mutex> life(device->primaryMutex);
   {
     std::lock_guard<std::recursive_mutex> lock(context.mutex);
     if (!context.references)
@@ -312,6 +314,7 @@ Result resetPrimary(int ordinal) {
   Device *device = deviceAt(ordinal);
   if (!device)
     return kInvalidDevice;
+  std::lock_guard<std::recursive_mutex> life(device->primaryMutex);
   device->primary->tearDown();
   // References count on: who retained it may use it again.
   std::lock_guard<std::recursive_mutex> lock(device->primary->mutex);

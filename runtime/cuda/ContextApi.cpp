@@ -10,7 +10,7 @@ namespace rubia::runtime::cuda {
 // same). All other limits are remembered and have no effect.
 static Result setLimit(Context &context, int limit, size_t value) {
   if (limit < 0 || limit >= kLimitCount)
-    return kUnsupportedLimit;
+    return kInvalidValue;
   switch (limit) {
   case 0:
     // Frames hold spilled registers and are larger than on NVIDIA's GPUs: twice as much.
@@ -197,7 +197,7 @@ Result cuCtxGetLimit(size_t *value, int limit) {
     if (!value)
       return kInvalidValue;
     if (limit < 0 || limit >= kLimitCount)
-      return kUnsupportedLimit;
+      return kInvalidValue;
     std::lock_guard<std::recursive_mutex> lock(context.mutex);
     *value = context.limits[limit];
     return kSuccess;

@@ -9,7 +9,7 @@ namespace rubia::runtime::cuda {
 Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
                 Stream *stream) {
   return callIn(name, [&](Context &context) {
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
       if (!bytes)
         return kSuccess;
       if (!hipStream)
@@ -24,7 +24,7 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream) {
   return callIn(name, [&](Context &context) {
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
       return bytes ? context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream))
                    : kSuccess;
     });
@@ -115,7 +115,7 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
         slices = 1;
       }
     }
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
       for (size_t z = 0; z < slices; ++z)
         if (Result result =
                 copyRows(context, to.base + z * to.slice, to.pitch, from.base + z * from.slice,
@@ -169,13 +169,26 @@ Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned e
         return hip().hipMemsetD32Async(row, value, width, hipStream);
       }
     };
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
       for (size_t y = 0; y < height; ++y)
         if (Result result = context.check(fillRow(static_cast<char *>(to) + y * pitch, hipStream)))
           return result;
       return async || !isSeenByHost(to) ? kSuccess : context.synchronizeStream(hipStream);
     });
   });
+}
+
+// Whether both sides of a copy between contexts are memory that CUDA knows.
+static Result checkPeers(Context &current, const void *to, Context *toContext, const void *from,
+                         Context *fromContext, size_t bytes) {
+  if ((toContext && !isContext(toContext)) || (fromContext && !isContext(fromContext)))
+    return kInvalidContext;
+  auto isKnown = [&](Context *owner, const void *side) {
+    std::optional<Allocation> found = lookUp(owner ? *owner : current, side);
+    return found && bytes <= found->size - (static_cast<const char *>(side) - found->base);
+  };
+  return !bytes || (isKnown(toContext, to) && isKnown(fromContext, from)) ? kSuccess
+                                                                          : kInvalidValue;
 }
 
 } // namespace rubia::runtime::cuda
@@ -197,10 +210,20 @@ Result cuMemcpyDtoD_v2(void *to, void *from, size_t bytes) {
 Result cuMemcpy(void *to, void *from, size_t bytes) {
   return copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
 }
+// Unlike other copies, one between contexts takes no memory of the host that CUDA does not know:
+// HIP would read what it takes for the host's. A null context is the current one.
 Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromContext, size_t bytes) {
-  if (!isContext(toContext) || !isContext(fromContext))
-    return kInvalidContext;
-  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+  return callIn(__func__, [&](Context &context) {
+    Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
+    return result ? result : copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+  });
+}
+Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
+                         size_t bytes, Stream *stream) {
+  return callIn(__func__, [&](Context &context) {
+    Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
+    return result ? result : copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
+  });
 }
 
 Result cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, Stream *stream) {
@@ -215,13 +238,6 @@ Result cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, Stream *stream) 
 Result cuMemcpyAsync(void *to, void *from, size_t bytes, Stream *stream) {
   return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
 }
-Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
-                         size_t bytes, Stream *stream) {
-  if (!isContext(toContext) || !isContext(fromContext))
-    return kInvalidContext;
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
-}
-
 Result cuMemcpy2D_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
 Result cuMemcpy2DUnaligned_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
 Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream *stream) {
@@ -278,7 +294,7 @@ Result cuMemPrefetchAsync_v2(void *pointer, size_t bytes, MemoryLocation, unsign
   return callIn(__func__, [&](Context &context) {
     if (!bytes || flags || !findAllocation(pointer))
       return kInvalidValue;
-    return onStream(context, stream, [](void *) { return kSuccess; });
+    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
   });
 }
 Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *stream) {

@@ -11,6 +11,9 @@ using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
+// What CUDA 13.0's driver knows; it refuses other numbers.
+static constexpr int kLastDeviceAttribute = 147, kLastP2PAttribute = 5;
+
 // Attributes that are the same on every device.
 static int fixedAttribute(int attribute) {
   switch (attribute) {
@@ -187,8 +190,9 @@ Result cuDeviceGetName(char *name, int length, int device) {
   return callFor(__func__, device, [&](Device &found) {
     if (!name || length <= 0)
       return kInvalidValue;
-    strncpy(name, found.name.c_str(), length);
-    name[length - 1] = 0;
+    const size_t copied = std::min(found.name.size(), size_t(length) - 1);
+    memcpy(name, found.name.data(), copied); // no padding: programs give any length
+    name[copied] = 0;
     return kSuccess;
   });
 }
@@ -210,7 +214,7 @@ Result cuDeviceTotalMem(unsigned *bytes, int device) {
 Result cuDeviceGetAttribute(int *value, int attribute, int device) {
   const void *caller = __builtin_return_address(0);
   return callFor(__func__, device, [&](Device &found) {
-    if (!value)
+    if (!value || attribute < 1 || attribute > kLastDeviceAttribute)
       return kInvalidValue;
     bool asksCapability =
         attribute == kComputeCapabilityMajor || attribute == kComputeCapabilityMinor;
@@ -300,11 +304,14 @@ Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
     return can ? (*can = 0, kSuccess) : kInvalidValue;
   });
 }
-Result cuDeviceGetP2PAttribute(int *value, int, int device, int peer) {
+Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
   return callFor(__func__, device, [&](Device &) {
-    if (!deviceAt(peer))
+    if (!deviceAt(peer) || peer == device)
       return kInvalidDevice;
-    return value ? (*value = 0, kSuccess) : kInvalidValue;
+    if (!value || attribute < 1 || attribute > kLastP2PAttribute)
+      return kInvalidValue;
+    *value = 0;
+    return kSuccess;
   });
 }
 Result cuCtxEnablePeerAccess(Context *peer, unsigned) {

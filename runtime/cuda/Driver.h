@@ -95,6 +95,8 @@ struct Device {
   Uuid uuid;
   size_t totalMemory;
   std::unique_ptr<Context> primary;
+  // Held while the primary context ends, so that who retains it meanwhile gets the next one.
+  std::recursive_mutex primaryMutex;
   std::atomic<MemoryPool *> pool = nullptr; // the current one
   std::atomic<unsigned> resets = 0;         // how often hipDeviceReset took all handles with it
 

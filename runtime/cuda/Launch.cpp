@@ -81,15 +81,17 @@ static Result prepareWorkspace(Context &context, Stream *handle, void *hipStream
 
 static Result launch(Context &context, Function *function, LaunchShape shape, Stream *stream,
                      void *const *values, void *const *extra, bool cooperative) {
-  Bound bound = bind(context, function);
-  if (bound.error)
-    return bound.error;
-  if (Result result = checkShape(context.device, *function, shape))
-    return result;
-  std::vector<uint8_t> parameters;
-  if (Result result = gather(*function, values, extra, parameters))
-    return result;
-  return onStream(context, stream, [&](void *hipStream) -> Result {
+  return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+    Bound bound = bind(context, function);
+    if (bound.error == kInvalidContext) // a kernel of another context than the stream's
+      return kInvalidHandle;
+    if (bound.error)
+      return bound.error;
+    if (Result result = checkShape(context.device, *function, shape))
+      return result;
+    std::vector<uint8_t> parameters;
+    if (Result result = gather(*function, values, extra, parameters))
+      return result;
     if (cooperative) {
       if (Result result = checkCooperative(context, *bound.module, *function, shape))
         return result;
@@ -172,7 +174,7 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
           launch(context, function, shape, config->stream, values, extra, wishes.cooperative))
     return result;
   for (Event *event : wishes.recordAfter) {
-    Result result = onStream(context, config->stream, [&](void *hipStream) {
+    Result result = onStream(context, config->stream, [&](Context &context, void *hipStream) {
       event->recorded = true;
       return context.check(hip().hipEventRecord(event->hip, hipStream));
     });

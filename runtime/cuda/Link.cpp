@@ -24,6 +24,8 @@ static bool isLive(LinkState *state) {
 }
 
 // CUjitInputType: 0 cubin, 1 PTX, 2 fatbin, 3 object, 4 library, 5 NVVM.
+static constexpr int kPtxInput = 1;
+
 static Result add(LinkState *state, int type, StringRef bytes, StringRef name) {
   auto refuse = [&](Result result, const Twine &why) {
     std::string text = ("cuLink: '" + name + "': " + why).str();
@@ -32,7 +34,7 @@ static Result add(LinkState *state, int type, StringRef bytes, StringRef name) {
   };
   if (type == 4 && name.contains("cudadevrt"))
     return kSuccess; // searched for names only: a kernel that needs one says so when it is compiled
-  if (type != 1)
+  if (type != kPtxInput)
     return refuse(kNotSupported, "only PTX can be linked, not input of type " + Twine(type));
   if (!state->image.empty())
     return refuse(kNotSupported, "linking with '" + state->from + "' is not supported");
@@ -67,7 +69,10 @@ Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, con
       return kInvalidHandle;
     if (!data || !size)
       return kInvalidValue;
-    return add(state, type, StringRef(static_cast<char *>(data), size), name ? name : "");
+    auto *text = static_cast<const char *>(data);
+    // CUDA reads PTX up to its NUL, whatever size it is told.
+    return add(state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
+               name ? name : "");
   });
 }
 

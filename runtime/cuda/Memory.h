@@ -21,6 +21,8 @@ struct Allocation {
 
 void addAllocation(Allocation allocation);
 std::optional<Allocation> findAllocation(const void *pointer); // that holds it
+// The same, also of module variables, which are in allocations of the loader's.
+std::optional<Allocation> lookUp(Context &context, const void *pointer);
 std::optional<Allocation> removeAllocation(const void *base);
 void freeAllocations(Context &context);
 // Whether an aligned word of a kernel's parameters points to pinned memory.

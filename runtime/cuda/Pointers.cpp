@@ -4,13 +4,13 @@
 
 namespace rubia::runtime::cuda {
 
-// Module variables are in allocations of the loader's; HIP knows these.
-static std::optional<Allocation> lookUp(Context &context, void *pointer) {
+// HIP knows the loader's allocations.
+std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   if (std::optional<Allocation> found = findAllocation(pointer))
     return found;
   void *base = nullptr;
   size_t size = 0;
-  if (!pointer || hip().hipMemGetAddressRange(&base, &size, pointer) || !base)
+  if (!pointer || hip().hipMemGetAddressRange(&base, &size, const_cast<void *>(pointer)) || !base)
     return std::nullopt;
   Allocation variable;
   variable.base = variable.device = static_cast<char *>(base);
@@ -89,7 +89,12 @@ extern "C" {
 Result cuPointerGetAttribute(void *out, int which, void *pointer) {
   return callIn(__func__, [&](Context &context) {
     std::optional<Allocation> found = lookUp(context, pointer);
-    return out && found ? attribute(found, pointer, which, out) : kInvalidValue;
+    if (!out || !found)
+      return kInvalidValue;
+    Result result = attribute(found, pointer, which, out);
+    // Memory without an address on the host; the plural query gives null.
+    const bool lacksHost = which == kPointerHostPointer && !*static_cast<void **>(out);
+    return !result && lacksHost ? kInvalidValue : result;
   });
 }
 

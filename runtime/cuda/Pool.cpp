@@ -156,7 +156,7 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
                            Stream *stream) {
   if (!pointer || !bytes)
     return kInvalidValue;
-  return onStream(context, stream, [&](void *hipStream) {
+  return onStream(context, stream, [&](Context &context, void *hipStream) {
     size_t size = blockSize(bytes);
     *pointer = takeCached(pool, size, hipStream);
     if (!*pointer)
@@ -178,7 +178,7 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
   if (!found || found->base != pointer ||
       (found->kind != AllocationKind::Pool && found->kind != AllocationKind::Device))
     return kInvalidValue;
-  return onStream(context, stream, [&](void *hipStream) -> Result {
+  return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (found->kind == AllocationKind::Device) { // of cuMemAlloc: allowed
       if (Result result = context.synchronizeStream(hipStream))
         return result;

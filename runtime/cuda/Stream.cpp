@@ -29,25 +29,25 @@ Event *liveEvent(Event *event) {
 static HipStream perThreadStream(Context &context) {
   ThreadStream &stream = thread().streams[&context];
   if (stream.hip && stream.resets == context.resets)
-    return {kSuccess, stream.hip};
+    return {kSuccess, stream.hip, &context};
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   stream = {nullptr, context.resets};
   if (!context.idleThreadStreams.empty()) {
     stream.hip = context.idleThreadStreams.back();
     context.idleThreadStreams.pop_back();
-    return {kSuccess, stream.hip};
+    return {kSuccess, stream.hip, &context};
   }
-  return {context.check(hip().hipStreamCreateWithFlags(&stream.hip, 0)), stream.hip};
+  return {context.check(hip().hipStreamCreateWithFlags(&stream.hip, 0)), stream.hip, &context};
 }
 
-HipStream hipStream(Context &context, Stream *stream) {
+HipStream hipStream(Context &current, Stream *stream) {
   if (!stream || stream == kLegacyStream)
-    return {kSuccess, nullptr};
+    return {kSuccess, nullptr, &current};
   if (stream == kPerThreadStream)
-    return perThreadStream(context);
-  if (!liveStream(stream) || stream->context != &context)
-    return {kInvalidHandle, nullptr};
-  return {kSuccess, stream->hip};
+    return perThreadStream(current);
+  if (!liveStream(stream))
+    return {kInvalidHandle};
+  return {kSuccess, stream->hip, stream->context};
 }
 
 static Result createStream(Context &context, Stream **out, unsigned flags, int priority) {
@@ -72,6 +72,21 @@ static void freeWorkspace(Context &context, Stream *stream) {
     return;
   context.check(hip().hipFree(found->second));
   context.workspaces.erase(found);
+}
+
+Result onStream(Context &current, Stream *stream,
+                llvm::function_ref<Result(Context &context, void *hipStream)> body) {
+  HipStream found = hipStream(current, stream);
+  if (found.error)
+    return found.error;
+  Context &owner = *found.owner;
+  if (&owner == &current)
+    return body(owner, found.stream);
+  if (Result result = enter(owner))
+    return result;
+  Result result = body(owner, found.stream);
+  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
+  return result ? result : back;
 }
 
 // Runs `body`, which ends a handle of `owner`, with the owner's device as HIP's current one.
@@ -166,7 +181,7 @@ static void runCallback(Callback *pointer, int hipError) {
 
 // The function runs on a thread of HIP's, after all work before it and before all work after it.
 static Result addCallback(Context &context, Stream *stream, const Callback &callback) {
-  return onStream(context, stream, [&](void *hipStream) {
+  return onStream(context, stream, [&](Context &context, void *hipStream) {
     bool wantsStatus = callback.withStatus && hip().hipStreamAddCallback;
     if (hip().hipLaunchHostFunc && !wantsStatus) {
       auto *owned = new Callback(callback);
@@ -225,15 +240,17 @@ Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
 
 Result cuStreamSynchronize(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream,
-                    [&](void *hipStream) { return context.synchronizeStream(hipStream); });
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
+      return context.synchronizeStream(hipStream);
+    });
   });
 }
 
 Result cuStreamQuery(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream,
-                    [&](void *hipStream) { return context.queryStream(hipStream); });
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
+      return context.queryStream(hipStream);
+    });
   });
 }
 
@@ -243,7 +260,7 @@ Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
       return kInvalidHandle;
     if (flags & ~1u) // CU_EVENT_WAIT_EXTERNAL concerns captures only
       return kInvalidValue;
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
       // Of an event that was never recorded nothing is awaited.
       return event->recorded ? context.check(hip().hipStreamWaitEvent(hipStream, event->hip, 0))
                              : kSuccess;
@@ -290,7 +307,7 @@ Result cuStreamAttachMemAsync(Stream *stream, void *, size_t, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
       return kInvalidValue;
-    return onStream(context, stream, [](void *) { return kSuccess; });
+    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
   });
 }
 
@@ -300,7 +317,7 @@ Result cuStreamIsCapturing(Stream *stream, int *status) {
     if (!status)
       return kInvalidValue;
     *status = 0; // CU_STREAM_CAPTURE_STATUS_NONE
-    return onStream(context, stream, [](void *) { return kSuccess; });
+    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
   });
 }
 Result cuStreamGetCaptureInfo(Stream *stream, int *status, uint64_t *) {
@@ -358,7 +375,9 @@ Result cuEventRecord(Event *event, Stream *stream) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
-    return onStream(context, stream, [&](void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) {
+      if (event->context != &context)
+        return kInvalidHandle;
       Result result = context.check(hip().hipEventRecord(event->hip, hipStream));
       if (!result)
         event->recorded = true;
@@ -395,7 +414,7 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
     if (!ms)
       return kInvalidValue;
     if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||
-        ((start->flags | stop->flags) & 2)) // without timing
+        start->context != stop->context || ((start->flags | stop->flags) & 2)) // without timing
       return kInvalidHandle;
     return context.check(hip().hipEventElapsedTime(ms, start->hip, stop->hip));
   });

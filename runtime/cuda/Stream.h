@@ -23,18 +23,18 @@ struct Event {
 
 // HIP's stream for a handle of the API: null and kLegacyStream are the legacy default stream (null
 // in HIP), kPerThreadStream is the calling thread's, anything else must be a live stream of ours.
+// Default streams belong to the current context, others to the one that they were made in.
 struct HipStream {
-  Result error;
-  void *stream;
+  Result error = kSuccess;
+  void *stream = nullptr;
+  Context *owner = nullptr;
 };
-HipStream hipStream(Context &context, Stream *stream);
+HipStream hipStream(Context &current, Stream *stream);
 
-// Runs `body` with HIP's stream for `stream`; the call may leave work behind.
-inline Result onStream(Context &context, Stream *stream,
-                       llvm::function_ref<Result(void *hipStream)> body) {
-  auto [error, hip] = hipStream(context, stream);
-  return error ? error : body(hip);
-}
+// Runs `body` with HIP's stream for `stream` and the context that it belongs to, whose device is
+// HIP's meanwhile: CUDA takes streams of any context. The call may leave work behind.
+Result onStream(Context &current, Stream *stream,
+                llvm::function_ref<Result(Context &context, void *hipStream)> body);
 
 Event *liveEvent(Event *event); // null: not one of ours
 

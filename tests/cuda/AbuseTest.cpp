@@ -1,0 +1,165 @@
+// Calls with nonsense get the codes that an H100's driver gave (CUDA 13.0), and crash nothing.
+#include "tests/cuda/LaunchFixture.h"
+#include <atomic>
+#include <cstring>
+#include <sys/mman.h>
+#include <thread>
+
+namespace rubia::runtime::cuda {
+namespace {
+
+class Abuse : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+    ASSERT_EQ(cu("cuCtxCreate_v2", &first, 0u, 0), kSuccess);
+  }
+  // The last `size` bytes before a page that cannot be accessed.
+  static char *beforeHole(size_t size) {
+    constexpr size_t kPage = 4096;
+    auto *pages = static_cast<char *>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(pages + kPage, kPage, PROT_NONE), 0);
+    return pages + kPage - size;
+  }
+
+  Context *first = nullptr;
+};
+
+TEST_F(Abuse, ANameFitsWhateverLengthIsGiven) {
+  char *name = beforeHole(64);
+  memset(name, 'x', 64);
+  EXPECT_EQ(cu("cuDeviceGetName", name, 0x7fffffff, 0), kSuccess);
+  EXPECT_LT(strlen(name), 63u);
+  char *four = beforeHole(4);
+  EXPECT_EQ(cu("cuDeviceGetName", four, 4, 0), kSuccess);
+  EXPECT_EQ(strlen(four), 3u);
+}
+
+TEST_F(Abuse, BogusNumbersAreInvalidValues) {
+  int value = -7;
+  size_t limit = 7;
+  for (int attribute : {-1, 0, 148, 9999, 0x7fffffff}) {
+    EXPECT_EQ(cu("cuDeviceGetAttribute", &value, attribute, 0), kInvalidValue) << attribute;
+    EXPECT_EQ(cu("cuCtxGetLimit", &limit, attribute < 0 ? attribute : attribute + 10),
+              kInvalidValue);
+    EXPECT_EQ(cu("cuCtxSetLimit", attribute < 0 ? attribute : attribute + 10, limit),
+              kInvalidValue);
+  }
+  EXPECT_EQ(value, -7);
+  EXPECT_EQ(limit, 7u);
+  for (int attribute = 1; attribute <= 147; ++attribute)
+    EXPECT_EQ(cu("cuDeviceGetAttribute", &value, attribute, 0), kSuccess) << attribute;
+  EXPECT_EQ(cu("cuDeviceGetP2PAttribute", &value, 1, 0, 0), kInvalidDevice);
+}
+
+TEST_F(Abuse, PeerCopiesOfWildPointersAreRefused) {
+  char *memory = static_cast<char *>(allocate(4096)), *wild = reinterpret_cast<char *>(0x1234);
+  Stream *none = nullptr;
+  Context *current = nullptr;
+  auto copy = [&](char *to, char *from, size_t bytes, Context *context) {
+    Result result = cu("cuMemcpyPeer", to, context, from, context, bytes);
+    EXPECT_EQ(cu("cuMemcpyPeerAsync", to, context, from, context, bytes, none), result);
+    return result;
+  };
+  EXPECT_EQ(copy(wild, wild + 64, 16, first), kInvalidValue);
+  EXPECT_EQ(copy(memory, wild, 16, first), kInvalidValue);
+  EXPECT_EQ(copy(nullptr, memory, 16, first), kInvalidValue);
+  EXPECT_EQ(copy(memory, memory + 4080, 17, first), kInvalidValue);
+  EXPECT_EQ(copy(memory, memory + 64, size_t(-1), first), kInvalidValue);
+  EXPECT_EQ(copy(wild, wild, 0, first), kSuccess);
+  EXPECT_EQ(copy(memory, memory + 4080, 16, first), kSuccess);
+  EXPECT_EQ(copy(memory, memory + 4080, 16, current), kSuccess);
+  EXPECT_EQ(copy(memory, memory + 64, 16, reinterpret_cast<Context *>(wild)), kInvalidContext);
+}
+
+// A variable of a module is memory as any other.
+TEST_F(Abuse, PeerCopiesTakeModuleVariables) {
+  Module *module = nullptr;
+  void *table = nullptr, *out = allocate(32);
+  size_t bytes = 0;
+  uint64_t values[4] = {};
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &table, &bytes, module, "table"), kSuccess);
+  EXPECT_EQ(cu("cuMemcpyPeer", out, first, table, first, bytes), kSuccess);
+  EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(values), out, size_t(32)), kSuccess);
+  EXPECT_EQ(values[3], 4u);
+}
+
+TEST_F(Abuse, ALinkersTextEndsAtItsNul) {
+  const size_t whole = strlen(kPtx) + 1;
+  for (size_t size : {size_t(-1), size_t(1) << 31, whole, whole - 1}) {
+    char *text = beforeHole(whole);
+    memcpy(text, kPtx, whole);
+    void *state = nullptr, *image = nullptr;
+    size_t bytes = 0;
+    ASSERT_EQ(cu("cuLinkCreate_v2", 0u, nullptr, nullptr, &state), kSuccess);
+    EXPECT_EQ(cu("cuLinkAddData_v2", state, 1, text, size, "text", 0u, nullptr, nullptr), kSuccess);
+    EXPECT_EQ(cu("cuLinkComplete", state, &image, &bytes), kSuccess);
+    EXPECT_EQ(bytes, whole);
+    EXPECT_EQ(cu("cuLinkDestroy", state), kSuccess);
+  }
+}
+
+TEST_F(Abuse, StreamsWorkInTheirOwnContext) {
+  Context *second = nullptr;
+  Stream *ofFirst = nullptr, *ofSecond = nullptr, *none = nullptr;
+  Event *eventOfFirst = nullptr, *eventOfSecond = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &ofFirst, 0u), kSuccess);
+  ASSERT_EQ(cu("cuEventCreate", &eventOfFirst, 0u), kSuccess);
+  Library *library = load(kPtx);
+  Module *module = nullptr;
+  Function *function = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "reverse"), kSuccess);
+  void *out = allocate(1024), *values[] = {&out};
+  ASSERT_EQ(cu("cuCtxCreate_v2", &second, 0u, 0), kSuccess);
+  ASSERT_EQ(cu("cuStreamCreate", &ofSecond, 0u), kSuccess);
+  ASSERT_EQ(cu("cuEventCreate", &eventOfSecond, 0u), kSuccess);
+
+  EXPECT_EQ(cu("cuEventRecord", eventOfFirst, ofSecond), kInvalidHandle);
+  EXPECT_EQ(cu("cuEventRecord", eventOfFirst, none), kInvalidHandle);
+  EXPECT_EQ(cu("cuEventRecord", eventOfSecond, ofFirst), kInvalidHandle);
+  EXPECT_EQ(cu("cuEventRecord", eventOfFirst, ofFirst), kSuccess);
+  EXPECT_EQ(cu("cuEventRecord", eventOfSecond, ofSecond), kSuccess);
+  EXPECT_EQ(cu("cuStreamWaitEvent", ofSecond, eventOfFirst, 0u), kSuccess);
+  EXPECT_EQ(cu("cuStreamSynchronize", ofFirst), kSuccess);
+  EXPECT_EQ(cu("cuStreamQuery", ofFirst), kSuccess);
+  float ms = 0;
+  EXPECT_EQ(cu("cuEventElapsedTime", &ms, eventOfFirst, eventOfSecond), kInvalidHandle);
+
+  auto launchOn = [&](Stream *stream, Function *launched) {
+    return cu("cuLaunchKernel", launched, 1u, 1u, 1u, 256u, 1u, 1u, 1024u, stream,
+              static_cast<void **>(values), static_cast<void **>(nullptr));
+  };
+  EXPECT_EQ(launchOn(ofSecond, function), kInvalidHandle);
+  EXPECT_EQ(launchOn(none, function), kInvalidHandle);
+  EXPECT_EQ(launchOn(ofFirst, function), kSuccess);
+  EXPECT_EQ(launchOn(ofFirst, kernel(library, "reverse")), kSuccess); // of any context
+  EXPECT_EQ(cu("cuStreamSynchronize", ofFirst), kSuccess);
+}
+
+// Who retains a primary context while its last reference goes gets one that lives.
+TEST(PrimaryContext, IsRetainedWhileItIsReleased) {
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  std::atomic<int> failures = 0;
+  auto work = [&] {
+    for (int i = 0; i < 20'000; ++i) {
+      Context *context = nullptr;
+      void *memory = nullptr;
+      failures += cu("cuDevicePrimaryCtxRetain", &context, 0) != kSuccess;
+      failures += cu("cuCtxSetCurrent", context) != kSuccess;
+      failures += cu("cuMemAlloc_v2", &memory, size_t(64)) != kSuccess;
+      failures += cu("cuMemFree_v2", memory) != kSuccess;
+      failures += cu("cuDevicePrimaryCtxRelease_v2", 0) != kSuccess;
+    }
+  };
+  std::thread one(work), two(work), three(work);
+  one.join();
+  two.join();
+  three.join();
+  EXPECT_EQ(failures, 0);
+}
+
+} // namespace
+} // namespace rubia::runtime::cuda
