@@ -4,6 +4,7 @@
 #include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
+#include "codegen/lib/RoundedProducts.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,6 +31,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
   if (Error error = optimise(*module, **machine, options.optLevel))
     return error;
   protectCarries(*module);
+  protectRoundedProducts(*module);
   SmallString<0> output;
   if (kind == EmitKind::Llvm) {
     raw_svector_ostream os(output);

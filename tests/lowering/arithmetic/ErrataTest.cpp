@@ -60,7 +60,8 @@ TEST(Errata, CarryOutOfASumWithACarryAlone) {
     run("mul.lo.u64 t, a, b;\n add.u64 u, t, 1;\n setp.eq.u64 p, t, -1;\n selp.u64 t, 1, 0, p;\n"
         " xor.b64 d, t, u",
         [=](uint64_t a, uint64_t b) { return wraps(a * b + 1, 1) ^ (a * b + 1); });
-    run("sub.u32 v, lb, ha;\n mov.b64 t, {la, v};\n cvt.u64.u32 u, lb;\n sub.cc.u64 d, t, u;\n subc.u64 u, 0, 0;\n"
+    run("sub.u32 v, lb, ha;\n mov.b64 t, {la, v};\n cvt.u64.u32 u, lb;\n sub.cc.u64 d, t, u;\n "
+        "subc.u64 u, 0, 0;\n"
         " xor.b64 d, d, u",
         [=](uint64_t a, uint64_t b) {
           uint64_t minuend = uint32_t(a) | (b - (a >> 32)) << 32;
@@ -80,4 +81,49 @@ TEST(Errata, CarryOutOfASumWithACarryAlone) {
           return (uint64_t(uint32_t(a + (b >> 32))) + (low >> 32)) ^ uint32_t(low);
         });
   }
+}
+
+// v_fma_mixlo_f16 and v_fma_mixhi_f16 for products have the addend +0, which makes +0 of -0.
+TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
+  struct Chain {
+    std::string
+        body; // a and b are f32, ha and hb f16; d is 32 bits with the half in the lower ones
+    bool isNegated = false, isPair = false;
+  };
+  const Chain kChains[] = {
+      {"mul.rn.f32 t, a, b;\n cvt.rn.f16.f32 h, t;"},
+      {"mul.rn.ftz.f32 t, a, b;\n cvt.rn.f16.f32 h, t;"},
+      {"mul.rn.f32 t, ea, eb;\n cvt.rn.f16.f32 h, t;"},
+      {"mul.rn.f32 t, a, eb;\n cvt.rn.f16.f32 h, t;"},
+      {"fma.rn.f32 t, a, b, 0f80000000;\n cvt.rn.f16.f32 h, t;"},
+      {"mul.rn.f32 t, a, b;\n neg.f32 t, t;\n cvt.rn.f16.f32 h, t;", true},
+      {"neg.f32 t, a;\n mul.rn.f32 t, t, b;\n cvt.rn.f16.f32 h, t;", true},
+      {"mul.rn.f32 t, a, b;\n cvt.rn.f16.f32 h, t;\n neg.f16 h, h;", true},
+      {"mul.rn.f32 t, a, b;\n mul.rn.f32 u, b, a;\n cvt.rn.f16x2.f32 d, t, u;", false, true},
+      {"mul.rn.f32 t, ea, eb;\n mul.rn.f32 u, b, a;\n cvt.rn.f16x2.f32 d, t, u;", false, true},
+      {"mul.rn.f32 t, a, b;\n mul.rn.f32 u, b, a;\n neg.f32 t, t;\n neg.f32 u, u;\n"
+       " cvt.rn.f16x2.f32 d, u, t;",
+       true, true},
+      {"mul.rn.f32 t, a, b;\n setp.gt.f32 p, a, b;\n selp.f32 t, t, 0f3f800000, p;\n"
+       " @!p mul.rn.f32 t, b, a;\n cvt.rn.f16.f32 h, t;"}};
+  const uint32_t kZero = 0, kNumbers[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x41200000};
+  std::vector<Operands> tuples;
+  for (uint32_t number : kNumbers)
+    for (uint32_t sign : {0u, 0x80000000u}) {
+      tuples.push_back({{kZero | sign, number}});
+      tuples.push_back({{number, kZero | sign}});
+    }
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+    for (const Chain &chain : kChains)
+      check({".reg .b16 h, ha, hb;\n .reg .f32 t, u, ea, eb;\n .reg .pred p;\n"
+             " cvt.rn.f16.f32 ha, a;\n cvt.rn.f16.f32 hb, b;\n cvt.f32.f16 ea, ha;\n"
+             " cvt.f32.f16 eb, hb;\n" +
+                 chain.body + (chain.isPair ? "" : "\n cvt.u32.u16 d, h;") + "\n mov.b32 d, d",
+             Kind::I32,
+             {Kind::F32, Kind::F32},
+             [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+               uint32_t half = ((a ^ b) >> 16 & 0x8000) ^ (chain.isNegated ? 0x8000 : 0);
+               return chain.isPair ? half | half << 16 : half;
+             }},
+            tuples, {.arch = arch});
 }

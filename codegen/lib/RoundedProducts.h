@@ -1,0 +1,17 @@
+// Keeps the sign of products that are rounded to half precision.
+#ifndef RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H
+#define RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// Rewrites products whose -0 the back end would lose (docs/errata.md). It has to come after the
+/// optimiser, which would undo it.
+void protectRoundedProducts(llvm::Module &module);
+
+} // namespace rubia::codegen
+
+#endif
