@@ -148,19 +148,32 @@ Value *approximateReciprocalF64(FunctionLowering &fn, Value *a) {
   return highWord(fn, result);
 }
 
+// 1/sqrt(a) with an error of half a unit and a 2^-13th of one: PTX promises 2 ulp, but CUDA's
+// rsqrt(double), which is this instruction, 1 ulp. v_rsq_f64, which takes denormals, is within
+// 2^29 units (2^-23). A step of third order, r + r * (e/2 + 3/8 e^2) with e = 1 - a * r * r, leaves
+// 2^-67; e is exact to 2^-75 since the rounding of a * r is taken out again.
+static Value *reciprocalRootF64(FunctionLowering &fn, Value *a) {
+  IRBuilder<> &b = fn.builder();
+  auto constant = [&](double value) { return ConstantFP::get(b.getDoubleTy(), value); };
+  Value *seed = hardware(fn, Intrinsic::amdgcn_rsq, a);
+  Value *root = b.CreateFMul(a, seed), *minusRoot = b.CreateFNeg(root);
+  Value *rounding = fma(b, a, seed, minusRoot);
+  Value *error = fma(b, minusRoot, seed, constant(1.0));
+  error = fma(b, b.CreateFNeg(rounding), seed, error);
+  Value *series = fma(b, error, constant(0.375), constant(0.5));
+  return refinedIfFinite(b, seed, fma(b, b.CreateFMul(seed, error), series, seed));
+}
+
 // rsqrt{.approx}{.ftz}.(f32|f64) d, a   PTX ISA: floating-point-instructions-rsqrt
-// f32: relative error at most 2^-22.9. f64: 2 ulp; with .ftz 2^-20, and only the high words of
-// operand and result.
+// f32: relative error at most 2^-22.9. f64: with .ftz 2^-20, and only the high words of operand
+// and result.
 Expected<Value *> lowerFRsqrt(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   Value *a = fn.source(0);
   bool flushes = inst.spelling->has(ptx::Mod::Ftz);
   if (a->getType()->isDoubleTy()) {
     if (!flushes)
-      return finish(fn, inst,
-                    b.CreateFDiv(ConstantFP::get(a->getType(), 1.0),
-                                 b.CreateUnaryIntrinsic(Intrinsic::sqrt, a)),
-                    a);
+      return finish(fn, inst, reciprocalRootF64(fn, a), a);
     Value *x = highWordOperand(fn, a);
     Value *half = ConstantFP::get(b.getDoubleTy(), 0.5);
     Value *one = ConstantFP::get(b.getDoubleTy(), 1.0);

@@ -270,7 +270,7 @@ static const SelftestCheck kChecks[] = {
      R"(%fa = bitcast i64 %a to double
         %f = call double @llvm.amdgcn.rsq.f64(double %fa)
         %r = bitcast double %f to i64)",
-     {{0x4000000000000000, 0, 0, 0x3fe6a09e667f3bcd}}},
+     {{0x4000000000000000, 0, 0, 0x3fe6a09e667f3bcd}, {1, 0, 0, 0x6180000000000000}}},
     {"sqrt-f64-approximation",
      SelftestCheck::All,
      SelftestCheck::Keep,

@@ -4,6 +4,7 @@
 #include "tests/lowering/arithmetic/Harness.h"
 #include "tests/lowering/arithmetic/HostFloat.h"
 #include <cmath>
+#include <mpfr.h>
 
 using namespace rubia::lowering::test;
 
@@ -266,14 +267,38 @@ TEST(Approximate, HighWordOfF64) {
   checkHighWord("rsqrt", [](double a) { return 1 / std::sqrt(a); });
 }
 
+// In units of the exact result; 0 if it is none that is a number above 0.
+static double errorOfReciprocalRoot(double got, double a) {
+  mpfr_t exact, error;
+  mpfr_inits2(200, exact, error, static_cast<mpfr_ptr>(nullptr));
+  mpfr_set_d(exact, a, MPFR_RNDN);
+  mpfr_rec_sqrt(exact, exact, MPFR_RNDN);
+  mpfr_d_sub(error, got, exact, MPFR_RNDN);
+  mpfr_mul_2si(error, error, 53 - mpfr_get_exp(exact), MPFR_RNDA);
+  double units = std::fabs(mpfr_get_d(error, MPFR_RNDA));
+  mpfr_clears(exact, error, static_cast<mpfr_ptr>(nullptr));
+  return units;
+}
+
+// CUDA promises 1 ulp for rsqrt(double), which is this instruction; an H100 has 0.503. Another
+// entry of ctest has v_rsq_f64 as wrong as it may be.
 TEST(Approximate, RsqrtF64) {
-  Accept accept = [](uint64_t got, uint64_t, uint64_t a, uint64_t) {
-    long double exact = 1 / std::sqrt((long double)f64(a));
-    if (std::isnan(exact))
+  Accept accept = [](uint64_t got, uint64_t, uint64_t bits, uint64_t) {
+    double a = f64(bits);
+    if (std::isnan(a) || a < 0)
       return std::isnan(f64(got));
-    if (std::isinf(exact) || exact == 0)
-      return bitsOf(f64(got)) == bitsOf(double(exact));
-    return std::fabs((long double)f64(got) / exact - 1) <= 0x1p-52L; // 1 ulp, of 2
+    if (std::isinf(a) || a == 0)
+      return got == bitsOf(a == 0 ? std::copysign(INFINITY, a) : 0.0);
+    return errorOfReciprocalRoot(f64(got), a) <= 0.501;
   };
-  check({"rsqrt.approx.f64 d, a", Kind::F64, {Kind::F64}, noneExpected}, doubles(), {}, &accept);
+  std::vector<Operands> tuples = doubles();
+  std::mt19937_64 engine(17);
+  for (unsigned i = 0; i < 10000; ++i) {
+    uint64_t bits = engine();
+    tuples.push_back({{i % 2 ? bits >> (i % 11 == 0 ? 12 : 1)             // denormal, of any size
+                             : bits >> 12 | (1022 + (bits & 1)) << 52}}); // in [0.5, 2)
+  }
+  for (const char *arch : {"gfx1100", "gfx942"})
+    check({"rsqrt.approx.f64 d, a", Kind::F64, {Kind::F64}, noneExpected}, tuples, {.arch = arch},
+          &accept);
 }
