@@ -9,6 +9,9 @@
 
 namespace rubia::runtime {
 
+// How long an error is kept at most.
+inline constexpr uint64_t kMaxLifetimeSeconds = 86400;
+
 struct CacheEntry {
   // Refused: the payload is the text of an error; it holds until `expires`.
   enum class Kind : uint32_t { Result = 1, Refused = 2 };
@@ -17,7 +20,8 @@ struct CacheEntry {
   std::string metadata; // JSON, for people and tools: what the payload is
   std::vector<uint8_t> payload;
   Kind kind = Kind::Result;
-  uint64_t expires = 0; // seconds since 1970; 0: never
+  uint64_t expires =
+      0; // seconds since 1970; 0: never. Later than kMaxLifetimeSeconds from now: expired
 };
 
 // Bounds of what is believed in a header.

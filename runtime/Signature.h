@@ -28,6 +28,8 @@ public:
   // (*.pub), or 64 hexadecimal digits. What cannot be read is said in the log and trusts nobody.
   static TrustedKeys fromEnvironment();
 
+  // Whether only what one of the keys has signed is believed.
+  bool areDemanded() const { return demanded; }
   // What is wrong with a signature; empty: nothing. `signature` is empty if there is none.
   std::string problemOf(llvm::ArrayRef<uint8_t> signature, Signed what, const Digest &digest) const;
 

@@ -194,7 +194,9 @@ CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
   }
   if (entry->key != key)
     return {std::nullopt, Miss::OtherKey};
-  if (entry->expires && entry->expires <= uint64_t(time(nullptr)))
+  // An error that would hold for years is one that we did not write, or a clock that was wrong.
+  if (const uint64_t now = time(nullptr);
+      entry->expires && (entry->expires <= now || entry->expires > now + kMaxLifetimeSeconds))
     return {std::nullopt, Miss::Expired};
   return {std::move(*entry), Miss::Absent};
 }

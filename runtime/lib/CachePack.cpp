@@ -79,6 +79,12 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
   if (std::string problem = trusted.problemOf(signature, Signed::Pack, header.digest);
       !problem.empty())
     return failure(path, "the cache pack " + problem);
+  // Who could have changed the file could have put any code into it.
+  const bool isOurs =
+      (status.st_uid == geteuid() || status.st_uid == 0) && !(status.st_mode & (S_IWGRP | S_IWOTH));
+  if (!isOurs && !trusted.areDemanded())
+    return failure(path, "the cache pack belongs to another user or is writable by others; demand "
+                         "a signature with RUBIA_CACHE_PUBLIC_KEYS");
   pack.signedBy = signerOf(signature);
   for (size_t i = 0; i < pack.index.size(); ++i) {
     const Row &row = pack.index[i];

@@ -1,5 +1,5 @@
 #include "runtime/lib/CodeObjectMetadata.h"
-#include "llvm/Support/JSON.h"
+#include "runtime/BoundedJson.h"
 #include <cstring>
 #include <elf.h>
 
@@ -65,7 +65,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
   Expected<StringRef> text = section(codeObject, ".rubia.metadata");
   if (!text)
     return text.takeError();
-  Expected<json::Value> root = json::parse(text->rtrim('\0'));
+  Expected<json::Value> root = parseBoundedJson(text->rtrim('\0'));
   if (!root)
     return root.takeError();
   const json::Object *object = root->getAsObject();

@@ -1,7 +1,7 @@
 // Manifest <-> bytes: magic, size of the JSON text, JSON text, blob.
 #include "runtime/Manifest.h"
+#include "runtime/BoundedJson.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -10,7 +10,7 @@ namespace rubia::runtime {
 
 static constexpr StringRef kMagic = "RUBIAMF1";
 // Far above what can be launched or allocated, far below where sums wrap.
-static constexpr uint32_t kMostParameterBytes = 1 << 20;
+static constexpr uint32_t kMostParameterBytes = 32764; // CUDA's own limit
 static constexpr uint64_t kMostVariableBytes = uint64_t(1) << 48;
 
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
@@ -184,7 +184,7 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
   Manifest m;
   StringRef blob = text.drop_front(jsonSize);
   m.blob.assign(blob.begin(), blob.end());
-  Expected<json::Value> root = json::parse(text.take_front(jsonSize));
+  Expected<json::Value> root = parseBoundedJson(text.take_front(jsonSize));
   if (!root) {
     consumeError(root.takeError());
     return malformed();

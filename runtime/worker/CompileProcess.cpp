@@ -58,7 +58,8 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     last.reset();
     Expected<std::vector<uint8_t>> bytes = protocol::readFile(file);
     if (!bytes)
-      return bytes.takeError();
+      return make_error<CompilerTrouble>("the image cannot be read: " +
+                                         toString(bytes.takeError()));
     Expected<PtxImage> image = PtxImage::fromRawImage(*bytes, request.computeCapability);
     if (!image)
       return image.takeError();
@@ -82,6 +83,19 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   if (!object)
     return object.takeError();
   return std::move(object->bytes);
+}
+
+// Whether the kernel is not to blame, so that a fresh process may fare better: lld's state is
+// spent, or the system has no file, memory or room to give.
+bool isOfTheSystem(const Error &error) {
+  bool result = false;
+  visitErrors(error, [&](const ErrorInfoBase &info) {
+    if (info.isA<codegen::CodegenError>())
+      result |= static_cast<const codegen::CodegenError &>(info).fault == codegen::Fault::System;
+    else
+      result |= info.isA<codegen::LinkerRetired>() || info.isA<CompilerTrouble>();
+  });
+  return result;
 }
 
 // The result as a cache entry, for the supervisor to store. At worst it is not stored.
@@ -136,13 +150,12 @@ int runCompileProcess(int socket) {
       protocol::sendAnswer(currentReply, protocol::Outcome::Result, *result, peak(),
                            request.remote);
     } else {
-      // lld's state is spent, the kernel is not to blame: the client asks again and gets a fresh
-      // process.
-      bool retired = result.errorIsA<codegen::LinkerRetired>();
-      std::string text = toString(result.takeError());
-      protocol::sendAnswer(currentReply,
-                           retired ? protocol::Outcome::Trouble : protocol::Outcome::Refused,
-                           arrayRefFromStringRef(text), peak(), request.remote);
+      Error error = result.takeError();
+      const auto outcome =
+          isOfTheSystem(error) ? protocol::Outcome::Trouble : protocol::Outcome::Refused;
+      std::string text = toString(std::move(error));
+      protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), peak(),
+                           request.remote);
     }
     currentReply = -1;
     files.reply = {};

@@ -3,6 +3,7 @@
 #include "runtime/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Supervisor.h"
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <malloc.h>
@@ -24,6 +25,17 @@ static void limitMemory() {
   setrlimit(RLIMIT_CORE, &none);
 }
 
+// A program's limit of file sizes is not meant for what lies in our memory. Where it cannot be
+// lifted, writing fails instead of ending the process.
+static void liftFileLimit() {
+  rlimit limit;
+  if (!getrlimit(RLIMIT_FSIZE, &limit)) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  signal(SIGXFSZ, SIG_IGN);
+}
+
 // LLVM allocates megabytes for each function: kept, they are not mapped and cleared again for the
 // next.
 static void keepMemory() {
@@ -38,6 +50,7 @@ int main(int argc, char **argv) {
     _exit(runSupervisor(kSocket)); // threads may still wait for the network
   if (argc == 2 && !strcmp(argv[1], "compile")) {
     limitMemory();
+    liftFileLimit();
     keepMemory();
     return runCompileProcess(kSocket);
   }

@@ -39,6 +39,18 @@ StringRef environment(const char *name) {
 
 bool isUrl(StringRef text) { return text.starts_with("http://") || text.starts_with("https://"); }
 
+// Whether nobody can be on the way.
+bool isLoopback(StringRef url) {
+  StringRef host = url.split("://").second.split('/').first;
+  if (size_t at = host.rfind('@'); at != StringRef::npos)
+    host = host.substr(at + 1);
+  if (host.consume_front("["))
+    host = host.split(']').first;
+  else
+    host = host.split(':').first;
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 // For the log: a URL may hold a password.
 std::string withoutPassword(StringRef url) {
   auto [scheme, rest] = url.split("://");
@@ -294,6 +306,10 @@ std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
     return refuse("RUBIA_CACHE_REMOTE_TIMEOUT is '" + text + "', expected milliseconds");
   state->limits.connectMs = std::min(state->limits.connectMs, state->limits.totalMs);
   state->trusted = TrustedKeys::fromEnvironment();
+  if (url.starts_with("http://") && !state->trusted.areDemanded() && !isLoopback(url))
+    log(LogLevel::Error, "remote kernel cache: " + withoutPassword(url) +
+                             " is not encrypted, and RUBIA_CACHE_PUBLIC_KEYS demands no "
+                             "signature: whoever is on the way can put in code");
   if (StringRef path = environment("RUBIA_CACHE_SIGNING_KEY"); state->writes && !path.empty()) {
     Expected<SigningKey> key = SigningKey::read(path.str());
     if (!key)

@@ -268,11 +268,26 @@ std::string reasonOf(int status, bool timedOut, const WorkerLimits &limits) {
   return "ended with status " + std::to_string(WEXITSTATUS(status));
 }
 
+// Signals that a process brings upon itself. All others come from outside, or from limits that the
+// program runs under.
+bool isOwnFault(int signal) {
+  switch (signal) {
+  case SIGSEGV:
+  case SIGBUS:
+  case SIGILL:
+  case SIGFPE:
+  case SIGABRT:
+  case SIGTRAP:
+    return true;
+  }
+  return false;
+}
+
 // Limits are this program's, and memory is short now and here: another one may fare better.
 Outcome outcomeOf(int status, const Process &process) {
   if (process.timedOut)
     return Outcome::Limited;
-  if (process.about.empty() || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+  if (process.about.empty() || (WIFSIGNALED(status) && !isOwnFault(WTERMSIG(status))) ||
       (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory))
     return Outcome::Killed;
   return Outcome::Crashed;

@@ -214,6 +214,10 @@ TEST_F(CacheDirectoryTest, AnErrorIsKeptUntilItExpires) {
   ASSERT_TRUE(cache->find("key").entry);
   EXPECT_EQ(cache->find("key").entry->kind, CacheEntry::Kind::Refused);
   EXPECT_FALSE(cache->read("key")); // no payload to run
+  for (uint64_t forEver : {now + 2 * 86400, UINT64_MAX}) {
+    cache->store({"key", "{}", payload, CacheEntry::Kind::Refused, forEver});
+    EXPECT_EQ(cache->find("key").miss, CacheDirectory::Miss::Expired);
+  }
   cache->store({"key", "{}", payload, CacheEntry::Kind::Refused, now - 1});
   EXPECT_EQ(cache->find("key").miss, CacheDirectory::Miss::Expired);
   EXPECT_FALSE(cache->find("key").entry);

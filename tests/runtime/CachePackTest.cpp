@@ -4,6 +4,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -55,6 +56,25 @@ TEST_F(CachePackTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(pack.rows().size(), 50u);
   EXPECT_TRUE(allRight(pack, 50));
   EXPECT_FALSE(cantFail(pack.find("another key")));
+}
+
+TEST_F(CachePackTest, APackThatOthersMayHaveWrittenIsRefused) {
+  ASSERT_FALSE(bool(CachePackWriter().write(path)));
+  auto problem = [&](const TrustedKeys &keys) {
+    Expected<CachePack> pack = CachePack::open(path, keys);
+    return pack ? "" : toString(pack.takeError());
+  };
+  EXPECT_EQ(problem({}), "");
+  ASSERT_EQ(chmod(path.c_str(), 0664), 0);
+  EXPECT_NE(problem({}).find("writable by others"), std::string::npos);
+  // Where signatures are demanded they decide.
+  EXPECT_NE(problem(TrustedKeys(std::vector<PublicKey>(1))).find("is not signed"),
+            std::string::npos);
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
+    EXPECT_NE(problem({}).find("another user"), std::string::npos);
+  }
 }
 
 TEST_F(CachePackTest, TheOrderOfEntriesDoesNotShow) {

@@ -56,6 +56,49 @@ TEST(Manifest, ComesBackAsItWas) {
   EXPECT_EQ(after->kernel("second"), nullptr);
 }
 
+static std::vector<uint8_t> withJson(const std::string &json) {
+  std::vector<uint8_t> bytes{'R', 'U', 'B', 'I', 'A', 'M', 'F', '1'};
+  for (unsigned i = 0; i < 8; ++i)
+    bytes.push_back(uint8_t(uint64_t(json.size()) >> 8 * i));
+  bytes.insert(bytes.end(), json.begin(), json.end());
+  return bytes;
+}
+
+static bool isRefused(const std::vector<uint8_t> &bytes) {
+  llvm::Expected<Manifest> manifest = Manifest::deserialize(bytes);
+  if (manifest)
+    return false;
+  llvm::consumeError(manifest.takeError());
+  return true;
+}
+
+TEST(Manifest, RefusesJsonThatIsNestedTooDeep) {
+  for (size_t depth : {65, 60'000, 10'000'000}) {
+    EXPECT_TRUE(isRefused(withJson(std::string(depth, '['))));
+    std::string objects;
+    for (size_t i = 0; i < depth; ++i)
+      objects += "{\"a\":";
+    EXPECT_TRUE(isRefused(withJson(objects)));
+  }
+  // Brackets in strings are none.
+  Manifest manifest = sample();
+  manifest.kernels[1].error = std::string(1000, '[') + "\"\\" + std::string(1000, '{');
+  llvm::Expected<Manifest> after = Manifest::deserialize(manifest.serialize());
+  ASSERT_TRUE(bool(after)) << llvm::toString(after.takeError());
+  EXPECT_EQ(after->kernels[1].error, manifest.kernels[1].error);
+}
+
+// So much is copied from the program at a launch.
+TEST(Manifest, RefusesMoreParametersThanCudaPasses) {
+  Manifest manifest = sample();
+  manifest.kernels[0].parameters = {{0, 32764, 4}};
+  manifest.kernels[0].parameterBytes = 32764;
+  EXPECT_FALSE(isRefused(manifest.serialize()));
+  manifest.kernels[0].parameters = {{0, 32768, 4}};
+  manifest.kernels[0].parameterBytes = 32768;
+  EXPECT_TRUE(isRefused(manifest.serialize()));
+}
+
 TEST(Manifest, RefusesEveryTruncation) {
   std::vector<uint8_t> bytes = sample().serialize();
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,6 +131,32 @@ TEST_F(SharedCacheTest, AUnitThatCrashesTheCompilerIsRemembered) {
   EXPECT_GT(entry.expires, uint64_t(time(nullptr)));
   EXPECT_LE(entry.expires, uint64_t(time(nullptr)) + 86400);
   printf("%s\n", messages[0].c_str());
+}
+
+// A signal from outside, or a limit of this program's, says nothing about the unit.
+TEST_F(SharedCacheTest, WhatComesFromOutsideIsNoErrorOfTheKernelForOthers) {
+  setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
+  for (const char *name : {"terminated_1", "cpu_1"}) {
+    const std::string text = kernelNamed(name);
+    Compiler &compiler = Compiler::create({directory(), {}}, {});
+    auto code = compiler.codeObject(image(text), 0, "gfx1100");
+    EXPECT_FALSE(bool(code)) << name;
+    consumeError(code.takeError());
+  }
+  EXPECT_TRUE(directory().files().empty());
+}
+
+TEST_F(SharedCacheTest, ALimitOfFileSizesIsNoErrorOfTheKernel) {
+  pid_t limited = ask({directory(), {}}, [] {
+    const rlimit limit{64, 64};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_IGN);
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(limited, &status, 0), limited);
+  EXPECT_NE(status, 0);
+  EXPECT_TRUE(directory().files().empty());
+  EXPECT_TRUE(succeeded(ask({directory(), {}}, [] {})));
 }
 
 TEST_F(SharedCacheTest, ARemoteThatIsAwayIsTroubleNotTheKernelsError) {

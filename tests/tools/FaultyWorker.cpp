@@ -1,8 +1,8 @@
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
-// (abort_1, segfault_1, overflow_1, hang_1, memory_1), takes so many tenths of a second
-// (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). Everything else is the
-// worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap), which needs
-// no seam there.
+// (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
+// a second (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). Everything else
+// is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
+// which needs no seam there.
 #include "runtime/worker/Pipeline.h"
 #include <csignal>
 #include <cstdlib>
@@ -32,6 +32,10 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     abort();
   if (name.starts_with("segfault_"))
     raise(SIGSEGV);
+  if (name.starts_with("terminated_"))
+    raise(SIGTERM);
+  if (name.starts_with("cpu_"))
+    raise(SIGXCPU);
   if (name.starts_with("overflow_"))
     _exit(recurse(1));
   if (name.starts_with("hang_"))

@@ -1,8 +1,8 @@
 #include "tools/lib/CodeObjects.h"
 #include "codegen/Codegen.h"
 #include "emulator/OffloadBundle.h"
+#include "runtime/BoundedJson.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -76,7 +76,7 @@ std::vector<std::string> notesOf(ArrayRef<uint8_t> codeObject) {
   std::vector<std::string> notes;
   Expected<std::string> text = codegen::readMetadata(codeObject);
   Expected<json::Value> root =
-      text ? json::parse(StringRef(*text).rtrim('\0')) : Expected<json::Value>(text.takeError());
+      text ? runtime::parseBoundedJson(StringRef(*text).rtrim('\0')) : Expected<json::Value>(text.takeError());
   if (!root) {
     consumeError(root.takeError());
     return notes;

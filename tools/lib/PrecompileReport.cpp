@@ -1,10 +1,10 @@
 #include "tools/lib/PrecompileReport.h"
 #include "codegen/Codegen.h"
+#include "runtime/BoundedJson.h"
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <map>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ static Error describeWarps(KernelReport &kernel, ArrayRef<uint8_t> codeObject) {
   Expected<std::string> text = codegen::readMetadata(codeObject);
   if (!text)
     return text.takeError();
-  Expected<json::Value> root = json::parse(StringRef(*text).rtrim('\0'));
+  Expected<json::Value> root = runtime::parseBoundedJson(StringRef(*text).rtrim('\0'));
   if (!root)
     return root.takeError();
   const json::Object *object = root->getAsObject();
