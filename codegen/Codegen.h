@@ -3,7 +3,8 @@
 //
 // The result of a compilation is checked before it is returned: the resources are read back from
 // the ELF that was linked, every kernel must be found in its dynamic symbol table, and the rounding
-// mode is verified at every floating-point instruction (ModeChecker.h).
+// mode is verified at every floating-point instruction (ModeChecker.h), and what is written to EXEC
+// (ExecChecker.h).
 #ifndef RUBIA_CODEGEN_CODEGEN_H
 #define RUBIA_CODEGEN_CODEGEN_H
 
@@ -37,6 +38,7 @@ struct Options {
   /// is 5.
   unsigned codeObjectVersion = 5;
   bool checkMode = true; ///< run checkMode() on the result
+  bool checkExec = true; ///< run checkExec() on the result
   /// What Backend::Comgr loads.
   std::string comgrLibrary = "libamd_comgr.so.2";
 };

@@ -92,6 +92,9 @@ Flow Branches::flowOf(const MCInst &inst, uint64_t address, uint64_t size,
       flow = {Flow::Kind::Branch, at->value};
   } else if (isAny(name, {"S_SWAPPC", "S_CALL"})) {
     flow.kind = Flow::Kind::Call;
+    std::optional<RegisterRange> pair = scalarAt(disassembler, inst, 1);
+    if (const CodeAddress *at = pair ? codeAddressIn(pair->first) : nullptr)
+      flow.target = at->value;
   } else if (isAny(name, {"S_ENDPGM", "S_RFE"})) {
     flow.kind = Flow::Kind::Leave;
   } else {

@@ -17,7 +17,7 @@ struct Flow {
     Leave   ///< out of the function: a return, a tail call, the end of the program
   };
   Kind kind = Kind::Next;
-  uint64_t target = 0; ///< of Branch and Either
+  uint64_t target = 0; ///< of Branch and Either; of Call too, 0 if it is not known
 
   bool endsBlock() const { return kind != Kind::Next; }
   bool hasTarget() const { return kind == Kind::Branch || kind == Kind::Either; }

@@ -1,5 +1,6 @@
 // The table of contents of a compilation.
 #include "codegen/Codegen.h"
+#include "codegen/ExecChecker.h"
 #include "codegen/ModeChecker.h"
 #include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
@@ -66,6 +67,9 @@ Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &opti
     return error;
   if (options.checkMode)
     if (Error error = checkMode(result.bytes))
+      return error;
+  if (options.checkExec)
+    if (Error error = checkExec(result.bytes))
       return error;
   return result;
 }

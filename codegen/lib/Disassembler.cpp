@@ -72,7 +72,7 @@ RegisterRange rangeOfName(StringRef name) {
 
 class LlvmDisassembler : public Disassembler {
 public:
-  Error initialize(StringRef processor);
+  Error initialize(StringRef processor, bool isWave64);
 
   uint64_t decode(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const override {
     uint64_t size = 0;
@@ -120,7 +120,7 @@ private:
   mutable DenseMap<unsigned, RegisterRange> ranges; ///< those that have been asked for
 };
 
-Error LlvmDisassembler::initialize(StringRef processor) {
+Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -134,7 +134,10 @@ Error LlvmDisassembler::initialize(StringRef processor) {
     return make_error<CodegenError>(Fault::System, error);
   // The 16-bit halves of registers are operands of their own from gfx11 on, whether the compiler
   // used them or not.
-  StringRef features = AMDGPU::getIsaVersion(processor).Major >= 11 ? "+real-true16" : "";
+  const unsigned generation = AMDGPU::getIsaVersion(processor).Major;
+  std::string features = generation >= 11 ? "+real-true16," : "";
+  if (generation >= 10)
+    features += isWave64 ? "+wavefrontsize64" : "+wavefrontsize32";
   registers.reset(target->createMCRegInfo(triple));
   syntax.reset(target->createMCAsmInfo(*registers, triple, MCTargetOptions()));
   instructions.reset(target->createMCInstrInfo());
@@ -164,9 +167,9 @@ void Disassembler::forEachWritten(const MCInst &inst,
     action(range(reg));
 }
 
-Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor) {
+Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor, bool isWave64) {
   auto disassembler = std::make_unique<LlvmDisassembler>();
-  if (Error error = disassembler->initialize(processor))
+  if (Error error = disassembler->initialize(processor, isWave64))
     return error;
   return disassembler;
 }

@@ -34,7 +34,8 @@ constexpr unsigned kVcc = 106, kM0 = 124, kExec = 126, kFlatScratch = 128, kScal
 
 class Disassembler {
 public:
-  static llvm::Expected<std::unique_ptr<Disassembler>> create(llvm::StringRef processor);
+  static llvm::Expected<std::unique_ptr<Disassembler>> create(llvm::StringRef processor,
+                                                              bool isWave64);
   virtual ~Disassembler() = default;
 
   /// The size of the instruction in bytes, 0 if there is none at the start of `bytes`.

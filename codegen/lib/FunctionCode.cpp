@@ -50,8 +50,8 @@ ArrayRef<uint8_t> bytesAt(ArrayRef<Section> sections, uint64_t address) {
 }
 
 Error addSymbol(const ELFSymbolRef &symbol, ArrayRef<Section> sections,
-                std::map<uint64_t, FunctionCode> &functions,
-                std::map<uint64_t, uint32_t> &kernels) {
+                std::map<uint64_t, FunctionCode> &functions, std::map<uint64_t, uint32_t> &kernels,
+                bool &isWave64) {
   Expected<StringRef> name = symbol.getName();
   if (!name)
     return malformed(toString(name.takeError()));
@@ -70,6 +70,9 @@ Error addSymbol(const ELFSymbolRef &symbol, ArrayRef<Section> sections,
     uint64_t entry = *address + support::endian::read64le(
                                     bytes.data() + amdhsa::KERNEL_CODE_ENTRY_BYTE_OFFSET_OFFSET);
     kernels[entry] = support::endian::read32le(bytes.data() + amdhsa::COMPUTE_PGM_RSRC1_OFFSET);
+    isWave64 |= !AMDHSA_BITS_GET(
+        support::endian::read16le(bytes.data() + amdhsa::KERNEL_CODE_PROPERTIES_OFFSET),
+        amdhsa::KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32);
   }
   return Error::success();
 }
@@ -124,19 +127,19 @@ Expected<ProgramCode> readProgramCode(ArrayRef<uint8_t> codeObject) {
   if (!sections)
     return sections.takeError();
 
+  ProgramCode program{processor->str(), false, {}};
   std::map<uint64_t, FunctionCode> functions;
   std::map<uint64_t, uint32_t> kernels;
   for (const ELFSymbolRef symbol : file->symbols())
-    if (Error error = addSymbol(symbol, *sections, functions, kernels))
+    if (Error error = addSymbol(symbol, *sections, functions, kernels, program.isWave64))
       return error;
   for (const ELFSymbolRef symbol : file->getDynamicSymbolIterators())
-    if (Error error = addSymbol(symbol, *sections, functions, kernels))
+    if (Error error = addSymbol(symbol, *sections, functions, kernels, program.isWave64))
       return error;
   for (const Section &section : *sections)
     if (section.isCode)
       addCodeWithoutSymbol(section, functions);
 
-  ProgramCode program{processor->str(), {}};
   for (auto &[address, function] : functions) {
     if (auto kernel = kernels.find(address); kernel != kernels.end())
       function.computePgmRsrc1 = kernel->second;

@@ -20,6 +20,7 @@ struct FunctionCode {
 
 struct ProgramCode {
   std::string processor;
+  bool isWave64 = false; ///< of the kernels; RDNA has both
   std::vector<FunctionCode>
       functions; ///< by address; code without a symbol is a function of its own
 };

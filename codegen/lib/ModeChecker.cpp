@@ -216,7 +216,8 @@ Error checkMode(ArrayRef<uint8_t> codeObject) {
   Expected<ProgramCode> program = readProgramCode(codeObject);
   if (!program)
     return program.takeError();
-  Expected<std::unique_ptr<Disassembler>> disassembler = Disassembler::create(program->processor);
+  Expected<std::unique_ptr<Disassembler>> disassembler =
+      Disassembler::create(program->processor, program->isWave64);
   if (!disassembler)
     return disassembler.takeError();
   std::vector<uint32_t> modes = entryModes(*program);
