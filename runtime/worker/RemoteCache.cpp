@@ -307,9 +307,9 @@ std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
   state->limits.connectMs = std::min(state->limits.connectMs, state->limits.totalMs);
   state->trusted = TrustedKeys::fromEnvironment();
   if (url.starts_with("http://") && !state->trusted.areDemanded() && !isLoopback(url))
-    log(LogLevel::Error, "remote kernel cache: " + withoutPassword(url) +
-                             " is not encrypted, and RUBIA_CACHE_PUBLIC_KEYS demands no "
-                             "signature: whoever is on the way can put in code");
+    log(LogLevel::Warning, "remote kernel cache: " + withoutPassword(url) +
+                               " is not encrypted, and RUBIA_CACHE_PUBLIC_KEYS demands no "
+                               "signature: whoever is on the way can put in code");
   if (StringRef path = environment("RUBIA_CACHE_SIGNING_KEY"); state->writes && !path.empty()) {
     Expected<SigningKey> key = SigningKey::read(path.str());
     if (!key)

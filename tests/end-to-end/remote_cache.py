@@ -394,7 +394,7 @@ class BadServers(RemoteTest):
             self.expect_compiled("no answer", RUBIA_CACHE_REMOTE=f"http://127.0.0.1:{closed.getsockname()[1]}/x")
 
     def test_no_such_host(self):
-        self.expect_compiled("no answer", RUBIA_CACHE_REMOTE="http://rubia.invalid/cache")
+        self.expect_compiled("no answer", RUBIA_CACHE_REMOTE="https://rubia.invalid/cache")
 
     def test_a_dead_server_is_left_alone(self):
         self.values = range(1, 9)
