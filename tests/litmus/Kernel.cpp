@@ -40,14 +40,20 @@ static std::string instruction(const Test &test, const Operation &operation,
   const std::string result = "%result" + std::to_string(operation.result);
   const std::string address = std::string("[%") + operation.location + "]";
   const std::string value = std::to_string(operation.value);
+  const std::string last = "%result" + std::to_string(operation.lastWord);
   const std::string words = qualifiers(test, operation);
   switch (operation.kind) {
   case Operation::Load:
+    if (operation.isVector)
+      return "ld" + words + ".v4.u32 {" + result + ", _, _, " + last + "}, " + address + ";\n";
     return "ld" + words + ".u32 " + result + ", " + address + ";\n";
   case Operation::Await:
     return label + ": ld" + words + ".u32 %awaited, " + address + ";\nsetp.ne.u32 %p, %awaited, " +
            value + "; @%p bra " + label + ";\n";
   case Operation::Store:
+    if (operation.isVector)
+      return "st" + words + ".v4.u32 " + address + ", {" + value + ", " + value + ", " + value +
+             ", " + value + "};\n";
     return "st" + words + ".u32 " + address + ", " + value + ";\n";
   case Operation::Exchange:
     return "atom" + words + ".b32 " + result + ", " + address + ", " + value + ";\n";
@@ -72,8 +78,8 @@ std::string kernelOf(const Test &test, const std::string &name) {
     if (test.isShared(location)) {
       hasShared = true;
       shared +=
-          ".shared .align 4 .b8 memory_" + one + "[" + std::to_string(4 * kInstances) + "];\n";
-      text += "mov.u32 %wide, memory_" + one + "; mad.lo.u32 %wide, %lane, 4, %wide;\n" +
+          ".shared .align 16 .b8 memory_" + one + "[" + std::to_string(16 * kInstances) + "];\n";
+      text += "mov.u32 %wide, memory_" + one + "; mad.lo.u32 %wide, %lane, 16, %wide;\n" +
               "cvt.u64.u32 %" + one + ", %wide;\n";
     } else {
       parameters += ", .param .u64 " + one;
@@ -98,7 +104,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
     text += "setp.ne.u32 %p, %wave, 0; @%p bra initialised;\n";
     for (char location : test.locations)
       if (test.isShared(location))
-        text += std::string("st.shared.u32 [%") + location + "], 0;\n";
+        text += std::string("st.shared.v4.u32 [%") + location + "], {0, 0, 0, 0};\n";
     text += "initialised: bar.sync 0;\n";
   }
   unsigned label = 0;
@@ -111,9 +117,10 @@ std::string kernelOf(const Test &test, const std::string &name) {
     for (const Operation &operation : test.threads[i])
       text += instruction(test, operation, "again" + std::to_string(label++));
     for (const Operation &operation : test.threads[i])
-      if (operation.result >= 0)
-        text += "st.global.u32 [%out+" + std::to_string(4 * operation.result) + "], %result" +
-                std::to_string(operation.result) + ";\n";
+      for (int value : {operation.result, operation.lastWord})
+        if (value >= 0)
+          text += "st.global.u32 [%out+" + std::to_string(4 * value) + "], %result" +
+                  std::to_string(value) + ";\n";
     text += "bra done;\n" + next + ":\n";
   }
   text += "done:\n";

@@ -2,7 +2,7 @@
 //
 // k(.param .u64 results, .param .u64 location0, ...): each thread of the test is a group of 64
 // threads of a CTA, so that no two are in one wave, and of these the first 32 each run an instance
-// of the test of their own: instance i has its word of every location at byte i * kStride, a line
+// of the test of their own: instance i has every location at byte i * kStride, a line
 // of its own, and its results at word i * (number of values of an outcome).
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace rubia::litmus {
 
 constexpr unsigned kInstances = 32;
-constexpr unsigned kStride = 64;     // bytes between the words of two instances
+constexpr unsigned kStride = 64;     // bytes between the locations of two instances
 constexpr unsigned kThreadSize = 64; // threads of the CTA that are one thread of the test
 
 /// `name` is the kernel's.

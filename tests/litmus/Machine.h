@@ -18,7 +18,8 @@
 
 namespace rubia::litmus {
 
-/// A word that an instruction reads or writes for the first instance of the test.
+/// A location, of a word or of 16 bytes, that an instruction reads or writes for the first instance
+/// of the test, at once.
 struct Access {
   int location = -1; // index into Test::locations
   uint32_t value = 0;

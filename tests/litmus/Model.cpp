@@ -48,6 +48,8 @@ static bool parseWord(StringRef word, Operation &operation) {
     operation.strong = operation.releases = true;
   else if (word == "acq_rel")
     operation.strong = operation.acquires = operation.releases = true;
+  else if (word == "v4")
+    operation.isVector = true;
   else if (word == "sc")
     operation.sequential = true;
   else if (word == "cta")
@@ -95,6 +97,8 @@ std::optional<Test> parseTest(const std::string &name, const std::string &text, 
                          operation.kind == Operation::Exchange || operation.kind == Operation::Add;
       if (reads)
         operation.result = int(test.results++);
+      if (reads && operation.isVector)
+        operation.lastWord = int(test.results++);
       operations.push_back(operation);
     }
   }
@@ -419,7 +423,9 @@ void Executions::record() {
       return; // its last load is not this one
   for (unsigned read : reads)
     if (events[read].operation->kind != Operation::Await)
-      outcome[size_t(events[read].operation->result)] = values[read];
+      for (int result : {events[read].operation->result, events[read].operation->lastWord})
+        if (result >= 0)
+          outcome[size_t(result)] = values[read];
   for (const auto &order : coherence)
     outcome.push_back(values[order.back()]);
   outcomes.insert(outcome);

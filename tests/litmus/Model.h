@@ -30,6 +30,11 @@ struct Operation {
   char location = 0;
   uint32_t value = 0; // stored, exchanged, added or awaited
   int result = -1;    // index of the outcome's value, of what reads
+  /// A vector of 16 bytes, all of whose words are the same. PTX's model has an access for each
+  /// word; Rubia promises that they are one (docs/architecture.md), and so they are here. What a
+  /// read finds in the last word is an outcome's value too.
+  bool isVector = false;
+  int lastWord = -1; // its index
 };
 
 struct Test {

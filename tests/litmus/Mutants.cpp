@@ -261,6 +261,11 @@ bool ModuleMutator::mutate(Instruction &instruction) {
     return narrow(*load, "load") || weaken(*load, AtomicOrdering::Monotonic, "load");
   if (auto *store = dyn_cast<StoreInst>(&instruction); store && store->isAtomic())
     return narrow(*store, "store") || weaken(*store, AtomicOrdering::Monotonic, "store");
+  // Vectors of 16 bytes: lowering/lib/WholeAccesses.cpp.
+  if (auto *load = dyn_cast<LoadInst>(&instruction); load && load->isVolatile())
+    return isIt("plain vector load") && (load->setVolatile(false), true);
+  if (auto *store = dyn_cast<StoreInst>(&instruction); store && store->isVolatile())
+    return isIt("plain vector store") && (store->setVolatile(false), true);
   if (auto *update = dyn_cast<AtomicRMWInst>(&instruction))
     return narrow(*update, "atomicrmw") || weaken(*update, AtomicOrdering::Monotonic, "atomicrmw");
   return false;

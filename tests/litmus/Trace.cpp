@@ -18,6 +18,7 @@ namespace {
 constexpr unsigned kRegisters = 512;
 constexpr unsigned kMostRuns = 100; // until each loop has had several rounds
 constexpr uint64_t kNowhere = ~uint64_t(0);
+constexpr uint64_t kLocationBytes = 16; // Kernel.cpp: what a location has for itself
 
 unsigned registerOf(uint64_t offsetInFile) { return unsigned(offsetInFile / kBlockLanes) - 1; }
 
@@ -28,7 +29,7 @@ struct Entry {
   std::vector<uint64_t> local; // LDS address of each access
 };
 
-/// One word of a load, by its entry's number and its place there.
+/// What one word of a load is of, by its entry's number and the access there.
 struct Origin {
   unsigned entry = 0, access = 0;
   bool isKnown = false;
@@ -145,6 +146,7 @@ Error Tracer::noteMemory(Entry &entry, unsigned number, Thread &thread, const Wa
                                                    : registerOf(op.source[isSecond ? 3 : 2]) + i});
     }
   }
+  SmallVector<unsigned, 4> accessOf; // of each word
   for (auto [address, vgpr] : words) {
     const uint32_t value = wave.block(0)[vectorOffset(vgpr)];
     const uint64_t offset = address - uint64_t(prepared.results);
@@ -156,14 +158,22 @@ Error Tracer::noteMemory(Entry &entry, unsigned number, Thread &thread, const Wa
     Access access;
     access.value = value;
     for (size_t i = 0; i < test.locations.size(); ++i)
-      if (!isLocal && address == uint64_t(prepared.locations[i]))
+      if (!isLocal && address - uint64_t(prepared.locations[i]) < kLocationBytes)
         access.location = int(i);
-    entry.op.accesses.push_back(access);
-    entry.local.push_back(isLocal ? address : kNowhere);
+    // The words of a vector are one access of its location.
+    const uint64_t local = isLocal ? address / kLocationBytes * kLocationBytes : kNowhere;
+    const bool isSame = !entry.local.empty() && entry.local.back() == local &&
+                        entry.op.accesses.back().location == access.location &&
+                        (isLocal || access.location >= 0);
+    if (!isSame) {
+      entry.op.accesses.push_back(access);
+      entry.local.push_back(local);
+    }
+    accessOf.push_back(unsigned(entry.local.size()) - 1);
   }
   const bool returns = loads || op.data & kAtomicReturns;
-  for (unsigned i = 0; returns && i < words.size(); ++i)
-    thread.origins[registerOf(op.result) + i] = {number, i, true};
+  for (unsigned i = 0; returns && i < accessOf.size(); ++i)
+    thread.origins[registerOf(op.result) + i] = {number, accessOf[i], true};
   return Error::success();
 }
 
