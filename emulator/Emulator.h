@@ -36,11 +36,26 @@ struct Allocation {
   uint64_t end() const { return address + size; }
 };
 
+/// What hardware lets through and the emulator reports unless it is asked not to.
+struct Bounds {
+  /// Memory of the device is checked in whole pages of 4 KiB: what overruns an allocation by less
+  /// than that is no fault. Of a Memory.
+  bool pages = false;
+  /// Loads beyond the end of LDS give 0, stores there are dropped. Of a launch.
+  bool lds = false;
+};
+/// From the words of RUBIA_EMULATOR_BOUNDS, separated by commas: `pages`, `lds`. Unknown ones are
+/// an error.
+llvm::Expected<Bounds> parseBounds(llvm::StringRef words);
+/// What this environment variable asks for.
+llvm::Expected<Bounds> boundsFromEnvironment();
+
 /// The device's address space: which host address ranges a kernel may touch. All members may be
 /// called from any thread, also while kernels run.
 class Memory {
 public:
-  Memory();
+  Memory(); // with the Bounds of the environment; what is wrong with these, run() says
+  explicit Memory(Bounds bounds);
   ~Memory();
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
@@ -63,8 +78,7 @@ public:
 
   /// Changes whenever the set of live allocations does: caches of find() compare it.
   uint64_t generation() const;
-  /// The live allocation at or before `address` that contains at least one byte from it on; used by
-  /// the emulator's checks.
+  /// What kernels may access around `address`: the live allocation that contains it, or its pages.
   std::optional<Allocation> lookup(uint64_t address) const;
   /// The allocation that contained `address` until it was freed, if that is recent.
   std::optional<Allocation> findFreed(uint64_t address) const;
@@ -221,6 +235,7 @@ struct Launch {
   bool profile = false; // fills Statistics::profile and operations: the launch is much slower
   std::optional<TraceRequest> trace; // likewise slower
   std::optional<Checks> checks;      // none: checksFromEnvironment()
+  std::optional<Bounds> bounds;      // none: boundsFromEnvironment()
 };
 
 /// How often an instruction was executed.

@@ -23,10 +23,13 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
       else
         return false;
     }
-    if (size < buffer.size() || (!data && !buffer.empty()))
-      return false; // a kernel without arguments needs no buffer
-    std::copy_n(static_cast<const uint8_t *>(data), buffer.size(), buffer.begin());
-    return true;
+    // HIP's own library reads all that the kernel's metadata speak of, whatever the size says: what
+    // hand-written kernels are given is often shorter. What is not there is 0 here.
+    size = std::min(size, buffer.size());
+    if (size && !data)
+      return false;
+    std::copy_n(static_cast<const uint8_t *>(data), size, buffer.begin());
+    return data || buffer.empty();
   }
   size_t i = 0;
   for (const KernelArgument &argument : kernel.arguments) {

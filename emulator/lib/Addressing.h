@@ -130,11 +130,18 @@ inline bool checkWithin(uint64_t bytes, FaultKind kind, Wave &w, const MicroOp &
   return true; // no lane at all
 }
 
+/// Of a lane for which there is no place in LDS: a fault, or another address (Workgroup::ldsHole).
+/// `which` of the two addresses of an instruction that needs both at once.
+bool checkLdsSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                  LaneAddresses &addresses, uint32_t size, bool isWrite, unsigned which);
+
 inline bool checkLds(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
-                     const LaneAddresses &addresses, uint32_t size, bool isWrite) {
-  return checkWithin(w.ldsSize, FaultKind::LdsOutOfBounds, w, op, block, mask, addresses, size,
-                     isWrite);
+                     LaneAddresses &addresses, uint32_t size, bool isWrite, unsigned which = 0) {
+  if (extentOf(mask, addresses).high + size <= w.ldsSize) [[likely]]
+    return true;
+  return checkLdsSlow(w, op, block, mask, addresses, size, isWrite, which);
 }
+constexpr uint32_t kLdsHoleBytes = 2 * 16 * kBlockLanes;
 
 /// A lane's own private memory, if FLAT_SCRATCH leads there.
 inline bool checkScratch(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,

@@ -84,7 +84,7 @@ void applyGlobal(const Wave &w, const uint32_t *data, uint32_t mask, const LaneA
 
 template <auto Function, class T>
 bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, uint32_t mask,
-              const LaneAddresses &addresses, T *old) {
+              LaneAddresses &addresses, T *old) {
   if (!checkLds(w, op, block, mask, addresses, sizeof(T), true))
     return false;
   const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, true, true);

@@ -1,4 +1,4 @@
-// RUBIA_EMULATOR_CHECK and RUBIA_EMULATOR_SEED.
+// RUBIA_EMULATOR_CHECK, RUBIA_EMULATOR_SEED and RUBIA_EMULATOR_BOUNDS.
 #include "emulator/Emulator.h"
 #include <cstdlib>
 
@@ -52,6 +52,24 @@ static StringRef variable(const char *name) {
   const char *value = secure_getenv(name);
   return value ? value : "";
 }
+
+Expected<Bounds> parseBounds(StringRef words) {
+  Bounds bounds;
+  while (!words.empty()) {
+    auto [word, rest] = words.split(',');
+    words = rest;
+    word = word.trim();
+    if (word == "pages")
+      bounds.pages = true;
+    else if (word == "lds")
+      bounds.lds = true;
+    else if (!word.empty())
+      return createStringError("RUBIA_EMULATOR_BOUNDS names '" + word + "'; there are: pages, lds");
+  }
+  return bounds;
+}
+
+Expected<Bounds> boundsFromEnvironment() { return parseBounds(variable("RUBIA_EMULATOR_BOUNDS")); }
 
 Expected<Checks> checksFromEnvironment() {
   return parseChecks(variable("RUBIA_EMULATOR_CHECK"), variable("RUBIA_EMULATOR_SEED"));

@@ -2,6 +2,7 @@
 #include "emulator/lib/Addressing.h"
 #include "emulator/lib/MemoryRegistry.h"
 #include <algorithm>
+#include <cstring>
 
 namespace rubia::emulator {
 
@@ -42,6 +43,23 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
     return false;
+  }
+  return true;
+}
+
+bool checkLdsSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
+                  LaneAddresses &addresses, uint32_t size, bool isWrite, unsigned which) {
+  const uint32_t hole = w.group ? w.group->ldsHole : 0;
+  if (!hole)
+    return checkWithin(w.ldsSize, FaultKind::LdsOutOfBounds, w, op, block, mask, addresses, size,
+                       isWrite);
+  constexpr uint32_t kWidest = kLdsHoleBytes / (2 * kBlockLanes);
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const unsigned lane = unsigned(std::countr_zero(rest));
+    if (addresses.at[lane] + size <= w.ldsSize)
+      continue;
+    addresses.at[lane] = hole + (which * kBlockLanes + lane) * kWidest;
+    std::memset(w.lds + addresses.at[lane], 0, kWidest);
   }
   return true;
 }

@@ -144,7 +144,9 @@ Error Loader::decode() {
   if (state->target->generation().waveSizeFixed64 && waveSize == 32 && !state->kernels.empty())
     return malformed("kernel " + state->kernels.front().name + " is for wave32, " + elf.cpu +
                      " has wave64 only");
-  const Image &image = state->image;
+  Image &image = state->image;
+  for (const Kernel &kernel : state->kernels) // hand-written ones may have no function's symbol
+    image.addEntry(entryOf(kernel));
   std::vector<Unsupported> unsupported;
   state->program = decodeProgram(*state->target, {image.bytes, image.size}, uint64_t(image.bytes),
                                  image.functions, waveSize, unsupported, *perturb);

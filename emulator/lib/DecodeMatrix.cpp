@@ -55,6 +55,8 @@ Refusal Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDet
   noteApproximation(*row, program.details.back());
   op.detail = &program.details.back();
   op.function = row->operation.function;
+  if (target.generation().major < 10)
+    op.special |= kGprIndex;
   op.handler = callWaveFunction;
   emit(op);
   return {};
@@ -83,6 +85,8 @@ Refusal Decoder::decodeMatrix() {
     if (1u << control.cbsz > row->operation.blocks)
       return "cbsz " + std::to_string(control.cbsz) + " of an instruction that broadcasts to " +
              std::to_string(row->operation.blocks) + " blocks";
+    if (control.cbsz == 0) // without a broadcast it is not used
+      control.abid = 0;
     if (control.abid >= 1u << control.cbsz)
       return "abid " + std::to_string(control.abid) + " needs a larger cbsz";
   }
@@ -107,11 +111,16 @@ Refusal Decoder::decodeMatrix() {
     detail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
     if (i < 2 && detail.modifiers[i] & kOpSel)
       return "op_sel of a matrix that is multiplied";
-    if (detail.modifiers[i] & kNegHigh && key.contains("_I32_"))
-      return "neg_hi of a matrix of integers";
+    if (key.contains("_I32_"))
+      detail.modifiers[i] &= ~kNegHigh;
   }
   if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
     return refusal;
+  SmallVector<unsigned, 3> operands;
+  for (OperandName source : sources)
+    operands.push_back(unsigned(index(source)));
+  noteRegisters(operands, result, op, detail);
+  detail.tiedSource = VectorDetail::kNone; // src2 has a field of its own
 
   if (isScaled) {
     MicroOp load = start();
@@ -121,6 +130,7 @@ Refusal Decoder::decodeMatrix() {
     for (unsigned i = 0; i < 2; ++i) {
       if (Refusal refusal = matrixSource(load, i, kScales[i]); !refusal.empty())
         return refusal;
+      loadDetail.registers[i] = load.kind[i] == OperandKind::Vector;
       loadDetail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
     }
     load.result = kTemporaryRegister;

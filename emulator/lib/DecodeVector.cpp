@@ -125,6 +125,8 @@ const Semantics *Decoder::findRow(const std::string &key) const {
     row = findVectorAlu(key + "_FNUZ");
   else if (target.cpu() == "gfx90a")
     row = findVectorAlu(key + "_MI200");
+  else if (target.generation().major == 11)
+    row = findVectorAlu(key + "_RDNA3");
   return row ? row : findVectorAlu(key);
 }
 
@@ -204,6 +206,24 @@ void Decoder::readModes(const Semantics &row, bool plain, MicroOp &op) const {
   }
 }
 
+/// What MODE.gpr_idx_en has to know of the operands.
+void Decoder::noteRegisters(ArrayRef<unsigned> sources, int result, const MicroOp &op,
+                            VectorDetail &detail) const {
+  if (target.generation().major >= 10)
+    return;
+  auto count = [&](unsigned operand, unsigned least) {
+    return uint8_t(std::max(target.registerDwords(at(operand).getReg()), least));
+  };
+  for (unsigned i = 0; i < sources.size() && i < 4; ++i) {
+    if (op.kind[i] == OperandKind::Vector)
+      detail.registers[i] = count(sources[i], detail.shape.sourceRegisters[i]);
+    if (int(sources[i]) == result)
+      detail.tiedSource = uint8_t(i);
+  }
+  if (result >= 0 && registerAt(unsigned(result)).kind == RegisterOperand::Vector)
+    detail.registers[4] = count(unsigned(result), detail.shape.resultRegisters);
+}
+
 /// Instructions that look across lanes and have a scalar result.
 static bool writesScalar(StringRef key) {
   return key == "V_READLANE_B32" || key == "V_READFIRSTLANE_B32";
@@ -238,6 +258,9 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
              " sources, the instruction " + std::to_string(sources.size());
   }
   detail.sourceCount = uint8_t(sources.size());
+  // VOPD has no op_sel: packed operands are taken whole.
+  for (VectorDetail::Source &source : detail.sources)
+    source.selectHighForHigh = true;
   if (!plain) {
     if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
       return refusal;
@@ -265,6 +288,7 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
       return "unsupported destination";
     }
   }
+  noteRegisters(sources, result, op, detail);
   readResultPlace(*row, !plain, highResult, detail);
   if (scalarDestination)
     detail.resultUnused = VectorDetail::Unused::Zero;
@@ -275,6 +299,8 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
     detail.fetchInactive = immediate(OperandName::fi) & 1;
     op.function = row->operation.function;
+    if (target.generation().major < 10)
+      op.special |= kGprIndex;
     const Handler fast = findFast(rowName);
     op.handler = fast ? fast : callWaveFunction;
   } else {

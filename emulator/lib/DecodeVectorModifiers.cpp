@@ -111,14 +111,13 @@ Refusal Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
       continue;
     }
     if (isPackedHalf(element) || isPackedSingle(element)) {
-      source.negate = bits & kNeg;
-      source.negateHigh = bits & kNegHigh;
+      // Integers have no signs to change: hardware ignores the bits.
+      source.negate = isFloat(element) && bits & kNeg;
+      source.negateHigh = isFloat(element) && bits & kNegHigh;
       source.selectHigh = bits & kOpSel0;
       source.selectHighForHigh = packed ? bits & kOpSel1 : true;
       source.fix =
           source.negate || source.negateHigh || source.selectHigh || !source.selectHighForHigh;
-      if ((source.negate || source.negateHigh) && !isFloat(element))
-        return "neg on a packed integer";
       continue;
     }
     source.negate = bits & kNeg;

@@ -36,6 +36,15 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
   address = at;
   size = bytes;
   name = target.name(inst->getOpcode());
+  const size_t first = program.operations.size();
+  Refusal refusal = decodeByEncoding();
+  if (target.generation().major < 10 && !(flags() & (kFlagSalu | kFlagSmrd)))
+    for (MicroOp &op : MutableArrayRef(program.operations).drop_front(first))
+      op.special |= kSkipVector;
+  return refusal;
+}
+
+Refusal Decoder::decodeByEncoding() {
   const uint64_t bits = flags();
   const StringRef fullName = target.fullName(inst->getOpcode());
   if (const OutOfScope *row = findOutOfScope(name.empty() ? fullName : name, fullName))
@@ -109,6 +118,18 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
   begin &= ~uint64_t(3);
   program->indices.assign((end - begin + 3) / 4, ~0u);
   Decoder decoder(target, *program, waveSize);
+  // What cannot be executed is an error, or in an open range a fault when control comes to it.
+  auto refuse = [&](const CodeRange &range, uint64_t pc, std::string text, std::string reason) {
+    if (!range.isOpen)
+      return unsupported.push_back({pc, std::move(text), std::move(reason)});
+    MicroOp op;
+    op.handler = illegalInstruction;
+    op.pc = uint32_t(pc);
+    program->operations.push_back(op);
+    program->refused[op.pc] = std::move(reason);
+    if (steps)
+      steps->resize(program->operations.size());
+  };
   for (const CodeRange &range : ranges) {
     uint32_t memoryInstructions = 0;
     const size_t first = program->operations.size();
@@ -118,7 +139,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
       uint64_t size = target.disassemble(inst, image.slice(pc, range.end - at), pc);
       program->indices[(at - begin) / 4] = uint32_t(program->operations.size());
       if (size == 0) {
-        unsupported.push_back({pc, "", "not an instruction"});
+        refuse(range, pc, "", "not an instruction");
         at += 4;
         continue;
       }
@@ -126,7 +147,9 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
       Refusal refusal = decoder.decode(inst, pc, at, size);
       if (!refusal.empty()) {
         program->operations.resize(before);
-        unsupported.push_back({pc, target.print(inst, pc), refusal});
+        refuse(range, pc, target.print(inst, pc), refusal);
+        at += size;
+        continue;
       }
       if (steps) {
         std::optional<uint32_t> memoryIndex;
@@ -150,8 +173,15 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
     MicroOp &op = program->operations[index];
     const uint64_t offset = base + targetPc - begin;
     if (offset / 4 >= program->indices.size() || program->indices[offset / 4] == ~0u) {
-      unsupported.push_back(
-          {op.pc, "", "branch to " + utohexstr(targetPc) + ", which is not code"});
+      const std::string reason = "branch to " + utohexstr(targetPc) + ", which is not code";
+      const uint64_t place = base + op.pc;
+      const bool isOpen = any_of(ranges, [&](const CodeRange &range) {
+        return range.isOpen && place >= range.begin && place < range.end;
+      });
+      if (isOpen)
+        op.handler = illegalInstruction, program->refused[op.pc] = reason;
+      else
+        unsupported.push_back({op.pc, "", reason});
       continue;
     }
     op.immediate = int32_t(program->indices[offset / 4]) - int32_t(index);

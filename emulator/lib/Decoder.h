@@ -23,6 +23,7 @@ public:
   std::vector<std::pair<uint32_t, uint64_t>> branches;
 
 private:
+  Refusal decodeByEncoding();
   Refusal decodeScalar();
   Refusal decodeScalarMemory();
   Refusal decodeVector();
@@ -39,6 +40,8 @@ private:
   /// (VOPD).
   Refusal makeVector(llvm::StringRef name, int result, llvm::ArrayRef<unsigned> sources, bool plain,
                      MicroOp &op);
+  void noteRegisters(llvm::ArrayRef<unsigned> sources, int result, const MicroOp &op,
+                     VectorDetail &detail) const;
   const struct Semantics *findRow(const std::string &key) const;
   Refusal readMasks(const Shape &shape, bool writesExec, int sdst,
                     llvm::SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail);

@@ -2,6 +2,7 @@
 // anywhere within a slice (it may wait for another one) gives way to a fresh one on the same host
 // thread, so that all workgroups of a grid make progress.
 #include "emulator/lib/Dispatch.h"
+#include "emulator/lib/Addressing.h"
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/MemoryRegistry.h"
@@ -50,7 +51,13 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   // Tuples may reach beyond the highest first register; nobody names more than 32 at once.
   const unsigned blockStride = (vgprs + 32) * kBlockLanes;
   registers = PooledMemory(size_t(count) * blocks * blockStride * sizeof(uint32_t));
-  lds.resize(kernel.ldsBytes + dispatch.launch.dynamicLdsBytes + 16);
+  uint32_t ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
+  if (dispatch.bounds.lds) {
+    const uint32_t granule = program.target->generation().ldsGranule;
+    ldsSize = (ldsSize + granule - 1) / granule * granule;
+    shared.ldsHole = ldsSize + 16;
+  }
+  lds.resize(ldsSize + 16 + (shared.ldsHole ? kLdsHoleBytes : 0));
   const uint32_t perLane = (kernel.scratchBytes + dispatch.launch.stackBytes + 15) / 16 * 16;
   scratchSize = uint64_t(perLane) * waveSize * count;
   if (scratchSize && scratchSize <= kSmallScratch) {
@@ -70,7 +77,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
     wave.blockStride = blockStride;
     wave.vgprCount = vgprs;
     wave.blocks = uint8_t(blocks);
-    wave.ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
+    wave.ldsSize = ldsSize;
     wave.lds = lds.data();
     wave.indexInGroup = i;
     wave.group = &shared;
@@ -107,17 +114,19 @@ template <bool kCount> bool RunningGroup::runWave(Wave &wave, uint64_t &budget) 
   wave.stop = false;
   wave.status = WaveStatus::Ready;
   const MicroOp *op = wave.next;
-  wave.chain = !kCount;
   wave.left = int64_t(budget);
   wave.from = op;
   while (wave.left > op - wave.from) {
     wave.next = op + 1;
-    if constexpr (kCount) {
-      OperationTally &tally = counts[op - program.operations.data()];
-      ++tally.waves;
-      tally.lanes += uint64_t(std::popcount(wave.exec()));
+    wave.chain = !kCount && !(wave.special & kSkipVector);
+    if (!(wave.special & op->special & kSkipVector)) [[likely]] {
+      if constexpr (kCount) {
+        OperationTally &tally = counts[op - program.operations.data()];
+        ++tally.waves;
+        tally.lanes += uint64_t(std::popcount(wave.exec()));
+      }
+      op->handler(wave, *op);
     }
-    op->handler(wave, *op);
     op = wave.next;
     if (wave.stop)
       break;
@@ -227,10 +236,10 @@ uint64_t RunningGroup::executed() const {
   return sum;
 }
 
-Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet,
-                   unsigned hostThreads)
+Dispatch::Dispatch(const Launch &launch, Memory &memory, Bounds bounds, uint64_t kernarg,
+                   uint64_t packet, unsigned hostThreads)
     : launch(launch), kernel(*launch.kernel), program(*launch.kernel->program), memory(memory),
-      kernarg(kernarg), packet(packet), groupCount(launch.grid.count()),
+      bounds(bounds), kernarg(kernarg), packet(packet), groupCount(launch.grid.count()),
       residentLimit(launch.residentLimit ? std::max<uint64_t>(launch.residentLimit, hostThreads)
                                          : UINT64_MAX),
       isWatched(launch.stallSeconds > 0 || launch.warn) {
@@ -238,6 +247,13 @@ Dispatch::Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint6
   sync.counters[0].left = uint32_t(groupCount - 1);
 }
 Dispatch::~Dispatch() = default;
+
+std::vector<RunningGroup *> pointersTo(ArrayRef<std::unique_ptr<RunningGroup>> groups) {
+  std::vector<RunningGroup *> pointers;
+  for (const std::unique_ptr<RunningGroup> &group : groups)
+    pointers.push_back(group.get());
+  return pointers;
+}
 
 void Dispatch::work(unsigned worker) {
   Groups mine, idle;
@@ -295,7 +311,7 @@ void Dispatch::work(unsigned worker) {
     if (outcome == RunningGroup::Outcome::Paused) {
       if (++turn < mine.size())
         continue;
-      if (watch.failed(mine)) {
+      if (watch.failed([&] { return pointersTo(mine); })) {
         report(*mine.front());
         break;
       }

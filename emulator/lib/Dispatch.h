@@ -14,7 +14,7 @@ class RunningGroup;
 
 class Dispatch {
 public:
-  Dispatch(const Launch &launch, Memory &memory, uint64_t kernarg, uint64_t packet,
+  Dispatch(const Launch &launch, Memory &memory, Bounds bounds, uint64_t kernarg, uint64_t packet,
            unsigned hostThreads);
   ~Dispatch();
 
@@ -42,6 +42,7 @@ private:
   const Kernel &kernel;
   const Program &program;
   Memory &memory;
+  const Bounds bounds;
   uint64_t kernarg, packet;
   uint64_t groupCount;
   uint64_t residentLimit;

@@ -46,6 +46,49 @@ bool mayDisassemble(const Target &target, ArrayRef<uint8_t> bytes) {
   return target.cpu() != "gfx950" || mayDisassembleGfx950(bytes);
 }
 
+/// Bits of the first eight bytes that some instructions of their encoding use and others do not. No
+/// bit of a field in which single bits can be invalid values.
+static uint64_t bitsThatMayBeUnused(const Target &target, uint32_t word) {
+  constexpr uint64_t kModifiers = 0xf8000000'0000ff00; // abs, op_sel, clamp; omod, neg
+  constexpr uint64_t kLocal = 0xffffff00'00000000;     // data0, data1, vdst
+  constexpr uint64_t kFlat = 0xff00ff00'00000000;      // data, vdst
+  const unsigned major = target.generation().major;
+  switch (word >> 26) {
+  case 0x33: // VOP3P
+  case 0x35: // VOP3
+    return major >= 10 ? kModifiers : 0;
+  case 0x34: // both
+    return major < 10 ? kModifiers : 0;
+  case 0x36:
+    return kLocal;
+  case 0x37:
+    return major < 12 ? kFlat : 0;
+  default:
+    return 0;
+  }
+}
+
+std::vector<uint8_t> withoutUnusedBits(const Target &target, ArrayRef<uint8_t> bytes,
+                                       function_ref<bool(ArrayRef<uint8_t>)> decodes) {
+  const uint64_t whole = support::endian::read64le(bytes.data());
+  const uint64_t candidates = bitsThatMayBeUnused(target, uint32_t(whole)) & whole;
+  if (candidates == 0)
+    return {};
+  std::vector<uint8_t> changed(bytes.begin(), bytes.end());
+  auto decodesAs = [&](uint64_t word) {
+    support::endian::write64le(changed.data(), word);
+    return decodes(changed);
+  };
+  const uint64_t base = whole & ~bitsThatMayBeUnused(target, uint32_t(whole));
+  if (!decodesAs(base))
+    return {};
+  uint64_t result = whole;
+  for (uint64_t rest = candidates; rest; rest &= rest - 1)
+    if (const uint64_t bit = rest & -rest; !decodesAs(base | bit))
+      result &= ~bit;
+  return result != whole && decodesAs(result) ? changed : std::vector<uint8_t>();
+}
+
 bool isSound(const Target &target, const MCInst &inst, uint64_t size) {
   // Before gfx10 no instruction of eight bytes has a literal.
   if (target.generation().major < 10 && size == 12)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace llvm {
 class MCInst;
@@ -18,5 +19,12 @@ bool mayDisassemble(const Target &target, llvm::ArrayRef<uint8_t> bytes);
 /// Whether what it made of `size` bytes is an instruction of the processor, which its printer
 /// survives too.
 bool isSound(const Target &target, const llvm::MCInst &inst, uint64_t size);
+
+/// Hardware ignores the fields that an instruction does not use (modifiers of integers and of
+/// sources that it has not, data of DS and FLAT instructions); LLVM wants them to be 0. `bytes`
+/// with such bits cleared, if they are an instruction then, else nothing. `decodes` says whether
+/// LLVM takes bytes for one.
+std::vector<uint8_t> withoutUnusedBits(const Target &target, llvm::ArrayRef<uint8_t> bytes,
+                                       llvm::function_ref<bool(llvm::ArrayRef<uint8_t>)> decodes);
 
 } // namespace rubia::emulator

@@ -184,6 +184,9 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
   }
   if (fault->kind == Fault::AtomicOnHostMemory)
     fault->detail = describePlace(*fault, memory);
+  if (auto why = program.refused.find(record.pc);
+      fault->kind == Fault::IllegalInstruction && why != program.refused.end())
+    fault->detail = why->second;
   if (fault->kind == Fault::LdsOutOfBounds)
     fault->detail = "the workgroup has " +
                     std::to_string(launch.kernel->ldsBytes + launch.dynamicLdsBytes) + " bytes";

@@ -7,7 +7,7 @@
 
 namespace rubia::emulator {
 
-static constexpr uint32_t kGprIndexEnable = 1u << 27; // gfx9
+static constexpr uint32_t kGprIndexEnable = 1u << 27, kSkipEnable = 1u << 28; // gfx9
 
 void Wave::setMode(uint32_t value) {
   // gfx12 has neither bit: NaNs clamp to zero, and signaling NaNs are nothing special.
@@ -23,13 +23,18 @@ void Wave::setMode(uint32_t value) {
   mode.dx10Clamp = !hasIeee || (value >> 8 & 1);
   mode.ieee = hasIeee && (value >> 9 & 1);
   mode.fp16Overflow = value >> 23 & 1;
-  const bool indexes = group && group->generationOfTarget == 9 && value & kGprIndexEnable;
+  const bool isGfx9 = group && group->generationOfTarget == 9;
+  const bool indexes = isGfx9 && value & kGprIndexEnable;
+  const bool skips = isGfx9 && value & kSkipEnable;
+  if (skips) // the loop looks at each instruction
+    chain = false;
   if (indexes)
     group->movesRelative = true;
   special = uint8_t((mode.flushSource32 || mode.flushResult32 ? kFlush32 : 0) |
                     (mode.flushSource16And64 || mode.flushResult16And64 ? kFlush16And64 : 0) |
                     (mode.fp16Overflow ? kFp16Overflow : 0) | (mode.round32 ? kRound32 : 0) |
-                    (mode.round16And64 ? kRound16And64 : 0) | (indexes ? kGprIndex : 0));
+                    (mode.round16And64 ? kRound16And64 : 0) | (indexes ? kGprIndex : 0) |
+                    (skips ? kSkipVector : 0));
 }
 
 namespace {
@@ -180,6 +185,10 @@ constexpr ScalarSemantics kRows[] = {
     {"S_SET_GPR_IDX_MODE",
      scalar<[](Wave &w, const MicroOp &op) { setGprIndexMode(w, uint32_t(op.immediate)); }>},
     {"S_SET_GPR_IDX_IDX", scalar<[](Wave &w, uint32_t index) { setGprIndex(w, index); }>},
+    {"S_SETVSKIP", scalar<[](Wave &w, uint32_t bits, uint32_t index) {
+       const uint32_t on = bits >> (index & 31) & 1 ? kSkipEnable : 0;
+       w.setMode((w.modeRegister & ~kSkipEnable) | on);
+     }>},
     {"S_GETREG_B32", scalar<[](Wave &w, const MicroOp &op) {
        const Field field(op.immediate);
        const Row *row = findRegister(field.id, w.group->generationOfTarget);

@@ -18,6 +18,18 @@ Error Image::contains(uint64_t offset, uint64_t length, const Twine &what) const
                                     : malformed(what + " lies outside of the loaded segments");
 }
 
+void Image::addEntry(uint64_t address) {
+  auto holds = [&](const CodeRange &range) {
+    return address >= range.begin && address < range.end;
+  };
+  auto part = find_if(code, holds);
+  if (part == code.end() || any_of(functions, holds) || address % 4 != 0)
+    return;
+  auto next = find_if(functions, [&](const CodeRange &range) { return range.begin > address; });
+  const uint64_t end = next == functions.end() ? part->end : std::min(part->end, next->begin);
+  functions.insert(next, {address, end, /*isOpen=*/true});
+}
+
 namespace {
 
 constexpr uint64_t kMaxImage = uint64_t(1) << 32;
@@ -71,8 +83,9 @@ private:
   Memory &memory;
   Image &image;
   Elf::ShdrRange sections;
-  std::vector<CodeRange> code;             // offsets: what the file holds of executable parts
+  std::vector<uint64_t> openFunctions;     // addresses of those that have no size
   std::vector<uint64_t> relocationSymbols; // values by index
+  DenseMap<uint32_t, StringRef> undefined; // by index; no error unless something refers to them
   // Not linked: the loader is the linker.
   std::vector<uint64_t> sectionOffsets; // in the image, by section
   uint64_t offsetTable = 0;             // in the image: the next free entry for R_AMDGPU_GOTPCREL*
@@ -98,7 +111,7 @@ Error Loader::copy(uint64_t offset, ArrayRef<uint8_t> contents, bool isCode) {
     return Error::success();
   std::memcpy(image.bytes + offset, contents.data(), contents.size());
   if (isCode)
-    code.push_back({offset, offset + contents.size()});
+    image.code.push_back({base() + offset, base() + offset + contents.size()});
   return Error::success();
 }
 
@@ -187,16 +200,19 @@ Error Loader::mapSections() {
 
 /// Only what the file holds is decoded: there a function costs no more than its bytes.
 Error Loader::addFunction(uint64_t offset, uint64_t size, StringRef name) {
-  if (size == 0)
-    return Error::success();
   if (offset % 4 != 0)
     return malformed("the function " + name + " is not aligned to 4 bytes");
-  const bool isCode = any_of(code, [&](const CodeRange &range) {
-    return offset >= range.begin && fits(offset - range.begin, size, range.end - range.begin);
+  const uint64_t address = base() + offset;
+  if (size == 0) { // as assemblers leave it without .size
+    openFunctions.push_back(address);
+    return Error::success();
+  }
+  const bool isCode = any_of(image.code, [&](const CodeRange &range) {
+    return address >= range.begin && fits(address - range.begin, size, range.end - range.begin);
   });
   if (!isCode)
     return malformed("the function " + name + " lies outside of the executable segments");
-  image.functions.push_back({base() + offset, base() + offset + size});
+  image.functions.push_back({address, address + size});
   return Error::success();
 }
 
@@ -210,6 +226,10 @@ Error Loader::sortFunctions() {
       std::unique(functions.begin(), functions.end(),
                   [](const CodeRange &a, const CodeRange &b) { return b.begin < a.end; }),
       functions.end());
+  // From the last one on, so that each ends where the next one begins.
+  llvm::sort(openFunctions, std::greater<>());
+  for (uint64_t address : openFunctions)
+    image.addEntry(address);
   const uint64_t span = functions.empty() ? 0 : functions.back().end - functions.front().begin;
   if (span > file.getBufSize() + kMaxGaps)
     return malformed("its functions are spread over " + Twine(span) + " bytes");
@@ -226,8 +246,10 @@ Error Loader::addLinkedSymbol(const Elf::Sym &symbol, StringRef name, bool dynam
   if (!dynamic)
     return Error::success();
   if (!defined) {
+    if (!name.empty() && symbol.getBinding() != ELF::STB_WEAK)
+      undefined[uint32_t(relocationSymbols.size())] = name;
     relocationSymbols.push_back(0);
-    return name.empty() ? Error::success() : createStringError("undefined symbol " + name);
+    return Error::success();
   }
   if (isNumber) {
     relocationSymbols.push_back(symbol.st_value);
@@ -248,10 +270,13 @@ Error Loader::addUnlinkedSymbol(const Elf::Sym &symbol, StringRef name) {
     relocationSymbols.back() = symbol.st_value;
     return Error::success();
   }
-  if (section == ELF::SHN_UNDEF && name.empty())
+  if (section == ELF::SHN_UNDEF) {
+    if (!name.empty() && symbol.getBinding() != ELF::STB_WEAK)
+      undefined[uint32_t(relocationSymbols.size() - 1)] = name;
     return Error::success();
-  if (section >= sectionOffsets.size() || section == ELF::SHN_UNDEF)
-    return createStringError("undefined symbol " + name + ": the file must be linked");
+  }
+  if (section >= sectionOffsets.size())
+    return createStringError("the symbol " + name + " is in no section: the file must be linked");
   if (sectionOffsets[section] == kNotLoaded)
     return Error::success();
   if (!fits(symbol.st_value, symbol.st_size, sections[section].sh_size))
@@ -343,6 +368,9 @@ Error Loader::apply(const Elf::Rela &relocation, uint64_t start, uint64_t size) 
   const uint64_t symbol = symbolIndex == 0 ? 0 : relocationSymbols[symbolIndex];
   if (type == ELF::R_AMDGPU_NONE)
     return Error::success();
+  if (auto missing = undefined.find(symbolIndex); missing != undefined.end())
+    return createStringError("undefined symbol " + missing->second +
+                             (linked ? "" : ": the file must be linked"));
   if (!fits(relocation.r_offset, relocatedBytes(type), size))
     return malformed("it lies outside of what is loaded");
   const uint64_t addend = uint64_t(int64_t(relocation.r_addend));

@@ -15,7 +15,8 @@ struct Image {
   uint8_t *bytes = nullptr; // virtual address 0 first
   uint64_t size = 0;
   llvm::StringMap<Symbol> symbols;
-  std::vector<CodeRange> functions; // in address order, each range once, within what the file holds
+  std::vector<CodeRange> code;      // executable parts of what the file holds
+  std::vector<CodeRange> functions; // in address order, each range once, within `code`
 
   Image() = default;
   Image(const Image &) = delete;
@@ -24,6 +25,9 @@ struct Image {
 
   /// Whether a part is within the image; `what` is for the message.
   llvm::Error contains(uint64_t offset, uint64_t size, const llvm::Twine &what) const;
+  /// Has the code at `address` decoded, as an open range if no symbol says how far it goes. Nothing
+  /// happens where there is no code.
+  void addEntry(uint64_t address);
 };
 
 /// Fills an empty image. Errors: a malformed file, undefined symbols, relocations that are not

@@ -131,8 +131,12 @@ static Expected<KernelMetadata> readKernel(msgpack::MapDocNode map, const std::s
   return kernel;
 }
 
-/// LLVM's Document takes for granted that the keys of a map have an order. Here they are texts, and
-/// nothing is nested deeply.
+/// LLVM's Document takes for granted that the keys of a map have an order, as texts and numbers do.
+/// Other tools' entries may have either. Nothing is nested deeply.
+static bool hasOrder(msgpack::Type kind) {
+  return kind != msgpack::Type::Array && kind != msgpack::Type::Map &&
+         kind != msgpack::Type::Extension && kind != msgpack::Type::Empty;
+}
 static Error checkShape(StringRef blob) {
   constexpr size_t kMaxDepth = 32;
   struct Open {
@@ -150,8 +154,8 @@ static Error checkShape(StringRef blob) {
       return malformedMetadata("the note ends early");
     if (!open.empty()) {
       Open &inner = open.back();
-      if (inner.isMap && inner.left % 2 == 0 && object.Kind != msgpack::Type::String)
-        return malformedMetadata("the key of a map is not a text");
+      if (inner.isMap && inner.left % 2 == 0 && !hasOrder(object.Kind))
+        return malformedMetadata("the key of a map is neither text nor number");
       --inner.left;
     }
     const bool isMap = object.Kind == msgpack::Type::Map;

@@ -231,6 +231,9 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   Expected<Checks> checks = launch.checks ? *launch.checks : checksFromEnvironment();
   if (!checks)
     return checks.takeError();
+  Expected<Bounds> bounds = launch.bounds ? *launch.bounds : boundsFromEnvironment();
+  if (!bounds)
+    return bounds.takeError();
   const Kernel &kernel = *launch.kernel;
   Expected<Scoped> kernarg = Scoped::make(memory, kernel.kernargSize + kPadding);
   if (!kernarg)
@@ -243,7 +246,8 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
 
   const unsigned threads = unsigned(std::min<uint64_t>(
       launch.hostThreads ? launch.hostThreads : hostProcessors(), launch.grid.count()));
-  Dispatch dispatch(launch, memory, uint64_t(kernarg->get()), uint64_t(packet->get()), threads);
+  Dispatch dispatch(launch, memory, *bounds, uint64_t(kernarg->get()), uint64_t(packet->get()),
+                    threads);
   if (checks->order) {
     if (launch.profile || launch.trace)
       return createStringError("a launch under the check order cannot be traced or profiled");

@@ -189,7 +189,7 @@ void accessScratch(const Wave &w, uint32_t *registers, unsigned block, uint32_t 
 /// An access in global memory, LDS or private memory, checked: false if it raised a fault.
 template <class Kind, bool IsStore>
 bool access(Space space, Wave &w, const MicroOp &op, uint32_t *registers, unsigned block,
-            uint32_t mask, const LaneAddresses &addresses) {
+            uint32_t mask, LaneAddresses &addresses) {
   switch (space) {
   case Space::Global:
     if (!checkGlobal(w, op, block, mask, addresses, Kind::kBytes, IsStore))

@@ -50,7 +50,7 @@ constexpr Handler exchange2 = [](Wave &w, const MicroOp &op) {
     localAddresses(w, op, block, offsets >> 16 << op.registers, second);
     if (!checkLds(w, op, block, mask, first, sizeof(T), true) ||
         !checkAligned(w, op, block, mask, first, sizeof(T)) ||
-        !checkLds(w, op, block, mask, second, sizeof(T), true))
+        !checkLds(w, op, block, mask, second, sizeof(T), true, 1))
       return;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
       unsigned lane = unsigned(std::countr_zero(rest));
@@ -106,9 +106,9 @@ template <int Sign> void count(Wave &w, const MicroOp &op) {
   if (!checkLds(w, op, first / kBlockLanes, one, addresses, 4, true) ||
       !checkAligned(w, op, first / kBlockLanes, one, addresses, 4))
     return;
-  const uint32_t old = updateOwn<uint32_t>(w.lds + addresses.at[0], [&](uint32_t value) {
-    return value + uint32_t(Sign * std::popcount(exec));
-  });
+  uint8_t *place = w.lds + addresses.at[first % kBlockLanes];
+  const uint32_t old = updateOwn<uint32_t>(
+      place, [&](uint32_t value) { return value + uint32_t(Sign * std::popcount(exec)); });
   for (uint64_t rest = exec; rest; rest &= rest - 1)
     w.vgpr(op.result, unsigned(std::countr_zero(rest))) = old;
 }

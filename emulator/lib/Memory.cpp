@@ -15,6 +15,7 @@ namespace rubia::emulator {
 
 namespace {
 constexpr uint64_t kRedZone = 256;
+constexpr uint64_t kPage = 4096; // of Bounds::pages
 constexpr uint64_t kQuarantineBytes = uint64_t(64) << 20;
 constexpr size_t kQuarantineEntries = 256;
 constexpr uint64_t kLargeBytes = uint64_t(1) << 20; // mapped on their own
@@ -23,6 +24,7 @@ struct Block {
   Allocation allocation;
   void *raw = nullptr; // what malloc or mmap gave
   uint64_t mapped = 0; // bytes of mmap; 0: malloc
+  uint64_t reach = 0;  // bytes from the allocation's start on that kernels may access
 };
 
 void release(const Block &block) {
@@ -40,18 +42,32 @@ struct Memory::State {
   uint64_t quarantined = 0;
   uint64_t inUse = 0;
   std::atomic<uint64_t> generation{1};
+  bool wholePages = false;
 
+  /// The live block that starts at or before `address`.
+  Block *before(uint64_t address) {
+    auto next = live.upper_bound(address);
+    return next == live.begin() ? nullptr : &std::prev(next)->second;
+  }
   /// The live block that contains `address`.
   Block *containing(uint64_t address) {
-    auto next = live.upper_bound(address);
-    if (next == live.begin())
-      return nullptr;
-    Block &block = std::prev(next)->second;
-    return address < block.allocation.end() ? &block : nullptr;
+    Block *block = before(address);
+    return block && address < block->allocation.end() ? block : nullptr;
   }
 };
 
-Memory::Memory() : state(std::make_unique<State>()) {}
+static Bounds soundBounds() {
+  llvm::Expected<Bounds> bounds = boundsFromEnvironment();
+  if (bounds)
+    return *bounds;
+  llvm::consumeError(bounds.takeError());
+  return {};
+}
+
+Memory::Memory() : Memory(soundBounds()) {}
+Memory::Memory(Bounds bounds) : state(std::make_unique<State>()) {
+  state->wholePages = bounds.pages;
+}
 
 Memory::~Memory() {
   for (auto &[address, block] : state->live)
@@ -73,7 +89,12 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
   if (size > uint64_t(1) << 46 || alignment > uint64_t(1) << 40)
     return outOfMemory();
   Block block;
-  const uint64_t total = size + 2 * kRedZone + alignment;
+  block.reach = size;
+  if (state->wholePages) {
+    alignment = std::max(alignment, kPage);
+    block.reach = (size + kPage - 1) / kPage * kPage;
+  }
+  const uint64_t total = block.reach + 2 * kRedZone + alignment;
   if (total >= kLargeBytes) {
     const uint64_t page = uint64_t(::sysconf(_SC_PAGESIZE));
     block.mapped = (total + page - 1) / page * page;
@@ -82,7 +103,8 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
     if (block.raw == MAP_FAILED)
       return outOfMemory();
   } else {
-    block.raw = std::malloc(total);
+    // What lies in the rest of a page must not be another program part's.
+    block.raw = state->wholePages ? std::calloc(1, total) : std::malloc(total);
     if (!block.raw)
       return outOfMemory();
   }
@@ -116,6 +138,7 @@ llvm::Error Memory::registerHost(void *address, uint64_t size, MemoryKind kind) 
     return llvm::createStringError("memory at %p is registered already", address);
   Block block;
   block.allocation = {.address = start, .size = size, .kind = kind, .owned = false};
+  block.reach = size;
   state->live[start] = block;
   state->generation.fetch_add(1, std::memory_order_release);
   return llvm::Error::success();
@@ -146,13 +169,19 @@ llvm::Error Memory::free(void *address) {
 }
 
 std::optional<Allocation> Memory::find(const void *address) const {
-  return lookup(uint64_t(address));
+  std::shared_lock lock(state->mutex);
+  const Block *block = state->containing(uint64_t(address));
+  return block ? std::optional(block->allocation) : std::nullopt;
 }
 
 std::optional<Allocation> Memory::lookup(uint64_t address) const {
   std::shared_lock lock(state->mutex);
-  const Block *block = state->containing(address);
-  return block ? std::optional(block->allocation) : std::nullopt;
+  const Block *block = state->before(address);
+  if (!block || address >= block->allocation.address + block->reach)
+    return std::nullopt;
+  Allocation reachable = block->allocation;
+  reachable.size = block->reach;
+  return reachable;
 }
 
 std::optional<Allocation> Memory::findFreed(uint64_t address) const {

@@ -73,6 +73,11 @@ void ObservedRun::observeBarriers(RunningGroup &group) {
 
 void ObservedRun::step(RunningGroup &group, Wave &wave) {
   const MicroOp *op = wave.next;
+  if (wave.special & op->special & kSkipVector) {
+    wave.next = op + 1;
+    ++wave.instructions;
+    return;
+  }
   const size_t index = size_t(op - code.program->operations.data());
   const InstructionStep &step = code.steps[index];
   locate(wave, *op, step, accesses);
@@ -187,7 +192,7 @@ void ObservedRun::run() {
     idle = round(group) ? 0 : idle + 1;
     if (faulted)
       break;
-    if (turn % kStallInterval == 0 && watch.failed(residents))
+    if (turn % kStallInterval == 0 && watch.failed([&] { return pointersTo(residents); }))
       faulted = residents.front().get();
     if (!isDone(group))
       continue;

@@ -19,6 +19,7 @@
 #include "emulator/lib/OrderCaches.h"
 #include "emulator/lib/PendingOperation.h"
 #include "emulator/lib/RunningGroup.h"
+#include "emulator/lib/StallWatch.h"
 #include <mutex>
 #include <queue>
 
@@ -29,9 +30,10 @@ namespace rubia::emulator {
 namespace {
 
 constexpr unsigned kMaxResident = 4096;
-constexpr unsigned kMaxOutstanding = 60; // of a counter; hardware's hold 63
-constexpr uint64_t kPatience = 3000;     // turns without progress before another workgroup starts
-constexpr uint64_t kDisturbances = 6;    // at most, while all wait
+constexpr unsigned kMaxOutstanding = 60;  // of a counter; hardware's hold 63
+constexpr uint64_t kPatience = 3000;      // turns without progress before another workgroup starts
+constexpr uint64_t kStallInterval = 4096; // turns
+constexpr uint64_t kDisturbances = 6;     // at most, while all wait
 
 struct Event {
   uint64_t due, number;
@@ -61,7 +63,7 @@ public:
       : dispatch(dispatch), code(dispatch.program.stepped()), random(check.seed),
         caches(*dispatch.program.target, dispatch.memory, std::max(1u, check.agents), random),
         wanted(1 + random.below(12)), slowness(random.oneIn(2) ? random.next() | 1 : 0),
-        counts(dispatch.launch.countOperations ? code.steps.size() : 0) {}
+        counts(dispatch.launch.countOperations ? code.steps.size() : 0), watch(dispatch) {}
 
   Error refusal() const;
   void run();
@@ -70,6 +72,7 @@ public:
 private:
   bool start();
   bool turn();
+  bool isStalled();
   bool mayRun(Resident &resident, unsigned index);
   void runWave(Resident &resident, unsigned index);
   bool step(Wave &wave, WaveOrder &order);
@@ -90,6 +93,7 @@ private:
   unsigned wanted;              // workgroups in flight
   uint64_t slowness;            // chooses instructions that take long; 0: any may
   std::vector<uint64_t> counts; // per operation; empty unless they are asked for
+  StallWatch watch;
   std::vector<Resident> residents;
   uint64_t nextGroup = 0;
   uint64_t now = 1, number = 0, idleTurns = 0;
@@ -109,6 +113,7 @@ bool OrderRun::start() {
   Resident resident;
   resident.group = std::make_unique<RunningGroup>(dispatch, *code.program, 0, nullptr);
   resident.group->start(nextGroup++);
+  dispatch.progress.fetch_add(1, std::memory_order_relaxed);
   resident.waves = std::vector<WaveOrder>(resident.group->waves.size());
   const unsigned unit = random.below(caches.computeUnits());
   // COMPUTE_PGM_RSRC1.WGP_MODE: the waves run on both compute units of a work-group processor.
@@ -284,6 +289,11 @@ void OrderRun::disturb() {
 /// One instruction. Returns whether the wave may go on.
 bool OrderRun::step(Wave &wave, WaveOrder &order) {
   const MicroOp *op = wave.next;
+  if (wave.special & op->special & kSkipVector) {
+    wave.next = op + 1;
+    ++wave.instructions;
+    return true;
+  }
   const InstructionStep &step = code.steps[size_t(op - code.program->operations.data())];
   auto block = [&](const std::array<uint8_t, kCounters> &limit) {
     order.limit = limit;
@@ -330,8 +340,10 @@ void OrderRun::runWave(Resident &resident, unsigned index) {
   Wave &wave = resident.group->waves[index];
   WaveOrder &order = resident.waves[index];
   Workgroup &shared = resident.group->shared;
-  if (wave.status == WaveStatus::AtBarrier)
+  if (wave.status == WaveStatus::AtBarrier) {
     wave.barrierPhase[wave.waitsFor != 0] = shared.barriers[wave.waitsFor].phase;
+    dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+  }
   wave.status = WaveStatus::Ready;
   wave.stop = false;
   order.blocked = false;
@@ -394,10 +406,20 @@ void OrderRun::expectArguments() {
   }
 }
 
+/// Whether nothing has gone on for so long that a workgroup has been made to fail.
+bool OrderRun::isStalled() {
+  return watch.failed([&] {
+    std::vector<RunningGroup *> groups;
+    for (const Resident &resident : residents)
+      groups.push_back(resident.group.get());
+    return groups;
+  });
+}
+
 void OrderRun::run() {
   static std::mutex mutex; // bytes of host memory are exchanged for moments
   std::lock_guard lock(mutex);
-  uint64_t executed = 0;
+  uint64_t executed = 0, turns = 0;
   expectArguments();
   for (;;) {
     // Of a cooperative grid all are there.
@@ -418,11 +440,14 @@ void OrderRun::run() {
     performDue();
     if (random.oneIn(4))
       disturb();
+    if (++turns % kStallInterval == 0 && isStalled())
+      faulted = true;
     if (faulted)
       break;
     for (size_t i = 0; i < residents.size();)
       if (residents[i].isDone()) {
         executed += residents[i].group->executed();
+        dispatch.progress.fetch_add(1, std::memory_order_relaxed);
         residents.erase(residents.begin() + ptrdiff_t(i));
         idleTurns = 0;
       } else {

@@ -8,7 +8,7 @@ constexpr char kGraphics[] = "graphics instructions are out of scope";
 constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
 constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
 constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
-constexpr char kFork[] = "fork, join and VSKIP, which no compiler emits, are out of scope";
+constexpr char kFork[] = "fork and join, which no compiler emits, are out of scope";
 constexpr char kUndocumented[] = "no public document says what this instruction does";
 
 constexpr OutOfScope kRows[] = {
@@ -39,7 +39,6 @@ constexpr OutOfScope kRows[] = {
     {"S_CBRANCH_G_FORK", kFork},
     {"S_CBRANCH_I_FORK", kFork},
     {"S_CBRANCH_JOIN", kFork},
-    {"S_SETVSKIP", kFork},
     {"V_ILLEGAL", "this encoding stands for an illegal instruction"},
     {"V_SCREEN_PARTITION_4SE_B32", kUndocumented},
     {"GLOBAL_LOAD_TR_*", kUndocumented},

@@ -31,6 +31,9 @@ private:
 /// A function's code within the image.
 struct CodeRange {
   uint64_t begin = 0, end = 0; // addresses
+  /// The symbol has no size, so that what lies behind the code may be something else: an
+  /// instruction that cannot be executed is a fault when it is.
+  bool isOpen = false;
 };
 
 class AccessNotes;
@@ -51,6 +54,7 @@ struct Program {
   std::shared_ptr<const AccessNotes> accessNotes; // null if the file has none
   uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
+  std::map<uint32_t, std::string> refused; // by pc: why an instruction that is a fault is none
   unsigned waveSize = 32;
   /// Threads of a wave that were a warp in the program that the code was made from: Rubia's packed
   /// form has two of 32 in a wave64.

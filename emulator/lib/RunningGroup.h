@@ -41,4 +41,6 @@ private:
   uint64_t slice = 0; // of a wave's instructions: how long the next run() is
 };
 
+std::vector<RunningGroup *> pointersTo(llvm::ArrayRef<std::unique_ptr<RunningGroup>> groups);
+
 } // namespace rubia::emulator

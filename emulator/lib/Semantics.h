@@ -54,7 +54,8 @@
 //   {"V_READFIRSTLANE_B32", wavewise<readFirstLane>},
 //
 // A row whose name ends in _FNUZ takes the place of the one without on processors whose FP8 and BF8
-// have neither infinities nor a negative zero (gfx942), one in _MI200 on gfx90a.
+// have neither infinities nor a negative zero (gfx942), one in _MI200 on gfx90a, one in _RDNA3 on
+// gfx11.
 //
 // A new file VectorAlu<Family>.cpp ends with `const SemanticsTable kVectorAlu<Family> =
 // table(kRows);` in namespace rubia::emulator::RUBIA_ISA, and gets one line in VectorAluTables.def.

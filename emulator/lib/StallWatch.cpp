@@ -18,16 +18,16 @@ void StallWatch::restart() {
   nextWarning = dispatch.launch.warnSeconds;
 }
 
-static std::string describe(ArrayRef<std::unique_ptr<RunningGroup>> groups) {
+static std::string describe(ArrayRef<RunningGroup *> groups) {
   std::string text;
-  for (const std::unique_ptr<RunningGroup> &group : groups.take_front(kDescribed))
+  for (const RunningGroup *group : groups.take_front(kDescribed))
     text += (text.empty() ? "" : "; ") + group->describe();
   if (groups.size() > kDescribed)
     text += "; and " + std::to_string(groups.size() - kDescribed) + " more";
   return text;
 }
 
-bool StallWatch::failed(ArrayRef<std::unique_ptr<RunningGroup>> waiting) {
+bool StallWatch::failed(function_ref<std::vector<RunningGroup *>()> waiting) {
   if (!isOn)
     return false;
   if (seen != dispatch.progress.load(std::memory_order_relaxed)) {
@@ -37,15 +37,16 @@ bool StallWatch::failed(ArrayRef<std::unique_ptr<RunningGroup>> waiting) {
   const Launch &launch = dispatch.launch;
   const double seconds = std::chrono::duration<double>(Clock::now() - since).count();
   if (launch.stallSeconds > 0 && seconds > launch.stallSeconds) {
-    waiting.front()->fail(FaultKind::Deadlock);
-    waiting.front()->faultDetail = describe(waiting);
+    const std::vector<RunningGroup *> groups = waiting();
+    groups.front()->fail(FaultKind::Deadlock);
+    groups.front()->faultDetail = describe(groups);
     return true;
   }
   if (launch.warn && seconds > nextWarning) {
     nextWarning *= 2;
     launch.warn(
         "kernel " + launch.kernel->name + ": for " + std::to_string(unsigned(seconds)) +
-        " seconds no workgroup has started, ended or passed a barrier: " + describe(waiting));
+        " seconds no workgroup has started, ended or passed a barrier: " + describe(waiting()));
   }
   return false;
 }

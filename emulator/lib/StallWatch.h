@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/lib/Dispatch.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <chrono>
 
 namespace rubia::emulator {
@@ -15,7 +16,7 @@ public:
   /// To be called after each turn of `waiting`, the workgroups of this host thread. Warns as
   /// Launch::warn says; returns whether the first of them has been made to fail
   /// (Launch::stallSeconds).
-  bool failed(llvm::ArrayRef<std::unique_ptr<RunningGroup>> waiting);
+  bool failed(llvm::function_ref<std::vector<RunningGroup *>()> waiting);
 
 private:
   using Clock = std::chrono::steady_clock;

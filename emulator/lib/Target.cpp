@@ -256,6 +256,7 @@ static Expected<Generation> generationOf(StringRef cpu) {
     traits.atomicsReachHost = cpu != "gfx90a";
     traits.vgprGranule64 = 8;
     traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
+    traits.ldsGranule = cpu == "gfx950" ? 1280 : 512;
     traits.wavesPerSimd = 8;
     traits.vgprsPerSimd32 = 512;
     traits.vgprAllocation32 = 8;
@@ -369,6 +370,17 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
   return target;
 }
 
+uint64_t Target::disassembleOnce(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {
+  uint64_t size = 0;
+  inst.clear();
+  if (!mayDisassemble(*this, bytes))
+    return 0;
+  std::lock_guard lock(mutex);
+  const bool sound =
+      disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
+  return sound && isSound(*this, inst, size) ? size : 0;
+}
+
 uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {
   // LLVM's disassembler crashes where a literal is cut off (docs/errata.md E13).
   uint8_t padded[32] = {};
@@ -377,14 +389,15 @@ uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t add
     std::memcpy(padded, bytes.data(), available);
     bytes = padded;
   }
-  uint64_t size = 0;
-  inst.clear();
-  if (!mayDisassemble(*this, bytes))
-    return 0;
-  std::lock_guard lock(mutex);
-  const bool sound =
-      disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
-  return sound && size <= available && isSound(*this, inst, size) ? size : 0;
+  uint64_t size = disassembleOnce(inst, bytes, address);
+  if (size == 0) {
+    const std::vector<uint8_t> plain =
+        withoutUnusedBits(*this, bytes.take_front(sizeof(padded)), [&](ArrayRef<uint8_t> other) {
+          return disassembleOnce(inst, other, address) != 0;
+        });
+    size = plain.empty() ? 0 : disassembleOnce(inst, plain, address);
+  }
+  return size <= available ? size : 0;
 }
 
 std::string Target::print(const MCInst &inst, uint64_t address) const {

@@ -97,6 +97,7 @@ struct Generation {
   bool unifiedVgprs = false;          // accumulation registers are part of the VGPR allocation
   unsigned vgprGranule32 = 8, vgprGranule64 = 4;
   unsigned maxLdsBytes = 65536;
+  unsigned ldsGranule = 512; // what a workgroup's LDS is rounded up to
   // What shares a compute unit, or on RDNA a workgroup processor, which is what HIP counts as a
   // multiprocessor: four SIMDs in both.
   unsigned wavesPerSimd = 16;
@@ -159,6 +160,8 @@ public:
 
 private:
   Target();
+  uint64_t disassembleOnce(llvm::MCInst &inst, llvm::ArrayRef<uint8_t> bytes,
+                           uint64_t address) const;
   class Names;
   mutable std::mutex mutex; // LLVM's disassembler and printer keep state
   std::string cpuName;

@@ -4,6 +4,11 @@
 // over- or underflows; DIV_FMAS undoes the scaling and DIV_FIXUP puts the special cases in. Where
 // the RDNA3 ISA's pseudocode cannot be what hardware does, since division by LLVM's sequence would
 // then be wrong, the reading that makes it right is assumed and marked.
+//
+// Of RDNA3 results of the hardware are known: DIV_SCALE sets the mask for zeros and for numerators
+// that it calls tiny, and DIV_FMAS scales up above the exponent 127 (1023) only. What is
+// known agrees with a right division where a tiny numerator alone is scaled, which it is here where
+// DIV_FMAS then scales back down; elsewhere both are scaled, and the mask must stay clear.
 #include "emulator/lib/HostFloat.h"
 #include "emulator/lib/VectorAluFloat.h"
 
@@ -15,11 +20,13 @@ template <class T> struct Scaling;
 template <> struct Scaling<float> {
   static constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
   static constexpr int kNearOverflow = 96, kTinyNumerator = 23, kUnderflow = -150;
+  static constexpr int kFarBelow = -66; // 2^64 times such a quotient is below 1
   static constexpr float kSmallestNormal = 0x1p-126f, kLargeReciprocal = 0x1p126f;
 };
 template <> struct Scaling<double> {
   static constexpr double kUp = 0x1p128, kDown = 0x1p-128;
   static constexpr int kNearOverflow = 768, kTinyNumerator = 53, kUnderflow = -1075;
+  static constexpr int kFarBelow = -130;
   static constexpr double kSmallestNormal = 0x1p-1022, kLargeReciprocal = 0x1p1022;
 };
 
@@ -49,7 +56,8 @@ template <class T> bool hasTinyQuotient(T numerator, T denominator) {
 /// `value` is the numerator or the denominator, whichever is to be scaled; the mask result says
 /// that DIV_FMAS has to undo a scaling of only one of them. Without branches, so that all lanes are
 /// computed at once: the conditions that come first choose last.
-template <class T> Carry<T> scaleForDivision(T value, T denominator, T numerator) {
+template <class T, bool kRdna3 = false>
+Carry<T> scaleForDivision(T value, T denominator, T numerator) {
   using S = Scaling<T>;
   const T up = value * S::kUp, down = value * S::kDown;
   const bool isDenominator = bitsOf(value) == bitsOf(denominator);
@@ -61,14 +69,18 @@ template <class T> Carry<T> scaleForDivision(T value, T denominator, T numerator
   const bool nearOverflow =
       exponentField(numerator) - exponentField(denominator) >= S::kNearOverflow;
   const bool hasZero = isZero(numerator) || isZero(denominator);
-  T result = exponentField(numerator) <= S::kTinyNumerator ? up : value;
+  const bool tinyNumerator = exponentField(numerator) <= S::kTinyNumerator;
+  const bool alone = kRdna3 && tinyNumerator &&
+                     exponentField(numerator) - exponentField(denominator) < S::kFarBelow;
+  T result = tinyNumerator && (!alone || isNumerator) ? up : value;
   result = tinyQuotient ? (isNumerator ? up : value) : result;
   // Assumed: d is scaled down; the pseudocode scales it up, to infinity.
   result = tinyReciprocal ? (tinyQuotient && !isDenominator ? value : down) : result;
   result = isDenormal ? up : result;
   result = nearOverflow ? (isDenominator ? up : value) : result;
   result = hasZero ? fromBits<T>(BitsOf<T>(kInfinity<T> | kQuietBit<T>)) : result;
-  return {result, !hasZero && (nearOverflow || (!isDenormal && tinyQuotient))};
+  const bool one = nearOverflow || (!isDenormal && (tinyQuotient || (alone && !tinyReciprocal)));
+  return {result, hasZero ? kRdna3 : one};
 }
 
 /// a * b + c with an odd last bit wherever it is not exact, so that rounding it once more to less
@@ -96,18 +108,18 @@ Quad fmaToOdd(double a, double b, double c) {
 
 /// Assumed: DIV_SCALE's powers are undone, in the direction that the quotient's size tells, and the
 /// result is rounded once. (The pseudocode multiplies by 2^32 or 2^64.)
-template <class T> T fmaUnscaled(T a, T b, T c, bool scaled) {
+template <class T, bool kRdna3> T fmaUnscaled(T a, T b, T c, bool scaled) {
   using S = Scaling<T>;
   if (!scaled)
     return std::fma(a, b, c);
-  bool quotientIsLarge = exponentField(c) >= Format<T>::kBias;
+  bool quotientIsLarge = exponentField(c) >= Format<T>::kBias + (kRdna3 ? 1 : 0);
   if (quotientIsLarge)
     return std::fma(a, b, c) * S::kUp;
   return T(fmaToOdd(a, b, c) * S::kDown);
 }
 
 /// Divisions that were not scaled are most; the lanes of the others follow one by one.
-template <class T>
+template <class T, bool kRdna3>
 void fmaUnscaledLanes(uint32_t *result, const uint32_t *a, const uint32_t *b, const uint32_t *c,
                       LaneState &state) {
   using detail::loadLane, detail::storeLane;
@@ -119,15 +131,16 @@ void fmaUnscaledLanes(uint32_t *result, const uint32_t *a, const uint32_t *b, co
   for (uint32_t scaled = state.carryIn & state.active; scaled; scaled &= scaled - 1) {
     const unsigned lane = unsigned(std::countr_zero(scaled));
     storeLane(values, lane,
-              fmaUnscaled(loadLane<T>(a, lane), loadLane<T>(b, lane), loadLane<T>(c, lane), true));
+              fmaUnscaled<T, kRdna3>(loadLane<T>(a, lane), loadLane<T>(b, lane),
+                                     loadLane<T>(c, lane), true));
   }
   std::memcpy(result, values, sizeof(values));
 }
 
-template <class T> constexpr Operation makeFmaUnscaled() {
+template <class T, bool kRdna3 = false> constexpr Operation makeFmaUnscaled() {
   Operation operation =
-      lanewise<[](T a, T b, T c, bool scaled) { return fmaUnscaled(a, b, c, scaled); }>;
-  operation.kernel = fmaUnscaledLanes<T>;
+      lanewise<[](T a, T b, T c, bool scaled) { return fmaUnscaled<T, kRdna3>(a, b, c, scaled); }>;
+  operation.kernel = fmaUnscaledLanes<T, kRdna3>;
   return operation;
 }
 
@@ -164,6 +177,13 @@ constexpr Semantics kRows[] = {
      lanewise<[](float a, float d, float n) { return scaleForDivision(a, d, n); }>},
     {"V_DIV_SCALE_F64",
      lanewise<[](double a, double d, double n) { return scaleForDivision(a, d, n); }>},
+    {"V_DIV_SCALE_F32_RDNA3",
+     lanewise<[](float a, float d, float n) { return scaleForDivision<float, true>(a, d, n); }>},
+    {"V_DIV_SCALE_F64_RDNA3", lanewise<[](double a, double d, double n) {
+       return scaleForDivision<double, true>(a, d, n);
+     }>},
+    {"V_DIV_FMAS_F32_RDNA3", makeFmaUnscaled<float, true>()},
+    {"V_DIV_FMAS_F64_RDNA3", makeFmaUnscaled<double, true>()},
     {"V_DIV_FMAS_F32", makeFmaUnscaled<float>()},
     {"V_DIV_FMAS_F64", makeFmaUnscaled<double>()},
     {"V_DIV_FIXUP_F32", lanewise<[](float q, float d, float n) { return fixedUp(q, d, n); }>},

@@ -80,7 +80,7 @@ void swizzle(Wave &w, const MicroOp &op) {
 }
 
 void readFirstLane(Wave &w, const MicroOp &op) {
-  if (op.kind[0] != OperandKind::Vector) [[unlikely]]
+  if (op.kind[0] != OperandKind::Vector || w.special & op.special) [[unlikely]]
     [[clang::musttail]] return callWaveFunction(w, op);
   const uint64_t exec =
       w.blocks == 2 ? uint64_t(w.scalars[kExec + 1]) << 32 | w.scalars[kExec] : w.scalars[kExec];
@@ -89,7 +89,8 @@ void readFirstLane(Wave &w, const MicroOp &op) {
 }
 
 void readLane(Wave &w, const MicroOp &op) {
-  if (op.kind[0] != OperandKind::Vector || op.kind[1] > OperandKind::Scalar) [[unlikely]]
+  if (op.kind[0] != OperandKind::Vector || op.kind[1] > OperandKind::Scalar ||
+      w.special & op.special) [[unlikely]]
     [[clang::musttail]] return callWaveFunction(w, op);
   const unsigned lane = valueOf(w, op, 1, 0) & (w.blocks * kBlockLanes - 1);
   w.scalars[op.result] = valueOf(w, op, 0, lane);

@@ -1,6 +1,7 @@
 // Everything around a lanewise kernel: fetching sources, modifiers, DPP, EXEC, result modifiers and
 // masks. Compiled once per instruction set, like the tables.
 #include "emulator/lib/Fused.h"
+#include "emulator/lib/GprIndexing.h"
 #include "emulator/lib/VectorPathModifiers.h"
 #include <optional>
 
@@ -137,29 +138,6 @@ HostRounding::Direction roundingOf(const Wave &w, const MicroOp &op) {
                                      : 0];
 }
 
-/// MODE.gpr_idx_en (CDNA3 ISA "VGPR Indexing"): M0[7:0] is added to the numbers of the vector
-/// operands that M0[15:12] names. Out of the allocated range is a fault.
-bool addIndex(Wave &w, MicroOp &op) {
-  const uint32_t m0 = w.scalars[kM0], offset = (m0 & 0xff) * kBlockLanes;
-  const Shape &shape = op.detail->shape;
-  auto inside = [&](uint64_t first, unsigned registers) {
-    return first + uint64_t(registers) * kBlockLanes <= uint64_t(w.vgprCount) * kBlockLanes;
-  };
-  bool valid = true;
-  for (unsigned i = 0; i < 3; ++i)
-    if (m0 >> (12 + i) & 1 && op.kind[i] == OperandKind::Vector) {
-      op.source[i] += offset;
-      valid &= inside(op.source[i], shape.sourceRegisters[i]);
-    }
-  if (m0 >> 15 & 1 && shape.resultRegisters) {
-    op.result += offset;
-    valid &= inside(op.result, shape.resultRegisters);
-  }
-  if (!valid)
-    raise(w, op, FaultKind::IllegalInstruction, 0, m0 & 0xff);
-  return valid;
-}
-
 /// DPP of source 0. Lanes may come from the other block, whose registers the result of this one has
 /// perhaps replaced: `earlier` holds those of block 0.
 uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint32_t *from,
@@ -241,7 +219,7 @@ uint32_t moveLanes(const Wave &w, const MicroOp &op, unsigned block, const uint3
 namespace {
 [[gnu::noinline]] bool runIndexed(Wave &w, const MicroOp &op) {
   MicroOp indexed = op;
-  if (!addIndex(w, indexed))
+  if (!addGprIndex(w, indexed))
     return false;
   run(w, indexed);
   return true;

@@ -52,6 +52,7 @@ enum SpecialMode : uint8_t {
   kRound16And64 = 8,  // the same for f16 and f64
   kGprIndex = 16,     // MODE.gpr_idx_en of gfx9: M0 is added to register numbers
   kFp16Overflow = 32, // MODE.fp16_ovfl: f16 results that overflow become 65504
+  kSkipVector = 64,   // MODE.vskip of gfx9: vector instructions, which have this, are skipped
 };
 
 struct Wave;
@@ -88,6 +89,11 @@ struct VectorDetail {
   uint8_t rowMask = 0xf, bankMask = 0xf;
   uint16_t control = 0;   // DPP16
   uint32_t selectors = 0; // DPP8
+  // MODE.gpr_idx_en: how many registers the sources and, last, the result have, 0 where an operand
+  // is no vector register; the source that is the result's old value
+  uint8_t registers[5] = {};
+  static constexpr uint8_t kNone = 255;
+  uint8_t tiedSource = kNone;
   // wavewise
   uint32_t modifiers[4] = {};
   uint8_t sourceCount = 0;

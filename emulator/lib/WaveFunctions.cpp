@@ -1,5 +1,6 @@
 // The operands of wavewise instructions.
 #include "emulator/lib/WaveFunctions.h"
+#include "emulator/lib/GprIndexing.h"
 #include "emulator/lib/Workgroup.h"
 #include <cassert>
 
@@ -14,7 +15,21 @@ struct WaveOperandsAccess {
   }
 };
 
+[[gnu::noinline]] static void callIndexed(Wave &wave, const MicroOp &op) {
+  MicroOp indexed = op;
+  if (!addGprIndex(wave, indexed))
+    return;
+  WaveOperands operands = WaveOperandsAccess::make(wave, indexed);
+  op.function(operands);
+}
+
 void callWaveFunction(Wave &wave, const MicroOp &op) {
+  if (wave.special & op.special & kGprIndex) [[unlikely]] {
+    callIndexed(wave, op);
+    if (!wave.stop)
+      RUBIA_NEXT(wave, op);
+    return;
+  }
   WaveOperands operands = WaveOperandsAccess::make(wave, op);
   op.function(operands);
   if (!wave.stop)

@@ -71,6 +71,9 @@ struct Workgroup {
   AccessWindow window[8];
   unsigned nextWindow = 0;
   uint32_t ldsAllocated = 0;
+  /// Bounds::lds: lanes beyond the end of LDS access 16 bytes of their own behind it instead, at
+  /// `ldsHole`, which are zero before; else 0.
+  uint32_t ldsHole = 0;
   bool movesRelative = false; // a wave may have changed registers that its code does not name
   Poll poll;
   Barrier barriers[1 + kNamedBarriers]; // the first is the workgroup's

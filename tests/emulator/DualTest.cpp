@@ -1,5 +1,6 @@
 // Errata E1: the tied source of a dual instruction's Y half.
 #include "tests/emulator/Fixture.h"
+#include "tests/emulator/VectorAluAssembly.h"
 
 using namespace rubia::emulator::test;
 
@@ -39,6 +40,19 @@ TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
     sum += operation.waves;
   EXPECT_EQ(counted->instructions, sum);
   EXPECT_EQ(counted->instructions + 1, steps);
+}
+
+// Packed operands are taken whole, also where the handler for all modes does it.
+TEST_F(DualInstructions, DotProductsTakeBothHalves) {
+  for (uint32_t mode : {0xf0u, 0x30u}) // halves keep denormals, or flush them
+    for (const char *text : {"v_dual_dot2acc_f32_f16 v8, v1, v2 :: v_dual_mov_b32 v5, v3",
+                             "v_dual_mov_b32 v4, v3 :: v_dual_dot2acc_f32_f16 v9, v1, v2"}) {
+      AssemblyWave w("gfx1100");
+      w.wave.setMode(mode);
+      w.set(1, 0x40004200).set(2, 0x44003c00).set(8, 0x3f800000).set(9, 0x3f800000);
+      w.run(text); // 3 * 1 + 2 * 4 + 1
+      EXPECT_EQ(w.v(text[7] == 'd' ? 8 : 9, 3), 0x41400000u) << text << ", MODE " << mode;
+    }
 }
 
 } // namespace

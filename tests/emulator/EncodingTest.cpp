@@ -68,5 +68,49 @@ TEST(Encodings, WhatIsNoInstructionIsRefused) {
         << encoding.cpu << ": " << encoding.what;
 }
 
+// Hardware ignores fields that an instruction does not use; LLVM wants zeros there.
+struct Unused {
+  const char *cpu;
+  std::vector<uint32_t> words;
+  const char *plain; // what it is
+};
+const Unused kUnused[] = {
+    {"gfx942", {0xd1138700, 0xfc0e0501}, "v_and_b32_e64 v0, v1, v2"}, // abs, clamp, omod, neg, src2
+    {"gfx1100", {0xd51bff00, 0xfc0e0501}, "v_and_b32_e64 v0, v1, v2"},
+    {"gfx1201", {0xd51bff00, 0xfc0e0501}, "v_and_b32_e64 v0, v1, v2"},
+    {"gfx942", {0xd1010400, 0x84020501}, "v_add_f32_e64 v0, v1, v2"}, // abs and neg of source 2
+    {"gfx1100", {0xd5030400, 0x84020501}, "v_add_f32_e64 v0, v1, v2"},
+    {"gfx1030", {0xd5030600, 0xc4020501}, "v_add_f32_e64 v0, v1, |-v2|"}, // one used, one not
+    {"gfx942", {0xd38a4000, 0xfc020501}, "v_pk_add_u16 v0, v1, v2 op_sel_hi:[1,1]"},
+};
+
+TEST(Encodings, UnusedFieldsMayHoldAnything) {
+  for (const Unused &one : kUnused) {
+    AssemblyWave filled(one.cpu), plain(one.cpu);
+    std::string text = one.plain;
+    if (const size_t at = text.find("|-v2|"); at != std::string::npos)
+      text.replace(at, 5, "-|v2|");
+    EXPECT_EQ(filled.refusal(textOf(one.words)), "") << one.cpu << ": " << text;
+    filled.run(textOf(one.words));
+    plain.run(text);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      ASSERT_EQ(filled.v(0, lane), plain.v(0, lane)) << one.cpu << ": " << text;
+  }
+  const Encoding accepted[] = {
+      {"ds_read_b32 with data", "gfx942", {0xd86c0000, 0x05030201}, ""},
+      {"ds_load_b32 with data", "gfx1100", {0xd8d80000, 0x05030201}, ""},
+      {"ds_load_b32 with data", "gfx1201", {0xd8d80000, 0x05030201}, ""},
+      {"ds_write_b32 with a result", "gfx942", {0xd81a0000, 0x05030201}, ""},
+      {"global_load_dword with data", "gfx942", {0xdc508000, 0x057f0301}, ""},
+      {"global_load_b32 with data", "gfx1100", {0xdc520000, 0x057c0301}, ""},
+      {"global_store_dword with a result", "gfx942", {0xdc708000, 0x057f0301}, ""},
+  };
+  for (const Encoding &encoding : accepted)
+    EXPECT_EQ(AssemblyWave(encoding.cpu).refusal(textOf(encoding.words)), encoding.refusal)
+        << encoding.cpu << ": " << encoding.what;
+  // A source that is used has to be one.
+  EXPECT_EQ(AssemblyWave("gfx942").refusal(".long 0xd1138700, 0xfc0e04d1"), kNone);
+}
+
 } // namespace
 } // namespace rubia::emulator::test

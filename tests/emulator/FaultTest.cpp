@@ -155,6 +155,88 @@ TEST_F(Faults, LdsBeyondTheAllocation) {
   EXPECT_EQ(fault.thread.x, 6u);
 }
 
+// Bounds::lds: loads give 0, stores are dropped, the others' are not; up to the end of what
+// hardware allocates, 512 bytes at a time (the kernel has 1024).
+TEST_F(Faults, LdsBeyondTheAllocationAsHardwareHasIt) {
+  build(R"(
+  s_load_b64 s[2:3], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  v_mov_b32 v2, 7
+  ds_store_b32 v1, v2 offset:960
+  ds_load_b32 v3, v1 offset:960
+  ds_add_rtn_u32 v4, v1, v2 offset:960
+  ds_load_2addr_b32 v[5:6], v1 offset0:240 offset1:255
+  ds_storexchg_2addr_rtn_b32 v[7:8], v1, v2, v2 offset0:240 offset1:255
+  ds_store_b64 v1, v[5:6] offset:65000
+  v_lshlrev_b32 v1, 5, v0
+  v_mov_b32 v9, v3
+  v_mov_b32 v10, v4
+  s_waitcnt lgkmcnt(0)
+  global_store_b32 v1, v3, s[2:3]
+  global_store_b32 v1, v4, s[2:3] offset:4
+  global_store_b64 v1, v[5:6], s[2:3] offset:8
+  global_store_b64 v1, v[7:8], s[2:3] offset:16
+)");
+  ASSERT_TRUE(code);
+  auto *out = allocate<uint32_t>(32 * 8);
+  const Arguments arguments = Arguments().add(out).add(out);
+  Launch request;
+  request.kernel = code->kernel("k");
+  request.block = {32};
+  request.kernarg = arguments.bytes;
+  for (bool counting : {false, true}) {
+    request.bounds = Bounds{.lds = true};
+    request.countOperations = counting;
+    auto result = rubia::emulator::run(request, memory);
+    ASSERT_TRUE(bool(result)) << llvm::toString(result.takeError());
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      const uint32_t *row = out + lane * 8;
+      const bool inside = 960 + 4 * lane < 1024, secondInside = 1020 + 4 * lane < 1024;
+      EXPECT_EQ(row[0], inside ? 7u : 0u) << lane;
+      EXPECT_EQ(row[1], inside ? 7u : 0u) << lane;
+      EXPECT_EQ(row[2], inside ? 14u : 0u) << lane;
+      EXPECT_EQ(row[4], !inside ? 0u : lane == 15 ? 7u : 14u) << lane; // where lane 0 was first
+      if (!secondInside)
+        EXPECT_EQ(row[3] | row[5], 0u) << lane;
+    }
+  }
+  request.bounds = Bounds{};
+  auto result = rubia::emulator::run(request, memory);
+  EXPECT_FALSE(bool(result));
+  llvm::consumeError(result.takeError());
+}
+
+// Bounds::pages: what overruns an allocation within its last page.
+TEST_F(Faults, BoundsOfWholePages) {
+  Memory paged(Bounds{.pages = true});
+  auto loaded = CodeObject::load(assemble(kernelText(kStore)), paged);
+  ASSERT_TRUE(bool(loaded)) << llvm::toString(loaded.takeError());
+  auto run = [&](void *out) {
+    const Arguments arguments = Arguments().add(out).add(out);
+    Launch request;
+    request.kernel = (*loaded)->kernel("k");
+    request.block = {64};
+    request.kernarg = arguments.bytes;
+    return llvm::toString(rubia::emulator::run(request, paged).takeError());
+  };
+  auto *small = static_cast<uint8_t *>(llvm::cantFail(paged.allocate(256, MemoryKind::Device)));
+  EXPECT_EQ(run(small), ""); // writes 272 bytes
+  EXPECT_EQ(uint64_t(small) % 4096, 0u);
+  EXPECT_EQ(paged.find(small)->size, 256u);
+  EXPECT_FALSE(paged.find(small + 256));
+  auto *whole = static_cast<uint8_t *>(llvm::cantFail(paged.allocate(4096, MemoryKind::Device)));
+  EXPECT_EQ(run(whole + 4096 - 272), "");
+  EXPECT_NE(run(whole + 4096 - 268), "");
+}
+
+TEST(BoundsWords, AreChecked) {
+  EXPECT_TRUE(llvm::cantFail(parseBounds("lds, pages")).lds);
+  EXPECT_TRUE(llvm::cantFail(parseBounds("pages")).pages);
+  EXPECT_FALSE(llvm::cantFail(parseBounds("pages")).lds);
+  EXPECT_EQ(llvm::toString(parseBounds("page").takeError()),
+            "RUBIA_EMULATOR_BOUNDS names 'page'; there are: pages, lds");
+}
+
 TEST_F(Faults, MisalignedAtomic) {
   build(R"(
   s_load_b64 s[2:3], s[0:1], 0x0

@@ -60,9 +60,10 @@ std::vector<uint8_t> compile(const std::string &source, const std::string &targe
                              const std::string &options) {
   return build(source, "cl", target, options + " -cl-std=CL2.0 -nogpulib");
 }
-std::vector<uint8_t> assemble(const std::string &source, const std::string &target) {
+std::vector<uint8_t> assemble(const std::string &source, const std::string &target,
+                              const std::string &options) {
   // Not linked, which the emulator does when it loads it: that would be two processes more.
-  return build(source, "s", target, "-c");
+  return build(source, "s", target, options);
 }
 
 } // namespace rubia::emulator::test

@@ -11,10 +11,11 @@
 namespace rubia::emulator::test {
 
 /// Compiles OpenCL C (or assembly) to a code object for `target`. Fails the test and returns
-/// nothing if that does not work. It is linked, unless the options have `-c`; assembly is not.
+/// nothing if that does not work. It is linked, unless the options have `-c`, as for assembly.
 std::vector<uint8_t> compile(const std::string &source, const std::string &target = "gfx1100",
                              const std::string &options = "-O3");
-std::vector<uint8_t> assemble(const std::string &source, const std::string &target = "gfx1100");
+std::vector<uint8_t> assemble(const std::string &source, const std::string &target = "gfx1100",
+                              const std::string &options = "-c");
 
 /// Kernel arguments in C order with C alignment.
 class Arguments {

@@ -289,6 +289,16 @@ TEST(MatrixEncoding, ScaledProduct) {
   expectSame(w, reference, text);
 }
 
+// Fields that an instruction does not use may hold anything.
+TEST(MatrixEncoding, UnusedFields) {
+  WideWave w("gfx942", 64), plain("gfx942", 64);
+  w.run("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] abid:3");
+  plain.run("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11]");
+  for (unsigned r = 0; r < 4; ++r)
+    for (unsigned lane = 0; lane < 64; ++lane)
+      EXPECT_EQ(w.v(r, lane), plain.v(r, lane));
+}
+
 TEST(MatrixEncoding, RefusesWhatIsUndefined) {
   WideWave w("gfx942", 64);
   EXPECT_EQ(w.refusal("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v5, v[8:11] cbsz:1 abid:2"),

@@ -184,6 +184,45 @@ TEST_P(ScalarKernelsOf9, VectorRegistersByIndex) {
   }
 }
 
+// CDNA3 ISA S_SETVSKIP. Each of the skipped instructions would change a result or be a fault.
+TEST_P(ScalarKernelsOf9, VectorInstructionsAreSkipped) {
+  build("  v_mov_b32 v2, 1\n  v_mov_b32 v5, 7\n  s_mov_b32 s10, 0\n  s_mov_b32 s11, 40\n"
+        "  s_mov_b64 vcc, 0\n  s_mov_b64 s[20:21], 0\n  s_mov_b64 s[22:23], 0\n"
+        "  v_mov_b32 v8, 0\n  v_mov_b32 v9, 0\n"
+        "  s_setvskip 4, 2\n"
+        "  v_mov_b32 v2, 2\n  v_readfirstlane_b32 s11, v5\n  v_readlane_b32 s11, v5, 0\n"
+        "  v_cmp_eq_u32 vcc, v0, v0\n  v_pk_add_f16 v2, v5, v5\n"
+        "  v_mfma_f32_4x4x4f16 v[12:15], v[8:9], v[8:9], 0\n"
+        "  global_store_dword v1, v5, s[2:3] offset:256\n"
+        "  global_atomic_add v1, v5, s[2:3] offset:256\n"
+        "  flat_load_dword v2, v[8:9]\n  ds_write_b32 v1, v5\n"
+        "  buffer_load_dword v2, v1, s[20:23], 0 offen\n  scratch_load_dword v2, v1, off\n"
+        ".Lagain:\n  s_add_u32 s10, s10, 1\n  v_add_u32 v2, 1, v2\n  s_cmp_lt_u32 s10, 100\n"
+        "  s_cbranch_scc1 .Lagain\n  s_barrier\n"
+        "  s_setvskip 3, 2\n"
+        "  v_add_u32 v2, s10, v2\n  v_add_u32 v2, s11, v2\n  v_add_u32 v2, vcc_lo, v2\n"
+        "  global_store_dword v1, v2, s[2:3]\n");
+  for (const char *mode : {"plain", "counting", "observed", "order"}) {
+    std::fill(out, out + 256, 0xdeadbeef);
+    Launch request;
+    request.kernel = code->kernel("k");
+    request.block = {64};
+    const Arguments arguments = Arguments().add(out);
+    request.kernarg = arguments.bytes;
+    request.countOperations = mode == std::string("counting");
+    request.checks.emplace();
+    request.checks->races = mode == std::string("observed");
+    if (mode == std::string("order"))
+      request.checks->order.emplace();
+    auto result = rubia::emulator::run(request, memory);
+    ASSERT_TRUE(bool(result)) << mode << ": " << llvm::toString(result.takeError());
+    for (unsigned lane = 0; lane < 64; ++lane) {
+      EXPECT_EQ(out[lane], 141u) << mode;
+      EXPECT_EQ(out[64 + lane], 0xdeadbeef) << mode;
+    }
+  }
+}
+
 TEST_P(ScalarKernelsOf9, ScalarStoresAndAtomics) {
   if (std::string(GetParam().cpu) != "gfx90a")
     GTEST_SKIP() << "the assembler refuses them for " << GetParam().cpu;

@@ -43,6 +43,30 @@ std::vector<Case> divisionCases() {
       {"V_DIV_SCALE_F64", {d(0x1p-500), d(0x1p-500), d(0x1p500)}, d(0x1p-372), scaled(true)},
       {"V_DIV_SCALE_F64", {d(0x1p1023), d(0x1p1023), d(1)}, d(0x1p895), scaled(true)},
       {"V_DIV_SCALE_F64", {d(0x1p-800), d(0x1p500), d(0x1p-800)}, d(0x1p-672), scaled(true)},
+      // RDNA3: zeros, and tiny numerators, set the mask.
+      {"V_DIV_SCALE_F32_RDNA3", {f(3), f(0), f(3)}, kNanF, scaled(true)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(3), f(3), f(0)}, kNanF, scaled(true)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(2), f(3), f(2)}, f(2), scaled(false)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(0x1p-110f), f(2), f(0x1p-110f)}, f(0x1p-46f), scaled(true)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(2), f(2), f(0x1p-110f)}, f(2), scaled(true)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(0x1p-103f), f(2), f(0x1p-103f)}, f(0x1p-103f), scaled(false)},
+      {"V_DIV_SCALE_F32_RDNA3", {f(0x1p-104f), f(2), f(0x1p-104f)}, f(0x1p-40f), scaled(true)},
+      // Both are scaled where the quotient is not far below 1: it needs nothing undone.
+      {"V_DIV_SCALE_F32_RDNA3",
+       {f(0x1p-110f), f(0x1p-100f), f(0x1p-110f)},
+       f(0x1p-46f),
+       scaled(false)},
+      {"V_DIV_SCALE_F32_RDNA3",
+       {f(0x1p-100f), f(0x1p-100f), f(0x1p-110f)},
+       f(0x1p-36f),
+       scaled(false)},
+      {"V_DIV_SCALE_F64_RDNA3", {d(3), d(0), d(2)}, kNanD, scaled(true)},
+      {"V_DIV_SCALE_F64_RDNA3", {d(0x1p-980), d(2), d(0x1p-980)}, d(0x1p-852), scaled(true)},
+      {"V_DIV_FMAS_F32_RDNA3", {f(0), f(0), f(1.5f)}, f(0x1.8p-64f), kScaledIn},
+      {"V_DIV_FMAS_F32_RDNA3", {f(0), f(0), f(2)}, f(0x1p65f), kScaledIn},
+      {"V_DIV_FMAS_F32", {f(0), f(0), f(1.5f)}, f(0x1.8p64f), kScaledIn},
+      {"V_DIV_FMAS_F64_RDNA3", {d(0), d(0), d(1.5)}, d(0x1.8p-128), kScaledIn},
+      {"V_DIV_FMAS_F64_RDNA3", {d(0), d(0), d(2)}, d(0x1p129), kScaledIn},
       {"V_DIV_FMAS_F32", {f(2), f(3), f(4)}, f(10)},
       {"V_DIV_FMAS_F32", {f(2), f(3), f(4)}, f(0x1.4p67f), kScaledIn},
       {"V_DIV_FMAS_F32", {f(0), f(0), f(0x1p-60f)}, f(0x1p-124f), kScaledIn},
@@ -85,11 +109,11 @@ TEST(VectorAluDivision, Cases) { check(divisionCases()); }
 
 /// The sequence that LLVM emits for a correctly rounded division (AMDGPU's LowerFDIV32,
 /// LowerFDIV64).
-static uint64_t dividedSingle(uint64_t n, uint64_t d) {
+static uint64_t dividedSingle(const std::string &target, uint64_t n, uint64_t d) {
   auto fma = [](uint64_t a, uint64_t b, uint64_t c) { return run("V_FMA_F32", {a, b, c}); };
   auto negated = [](uint64_t a) { return a ^ 0x80000000; };
-  uint64_t denominator = run("V_DIV_SCALE_F32", {d, d, n});
-  Outcome numerator = execute(row("V_DIV_SCALE_F32"), {n, d, n}, {});
+  uint64_t denominator = run("V_DIV_SCALE_F32" + target, {d, d, n});
+  Outcome numerator = execute(row("V_DIV_SCALE_F32" + target), {n, d, n}, {});
   uint64_t reciprocal = run("V_RCP_F32", {denominator});
   uint64_t error = fma(negated(denominator), reciprocal, f(1));
   uint64_t better = fma(error, reciprocal, reciprocal);
@@ -97,24 +121,26 @@ static uint64_t dividedSingle(uint64_t n, uint64_t d) {
   uint64_t rest = fma(negated(denominator), quotient, numerator.result);
   quotient = fma(rest, better, quotient);
   rest = fma(negated(denominator), quotient, numerator.result);
-  uint64_t result = run("V_DIV_FMAS_F32", {rest, better, quotient}, {.carryIn = numerator.carry});
+  uint64_t result =
+      run("V_DIV_FMAS_F32" + target, {rest, better, quotient}, {.carryIn = numerator.carry});
   return run("V_DIV_FIXUP_F32", {result, d, n});
 }
 
-static uint64_t dividedDouble(uint64_t n, uint64_t d) {
+static uint64_t dividedDouble(const std::string &target, uint64_t n, uint64_t d) {
   auto fma = [](uint64_t a, uint64_t b, uint64_t c) { return run("V_FMA_F64", {a, b, c}); };
   auto negated = [](uint64_t a) { return a ^ (uint64_t(1) << 63); };
   uint64_t one = test::d(1);
-  uint64_t denominator = run("V_DIV_SCALE_F64", {d, d, n});
+  uint64_t denominator = run("V_DIV_SCALE_F64" + target, {d, d, n});
   uint64_t reciprocal = run("V_RCP_F64", {denominator});
   uint64_t error = fma(negated(denominator), reciprocal, one);
   uint64_t better = fma(reciprocal, error, reciprocal);
   error = fma(negated(denominator), better, one);
-  Outcome numerator = execute(row("V_DIV_SCALE_F64"), {n, d, n}, {});
+  Outcome numerator = execute(row("V_DIV_SCALE_F64" + target), {n, d, n}, {});
   better = fma(better, error, better);
   uint64_t quotient = run("V_MUL_F64", {numerator.result, better});
   uint64_t rest = fma(negated(denominator), quotient, numerator.result);
-  uint64_t result = run("V_DIV_FMAS_F64", {rest, better, quotient}, {.carryIn = numerator.carry});
+  uint64_t result =
+      run("V_DIV_FMAS_F64" + target, {rest, better, quotient}, {.carryIn = numerator.carry});
   return run("V_DIV_FIXUP_F64", {result, d, n});
 }
 
@@ -145,11 +171,13 @@ TEST(VectorAluDivision, SequenceForSingleIsExact) {
   auto expect = [](float n, float d) {
     volatile float runtime = n;
     float quotient = runtime / d;
-    uint64_t result = dividedSingle(f(n), f(d));
-    if (quotient != quotient)
-      ASSERT_TRUE(std::isnan(asFloat(result))) << n << " / " << d;
-    else
-      ASSERT_EQ(result, f(quotient)) << std::hexfloat << n << " / " << d;
+    for (const char *target : {"", "_RDNA3"}) {
+      uint64_t result = dividedSingle(target, f(n), f(d));
+      if (quotient != quotient)
+        ASSERT_TRUE(std::isnan(asFloat(result))) << n << " / " << d << target;
+      else
+        ASSERT_EQ(result, f(quotient)) << std::hexfloat << n << " / " << d << target;
+    }
   };
   for (float n : edges)
     for (float d : edges)
@@ -157,6 +185,8 @@ TEST(VectorAluDivision, SequenceForSingleIsExact) {
   std::mt19937 random(4);
   for (unsigned k = 0; k < 20000; ++k)
     expect(asFloat(random()), asFloat(random()));
+  for (unsigned k = 0; k < 20000; ++k) // tiny numerators
+    expect(asFloat(random() % (24u << 23)), asFloat(random() % 0x7f800000));
 }
 
 TEST(VectorAluDivision, SequenceForDoubleIsExact) {
@@ -179,11 +209,13 @@ TEST(VectorAluDivision, SequenceForDoubleIsExact) {
   auto expect = [](double n, double d) {
     volatile double runtime = n;
     double quotient = runtime / d;
-    uint64_t result = dividedDouble(test::d(n), test::d(d));
-    if (quotient != quotient)
-      ASSERT_TRUE(std::isnan(asDouble(result))) << n << " / " << d;
-    else
-      ASSERT_EQ(result, test::d(quotient)) << std::hexfloat << n << " / " << d;
+    for (const char *target : {"", "_RDNA3"}) {
+      uint64_t result = dividedDouble(target, test::d(n), test::d(d));
+      if (quotient != quotient)
+        ASSERT_TRUE(std::isnan(asDouble(result))) << n << " / " << d << target;
+      else
+        ASSERT_EQ(result, test::d(quotient)) << std::hexfloat << n << " / " << d << target;
+    }
   };
   for (double n : edges)
     for (double d : edges)
@@ -191,6 +223,8 @@ TEST(VectorAluDivision, SequenceForDoubleIsExact) {
   std::mt19937_64 random(5);
   for (unsigned k = 0; k < 20000; ++k)
     expect(asDouble(random()), asDouble(random()));
+  for (unsigned k = 0; k < 20000; ++k)
+    expect(asDouble(random() % (uint64_t(54) << 52)), asDouble(random() % 0x7ff0000000000000));
 }
 
 } // namespace rubia::emulator::test

@@ -437,6 +437,69 @@ TEST_P(VectorAluModifiers, RegisterIndexing) {
   EXPECT_EQ(w.wave.status, WaveStatus::Faulted);
 }
 
+// CDNA3 ISA "VGPR Indexing Details": instructions that use registers in unusual ways.
+TEST_P(VectorAluModifiers, RegisterIndexingOfUnusualOperands) {
+  if (major != 9)
+    GTEST_SKIP() << "V_MOVREL* instead";
+  auto run = [&](const std::string &operands, const std::string &text) {
+    auto w = std::make_unique<AssemblyWave>(cpu);
+    w->s(2) = 5, w->s(4) = 3, w->s(5) = 77;
+    w->run("s_set_gpr_idx_on s2, gpr_idx(" + operands + ")\n" + text + "\ns_set_gpr_idx_off");
+    EXPECT_NE(w->wave.status, WaveStatus::Faulted) << text;
+    return w;
+  };
+  const std::string all = "SRC0,SRC1,SRC2,DST";
+  EXPECT_EQ(run("SRC0", "v_readlane_b32 s6, v1, s4")->s(6), at(6, 3));
+  EXPECT_EQ(run(all, "v_readlane_b32 s6, v1, s4")->s(6), at(6, 3));
+  EXPECT_EQ(run("SRC1,SRC2,DST", "v_readlane_b32 s6, v1, s4")->s(6), at(1, 3));
+  EXPECT_EQ(run(all, "v_readfirstlane_b32 s6, v1")->s(6), at(6, 0));
+  EXPECT_EQ(run("DST", "v_readfirstlane_b32 s6, v1")->s(6), at(1, 0));
+  auto w = run("DST", "v_writelane_b32 v1, s5, 3");
+  EXPECT_EQ(w->v(6, 3), 77u);
+  EXPECT_EQ(w->v(1, 3), at(1, 3));
+  w = run("SRC0,SRC1,SRC2", "v_writelane_b32 v1, s5, 3");
+  EXPECT_EQ(w->v(1, 3), 77u);
+  w = run("SRC0", "v_swap_b32 v20, v1"); // assumed, as for a move and back
+  EXPECT_EQ(w->v(20, 3), at(6, 3));
+  EXPECT_EQ(w->v(6, 3), at(20, 3));
+  w = run("DST", "v_swap_b32 v20, v1");
+  EXPECT_EQ(w->v(25, 3), at(1, 3));
+  EXPECT_EQ(w->v(1, 3), at(25, 3));
+  // The old value of the result is the result's register, whatever SRC2 says.
+  auto multiplyAdd = [&](const std::string &operands, unsigned result) {
+    auto wave = std::make_unique<AssemblyWave>(cpu);
+    wave->s(2) = 5;
+    wave->set(1, uint32_t(f(2))).set(2, uint32_t(f(3)));
+    for (unsigned r : {10u, 15u})
+      wave->set(r, uint32_t(f(float(r))));
+    wave->run("s_set_gpr_idx_on s2, gpr_idx(" + operands + ")\nv_fmac_f32 v10, v1, v2");
+    return wave->v(result, 3);
+  };
+  EXPECT_EQ(multiplyAdd("DST", 15), uint32_t(f(21)));
+  EXPECT_EQ(multiplyAdd("SRC2", 10), uint32_t(f(16)));
+  if (cpu != "gfx90a") {
+    // Assumed: products of matrices too.
+    w = run("DST", "v_mfma_f32_4x4x4_16b_f16 v[20:23], v[2:3], v[4:5], 1.0");
+    EXPECT_EQ(w->v(20, 3), at(20, 3));
+    EXPECT_NE(w->v(25, 3), at(25, 3));
+  }
+  AssemblyWave outside(cpu);
+  outside.s(2) = 200;
+  outside.run("s_set_gpr_idx_on s2, gpr_idx(DST)\nv_writelane_b32 v1, s5, 3");
+  EXPECT_EQ(outside.wave.status, WaveStatus::Faulted);
+}
+
+// What it skips is in tests/emulator/ScalarKernelTest.cpp.
+TEST_P(VectorAluModifiers, SkippingIsABitOfMode) {
+  if (major != 9)
+    GTEST_SKIP() << "gfx9";
+  AssemblyWave w(cpu);
+  w.run("s_setvskip 2, 1\ns_getreg_b32 s4, hwreg(HW_REG_MODE, 28, 1)\ns_setvskip 2, 0\n"
+        "s_getreg_b32 s5, hwreg(HW_REG_MODE, 28, 1)");
+  EXPECT_EQ(w.s(4), 1u);
+  EXPECT_EQ(w.s(5), 0u);
+}
+
 TEST_P(VectorAluModifiers, ScalarTranscendentals) {
   if (major < 12)
     GTEST_SKIP() << "gfx12";
