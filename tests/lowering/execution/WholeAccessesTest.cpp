@@ -93,7 +93,7 @@ st.volatile.global.u32 [%p+240], %r7;
     return code;
   }
   auto program = codegen::readProgramCode(object->bytes);
-  auto disassembler = codegen::Disassembler::create(arch);
+  auto disassembler = codegen::Disassembler::create(arch, program && program->isWave64);
   if (!program || !disassembler) {
     ADD_FAILURE() << "the code object cannot be read";
     return code;
