@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""CUB's and Thrust's algorithms under `rubia run`, compared with what the host computes.
+
+Usage: check.py NVCC RUBIA FOLDER ARCH[,ARCH...] SOURCE [--define NAME=VALUE] [--elements N]
+
+Compiles SOURCE of this folder with nvcc, for PTX only, unless FOLDER has it already, and runs it on each processor that the
+emulator has to be. The program compares and prints; all of it is shown if anything is wrong. Exit status 77 (ctest: skipped) where
+there is no nvcc, or none with CUB's headers.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    for name in ("nvcc", "rubia", "folder", "archs", "source"):
+        parser.add_argument(name)
+    parser.add_argument("--define", default="")
+    parser.add_argument("--elements", default="")
+    return parser.parse_args()
+
+
+def has_headers(nvcc):
+    """Asks the preprocessor, so that a broken program is no reason to skip."""
+    probe = subprocess.run([nvcc, "-std=c++17", "-x", "cu", "-E", "-"], input="#include <cub/version.cuh>\n", text=True, capture_output=True)
+    return probe.returncode == 0
+
+
+def compiled(options):
+    """The program's path. It is made under a name of its own, so that tests may run at the same time."""
+    folder = pathlib.Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    source = HERE / options.source
+    program = folder / "-".join([source.stem] + options.define.split("=")[1:])
+    newest = max(file.stat().st_mtime for file in (source, HERE / "Checked.h"))
+    if program.exists() and program.stat().st_mtime > newest:
+        return program
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        command = [options.nvcc, "-std=c++17", "-O2", "-arch=compute_80", "-code=compute_80", "-Wno-deprecated-declarations"]
+        command += ["-D" + options.define] if options.define else []
+        subprocess.run(command + [str(source), "-o", fresh + "/program"], check=True)
+        os.replace(fresh + "/program", program)
+    return program
+
+
+def passes(options, program, arch, cache):
+    environment = dict(os.environ, RUBIA_ARCH=arch, RUBIA_CACHE_DIR=cache)
+    command = [options.rubia, "run", "--", str(program)] + ([options.elements] if options.elements else [])
+    run = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = run.stdout.splitlines()
+    # The program must have come to its end, and have compared something.
+    good = run.returncode == 0 and "PASS" in lines and any(line.startswith("ok ") for line in lines)
+    print(run.stdout if not good else f"{arch}: {sum(line.startswith('ok ') for line in lines)} results are right", flush=True)
+    return good
+
+
+def main():
+    options = arguments()
+    if not os.path.exists(options.nvcc):
+        print("skipped: no nvcc")
+        return 77
+    if not has_headers(options.nvcc):
+        print("skipped: nvcc has no headers of CUB")
+        return 77
+    program = compiled(options)
+    with tempfile.TemporaryDirectory() as cache:
+        results = [passes(options, program, arch, cache) for arch in options.archs.split(",")]
+    return 0 if all(results) else 1
+
+
+sys.exit(main())
