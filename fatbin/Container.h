@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,11 @@ bool startsWithContainer(llvm::ArrayRef<uint8_t> bytes);
 /// True if the first word of `bytes`, after blanks and comments, is `.version`, which begins every
 /// PTX text.
 bool startsWithPtx(llvm::ArrayRef<uint8_t> bytes);
+
+/// What the header of a container says of its size, header included, if `bytes` start with one;
+/// that many of them are enough to tell.
+constexpr uint64_t kContainerHeaderBytes = 16;
+std::optional<uint64_t> claimedContainerSize(llvm::ArrayRef<uint8_t> bytes);
 
 /// The size, header included, of the container that `bytes` start with; it lies within `bytes`.
 llvm::Expected<uint64_t> containerSize(llvm::ArrayRef<uint8_t> bytes);

@@ -79,9 +79,16 @@ public:
 /// How many kernels a cubin has; an error if it cannot be read.
 llvm::Expected<size_t> kernelCount(llvm::ArrayRef<uint8_t> cubin);
 
-/// The images of the file at `path`. A file with images that are all SASS is a normal result (see
-/// description()); a file that cannot be opened, holds no CUDA code, or of which nothing could be
-/// read, is an error.
+/// What a file or archive member may take: no library is near it.
+constexpr uint64_t kMaxFileBytes = uint64_t(16) << 30;
+
+/// The bytes of the file at `path`, which may be a pipe. A regular file is mapped: commands only.
+/// An error if it is larger than kMaxFileBytes, or PTX text or a pipe larger than kMaxPayloadBytes.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openFile(llvm::StringRef path);
+
+/// The images of the file at `path`, by openFile(). A file with images that are all SASS is a
+/// normal result (see description()); a file that cannot be opened, holds no CUDA code, or of which
+/// nothing could be read, is an error.
 llvm::Expected<ImageFile> readFile(llvm::StringRef path);
 
 /// The same for bytes that are in memory already; the buffer's identifier is the file name.

@@ -23,6 +23,8 @@ hipError_t result(hipError_t error);
 
 // hipErrorNoDevice, with a sentence on stderr, once, that says why there is none.
 hipError_t noDevice();
+// A line on stderr. What the program and its code objects say is written as terminals may show it.
+void complain(const llvm::Twine &text);
 
 // hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
 hipError_t usable();

@@ -1,6 +1,7 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
 #include "emulator/hip/Graph.h"
+#include "input/File.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdio>
 #include <cstring>
@@ -46,7 +47,7 @@ hipError_t loadModule(Module *&module, const void *image, Device &device) {
   Machine &machine = Machine::instance();
   const std::string &arch = device.model.arch;
   auto refuse = [](const std::string &why, hipError_t error) {
-    llvm::errs() << "rubia emulator: " << why << "\n";
+    complain(why);
     return error;
   };
   const std::string hint = " (RUBIA_ARCH names the devices to emulate)";
@@ -114,11 +115,13 @@ HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t *handle, const void *image
 HIP_EXPORT hipError_t hipModuleLoad(hipModule_t *handle, const char *path) {
   if (!path)
     return result(hipErrorInvalidValue);
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
+  constexpr uint64_t kMaxBytes = uint64_t(1) << 30; // no code object is near it
+  auto file = rubia::input::readFile(path, kMaxBytes);
+  if (!file) {
+    complain(llvm::toString(file.takeError()));
     return result(hipErrorFileNotFound);
-  std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return hipModuleLoadData(handle, image.c_str());
+  }
+  return hipModuleLoadData(handle, (*file)->getBufferStart());
 }
 
 HIP_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {

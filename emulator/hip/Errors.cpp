@@ -2,6 +2,7 @@
 // Handling".
 #include "emulator/hip/Api.h"
 #include "emulator/hip/Version.h"
+#include "input/Printable.h"
 #include "llvm/Support/raw_ostream.h"
 #include <utility>
 
@@ -21,10 +22,13 @@ hipError_t result(hipError_t error) {
   return error;
 }
 
+void complain(const llvm::Twine &text) {
+  llvm::errs() << "rubia emulator: " + input::printable(text.str()) + "\n";
+}
+
 hipError_t noDevice() {
   static std::once_flag said;
-  std::call_once(said,
-                 [] { llvm::errs() << "rubia emulator: " + Machine::instance().trouble + "\n"; });
+  std::call_once(said, [] { complain(Machine::instance().trouble); });
   return hipErrorNoDevice;
 }
 
@@ -66,7 +70,7 @@ static hipError_t codeOf(const llvm::Error &error) {
 hipError_t reportFailure(Device &device, llvm::Error error) {
   hipError_t code = codeOf(error);
   // At once: other devices may have something to say too.
-  llvm::errs() << "rubia emulator: " + llvm::toString(std::move(error)) + "\n";
+  complain(llvm::toString(std::move(error)));
   int none = hipSuccess;
   device.stickyError.compare_exchange_strong(none, code);
   return code;

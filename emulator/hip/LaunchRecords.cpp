@@ -1,4 +1,5 @@
 #include "emulator/hip/LaunchRecords.h"
+#include "emulator/hip/Api.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstdlib>
 
@@ -59,12 +60,12 @@ void LaunchRecords::write(const Launch &launch, const Statistics &statistics) co
     writeJson(os, launch, shown);
     *file << text + "\n";
     if (file->has_error()) {
-      errs() << "rubia emulator: statistics: " << file->error().message() << "\n";
+      complain("statistics: " + file->error().message());
       file->clear_error();
     }
   }
   if (trace && trace->has_error()) {
-    errs() << "rubia emulator: RUBIA_EMULATOR_TRACE: " << trace->error().message() << "\n";
+    complain("RUBIA_EMULATOR_TRACE: " + trace->error().message());
     trace->clear_error();
   }
 }

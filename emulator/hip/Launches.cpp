@@ -83,8 +83,7 @@ static double timeout() {
   const char *text = secure_getenv("RUBIA_EMULATOR_TIMEOUT");
   double seconds = 0;
   if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
-    llvm::errs() << "rubia emulator: RUBIA_EMULATOR_TIMEOUT is not a number of seconds: " << text
-                 << "\n";
+    complain(llvm::Twine("RUBIA_EMULATOR_TIMEOUT is not a number of seconds: ") + text);
   return seconds;
 }
 
@@ -99,7 +98,7 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
   launch.stallSeconds = timeout();
-  launch.warn = [](const std::string &text) { llvm::errs() << "rubia emulator: " << text << "\n"; };
+  launch.warn = [](const std::string &text) { complain(text); };
   auto hidden = HiddenArguments::make(device, request);
   if (!hidden)
     return (void)reportFailure(device, hidden.takeError());

@@ -158,8 +158,7 @@ void __hipRegisterManagedVar(void **handle, void **pointer, void *initialValue, 
   auto memory = Machine::instance().memory.allocate(bytes, MemoryKind::Managed,
                                                     std::max<uint64_t>(alignment, 256));
   if (!memory) {
-    errs() << "rubia emulator: managed variable '" << name << "': " << toString(memory.takeError())
-           << "\n";
+    complain("managed variable '" + Twine(name) + "': " + toString(memory.takeError()));
     return;
   }
   memcpy(*memory, initialValue, bytes);
@@ -169,7 +168,7 @@ void __hipRegisterManagedVar(void **handle, void **pointer, void *initialValue, 
 }
 
 static void noTextures(const char *name) {
-  errs() << "rubia emulator: '" << name << "' is a texture or surface reference: not supported\n";
+  complain("'" + Twine(name) + "' is a texture or surface reference: not supported");
 }
 void __hipRegisterTexture(void **, void *, char *, char *deviceName, int, int, int) {
   noTextures(deviceName);

@@ -1,4 +1,5 @@
-// Lines of source files, where these can be read.
+// Lines of source files. Which files these are, the debug information of a code object says,
+// whoever made it: so only those below folders that the user named are read.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"
@@ -6,20 +7,29 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace rubia::emulator {
 
 class SourceText {
 public:
-  /// Line `number`, counted from 1, without the space around it. Empty: it is not there.
+  /// RUBIA_EMULATOR_SOURCES: folders, separated by colons.
+  SourceText();
+
+  /// Line `number`, counted from 1, without the space around it, as terminals may show it. Empty:
+  /// it is not there, or not below one of the folders.
   llvm::StringRef line(llvm::StringRef file, unsigned number);
 
 private:
   struct File {
-    std::unique_ptr<llvm::MemoryBuffer> buffer; // null: it cannot be read
+    std::string text;
     llvm::SmallVector<llvm::StringRef, 0> lines;
   };
-  llvm::StringMap<File> files;
+  std::string find(llvm::StringRef name) const;
+
+  std::vector<std::string> folders;             // their real paths, with a slash at the end
+  llvm::StringMap<std::unique_ptr<File>> files; // null: it cannot be read
 };
 
 } // namespace rubia::emulator

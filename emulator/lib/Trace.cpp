@@ -1,6 +1,7 @@
 #include "emulator/lib/Trace.h"
 #include "emulator/lib/Disassembly.h"
 #include "emulator/lib/FaultReport.h"
+#include "input/Printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -273,7 +274,8 @@ void TraceObserver::after(RunningGroup &, Wave &wave, const MicroOp &op, const I
 
 void TraceObserver::write(const TracedInstruction &line) {
   // At one go: launches of several streams may write to the same file.
-  *request.out << (request.json ? traceJson(line, kernel) : traceText(line)) + "\n";
+  *request.out << (request.json ? traceJson(line, kernel) : input::printable(traceText(line))) +
+                      "\n";
 }
 
 } // namespace rubia::emulator

@@ -33,6 +33,15 @@ bool startsWithContainer(ArrayRef<uint8_t> bytes) {
   return bytes.size() >= 4 && readAt<uint32_t>(bytes, 0) == container::kMagic;
 }
 
+static_assert(kContainerHeaderBytes == container::kMinHeaderSize);
+
+std::optional<uint64_t> claimedContainerSize(ArrayRef<uint8_t> bytes) {
+  if (bytes.size() < kContainerHeaderBytes || !startsWithContainer(bytes))
+    return std::nullopt;
+  const uint64_t header = readAt<uint16_t>(bytes, container::kHeaderSize);
+  return header + std::min(readAt<uint64_t>(bytes, container::kSize), UINT64_MAX - header);
+}
+
 Expected<uint64_t> containerSize(ArrayRef<uint8_t> bytes) {
   if (bytes.size() < container::kMinHeaderSize)
     return malformed(0, "container header cut off: {0} of {1} bytes", bytes.size(),

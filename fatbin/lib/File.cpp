@@ -7,6 +7,7 @@
 #include "fatbin/File.h"
 #include "fatbin/lib/Layout.h"
 #include "fatbin/lib/LinkedModules.h"
+#include "input/File.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -334,11 +335,43 @@ Expected<ImageFile> readBuffer(std::unique_ptr<MemoryBuffer> buffer) {
       (file.name() + ": no CUDA code: no fatbin, cubin or PTX in it").str());
 }
 
-Expected<ImageFile> readFile(StringRef path) {
-  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
-      MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+static bool isPtx(StringRef path, StringRef start) {
+  return path.ends_with(".ptx") || startsWithPtx(arrayRefFromStringRef(start));
+}
+
+static Error tooLarge(StringRef path, const char *what, uint64_t size, uint64_t most) {
+  return createFileError(path,
+                         createStringError(std::make_error_code(std::errc::file_too_large),
+                                           "%s of %llu bytes, more than the limit of %llu", what,
+                                           (unsigned long long)size, (unsigned long long)most));
+}
+
+Expected<std::unique_ptr<MemoryBuffer>> openFile(StringRef path) {
+  Expected<input::File> file = input::File::open(path, input::Accept::PipesToo);
+  if (!file)
+    return file.takeError();
+  if (file->isPipe())
+    return file->readAll(kMaxPayloadBytes);
+  if (file->size() > kMaxFileBytes)
+    return tooLarge(path, "a file", file->size(), kMaxFileBytes);
+  if (file->size() > kMaxPayloadBytes) {
+    constexpr uint64_t kStart = 4096;
+    auto start = file->read(0, kStart, kStart);
+    if (!start)
+      return start.takeError();
+    if (isPtx(path, (*start)->getBuffer()))
+      return tooLarge(path, "PTX text", file->size(), kMaxPayloadBytes);
+  }
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return createFileError(path, buffer.getError());
+  return std::move(*buffer);
+}
+
+Expected<ImageFile> readFile(StringRef path) {
+  Expected<std::unique_ptr<MemoryBuffer>> buffer = openFile(path);
+  if (!buffer)
+    return buffer.takeError();
   return readBuffer(std::move(*buffer));
 }
 

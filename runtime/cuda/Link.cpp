@@ -1,6 +1,8 @@
 // cuLink*: programs that make PTX at run time (Numba, NVRTC users) pass it through the linker
 // before they load it. One PTX text needs no linking: the image that comes out is the text. Several
 // would have to be linked with each other, and are refused.
+#include "fatbin/Container.h"
+#include "input/File.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -82,9 +84,14 @@ Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, 
       return kInvalidHandle;
     if (!path)
       return kInvalidValue;
-    auto file = MemoryBuffer::getFile(path);
-    if (!file)
-      return fail(kFileNotFound, Twine(path) + ": " + file.getError().message());
+    auto file = rubia::input::readFile(path, rubia::fatbin::kMaxPayloadBytes);
+    if (!file) {
+      const std::error_code code = errorToErrorCode(file.takeError());
+      const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
+      return fail(isThere ? kInvalidImage : kFileNotFound,
+                  Twine(path) + ": " +
+                      (isThere ? "not a regular file of at most 1 GiB" : code.message()));
+    }
     return add(state, type, (*file)->getBuffer(), path);
   });
 }

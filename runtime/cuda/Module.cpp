@@ -2,6 +2,7 @@
 // layouts and variables come from the manifest.
 #include "runtime/cuda/Module.h"
 #include "fatbin/Container.h"
+#include "input/File.h"
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -107,14 +108,36 @@ static LoadedImage readImage(const void *pointer) {
   return choose(*images);
 }
 
-// A file is as long as it is, whatever its headers say.
-static LoadedImage readFile(const char *path) {
-  auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+// Only what is needed: of a container as much as its header says, whatever follows it.
+static Expected<std::unique_ptr<MemoryBuffer>> readImageFile(const char *path) {
+  Expected<input::File> file = input::File::open(path);
   if (!file)
-    return {{}, kFileNotFound, (Twine(path) + ": " + file.getError().message()).str()};
+    return file.takeError();
+  const uint64_t headerBytes = std::min<uint64_t>(file->size(), fatbin::kContainerHeaderBytes);
+  auto header = file->read(0, headerBytes, headerBytes);
+  if (!header)
+    return header.takeError();
+  if (std::optional<uint64_t> claimed =
+          fatbin::claimedContainerSize(arrayRefFromStringRef((*header)->getBuffer())))
+    return file->read(0, std::min(*claimed, file->size()), fatbin::kMaxPayloadBytes);
+  return file->readAll(fatbin::kMaxPayloadBytes);
+}
+
+static LoadedImage readFile(const char *path) {
+  auto file = readImageFile(path);
+  if (!file) {
+    std::error_code code;
+    std::string text;
+    handleAllErrors(file.takeError(), [&](const ErrorInfoBase &e) {
+      code = e.convertToErrorCode();
+      text = e.message();
+    });
+    const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
+    return {{}, isThere ? kInvalidImage : kFileNotFound, std::move(text)};
+  }
   fatbin::RawImage image;
   image.bytes = arrayRefFromStringRef((*file)->getBuffer());
-  if (fatbin::startsWithContainer(image.bytes)) { // what follows it does not matter
+  if (fatbin::startsWithContainer(image.bytes)) {
     Expected<uint64_t> size = fatbin::containerSize(image.bytes);
     if (!size)
       return {{}, kInvalidImage, path + (": " + toString(size.takeError()))};

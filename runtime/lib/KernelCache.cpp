@@ -1,4 +1,5 @@
 #include "runtime/KernelCache.h"
+#include "input/File.h"
 #include "runtime/Log.h"
 #include "runtime/lib/CacheRoot.h"
 #include "runtime/lib/Protocol.h"
@@ -138,7 +139,9 @@ void count(const CacheDirectory &directory, CacheEvent event) {
 }
 
 std::vector<CacheEventCount> cacheEvents(const CacheDirectory &directory) {
-  auto file = MemoryBuffer::getFile(directory.folder() + "/" + kEventFile, false, false);
+  auto file = input::readFile(directory.folder() + "/" + kEventFile, kMaxEvents);
+  if (!file)
+    consumeError(file.takeError()); // nothing was counted
   StringRef letters = file ? (*file)->getBuffer() : "";
   std::vector<CacheEventCount> result;
   for (const EventName &e : kEvents)

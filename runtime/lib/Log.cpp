@@ -1,6 +1,7 @@
 // One write(2) a message, so that lines of several threads and processes do not mix, and nothing is
 // buffered at a crash.
 #include "runtime/Log.h"
+#include "input/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdlib>
@@ -11,7 +12,7 @@ using namespace llvm;
 namespace rubia::runtime {
 
 static void write(const Twine &message) {
-  std::string line = ("rubia: " + message + "\n").str();
+  std::string line = input::printable(("rubia: " + message + "\n").str());
   for (StringRef rest = line; !rest.empty();) {
     ssize_t n = ::write(2, rest.data(), rest.size());
     if (n <= 0)

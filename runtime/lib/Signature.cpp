@@ -1,6 +1,7 @@
 // Only the functions of libsodium that are deterministic are used: none needs sodium_init, which
 // would open files in the program.
 #include "runtime/Signature.h"
+#include "input/File.h"
 #include "runtime/Log.h"
 #include "runtime/lib/Protocol.h"
 #include "llvm/ADT/STLExtras.h"
@@ -45,16 +46,19 @@ std::optional<PublicKey> parsePublicKey(StringRef text) {
   return key;
 }
 
+// A line; somebody may have written more below it.
+constexpr uint64_t kMaxKeyFileBytes = 4096;
+
 void complain(const Twine &what) { log(LogLevel::Error, "RUBIA_CACHE_PUBLIC_KEYS: " + what); }
 
 void addKeyFile(const std::string &path, std::vector<PublicKey> &keys) {
-  auto file = MemoryBuffer::getFile(path, true, false);
-  std::optional<PublicKey> key =
-      file ? parsePublicKey((*file)->getBuffer()) : std::optional<PublicKey>();
-  if (key)
+  auto file = input::readFile(path, kMaxKeyFileBytes);
+  if (!file)
+    return complain(toString(file.takeError()));
+  if (std::optional<PublicKey> key = parsePublicKey((*file)->getBuffer()))
     keys.push_back(*key);
   else
-    complain(path + (file ? " holds no public key" : ": " + file.getError().message()));
+    complain(path + " holds no public key");
 }
 } // namespace
 
@@ -157,9 +161,9 @@ static Error checkPermissions(const std::string &path) {
 }
 
 Expected<SigningKey> SigningKey::read(const std::string &path) {
-  auto file = MemoryBuffer::getFile(path, true, false);
+  auto file = input::readFile(path, kMaxKeyFileBytes);
   if (!file)
-    return failure(path, file.getError().message());
+    return file.takeError();
   std::string bytes;
   StringRef text = (*file)->getBuffer().trim();
   Seed seed;

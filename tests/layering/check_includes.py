@@ -7,23 +7,26 @@ import pathlib
 import re
 import sys
 
-MODULES = ["fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
+MODULES = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
 
 # What a folder may include of the other modules: whole modules, or single headers. The longest matching prefix counts.
 ALLOWED = {
-    "fatbin": set(),
+    "input": set(),
+    "fatbin": {"input"},
     "ptx-frontend": set(),
     "lowering": {"ptx-frontend"},
     "codegen": set(),
-    "emulator": set(),
+    "emulator": {"input"},
     "diff": set(),
-    "runtime": {"fatbin", "lowering/Abi.h"},
-    "runtime/worker": {"fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
+    "runtime": {"input", "fatbin", "lowering/Abi.h"},
+    "runtime/worker": {"input", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "tools": set(MODULES),
 }
 
 # What of LLVM each may use; a module that is not named may use all of it.
 LLVM_ALLOWED = {
+    "input": ["ADT", "Support", "Config"],
+    "input": set(),
     "fatbin": ["ADT", "Support", "Config", "Object", "BinaryFormat"],
     "ptx-frontend": ["ADT", "Support", "Config"],
     "diff": ["ADT", "Support", "Config"],

@@ -58,7 +58,7 @@ struct Options {
 };
 
 void print(const ordered_json &json) {
-  outs() << json.dump(2, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  outs() << json.dump(2, ' ', true, ordered_json::error_handler_t::replace) << "\n";
 }
 
 std::string digestOfKey(const CacheEntry &entry) {
@@ -116,20 +116,20 @@ int stats(const KernelCache &cache, const Options &options) {
   }
   if (cache.directory()) {
     const ordered_json &d = result["directory"];
-    outs() << d["path"].get<std::string>() << ": " << d["entries"].get<uint64_t>() << " entries, "
-           << d["bytes"].get<uint64_t>() << " bytes of at most " << d["maxBytes"].get<uint64_t>()
-           << "\n";
+    printed() << d["path"].get<std::string>() << ": " << d["entries"].get<uint64_t>()
+              << " entries, " << d["bytes"].get<uint64_t>() << " bytes of at most "
+              << d["maxBytes"].get<uint64_t>() << "\n";
     for (const auto &[name, times] : d["events"].items())
-      outs() << format("%12llu  ", times.get<unsigned long long>()) << name << "\n";
+      printed() << format("%12llu  ", times.get<unsigned long long>()) << name << "\n";
   } else {
-    outs() << "no cache directory\n";
+    printed() << "no cache directory\n";
   }
   for (const ordered_json &pack : result["packs"])
-    outs() << pack["path"].get<std::string>() << ": " << pack["entries"].get<uint64_t>()
-           << " entries, digest " << pack["digest"].get<std::string>() << ", "
-           << (pack["signer"] == "" ? "not signed"
-                                    : "signed by " + pack["signer"].get<std::string>())
-           << "\n";
+    printed() << pack["path"].get<std::string>() << ": " << pack["entries"].get<uint64_t>()
+              << " entries, digest " << pack["digest"].get<std::string>() << ", "
+              << (pack["signer"] == "" ? "not signed"
+                                       : "signed by " + pack["signer"].get<std::string>())
+              << "\n";
   return kDone;
 }
 
@@ -152,24 +152,24 @@ int list(const KernelCache &cache, const Options &options) {
     if (!entry) {
       row["problem"] = toString(entry.takeError());
       if (!options.json)
-        outs() << place << " " << row["problem"].get<std::string>() << "\n";
+        printed() << place << " " << row["problem"].get<std::string>() << "\n";
     } else {
       row.update(describe(*entry));
       if (!options.json) {
-        outs() << digestOfKey(*entry).substr(0, 16) << "  " << timeText(lastUse)
-               << format("  %9llu  ", (unsigned long long)bytes)
-               << (entry->kind == CacheEntry::Kind::Refused
-                       ? "refused"
-                       : runtime::fieldOfKey(entry->key, "kind"));
+        printed() << digestOfKey(*entry).substr(0, 16) << "  " << timeText(lastUse)
+                  << format("  %9llu  ", (unsigned long long)bytes)
+                  << (entry->kind == CacheEntry::Kind::Refused
+                          ? "refused"
+                          : runtime::fieldOfKey(entry->key, "kind"));
         if (StringRef arch = runtime::fieldOfKey(entry->key, "arch"); !arch.empty())
-          outs() << "  " << arch;
+          printed() << "  " << arch;
         ordered_json kernels = kernelsOf(*entry);
         for (size_t i = 0; i < kernels.size() && i < 3; ++i)
-          outs() << (i ? ", " : "  ")
-                 << (kernels[i].is_string() ? kernels[i].get<std::string>() : "?");
+          printed() << (i ? ", " : "  ")
+                    << (kernels[i].is_string() ? kernels[i].get<std::string>() : "?");
         if (kernels.size() > 3)
-          outs() << " and " << kernels.size() - 3 << " more";
-        outs() << "\n";
+          printed() << " and " << kernels.size() - 3 << " more";
+        printed() << "\n";
       }
     }
     all.push_back(std::move(row));
@@ -217,10 +217,11 @@ int show(const KernelCache &cache, const Options &options) {
     print(description);
     return kDone;
   }
-  outs() << place << "\n" << found->key;
-  outs() << "payload: " << found->payload.size() << " bytes\nmetadata: " << found->metadata << "\n";
+  printed() << place << "\n" << found->key;
+  printed() << "payload: " << found->payload.size() << " bytes\nmetadata: " << found->metadata
+            << "\n";
   if (found->kind == CacheEntry::Kind::Refused)
-    outs() << "refused: " << toStringRef(ArrayRef(found->payload)) << "\n";
+    printed() << "refused: " << toStringRef(ArrayRef(found->payload)) << "\n";
   return kDone;
 }
 
@@ -248,8 +249,8 @@ int verify(const KernelCache &cache, const Options &options) {
     print({{"good", good}, {"bad", bad}});
   } else {
     for (const ordered_json &b : bad)
-      outs() << b["place"].get<std::string>() << " " << b["problem"].get<std::string>() << "\n";
-    outs() << good << " entries are whole, " << bad.size() << " are not\n";
+      printed() << b["place"].get<std::string>() << " " << b["problem"].get<std::string>() << "\n";
+    printed() << good << " entries are whole, " << bad.size() << " are not\n";
   }
   return bad.empty() ? kDone : kFailed;
 }
@@ -270,7 +271,7 @@ int prune(const KernelCache &cache, const Options &options) {
       options.olderThanDays ? time(nullptr) - 86400 * int64_t(options.olderThanDays) : INT64_MIN;
   size_t gone = cache.directory()->evict(bytes, olderThan);
   cache.directory()->recount();
-  outs() << gone << " entries removed, " << cache.directory()->sweep() << " temporaries\n";
+  printed() << gone << " entries removed, " << cache.directory()->sweep() << " temporaries\n";
   return kDone;
 }
 
@@ -280,7 +281,7 @@ int clear(const KernelCache &cache) {
   size_t gone = cache.directory()->evict(0, INT64_MAX);
   cache.directory()->recount();
   cache.directory()->sweep();
-  outs() << gone << " entries removed\n";
+  printed() << gone << " entries removed\n";
   return cache.directory()->files().empty() ? kDone : fail("some entries cannot be removed");
 }
 
@@ -305,7 +306,7 @@ int exportPack(const KernelCache &cache, const Options &options) {
     return fail(signer.takeError());
   if (Error error = writer.write(options.output, *signer ? &**signer : nullptr))
     return fail(std::move(error));
-  outs() << options.output << ": " << writer.size() << " entries\n";
+  printed() << options.output << ": " << writer.size() << " entries\n";
   return status;
 }
 
@@ -331,7 +332,7 @@ int importPacks(const KernelCache &cache, const Options &options) {
         status = fail("an entry of " + path + " cannot be stored (RUBIA_LOG=warn says why)");
     }
   }
-  outs() << stored << " entries stored in " << cache.directory()->folder() << "\n";
+  printed() << stored << " entries stored in " << cache.directory()->folder() << "\n";
   return status;
 }
 } // namespace

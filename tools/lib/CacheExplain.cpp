@@ -126,14 +126,14 @@ ordered_json explainKey(std::string text, const KnownKeys &known) {
 }
 
 void print(const ordered_json &row) {
-  outs() << row["what"].get<std::string>() << ": "
-         << (row["inCache"].get<bool>() ? "in the cache" : "NOT in the cache") << "\n";
+  printed() << row["what"].get<std::string>() << ": "
+            << (row["inCache"].get<bool>() ? "in the cache" : "NOT in the cache") << "\n";
   if (!row["inCache"].get<bool>() && !row.contains("differs"))
-    outs() << "  no entry of this kind at all\n";
+    printed() << "  no entry of this kind at all\n";
   if (row.contains("differs"))
     for (const ordered_json &d : row["differs"])
-      outs() << "  " << d["field"].get<std::string>() << " is " << d["wanted"].get<std::string>()
-             << ", that of the nearest entry is " << d["nearest"].get<std::string>() << "\n";
+      printed() << "  " << d["field"].get<std::string>() << " is " << d["wanted"].get<std::string>()
+                << ", that of the nearest entry is " << d["nearest"].get<std::string>() << "\n";
 }
 
 int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
@@ -187,7 +187,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
     }
   }
   if (options.json)
-    outs() << rows.dump(2, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+    outs() << rows.dump(2, ' ', true, ordered_json::error_handler_t::replace) << "\n";
   else
     for (const ordered_json &row : rows)
       print(row);

@@ -1,6 +1,8 @@
 #include "tools/lib/CodeObjects.h"
 #include "codegen/Codegen.h"
 #include "emulator/OffloadBundle.h"
+#include "fatbin/Container.h"
+#include "input/File.h"
 #include "runtime/BoundedJson.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -37,17 +39,22 @@ Error readBundle(CodeObjectFile &file, const std::string &path, ArrayRef<uint8_t
 } // namespace
 
 bool holdsCodeObjects(const std::string &path) {
-  auto start = MemoryBuffer::getFileSlice(path, 128, 0);
+  // Of a pipe nothing can be looked at without being taken: code objects come as files.
+  constexpr uint64_t kStart = 128;
+  Expected<input::File> file = input::File::open(path);
+  if (!file)
+    return consumeError(file.takeError()), false; // whoever reads it next says why
+  auto start = file->read(0, std::min(kStart, file->size()), kStart);
   if (!start)
-    return false;
+    return consumeError(start.takeError()), false;
   const auto bytes = arrayRefFromStringRef<uint8_t>((*start)->getBuffer());
   return emulator::isOffloadBundle(bytes) || emulator::isCodeObject(bytes);
 }
 
 Expected<CodeObjectFile> openCodeObjects(const std::string &path) {
-  auto buffer = MemoryBuffer::getFile(path, false, false);
+  auto buffer = input::readFile(path, fatbin::kMaxPayloadBytes);
   if (!buffer)
-    return createStringError(path + ": " + buffer.getError().message());
+    return buffer.takeError();
   CodeObjectFile file;
   file.buffers.push_back(std::move(*buffer));
   const auto bytes = arrayRefFromStringRef<uint8_t>(file.buffers.back()->getBuffer());
@@ -75,8 +82,8 @@ Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file, String
 std::vector<std::string> notesOf(ArrayRef<uint8_t> codeObject) {
   std::vector<std::string> notes;
   Expected<std::string> text = codegen::readMetadata(codeObject);
-  Expected<json::Value> root =
-      text ? runtime::parseBoundedJson(StringRef(*text).rtrim('\0')) : Expected<json::Value>(text.takeError());
+  Expected<json::Value> root = text ? runtime::parseBoundedJson(StringRef(*text).rtrim('\0'))
+                                    : Expected<json::Value>(text.takeError());
   if (!root) {
     consumeError(root.takeError());
     return notes;

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+namespace llvm {
+class raw_ostream;
+}
 namespace CLI {
 class App;
 }
@@ -24,6 +27,11 @@ void addLaunch(CLI::App &app, int &status);
 void addPrecompile(CLI::App &app, int &status);
 void addDoctor(CLI::App &app, int &status);
 void addCache(CLI::App &app, int &status);
+
+// stdout and stderr for people: names and texts from files are written so that a terminal shows
+// them and does not obey them (input/Printable.h). Code, PTX and JSON go to outs() as they are.
+llvm::raw_ostream &printed();
+llvm::raw_ostream &messages();
 
 // "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
 // is); returns kFailed.

@@ -56,7 +56,7 @@ Expected<std::string> compileOne(const runtime::PtxImage &image, const lowering:
     if (!object)
       return object.takeError();
     for (const std::string &note : notesOf(object->bytes))
-      errs() << options.file << ": note: " << note << "\n";
+      messages() << options.file << ": note: " << note << "\n";
     return toStringRef(object->bytes).str();
   }
   auto kind = options.emit == "obj"   ? codegen::EmitKind::Object
@@ -75,7 +75,7 @@ void compileImage(const runtime::PtxImage &image, const CompileOptions &options,
                   std::vector<Output> &outputs, bool &foundEntry, Outcome &outcome) {
   for (const ptx::Diagnostic &d : image.diagnostics())
     if (options.entry.empty() || d.function.empty() || d.function == options.entry) {
-      errs() << image.format(d) << "\n";
+      messages() << image.format(d) << "\n";
       if (d.severity == ptx::Severity::Error)
         ++outcome.failed;
     }

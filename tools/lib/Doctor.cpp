@@ -17,7 +17,7 @@ namespace rubia::tools {
 
 namespace {
 void line(const char *what, const Twine &text) {
-  outs() << formatv("{0,-22}{1}\n", what, text.str());
+  printed() << formatv("{0,-22}{1}\n", what, text.str());
 }
 
 int reportDevices() {
@@ -104,7 +104,7 @@ void addDoctor(CLI::App &app, int &status) {
     setEnvironment("RUBIA_ARCH", options->arch);
     if (options->list)
       for (const SelftestCheck &check : selftestChecks())
-        outs() << check.id << "\n";
+        printed() << check.id << "\n";
     else
       status = options->selftest ? runSelftest() : doctor();
   });

@@ -43,10 +43,10 @@ int extract(const ExtractOptions &options) {
                             : image.image.kind == fatbin::ImageKind::Cubin ? "cubin"
                                                                            : nullptr;
     if (!extension) {
-      errs() << "rubia: left out: " << file->place(image) << ": "
-             << (image.image.kind == fatbin::ImageKind::LtoIr ? "LTO-IR"
-                                                              : "an image of an unknown kind")
-             << "\n";
+      messages() << "rubia: left out: " << file->place(image) << ": "
+                 << (image.image.kind == fatbin::ImageKind::LtoIr ? "LTO-IR"
+                                                                  : "an image of an unknown kind")
+                 << "\n";
       continue;
     }
     Expected<std::string> payload = fatbin::payload(image.image);
@@ -58,7 +58,7 @@ int extract(const ExtractOptions &options) {
                        std::to_string(number) + "." + image.image.target() + "." + extension;
     if (Error error = writeFile(path, *payload))
       return fail(std::move(error));
-    outs() << path << "\n";
+    printed() << path << "\n";
   }
   return status;
 }

@@ -180,43 +180,44 @@ Verdict judge(const ordered_json &file) {
 }
 
 void print(const ordered_json &file) {
-  outs() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>() << "\n";
+  printed() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>()
+            << "\n";
   for (const ordered_json &problem : file["problems"])
-    outs() << "  problem: " << problem.get<std::string>() << "\n";
+    printed() << "  problem: " << problem.get<std::string>() << "\n";
   for (const ordered_json &source : file["modules"]) {
-    outs() << "  " << source["place"].get<std::string>() << "\n";
+    printed() << "  " << source["place"].get<std::string>() << "\n";
     for (const ordered_json &i : source["images"])
-      outs() << "    " << i["kind"].get<std::string>() << " " << i["target"].get<std::string>()
-             << ", " << i["compression"].get<std::string>() << ", " << i["bytes"].get<uint64_t>()
-             << " bytes\n";
+      printed() << "    " << i["kind"].get<std::string>() << " " << i["target"].get<std::string>()
+                << ", " << i["compression"].get<std::string>() << ", " << i["bytes"].get<uint64_t>()
+                << " bytes\n";
     if (source.contains("problem"))
-      outs() << "    problem: " << source["problem"].get<std::string>() << "\n";
+      printed() << "    problem: " << source["problem"].get<std::string>() << "\n";
     if (source.contains("empty"))
-      outs() << "    " << source["empty"].get<std::string>() << "\n";
+      printed() << "    " << source["empty"].get<std::string>() << "\n";
     if (!source.contains("kernels"))
       continue;
-    outs() << "    taken: PTX " << source["ptx"].get<std::string>() << " for "
-           << source["target"].get<std::string>() << ", " << source["variables"].get<uint64_t>()
-           << " variables\n";
+    printed() << "    taken: PTX " << source["ptx"].get<std::string>() << " for "
+              << source["target"].get<std::string>() << ", " << source["variables"].get<uint64_t>()
+              << " variables\n";
     for (const ordered_json &k : source["kernels"]) {
-      outs() << "    " << (k["works"].get<bool>() ? "works  " : "FAILS  ")
-             << k["name"].get<std::string>() << " (" << k["parameters"].get<uint64_t>()
-             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared"
-             << (k["gridBarrier"].get<bool>() ? ", barrier of the grid: cooperative launch" : "")
-             << ")\n";
+      printed() << "    " << (k["works"].get<bool>() ? "works  " : "FAILS  ")
+                << k["name"].get<std::string>() << " (" << k["parameters"].get<uint64_t>()
+                << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared"
+                << (k["gridBarrier"].get<bool>() ? ", barrier of the grid: cooperative launch" : "")
+                << ")\n";
       if (k.contains("reason")) {
         SmallVector<StringRef> lines;
         std::string reason = k["reason"].get<std::string>();
         StringRef(reason).split(lines, '\n');
         for (StringRef line : lines)
-          outs() << "             " << line << "\n";
+          printed() << "             " << line << "\n";
       }
     }
   }
   for (const ordered_json &note : file["notes"])
-    outs() << "  note: " << note.get<std::string>() << "\n";
-  outs() << "  verdict: " << file["verdict"].get<std::string>() << ": "
-         << file["reason"].get<std::string>() << "\n";
+    printed() << "  note: " << note.get<std::string>() << "\n";
+  printed() << "  verdict: " << file["verdict"].get<std::string>() << ": "
+            << file["reason"].get<std::string>() << "\n";
 }
 
 // A code object works on the emulator if that can load it; only there can this be told.
@@ -253,27 +254,28 @@ ordered_json describe(const CodeObjectImage &image) {
 }
 
 void printCodeObjects(const ordered_json &file) {
-  outs() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>() << "\n";
+  printed() << file["file"].get<std::string>() << ": " << file["summary"].get<std::string>()
+            << "\n";
   for (const ordered_json &object : file["codeObjects"]) {
-    outs() << "  " << object["place"].get<std::string>() << "\n    "
-           << object["target"].get<std::string>() << ", version "
-           << object["version"].get<unsigned>() << ", " << object["bytes"].get<uint64_t>()
-           << " bytes, " << (object["emulated"].get<bool>() ? "runs" : "DOES NOT RUN")
-           << " on the emulator\n";
+    printed() << "  " << object["place"].get<std::string>() << "\n    "
+              << object["target"].get<std::string>() << ", version "
+              << object["version"].get<unsigned>() << ", " << object["bytes"].get<uint64_t>()
+              << " bytes, " << (object["emulated"].get<bool>() ? "runs" : "DOES NOT RUN")
+              << " on the emulator\n";
     if (object.contains("problem"))
-      outs() << "    problem: " << object["problem"].get<std::string>() << "\n";
+      printed() << "    problem: " << object["problem"].get<std::string>() << "\n";
     if (object.contains("notes"))
       for (const ordered_json &note : object["notes"])
-        outs() << "    note: " << note.get<std::string>() << "\n";
+        printed() << "    note: " << note.get<std::string>() << "\n";
     for (const ordered_json &k : object["kernels"]) {
-      outs() << "    " << k["name"].get<std::string>() << " (" << k["parameters"].size()
-             << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared, "
-             << k["scratchBytes"].get<uint64_t>() << " bytes scratch, "
-             << k["vgprs"].get<uint64_t>() << " VGPRs, " << k["sgprs"].get<uint64_t>()
-             << " SGPRs, wave" << k["waveSize"].get<unsigned>() << ")\n";
+      printed() << "    " << k["name"].get<std::string>() << " (" << k["parameters"].size()
+                << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared, "
+                << k["scratchBytes"].get<uint64_t>() << " bytes scratch, "
+                << k["vgprs"].get<uint64_t>() << " VGPRs, " << k["sgprs"].get<uint64_t>()
+                << " SGPRs, wave" << k["waveSize"].get<unsigned>() << ")\n";
       for (const ordered_json &p : k["parameters"])
-        outs() << "      at " << p["offset"].get<unsigned>() << ": " << p["size"].get<unsigned>()
-               << " bytes, " << p["kind"].get<std::string>() << "\n";
+        printed() << "      at " << p["offset"].get<unsigned>() << ": " << p["size"].get<unsigned>()
+                  << " bytes, " << p["kind"].get<std::string>() << "\n";
     }
   }
 }
@@ -357,7 +359,7 @@ int inspect(const InspectOptions &options) {
       print(*entry);
   }
   if (options.json)
-    outs() << all.dump(2, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+    outs() << all.dump(2, ' ', true, ordered_json::error_handler_t::replace) << "\n";
   return outcome.status();
 }
 } // namespace

@@ -1,5 +1,7 @@
 // rubia launch: runs one kernel of a file with arguments from the command line, on a GPU or on the
 // emulator.
+#include "fatbin/Container.h"
+#include "input/File.h"
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/LaunchArguments.h"
@@ -152,9 +154,10 @@ Error Launcher::launch(const LaunchOptions &options) {
 
 // One launch a line, in the form of the command line behind FILE.
 int launchBatch(Launcher &launcher, const std::string &path) {
-  auto file = MemoryBuffer::getFileOrSTDIN(path);
+  auto file = input::readFile(path == "-" ? "/dev/stdin" : path, fatbin::kMaxPayloadBytes,
+                              input::Accept::PipesToo);
   if (!file)
-    return fail(path + ": " + file.getError().message());
+    return fail(file.takeError());
   SmallVector<StringRef> lines;
   (*file)->getBuffer().split(lines, '\n');
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -1,4 +1,5 @@
 #include "tools/lib/LaunchArguments.h"
+#include "input/File.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APInt.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,9 +49,10 @@ static Error parseFloat(StringRef text, StringRef value, const fltSemantics &sem
 }
 
 static Expected<std::vector<uint8_t>> readWhole(StringRef text, StringRef path) {
-  auto file = MemoryBuffer::getFile(path, false, false);
+  constexpr uint64_t kMaxBytes = uint64_t(1) << 36; // no device has as much
+  auto file = input::readFile(path, kMaxBytes, input::Accept::PipesToo);
   if (!file)
-    return bad(text, path + ": " + file.getError().message());
+    return bad(text, toString(file.takeError()));
   StringRef contents = (*file)->getBuffer();
   return std::vector<uint8_t>(contents.begin(), contents.end());
 }

@@ -1,4 +1,6 @@
 #include "tools/lib/LaunchObservation.h"
+#include "fatbin/Container.h"
+#include "input/File.h"
 #include "tools/lib/Commands.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -77,6 +79,9 @@ void ObservationOptions::addTo(CLI::App &command) {
       ->check(isPlace(""))
       ->needs(wantTrace)
       ->excludes(chooseWave);
+  command.add_option("--source", sources,
+                     "folder below which source lines may be read; others that the kernel's debug "
+                     "information names are not opened");
   command.add_flag("--json{-}", json,
                    "machine-readable --stats, --profile and --trace; --json=FILE: to a file");
 }
@@ -93,6 +98,7 @@ Error LaunchObservation::makeFile(File &file, const char *variable) {
 
 Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &options) {
   LaunchObservation observation(options);
+  setEnvironment("RUBIA_EMULATOR_SOURCES", join(options.sources, ":"));
   const bool profile = options.stats == "all" || !options.profile.empty();
   if (profile || !options.stats.empty())
     if (Error error = makeFile(observation.launches,
@@ -158,9 +164,11 @@ private:
 } // namespace
 
 PtxLines::PtxLines(const std::string &file) : file(file) {
-  auto opened = MemoryBuffer::getFile(file);
-  if (!opened)
+  auto opened = input::readFile(file, fatbin::kMaxPayloadBytes);
+  if (!opened) {
+    consumeError(opened.takeError()); // it was read before: now it is a pipe's end, say
     return;
+  }
   buffer = std::move(*opened);
   const StringRef all = buffer->getBuffer();
   if (all.contains(".version") && !all.contains('\0'))
@@ -239,7 +247,7 @@ Error LaunchObservation::print(const std::string &file) const {
     auto lines = read(trace.path);
     if (!lines)
       return lines.takeError();
-    outs() << ptx.name((*lines)->getBuffer());
+    printed() << ptx.name((*lines)->getBuffer());
   }
   for (const ordered_json &launch : *all) {
     if (!options.stats.empty())

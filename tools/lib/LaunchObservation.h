@@ -19,7 +19,8 @@ struct ObservationOptions {
   std::string profile; // empty, "lines" or "instructions"
   std::string trace;   // empty, or how many instructions of each wave
   std::string workgroup = "0", wave = "0", thread;
-  std::string json; // empty, "-" or a file
+  std::vector<std::string> sources; // folders
+  std::string json;                 // empty, "-" or a file
   void addTo(CLI::App &command);
   bool any() const { return !stats.empty() || !profile.empty() || !trace.empty(); }
 };

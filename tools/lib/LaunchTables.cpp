@@ -1,4 +1,5 @@
 // Launches as tables of text.
+#include "tools/lib/Commands.h"
 #include "tools/lib/LaunchObservation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -30,22 +31,22 @@ static double percent(uint64_t share, uint64_t of) {
 }
 
 static void printHeader(const ordered_json &launch) {
-  outs() << text(launch, "kernel") << ": " << number(launch, "workgroups") << " workgroups, "
-         << number(launch, "waves") << " waves, " << number(launch, "instructions")
-         << " wave instructions\n";
+  printed() << text(launch, "kernel") << ": " << number(launch, "workgroups") << " workgroups, "
+            << number(launch, "waves") << " waves, " << number(launch, "instructions")
+            << " wave instructions\n";
 }
 
 static void printOccupancy(const ordered_json &found) {
-  outs() << "occupancy: " << number(found, "workgroups") << " workgroups at once, "
-         << number(found, "waves_per_simd") << " of " << number(found, "max_waves_per_simd")
-         << " waves per SIMD, limited by " << text(found, "limited_by") << " (workgroups by";
+  printed() << "occupancy: " << number(found, "workgroups") << " workgroups at once, "
+            << number(found, "waves_per_simd") << " of " << number(found, "max_waves_per_simd")
+            << " waves per SIMD, limited by " << text(found, "limited_by") << " (workgroups by";
   const char *separator = " ";
   for (const auto &[name, count] : part(found, "workgroups_by").items()) {
-    outs() << separator << name << ": " << count.get<uint64_t>();
+    printed() << separator << name << ": " << count.get<uint64_t>();
     separator = ", ";
   }
-  outs() << "; " << number(found, "vgprs") << " vector registers, " << number(found, "lds_bytes")
-         << " bytes of LDS)\n";
+  printed() << "; " << number(found, "vgprs") << " vector registers, " << number(found, "lds_bytes")
+            << " bytes of LDS)\n";
 }
 
 static void printMemory(const ordered_json &memory) {
@@ -54,14 +55,16 @@ static void printMemory(const ordered_json &memory) {
     all += cost.is_object() ? number(cost, "lines") : 0;
   if (all == 0)
     return;
-  outs() << "memory, in cache lines of " << number(memory, "line_bytes") << " bytes\n";
+  printed() << "memory, in cache lines of " << number(memory, "line_bytes") << " bytes\n";
   for (const char *kind : {"loads", "stores", "atomics"}) {
     const ordered_json &cost = part(memory, kind);
     const uint64_t lines = number(cost, "lines");
     if (lines == 0)
       continue;
-    outs() << formatv("  {0,-8} {1} instructions, {2} lines", kind, number(cost, "accesses"), lines)
-           << format(" (%.2f each), %.1f %% of their bytes used\n",
+    printed() << formatv("  {0,-8} {1} instructions, {2} lines", kind, number(cost, "accesses"),
+                         lines)
+              << format(
+                     " (%.2f each), %.1f %% of their bytes used\n",
                      double(lines) / double(number(cost, "accesses")),
                      percent(number(cost, "distinct_bytes"), lines * number(memory, "line_bytes")));
   }
@@ -70,29 +73,29 @@ static void printMemory(const ordered_json &memory) {
 static void printLds(const ordered_json &lds) {
   if (number(lds, "accesses") == 0)
     return;
-  outs() << "LDS: " << number(lds, "accesses") << " instructions, " << number(lds, "cycles")
-         << " cycles, of which bank conflicts " << number(lds, "conflict_cycles") << "\n";
+  printed() << "LDS: " << number(lds, "accesses") << " instructions, " << number(lds, "cycles")
+            << " cycles, of which bank conflicts " << number(lds, "conflict_cycles") << "\n";
 }
 
 static void printDivergence(const ordered_json &divergence) {
-  outs() << format("divergence: %.1f %% of lanes active in %llu vector instructions; ",
-                   percent(number(divergence, "active_lanes"), number(divergence, "lanes")),
-                   (unsigned long long)number(divergence, "vector_instructions"))
-         << number(divergence, "splits") << " of " << number(divergence, "maskings")
-         << " conditions divided a wave\n";
+  printed() << format("divergence: %.1f %% of lanes active in %llu vector instructions; ",
+                      percent(number(divergence, "active_lanes"), number(divergence, "lanes")),
+                      (unsigned long long)number(divergence, "vector_instructions"))
+            << number(divergence, "splits") << " of " << number(divergence, "maskings")
+            << " conditions divided a wave\n";
   for (const auto &[lanes, count] : part(divergence, "vector_instructions_by_active_lanes").items())
-    outs() << formatv("  {0,12}  with {1} lanes\n", count.get<uint64_t>(), lanes);
+    printed() << formatv("  {0,12}  with {1} lanes\n", count.get<uint64_t>(), lanes);
 }
 
 void printStatistics(const ordered_json &launch) {
   printHeader(launch);
-  outs() << "by class\n";
+  printed() << "by class\n";
   for (const auto &[name, count] : part(launch, "classes").items())
-    outs() << formatv("  {0,12}  {1}\n", count.get<uint64_t>(), name);
-  outs() << "by instruction\n";
+    printed() << formatv("  {0,12}  {1}\n", count.get<uint64_t>(), name);
+  printed() << "by instruction\n";
   for (const ordered_json &operation : part(launch, "operations"))
-    outs() << formatv("  {0,12}  {1,-15} {2}\n", number(operation, "waves"),
-                      text(operation, "exactness"), text(operation, "name"));
+    printed() << formatv("  {0,12}  {1,-15} {2}\n", number(operation, "waves"),
+                         text(operation, "exactness"), text(operation, "name"));
   printOccupancy(part(launch, "occupancy"));
   if (!launch.contains("memory"))
     return;
@@ -107,23 +110,23 @@ static constexpr const char *kColumns =
 /// One row under kColumns; empty where an instruction has nothing of the kind.
 static void printCost(const ordered_json &cost, uint64_t all, uint64_t lineBytes) {
   const uint64_t waves = number(cost, "waves");
-  outs() << format("  %12llu  %6.1f", (unsigned long long)waves, percent(waves, all));
+  printed() << format("  %12llu  %6.1f", (unsigned long long)waves, percent(waves, all));
   if (const uint64_t lanes = number(cost, "lanes"))
-    outs() << format("   %7.1f", percent(number(cost, "active_lanes"), lanes));
+    printed() << format("   %7.1f", percent(number(cost, "active_lanes"), lanes));
   else
-    outs().indent(10);
+    printed().indent(10);
   const ordered_json &memory = part(cost, "memory");
   if (const uint64_t lines = number(memory, "lines"))
-    outs() << format(" %7llu  %6.1f", (unsigned long long)lines,
-                     percent(number(memory, "distinct_bytes"), lines * lineBytes));
+    printed() << format(" %7llu  %6.1f", (unsigned long long)lines,
+                        percent(number(memory, "distinct_bytes"), lines * lineBytes));
   else
-    outs().indent(16);
+    printed().indent(16);
   const ordered_json &lds = part(cost, "lds");
   if (const uint64_t cycles = number(lds, "cycles"))
-    outs() << format("   %10llu  %9llu  ", (unsigned long long)cycles,
-                     (unsigned long long)number(lds, "conflict_cycles"));
+    printed() << format("   %10llu  %9llu  ", (unsigned long long)cycles,
+                        (unsigned long long)number(lds, "conflict_cycles"));
   else
-    outs().indent(26);
+    printed().indent(26);
 }
 
 static uint64_t allInstructions(const ordered_json &launch) {
@@ -143,10 +146,10 @@ static std::string placeOf(const ordered_json &object) {
 void printSourceLines(const ordered_json &launch) {
   printHeader(launch);
   if (part(launch, "source_lines").empty()) {
-    outs() << "  the code object has no source lines (compile with -lineinfo or -g)\n";
+    printed() << "  the code object has no source lines (compile with -lineinfo or -g)\n";
     return;
   }
-  outs() << kColumns << "with inlined  source\n";
+  printed() << kColumns << "with inlined  source\n";
   const uint64_t all = allInstructions(launch),
                  lineBytes = number(part(launch, "memory"), "line_bytes");
   for (const ordered_json &line : part(launch, "source_lines")) {
@@ -154,28 +157,28 @@ void printSourceLines(const ordered_json &launch) {
     printCost(own, all, lineBytes);
     const uint64_t inlined = number(part(line, "cost_with_inlined"), "waves");
     if (inlined != number(own, "waves"))
-      outs() << format("%12llu  ", (unsigned long long)inlined);
+      printed() << format("%12llu  ", (unsigned long long)inlined);
     else
-      outs().indent(14);
-    outs() << placeOf(line);
+      printed().indent(14);
+    printed() << placeOf(line);
     if (std::string source = text(line, "text"); !source.empty())
-      outs() << "  " << source;
-    outs() << "\n";
+      printed() << "  " << source;
+    printed() << "\n";
   }
 }
 
 void printInstructions(const ordered_json &launch) {
   printHeader(launch);
-  outs() << kColumns << "    pc  instruction\n";
+  printed() << kColumns << "    pc  instruction\n";
   const uint64_t all = allInstructions(launch),
                  lineBytes = number(part(launch, "memory"), "line_bytes");
   for (const ordered_json &instruction : part(launch, "code")) {
     printCost(part(instruction, "cost"), all, lineBytes);
-    outs() << format("%6llx  ", (unsigned long long)number(instruction, "pc"))
-           << StringRef(formatv("{0,-48}", text(instruction, "text")).str() + "  " +
-                        placeOf(instruction))
-                  .rtrim()
-           << "\n";
+    printed() << format("%6llx  ", (unsigned long long)number(instruction, "pc"))
+              << StringRef(formatv("{0,-48}", text(instruction, "text")).str() + "  " +
+                           placeOf(instruction))
+                     .rtrim()
+              << "\n";
   }
 }
 

@@ -1,4 +1,5 @@
 // rubia: run CUDA programs on AMD GPUs without their source.
+#include "input/Printable.h"
 #include "tools/lib/Commands.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,9 +11,19 @@ using namespace llvm;
 
 namespace rubia::tools {
 
+raw_ostream &printed() {
+  static input::PrintableStream stream(outs());
+  return stream;
+}
+
+raw_ostream &messages() {
+  static input::PrintableStream stream(errs());
+  return stream;
+}
+
 int fail(StringRef message) {
   bool placed = message.contains(": error: ");
-  errs() << (placed ? "" : "rubia: error: ") << message << "\n";
+  messages() << (placed ? "" : "rubia: error: ") << message << "\n";
   return kFailed;
 }
 

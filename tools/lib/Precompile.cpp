@@ -2,6 +2,7 @@
 // cache. It asks for what `rubia run` would ask for, by the same way: so the entries are those that
 // programs look up, a unit that kills the compiler costs itself only, and what is in the cache
 // already is not compiled again.
+#include "input/Printable.h"
 #include "runtime/UnitVariants.h"
 #include "runtime/WorkerLimits.h"
 #include "tools/lib/CacheCommands.h"
@@ -271,8 +272,10 @@ Error writeReport(const std::string &path, const PrecompileReport &report) {
   if (!error) {
     if (StringRef(path).ends_with(".json"))
       os << dump(report.json(), 2) << "\n";
-    else
-      report.printTable(os);
+    else {
+      input::PrintableStream table(os);
+      report.printTable(table);
+    }
     os.close();
     error = os.error();
     os.clear_error();
@@ -351,7 +354,7 @@ int precompile(const PrecompileOptions &options) {
   auto finish = [&options, progress, begin](PrecompileReport &report) {
     report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     PrecompileProgress(progress, "").summary(report);
-    report.printSummary(errs());
+    report.printSummary(messages());
     int status = kDone;
     for (const std::string &path : options.reports)
       if (Error error = writeReport(path, report))
@@ -370,8 +373,9 @@ int precompile(const PrecompileOptions &options) {
       return;
     report->interrupted = signal;
     finish(*report);
-    errs() << "rubia: ended by " << signal << "; start the same command again to go on: what is in "
-           << folder << " is not compiled again\n";
+    messages() << "rubia: ended by " << signal
+               << "; start the same command again to go on: what is in " << folder
+               << " is not compiled again\n";
     outs().flush();
     errs().flush();
   });
@@ -386,7 +390,7 @@ int precompile(const PrecompileOptions &options) {
     if (Error error = writePack(folder, options.output, *signer))
       return fail(std::move(error));
     if (!runtime::CacheDirectory(folder).removeWithFolder())
-      errs() << "rubia: " << folder << " holds files of others and stays\n";
+      messages() << "rubia: " << folder << " holds files of others and stays\n";
   }
   return status;
 }

@@ -71,9 +71,23 @@ Expected<bool> nextBlock(archive *handle, Block &block) {
   return true;
 }
 
+Error tooLarge(uint64_t most) {
+  return createStringError(inconvertibleErrorCode(), "larger than " + Twine(most >> 30) + " GiB");
+}
+
+// What is to become of a member, by its first bytes and its name. 0: nothing.
+uint64_t mostBytesOf(StringRef start, StringRef name) {
+  if (startsLikeArchive(start))
+    return kMaxMemberBytes;
+  if (!startsLikeCudaCode(start, name))
+    return 0;
+  const bool isPtx = fatbin::startsWithPtx(arrayRefFromStringRef(start)) || name.ends_with(".ptx");
+  return isPtx ? fatbin::kMaxPayloadBytes : kMaxMemberBytes;
+}
+
 // The rest of a member behind its first block, in a temporary file that has no name any more.
 Expected<std::unique_ptr<MemoryBuffer>> spool(archive *handle, Block block,
-                                              const std::string &place) {
+                                              const std::string &place, uint64_t most) {
   int file;
   SmallString<128> path;
   if (std::error_code error = sys::fs::createTemporaryFile("rubia-precompile", "", file, path))
@@ -83,9 +97,8 @@ Expected<std::unique_ptr<MemoryBuffer>> spool(archive *handle, Block block,
   uint64_t end = 0;
   for (bool more = true; more;) {
     end = std::max<uint64_t>(end, block.offset + block.bytes.size());
-    if (end > kMaxMemberBytes)
-      return createStringError(inconvertibleErrorCode(),
-                               "larger than " + Twine(kMaxMemberBytes >> 30) + " GiB");
+    if (end > most)
+      return tooLarge(most);
     os.seek(block.offset);
     os << block.bytes;
     Expected<bool> next = nextBlock(handle, block);
@@ -133,9 +146,15 @@ Error readArchive(const MemoryBuffer &bytes,
     if (!any)
       return createStringError(inconvertibleErrorCode(),
                                "member " + name + ": " + toString(any.takeError()));
-    if (!*any || (!startsLikeCudaCode(first.bytes, name) && !startsLikeArchive(first.bytes)))
+    const uint64_t most = *any ? mostBytesOf(first.bytes, name) : 0;
+    if (!most)
       continue;
-    Expected<std::unique_ptr<MemoryBuffer>> member = spool(handle.get(), first, place);
+    // Before anything of it is written: most formats say how large a member is.
+    const bool isKnown = archive_entry_size_is_set(entry);
+    Expected<std::unique_ptr<MemoryBuffer>> member =
+        isKnown && uint64_t(archive_entry_size(entry)) > most
+            ? Expected<std::unique_ptr<MemoryBuffer>>(tooLarge(most))
+            : spool(handle.get(), first, place, most);
     if (!member)
       return createStringError(inconvertibleErrorCode(),
                                "member " + name + ": " + toString(member.takeError()));

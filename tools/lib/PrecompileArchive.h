@@ -24,7 +24,8 @@ llvm::Error readArchive(
     const llvm::MemoryBuffer &archive,
     const std::function<void(llvm::StringRef name, std::unique_ptr<llvm::MemoryBuffer>)> &take);
 
-// A zip bomb is larger, no library is.
-inline constexpr uint64_t kMaxMemberBytes = uint64_t(16) << 30;
+// A zip bomb is larger. A library is not: with the small code model of x86-64, all of it lies
+// within 2 GiB. PTX is bounded by fatbin::kMaxPayloadBytes.
+inline constexpr uint64_t kMaxMemberBytes = uint64_t(2) << 30;
 
 } // namespace rubia::tools

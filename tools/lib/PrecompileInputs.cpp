@@ -47,9 +47,9 @@ void PrecompileInputs::addDirectory(const std::string &path) {
 }
 
 void PrecompileInputs::addFile(const std::string &path, Asked asked) {
-  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto buffer = fatbin::openFile(path);
   if (!buffer)
-    return problem(path, buffer.getError().message());
+    return problem(path, toString(buffer.takeError()));
   addBuffer(std::move(*buffer), path, asked, 0);
 }
 

@@ -109,7 +109,7 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
 }
 
 std::string dump(const ordered_json &json, int indent) {
-  return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+  return json.dump(indent, ' ', true, ordered_json::error_handler_t::replace);
 }
 
 ordered_json PrecompileReport::json() const {

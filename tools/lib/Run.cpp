@@ -43,7 +43,8 @@ int run(const RunOptions &options) {
     return fail(arch.takeError());
   char name[256] = "";
   (*hip)->hipDeviceGetName(name, sizeof(name), 0);
-  errs() << "rubia: device 0 is " << *arch << ", " << name << ", through " << (*hip)->path << "\n";
+  messages() << "rubia: device 0 is " << *arch << ", " << name << ", through " << (*hip)->path
+             << "\n";
 
   std::string libraries = programFolder() + "/../lib/rubia";
   SmallString<256> real;

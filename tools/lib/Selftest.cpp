@@ -163,7 +163,7 @@ Expected<bool> check(Session &session, const SelftestCheck &check) {
         break;
       }
   }
-  outs() << formatv("{0,-7} {1,-26}{2}\n", same ? "same" : "DIFFERS", check.id, bits);
+  printed() << formatv("{0,-7} {1,-26}{2}\n", same ? "same" : "DIFFERS", check.id, bits);
   return same;
 }
 
@@ -188,7 +188,7 @@ Expected<int> selftest() {
   Session session(**hip);
   if (Error error = session.load(object->bytes))
     return std::move(error);
-  outs() << "device " << arch << ((*hip)->isEmulator ? " (emulator)" : "") << "\n";
+  printed() << "device " << arch << ((*hip)->isEmulator ? " (emulator)" : "") << "\n";
   unsigned different = 0;
   for (const SelftestCheck *one : checks) {
     Expected<bool> same = check(session, *one);
@@ -196,7 +196,7 @@ Expected<int> selftest() {
       return same.takeError();
     different += !*same;
   }
-  outs() << checks.size() << " checks, " << different << " differ from the emulator\n";
+  printed() << checks.size() << " checks, " << different << " differ from the emulator\n";
   return different ? kFailed : kDone;
 }
 } // namespace
