@@ -27,12 +27,18 @@ struct Version {
 
 // The versions that have a form: from `first` on, and before `removed` where the module is for
 // removedSm or later.
+// `earlier`: for earlierSm and later targets, the first version is that one.
 struct Availability {
   Version first, removed;
   uint16_t removedSm = 0;
+  Version earlier = {};
+  uint16_t earlierSm = 0;
 
   constexpr Availability until(unsigned major, unsigned minor, unsigned sm = 0) const {
-    return {first, {uint8_t(major), uint8_t(minor)}, uint16_t(sm)};
+    return {first, {uint8_t(major), uint8_t(minor)}, uint16_t(sm), earlier, earlierSm};
+  }
+  constexpr Availability orFrom(unsigned major, unsigned minor, unsigned sm) const {
+    return {first, removed, removedSm, {uint8_t(major), uint8_t(minor)}, uint16_t(sm)};
   }
   bool hasRemoved(Version version, unsigned sm) const {
     return removed.major && !(version < removed) && sm >= removedSm;

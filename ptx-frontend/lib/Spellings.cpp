@@ -321,19 +321,22 @@ ArrayRef<ExpectedOperand> expectedOperands(ArrayRef<OperandSlot> slots, const Sp
 // What the row, its places and its modifiers need.
 void findNeeds(MatchedSpelling &spelling) {
   const Form &form = *spelling.row;
-  spelling.version = form.version;
+  spelling.version = Version();
   spelling.sm = form.sm;
   auto need = [&](Version version, unsigned sm) {
     spelling.version = std::max(spelling.version, version);
     spelling.sm = std::max(spelling.sm, uint16_t(sm));
   };
   for (Mod mod : spelling.modifiers) {
-    need(versionOf(mod), smOf(mod));
+    // ptxas has cp.async.ca.shared::cta from the first cp.async on.
+    if (mod != Mod::SharedCta || spelling.op != Op::CpAsync)
+      need(versionOf(mod), smOf(mod));
     for (const ModifierSlot &slot : form.modifiers())
       if (slot.sm && slot.choices.contains(mod))
         need(slot.version, slot.sm);
   }
-  if (spelling.type() == Type::F64 && (spelling.has(Mod::Rm) || spelling.has(Mod::Rp)))
+  if (spelling.type() == Type::F64 && spelling.op != Op::Cvt &&
+      (spelling.has(Mod::Rm) || spelling.has(Mod::Rp)))
     need({1, 0}, 13); // PTX ISA: floating-point-instructions
   // PTX ISA: surface-instructions: arrays and .3d came with PTX 3.0.
   if (spelling.op == Op::Suld || spelling.op == Op::Sust || spelling.op == Op::Sured)
@@ -351,6 +354,8 @@ void findNeeds(MatchedSpelling &spelling) {
                       spelling.op == Op::St;
   if (mayBeGeneric && spelling.space() == StateSpace::None)
     need({2, 0}, 20);
+  spelling.earlierVersion = std::max(form.availability.earlier, spelling.version);
+  spelling.version = std::max(form.version, spelling.version);
 }
 
 } // namespace

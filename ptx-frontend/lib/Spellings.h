@@ -21,6 +21,7 @@ struct MatchedSpelling : Spelling {
   llvm::ArrayRef<ExpectedOperand> expected; // without those that hang on a modifier it has not
   llvm::ArrayRef<ExpectedOperand> inside;   // in the brackets of the address that has such
   Version version;                          // what the row and the modifiers need
+  Version earlierVersion;                   // the same for targets from the row's earlierSm on
   uint16_t sm;
   uint8_t requiredOperands; // expected.size() without the optional ones
   bool labels;              // has a label or label list operand

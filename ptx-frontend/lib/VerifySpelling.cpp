@@ -31,12 +31,11 @@ static std::string nameOfTarget(unsigned sm, char variant) {
 
 bool Verifier::checkVersion() {
   const Form &row = *spelling->row;
-  if (module.mapF64ToF32 && llvm::is_contained(spelling->modifiers, Mod::F64) &&
-      inst->op() != Op::Ld && inst->op() != Op::St && inst->op() != Op::Mov)
-    return error(inst->place, "unsupported: '" + Twine(spelling->text) + "' under map_f64_to_f32",
-                 /*unsupported=*/true);
-  if (version < spelling->version)
-    return spellingError("needs PTX " + textOf(spelling->version) + ", the module is of version " +
+  unsigned earlierSm = row.availability.earlierSm;
+  Version needed =
+      earlierSm && module.sm >= earlierSm ? spelling->earlierVersion : spelling->version;
+  if (version < needed)
+    return spellingError("needs PTX " + textOf(needed) + ", the module is of version " +
                          textOf(version));
   std::string target = nameOfTarget(module.sm, module.smVariant);
   if (module.sm < spelling->sm)
