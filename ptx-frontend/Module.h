@@ -296,8 +296,9 @@ struct Module {
   unsigned sm = 0;                             // .target sm_NN
   char smVariant = 0;                          // 'a', 'f' or 0
   bool texmodeIndependent = false;
-  bool debug = false;       // .target debug
-  bool mapF64ToF32 = false; // .target map_f64_to_f32 (sm_1x): .f64 instructions are rejected
+  bool debug = false; // .target debug
+  // .target map_f64_to_f32 (sm_1x): allows .f64, which is .f64, as on all newer GPUs
+  bool mapF64ToF32 = false;
   unsigned addressSize = 64;
   std::vector<const Variable *> variables; // module scope, in order of declaration
   std::vector<const Function *>

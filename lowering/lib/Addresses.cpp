@@ -51,12 +51,28 @@ Value *FunctionLowering::parameterSlot(const ptx::Variable &variable) {
   return slot;
 }
 
+// In a kernel an alloca; functions are given its address as their last argument.
+Value *FunctionLowering::moduleLocals() {
+  if (moduleLocalFrame)
+    return moduleLocalFrame;
+  if (!source_.isKernel)
+    return moduleLocalFrame = function.getArg(unsigned(function.arg_size() - 1));
+  AllocaInst *frame = entryBuilder.CreateAlloca(
+      ArrayType::get(intType(8), unitLowering.moduleLocalBytes), kPrivateSpace, nullptr, "locals");
+  frame->setAlignment(Align(unitLowering.moduleLocalAlignment));
+  return moduleLocalFrame = frame;
+}
+
 Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
   switch (variable.space) {
   case ptx::StateSpace::Shared:
     return unitLowering.sharedVariable(variable);
   case ptx::StateSpace::Local:
-    if (variable.function == &source_)
+    if (!variable.function && unitLowering.passesModuleLocals)
+      return irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), moduleLocals(),
+                                          unitLowering.moduleLocalOffset(variable));
+    // One of the module that only kernels name is like one of their own.
+    if (!variable.function || variable.function == &source_)
       return parameterSlot(variable);
     return nullptr;
   case ptx::StateSpace::Param:

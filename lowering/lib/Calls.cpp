@@ -58,6 +58,8 @@ Value *argumentFor(FunctionLowering &fn, const ptx::Variable &parameter,
     }
     return b.CreateLoad(type, fn.variablePointer(*argument.variable()));
   }
+  if (fn.isWholeVector(argument))
+    return fn.passVector(argument.reg, type);
   if (!type->isIntegerTy()) {
     fn.problem(argument, "parameter '" + parameter.name + "' needs a .param variable");
     return PoisonValue::get(type);
@@ -75,6 +77,8 @@ void storeResult(FunctionLowering &fn, const ptx::Variable &declared, const ptx:
     fn.builder().CreateStore(value, fn.variablePointer(*result.variable()));
     return;
   }
+  if (fn.isWholeVector(result))
+    return fn.takeVector(result.reg, value);
   if (!value->getType()->isIntegerTy())
     return fn.problem(result, "the result needs a .param variable");
   fn.write(result, value, declared.type);
@@ -154,7 +158,7 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
       return fn.malformed(inst, "an indirect call needs a prototype");
     }
     mayExit = fn.unit().indirectMayExit;
-    type = fn.unit().functionType(results, parameters, mayExit);
+    type = fn.unit().calleeType(results, parameters, mayExit);
     Value *address = fn.read(*call.callee, ptx::Type::B64);
     target = b.CreateIntToPtr(address, b.getPtrTy(kFlatSpace));
   }
@@ -165,6 +169,8 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
   SmallVector<Value *> arguments;
   for (auto [parameter, argument] : zip_equal(parameters, call.arguments))
     arguments.push_back(argumentFor(fn, *parameter, argument));
+  if (fn.unit().passesModuleLocals)
+    arguments.push_back(fn.moduleLocals());
   CallInst *made = b.CreateCall(type, target, arguments);
   made->addFnAttr(Attribute::Convergent);
 

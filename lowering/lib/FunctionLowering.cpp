@@ -46,6 +46,9 @@ void FunctionLowering::lowerBody() {
   }
   irBuilder.SetInsertPoint(newBlock("body"));
   BasicBlock *first = irBuilder.GetInsertBlock();
+  for (auto [index, parameter] : enumerate(source_.parameters))
+    if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
+      takeVector(parameter->reg, function.getArg(unsigned(index)));
 
   auto enter = [&](uint32_t index) {
     BasicBlock *labelled = blockAt.lookup(index);
@@ -117,6 +120,8 @@ void FunctionLowering::prepareEntry() {
       variables[parameter] = argument;
       continue;
     }
+    if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
+      continue; // by lowerBody, element by element
     Value *slot = parameter->reg != ptx::kNone ? registerSlot(parameter->reg, 0xff)
                                                : parameterSlot(*parameter);
     entryBuilder.CreateStore(argument, slot);
@@ -252,6 +257,10 @@ void FunctionLowering::leave(bool exits) {
   SmallVector<Value *> values;
   for (const ptx::Variable *result : source_.results) {
     Type *type = unitLowering.passedType(*result);
+    if (result->reg != ptx::kNone && result->vectorWidth > 1) {
+      values.push_back(irBuilder.CreateFreeze(passVector(result->reg, type)));
+      continue;
+    }
     Value *slot =
         result->reg != ptx::kNone ? registerSlot(result->reg, 0xff) : parameterSlot(*result);
     values.push_back(irBuilder.CreateFreeze(irBuilder.CreateLoad(type, slot)));

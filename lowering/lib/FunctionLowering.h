@@ -71,6 +71,11 @@ public:
   // The elements of a vector operand: those in braces, or the first `count` components of a vector
   // register (`.reg .v4 .f32 %v`) or special register; of any other operand itself.
   llvm::SmallVector<ptx::Operand, 8> elementsOf(const ptx::Operand &operand, unsigned count) const;
+  // Whether the operand is all of a vector register (`.reg .v4 .f32 %v`).
+  bool isWholeVector(const ptx::Operand &operand) const;
+  // A vector register as UnitLowering::passedType has it, for calls, and the reverse.
+  llvm::Value *passVector(ptx::RegisterId reg, llvm::Type *passed);
+  void takeVector(ptx::RegisterId reg, llvm::Value *passed);
   // As it lies in the register (an integer of the register's width).
   llvm::Value *readRegister(ptx::RegisterId reg, uint8_t component = 0xff);
 
@@ -120,6 +125,8 @@ public:
   llvm::Value *addressOf(const ptx::Variable &variable);
   // The generic address that corresponds to an address (i64) in a state space.
   llvm::Value *toGeneric(llvm::Value *address, ptx::StateSpace space);
+  // Where the module's .local variables lie, if functions are told by their callers.
+  llvm::Value *moduleLocals();
   // A pointer to a variable: into its own address space.
   llvm::Value *variablePointer(const ptx::Variable &variable);
 
@@ -148,6 +155,8 @@ private:
   void finishEntry();
   llvm::Value *registerSlot(ptx::RegisterId reg, uint8_t component);
   llvm::Value *parameterSlot(const ptx::Variable &variable);
+  llvm::Value *pack(llvm::ArrayRef<ptx::Operand> elements, ptx::Type type);
+  void unpack(llvm::ArrayRef<ptx::Operand> elements, llvm::Value *bits);
   llvm::Value *undefinedBits(llvm::Type *type);
   llvm::Value *fromBits(const ptx::Operand &operand, llvm::Value *bits, ptx::Type type);
   llvm::Value *immediate(const ptx::Operand &operand, ptx::Type type);
@@ -171,6 +180,7 @@ private:
   llvm::DenseMap<std::pair<ptx::RegisterId, uint8_t>, llvm::AllocaInst *> components;
   llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;
+  llvm::Value *moduleLocalFrame = nullptr;
   llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
   std::vector<llvm::BasicBlock *> labels;
   // Of a kernel: whether it takes the address of parameters of its own, and of arguments for

@@ -163,6 +163,8 @@ Value *FunctionLowering::immediate(const ptx::Operand &operand, ptx::Type type) 
 Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
   switch (operand.kind) {
   case Kind::Register: {
+    if (isWholeVector(operand))
+      return pack(elementsOf(operand, source_.registers[operand.reg].vectorWidth), type);
     Value *value = fromBits(operand, readRegister(operand.reg, operand.component), type);
     // `!p`; the `-a` of vmad is for its lowering function
     return operand.negated && type == ptx::Type::Pred ? irBuilder.CreateNot(value) : value;
@@ -197,38 +199,8 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
     }
     return fromBits(operand, irBuilder.CreatePtrToInt(target, irBuilder.getInt64Ty()), type);
   }
-  case Kind::Vector: { // {a, b}: a in the low bits
-    unsigned want = bitsOf(type), count = unsigned(operand.elements().size());
-    if (count == 0 || want % count != 0)
-      break;
-    Value *packed = nullptr;
-    for (auto [index, element] : enumerate(operand.elements())) {
-      unsigned width = want / count;
-      Value *part = nullptr;
-      switch (element.kind) {
-      case Kind::Register:
-        part = readRegister(element.reg, element.component);
-        break;
-      case Kind::Integer:
-        part = constant(width, element.bits);
-        break;
-      case Kind::Float:
-        part = width == 32   ? immediate(element, ptx::Type::B32)
-               : width == 64 ? immediate(element, ptx::Type::B64)
-                             : nullptr;
-        break;
-      default:
-        break;
-      }
-      if (!part || part->getType()->getIntegerBitWidth() != width) {
-        problem(element, "an element of " + Twine(width) + " bits is needed");
-        return PoisonValue::get(typeOf(type));
-      }
-      part = irBuilder.CreateShl(irBuilder.CreateZExt(part, intType(want)), index * width);
-      packed = packed ? irBuilder.CreateOr(packed, part) : part;
-    }
-    return irBuilder.CreateBitCast(packed, typeOf(type));
-  }
+  case Kind::Vector:
+    return pack(operand.elements(), type);
   case Kind::Address:
   case Kind::AddressList:
   case Kind::Label:
@@ -243,14 +215,77 @@ Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
   return PoisonValue::get(typeOf(type));
 }
 
+// {a, b}: a in the low bits.
+Value *FunctionLowering::pack(ArrayRef<ptx::Operand> elements, ptx::Type type) {
+  unsigned width = bitsOf(type) / unsigned(std::max<size_t>(elements.size(), 1));
+  Value *packed = constant(bitsOf(type), 0);
+  for (auto [index, element] : enumerate(elements)) {
+    Value *part = nullptr;
+    switch (element.kind) {
+    case Kind::Register:
+      part = readRegister(element.reg, element.component);
+      break;
+    case Kind::Integer:
+      part = constant(width, element.bits);
+      break;
+    case Kind::Float:
+      part = width == 32   ? immediate(element, ptx::Type::B32)
+             : width == 64 ? immediate(element, ptx::Type::B64)
+                           : nullptr;
+      break;
+    case Kind::SpecialRegister:
+      part = specialRegister(element.special, element.component);
+      break;
+    default:
+      break;
+    }
+    if (!part || part->getType()->getIntegerBitWidth() != width ||
+        width * elements.size() != bitsOf(type)) {
+      problem(element, "an element of " + Twine(width) + " bits is needed");
+      return PoisonValue::get(typeOf(type));
+    }
+    part = irBuilder.CreateShl(irBuilder.CreateZExt(part, packed->getType()), index * width);
+    packed = index ? irBuilder.CreateOr(packed, part) : part;
+  }
+  return irBuilder.CreateBitCast(packed, typeOf(type));
+}
+
+bool FunctionLowering::isWholeVector(const ptx::Operand &operand) const {
+  return operand.kind == Kind::Register && operand.component == 0xff &&
+         source_.registers[operand.reg].vectorWidth > 1;
+}
+
+Value *FunctionLowering::passVector(ptx::RegisterId reg, Type *passed) {
+  AllocaInst *memory = entryBuilder.CreateAlloca(passed, kPrivateSpace);
+  const ptx::Register &declared = source_.registers[reg];
+  for (unsigned i = 0; i < declared.vectorWidth; ++i) {
+    Value *place = irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), memory,
+                                                i * ptx::sizeInBits(declared.type) / 8);
+    irBuilder.CreateStore(readRegister(reg, uint8_t(i)), place);
+  }
+  return irBuilder.CreateLoad(passed, memory);
+}
+
+void FunctionLowering::takeVector(ptx::RegisterId reg, Value *passed) {
+  AllocaInst *memory = entryBuilder.CreateAlloca(passed->getType(), kPrivateSpace);
+  irBuilder.CreateStore(passed, memory);
+  const ptx::Register &declared = source_.registers[reg];
+  ptx::Operand element{};
+  element.reg = reg;
+  for (unsigned i = 0; i < declared.vectorWidth; ++i) {
+    unsigned bits = ptx::sizeInBits(declared.type);
+    element.component = uint8_t(i);
+    Value *place = irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), memory, i * bits / 8);
+    writeBits(element, irBuilder.CreateLoad(intType(bits), place), /*isSigned=*/false);
+  }
+}
+
 SmallVector<ptx::Operand, 8> FunctionLowering::elementsOf(const ptx::Operand &operand,
                                                           unsigned count) const {
   if (operand.kind == Kind::Vector)
     return SmallVector<ptx::Operand, 8>(operand.elements());
-  bool isVector =
-      operand.component == 0xff && count > 1 &&
-      (operand.kind == Kind::SpecialRegister ||
-       (operand.kind == Kind::Register && source_.registers[operand.reg].vectorWidth > 1));
+  bool isVector = count > 1 && (isWholeVector(operand) || (operand.kind == Kind::SpecialRegister &&
+                                                           operand.component == 0xff));
   SmallVector<ptx::Operand, 8> elements(isVector ? count : 1, operand);
   for (unsigned i = 0; isVector && i < count; ++i)
     elements[i].component = uint8_t(i);
@@ -331,6 +366,20 @@ void FunctionLowering::writeBits(const ptx::Operand &operand, Value *bits, bool 
   irBuilder.CreateStore(bits, slot);
 }
 
+void FunctionLowering::unpack(ArrayRef<ptx::Operand> elements, Value *bits) {
+  unsigned width =
+      bits->getType()->getIntegerBitWidth() / unsigned(std::max<size_t>(elements.size(), 1));
+  for (auto [index, element] : enumerate(elements)) {
+    if (element.kind == Kind::Sink)
+      continue;
+    Value *part = irBuilder.CreateTrunc(irBuilder.CreateLShr(bits, index * width), intType(width));
+    if (element.kind == Kind::Register && bitsOf(source_.registers[element.reg].type) == width)
+      writeBits(element, part, false);
+    else
+      problem(element, "a register of " + Twine(width) + " bits is needed");
+  }
+}
+
 void FunctionLowering::write(const ptx::Operand &operand, Value *value, ptx::Type type) {
   if (operand.kind == Kind::Sink)
     return;
@@ -340,22 +389,11 @@ void FunctionLowering::write(const ptx::Operand &operand, Value *value, ptx::Typ
       value, intType(unsigned(value->getType()->getPrimitiveSizeInBits().getFixedValue())));
   switch (operand.kind) {
   case Kind::Register:
+    if (isWholeVector(operand))
+      return unpack(elementsOf(operand, source_.registers[operand.reg].vectorWidth), bits);
     return writeBits(operand, bits, ptx::classOf(type) == ptx::TypeClass::Signed);
-  case Kind::Vector: {
-    unsigned count = unsigned(operand.elements().size());
-    unsigned width = bits->getType()->getIntegerBitWidth() / std::max(count, 1u);
-    for (auto [index, element] : enumerate(operand.elements())) {
-      if (element.kind == Kind::Sink)
-        continue;
-      Value *part =
-          irBuilder.CreateTrunc(irBuilder.CreateLShr(bits, index * width), intType(width));
-      if (element.kind == Kind::Register && bitsOf(source_.registers[element.reg].type) == width)
-        writeBits(element, part, false);
-      else
-        problem(element, "a register of " + Twine(width) + " bits is needed");
-    }
-    return;
-  }
+  case Kind::Vector:
+    return unpack(operand.elements(), bits);
   default:
     problem(operand, "this operand cannot be written");
   }

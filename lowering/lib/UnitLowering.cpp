@@ -27,6 +27,7 @@ void UnitLowering::lowerAll() {
   // What a function is declared as depends on what it contains.
   findAddressesAndCalls();
   findExitingFunctions();
+  findModuleLocals();
   flushesF32Denormals = chooseDenormalMode();
 
   // Callees before bodies, since any function may mention any other.
@@ -110,6 +111,29 @@ void UnitLowering::findAddressesAndCalls() {
   });
 }
 
+static bool namesModuleLocal(const ptx::Operand &operand) {
+  const ptx::Variable *variable = operand.variable();
+  return (variable && variable->space == ptx::StateSpace::Local && !variable->function) ||
+         any_of(operand.elements(), namesModuleLocal);
+}
+
+void UnitLowering::findModuleLocals() {
+  passesModuleLocals = any_of(unit.functions, [](const ptx::Function *function) {
+    return any_of(function->body, [](const ptx::Instruction &instruction) {
+      return any_of(instruction.operands, namesModuleLocal);
+    });
+  });
+  for (const ptx::Variable *variable : ptxModule.variables) {
+    if (variable->space != ptx::StateSpace::Local)
+      continue;
+    uint32_t alignment = std::max<uint32_t>(variable->alignment, 4);
+    moduleLocalAlignment = std::max(moduleLocalAlignment, alignment);
+    uint64_t offset = alignTo(moduleLocalBytes, alignment);
+    moduleLocalOffsets[variable] = offset;
+    moduleLocalBytes = offset + variable->sizeInBytes;
+  }
+}
+
 void UnitLowering::findExitingFunctions() {
   auto exits = [&](const ptx::Instruction &instruction) {
     if (instruction.op() == ptx::Op::Exit)
@@ -179,6 +203,16 @@ FunctionType *UnitLowering::functionType(ArrayRef<const ptx::Variable *> results
   return FunctionType::get(resultType, parameterTypes, false);
 }
 
+FunctionType *UnitLowering::calleeType(ArrayRef<const ptx::Variable *> results,
+                                       ArrayRef<const ptx::Variable *> parameters, bool mayExit) {
+  FunctionType *type = functionType(results, parameters, mayExit);
+  if (!passesModuleLocals)
+    return type;
+  SmallVector<Type *> types(type->params());
+  types.push_back(PointerType::get(module.getContext(), kPrivateSpace));
+  return FunctionType::get(type->getReturnType(), types, false);
+}
+
 Function *UnitLowering::functionFor(const ptx::Function &function) {
   return functions.lookup(&definitionOf(function));
 }
@@ -198,7 +232,7 @@ void UnitLowering::declareFunction(const ptx::Function &function) {
   FunctionType *type = function.isKernel
                            ? FunctionType::get(Type::getVoidTy(context),
                                                {PointerType::get(context, kConstantSpace)}, false)
-                           : functionType(function.results, function.parameters, mayExit(function));
+                           : calleeType(function.results, function.parameters, mayExit(function));
   Function *made = Function::Create(
       type, function.isKernel ? GlobalValue::ExternalLinkage : GlobalValue::InternalLinkage,
       function.isKernel ? function.name.str() : localName(function.name), module);

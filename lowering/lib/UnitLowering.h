@@ -54,6 +54,9 @@ public:
   llvm::Type *passedType(const ptx::Variable &parameter);
   llvm::FunctionType *functionType(llvm::ArrayRef<const ptx::Variable *> results,
                                    llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
+  // The same of a function of the unit, with the address of the module's .local variables.
+  llvm::FunctionType *calleeType(llvm::ArrayRef<const ptx::Variable *> results,
+                                 llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
   // Whether `exit` can be executed in the function or in one that it calls. Such a function returns
   // one more value, an i1: whether the thread is to end.
   bool mayExit(const ptx::Function &function) const {
@@ -62,6 +65,16 @@ public:
   // The same of what is called through an address: either all functions of the unit whose address
   // is taken are such, or none.
   bool indirectMayExit = false;
+
+  // .local variables of the module (before PTX 3.0) belong to a thread, so that the functions that
+  // a kernel calls see the same ones. If any function of the unit names one, the kernels have a
+  // frame for all of them, and every function of the unit takes its address as its last argument.
+  bool passesModuleLocals = false;
+  uint64_t moduleLocalBytes = 0;
+  uint32_t moduleLocalAlignment = 4;
+  uint64_t moduleLocalOffset(const ptx::Variable &variable) const {
+    return moduleLocalOffsets.lookup(&variable);
+  }
 
   // Whether calls through an address may reach functions of the unit. Such a unit has to exist in
   // one form only: addresses that lie in memory would lead from one form into the other.
@@ -124,6 +137,7 @@ private:
   void setCommonAttributes(llvm::Function &llvmFunction) const;
   void lowerBody(const ptx::Function &function);
   void findAddressesAndCalls();
+  void findModuleLocals();
   void makeFunctionTable();
   void findExitingFunctions();
   bool chooseDenormalMode() const;
@@ -137,6 +151,7 @@ private:
   llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;
   llvm::DenseMap<const ptx::Variable *, llvm::GlobalVariable *> sharedVariables;
   llvm::DenseMap<const ptx::Variable *, unsigned> slots;
+  llvm::DenseMap<const ptx::Variable *, uint64_t> moduleLocalOffsets;
   llvm::DenseSet<const ptx::Function *> directlyCalled, addressTaken, exiting;
   llvm::GlobalVariable *moduleTable = nullptr;
   llvm::GlobalVariable *dynamicShared = nullptr;

@@ -132,6 +132,25 @@ static double asDouble(const Constant &c) {
   return llvm::bit_cast<double>(c.bits);
 }
 
+static std::optional<bool> compare(Kind op, double a, double b) {
+  switch (op) {
+  case Kind::EqualEqual:
+    return a == b;
+  case Kind::NotEqual:
+    return a != b;
+  case Kind::Less:
+    return a < b;
+  case Kind::LessEqual:
+    return a <= b;
+  case Kind::Greater:
+    return a > b;
+  case Kind::GreaterEqual:
+    return a >= b;
+  default: // no comparison
+    return std::nullopt;
+  }
+}
+
 bool ModuleParser::parseBinary(Constant &value, unsigned minPrecedence, unsigned depth) {
   if (depth > kMaxDepth)
     return errorHere("constant expression is nested too deeply");
@@ -151,6 +170,11 @@ bool ModuleParser::parseBinary(Constant &value, unsigned minPrecedence, unsigned
       return error(place, "an operator takes two integers or two floating point constants");
     if (value.isFloat) {
       double a = asDouble(value), b = asDouble(right), r;
+      if (std::optional<bool> truth = compare(op, a, b)) {
+        value = {};
+        value.bits = *truth;
+        continue;
+      }
       if (op == Kind::Plus)
         r = a + b;
       else if (op == Kind::Minus)

@@ -162,7 +162,14 @@ bool ModuleParser::parseFunction(bool isKernel, Linkage linkage) {
   }
   popScope();
   hasPlainNumbers = modulePlainNumbers;
-  return hasBody || endStatement("function declaration");
+  return hasBody || endDeclaration(isKernel);
+}
+
+// A declaration's `;`. nvcc left it out until CUDA 12, and ptxas takes a function without it.
+bool ModuleParser::endDeclaration(bool isKernel) {
+  if (!isKernel && (at(Kind::Dot) || at(Kind::End)))
+    return true;
+  return endStatement("function declaration");
 }
 
 bool ModuleParser::parseCount(uint32_t &value) {
@@ -245,7 +252,9 @@ bool ModuleParser::parseAttributes(Function &fn) {
       if (!parsePragma(kNone))
         return false;
       break;
-    default: // anything else belongs to variables
+    default: // anything else belongs to variables; or the next statement begins, without a `;`
+      if (!fn.isKernel && directive() != Directive::None)
+        return true;
       return expectedHere("'{' or ';'");
     }
   }

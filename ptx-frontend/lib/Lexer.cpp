@@ -168,6 +168,21 @@ constexpr std::array<FirstCharacter, 256> kFirst = [] {
 }();
 } // namespace
 
+// Whether the `%` at `p`, before a digit, is an operator, as in `(8)%5` and `WARP_SZ %5`; elsewhere
+// `%5` is a name. PTX ISA: identifiers.
+bool Lexer::isBehindNumber(const char *p) const {
+  auto before = [&](const char *q) { return q > begin ? q[-1] : '\0'; };
+  while (is(before(p), kBlank))
+    --p;
+  if (before(p) == ')')
+    return true;
+  const char *end = p;
+  while (is(before(p), kWord))
+    --p;
+  return is(*p, kDigit) ? p < end && before(p) != '.'
+                        : llvm::StringRef(p, size_t(end - p)) == "WARP_SZ";
+}
+
 Token Lexer::next(const char *p, bool startsLine) {
   using Kind = Token::Kind;
   while (is(*p, kBlank)) {
@@ -186,7 +201,7 @@ Token Lexer::next(const char *p, bool startsLine) {
   FirstCharacter first = kFirst[uint8_t(*p)];
   switch (first.first) {
   case kPercent:
-    if (!is(p[1], kWordStart))
+    if (!is(p[1], kWordStart) && !(is(p[1], kDigit) && !isBehindNumber(p)))
       return make(Kind::Percent, p, p + 1, startsLine);
     [[fallthrough]];
   case kStartsWord:

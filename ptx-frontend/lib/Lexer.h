@@ -79,6 +79,7 @@ private:
   [[gnu::noinline]] Token longWord(const char *start, bool startsLine);
   [[gnu::noinline]] Token dotted(const char *start, bool startsLine);
   [[gnu::noinline]] Token number(const char *start, bool startsLine);
+  [[gnu::noinline]] bool isBehindNumber(const char *p) const;
   Token next(const char *p, bool startsLine);
   [[gnu::noinline]] Token rare(const char *p, bool startsLine);
   Token afterComments(const char *p, bool startsLine);

@@ -18,6 +18,8 @@ bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
     size_t index = operands.size();
     if (index == kMaxOperands)
       return errorHere("too many operands");
+    const OperandSlot *slot =
+        index < spelling.expected.size() ? spelling.expected[index].slot : nullptr;
     // Nearly always; parseOperand would do the same.
     if (RegisterId reg = at(Kind::Word) && !spelling.labels ? registerOf(token) : kNone;
         reg != kNone) {
@@ -28,10 +30,13 @@ bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
       advance();
       if (at(Kind::Or) && !parsePair(operand))
         return false;
+      if (at(Kind::Plus) && !parseSum(operand, slot))
+        return false;
       continue;
     }
-    const OperandSlot *slot =
-        index < spelling.expected.size() ? spelling.expected[index].slot : nullptr;
+    operandBits = slot && slot->kind == OperandSlot::Kind::Value
+                      ? sizeInBits(spelling.expected[index].type)
+                      : 0;
     if (!parseOperand(operands.add(), slot))
       return false;
   } while (take(Kind::Comma));
@@ -62,11 +67,116 @@ bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {
     return parseAddress(operand);
   if (!parseScalar(operand))
     return false;
+  if (slot && slot->kind == OperandSlot::Kind::Address &&
+      text[previousEnd - 1] == ']') { // `x[2]` is `[x+8]`
+    operand.kind = Operand::Kind::Address;
+    return true;
+  }
+  if (at(Kind::Plus) && operand.kind == Operand::Kind::Register)
+    return parseSum(operand, slot);
   if (!at(Kind::Or) ||
       (operand.kind != Operand::Kind::Register && operand.kind != Operand::Kind::Sink &&
        operand.kind != Operand::Kind::Vector))
     return true;
   return parsePair(operand);
+}
+
+// Adds `spelling result, sources` to the body, with a register that the text does not name.
+bool ModuleParser::compute(StringRef spelling, Type type, llvm::ArrayRef<Operand> sources,
+                           Operand &result) {
+  uint32_t place = sources[0].place;
+  const MatchedSpelling *matched = spellingOf(spelling, place);
+  if (!matched)
+    return false;
+  if (registerBudget == 0)
+    return error(place, "too many registers");
+  --registerBudget;
+  Declaration declaration;
+  declaration.type = type;
+  Operand made;
+  made.place = place;
+  made.reg = addRegisters("%computed", declaration, 1, /*isNumbered=*/false);
+  llvm::SmallVector<Operand, 4> all{made};
+  all.append(sources.begin(), sources.end());
+  body.push_back({matched, Guard(), storage.copy<Operand>(all), place, sourceLine});
+  result = made;
+  return true;
+}
+
+static bool isInteger(Type type) {
+  TypeClass c = classOf(type);
+  return c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
+}
+
+// `%r1+4`, when %r1 was read: an integer register and a constant as a source. The manual has this
+// in brackets only, ptxas takes it anywhere. It becomes an addition of its own before the
+// instruction.
+bool ModuleParser::parseSum(Operand &operand, const OperandSlot *slot) {
+  if (slot && slot->destination)
+    return errorHere("a constant cannot be added to this operand");
+  uint32_t place = token.offset;
+  Operand added;
+  added.kind = Operand::Kind::Integer;
+  int64_t constant;
+  if (!parseInteger(constant))
+    return false;
+  added.bits = uint64_t(constant);
+  const Register &reg = registers[operand.reg];
+  unsigned bits = sizeInBits(reg.type);
+  bool isWhole = reg.vectorWidth == 1 || operand.component != 0xff;
+  if (!isInteger(reg.type) || !isWhole || bits < 16 || bits > 64 || operand.negated ||
+      operand.selector != 0xff)
+    return error(place, "a constant can be added to an integer register of 16, 32 or 64 bits only");
+  return compute(bits == 16   ? "add.u16"
+                 : bits == 32 ? "add.u32"
+                              : "add.u64",
+                 reg.type, {operand, added}, operand);
+}
+
+// `x[2]`, `x[%r1]`, `x[%r1+2]`, when the variable was read: the address of an element. As ptxas has
+// it, an element of `.v4 .f32 x[8]` is an .f32, and 32-bit indices give unsigned offsets of 32
+// bits. PTX ISA: arrays-as-operands.
+bool ModuleParser::parseIndex(Operand &operand) {
+  const Variable &variable = *operand.variable();
+  uint32_t place = token.offset;
+  int64_t width = sizeInBits(variable.type) / 8;
+  advance();
+  if (classOf(variable.type) == TypeClass::Opaque)
+    return error(place, "'" + Twine(variable.name) + "' has no elements");
+  if (at(Kind::Word) && !atWarpSize())
+    return parseRegisterIndex(operand, uint64_t(width)) && expect(Kind::RightBracket, "']'");
+  int64_t index;
+  if (!parseInteger(index))
+    return false;
+  if (index > INT32_MAX / width || index < INT32_MIN / width)
+    return error(place, "offset does not fit into 32 bits");
+  operand.offset = int32_t(index * width);
+  return expect(Kind::RightBracket, "']'");
+}
+
+bool ModuleParser::parseRegisterIndex(Operand &operand, uint64_t width) {
+  Operand index, scale, base;
+  index.place = token.offset;
+  if (!parseName(index))
+    return false;
+  Type type = index.kind == Operand::Kind::Register ? registers[index.reg].type : Type::None;
+  unsigned bits = sizeInBits(type);
+  if (!isInteger(type) || bits < 16 || bits > 64)
+    return error(index.place, "an index is a constant or an integer register of 16 to 64 bits");
+  if (at(Kind::Plus) && !parseSum(index, nullptr))
+    return false;
+  scale.kind = Operand::Kind::Integer;
+  scale.bits = width;
+  if (bits == 16 && !compute("cvt.u32.u16", Type::U32, index, index))
+    return false;
+  bool isWide = bits == 64, isNarrow = !isWide && operandBits == 32;
+  return compute(isWide ? "mul.lo.u64" : "mul.lo.u32", isWide ? Type::U64 : Type::U32,
+                 {index, scale}, index) &&
+         (isWide || isNarrow || compute("cvt.u64.u32", Type::U64, index, index)) &&
+         compute(isNarrow ? "mov.u32" : "mov.u64", isNarrow ? Type::U32 : Type::U64, operand,
+                 base) &&
+         compute(isNarrow ? "add.u32" : "add.u64", isNarrow ? Type::U32 : Type::U64, {base, index},
+                 operand);
 }
 
 // d|p, when d was read.
@@ -170,6 +280,8 @@ bool ModuleParser::parseName(Operand &operand) {
     operand.kind = Operand::Kind::Variable;
     operand.target = resolved.symbol->variable;
     advance();
+    if (at(Kind::LeftBracket))
+      return parseIndex(operand);
     return !at(Kind::Plus) || parseOffset(operand.offset);
   case Symbol::Kind::Function:
     operand.kind = Operand::Kind::Function;

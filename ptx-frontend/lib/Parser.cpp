@@ -17,6 +17,8 @@ ParseResult parse(std::string name, std::string text) {
   result.module.name = std::move(name);
   while (!text.empty() && text.back() == '\0') // containers pad with NULs
     text.pop_back();
+  if (StringRef rest = StringRef(text).rtrim(); rest.ends_with("\x1a")) // DOS
+    text.resize(rest.size() - 1);
   result.module.text = std::make_shared<const std::string>(std::move(text));
   ModuleParser(result).run();
   return result;
@@ -347,13 +349,32 @@ bool ModuleParser::parseTopLevelStatement() {
     return parseAlias();
   case Directive::Loc: // LLVM writes one before a function
     return parseLoc();
-  case Directive::Version:
   case Directive::Target:
+    return parseFurtherTarget();
+  case Directive::Version:
   case Directive::AddressSize:
     return errorHere(found() + " stands only once, at the beginning of the module");
   default: // nothing else begins a statement
     return expectedHere("a directive");
   }
+}
+
+// PTX ISA: ptx-module-directives-target: a later `.target` changes the features that are allowed.
+// The newest of all targets holds for the whole module here.
+bool ModuleParser::parseFurtherTarget() {
+  uint32_t place = token.offset;
+  unsigned sm = module.sm;
+  char variant = module.smVariant;
+  if (!parseTarget())
+    return false;
+  if ((module.sm < 20) != (sm < 20)) // .f32 means .ftz.f32 before
+    return error(place, "unsupported: '.target' changes between sm_1x and later targets",
+                 /*unsupported=*/true);
+  if (module.sm < sm || (module.sm == sm && variant)) {
+    module.sm = sm;
+    module.smVariant = variant;
+  }
+  return true;
 }
 
 bool ModuleParser::parseAddressSize() {

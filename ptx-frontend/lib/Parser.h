@@ -74,6 +74,7 @@ private:
   bool parseVersion();
   bool isOfNewerVersion() const; // than the table
   bool parseTarget();
+  bool parseFurtherTarget();
   void parseTopLevel();
   bool parseTopLevelStatement();
   bool parseAddressSize();
@@ -92,6 +93,7 @@ private:
   bool parseParameterList(llvm::SmallVectorImpl<const Variable *> &parameters, Function *fn,
                           bool isKernel);
   bool parseAttributes(Function &fn);
+  bool endDeclaration(bool isKernel);
   bool parseTriple(uint32_t (&values)[3]);
   bool parseCount(uint32_t &value);
   void parseBody(Function &fn);
@@ -111,6 +113,7 @@ private:
     uint32_t pointerAlignment = 0;
     bool isReg = false;
   };
+  bool parseConstantBank();
   bool parseDeclaration(Declaration &declaration);
   bool parseAttributeList(bool &managed, UnifiedId &unified);
   bool parseAlignment(uint64_t &alignment);
@@ -192,6 +195,11 @@ private:
   bool parseOperandList(Operand &operand);
   bool parseOperand(Operand &operand, const OperandSlot *slot);
   bool parsePair(Operand &operand);
+  bool compute(llvm::StringRef spelling, Type type, llvm::ArrayRef<Operand> sources,
+               Operand &result);
+  bool parseIndex(Operand &operand);
+  bool parseRegisterIndex(Operand &operand, uint64_t width);
+  bool parseSum(Operand &operand, const OperandSlot *slot);
   bool parseScalar(Operand &operand);
   bool parseName(Operand &operand);
   bool parseSelected(Operand &operand, llvm::StringRef word);
@@ -229,6 +237,7 @@ private:
   uint64_t initializerBudget; // bytes, likewise
   llvm::DenseMap<uint64_t, uint32_t> lastLine; // (file, line) hash -> index into sourceLines
   llvm::StringRef pendingLabel; // the label operand of the instruction that is being parsed
+  unsigned operandBits = 0;     // the size of the operand that is being parsed, if it has one
   unsigned braces = 0;          // `{` of the statement that are open, so that skipStatement knows
 };
 

@@ -259,6 +259,11 @@ StringRef Printer::nameOfVariable(const Variable *variable) const {
 }
 
 void Printer::printVariable(const Variable &variable, StringRef name) {
+  if (variable.type == Type::TexRef && variable.space == StateSpace::Global &&
+      std::pair(module.versionMajor, module.versionMinor) < std::pair(1u, 5u)) {
+    out << textOf(variable.linkage) << ".tex .u64 " << name; // PTX ISA: texture-state-space
+    return;
+  }
   if (variable.reg != kNone || variable.space == StateSpace::Reg) {
     out << ".reg ";
   } else {

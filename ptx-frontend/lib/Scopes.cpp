@@ -146,6 +146,11 @@ ModuleParser::Resolved ModuleParser::resolve(StringRef word) {
   size_t index = StringRef("xyzwrgba").find(component[0]);
   if (index == StringRef::npos)
     return result;
+  if (index >= 4) // `%tid.r` is `%tid.x`
+    if (Resolved special =
+            resolvePlain((base + "." + StringRef("xyzw").substr(index % 4, 1)).str());
+        special.symbol && special.symbol->kind == Symbol::Kind::Special)
+      return special;
   Resolved vector = resolvePlain(base);
   if (vector.reg == kNone || registers[vector.reg].vectorWidth <= index % 4)
     return result;

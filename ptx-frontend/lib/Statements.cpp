@@ -67,7 +67,7 @@ bool ModuleParser::parseLoc() {
     if (attribute == "function_name") {
       advance();
       line.inlinedFunction = spell(token);
-      if (!expect(Kind::Word, "a label"))
+      if (!take(Kind::Dot) && !expect(Kind::Word, "a label")) // or a section
         return false;
       if (at(Kind::Plus)) {
         advance();
@@ -202,16 +202,31 @@ bool ModuleParser::parseCallTargets(Token nameToken) {
 // PTX ISA: control-flow-directives-branchtargets.
 bool ModuleParser::parseBranchTargets(Token nameToken) {
   advance();
-  llvm::SmallVector<Token, 16> words;
+  llvm::SmallVector<std::pair<StringRef, uint32_t>, 16> words;
   do {
-    words.push_back(token);
+    Token word = token;
     if (!expect(Kind::Word, "a label"))
       return false;
+    if (!take(Kind::Less)) {
+      words.push_back({spell(word), word.offset});
+      continue;
+    }
+    // `L<3>`: L0, L1, L2.
+    Constant count; // a full expression would take the '>'
+    if (!at(Kind::Integer))
+      return expectedHere("a number of labels");
+    if (!parseNumber(count) || !expect(Kind::Greater, "'>'"))
+      return false;
+    if (count.bits > registerBudget)
+      return error(word.offset, "too many labels");
+    registerBudget -= count.bits; // likewise bounded by the length of the text
+    for (uint64_t i = 0; i < count.bits; ++i)
+      words.push_back({storage.copy(StringRef((spell(word) + Twine(i)).str())), word.offset});
   } while (take(Kind::Comma));
   LabelId *ids = storage.arena.Allocate<LabelId>(words.size());
-  for (size_t i = 0; i < words.size(); ++i) {
+  for (auto [i, word] : llvm::enumerate(words)) {
     ids[i] = kNone;
-    refer(ids[i], names.intern(spell(words[i])), words[i].offset);
+    refer(ids[i], names.intern(word.first), word.second);
   }
   Symbol symbol;
   symbol.kind = Symbol::Kind::Targets;
@@ -255,6 +270,8 @@ bool ModuleParser::parseInstruction(Guard guard) {
   if (at(Kind::Colon) && guard.reg == kNone)
     return parseLabel(wordToken);
   StringRef word = spell(wordToken);
+  if (at(Kind::LeftBracket) && word.ends_with(".const") && !parseConstantBank())
+    return false;
   if (at(Kind::Dot)) { // `ld .global .u32`: legal, if rare
     std::string joined = word.str();
     for (; at(Kind::Dot); advance())

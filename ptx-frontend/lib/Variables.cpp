@@ -70,6 +70,21 @@ static StateSpace spaceOf(Directive directive) {
   }
 }
 
+// `[0]` behind `.const`: the bank that all variables are in. PTX ISA: constant-state-space, which
+// had eleven up to PTX 2.1; ptxas knows this one only.
+bool ModuleParser::parseConstantBank() {
+  uint32_t place = token.offset;
+  advance();
+  int64_t bank;
+  if (!parseInteger(bank) || !expect(Kind::RightBracket, "']'"))
+    return false;
+  if (bank != 0)
+    return error(place, "unsupported: constant banks", /*unsupported=*/true);
+  if (std::pair(module.versionMajor, module.versionMinor) >= std::pair(2u, 2u))
+    return error(place, "constant banks are not available since PTX 2.2");
+  return true;
+}
+
 // From the state space to the type: `.param .align 8 .b8`, `.param .u64 .ptr .global .align 16`,
 // `.reg .v2 .f32`.
 bool ModuleParser::parseDeclaration(Declaration &declaration) {
@@ -79,8 +94,8 @@ bool ModuleParser::parseDeclaration(Declaration &declaration) {
     return expectedHere("a state space");
   uint32_t place = token.offset;
   advance();
-  if (declaration.space == StateSpace::Const && at(Kind::LeftBracket))
-    return error(place, "unsupported: constant banks", /*unsupported=*/true);
+  if (declaration.space == StateSpace::Const && at(Kind::LeftBracket) && !parseConstantBank())
+    return false;
   while (at(Kind::Dot)) {
     Name *name = names.find(spell(token));
     if (name && name->directive == Directive::Align) {
@@ -295,18 +310,13 @@ bool ModuleParser::parseRegisters() {
       return error(nameToken.offset, "expected a register name, found '" + Twine(word) + "'");
     Name *name = names.intern(word);
     if (take(Kind::Less)) {
-      uint32_t place = token.offset;
-      int64_t count = 0;
       Constant constant; // a full expression would take the '>'
       if (!at(Kind::Integer))
         return expectedHere("a number of registers");
       if (!parseNumber(constant))
         return false;
-      count = int64_t(constant.bits);
-      if (count < 1)
-        return error(place, "a number of registers is at least 1");
       if (!expect(Kind::Greater, "'>'") ||
-          !declareRange(name, declaration, uint64_t(count), nameToken.offset))
+          (constant.bits && !declareRange(name, declaration, constant.bits, nameToken.offset)))
         return false;
     } else {
       if (at(Kind::Equal))

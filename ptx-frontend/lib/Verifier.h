@@ -79,9 +79,12 @@ private:
                     Type type);
   bool checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                  Type type);
+  bool takesMoreCoordinates(const ExpectedOperand &expected) const;
   bool checkVector(const Operand &operand, unsigned index, const ExpectedOperand &expected);
   Type inferredType(const Operand &vector) const;
   bool checkElementsAgree(const Operand &vector, unsigned index);
+  bool isWholeVector(const Operand &operand) const;
+  bool checkPackedRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected);
   bool checkPacked(const Operand &operand, unsigned index, const ExpectedOperand &expected);
 
   // ---------- VerifyAddresses.cpp

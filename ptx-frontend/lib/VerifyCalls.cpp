@@ -96,7 +96,11 @@ bool Verifier::checkArguments(ArrayRef<Operand> actual, ArrayRef<const Variable 
     case Operand::Kind::Integer:
     case Operand::Kind::Float:
       if (isResult || !isScalar || parameter.vectorWidth > 1 ||
-          (operand.kind == Operand::Kind::Integer) == (classOf(parameter.type) == TypeClass::Float))
+          (operand.kind == Operand::Kind::Integer
+               ? classOf(parameter.type) == TypeClass::Float
+               : classOf(parameter.type) != TypeClass::Float &&
+                     (classOf(parameter.type) != TypeClass::Bits ||
+                      sizeInBits(parameter.type) != (operand.isSingle ? 32u : 64u))))
         return mismatch("a constant");
       break;
     case Operand::Kind::Register: {

@@ -149,6 +149,8 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
   if (expected.vectorWidth > 1)
     return (slot.sink && operand.kind == Operand::Kind::Sink) ||
            checkVector(operand, index, expected);
+  if (takesMoreCoordinates(expected) && operand.kind == Operand::Kind::Vector)
+    return checkVector(operand, index, expected);
   // A vector of one is written as such; a single coordinate may be a register.
   if (slot.widthRule != OperandSlot::WidthRule::One &&
       slot.widthRule != OperandSlot::WidthRule::Spelled && !operand.braced &&
@@ -157,6 +159,8 @@ bool Verifier::checkOperand(const Operand &operand, unsigned index,
     return operandError(operand, index, "must be a vector of one element");
   if (operand.kind == Operand::Kind::Vector && slot.packed)
     return checkPacked(operand, index, expected);
+  if (slot.packed && isWholeVector(operand))
+    return checkPackedRegister(operand, index, expected);
   return checkValue(operand, index, expected, expected.type, slot.destination);
 }
 
@@ -465,7 +469,9 @@ bool Verifier::checkSpecial(const Operand &operand, unsigned index, const Expect
   // PTX ISA 1.x had 16-bit ones: their low halves can still be read.
   Type own = elementTypeOf(operand.special);
   bool half = sizeInBits(own) == 32 && sizeInBits(type) == 16;
-  if (classOf(type) == TypeClass::Float || (!fits(type, own, false) && !half))
+  // %gridid had 16 bits in PTX 1.x and 32 in 2.x.
+  bool part = operand.special == SpecialRegister::GridId && sizeInBits(type) < 64;
+  if (classOf(type) == TypeClass::Float || (!fits(type, own, false) && !half && !part))
     return operandError(operand, index,
                         "is '" + Twine(name) + "' of type " + nameOf(own) + ", expected " +
                             nameOf(type));
@@ -475,11 +481,14 @@ bool Verifier::checkSpecial(const Operand &operand, unsigned index, const Expect
 // The address of a variable or function as a value.
 bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                          Type type) {
-  if (!expected.slot->anything)
+  // As ptxas has it, `x+4` is a value anywhere, `x` only where the manual says so.
+  if (!expected.slot->anything && (operand.kind != Operand::Kind::Variable || operand.offset == 0))
     return operandError(operand, index, "cannot be the address of a name");
-  if (classOf(type) == TypeClass::Float || (sizeInBits(type) != 32 && sizeInBits(type) != 64))
+  bool isHalf = inst->op() == Op::Mov && sizeInBits(type) == 16; // the low half, as ptxas has it
+  if (classOf(type) == TypeClass::Float ||
+      (sizeInBits(type) != 32 && sizeInBits(type) != 64 && !isHalf))
     return operandError(operand, index, "is an address, expected " + Twine(nameOf(type)));
-  StateSpace space = spelling->space(); // of cvta
+  StateSpace space = expected.slot->anything ? spelling->space() : StateSpace::None; // of cvta
   if (inst->op() == Op::Mapa || inst->op() == Op::Getctarank)
     space = StateSpace::Shared;
   if (space == StateSpace::None)
@@ -493,10 +502,24 @@ bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedO
   return true;
 }
 
+// Vectors of coordinates may have 2 or 4 elements where the geometry has fewer: the rest is
+// ignored. Compilers before CUDA 5 wrote four for all.
+bool Verifier::takesMoreCoordinates(const ExpectedOperand &expected) const {
+  StringRef opcode = spelling->row->opcode;
+  return expected.slot->widthRule == OperandSlot::WidthRule::Coordinates &&
+         (opcode == "tex" || opcode == "tld4" || opcode == "suld" || opcode == "sust" ||
+          opcode == "sured");
+}
+
 bool Verifier::checkVector(const Operand &operand, unsigned index,
                            const ExpectedOperand &expected) {
   unsigned width = expected.vectorWidth;
   bool destination = expected.slot->destination;
+  size_t found = operand.kind == Operand::Kind::Vector     ? operand.elements().size()
+                 : operand.kind == Operand::Kind::Register ? fn.registers[operand.reg].vectorWidth
+                                                           : 0;
+  if (takesMoreCoordinates(expected) && found > width && (found == 2 || found == 4))
+    width = unsigned(found);
   if (operand.kind == Operand::Kind::Register && operand.component == 0xff &&
       fn.registers[operand.reg].vectorWidth == width) {
     if (operand.negated)
@@ -508,6 +531,12 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
   }
   if (operand.kind == Operand::Kind::Sink && expected.slot->sink)
     return true;
+  if (operand.kind == Operand::Kind::SpecialRegister && operand.component == 0xff &&
+      expected.slot->special && widthOf(operand.special) == width) {
+    Operand element = operand;
+    element.component = 0;
+    return checkSpecial(element, index, expected, expected.type);
+  }
   if (operand.kind != Operand::Kind::Vector)
     return operandError(operand, index, "must be a vector of " + Twine(width) + " elements");
   if (operand.elements().size() != width)
@@ -601,6 +630,23 @@ bool Verifier::checkElementsAgree(const Operand &vector, unsigned index) {
   return true;
 }
 
+bool Verifier::isWholeVector(const Operand &operand) const {
+  return operand.kind == Operand::Kind::Register && operand.component == 0xff &&
+         operand.selector == 0xff && !operand.negated && fn.registers[operand.reg].vectorWidth > 1;
+}
+
+// mov.b64 %rd1, %v: a vector register whose elements make up the type.
+bool Verifier::checkPackedRegister(const Operand &operand, unsigned index,
+                                   const ExpectedOperand &expected) {
+  const Register &reg = fn.registers[operand.reg];
+  if (sizeInBits(reg.type) * reg.vectorWidth == sizeInBits(expected.type))
+    return true;
+  return operandError(operand, index,
+                      Twine("is the vector '") + fn.registerName(operand.reg) + "' of " +
+                          Twine(reg.vectorWidth) + " elements of type " + nameOf(reg.type) +
+                          ", expected " + Twine(sizeInBits(expected.type)) + " bits in all");
+}
+
 // mov.b64 {%r1, %r2}, %rd1: elements of equal size that make up the type.
 // PTX ISA: data-movement-and-conversion-instructions-mov-2.
 bool Verifier::checkPacked(const Operand &operand, unsigned index,
@@ -631,6 +677,18 @@ bool Verifier::checkPacked(const Operand &operand, unsigned index,
                                 nameOf(reg.type));
       if (common == Type::None || classOf(common) == TypeClass::Bits)
         common = reg.type;
+      break;
+    }
+    case Operand::Kind::SpecialRegister: { // of the size that it has
+      ExpectedOperand part = expected;
+      part.type = elementTypeOf(element.special);
+      if (expected.slot->destination || sizeInBits(part.type) * count != total)
+        return operandError(element, index, "contains an element that is no register");
+      OperandSlot slot = *expected.slot;
+      slot.special = true;
+      part.slot = &slot;
+      if (!checkSpecial(element, index, part, part.type))
+        return false;
       break;
     }
     case Operand::Kind::Integer:

@@ -16,11 +16,14 @@ void Verifier::checkRules() {
   case Op::BarRed:
     checkBarrier();
     return;
-  case Op::Mov:
-    if (spelling->vectorWidth() == 1 && inst->operands[0].kind == Operand::Kind::Vector &&
-        inst->operands[1].kind == Operand::Kind::Vector)
+  case Op::Mov: {
+    auto isVector = [&](const Operand &operand) {
+      return operand.kind == Operand::Kind::Vector || isWholeVector(operand);
+    };
+    if (spelling->vectorWidth() == 1 && isVector(inst->operands[0]) && isVector(inst->operands[1]))
       error(inst->place, "'" + Twine(spelling->text) + "' cannot move a vector to a vector");
     return;
+  }
   case Op::Bfe:
   case Op::Bfi: { // position and length
     unsigned first = inst->op() == Op::Bfe ? 2 : 3;

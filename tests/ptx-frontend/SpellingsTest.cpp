@@ -84,12 +84,12 @@ TEST(PtxSpellings, ExamplesOfAllInstructionsAreLegal) {
 // What ptxas 13.0 said of a fixed sample, for machines without it, and exactly the differences that
 // are known. Both are written by ptxas_differential --legal 1 --illegal 2 --seed 5
 // --verdicts ptxas-verdicts.txt --exceptions ptxas-exceptions.txt.
-TEST(PtxVerdicts, AgreeWithThoseOfPtxas) {
+void expectVerdicts(StringRef verdicts, StringRef exceptions) {
   std::set<std::string> expected, found;
-  for (StringRef line : linesOf("ptxas-exceptions.txt"))
+  for (StringRef line : linesOf(exceptions))
     expected.insert(line.str());
   unsigned count = 0;
-  for (StringRef line : linesOf("ptxas-verdicts.txt")) {
+  for (StringRef line : linesOf(verdicts)) {
     StringRef judged = line;
     std::optional<rubia::test::Dialect> dialect = rubia::test::takeDialect(judged);
     ASSERT_TRUE(dialect) << line.str();
@@ -102,6 +102,16 @@ TEST(PtxVerdicts, AgreeWithThoseOfPtxas) {
   }
   EXPECT_GT(count, 2000u);
   EXPECT_EQ(found, expected);
+}
+
+TEST(PtxVerdicts, AgreeWithThoseOfPtxas) {
+  expectVerdicts("ptxas-verdicts.txt", "ptxas-exceptions.txt");
+}
+
+// Each row in its first version and the one before, written by ptxas_differential --versions
+// --verdicts ptxas-versions.txt --exceptions ptxas-versions-exceptions.txt.
+TEST(PtxVerdicts, AgreeOnFirstVersions) {
+  expectVerdicts("ptxas-versions.txt", "ptxas-versions-exceptions.txt");
 }
 
 } // namespace

@@ -248,7 +248,7 @@ TEST(PtxVerifier, RejectsWrongAddresses) {
             "operand 2 of 'ld.global.u32' is a constant address, which only .local has"},
            {"st.param.u32 [p0], %r1;",
             "operand 1 of 'st.param.u32' writes the kernel parameter 'p0'"},
-           {"mov.u16 %h1, gv;", "operand 2 of 'mov.u16' is an address, expected .u16"},
+           {"mov.f32 %f1, gv;", "operand 2 of 'mov.f32' is an address, expected .f32"},
        })
     EXPECT_EQ(check(c.body), c.message) << c.body;
 }
@@ -300,11 +300,11 @@ TEST(PtxVerifier, RejectsWrongCalls) {
 
 // A spelling that was refused in one kernel is refused in the next.
 TEST(PtxVerifier, RemembersNoRefusedSpelling) {
-  ParseResult result = parse("t", ".version 1.4\n.target sm_10, map_f64_to_f32\n"
-                                  ".entry a() { .reg .f64 d; mul.f64 d, d, d; mul.f64 d, d, d; }\n"
-                                  ".entry b() { .reg .f64 d; mul.f64 d, d, d; ret; }\n");
-  EXPECT_EQ(messages(result), "3:27: unsupported: 'mul.f64' under map_f64_to_f32\n"
-                              "4:27: unsupported: 'mul.f64' under map_f64_to_f32");
+  ParseResult result = parse("t", ".version 1.4\n.target sm_10\n"
+                                  ".entry a() { .reg .b32 d; popc.b32 d, d; popc.b32 d, d; }\n"
+                                  ".entry b() { .reg .b32 d; popc.b32 d, d; ret; }\n");
+  EXPECT_EQ(messages(result), "3:27: 'popc.b32' needs PTX 2.0, the module is of version 1.4\n"
+                              "4:27: 'popc.b32' needs PTX 2.0, the module is of version 1.4");
   EXPECT_FALSE(result.module.function("a")->valid);
   EXPECT_FALSE(result.module.function("b")->valid);
 }
@@ -339,17 +339,21 @@ TEST(PtxVerifier, ChecksVersions) {
        "modifier '.L2::128B' is not allowed in 'ld.shared.L2::128B.u32' in kernel 'k'"},
       {"1.4", "sm_13", "div.f32 %f1, %f2, %f3;", "'div.f32' is not available since PTX 1.4"},
       {"2.0", "sm_20", "sin.f32 %f1, %f2;", "'sin.f32' is not available since PTX 1.4"},
-      {"2.0", "sm_20", "mad.f32 %f1, %f2, %f3, %f4;",
-       "'mad.f32' is not available since PTX 2.0 for sm_20 and later"},
+      {"3.2", "sm_20", "mad.f32 %f1, %f2, %f3, %f4;",
+       "'mad.f32' is not available since PTX 3.2 for sm_20 and later"},
+      {"2.0", "sm_20", "mad.f32 %f1, %f2, %f3, %f4;", ""},
+      {"7.8", "sm_90", "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", ""},
+      {"7.8", "sm_89", "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
+       "'cvt.rn.satfinite.e4m3x2.f32' needs PTX 8.1, the module is of version 7.8"},
+      {"8.1", "sm_89", "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", ""},
       {"2.0", "sm_13", "mad.f32 %f1, %f2, %f3, %f4;", ""},
-      {"1.4", "sm_10, map_f64_to_f32", "mul.f64 %fd1, %fd1, %fd1;",
-       "unsupported: 'mul.f64' under map_f64_to_f32"},
+      {"1.4", "sm_10, map_f64_to_f32", "mul.f64 %fd1, %fd1, %fd1;", ""},
   };
   for (auto &c : cases) {
     ParseResult result =
         parse("t", std::string(".version ") + c.version + "\n.target " + c.target +
-                       "\n.entry k() { .reg .b32 %r<4>; .reg .f32 %f<5>; .reg .f64 %fd<2>; .reg "
-                       ".pred %p<2>;\n" +
+                       "\n.entry k() { .reg .b16 %h<2>; .reg .b32 %r<4>; .reg .f32 %f<5>; "
+                       ".reg .f64 %fd<2>; .reg .pred %p<2>;\n" +
                        c.body + "}");
     std::string all;
     for (const Diagnostic &d : result.diagnostics)

@@ -4,6 +4,8 @@
 
 #include "FileMutants.h"
 #include "Report.h"
+#include "Versions.h"
+#include "tests/ptx-generator/Probes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -32,6 +34,10 @@ struct Options {
   cl::opt<std::string> groups{"groups", cl::desc("file for the groups of differences")};
   cl::opt<std::string> forms{"forms", cl::desc("file for the counts of each row")};
   cl::opt<std::string> lines{"lines", cl::desc("judge `9.0 sm_90 add.s32 ...;` of this file")};
+  cl::opt<bool> versions{"versions", cl::desc("judge every row in all versions of all targets")};
+  cl::opt<unsigned> instances{"instances", cl::desc("of a row, for --versions"), cl::init(4)};
+  cl::opt<std::string> probes{"probes", cl::desc("judge the probes of this file")};
+  cl::opt<bool> again{"again", cl::desc("ask ptxas for all probes")};
   cl::list<std::string> files{"files", cl::desc("judge PTX of these files"), cl::CommaSeparated};
   cl::opt<unsigned> mutants{"mutants", cl::desc("variants of files"), cl::init(1000)};
   cl::opt<unsigned> maxBytes{"max-bytes", cl::desc("of a file"), cl::init(20000)};
@@ -93,6 +99,40 @@ Error judgeLines(Ptxas &ptxas, const std::string &name) {
   return Error::success();
 }
 
+// Prints the differences; the verdicts go into the file. ptxas is asked where we differ from the
+// verdict that the file has, and where it has none.
+Error judgeProbes(Ptxas &ptxas, const std::string &name, bool again) {
+  auto buffer = llvm::MemoryBuffer::getFile(name);
+  if (!buffer)
+    return llvm::errorCodeToError(buffer.getError());
+  std::vector<Probe> probes = readProbes((*buffer)->getBuffer());
+  unsigned judged = 0, refused = 0, taken = 0;
+  for (Probe &probe : probes)
+    for (auto [index, dialect] : llvm::enumerate(probe.dialects())) {
+      std::string module = probe.module(dialect);
+      Verdict ours = ourVerdict(module);
+      ++judged;
+      char &known = probe.verdicts[index];
+      if (known != '?' && !again && ours.accepted == (known == '+'))
+        continue;
+      llvm::Expected<Verdict> theirs = ptxas.judgeFile(module);
+      if (!theirs)
+        return theirs.takeError();
+      known = theirs->crashed ? '?' : theirs->accepted ? '+' : '-';
+      if (theirs->crashed || ours.accepted == theirs->accepted)
+        continue;
+      ++(theirs->accepted ? refused : taken);
+      outs() << (theirs->accepted ? "we refuse " : "we take ") << probe.name << ' '
+             << (probe.kind == ProbeKind::File ? std::string() : dialect.name()) << ": "
+             << StringRef(theirs->accepted ? ours.message : theirs->message).trim() << '\n';
+    }
+  outs() << probes.size() << " probes, judged " << judged << ", we refuse " << refused
+         << ", we take " << taken << '\n';
+  if (!writeFile(name, [&](raw_ostream &out) { out << printProbes(probes); }))
+    return llvm::createStringError("the probes were not written");
+  return Error::success();
+}
+
 llvm::Expected<std::vector<Case>> judgedCases(Ptxas &ptxas, const Options &options) {
   std::vector<Case> cases;
   if (!options.files.empty()) {
@@ -137,6 +177,20 @@ int compare(Ptxas &ptxas, const Options &options) {
   return !right || report.agreement() < options.wanted;
 }
 
+int writeVersionSample(Ptxas &ptxas, const SweepOptions &wanted, const Options &options) {
+  llvm::Expected<std::vector<Case>> cases = versionSample(ptxas, wanted);
+  if (!cases) {
+    llvm::errs() << llvm::toString(cases.takeError()) << '\n';
+    return 1;
+  }
+  auto writer = [&](bool onlyDifferent) {
+    return [&cases, onlyDifferent](raw_ostream &out) { printVerdicts(out, *cases, onlyDifferent); };
+  };
+  bool written = writeFile(options.verdicts, writer(false));
+  written &= writeFile(options.exceptions, writer(true));
+  return !written;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -147,9 +201,21 @@ int main(int argc, char **argv) {
     outs() << "skipped: no ptxas\n";
     return kSkipped;
   }
-  if (options.lines.empty())
+  if (options.versions) {
+    SweepOptions wanted{options.instances, options.seed, options.form};
+    if (!options.verdicts.empty())
+      return writeVersionSample(*ptxas, wanted, options);
+    llvm::Expected<unsigned> refused = sweepVersions(*ptxas, wanted, outs());
+    if (!refused) {
+      llvm::errs() << llvm::toString(refused.takeError()) << '\n';
+      return 1;
+    }
+    return *refused ? 1 : 0;
+  }
+  if (options.lines.empty() && options.probes.empty())
     return compare(*ptxas, options);
-  if (Error error = judgeLines(*ptxas, options.lines)) {
+  if (Error error = options.lines.empty() ? judgeProbes(*ptxas, options.probes, options.again)
+                                          : judgeLines(*ptxas, options.lines)) {
     llvm::errs() << llvm::toString(std::move(error)) << '\n';
     return 1;
   }
