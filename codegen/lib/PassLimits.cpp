@@ -3,11 +3,13 @@
 // s, one of 5,000 takes 3.5 s, and everything else together 3 s and 0.5 s. With the limit below it
 // costs at most 0.15 s.
 #include "codegen/lib/PassLimits.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
 
 using namespace llvm;
 
@@ -36,11 +38,35 @@ bool isSignedHalfword(const Instruction &inst) {
          (inst.getOpcode() == Instruction::AShr || inst.getOpcode() == Instruction::SExt);
 }
 
-bool hasSignedHalfword(const Function &function) {
-  for (const BasicBlock &block : function)
-    if (any_of(block, isSignedHalfword))
+/// A byte or half of a register, sign-extended: the peephole makes it an operand. Of a
+/// floating-point instruction it is then negated, not sign-extended: the two modifiers share a bit
+/// (docs/errata.md).
+bool isSignedPart(const Instruction &inst) {
+  using namespace PatternMatch;
+  if (isa<SExtInst>(inst))
+    return inst.getOperand(0)->getType()->getScalarSizeInBits() <= 16;
+  if (auto *call = dyn_cast<IntrinsicInst>(&inst))
+    return call->getIntrinsicID() == Intrinsic::amdgcn_sbfe;
+  const APInt *amount = nullptr;
+  return inst.getType()->getScalarSizeInBits() == 32 &&
+         match(&inst, m_AShr(m_Value(), m_APInt(amount))) && (*amount == 16 || *amount == 24);
+}
+
+/// Where an integer becomes a floating-point number of the same bits.
+bool isTakenForFloat(const Instruction &inst) {
+  return isa<BitCastInst>(inst) && inst.getType()->isFPOrFPVectorTy() &&
+         inst.getOperand(0)->getType()->isIntOrIntVectorTy();
+}
+
+bool isWrongWithSdwa(const Function &function) {
+  bool hasSigned = false, hasFloat = false;
+  for (const Instruction &inst : instructions(function)) {
+    if (isSignedHalfword(inst))
       return true;
-  return false;
+    hasSigned |= isSignedPart(inst);
+    hasFloat |= isTakenForFloat(inst);
+  }
+  return hasSigned && hasFloat;
 }
 
 /// What the atomic optimizer gets wrong (docs/errata.md): it adds up the wave's operands first, and
@@ -91,7 +117,7 @@ PassLimits::PassLimits(Module &module)
     std::string name = ("function (" + function.getName() + ")").str();
     if (reductionCandidates(function) > kMaxReductionCandidates)
       gate.withoutStrengthReduction.insert(name);
-    if (hasSignedHalfword(function))
+    if (isWrongWithSdwa(function))
       gate.withoutSdwaPeephole.insert(name);
     if (hasFloatAtomic(function))
       gate.withoutAtomicOptimizer.insert(name);

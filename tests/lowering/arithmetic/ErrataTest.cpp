@@ -18,6 +18,24 @@ TEST(Errata, ZeroExtensionOfA16BitShiftStaysOne) {
   }
 }
 
+// The same pass makes a sign-extended byte or half the operand of a floating-point instruction,
+// where the modifier negates. As bits of a number, what is sign-extended is a NaN if it is
+// negative.
+TEST(Errata, SignedPartsAreNoOperandsOfFloats) {
+  for (const char *arch : {"gfx90a", "gfx942", "gfx950"})
+    for (const auto &[part, shift] :
+         {std::pair("cvt.s32.s16 t, a", 16u), std::pair("bfe.s32 t, a, 16, 16", 0u),
+          std::pair("cvt.s32.s8 t, a", 24u), std::pair("bfe.s32 t, a, 8, 8", 16u)})
+      check({".reg .b32 t;\n .reg .pred p;\n " + std::string(part) +
+                 ";\n setp.nan.f32 p, t, t;\n selp.u32 d, 1, 0, p",
+             Kind::I32,
+             {Kind::I32},
+             [=, shift = shift](uint64_t a, uint64_t, uint64_t, uint64_t) -> uint64_t {
+               return uint32_t(a) << shift >> 31;
+             }},
+            {.arch = arch});
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
