@@ -60,6 +60,14 @@ void initializeTarget() {
   });
 }
 
+/// 16-bit values in halves of registers (gfx11 and later) cost LLVM 22.1 correctness: E22, E6 and
+/// E7 of docs/errata.md. Without the feature a value has a register of its own.
+constexpr StringRef kAlwaysOff = "-real-true16";
+
+std::string featuresOf(StringRef given) {
+  return given.empty() ? kAlwaysOff.str() : (given + "," + kAlwaysOff).str();
+}
+
 /// A function may carry its own processor and features; they replace those of the target machine,
 /// so they must not contradict it.
 Error reconcileAttributes(Function &function, const TargetId &target) {
@@ -71,8 +79,11 @@ Error reconcileAttributes(Function &function, const TargetId &target) {
                          "' but has the attribute \"target-cpu\"=\"" + processor + "\"",
                      function.getName());
   StringRef features = function.getFnAttribute("target-features").getValueAsString();
-  if (!features.empty() && !target.features.empty())
-    function.addFnAttr("target-features", (features + "," + target.features).str());
+  if (!features.empty()) {
+    std::string all =
+        target.features.empty() ? features.str() : (features + "," + target.features).str();
+    function.addFnAttr("target-features", featuresOf(all));
+  }
   return Error::success();
 }
 
@@ -167,9 +178,9 @@ Expected<TargetMachine *> targetMachine(const TargetId &target, unsigned optLeve
   // PTX says what is fused (PTX ISA: floating-point-instructions-fma); nothing else may be.
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.MCOptions.AsmVerbose = true;
-  machine.reset(description->createTargetMachine(triple, target.processor, target.features, options,
-                                                 Reloc::PIC_, std::nullopt,
-                                                 backEndLevel(optLevel)));
+  machine.reset(description->createTargetMachine(triple, target.processor,
+                                                 featuresOf(target.features), options, Reloc::PIC_,
+                                                 std::nullopt, backEndLevel(optLevel)));
   if (!machine)
     return make_error<CodegenError>(Fault::System, "no target machine for " + target.processor);
   return machine.get();

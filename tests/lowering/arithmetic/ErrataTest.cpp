@@ -36,6 +36,23 @@ TEST(Errata, SignedPartsAreNoOperandsOfFloats) {
             {.arch = arch});
 }
 
+// Where 16-bit values lie in halves of registers, a load of a uniform value that becomes the low
+// half of a vector in another block is deleted as dead.
+TEST(Errata, LoadOfAUniformHalfStays) {
+  std::string assembly = emitAssembly(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+      ".reg .b64 a, b; .reg .b32 t; .reg .b16 u, v; .reg .pred q;\n"
+      "ld.param.u64 a, [p]; mov.u32 t, %tid.x; mad.wide.u32 b, t, 4, a;\n"
+      "ld.global.b16 v, [b+256]; ld.global.b16 u, [a+8];\n"
+      "setp.lt.u32 q, t, 5; @q bra skip; st.global.b32 [b+4096], t;\n"
+      "skip: st.global.v2.b16 [b], {u, v}; ret; }\n",
+      {.arch = "gfx1100"});
+  unsigned loads = 0;
+  for (size_t at = 0; (at = assembly.find("global_load_", at)) != std::string::npos; ++at)
+    ++loads;
+  EXPECT_EQ(loads, 2u) << assembly;
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
