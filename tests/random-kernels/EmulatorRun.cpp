@@ -1,0 +1,149 @@
+#include "EmulatorRun.h"
+#include "codegen/Codegen.h"
+#include "emulator/Emulator.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::random_kernels {
+namespace {
+
+// A kernel's parameters (input, output, values), and what follows them.
+struct Arguments {
+  uint64_t input = 0, output = 0;
+  uint8_t values[kParamBytes] = {};
+  abi::LaunchArguments launch = {};
+};
+
+class Device {
+public:
+  Expected<void *> allocate(ArrayRef<uint8_t> bytes) {
+    auto address = memory.allocate(std::max<size_t>(bytes.size(), 1), emulator::MemoryKind::Device);
+    if (address)
+      memcpy(*address, bytes.data(), bytes.size());
+    return address;
+  }
+  Error load(ArrayRef<uint8_t> code, const ptx::Module &module);
+  Expected<std::vector<uint8_t>> run(const Kernel &kernel, abi::WarpForm form,
+                                     uint64_t staticSharedBytes);
+
+private:
+  emulator::Memory memory;
+  std::unique_ptr<emulator::CodeObject> object;
+};
+
+// What the loader does: the module's variables, and the table of their addresses.
+Error Device::load(ArrayRef<uint8_t> code, const ptx::Module &module) {
+  auto loaded = emulator::CodeObject::load(code, memory);
+  if (!loaded)
+    return loaded.takeError();
+  object = std::move(*loaded);
+  std::optional<emulator::Symbol> symbol = object->symbol(abi::kModuleTable);
+  if (!symbol)
+    return Error::success();
+  std::vector<uint64_t> table(abi::kFirstVariableSlot);
+  auto trap = allocate(std::vector<uint8_t>(sizeof(abi::TrapRecord)));
+  if (!trap)
+    return trap.takeError();
+  table[abi::kTrapRecordSlot] = reinterpret_cast<uint64_t>(*trap);
+  for (const ptx::Variable *variable : lowering::moduleVariables(module)) {
+    std::vector<uint8_t> bytes(variable->initializer.begin(), variable->initializer.end());
+    bytes.resize(std::max<uint64_t>(variable->sizeInBytes, 1));
+    auto address = allocate(bytes);
+    if (!address)
+      return address.takeError();
+    table.push_back(reinterpret_cast<uint64_t>(*address));
+  }
+  memcpy(reinterpret_cast<void *>(symbol->address), table.data(),
+         std::min<size_t>(symbol->size, table.size() * 8));
+  return Error::success();
+}
+
+Expected<std::vector<uint8_t>> Device::run(const Kernel &kernel, abi::WarpForm form,
+                                           uint64_t staticSharedBytes) {
+  auto input = allocate(kernel.input);
+  if (!input)
+    return input.takeError();
+  auto output = allocate(initialResults(kernel));
+  if (!output)
+    return output.takeError();
+  Arguments arguments;
+  arguments.input = reinterpret_cast<uint64_t>(*input);
+  arguments.output = reinterpret_cast<uint64_t>(*output);
+  memcpy(arguments.values, kernel.param.data(), kParamBytes);
+  arguments.launch.ntid[0] = kernel.block;
+  arguments.launch.nctaid[0] = kernel.grid;
+  for (unsigned i : {1, 2})
+    arguments.launch.ntid[i] = arguments.launch.nctaid[i] = 1;
+  arguments.launch.totalSharedBytes = abi::totalSharedBytes(staticSharedBytes, 0);
+  emulator::Launch launch;
+  launch.kernel = object->kernel(nameOf(kernel));
+  if (!launch.kernel)
+    return createStringError("the code object lacks the kernel");
+  launch.grid = {kernel.grid, 1, 1};
+  launch.block = {form == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(kernel.block)
+                                                    : kernel.block,
+                  1, 1};
+  launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
+  launch.hostThreads = 1;
+  launch.instructionLimit = 10'000'000;
+  if (auto statistics = emulator::run(launch, memory); !statistics)
+    return statistics.takeError();
+  auto *bytes = static_cast<const uint8_t *>(*output);
+  return std::vector<uint8_t>(bytes, bytes + kernel.resultBytes());
+}
+
+Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
+  auto text = codegen::readMetadata(code);
+  if (!text)
+    return text.takeError();
+  auto value = json::parse(*text);
+  if (!value)
+    return value.takeError();
+  const json::Array *kernels = value->getAsObject()->getArray("kernels");
+  StringRef form = *(*kernels)[0].getAsObject()->getString("warpForm");
+  return form == "packed"        ? abi::WarpForm::Packed
+         : form == "half-filled" ? abi::WarpForm::HalfFilled
+                                 : abi::WarpForm::Wave32;
+}
+
+} // namespace
+
+Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
+  std::string text = kModuleHead + textOf(kernel);
+  ptx::ParseResult parsed = ptx::parse("random.ptx", text);
+  if (!parsed.diagnostics.empty())
+    return createStringError(ptx::format(parsed.diagnostics.front(), "random.ptx", text));
+  std::vector<lowering::Unit> units = lowering::partition(parsed.module);
+  lowering::Options options;
+  options.arch = way.arch;
+  options.nan = way.nan;
+  options.warpForm = way.form;
+  LLVMContext context;
+  auto lowered = lowering::lower(parsed.module, units.front(), options, context);
+  if (!lowered)
+    return lowered.takeError();
+  codegen::Options codegenOptions;
+  codegenOptions.arch = way.arch;
+  codegenOptions.optLevel = way.optLevel;
+  auto code = codegen::compile(std::move(*lowered), codegenOptions);
+  if (!code)
+    return code.takeError();
+  auto form = formOf(code->bytes);
+  if (!form)
+    return form.takeError();
+  Device device;
+  if (Error error = device.load(code->bytes, parsed.module))
+    return std::move(error);
+  auto results =
+      device.run(kernel, *form, lowering::staticSharedBytes(units[0], *units[0].kernels[0]));
+  if (!results)
+    return results.takeError();
+  return EmulatorResult{std::move(*results), *form};
+}
+
+} // namespace rubia::random_kernels

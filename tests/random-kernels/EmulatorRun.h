@@ -1,0 +1,23 @@
+// A kernel compiled by Rubia and executed on the emulator, in this process.
+#pragma once
+
+#include "Kernel.h"
+#include "lowering/Lowering.h"
+#include "llvm/Support/Error.h"
+
+namespace rubia::random_kernels {
+
+struct Way {
+  std::string arch = "gfx1100";
+  abi::WarpFormChoice form = abi::WarpFormChoice::Auto;
+  lowering::NanMode nan = lowering::NanMode::Any;
+  unsigned optLevel = 3;
+};
+
+struct EmulatorResult {
+  std::vector<uint8_t> results; // the buffer of results afterwards
+  abi::WarpForm form = abi::WarpForm::Wave32;
+};
+llvm::Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way);
+
+} // namespace rubia::random_kernels

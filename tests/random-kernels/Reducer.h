@@ -1,0 +1,14 @@
+// Makes a kernel smaller while something stays true of it.
+#pragma once
+
+#include "Kernel.h"
+#include <functional>
+
+namespace rubia::random_kernels {
+
+/// Drops statements and guards, and takes branches and loops apart, until nothing more can go.
+/// `stays` is called with each candidate. A register that no statement writes any more is 0, in the
+/// text and to the evaluator.
+Kernel reduce(Kernel kernel, const std::function<bool(const Kernel &)> &stays);
+
+} // namespace rubia::random_kernels
