@@ -120,8 +120,8 @@ double errorOf(const Format &format, double got, mpfr_srcptr exact) {
   if (std::isnan(got))
     return INFINITY;
   Number difference;
-  const bool overflows = !mpfr_inf_p(exact) && !mpfr_zero_p(exact) &&
-                         mpfr_get_exp(exact) > format.maxExponent;
+  const bool overflows =
+      !mpfr_inf_p(exact) && !mpfr_zero_p(exact) && mpfr_get_exp(exact) > format.maxExponent;
   if (mpfr_inf_p(exact) || overflows || std::isinf(got)) {
     if (std::isinf(got) && (mpfr_inf_p(exact) || overflows))
       return mpfr_signbit(exact) == std::signbit(got) ? 0 : INFINITY;
@@ -136,9 +136,9 @@ double errorOf(const Format &format, double got, mpfr_srcptr exact) {
   if (std::signbit(got))
     mpfr_neg(difference.value, difference.value, MPFR_RNDN);
   mpfr_sub(difference.value, difference.value, exact, MPFR_RNDN);
-  const long exponent =
-      mpfr_zero_p(exact) ? format.minExponent
-                         : std::max<long>(mpfr_get_exp(exact) - format.precision, format.minExponent);
+  const long exponent = mpfr_zero_p(exact) ? format.minExponent
+                                           : std::max<long>(mpfr_get_exp(exact) - format.precision,
+                                                            format.minExponent);
   mpfr_mul_2si(difference.value, difference.value, -exponent, MPFR_RNDN);
   return std::fabs(mpfr_get_d(difference.value, MPFR_RNDN));
 }
