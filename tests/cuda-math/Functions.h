@@ -1,8 +1,9 @@
 // What is compared: functions of CUDA's headers and device library, by the class of their inputs.
 // D, F, H, I: a row of doubles, floats, 16-bit floats, integers; x, y, z are its values, in which
 // the expression is written. The last column is what the result may be wrong by, in units in the
-// last place, as CUDA's programming guide documents it ("Mathematical Functions"); 0: every bit must
-// be an NVIDIA GPU's.
+// last place, as CUDA's programming guide documents it ("Mathematical Functions"); 0: every bit
+// must be an NVIDIA GPU's.
+// clang-format off
 #define DOUBLE_FUNCTIONS(D)                                                                        \
   D(d_add, x + y, 0) D(d_sub, x - y, 0) D(d_mul, x * y, 0) D(d_div, x / y, 0)                      \
   D(d_sqrt, sqrt(x), 0) D(d_fma, fma(x, y, z), 0) D(d_mul_add, x * y + z, 0)                       \

@@ -313,7 +313,8 @@ Expected<MachineProgram> trace(Runner &runner, const Test &test, size_t index) {
     llvm::copy(prepared.launch.kernarg.take_front(kernel.kernargSize),
                static_cast<uint8_t *>(*kernarg));
     Tracer tracer(test, prepared, kernel.program->stepped());
-    Dispatch dispatch(prepared.launch, runner.memory, uint64_t(*kernarg), uint64_t(*kernarg), 1);
+    Dispatch dispatch(prepared.launch, runner.memory, Bounds(), uint64_t(*kernarg),
+                      uint64_t(*kernarg), 1);
     Observer *observers[] = {&tracer};
     Error error = runObserved(dispatch, observers, seed).takeError();
     if (Error leak = runner.memory.free(*kernarg))
