@@ -362,6 +362,8 @@ Undefined UninitialisedCheck::firstSource(const Now &now, int lane) {
       found = value;
   };
   const uint64_t exec = now.wave.exec();
+  if (lane >= int(now.wave.lanes())) // of a mask's upper half, in a wave32
+    lane = -1;
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
       if (range.vector && now.state.vectors.contains(vectorOffset(i))) {

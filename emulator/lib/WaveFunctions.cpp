@@ -6,6 +6,9 @@
 
 namespace rubia::emulator {
 
+/// That ConstantPool has of each constant.
+static constexpr unsigned kConstantRegisters = 4;
+
 struct WaveOperandsAccess {
   static WaveOperands make(Wave &wave, const MicroOp &op) {
     WaveOperands operands;
@@ -50,11 +53,16 @@ uint32_t WaveOperands::source(unsigned i, unsigned lane, unsigned dword) const {
   switch (op->kind[i]) {
   case OperandKind::Vector:
     return wave->vgpr(uint32_t(op->source[i]) + dword * kBlockLanes, lane);
+  // Only vector registers can hold operands that are wider than these (CDNA4 ISA "Packed Convert").
   case OperandKind::Constant:
-    return reinterpret_cast<const uint32_t *>(
-        op->source[i])[dword * kBlockLanes + lane % kBlockLanes];
-  case OperandKind::Scalar:
-    return wave->scalars[op->source[i] + dword];
+    return dword >= kConstantRegisters
+               ? 0
+               : reinterpret_cast<const uint32_t *>(
+                     op->source[i])[dword * kBlockLanes + lane % kBlockLanes];
+  case OperandKind::Scalar: {
+    const uint64_t index = op->source[i] + dword;
+    return index < kScalarCount ? wave->scalars[index] : 0;
+  }
   case OperandKind::None:
   case OperandKind::Scc:
   case OperandKind::Vccz:

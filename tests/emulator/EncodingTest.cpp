@@ -84,6 +84,15 @@ const Unused kUnused[] = {
     {"gfx942", {0xd38a4000, 0xfc020501}, "v_pk_add_u16 v0, v1, v2 op_sel_hi:[1,1]"},
 };
 
+// An operand of six registers that is a constant, which has four: the rest is 0 (AddressSanitizer
+// sees what is read).
+TEST(Encodings, ConstantsAreNotReadBeyondTheirEnd) {
+  AssemblyWave wave("gfx950");
+  const std::string text = textOf({0xd261431e, 0x041df8f0});
+  EXPECT_EQ(wave.refusal(text), "");
+  wave.run(text);
+}
+
 TEST(Encodings, UnusedFieldsMayHoldAnything) {
   for (const Unused &one : kUnused) {
     AssemblyWave filled(one.cpu), plain(one.cpu);
