@@ -3,6 +3,7 @@
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/Barriers.h"
 #include "lowering/lib/DeviceFunctions.h"
+#include "lowering/lib/InitialValues.h"
 #include "lowering/lib/NestedLoops.h"
 #include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/UnitLowering.h"
@@ -94,6 +95,7 @@ void FunctionLowering::lowerBody() {
   keepLoopsApart(*this, starts);
   if (mayWait)
     treatSpinLoops(*this, starts, released);
+  dropUnreadInitialValues(function);
 }
 
 void FunctionLowering::prepareEntry() {

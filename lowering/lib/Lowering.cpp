@@ -1,5 +1,6 @@
 // The public entry: one unit in, one verified LLVM module out.
 #include "lowering/Lowering.h"
+#include "lowering/Complexity.h"
 #include "lowering/lib/MemoryOrder.h"
 #include "lowering/lib/Target.h"
 #include "lowering/lib/UnitLowering.h"
@@ -25,6 +26,29 @@ void LoweringError::log(raw_ostream &os) const {
 
 std::error_code LoweringError::convertToErrorCode() const { return inconvertibleErrorCode(); }
 
+static Error checkComplexity(const ptx::Module &ptxModule, const Unit &unit) {
+  std::vector<ptx::Diagnostic> diagnostics;
+  for (ArrayRef<const ptx::Function *> functions :
+       {ArrayRef(unit.kernels), ArrayRef(unit.functions)})
+    for (const ptx::Function *function : functions) {
+      std::string excess = excessOf(complexityOf(*function));
+      if (excess.empty())
+        continue;
+      ptx::Diagnostic &diagnostic = diagnostics.emplace_back();
+      diagnostic.message =
+          ("'" + function->name + "' would take too long to compile: " + excess).str();
+      diagnostic.place = function->place;
+      if (ptxModule.text)
+        std::tie(diagnostic.line, diagnostic.column) =
+            ptx::lineAndColumn(*ptxModule.text, function->place);
+      diagnostic.function = function->name.str();
+      diagnostic.unsupported = true;
+    }
+  if (diagnostics.empty())
+    return Error::success();
+  return make_error<LoweringError>(std::move(diagnostics));
+}
+
 Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
                                         const Options &options, LLVMContext &context) {
   Expected<Target> target = targetOf(options.arch);
@@ -35,6 +59,8 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
     target->waveSize = 64;
     target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
   }
+  if (Error error = checkComplexity(ptxModule, unit))
+    return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
   std::string notSound;
   if (options.warpForm == abi::WarpFormChoice::Packed && form.form != abi::WarpForm::Packed)

@@ -1,9 +1,10 @@
 // check-library-ptx FILE_OR_FOLDER... [--show N]: every PTX image in libraries through the parser
-// and the verifier, with counts. What NVIDIA's compilers wrote is legal, so each error is a gap of
-// ours. An image that occurs again (the same text) is counted once. Exit status 1 if there is any
-// error.
+// and the verifier, with counts, and the largest of each number that lowering limits
+// (Complexity.h). What NVIDIA's compilers wrote is legal, so each error is a gap of ours. An image
+// that occurs again (the same text) is counted once. Exit status 1 if there is any error.
 
 #include "fatbin/File.h"
+#include "lowering/Complexity.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -61,6 +62,9 @@ public:
 
   int finish() {
     print(total, "total");
+    outs() << "largest of all: " << most.sideEntries << " side entries of loops, "
+           << most.joinedPairs << " pairs of joined jumps, predicates " << most.predicateDepth
+           << " deep, " << most.rewrites << " rewritten registers times blocks\n";
     for (auto &[message, count] : messages)
       ranking.push_back({count, message});
     std::sort(ranking.rbegin(), ranking.rend());
@@ -74,6 +78,7 @@ private:
   unsigned show;
   bool failed = false;
   Counts total;
+  lowering::Complexity most; // of one function
   DenseSet<uint64_t> known;
   std::map<std::string, uint64_t> messages;
   std::vector<std::pair<uint64_t, std::string>> ranking;
@@ -126,6 +131,11 @@ private:
       counts.kernels += fn->isKernel && fn->hasBody;
       counts.functions += !fn->isKernel && fn->hasBody;
       counts.instructions += fn->body.size();
+      lowering::Complexity complexity = lowering::complexityOf(*fn);
+      most.sideEntries = std::max(most.sideEntries, complexity.sideEntries);
+      most.joinedPairs = std::max(most.joinedPairs, complexity.joinedPairs);
+      most.predicateDepth = std::max(most.predicateDepth, complexity.predicateDepth);
+      most.rewrites = std::max(most.rewrites, complexity.rewrites);
     }
     uint64_t errors = 0;
     for (const ptx::Diagnostic &d : result.diagnostics) {
