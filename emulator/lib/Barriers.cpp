@@ -61,22 +61,17 @@ Barrier *find(Wave &w, const MicroOp &op, int32_t id) {
   return &w.group->barriers[index];
 }
 
-/// Returns whether this wave is the first to signal. Lanes that were off at an earlier barrier may
-/// have ended, but must not come back.
+/// Returns whether this wave is the first to signal. EXEC does not matter: the instruction is
+/// scalar, and hardware counts waves.
 bool signal(Wave &w, const MicroOp &op, int32_t id, uint32_t members = 0) {
   Barrier *barrier = find(w, op, id);
   if (!barrier)
     return false;
   const bool named = id != -1;
-  if (!named) {
-    if (w.exec() & ~w.barrierLanes) {
-      raise(w, op, FaultKind::BarrierDivergence);
-      return false;
-    }
+  if (!named)
     w.barrierLanes = w.exec();
-  } else if (members) {
+  else if (members)
     barrier->members = members;
-  }
   const bool first = barrier->signals == 0;
   w.barrierPhase[named] = barrier->phase;
   barrier->signal();

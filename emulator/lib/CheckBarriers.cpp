@@ -2,7 +2,11 @@
 // a block, or none, at a __syncthreads() (CUDA C++ Programming Guide "Synchronization Functions").
 //
 // - A lane that was off at a barrier may have left for good, by a return. If it touches memory
-//   later, it only went round the barrier.
+//   later, together with lanes that were on, or comes to a barrier, it only went round the barrier.
+// - If it touches memory by itself, it may be on its way to the return: a warning, if it writes.
+//   LLVM makes one instruction of the stores of several ways; it has no line, and proves nothing.
+// - In a whole-wave region all lanes are on, also those without a thread and those that have
+//   returned: those count that were on before it.
 // - Waves that pass one barrier at different places are told as a warning: PTX allows it.
 // - Waves that have ended are not waited for, in CUDA too. But a wave that writes to memory and
 //   ends while others come to one more barrier may have gone round it, or have returned early with
@@ -22,6 +26,8 @@ public:
 
   void groupStarted(RunningGroup &group) override {
     states[&group].waves.resize(group.waves.size());
+    for (const Wave &wave : group.waves)
+      states[&group].waves[wave.indexInGroup].on = wave.barrierLanes;
   }
   void groupEnded(RunningGroup &group) override;
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
@@ -35,6 +41,12 @@ private:
     const MicroOp *last = nullptr;  // where it last came to the workgroup's barrier
     size_t arrived = 0;             // how often it did
     const MicroOp *wrote = nullptr; // its first write to memory since then
+    uint64_t on = 0;                // lanes that were on there, at first all
+    bool inWholeWave = false;
+    uint64_t outside = 0, before = 0;    // EXEC before the region, and before the last instruction
+    const MicroOp *wroteAlone = nullptr; // by lanes that were off at barrier `roundOf`
+    const MicroOp *roundOf = nullptr;
+    unsigned aloneLane = 0;
   };
   struct GroupState {
     std::vector<WaveState> waves;
@@ -44,28 +56,41 @@ private:
   const Program &program; // has lines
   const Launch &launch;
   DenseMap<const RunningGroup *, GroupState> states;
-  bool warnedOfPlaces = false, warnedOfRound = false;
+  bool warnedOfPlaces = false, warnedOfRound = false, warnedOfLanes = false;
+
+  bool hasLine(const MicroOp &op) const;
+  void warnOfLanes(const RunningGroup &group, const GroupState &state);
 };
 
 void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
                           const InstructionStep &step, const Accesses &accesses) {
   WaveState &own = states[&group].waves[wave.indexInGroup];
+  own.before = wave.exec();
   if (!own.wrote && any_of(accesses.lanes, [](const LaneAccess &access) {
         return access.writes && access.space != Space::Scratch;
       }))
     own.wrote = &op;
-  const MicroOp *last = own.last;
-  const uint64_t missed = wave.exec() & ~wave.barrierLanes;
-  if (missed == 0 || !last)
+  const uint64_t exec = own.inWholeWave ? own.outside : wave.exec();
+  const uint64_t missed = own.last ? exec & ~own.on : 0;
+  if (missed == 0)
     return;
   // Registers are spilled for all lanes, whether they are alive or not: private memory says
   // nothing.
-  const bool acts = step.barrierSignals || any_of(accesses.lanes, [&](const LaneAccess &access) {
-                      return access.space != Space::Scratch && missed >> access.lane & 1;
-                    });
-  if (!acts)
+  const auto act = find_if(accesses.lanes, [&](const LaneAccess &access) {
+    return access.space != Space::Scratch && missed >> access.lane & 1;
+  });
+  if (!step.barrierSignals && act == accesses.lanes.end())
     return;
-  raise(wave, *last, FaultKind::BarrierDivergence, unsigned(std::countr_zero(missed)));
+  const bool isAlone = (exec & own.on) == 0 || !hasLine(op);
+  if (!step.barrierSignals && isAlone) {
+    if (!own.wroteAlone && act->writes) {
+      own.wroteAlone = &op;
+      own.roundOf = own.last;
+      own.aloneLane = act->lane;
+    }
+    return;
+  }
+  raise(wave, *own.last, FaultKind::BarrierDivergence, unsigned(std::countr_zero(missed)));
   group.faultDetail = "this thread went round the barrier that others of its wave came to, and "
                       "goes on at " +
                       describePlace(program, op.pc);
@@ -73,19 +98,49 @@ void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
 
 void BarrierCheck::after(RunningGroup &group, Wave &wave, const MicroOp &op,
                          const InstructionStep &step) {
-  if (!step.barrierSignals)
-    return;
   GroupState &state = states[&group];
   WaveState &own = state.waves[wave.indexInGroup];
-  own = {&op, own.arrived + 1, nullptr};
-  if (own.arrived > state.barriers.size())
+  if (step.opensWholeWave && !own.inWholeWave) {
+    own.inWholeWave = true;
+    own.outside = own.before;
+  } else if (step.writesExec && !step.opensWholeWave) {
+    own.inWholeWave = false;
+  }
+  if (!step.barrierSignals)
+    return;
+  own.last = &op;
+  own.on = own.inWholeWave ? own.outside : wave.barrierLanes;
+  own.wrote = nullptr;
+  if (++own.arrived > state.barriers.size())
     state.barriers.push_back(&op);
+}
+
+bool BarrierCheck::hasLine(const MicroOp &op) const {
+  return !program.lines || !StringRef(program.lines->at(op.pc)).starts_with("near ");
+}
+
+/// Warns of lanes that went round a barrier, once for each launch.
+void BarrierCheck::warnOfLanes(const RunningGroup &group, const GroupState &state) {
+  for (size_t i = 0; i < state.waves.size() && !warnedOfLanes && launch.warn; ++i) {
+    const WaveState &wave = state.waves[i];
+    if (!wave.wroteAlone)
+      continue;
+    warnedOfLanes = true;
+    launch.warn("kernel " + launch.kernel->name + ": thread " +
+                triple(threadOf(launch, program, unsigned(i), wave.aloneLane)) + " of workgroup " +
+                triple(group.id) + " goes round the barrier at " +
+                describePlace(program, wave.roundOf->pc) +
+                " that others of its warp pass, and writes to memory at " +
+                describePlace(program, wave.wroteAlone->pc) +
+                ": CUDA allows that to threads that return, and only to them");
+  }
 }
 
 /// Warns of a wave that went round a barrier, once.
 void BarrierCheck::groupEnded(RunningGroup &group) {
   const GroupState state = std::move(states[&group]);
   states.erase(&group);
+  warnOfLanes(group, state);
   for (size_t i = 0; i < state.waves.size() && !warnedOfRound && launch.warn; ++i) {
     const WaveState &wave = state.waves[i];
     if (wave.arrived == state.barriers.size() || !wave.wrote)

@@ -11,6 +11,7 @@
 // only copied, a second trial tells, in which only computed bits differ.
 #include "emulator/lib/CheckUninitialised.h"
 #include "emulator/lib/Definedness.h"
+#include "emulator/lib/Disassembly.h"
 #include "emulator/lib/FaultReport.h"
 #include "emulator/lib/InitialState.h"
 #include "emulator/lib/WaveFunctions.h"
@@ -68,6 +69,9 @@ private:
     const InstructionStep &step;
     ArrayRef<RegisterRange> registers;
   };
+  enum class AtomicLogic : uint8_t { Other, And, Or, Exchange };
+  AtomicLogic atomicLogicAt(const MicroOp &op);
+  static Undefined combined(AtomicLogic logic, Undefined old, Undefined value, uint32_t operand);
   uint32_t originAt(const Now &now, unsigned lane, const LaneAccess *access);
   void report(const Now &now, Undefined value, unsigned lane, const char *use);
   bool checkScalar(const Now &now, unsigned index, unsigned count, const char *use);
@@ -93,6 +97,7 @@ private:
 
   const Program &program; // has lines
   std::vector<Origin> origins;
+  DenseMap<uint32_t, AtomicLogic> atomicLogic;             // by pc; those that have been asked for
   DenseMap<std::pair<uint64_t, uint64_t>, uint32_t> known; // pc, wave and lane: origin
   DenseMap<const RunningGroup *, std::unique_ptr<GroupState>> groups;
 };
@@ -184,6 +189,45 @@ bool UninitialisedCheck::checkAddresses(const Now &now) {
   return true;
 }
 
+/// The atomic operation of an instruction, by its mnemonic: ds_and_rtn_b32, flat_atomic_or,
+/// ds_wrxchg_rtn_b32.
+UninitialisedCheck::AtomicLogic UninitialisedCheck::atomicLogicAt(const MicroOp &op) {
+  auto [entry, isNew] = atomicLogic.try_emplace(op.pc, AtomicLogic::Other);
+  if (!isNew)
+    return entry->second;
+  std::optional<DisassembledInstruction> instruction = disassembleAt(program, op.pc);
+  const std::string word =
+      instruction ? StringRef(instruction->text).split(' ').first.str() + "_" : "";
+  const StringRef name = word;
+  if (name.contains("cmp"))
+    return entry->second;
+  if (name.contains("_and_"))
+    entry->second = AtomicLogic::And;
+  else if (name.contains("_or_"))
+    entry->second = AtomicLogic::Or;
+  else if (name.contains("swap") || name.contains("xchg"))
+    entry->second = AtomicLogic::Exchange;
+  return entry->second;
+}
+
+/// What an atomic operation leaves undefined: of `and` and `or` not the bits that its operand
+/// decides, such as flags that are cleared one by one; of an exchange nothing of the old value. All
+/// others keep what was undefined.
+Undefined UninitialisedCheck::combined(AtomicLogic logic, Undefined old, Undefined value,
+                                       uint32_t operand) {
+  switch (logic) {
+  case AtomicLogic::And:
+    return (old & (operand | value.bits)) | value;
+  case AtomicLogic::Or:
+    return (old & (~operand | value.bits)) | value;
+  case AtomicLogic::Exchange:
+    return value;
+  case AtomicLogic::Other:
+    break;
+  }
+  return old | value;
+}
+
 void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
   const uint32_t first = uint32_t(now.op.source[2 + access.operand]);
   const unsigned shift = now.step.highHalf ? 16 : 0;
@@ -201,14 +245,16 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
     }
     if (value.bits & mask && value.origin == 0)
       value.origin = originAt(now, access.lane, nullptr);
-    // An atomic operation keeps what was undefined.
     MemoryDefinedness &memory = memoryOf(now, access);
     if (access.reads) {
       Undefined old = memory.load(dwordOf(access, byte));
       if (old.bits & mask && old.origin == 0)
         old.origin = originAt(now, access.lane, &access);
-      if (old.bits & mask)
-        value = old | value;
+      if (old.bits & mask) {
+        const uint32_t operand =
+            now.wave.vgpr(first + byte / 4 * kBlockLanes, access.lane) >> shift;
+        value = combined(atomicLogicAt(now.op), old, value, operand);
+      }
     }
     const unsigned place = 8 * (access.address % 4);
     memory.store(dwordOf(access, byte), mask << place, value << place);

@@ -353,6 +353,14 @@ InstructionStep Describer::describe() {
     return step;
   describeRegisters();
   step.barrier = name.starts_with("S_BARRIER");
+  step.writesExec = any_of(step.registers, [](const RegisterRange &range) {
+    return range.written && !range.vector && range.first <= kExec &&
+           kExec < range.first + range.count;
+  });
+  step.opensWholeWave =
+      step.writesExec && (name.starts_with("S_MOV_B") || name.contains("_SAVEEXEC")) &&
+      any_of(inst,
+             [](const MCOperand &operand) { return operand.isImm() && operand.getImm() == -1; });
   step.dual = target.fullName(inst.getOpcode()).starts_with("V_DUAL_");
   step.meaning = meaningOf(name);
   step.ofHalves = name.contains("16");

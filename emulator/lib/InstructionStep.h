@@ -68,15 +68,17 @@ struct InstructionStep {
   LdsForm lds = LdsForm::None;        // of StepKind::Lds
   bool barrier = false;               // S_BARRIER*
   bool barrierSignals = false, barrierWaits = false;
-  bool gridBarrier = false;   // DS_GWS_BARRIER
-  bool compares = false;      // an atomic that stores only if it finds what it expects
-  bool ends = false;          // S_ENDPGM
-  bool branch = false;        // to a place in the code that the instruction names
-  bool coherent = false;      // asks caches for more than plain accesses do: atomic or volatile
-  bool highHalf = false;      // D16_HI: the data is the high half of its register
-  bool signExtends = false;   // a load of less than a dword
-  bool dual = false;          // V_DUAL_*: two operations
-  bool movesRelative = false; // V_MOVREL*: M0 says which registers
+  bool writesExec = false;
+  bool opensWholeWave = false; // all lanes are on behind it, for what concerns the wave
+  bool gridBarrier = false;    // DS_GWS_BARRIER
+  bool compares = false;       // an atomic that stores only if it finds what it expects
+  bool ends = false;           // S_ENDPGM
+  bool branch = false;         // to a place in the code that the instruction names
+  bool coherent = false;       // asks caches for more than plain accesses do: atomic or volatile
+  bool highHalf = false;       // D16_HI: the data is the high half of its register
+  bool signExtends = false;    // a load of less than a dword
+  bool dual = false;           // V_DUAL_*: two operations
+  bool movesRelative = false;  // V_MOVREL*: M0 says which registers
   bool readsScc = false, writesScc = false;
   Meaning meaning = Meaning::Copies; // V_DUAL_*: of the halves that are not of floats
   bool ofHalves = false;             // results are of 16 bits

@@ -103,6 +103,21 @@ TEST_P(EmulatorCheckLaunches, AllowWhatPtxAllows) {
   expectNothing(launch(GetParam(), caseOf("return_before_barrier", 96, 1, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("private_before_return", 96, 1, 512), "all"));
   expectNothing(launch(GetParam(), caseOf("same_value", 64, 4, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("barriers_between_reductions", 48, 1, 512), "all"));
+  expectNothing(launch(GetParam(), caseOf("flags_of_warps", 64, 1, 512), "all"));
+}
+
+/// A thread that writes and returns is as legal as one that only returns; a thread that went round
+/// the barrier looks the same. LLVM executes the stores of both ways as one, behind the barrier.
+TEST_P(EmulatorCheckLaunches, WarnOfResultsBeforeAReturn) {
+  expectNothing(launch(GetParam(), caseOf("result_before_return", 32, 1, 512), "all"));
+  const Outcome outcome =
+      launch(GetParam(), caseOf("result_before_return_joined", 32, 1, 512), "all");
+  if (outcome.fault)
+    ADD_FAILURE() << outcome.fault->message();
+  EXPECT_TRUE(StringRef(outcome.warnings)
+                  .contains("thread (24,0,0) of workgroup (0,0,0) goes round the barrier at "))
+      << outcome.warnings;
 }
 
 TEST_P(EmulatorCheckLaunches, NameAllWorkgroupsThatWait) {

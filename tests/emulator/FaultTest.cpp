@@ -299,7 +299,8 @@ TEST_F(Faults, RegistersHoldTheSameInEachWorkgroupUntilTheyAreWritten) {
     ASSERT_EQ(out[i], 0x7fa5a5a5u) << i;
 }
 
-TEST_F(Faults, LanesThatMissedABarrierMustNotComeBack) {
+TEST_F(Faults, LanesThatMissedABarrierComeBackUnlessThatIsChecked) {
+  // Hardware counts waves, whatever EXEC is.
   build(R"(
   s_mov_b32 s4, exec_lo
   s_mov_b32 exec_lo, 0xffff
@@ -308,8 +309,18 @@ TEST_F(Faults, LanesThatMissedABarrierMustNotComeBack) {
   s_barrier
 )");
   ASSERT_TRUE(code);
-  Fault fault = expectFault("k", {1}, {64}, Arguments().add(uint64_t(0)).add(uint64_t(0)));
-  EXPECT_EQ(fault.kind, Fault::BarrierDivergence);
+  const Arguments arguments = Arguments().add(uint64_t(0)).add(uint64_t(0));
+  expectRun("k", {1}, {64}, arguments);
+  Launch request;
+  request.kernel = code->kernel("k");
+  request.block = {64};
+  request.kernarg = arguments.bytes;
+  request.checks.emplace().barriers = true;
+  auto result = rubia::emulator::run(request, memory);
+  ASSERT_FALSE(bool(result));
+  handleAllErrors(result.takeError(), [](const Fault &fault) {
+    EXPECT_EQ(fault.kind, Fault::BarrierDivergence) << fault.message();
+  });
 }
 
 TEST_F(Faults, EndlessLoopReachesTheLimit) {

@@ -168,6 +168,62 @@ KERNEL private_before_return(unsigned *data, unsigned n, unsigned *) {
   data[t] = own[t & 3];
 }
 
+// Threads that return early may leave a result, by a store of their own...
+KERNEL result_before_return(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  if (data[t] >= 24) {
+    reinterpret_cast<unsigned char *>(data)[4 * (t + 128)] = 1;
+    return;
+  }
+  syncThreads();
+  data[t + 256] = n;
+  syncThreads();
+  data[t + 128] = n;
+}
+
+// ...or by one that LLVM makes of theirs and the others'.
+KERNEL result_before_return_joined(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  if (data[t] >= 24) {
+    data[t + 128] = t;
+    return;
+  }
+  syncThreads();
+  data[t + 128] = n;
+}
+
+// Barriers between reductions, where LLVM keeps all lanes on: those without a thread and those that
+// have returned too.
+KERNEL barriers_between_reductions(unsigned *data, unsigned, unsigned *) {
+  const unsigned t = threadX();
+  unsigned sum = data[t];
+  if (sum % 32 == 7)
+    return;
+  for (unsigned i = 0; i < 3; ++i) {
+    asm volatile("redux.sync.add.u32 %0, %0, 0xffffff7f;" : "+r"(sum));
+    syncThreads();
+  }
+  data[t + 128] = sum;
+}
+
+// The flags of groups of warps, one bit each: they are cleared one by one, and nobody writes or
+// reads the others (cooperative groups' tiles of several warps).
+KERNEL flags_of_warps(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned flags, last;
+  const unsigned t = threadX(), own = 1u << (t / 32);
+  if (t % 32 == 0)
+    __scoped_atomic_fetch_and(&flags, ~own, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+  if (t == 0)
+    __scoped_atomic_exchange_n(&last, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+  syncThreads();
+  if (t % 32 == 0) {
+    const unsigned before =
+        __scoped_atomic_fetch_or(&flags, own, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
+    if (((before | own) & 3) == 3)
+      data[t + 128] = last;
+  }
+}
+
 // Nobody can tell whose store was the last.
 KERNEL same_value(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cell;

@@ -190,6 +190,23 @@ TEST(ThreadExecution, BarrierAfterSomeThreadsHaveExited) {
   EXPECT_EQ(runAll(ptx, counting(64), form), expected);
 }
 
+TEST(ThreadExecution, BarriersBetweenReductions) {
+  // LLVM leaves the barriers within the whole-wave region of the reductions, where lanes are on
+  // that have no thread.
+  std::string ptx = executable(R"(
+    redux.sync.add.u32 %r0, %tid, 0xffffffff;
+    bar.sync 0;
+    redux.sync.add.u32 %r1, %r0, 0xffffffff;
+    bar.sync 0;
+    redux.sync.add.u32 %r2, %r1, 0xffffffff;
+    st.global.u32 [%mine], %r2;)");
+  Form form;
+  form.block = {48, 1, 1};
+  std::vector<uint32_t> expected(48, 496 * 32 * 32);
+  std::fill(expected.begin() + 32, expected.end(), 632 * 16 * 16);
+  EXPECT_EQ(runAll(ptx, counting(48), form), expected);
+}
+
 TEST(ThreadExecution, TrapSaysWhoAndWhere) {
   std::string ptx = executable("setp.eq.u32 %p0, %tid, 37; @%p0 trap; ret;");
   Form form;
