@@ -177,9 +177,14 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
   return failure(text);
 }
 
-Error PtxImage::check(const lowering::Unit &unit, const PipelineOptions &options) const {
+Expected<std::string> PtxImage::metadata(const lowering::Unit &unit,
+                                         const PipelineOptions &options) const {
   LLVMContext context;
-  return lower(unit, options, context).takeError();
+  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
+  if (!module)
+    return module.takeError();
+  const MDNode *node = (*module)->getNamedMetadata("rubia.metadata")->getOperand(0);
+  return cast<MDString>(node->getOperand(0))->getString().str();
 }
 
 Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,

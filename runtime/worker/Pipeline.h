@@ -38,9 +38,10 @@ public:
 
   Manifest manifest() const;
 
-  // Whether lowering takes the unit: success, or the errors that compile() would give before code
-  // generation.
-  llvm::Error check(const lowering::Unit &unit, const PipelineOptions &options) const;
+  // What stands in the metadata of the unit's code object (docs/architecture.md), or the errors
+  // that compile() would give before code generation.
+  llvm::Expected<std::string> metadata(const lowering::Unit &unit,
+                                       const PipelineOptions &options) const;
   llvm::Expected<codegen::CodeObject> compile(const lowering::Unit &unit,
                                               const PipelineOptions &options) const;
   llvm::Expected<std::string> emit(const lowering::Unit &unit, const PipelineOptions &options,

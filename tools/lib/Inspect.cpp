@@ -4,6 +4,7 @@
 #include "tools/lib/Commands.h"
 #include "tools/lib/DriverCalls.h"
 #include "tools/lib/Sources.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -74,21 +75,48 @@ bool hasGridBarrier(const lowering::Unit &unit) {
   return any_of(unit.kernels, reads) || any_of(unit.functions, reads);
 }
 
+// Which launches of a kernel are refused though it can be compiled. 0 threads: none but by the
+// program's own directives.
+struct ThreadLimit {
+  uint64_t threads = 0;
+  std::string text;
+};
+
+ThreadLimit threadLimitOf(const ptx::Function &kernel, const nlohmann::json &metadata) {
+  constexpr uint64_t kMost = 1024;
+  const uint32_t (&sizes)[3] = kernel.attributes.maxThreads;
+  const uint64_t own = uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
+  for (const nlohmann::json &compiled : metadata["kernels"]) {
+    const auto most = compiled["maxThreads"].get<uint64_t>();
+    if (compiled["name"].get<std::string>() != kernel.name ||
+        kernel.attributes.requiredThreads[0] || most >= std::min(kMost, own ? own : kMost))
+      continue;
+    return {most, "blocks of at most " + std::to_string(most) + " threads, one warp in a wave: " +
+                      compiled["warpFormReason"].get<std::string>()};
+  }
+  return {};
+}
+
 ordered_json describeKernels(const runtime::PtxImage &image, const std::string &arch) {
   runtime::Manifest manifest = image.manifest();
   std::vector<std::string> unitErrors;
   std::vector<bool> gridBarriers;
+  StringMap<ThreadLimit> limits; // by kernel
   runtime::PipelineOptions options;
   options.codegen.arch = arch;
   options.apply(runtime::CompileOptions::fromEnvironment());
   for (const lowering::Unit &unit : image.units()) {
-    Error error = image.check(unit, options);
-    unitErrors.push_back(error ? toString(std::move(error)) : "");
+    Expected<std::string> metadata = image.metadata(unit, options);
+    unitErrors.push_back(metadata ? "" : toString(metadata.takeError()));
+    if (unitErrors.back().empty())
+      for (const ptx::Function *kernel : unit.kernels)
+        limits[kernel->name] = threadLimitOf(*kernel, nlohmann::json::parse(*metadata));
     gridBarriers.push_back(hasGridBarrier(unit));
   }
   ordered_json kernels = ordered_json::array();
   for (const runtime::Manifest::Kernel &k : manifest.kernels) {
     std::string error = k.error.empty() ? unitErrors[k.unit] : k.error;
+    const ThreadLimit limit = limits.lookup(k.name);
     ordered_json kernel{{"name", k.name},
                         {"parameters", k.parameters.size()},
                         {"parameterBytes", k.parameterBytes},
@@ -97,6 +125,8 @@ ordered_json describeKernels(const runtime::PtxImage &image, const std::string &
                         {"works", error.empty()}};
     if (!error.empty())
       kernel["reason"] = error;
+    else if (limit.threads)
+      kernel["limit"] = {{"threads", limit.threads}, {"text", limit.text}};
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -205,6 +235,8 @@ void print(const ordered_json &file) {
                 << " parameters, " << k["sharedBytes"].get<uint64_t>() << " bytes shared"
                 << (k["gridBarrier"].get<bool>() ? ", barrier of the grid: cooperative launch" : "")
                 << ")\n";
+      if (k.contains("limit"))
+        printed() << "             " << k["limit"]["text"].get<std::string>() << "\n";
       if (k.contains("reason")) {
         SmallVector<StringRef> lines;
         std::string reason = k["reason"].get<std::string>();
