@@ -6,6 +6,7 @@
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,8 +94,9 @@ static bool isMarked(int root) {
          StringRef(text, sizeof(text)) == kMarkerText;
 }
 
-// Renamed into place: who is killed here leaves a temporary, not half of a marker.
-static bool mark(int root) {
+// Renamed into place: who is killed here leaves a temporary, not half of a marker. False, with
+// errno set, where that is not possible.
+static bool placeMarker(int root) {
   Descriptor folder = openFolder(root, kTemporaries, true);
   static std::atomic<unsigned> serial;
   std::string name = std::to_string(getpid()) + "." + std::to_string(serial++) + "." +
@@ -104,12 +106,29 @@ static bool mark(int root) {
                          : -1);
   if (!file)
     return false;
-  if (protocol::writeAll(file.get(), kMarkerText.data(), kMarkerText.size()) &&
+  // Locked, so that nobody sweeps it away meanwhile.
+  if (!flock(file.get(), LOCK_EX | LOCK_NB) &&
+      protocol::writeAll(file.get(), kMarkerText.data(), kMarkerText.size()) &&
       !renameat(folder.get(), name.c_str(), root, kMarker))
     return true;
   int error = errno;
   unlinkat(folder.get(), name.c_str(), 0);
   errno = error;
+  return false;
+}
+
+// Another process may sweep the temporary before it is locked, or place the marker itself.
+static bool mark(int root) {
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    if (placeMarker(root))
+      return true;
+    const int error = errno;
+    if (isMarked(root))
+      return true;
+    errno = error;
+    if (error != EWOULDBLOCK && error != ENOENT)
+      return false;
+  }
   return false;
 }
 
@@ -123,7 +142,8 @@ static bool isFolderOfOurs(int parent, const std::string &name) {
 static std::string findForeignName(int root) {
   for (const std::string &name : namesIn(root)) {
     bool isFormerTemporaries = name == kFormerTemporaries;
-    bool isOurs = name == kUsageFile || name == kEventFile ||
+    // The marker may be another process's, made while we look.
+    bool isOurs = name == kUsageFile || name == kEventFile || (name == kMarker && isMarked(root)) ||
                   ((isEntryFolder(name) || isFormerTemporaries || name == kTemporaries) &&
                    isFolderOfOurs(root, name));
     if (!isOurs)

@@ -79,6 +79,27 @@ TEST_F(CacheRootTest, AnEmptyFolderIsAdoptedAndMarked) {
   EXPECT_EQ(CacheDirectory(root).refusal(), "");
 }
 
+TEST_F(CacheRootTest, ManyProcessesAdoptAFolderAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string shared = root + std::to_string(round);
+    makeFolder(shared);
+    std::vector<pid_t> processes;
+    for (int i = 0; i < 16; ++i) {
+      processes.push_back(fork());
+      if (processes.back() == 0) {
+        CacheDirectory cache(shared);
+        cache.write("key", payload); // and sweep
+        _exit(CompileLock(cache, std::to_string(i), 0).owned() ? 0 : 1);
+      }
+    }
+    for (pid_t process : processes) {
+      int status = -1;
+      ASSERT_EQ(waitpid(process, &status, 0), process);
+      EXPECT_EQ(status, 0);
+    }
+  }
+}
+
 TEST_F(CacheRootTest, AFolderWithOtherFilesIsLeftAlone) {
   makeFolder(root + "/tmp");
   put(root + "/tmp/letter.txt");
