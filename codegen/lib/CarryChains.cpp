@@ -62,13 +62,15 @@ bool usesCarry(const WithOverflowInst &inst) {
   });
 }
 
-/// Whether no word of the value is the result of an `add` or `sub` in the back end.
+/// Whether no word of the value is the result of an `add` or `sub` in the back end. A carrying
+/// addition becomes one when its carry goes into that of the next addition (`or` of both), while a
+/// third addition still uses its sum.
 bool hidesSums(const Value *value) {
   if (auto *phi = dyn_cast<PHINode>(value))
     return phi->getNumIncomingValues() > 1;
   if (auto *extract = dyn_cast<ExtractValueInst>(value))
     if (const WithOverflowInst *inst = carryingAddition(extract->getAggregateOperand()))
-      return usesCarry(*inst);
+      return usesCarry(*inst) && value->hasOneUse();
   return isa<LoadInst, Argument, Constant>(value);
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/PassLimits.h"
+#include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/WholeAccesses.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -149,6 +150,8 @@ OptimizationLevel middleEndLevel(unsigned optLevel) {
 class BackEnd : public legacy::PassManager {
 public:
   void add(Pass *pass) override {
+    if (pass->getPassName() == kFinalizeSelection)
+      legacy::PassManager::add(makeCarryMasks());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

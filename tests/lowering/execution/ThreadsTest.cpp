@@ -23,6 +23,42 @@ TEST(ThreadExecution, IndexesInThreeDimensions) {
   EXPECT_EQ(runAll(ptx, counting(210), form), expected);
 }
 
+// A uniform carry that was inverted on its way: lanes that are not active must not count, those of
+// a half wave, of a CTA's last warp, or of another branch.
+TEST(ThreadExecution, CarriesIgnoreLanesThatAreNotActive) {
+  const std::string chain = R"(
+    ld.global.b32 %r1, [%buf];
+    add.cc.u32 %r2, %r1, 0;
+    subc.cc.u32 %r3, 0, %r2;
+    addc.cc.u32 %r4, %r2, 0xbda88792;
+    addc.u32 %r5, %r4, %r4;)";
+  // 0 - ffffffff without a carry borrows: the additions that follow see no carry and one.
+  constexpr uint32_t kFirst = 0xffffffff, kSum = kFirst + 0xbda88792;
+  constexpr uint32_t kExpected = 2 * kSum + 1;
+  for (const char *guard : {"", "setp.lt.u32 %p0, %tid, 5; @%p0 bra done;"}) {
+    Form form;
+    form.block = {96, 1, 1};
+    std::vector<uint32_t> words(288, kFirst), expected(words);
+    // Of threads that take part: %r5, and behind these %r3.
+    auto expect = [&](unsigned threads) {
+      expected = words;
+      for (unsigned thread = *guard ? 5 : 0; thread < threads; ++thread) {
+        expected[96 + thread] = kExpected;
+        expected[192 + thread] = 0;
+      }
+    };
+    std::string ptx = executable(std::string(guard) + chain + R"(
+      st.global.u32 [%mine+384], %r5;
+      st.global.u32 [%mine+768], %r3;
+      done: ret;)");
+    expect(96);
+    EXPECT_EQ(runOnAllTargets(ptx, words, form), expected) << guard;
+    form.block = {9, 1, 1};
+    expect(9);
+    EXPECT_EQ(runOnAllTargets(ptx, words, form), expected) << guard;
+  }
+}
+
 TEST(ThreadExecution, RequiredSizeGivesTheSameIndexes) {
   std::string ptx = executable(R"(
     mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y;
