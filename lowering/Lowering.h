@@ -52,9 +52,14 @@ uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
 enum class NanMode : uint8_t { Any, Canonical };
 
+// What becomes of a product without rounding modifier that is added to something: fused where
+// NVIDIA's compiler fuses it (lib/Contraction.h), or never.
+enum class ContractMode : uint8_t { Nvidia, Never };
+
 struct Options {
   std::string arch = "gfx1100"; // any gfx name that LLVM knows
   NanMode nan = NanMode::Any;
+  ContractMode contract = ContractMode::Nvidia;
   // Atomics that are also right on memory of the host or of another device (managed, mapped):
   // slower, since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics
   // always take this form.

@@ -22,11 +22,12 @@ struct CompileOptions {
   bool canonicalNan = false; // NaN results have NVIDIA's bits (lowering::NanMode)
   bool safeAtomics = false;  // atomics also right on memory of the host (lowering::Options)
   abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
+  bool contractNever = false; // products and sums are never fused (lowering::ContractMode)
 
   bool operator==(const CompileOptions &) const = default;
 
-  // RUBIA_NAN=any|canonical, RUBIA_SAFE_ATOMICS=0|1, RUBIA_WARP_FORM=auto|half-filled|packed.
-  // Another value is said in the log and has no effect.
+  // RUBIA_NAN=any|canonical, RUBIA_SAFE_ATOMICS=0|1, RUBIA_WARP_FORM=auto|half-filled|packed,
+  // RUBIA_CONTRACT=nvidia|never. Another value is said in the log and has no effect.
   static CompileOptions fromEnvironment();
 };
 

@@ -1,7 +1,7 @@
 // PTX ISA: floating-point-instructions, without division and approximations, and
-// mixed-precision-floating-point-instructions. Plain operations are LLVM's, never contracted;
-// others run in their own mode (DirectedRounding.cpp). Those of f16 and bf16 are in
-// HalfPrecision.cpp.
+// mixed-precision-floating-point-instructions. Plain operations are LLVM's, never contracted by it
+// (Contraction.h says what is fused here); others run in their own mode (DirectedRounding.cpp).
+// Those of f16 and bf16 are in HalfPrecision.cpp.
 #include "lowering/lib/FloatingPoint.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -68,6 +68,28 @@ static Value *singleOrDouble(FunctionLowering &fn, const ptx::Instruction &inst,
   return arithmeticInMode(fn, {roundingOf(*inst.spelling), flushes}, op, sources);
 }
 
+// A sum or difference that is fused with a product. Measured on NVIDIA's hardware: the NaN of the
+// product's second factor comes first, then that of its first, then the addend's, all with their
+// own signs.
+static Expected<Value *> lowerFusedSum(FunctionLowering &fn, const ptx::Instruction &inst,
+                                       const Contraction::Fused &fused, Arithmetic op,
+                                       ArrayRef<Value *> sources) {
+  IRBuilder<> &b = fn.builder();
+  auto [first, second] = fn.factorsOf(fused.product);
+  Value *factor = first, *addend = sources[1 - fused.operand];
+  const SmallVector<Value *, 3> nanSources{second, first, addend};
+  const bool subtracts = op == Arithmetic::Sub, isSubtrahend = subtracts && fused.operand == 1;
+  if (fused.negated != isSubtrahend)
+    factor = b.CreateFNeg(factor);
+  if (subtracts && !isSubtrahend)
+    addend = b.CreateFNeg(addend);
+  Value *operands[] = {factor, second, addend};
+  Value *result = addend->getType()->getScalarSizeInBits() == 16
+                      ? halfArithmetic(fn, inst, Arithmetic::Fma, operands)
+                      : singleOrDouble(fn, inst, Arithmetic::Fma, operands);
+  return finish(fn, inst, result, nanSources);
+}
+
 // Mixed precision (add.f32.f16 and so on): the narrow operands are f32 numbers too.
 // PTX ISA: mixed-precision-floating-point-instructions
 static Expected<Value *> lowerArithmetic(FunctionLowering &fn, const ptx::Instruction &inst,
@@ -80,6 +102,10 @@ static Expected<Value *> lowerArithmetic(FunctionLowering &fn, const ptx::Instru
     bool isNarrow = source->getType()->getScalarSizeInBits() < type->getScalarSizeInBits();
     sources.push_back(isNarrow ? b.CreateFPExt(source, type) : source);
   }
+  if (op == Arithmetic::Mul)
+    fn.keepFactors(sources[0], sources[1]);
+  if (const Contraction::Fused *fused = fn.fusedProduct())
+    return lowerFusedSum(fn, inst, *fused, op, sources);
   Value *result = type->getScalarSizeInBits() == 16 ? halfArithmetic(fn, inst, op, sources)
                                                     : singleOrDouble(fn, inst, op, sources);
   // Measured on NVIDIA's hardware: b's NaN comes before a's, and c's between them.

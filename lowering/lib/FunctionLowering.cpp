@@ -17,8 +17,10 @@ namespace rubia::lowering {
 
 FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
                                    Function &llvmFunction, DISubprogram *subprogram)
-    : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction), function(llvmFunction),
-      subprogram(subprogram), entryBuilder(unit.module.getContext()),
+    : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction),
+      contraction(unit.options.contract == ContractMode::Nvidia ? Contraction(ptxFunction)
+                                                                : Contraction()),
+      function(llvmFunction), subprogram(subprogram), entryBuilder(unit.module.getContext()),
       prologueBuilder(unit.module.getContext()), irBuilder(unit.module.getContext()),
       launchState(unit, &ptxFunction, prologueBuilder) {}
 
@@ -245,6 +247,25 @@ void FunctionLowering::collect(Error error) {
         diagnostics.push_back(
             unitLowering.diagnosticAt(current->place, source_, other.message(), false));
       });
+}
+
+// Like registers, factors are allocas until the optimiser makes them values.
+void FunctionLowering::keepFactors(Value *first, Value *second) {
+  if (!contraction.isFused(currentIndex()))
+    return;
+  auto &slots = factors[currentIndex()];
+  for (auto [slot, value] : zip_equal(slots, std::array{first, second})) {
+    slot = entryBuilder.CreateAlloca(value->getType(), kPrivateSpace);
+    irBuilder.CreateStore(value, slot);
+  }
+}
+
+std::array<Value *, 2> FunctionLowering::factorsOf(uint32_t product) {
+  auto load = [&](AllocaInst *slot) {
+    return irBuilder.CreateLoad(slot->getAllocatedType(), slot);
+  };
+  const auto &[first, second] = factors.find(product)->second;
+  return {load(first), load(second)};
 }
 
 // ---------- Control flow

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lowering/Lowering.h"
+#include "lowering/lib/Contraction.h"
 #include "lowering/lib/Definitions.h"
 #include "lowering/lib/LaunchState.h"
 #include "lowering/lib/Target.h"
@@ -104,6 +105,13 @@ public:
   // all of its f32 instructions are .ftz. Otherwise who has .ftz flushes by itself.
   bool flushesF32Denormals() const;
 
+  // What the sum that is being lowered is fused with; null: nothing.
+  const Contraction::Fused *fusedProduct() const { return contraction.ofSum(currentIndex()); }
+  // Keeps the factors of the product that is being lowered, if a sum will need them, and gives
+  // those of a product that was lowered before.
+  void keepFactors(llvm::Value *first, llvm::Value *second);
+  std::array<llvm::Value *, 2> factorsOf(uint32_t product);
+
   // A special register's value, with the width that it has. Null, with a recorded problem, for
   // those that cannot be right yet.
   llvm::Value *specialRegister(ptx::SpecialRegister special, uint8_t component);
@@ -147,6 +155,7 @@ public:
   void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
 
 private:
+  uint32_t currentIndex() const { return uint32_t(current - source_.body.data()); }
   void lowerInstruction(const ptx::Instruction &inst);
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
@@ -165,6 +174,7 @@ private:
   UnitLowering &unitLowering;
   const ptx::Function &source_;
   const Definitions definitions;
+  const Contraction contraction;
   llvm::Function &function;
   llvm::DISubprogram *subprogram;
 
@@ -177,6 +187,7 @@ private:
   const ptx::Instruction *current = nullptr;
   llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false
   std::vector<llvm::AllocaInst *> registers; // the first component of each
+  llvm::DenseMap<uint32_t, std::array<llvm::AllocaInst *, 2>> factors; // of fused products
   llvm::DenseMap<std::pair<ptx::RegisterId, uint8_t>, llvm::AllocaInst *> components;
   llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;

@@ -31,7 +31,8 @@ static constexpr StringRef kWarpForms[] = {"auto", "half-filled", "packed"};
 CompileOptions CompileOptions::fromEnvironment() {
   return {wordOf("RUBIA_NAN", {"any", "canonical"}) == 1,
           wordOf("RUBIA_SAFE_ATOMICS", {"0", "1"}) == 1,
-          abi::WarpFormChoice(wordOf("RUBIA_WARP_FORM", kWarpForms))};
+          abi::WarpFormChoice(wordOf("RUBIA_WARP_FORM", kWarpForms)),
+          wordOf("RUBIA_CONTRACT", {"nvidia", "never"}) == 1};
 }
 
 static std::string commonKey(const Digest &image, unsigned computeCapability, StringRef compiler) {
@@ -49,7 +50,8 @@ std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint3
          "\nkind=code\nunit=" + std::to_string(unit) + "\narch=" + arch.str() +
          "\nnan=" + (options.canonicalNan ? "canonical" : "any") +
          "\natomics=" + (options.safeAtomics ? "safe" : "fast") +
-         "\nwarp-form=" + kWarpForms[unsigned(options.warpForm)].str() + "\n";
+         "\nwarp-form=" + kWarpForms[unsigned(options.warpForm)].str() +
+         "\ncontract=" + (options.contractNever ? "never" : "nvidia") + "\n";
 }
 
 std::vector<std::pair<StringRef, StringRef>> fieldsOfKey(StringRef key) {

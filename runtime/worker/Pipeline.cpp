@@ -16,6 +16,7 @@ void PipelineOptions::apply(const CompileOptions &options) {
   nan = options.canonicalNan ? lowering::NanMode::Canonical : lowering::NanMode::Any;
   safeAtomics = options.safeAtomics;
   warpForm = options.warpForm;
+  contract = options.contractNever ? lowering::ContractMode::Never : lowering::ContractMode::Nvidia;
 }
 
 Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
@@ -163,6 +164,7 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
   loweringOptions.nan = options.nan;
   loweringOptions.safeAtomics = options.safeAtomics;
   loweringOptions.warpForm = options.warpForm;
+  loweringOptions.contract = options.contract;
   Expected<std::unique_ptr<Module>> module =
       lowering::lower(parsed.module, unit, loweringOptions, context);
   if (module)

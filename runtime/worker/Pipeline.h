@@ -15,6 +15,7 @@ struct PipelineOptions {
   lowering::NanMode nan = lowering::NanMode::Any;
   bool safeAtomics = false;
   abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
+  lowering::ContractMode contract = lowering::ContractMode::Nvidia;
 
   void apply(const CompileOptions &options);
 };

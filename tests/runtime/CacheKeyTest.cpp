@@ -19,6 +19,9 @@ TEST(CacheKey, EachFieldAloneMakesAnotherKey) {
       codeObjectKey(image, 89, 0, "gfx1100", {true, false}, "abc"),
       codeObjectKey(image, 89, 0, "gfx1100", {false, true}, "abc"),
       codeObjectKey(image, 89, 0, "gfx1100", {true, true}, "abc"),
+      codeObjectKey(image, 89, 0, "gfx1100", {.warpForm = rubia::abi::WarpFormChoice::Packed},
+                    "abc"),
+      codeObjectKey(image, 89, 0, "gfx1100", {.contractNever = true}, "abc"),
       codeObjectKey(image, 89, 0, "gfx1100", plain, "abd"),
       manifestKey(image, 89, "abc"),
       manifestKey(other, 89, "abc"),
@@ -35,6 +38,7 @@ TEST(CacheKey, FieldsAreFoundByName) {
   EXPECT_EQ(fieldOfKey(key, "unit"), "7");
   EXPECT_EQ(fieldOfKey(key, "nan"), "canonical");
   EXPECT_EQ(fieldOfKey(key, "atomics"), "fast");
+  EXPECT_EQ(fieldOfKey(key, "contract"), "nvidia");
   EXPECT_EQ(fieldOfKey(key, "compiler"), "id");
   EXPECT_EQ(fieldOfKey(key, "image").substr(0, 4), "ab00");
   EXPECT_EQ(fieldOfKey(key, "no such field"), "");
@@ -44,18 +48,21 @@ TEST(CacheKey, OptionsComeFromTheEnvironment) {
   setenv("RUBIA_NAN", "canonical", 1);
   setenv("RUBIA_WARP_FORM", "packed", 1);
   setenv("RUBIA_SAFE_ATOMICS", "1", 1);
+  setenv("RUBIA_CONTRACT", "never", 1);
   EXPECT_EQ(CompileOptions::fromEnvironment(),
-            (CompileOptions{true, true, rubia::abi::WarpFormChoice::Packed}));
+            (CompileOptions{true, true, rubia::abi::WarpFormChoice::Packed, true}));
   setenv("RUBIA_NAN", "cannonical", 1);
   setenv("RUBIA_SAFE_ATOMICS", "yes", 1);
   setenv("RUBIA_WARP_FORM", "full", 1);
+  setenv("RUBIA_CONTRACT", "always", 1);
   testing::internal::CaptureStderr();
   EXPECT_EQ(CompileOptions::fromEnvironment(), CompileOptions());
   EXPECT_EQ(
       testing::internal::GetCapturedStderr(),
       "rubia: RUBIA_NAN is 'cannonical', expected any or canonical; any is taken\n"
       "rubia: RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
-      "rubia: RUBIA_WARP_FORM is 'full', expected auto or half-filled or packed; auto is taken\n");
+      "rubia: RUBIA_WARP_FORM is 'full', expected auto or half-filled or packed; auto is taken\n"
+      "rubia: RUBIA_CONTRACT is 'always', expected nvidia or never; nvidia is taken\n");
 }
 
 TEST(CacheKey, SizesHaveUnits) {

@@ -46,6 +46,7 @@ void setEnvironment(const char *name, const std::string &value);
 struct CodeOptions {
   std::string nan;      // --nan any|canonical
   std::string warpForm; // --warp-form auto|half-filled|packed
+  std::string contract; // --contract nvidia|never
 
   void addTo(CLI::App &command);
   void toEnvironment() const;

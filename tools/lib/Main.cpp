@@ -44,11 +44,17 @@ void CodeOptions::addTo(CLI::App &command) {
                   "in waves of 64 lanes, auto (default): two warps a wave where that is sound, "
                   "else one; half-filled: one; packed: two, or an error")
       ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
+  command
+      .add_option("--contract", contract,
+                  "a product and a sum without rounding modifiers become one fused operation where "
+                  "NVIDIA's compiler does that (nvidia, default), or never")
+      ->check(CLI::IsMember({"nvidia", "never"}));
 }
 
 void CodeOptions::toEnvironment() const {
   setEnvironment("RUBIA_NAN", nan);
   setEnvironment("RUBIA_WARP_FORM", warpForm);
+  setEnvironment("RUBIA_CONTRACT", contract);
 }
 
 std::string programFolder() {

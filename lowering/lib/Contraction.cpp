@@ -1,0 +1,419 @@
+#include "lowering/lib/Contraction.h"
+#include "lowering/lib/Definitions.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+namespace {
+
+using Kind = ptx::Operand::Kind;
+
+// ---------- Facts of instructions
+
+bool isMeasured(ptx::Type type) {
+  switch (type) {
+  case ptx::Type::F32:
+  case ptx::Type::F64:
+  case ptx::Type::F16:
+  case ptx::Type::F16x2:
+  case ptx::Type::BF16:
+  case ptx::Type::BF16x2:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool isPacked(ptx::Type type) { return type == ptx::Type::F16x2 || type == ptx::Type::BF16x2; }
+
+// Of one format, and without a rounding modifier.
+bool isFree(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  return isMeasured(spelling.type()) && spelling.type(1) == ptx::Type::None &&
+         spelling.first(ptx::ModCategory::Rounding) == ptx::Mod::None;
+}
+
+bool isSum(const ptx::Instruction &instruction) {
+  return (instruction.op() == ptx::Op::FAdd || instruction.op() == ptx::Op::FSub) &&
+         isFree(instruction);
+}
+
+bool flushes(const ptx::Instruction &instruction) {
+  return instruction.spelling->has(ptx::Mod::Ftz);
+}
+
+// Whether an operand is the number `value`.
+bool isNumber(const ptx::Operand &operand, double value) {
+  if (operand.kind != Kind::Float)
+    return false;
+  return operand.isSingle ? bit_cast<float>(uint32_t(operand.bits)) == float(value)
+                          : bit_cast<double>(operand.bits) == value;
+}
+
+bool isWholeRegister(const ptx::Operand &operand) {
+  return operand.kind == Kind::Register && operand.component == 0xff && !operand.negated;
+}
+
+// Whether NVIDIA's compiler branches around an instruction with a guard, instead of giving the
+// guard to the instruction.
+bool isBranchedAround(const ptx::Instruction &instruction) {
+  switch (instruction.op()) {
+  case ptx::Op::Shfl:
+  case ptx::Op::Vote:
+  case ptx::Op::Match:
+  case ptx::Op::Redux:
+  case ptx::Op::Elect:
+  case ptx::Op::BarSync:
+  case ptx::Op::BarArrive:
+  case ptx::Op::BarRed:
+  case ptx::Op::BarWarpSync:
+  case ptx::Op::BarrierCluster:
+  case ptx::Op::Nanosleep:
+  case ptx::Op::AddCc:
+  case ptx::Op::Addc:
+  case ptx::Op::SubCc:
+  case ptx::Op::Subc:
+  case ptx::Op::MadCc:
+  case ptx::Op::Madc:
+  case ptx::Op::Brkpt:
+    return true;
+  default: // what touches memory
+    return any_of(instruction.operands, [](const ptx::Operand &operand) {
+      return operand.kind == Kind::Address || operand.kind == Kind::AddressList;
+    });
+  }
+}
+
+// Whether NVIDIA's compiler makes several blocks of an instruction, so that its own code before and
+// behind are apart. Measured for each operation that may.
+bool endsStretch(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  switch (instruction.op()) {
+  case ptx::Op::Call:
+  case ptx::Op::Membar:
+  case ptx::Op::Fence:
+  case ptx::Op::Pmevent:
+    return true;
+  case ptx::Op::Griddepcontrol:
+    return spelling.has(ptx::Mod::LaunchDependents);
+  // Those with a slow path.
+  case ptx::Op::FDiv:
+    return !spelling.has(ptx::Mod::Approx) && !spelling.has(ptx::Mod::Full);
+  case ptx::Op::FSqrt:
+  case ptx::Op::FRcp:
+    return !spelling.has(ptx::Mod::Approx);
+  case ptx::Op::FRsqrt:
+    return spelling.type() == ptx::Type::F64 && !spelling.has(ptx::Mod::Ftz);
+  case ptx::Op::IDiv:
+  case ptx::Op::IRem:
+    return spelling.type() != ptx::Type::U32;
+  default:
+    return instruction.guard.reg != ptx::kNone && isBranchedAround(instruction);
+  }
+}
+
+// ---------- The products of a function
+
+struct Use {
+  uint32_t sum;
+  uint8_t operand;
+  bool negated;
+};
+
+struct Product {
+  uint32_t instruction;
+  SmallVector<Use, 2> uses; // in sums, in the order of execution
+  bool isNeeded = false;    // by something else, so that it is computed anyway
+  // An instruction that negates and flushes is looked through where it is the only one that reads
+  // the product, and then whoever else reads its result does not count.
+  unsigned directUses = 0, flushingNegations = 0;
+  bool isFusedAnyway = false;
+
+  size_t weight() const { return isFusedAnyway ? 1 : uses.size(); }
+};
+
+// What a register holds: a product, perhaps with the other sign.
+struct Held {
+  uint32_t product;
+  bool negated = false;
+  bool isFlushed = false; // by an instruction of its own
+};
+
+class Chooser {
+public:
+  Chooser(const ptx::Function &function, DenseMap<uint32_t, Contraction::Fused> &fused)
+      : function(function), definitions(function), code(function, endsStretch), fused(fused) {}
+
+  void run() {
+    findEverywhere();
+    for (const Stretches::Stretch &stretch : code.stretches)
+      follow(stretch);
+    for (Product &product : products) {
+      product.isFusedAnyway =
+          product.flushingNegations == 1 && !product.directUses && !product.isNeeded;
+      product.isNeeded |= product.flushingNegations > 0;
+    }
+    // Scalars whose product has one use come first.
+    choose([&](const Product &product) {
+      return product.weight() == 1 && !isPacked(at(product.instruction).spelling->type());
+    });
+    choose([](const Product &) { return true; });
+  }
+
+private:
+  struct Passed {
+    unsigned operand;
+    Held held;
+  };
+  using Meeting = std::array<uint32_t, 2>; // the products that a sum's operands are, or kNone
+
+  const ptx::Instruction &at(uint32_t index) const { return function.body[index]; }
+  bool isWrittenOnce(ptx::RegisterId reg) const { return definitions.of(reg).size() == 1; }
+  bool isConstant(const ptx::Operand &operand) const;
+  bool isProduct(const ptx::Instruction &instruction) const;
+  void findEverywhere();
+  std::optional<Held> heldBy(const ptx::Operand &operand) const;
+  std::optional<Passed> passedOn(const ptx::Instruction &instruction) const;
+  void follow(const Stretches::Stretch &stretch);
+  void follow(uint32_t index);
+  bool addUse(uint32_t sum, uint8_t operand);
+  void need(const Held &held);
+  void choose(function_ref<bool(const Product &)> takes);
+
+  const ptx::Function &function;
+  const Definitions definitions;
+  const Stretches code;
+  DenseMap<uint32_t, Contraction::Fused> &fused;
+  std::vector<Product> products;
+  DenseMap<ptx::RegisterId, Held> holders; // of the stretch that is being followed
+  DenseMap<ptx::RegisterId, Held>
+      everywhere;                       // registers that hold a product wherever they are read
+  DenseMap<uint32_t, Meeting> meetings; // by sum
+};
+
+bool Chooser::isProduct(const ptx::Instruction &instruction) const {
+  return instruction.op() == ptx::Op::FMul && isFree(instruction) &&
+         !instruction.spelling->has(ptx::Mod::Sat) && instruction.guard.reg == ptx::kNone &&
+         isWholeRegister(instruction.operands[0]);
+}
+
+// A number, or a kernel's parameter: what NVIDIA's instructions take without a register.
+bool Chooser::isConstant(const ptx::Operand &operand) const {
+  if (operand.kind == Kind::Float)
+    return true;
+  if (!isWholeRegister(operand) || !isWrittenOnce(operand.reg))
+    return false;
+  uint32_t writer = definitions.of(operand.reg)[0];
+  if (writer >= function.body.size())
+    return false;
+  const ptx::Instruction &instruction = at(writer);
+  if (instruction.guard.reg != ptx::kNone || instruction.operands.size() != 2)
+    return false;
+  const ptx::Operand &source = instruction.operands[1];
+  if (instruction.op() == ptx::Op::Mov)
+    return source.kind == Kind::Float;
+  return instruction.op() == ptx::Op::Ld && source.kind == Kind::Address &&
+         source.reg == ptx::kNone && source.variable() && source.variable()->isKernelParameter;
+}
+
+// Products with a constant factor are fused across stretches too.
+void Chooser::findEverywhere() {
+  for (const Stretches::Stretch &stretch : code.stretches)
+    for (uint32_t index : stretch.instructions) {
+      const ptx::Instruction &mul = at(index);
+      if (!code.needed.test(index) || !isProduct(mul))
+        continue;
+      ptx::Type type = mul.spelling->type();
+      if ((type != ptx::Type::F32 && type != ptx::Type::F64) || !isWrittenOnce(mul.operands[0].reg))
+        continue;
+      if (isConstant(mul.operands[1]) == isConstant(mul.operands[2]))
+        continue;
+      everywhere[mul.operands[0].reg] = Held{uint32_t(products.size())};
+      products.emplace_back().instruction = index;
+    }
+}
+
+std::optional<Held> Chooser::heldBy(const ptx::Operand &operand) const {
+  if (!isWholeRegister(operand))
+    return std::nullopt;
+  if (auto found = holders.find(operand.reg); found != holders.end())
+    return found->second;
+  if (auto found = everywhere.find(operand.reg); found != everywhere.end())
+    return found->second;
+  return std::nullopt;
+}
+
+// The factor 1 or -1 of a multiplication that only copies or negates its other operand.
+std::optional<double> unitFactor(const ptx::Instruction &mul, unsigned operand) {
+  const ptx::Spelling &spelling = *mul.spelling;
+  for (double unit : {1.0, -1.0})
+    if (isNumber(mul.operands[operand], unit) && !spelling.has(ptx::Mod::Sat) &&
+        (isFree(mul) ||
+         (unit > 0 && spelling.type() == ptx::Type::F32 && spelling.has(ptx::Mod::Rn))))
+      return unit;
+  return std::nullopt;
+}
+
+// The product that an instruction gives as its result as it is, or with the other sign: copies,
+// negations, and multiplications by 1 and -1.
+std::optional<Chooser::Passed> Chooser::passedOn(const ptx::Instruction &instruction) const {
+  if (instruction.guard.reg != ptx::kNone || instruction.operands.size() < 2 ||
+      !isWholeRegister(instruction.operands[0]))
+    return std::nullopt;
+  const ptx::Spelling &spelling = *instruction.spelling;
+  unsigned operand = 1;
+  bool negates = false;
+  switch (instruction.op()) {
+  case ptx::Op::Mov:
+    break;
+  case ptx::Op::Cvt:
+    if (spelling.type() != spelling.type(1) || spelling.modifiers.size() != 2)
+      return std::nullopt;
+    break;
+  case ptx::Op::FNeg:
+    negates = true;
+    break;
+  case ptx::Op::FMul: {
+    std::optional<double> unit = unitFactor(instruction, 2);
+    if (!unit) {
+      unit = unitFactor(instruction, 1);
+      operand = 2;
+    }
+    if (!unit)
+      return std::nullopt;
+    negates = *unit < 0;
+    break;
+  }
+  default:
+    return std::nullopt;
+  }
+  std::optional<Held> held = heldBy(instruction.operands[operand]);
+  if (!held)
+    return std::nullopt;
+  Passed passed{operand, *held};
+  if (instruction.op() == ptx::Op::Mov || instruction.op() == ptx::Op::Cvt)
+    return passed;
+  // The negations of bf16x2, and of halves with .ftz, are operations of their own.
+  const ptx::Instruction &mul = at(products[held->product].instruction);
+  if (spelling.type() != mul.spelling->type() || spelling.type() == ptx::Type::BF16x2)
+    return std::nullopt;
+  if (flushes(instruction)) {
+    if (spelling.type() != ptx::Type::F32 || !flushes(mul) || held->isFlushed)
+      return std::nullopt;
+    passed.held.isFlushed = true;
+  }
+  passed.held.negated ^= negates;
+  return passed;
+}
+
+void Chooser::follow(const Stretches::Stretch &stretch) {
+  holders.clear();
+  for (uint32_t index : stretch.instructions)
+    if (code.needed.test(index))
+      follow(index);
+  for (const auto &[reg, held] : holders)
+    if (code.isLiveAtEnd(stretch, reg))
+      need(held);
+}
+
+void Chooser::follow(uint32_t index) {
+  const ptx::Instruction &instruction = at(index);
+  SmallVector<ptx::RegisterId, 4> reads, writes;
+  forEachAccess(
+      instruction, [&](ptx::RegisterId reg) { writes.push_back(reg); },
+      [&](ptx::RegisterId reg) { reads.push_back(reg); });
+  auto isAllowed = [&](const ptx::Operand &operand) { reads.erase(find(reads, operand.reg)); };
+
+  std::optional<Passed> passed = passedOn(instruction);
+  if (passed) {
+    const ptx::Operand &operand = instruction.operands[passed->operand];
+    if (passed->held.isFlushed && !heldBy(operand)->isFlushed)
+      ++products[passed->held.product].flushingNegations;
+    isAllowed(operand);
+  }
+  if (isSum(instruction))
+    for (uint8_t operand : {0, 1})
+      if (addUse(index, operand))
+        isAllowed(instruction.operands[operand + 1]);
+  for (ptx::RegisterId reg : reads) {
+    if (auto found = holders.find(reg); found != holders.end())
+      need(found->second);
+    else if (auto found = everywhere.find(reg); found != everywhere.end())
+      need(found->second);
+  }
+
+  for (ptx::RegisterId reg : writes)
+    holders.erase(reg);
+  if (!passed && !isProduct(instruction))
+    return;
+  ptx::RegisterId reg = instruction.operands[0].reg;
+  if (passed) {
+    const ptx::Operand &source = instruction.operands[passed->operand];
+    bool isEverywhere = everywhere.contains(source.reg) && isWrittenOnce(reg);
+    (isEverywhere ? everywhere : holders)[reg] = passed->held;
+  } else if (!everywhere.contains(reg)) {
+    holders[reg] = Held{uint32_t(products.size())};
+    products.emplace_back().instruction = index;
+  }
+}
+
+// A product is read in a way that needs it.
+void Chooser::need(const Held &held) {
+  if (!held.isFlushed)
+    products[held.product].isNeeded = true;
+}
+
+// Whether a sum's operand is a product that could be fused there; notes it.
+bool Chooser::addUse(uint32_t sum, uint8_t operand) {
+  std::optional<Held> held = heldBy(at(sum).operands[operand + 1]);
+  if (!held)
+    return false;
+  Product &product = products[held->product];
+  const ptx::Instruction &mul = at(product.instruction);
+  if (mul.spelling->type() != at(sum).spelling->type() || flushes(mul) != flushes(at(sum)))
+    return false;
+  auto [meeting, isNew] = meetings.try_emplace(sum, Meeting{ptx::kNone, ptx::kNone});
+  if (meeting->second[0] == held->product)
+    product.isNeeded = true; // p + p
+  meeting->second[operand] = held->product;
+  product.directUses += !held->isFlushed;
+  product.uses.push_back({sum, operand, held->negated});
+  return true;
+}
+
+// Goes through the sums and fuses each with one of its products. The other one is then needed.
+void Chooser::choose(function_ref<bool(const Product &)> takes) {
+  auto mayTake = [&](uint32_t number) {
+    return number != ptx::kNone && (products[number].isFusedAnyway || !products[number].isNeeded) &&
+           takes(products[number]);
+  };
+  for (const Stretches::Stretch &stretch : code.stretches)
+    for (uint32_t sum : stretch.instructions) {
+      auto meeting = meetings.find(sum);
+      if (meeting == meetings.end() || fused.contains(sum))
+        continue;
+      auto [first, second] = meeting->second;
+      if (!mayTake(first) && !mayTake(second))
+        continue;
+      bool takesSecond = !mayTake(first) ||
+                         (mayTake(second) && products[second].weight() < products[first].weight());
+      const Product &taken = products[takesSecond ? second : first];
+      const Use &use = *find_if(taken.uses, [&](const Use &u) { return u.sum == sum; });
+      fused[sum] = {taken.instruction, use.operand, use.negated};
+      if (uint32_t other = takesSecond ? first : second; other != ptx::kNone)
+        products[other].isNeeded = true;
+    }
+}
+
+} // namespace
+
+Contraction::Contraction(const ptx::Function &function) {
+  if (none_of(function.body, isSum))
+    return;
+  Chooser(function, sums).run();
+  for (const auto &[sum, fused] : sums)
+    products.insert(fused.product);
+}
+
+} // namespace rubia::lowering
