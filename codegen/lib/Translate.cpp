@@ -3,9 +3,9 @@
 // and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/AccessNotes.h"
+#include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/PassLimits.h"
-#include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/WholeAccesses.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
