@@ -29,11 +29,14 @@ File::~File() {
 // Without O_NONBLOCK a FIFO that nobody writes to would be waited for before its kind is known.
 Expected<File> File::open(StringRef name, Accept accept) {
   std::string path = name.str();
+  struct stat status;
+  // Who opens a FIFO lets its writer go on: if it is not to be read, it is not opened.
+  if (accept != Accept::PipesToo && !stat(path.c_str(), &status) && S_ISFIFO(status.st_mode))
+    return File(path, -1, 0).failure("not a regular file", std::errc::not_supported);
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0)
     return systemError(path);
   File file(path, fd, 0);
-  struct stat status;
   if (fstat(fd, &status))
     return systemError(path);
   if (S_ISDIR(status.st_mode))
