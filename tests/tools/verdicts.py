@@ -225,13 +225,48 @@ class ExitStatus(VerdictTest):
         good, bad = fatbins.entry(1, 70, KERNEL), fatbins.entry(1, 70, BAD)
         for name, containers, status in (
                 ("all", [[good]], 0), ("stub", [[stub], [good]], 0), ("machine code", [[sass], [good]], 3),
-                ("bad", [[bad], [good]], 3), ("only machine code", [[sass]], 1), ("all bad", [[bad]], 1)):
+                ("bad", [[bad], [good]], 3), ("only machine code", [[sass]], 1), ("all bad", [[bad]], 1),
+                ("machine code and nothing", [[sass], [fatbins.entry(1, 70, HEADER)]], 1)):
             with self.subTest(name):
                 path = self.file("a.fatbin", b"".join(fatbins.container(*c) for c in containers))
                 for command in (["inspect", path], ["compile", path, "-o", self.folder / "out"],
                                 ["precompile", path, "-o", self.folder / "entries"]):
                     done = self.rubia(*command)
                     self.assertEqual(done.returncode, status, f"{command[0]}: {done.stdout}{done.stderr}")
+                done = self.rubia("cache", "explain", path)  # compiles nothing
+                self.assertEqual(done.returncode, 0 if "bad" in name else status, done.stdout + done.stderr)
+
+    def test_files_without_kernels_are_no_failure(self):
+        """What nvcc writes beside kernels, and PTX that has none: every command says that there are none."""
+        stub = fatbins.entry(2, 80, fatbins.cubin())
+        variable = fatbins.entry(1, 70, HEADER + ".visible .global .u32 counter;\n")
+        files = [self.file("variable.ptx", HEADER + ".visible .global .u32 counter;\n"), self.file("empty.ptx", HEADER)]
+        for name, container in (("stub", [stub]), ("ptx", [variable]), ("both", [stub, variable])):
+            files.append(self.file(name + ".fatbin", fatbins.container(*container)))
+            code = f".section .nv_fatbin,\"a\"\n.balign 8\n.incbin \"{files[-1]}\"\n"
+            files.append(self.build(code, "-shared", "-nostdlib", name="code.s").rename(self.folder / (name + ".so")))
+        for path in files:
+            with self.subTest(path.name):
+                out, entries = self.folder / "out", self.folder / "entries"
+                for command, text in ((["inspect", path], "verdict: no-kernels"), (["compile", path, "-o", out], "no kernels: there is nothing"),
+                                      (["precompile", path, "-o", entries], " 0 kernels: "),
+                                      (["cache", "--dir", entries, "explain", path], "no kernels: programs look up none")):
+                    done = self.rubia(*command)
+                    self.assertEqual(done.returncode, 0, f"{command[0]}: {done.stdout}{done.stderr}")
+                    self.assertIn(text, done.stdout + done.stderr)
+                self.assertFalse(out.exists())
+                for command in (["compile", path, "--entry", "k", "-o", out], ["compile", path, "--entry", "k", "--emit", "ptx"],
+                                ["cache", "--dir", entries, "explain", path, "--entry", "k"]):
+                    done = self.rubia(*command)
+                    self.assertEqual(done.returncode, 1, f"{command}: {done.stdout}{done.stderr}")
+                    self.assertIn("has no kernel 'k'", done.stderr)
+
+    def test_kernels_that_nobody_has(self):
+        path = self.file("a.ptx", KERNEL)
+        for command in (["compile", path], ["compile", path, "--emit", "ptx"], ["cache", "explain", path]):
+            done = self.rubia(*command, "--entry", "k")
+            self.assertEqual(done.returncode, 1, f"{command}: {done.stdout}{done.stderr}")
+            self.assertIn("has no kernel 'k'", done.stderr)
 
     def test_usage(self):
         path = self.file("a.ptx", KERNEL)

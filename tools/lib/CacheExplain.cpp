@@ -155,6 +155,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   const runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
   const unsigned told = capabilityOf(*file, options.file, *capability);
   Outcome outcome;
+  bool foundKernel = false;
   ordered_json rows = ordered_json::array();
   for (const Source &source : file->sources) {
     if (!source.hasPtx() && !source.hasKernels())
@@ -165,7 +166,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
       ++outcome.failed;
       continue;
     }
-    ++outcome.worked;
+    outcome.worked += !parsed->units().empty();
     runtime::Digest image = runtime::digestOf(source.bytes);
     ordered_json manifest{{"what", source.place + ", manifest"}};
     manifest.update(explainKey(runtime::manifestKey(image, told, *compiler), known));
@@ -179,6 +180,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
       }
       if (!wanted)
         continue;
+      foundKernel = true;
       ordered_json row{{"what", source.place + ", " + names + " for " + options.arch}};
       row.update(explainKey(
           runtime::codeObjectKey(image, told, unit, options.arch, compileOptions, *compiler),
@@ -191,6 +193,11 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   else
     for (const ordered_json &row : rows)
       print(row);
+  if (!foundKernel && !outcome.failed) {
+    if (!options.entry.empty())
+      return fail(options.file + " has no kernel '" + options.entry + "'");
+    messages() << options.file << ": no kernels: programs look up none\n";
+  }
   return outcome.status();
 }
 } // namespace

@@ -80,7 +80,8 @@ void compileImage(const runtime::PtxImage &image, const CompileOptions &options,
         ++outcome.failed;
     }
   if (options.emit == "ptx") {
-    foundEntry = true;
+    foundEntry |=
+        any_of(image.units(), [&](const lowering::Unit &u) { return wanted(u, options.entry); });
     outputs.push_back({sys::path::stem(options.file).str() + ".ptx", ptx::print(image.module())});
     ++outcome.worked;
     return;
@@ -175,10 +176,13 @@ int compile(const CompileOptions &options) {
     foundPtx = true;
     compileImage(*image, options, outputs, foundEntry, outcome);
   }
-  if (foundPtx && !foundEntry && !options.entry.empty())
+  if (!foundEntry && !options.entry.empty() && (foundPtx || !outcome.failed))
     return fail(options.file + " has no kernel '" + options.entry + "'");
-  if (outputs.empty())
-    return outcome.failed ? kFailed : fail(options.file + ": no kernels");
+  if (outputs.empty()) { // nvcc adds images without kernels to most programs: no failure
+    if (!outcome.failed)
+      messages() << options.file << ": no kernels: there is nothing to compile\n";
+    return outcome.status();
+  }
   const int written = writeOutputs(options, outputs);
   return written == kDone ? outcome.status() : written;
 }
