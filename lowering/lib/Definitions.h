@@ -37,4 +37,9 @@ template <typename Visit> void forEachRegister(const ptx::Operand &operand, Visi
 // Whether the first operand of an instruction is written.
 bool writesFirstOperand(const ptx::Instruction &instruction);
 
+// The function that a name stands for: itself, or what .alias says.
+inline const ptx::Function &definitionOf(const ptx::Function &function) {
+  return function.aliasOf ? *function.aliasOf : function;
+}
+
 } // namespace rubia::lowering

@@ -1,11 +1,7 @@
 // The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
-#include "lowering/lib/Barriers.h"
 #include "lowering/lib/DeviceFunctions.h"
-#include "lowering/lib/InitialValues.h"
-#include "lowering/lib/NestedLoops.h"
-#include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
@@ -35,9 +31,7 @@ BasicBlock *FunctionLowering::newBlock(const Twine &name) {
 
 // ---------- The body
 
-void FunctionLowering::lowerBody() {
-  prepareEntry();
-
+FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint32_t> &marked) {
   // A block begins at every label and after every instruction that ends one.
   labels.resize(source_.labels.size());
   DenseMap<uint32_t, BasicBlock *> blockAt;
@@ -48,7 +42,8 @@ void FunctionLowering::lowerBody() {
     labels[id] = block;
   }
   irBuilder.SetInsertPoint(newBlock("body"));
-  BasicBlock *first = irBuilder.GetInsertBlock();
+  Places places;
+  places.body = irBuilder.GetInsertBlock();
   for (auto [index, parameter] : enumerate(source_.parameters))
     if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
       takeVector(parameter->reg, function.getArg(unsigned(index)));
@@ -65,20 +60,13 @@ void FunctionLowering::lowerBody() {
     labelled->moveAfter(&function.back()); // blocks in the order of the text
     irBuilder.SetInsertPoint(labelled);
   };
-  std::vector<BasicBlock *> starts; // of instructions
-  // No thread waits for another one in the functions of the driver.
-  const bool mayWait = &unitLowering.ptxModule != &deviceModule();
-  DenseSet<uint32_t> releases;
-  if (mayWait)
-    releases = possibleReleases(source_);
-  DenseMap<uint32_t, BasicBlock *> released;
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
-    starts.push_back(irBuilder.GetInsertBlock());
+    places.starts.push_back(irBuilder.GetInsertBlock());
     lowerInstruction(instruction);
-    if (releases.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
+    if (marked.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
       // A block with one successor, whatever follows.
-      BasicBlock *behind = released[index] = newBlock("released"), *next = newBlock("next");
+      BasicBlock *behind = places.behind[index] = newBlock("released"), *next = newBlock("next");
       irBuilder.CreateBr(behind);
       irBuilder.SetInsertPoint(behind);
       irBuilder.CreateBr(next);
@@ -89,15 +77,7 @@ void FunctionLowering::lowerBody() {
   enter(uint32_t(source_.body.size()));
   if (!irBuilder.GetInsertBlock()->getTerminator())
     leave(/*exits=*/false);
-
-  if (source_.isKernel)
-    emitBarrierSetup(*this, prologueBuilder);
-  prologueBuilder.CreateBr(first);
-  finishEntry();
-  keepLoopsApart(*this, starts);
-  if (mayWait)
-    treatSpinLoops(*this, starts, released);
-  dropUnreadInitialValues(function);
+  return places;
 }
 
 void FunctionLowering::prepareEntry() {
@@ -125,14 +105,15 @@ void FunctionLowering::prepareEntry() {
       continue;
     }
     if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
-      continue; // by lowerBody, element by element
+      continue; // by lowerInstructions, element by element
     Value *slot = parameter->reg != ptx::kNone ? registerSlot(parameter->reg, 0xff)
                                                : parameterSlot(*parameter);
     entryBuilder.CreateStore(argument, slot);
   }
 }
 
-void FunctionLowering::finishEntry() {
+void FunctionLowering::finishEntry(BasicBlock *body) {
+  prologueBuilder.CreateBr(body);
   if (!source_.isKernel || !target().halfFilled()) {
     entryBuilder.CreateBr(prologue);
     return;

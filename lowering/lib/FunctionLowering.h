@@ -14,6 +14,7 @@
 #include "lowering/lib/Target.h"
 #include "ptx-frontend/Module.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/Error.h"
@@ -159,9 +160,17 @@ private:
   void lowerInstruction(const ptx::Instruction &inst);
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
+  // Where the lowered instructions are.
+  struct Places {
+    llvm::BasicBlock *body;                 // the first block
+    std::vector<llvm::BasicBlock *> starts; // by instruction
+    llvm::DenseMap<uint32_t, llvm::BasicBlock *>
+        behind; // a block of its own behind each marked one
+  };
+  Places lowerInstructions(const llvm::DenseSet<uint32_t> &marked);
   void prepareEntry();
   void findParameterAddresses();
-  void finishEntry();
+  void finishEntry(llvm::BasicBlock *body);
   llvm::Value *registerSlot(ptx::RegisterId reg, uint8_t component);
   llvm::Value *parameterSlot(const ptx::Variable &variable);
   llvm::Value *pack(llvm::ArrayRef<ptx::Operand> elements, ptx::Type type);

@@ -1,5 +1,5 @@
 #include "lowering/lib/ThreadFacts.h"
-#include "lowering/lib/UnitLowering.h"
+#include "lowering/lib/Definitions.h"
 
 using namespace llvm;
 

@@ -1,6 +1,5 @@
 #include "lowering/lib/Uniformity.h"
 #include "lowering/lib/Definitions.h"
-#include "lowering/lib/UnitLowering.h"
 
 using namespace llvm;
 

@@ -1,5 +1,5 @@
-// The module of one unit: declarations, attributes, shared memory, the module table, and the order
-// in which it all is made. lowerAll() is the table of contents.
+// The module of one unit: declarations, attributes, shared memory and the module table. Passes.cpp
+// has the order in which it all is made.
 #include "lowering/lib/UnitLowering.h"
 #include "lowering/Abi.h"
 #include "lowering/lib/FloatingPoint.h"
@@ -21,33 +21,6 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
       debugInfo(ptxModule, module) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
-}
-
-void UnitLowering::lowerAll() {
-  // What a function is declared as depends on what it contains.
-  findAddressesAndCalls();
-  findExitingFunctions();
-  findModuleLocals();
-  flushesF32Denormals = chooseDenormalMode();
-
-  // Callees before bodies, since any function may mention any other.
-  for (const ptx::Function *kernel : unit.kernels) {
-    checkKernel(*kernel);
-    declareFunction(*kernel);
-  }
-  for (const ptx::Function *function : unit.functions)
-    declareFunction(*function);
-
-  for (const ptx::Function *kernel : unit.kernels)
-    lowerBody(*kernel);
-  for (const ptx::Function *function : unit.functions)
-    lowerBody(*function);
-
-  makeFunctionTable();
-
-  debugInfo.finalize();
-  if (driverFunctions)
-    driverFunctions->debugInfo.finalize();
 }
 
 void UnitLowering::lowerBody(const ptx::Function &function) {

@@ -5,6 +5,7 @@
 #include "lowering/Lowering.h"
 #include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/DebugInfo.h"
+#include "lowering/lib/Definitions.h"
 #include "lowering/lib/Target.h"
 #include "lowering/lib/WarpForm.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,17 +24,12 @@ enum AddressSpace : unsigned {
   kPrivateSpace = 5,
 };
 
-// The function that a name stands for: itself, or what .alias says.
-inline const ptx::Function &definitionOf(const ptx::Function &function) {
-  return function.aliasOf ? *function.aliasOf : function;
-}
-
 class UnitLowering {
 public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                Target target, WarpFormDecision warpForm, llvm::Module &module);
 
-  // Lowers everything; problems are collected in diagnostics.
+  // Lowers everything; problems are collected in diagnostics. Passes.cpp.
   void lowerAll();
 
   const ptx::Module &ptxModule;

@@ -2,7 +2,6 @@
 #include "lowering/lib/ControlFlowGraph.h"
 #include "lowering/lib/Definitions.h"
 #include "lowering/lib/ThreadFacts.h"
-#include "lowering/lib/UnitLowering.h"
 
 using namespace llvm;
 

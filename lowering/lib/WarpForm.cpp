@@ -9,7 +9,6 @@
 #include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/Uniformity.h"
-#include "lowering/lib/UnitLowering.h"
 #include "lowering/lib/WaitingLoops.h"
 #include "ptx-frontend/Diagnostics.h"
 

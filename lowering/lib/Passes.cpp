@@ -1,0 +1,67 @@
+// The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
+// order of memory accesses explicit last, since that reads the finished module.
+#include "lowering/lib/Barriers.h"
+#include "lowering/lib/DeviceFunctions.h"
+#include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/InitialValues.h"
+#include "lowering/lib/NestedLoops.h"
+#include "lowering/lib/SpinLoops.h"
+#include "lowering/lib/UnitLowering.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+void UnitLowering::lowerAll() {
+  // What a function is declared as depends on what it contains.
+  findAddressesAndCalls();
+  findExitingFunctions(); // needs to know who is called
+  findModuleLocals();
+  // One mode for all functions, since a call does not change it.
+  flushesF32Denormals = chooseDenormalMode();
+
+  // Callees before bodies, since any function may mention any other.
+  for (const ptx::Function *kernel : unit.kernels) {
+    checkKernel(*kernel);
+    declareFunction(*kernel);
+  }
+  for (const ptx::Function *function : unit.functions)
+    declareFunction(*function);
+
+  for (const ptx::Function *kernel : unit.kernels)
+    lowerBody(*kernel);
+  for (const ptx::Function *function : unit.functions)
+    lowerBody(*function);
+
+  makeFunctionTable();
+
+  debugInfo.finalize();
+  if (driverFunctions)
+    driverFunctions->debugInfo.finalize();
+}
+
+void FunctionLowering::lowerBody() {
+  // No thread waits for another one in the functions of the driver.
+  const bool mayWait = &unitLowering.ptxModule != &deviceModule();
+  DenseSet<uint32_t> releases;
+  if (mayWait)
+    releases = possibleReleases(source_);
+
+  prepareEntry();
+  Places places = lowerInstructions(releases);
+  // Every thread passes this before it can come to a barrier.
+  if (source_.isKernel)
+    emitBarrierSetup(*this, prologueBuilder);
+  // Last of what makes code: the instructions add to the prologue.
+  finishEntry(places.body);
+
+  // Before waiting loops are looked for: an inner loop that was merged with its outer one is none
+  // of its own.
+  keepLoopsApart(*this, places.starts);
+  if (mayWait)
+    treatSpinLoops(*this, places.starts, places.behind);
+  // Any of the passes above may be the last reader of a register.
+  dropUnreadInitialValues(function);
+}
+
+} // namespace rubia::lowering
