@@ -5,7 +5,7 @@
 #include "runtime/CacheDirectory.h"
 #include "runtime/Log.h"
 #include "runtime/lib/CacheRoot.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -44,8 +44,7 @@ struct ReadFile {
 // `most` bytes are read.
 ReadFile readFrom(int folder, const std::string &path, bool touch, uint64_t most = UINT64_MAX) {
   ReadFile result;
-  protocol::Descriptor file(
-      openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  FileDescriptor file(openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (!file || fstat(file.get(), &status)) {
     result.error = errno;
@@ -62,7 +61,7 @@ ReadFile readFrom(int folder, const std::string &path, bool touch, uint64_t most
     return result;
   }
   result.bytes.resize(std::min<uint64_t>(status.st_size, most));
-  if (!protocol::readAll(file.get(), result.bytes.data(), result.bytes.size())) {
+  if (!readAll(file.get(), result.bytes.data(), result.bytes.size())) {
     result.error = errno ? errno : EIO;
     return result;
   }
@@ -171,8 +170,8 @@ CacheDirectory::Lookup CacheDirectory::find(StringRef key) const {
     complain(path + ": " + strerror(error));
     return {std::nullopt, Miss::Unreadable};
   };
-  protocol::Descriptor base = root().open(CacheRoot::Purpose::Read);
-  protocol::Descriptor folder = base ? openFolder(base.get(), part, false) : protocol::Descriptor();
+  FileDescriptor base = root().open(CacheRoot::Purpose::Read);
+  FileDescriptor folder = base ? openFolder(base.get(), part, false) : FileDescriptor();
   const int error = errno;
   const bool isForeign = base && !folder && (error == ELOOP || error == ENOTDIR || error == EPERM);
   if (!folder && !isForeign)
@@ -219,7 +218,7 @@ bool CacheDirectory::store(const CacheEntry &entry) const {
   const std::string path = pathOf(entry.key);
   const std::string part = sys::path::filename(sys::path::parent_path(path)).str();
   const std::string name = sys::path::filename(path).str();
-  protocol::Descriptor base = root().open(CacheRoot::Purpose::Change);
+  FileDescriptor base = root().open(CacheRoot::Purpose::Change);
   if (!base) {
     complain(folder() + ": " + (refusal().empty() ? strerror(errno) : refusal()));
     return false;
@@ -227,19 +226,18 @@ bool CacheDirectory::store(const CacheEntry &entry) const {
   if (!state->swept.exchange(true))
     sweep();
 
-  protocol::Descriptor temporaries = openFolder(base.get(), kTemporaries, true);
-  protocol::Descriptor target =
-      temporaries ? openFolder(base.get(), part, true) : protocol::Descriptor();
+  FileDescriptor temporaries = openFolder(base.get(), kTemporaries, true);
+  FileDescriptor target = temporaries ? openFolder(base.get(), part, true) : FileDescriptor();
   if (!target) {
     complain(path + ": " + strerror(errno));
     return false;
   }
   const std::string temporary = nameOfTemporary();
-  protocol::Descriptor file(openat(temporaries.get(), temporary.c_str(),
-                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  FileDescriptor file(openat(temporaries.get(), temporary.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
   // Locked as long as we live: sweep() takes only what nobody holds.
   if (!file || flock(file.get(), LOCK_EX | LOCK_NB) ||
-      !protocol::writeAll(file.get(), bytes->data(), bytes->size()) || fdatasync(file.get()) ||
+      !writeAll(file.get(), bytes->data(), bytes->size()) || fdatasync(file.get()) ||
       renameat(temporaries.get(), temporary.c_str(), target.get(), name.c_str())) {
     if (errno != EWOULDBLOCK && errno != ENOENT) // sweep() took it before it was locked
       complain(folder() + "/" + kTemporaries + "/" + temporary + ": " + strerror(errno));

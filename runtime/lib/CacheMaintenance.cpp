@@ -21,14 +21,14 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-using protocol::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 std::vector<CacheDirectory::File> CacheDirectory::files() const {
   std::vector<File> result;
-  Descriptor base = root().open(CacheRoot::Purpose::Read);
+  FileDescriptor base = root().open(CacheRoot::Purpose::Read);
   for (const std::string &part : namesIn(base.get())) {
-    Descriptor folder = isEntryFolder(part) ? openFolder(base.get(), part, false) : Descriptor();
+    FileDescriptor folder =
+        isEntryFolder(part) ? openFolder(base.get(), part, false) : FileDescriptor();
     for (const std::string &name : namesIn(folder.get())) {
       struct stat status;
       if (isEntryFile(name) && !fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW))
@@ -41,13 +41,13 @@ std::vector<CacheDirectory::File> CacheDirectory::files() const {
 
 // Removes an entry by its path, without following a link on the way.
 static bool removeEntry(int base, StringRef path) {
-  Descriptor folder =
+  FileDescriptor folder =
       openFolder(base, sys::path::filename(sys::path::parent_path(path)).str(), false);
   return folder && !unlinkat(folder.get(), sys::path::filename(path).str().c_str(), 0);
 }
 
 size_t CacheDirectory::evict(uint64_t bytes, int64_t olderThan) const {
-  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  FileDescriptor base = root().open(CacheRoot::Purpose::Change);
   if (!base)
     return 0;
   std::vector<File> all = files();
@@ -71,7 +71,7 @@ size_t CacheDirectory::evict(uint64_t bytes, int64_t olderThan) const {
 }
 
 bool CacheDirectory::remove(const std::string &path) const {
-  Descriptor base = root().open(CacheRoot::Purpose::Change);
+  FileDescriptor base = root().open(CacheRoot::Purpose::Change);
   return base && removeEntry(base.get(), path);
 }
 
@@ -88,10 +88,10 @@ struct Usage {
 } // namespace
 
 void CacheDirectory::account(uint64_t added) const {
-  Descriptor base = root().open(CacheRoot::Purpose::Change);
-  Descriptor file(base ? openat(base.get(), kUsageFile,
-                                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)
-                       : -1);
+  FileDescriptor base = root().open(CacheRoot::Purpose::Change);
+  FileDescriptor file(base ? openat(base.get(), kUsageFile,
+                                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)
+                           : -1);
   if (!file)
     return;
   // Never for long: its owner may be stopped. What is not added now is found by the next scan.
@@ -116,23 +116,23 @@ void CacheDirectory::account(uint64_t added) const {
     usage.bytes = exact();
   }
   usage.check = ~usage.bytes;
-  (void)protocol::writeAll(file.get(), &usage, sizeof(usage)); // else the next writer scans
+  (void)writeAll(file.get(), &usage, sizeof(usage)); // else the next writer scans
   flock(file.get(), LOCK_UN);
 }
 
 void CacheDirectory::recount() const {
-  if (Descriptor base = root().open(CacheRoot::Purpose::Change))
+  if (FileDescriptor base = root().open(CacheRoot::Purpose::Change))
     (void)unlinkat(base.get(), kUsageFile, 0);
 }
 
 size_t CacheDirectory::sweep() const {
-  Descriptor base = root().open(CacheRoot::Purpose::Change);
-  Descriptor folder = base ? openFolder(base.get(), kTemporaries, false) : Descriptor();
+  FileDescriptor base = root().open(CacheRoot::Purpose::Change);
+  FileDescriptor folder = base ? openFolder(base.get(), kTemporaries, false) : FileDescriptor();
   size_t gone = 0;
   for (const std::string &name : namesIn(folder.get())) {
     if (!isTemporary(name) && !isLock(name))
       continue;
-    Descriptor file(
+    FileDescriptor file(
         openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status;
     if (file && !fstat(file.get(), &status) && S_ISREG(status.st_mode) &&
@@ -143,14 +143,14 @@ size_t CacheDirectory::sweep() const {
 }
 
 // The folder of locks, or empty: then there is none to be had.
-static Descriptor openLocks(const CacheDirectory &directory, bool create) {
-  Descriptor base = directory.root().open(CacheRoot::Purpose::Change);
-  return base ? openFolder(base.get(), kTemporaries, create) : Descriptor();
+static FileDescriptor openLocks(const CacheDirectory &directory, bool create) {
+  FileDescriptor base = directory.root().open(CacheRoot::Purpose::Change);
+  return base ? openFolder(base.get(), kTemporaries, create) : FileDescriptor();
 }
 
 CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigned waitMs)
     : directory(directory), name(sys::path::stem(directory.pathOf(key)).str() + ".lock") {
-  Descriptor folder = openLocks(directory, true);
+  FileDescriptor folder = openLocks(directory, true);
   if (!folder)
     return;
   // By our own clock: those of machines that share the directory may differ.
@@ -199,7 +199,7 @@ void CompileLock::beat() const {
 CompileLock::~CompileLock() {
   if (fd < 0)
     return;
-  if (Descriptor folder = openLocks(directory, false))
+  if (FileDescriptor folder = openLocks(directory, false))
     unlinkat(folder.get(), name.c_str(), 0);
   flock(fd, LOCK_UN); // a forked child may hold a copy of the descriptor
   close(fd);

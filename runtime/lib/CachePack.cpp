@@ -1,7 +1,7 @@
 // Layout: Header, rows sorted by key digest, entries in the order of the rows, back to back,
 // perhaps a signature.
 #include "runtime/CachePack.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
@@ -41,18 +41,18 @@ Error failure(const std::string &path, const Twine &what) {
 }
 
 // A descriptor is not kept: a program may close what it does not know and reuse the number.
-protocol::Descriptor openForReading(const std::string &path) {
-  return protocol::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+FileDescriptor openForReading(const std::string &path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 } // namespace
 
 Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &trusted) {
-  protocol::Descriptor fd = openForReading(path);
+  FileDescriptor fd = openForReading(path);
   struct stat status;
   if (!fd || fstat(fd.get(), &status))
     return failure(path, strerror(errno));
   Header header;
-  if (!S_ISREG(status.st_mode) || !protocol::preadAll(fd.get(), &header, sizeof(header), 0) ||
+  if (!S_ISREG(status.st_mode) || !preadAll(fd.get(), &header, sizeof(header), 0) ||
       memcmp(header.magic, kMagic, sizeof(kMagic)))
     return failure(path, "not a cache pack");
   if (header.version != kFormatVersion || header.rowSize != sizeof(Row))
@@ -70,11 +70,11 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
   pack.fileBytes = size;
   pack.packDigest = header.digest;
   pack.index.resize(header.rows);
-  if (!protocol::preadAll(fd.get(), pack.index.data(), header.rows * sizeof(Row), sizeof(header)))
+  if (!preadAll(fd.get(), pack.index.data(), header.rows * sizeof(Row), sizeof(header)))
     return failure(path, "the index of the cache pack cannot be read");
   if (digestOfIndex(header, pack.index) != header.digest)
     return failure(path, "the index of the cache pack has the wrong digest");
-  if (!protocol::preadAll(fd.get(), signature.data(), signature.size(), size))
+  if (!preadAll(fd.get(), signature.data(), signature.size(), size))
     return failure(path, "the signature of the cache pack cannot be read");
   if (std::string problem = trusted.problemOf(signature, Signed::Pack, header.digest);
       !problem.empty())
@@ -101,11 +101,11 @@ static Error entryFailure(const std::string &file, const CachePack::Row &row, co
 
 static Expected<std::vector<uint8_t>> readBytes(const std::string &file, const CachePack::Row &row,
                                                 uint64_t most = UINT64_MAX) {
-  protocol::Descriptor fd = openForReading(file);
+  FileDescriptor fd = openForReading(file);
   if (!fd)
     return failure(file, strerror(errno));
   std::vector<uint8_t> bytes(std::min(row.size, most));
-  if (!protocol::preadAll(fd.get(), bytes.data(), bytes.size(), row.offset))
+  if (!preadAll(fd.get(), bytes.data(), bytes.size(), row.offset))
     return entryFailure(file, row, "cannot be read");
   return bytes;
 }
@@ -183,15 +183,14 @@ Error CachePackWriter::write(const std::string &path, const SigningKey *signer) 
   header.digest = digestOfIndex(header, rows);
 
   std::string temporary = path + ".tmp." + std::to_string(getpid());
-  protocol::Descriptor fd(
+  FileDescriptor fd(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-  bool good = fd && protocol::writeAll(fd.get(), &header, sizeof(header)) &&
-              protocol::writeAll(fd.get(), rows.data(), rows.size() * sizeof(rows[0]));
+  bool good = fd && writeAll(fd.get(), &header, sizeof(header)) &&
+              writeAll(fd.get(), rows.data(), rows.size() * sizeof(rows[0]));
   for (size_t i = 0; good && i < sorted.size(); ++i)
-    good = protocol::writeAll(fd.get(), sorted[i]->bytes.data(), sorted[i]->bytes.size());
+    good = writeAll(fd.get(), sorted[i]->bytes.data(), sorted[i]->bytes.size());
   if (good && signer)
-    good = protocol::writeAll(fd.get(), signer->sign(Signed::Pack, header.digest).data(),
-                              kSignatureBytes);
+    good = writeAll(fd.get(), signer->sign(Signed::Pack, header.digest).data(), kSignatureBytes);
   if (good && !fdatasync(fd.get()) && !rename(temporary.c_str(), path.c_str()))
     return Error::success();
   int error = errno;

@@ -14,8 +14,6 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-using protocol::Descriptor;
-
 // Backup programs pass over a folder with this file (the Cache Directory Tagging Specification).
 static constexpr const char *kMarker = "CACHEDIR.TAG";
 static constexpr StringLiteral kMarkerText("Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -51,7 +49,7 @@ bool isTemporary(StringRef name) {
 std::vector<std::string> namesIn(int folder) {
   std::vector<std::string> names;
   // A descriptor of its own: reading moves the place of the descriptor, and closedir() closes it.
-  Descriptor copy(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  FileDescriptor copy(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR *dir = copy ? fdopendir(copy.get()) : nullptr;
   if (!dir)
     return names;
@@ -66,13 +64,13 @@ std::vector<std::string> namesIn(int folder) {
 
 static constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-Descriptor openFolder(int parent, const std::string &name, bool create) {
+FileDescriptor openFolder(int parent, const std::string &name, bool create) {
   if (create && mkdirat(parent, name.c_str(), 0755) && errno != EEXIST)
-    return Descriptor();
-  Descriptor folder(openat(parent, name.c_str(), kFolderFlags));
+    return FileDescriptor();
+  FileDescriptor folder(openat(parent, name.c_str(), kFolderFlags));
   struct stat status;
   if (!folder || fstat(folder.get(), &status))
-    return Descriptor();
+    return FileDescriptor();
   bool isTrusted = status.st_uid == geteuid() || status.st_uid == 0;
   // Made under a umask that lets the group write, by a version that did not say otherwise.
   if (isTrusted && status.st_mode & kWritableByOthers)
@@ -80,35 +78,34 @@ Descriptor openFolder(int parent, const std::string &name, bool create) {
   if (isTrusted)
     return folder;
   errno = EPERM;
-  return Descriptor();
+  return FileDescriptor();
 }
 
 // Whether the marker is there, with our text.
 static bool isMarked(int root) {
-  Descriptor file(openat(root, kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  FileDescriptor file(openat(root, kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status;
   char text[kMarkerText.size()];
   return file && !fstat(file.get(), &status) && S_ISREG(status.st_mode) &&
          status.st_uid == geteuid() && uint64_t(status.st_size) == kMarkerText.size() &&
-         protocol::readAll(file.get(), text, sizeof(text)) &&
-         StringRef(text, sizeof(text)) == kMarkerText;
+         readAll(file.get(), text, sizeof(text)) && StringRef(text, sizeof(text)) == kMarkerText;
 }
 
 // Renamed into place: who is killed here leaves a temporary, not half of a marker. False, with
 // errno set, where that is not possible.
 static bool placeMarker(int root) {
-  Descriptor folder = openFolder(root, kTemporaries, true);
+  FileDescriptor folder = openFolder(root, kTemporaries, true);
   static std::atomic<unsigned> serial;
   std::string name = std::to_string(getpid()) + "." + std::to_string(serial++) + "." +
                      std::to_string(time(nullptr));
-  Descriptor file(folder ? openat(folder.get(), name.c_str(),
-                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)
-                         : -1);
+  FileDescriptor file(folder ? openat(folder.get(), name.c_str(),
+                                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)
+                             : -1);
   if (!file)
     return false;
   // Locked, so that nobody sweeps it away meanwhile.
   if (!flock(file.get(), LOCK_EX | LOCK_NB) &&
-      protocol::writeAll(file.get(), kMarkerText.data(), kMarkerText.size()) &&
+      writeAll(file.get(), kMarkerText.data(), kMarkerText.size()) &&
       !renameat(folder.get(), name.c_str(), root, kMarker))
     return true;
   int error = errno;
@@ -150,7 +147,7 @@ static std::string findForeignName(int root) {
       return name;
     if (!isFormerTemporaries)
       continue;
-    Descriptor folder(openat(root, name.c_str(), kFolderFlags));
+    FileDescriptor folder(openat(root, name.c_str(), kFolderFlags));
     for (const std::string &inner : namesIn(folder.get()))
       if (!isTemporary(inner) && !isLock(inner))
         return name + "/" + inner;
@@ -187,8 +184,8 @@ void CacheRoot::remember(const struct stat &status, Finding found) const {
   known = {std::move(found), uint64_t(status.st_dev), uint64_t(status.st_ino)};
 }
 
-Descriptor CacheRoot::open(Purpose purpose) const {
-  Descriptor root(::open(path.c_str(), kFolderFlags));
+FileDescriptor CacheRoot::open(Purpose purpose) const {
+  FileDescriptor root(::open(path.c_str(), kFolderFlags));
   struct stat status;
   if (!root || fstat(root.get(), &status)) {
     // A link is refused; what is missing, or cannot be opened for want of descriptors, is not.
@@ -196,7 +193,7 @@ Descriptor CacheRoot::open(Purpose purpose) const {
     if (!lstat(path.c_str(), &status) && S_ISLNK(status.st_mode))
       remember(status, {Standing::Refused, "it is a link; name the folder itself"});
     errno = error;
-    return Descriptor();
+    return FileDescriptor();
   }
   Known now;
   {
@@ -215,11 +212,11 @@ Descriptor CacheRoot::open(Purpose purpose) const {
       (now.standing == Standing::ReadOnly && purpose == Purpose::Read))
     return root;
   errno = now.error;
-  return Descriptor();
+  return FileDescriptor();
 }
 
 bool CacheRoot::remove() const {
-  Descriptor root = open(Purpose::Change);
+  FileDescriptor root = open(Purpose::Change);
   if (!root)
     return false;
   for (const std::string &name : namesIn(root.get()))

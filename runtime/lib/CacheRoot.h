@@ -10,7 +10,7 @@
 // following links.
 #pragma once
 
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/FileDescriptor.h"
 #include <cerrno>
 #include <mutex>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ std::vector<std::string> namesIn(int folder);
 
 // A folder below `parent` that is a folder, ours or the superuser's, and writable by nobody else.
 // `create` makes it if it is missing. Empty on failure, with errno set.
-protocol::Descriptor openFolder(int parent, const std::string &name, bool create);
+FileDescriptor openFolder(int parent, const std::string &name, bool create);
 
 class CacheRoot {
 public:
@@ -45,7 +45,7 @@ public:
     Change, // write, evict and sweep: ours alone, and marked
   };
   // Empty if the folder is missing or refused; errno is set.
-  protocol::Descriptor open(Purpose purpose) const;
+  FileDescriptor open(Purpose purpose) const;
   // Why it may not be used, as a sentence without its end; empty if it may, or is just missing.
   std::string refusal() const;
 

@@ -168,7 +168,7 @@ public:
     const int now = fd.load();
     return isOurs(now) ? now : -1;
   }
-  void set(protocol::Descriptor socket) {
+  void set(FileDescriptor socket) {
     if (int old = fd.exchange(-1); isOurs(old))
       close(old);
     struct stat now;
@@ -204,7 +204,7 @@ struct Compiler::State {
   SupervisorSocket supervisor;
   unsigned connections = 0; // supervisors so far
   // The bytes of images that requests are under way for, by digest.
-  std::map<Digest, std::weak_ptr<protocol::Descriptor>> imageFiles;
+  std::map<Digest, std::weak_ptr<FileDescriptor>> imageFiles;
   KernelCache cache;
   CompileOptions options;
   const CompileMode mode = compileMode();
@@ -228,14 +228,14 @@ struct Compiler::State {
   void keep(const std::string &key, std::shared_ptr<Entry> entry);
   void compileAheadForEver();
   Error connect();
-  std::shared_ptr<protocol::Descriptor> fileOf(const RawImage &image);
+  std::shared_ptr<FileDescriptor> fileOf(const RawImage &image);
   bool isGone(unsigned connection);
 };
 
 Error Compiler::State::connect() {
   if (supervisor.get() >= 0)
     return Error::success();
-  Expected<protocol::Descriptor> socket = spawnSupervisor();
+  Expected<FileDescriptor> socket = spawnSupervisor();
   if (!socket)
     return socket.takeError();
   supervisor.set(std::move(*socket));
@@ -245,20 +245,20 @@ Error Compiler::State::connect() {
 
 // An image may be large, and many of its units are asked for at once. Null with errno set where no
 // file can be made.
-std::shared_ptr<protocol::Descriptor> Compiler::State::fileOf(const RawImage &image) {
+std::shared_ptr<FileDescriptor> Compiler::State::fileOf(const RawImage &image) {
   auto known = [&] {
     std::lock_guard<std::mutex> guard(mutex);
     erase_if(imageFiles, [](const auto &entry) { return entry.second.expired(); });
     auto place = imageFiles.find(image.digest);
     return place == imageFiles.end() ? nullptr : place->second.lock();
   };
-  if (std::shared_ptr<protocol::Descriptor> file = known())
+  if (std::shared_ptr<FileDescriptor> file = known())
     return file;
   // Others need not wait for the copy; two at once are one too many, and nothing worse.
-  protocol::Descriptor made = protocol::memoryFile(image.bytes);
+  FileDescriptor made = protocol::memoryFile(image.bytes);
   if (!made)
     return nullptr;
-  auto file = std::make_shared<protocol::Descriptor>(std::move(made));
+  auto file = std::make_shared<FileDescriptor>(std::move(made));
   std::lock_guard<std::mutex> guard(mutex);
   imageFiles[image.digest] = file;
   return file;
@@ -274,13 +274,13 @@ bool Compiler::State::isGone(unsigned connection) {
 protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
                                           const CompileLock *lock) {
   protocol::Descriptors files;
-  std::shared_ptr<protocol::Descriptor> imageFile = fileOf(image);
+  std::shared_ptr<FileDescriptor> imageFile = fileOf(image);
   if (!imageFile)
     return trouble(Twine("cannot hand an image to the compile worker: ") + strerror(errno));
   auto [ours, theirs] = protocol::socketPair();
-  files.image = protocol::Descriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
+  files.image = FileDescriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
   files.reply = std::move(theirs);
-  files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
+  files.pulse = FileDescriptor(eventfd(0, EFD_CLOEXEC));
   if (!files.image || !files.reply || !files.pulse)
     return trouble(Twine("cannot talk to the compile worker: ") + strerror(errno));
   unsigned connection;

@@ -43,7 +43,7 @@ static Expected<std::string> readIdentity() {
   Expected<std::string> path = workerPath();
   if (!path)
     return path.takeError();
-  protocol::Descriptor file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
   std::string id = file ? buildId(file.get()) : "";
   if (id.empty())
     return createStringError(inconvertibleErrorCode(), *path + " has no build identifier");

@@ -2,7 +2,7 @@
 #include "input/File.h"
 #include "runtime/Log.h"
 #include "runtime/lib/CacheRoot.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
@@ -125,8 +125,8 @@ void KernelCache::store(const CacheEntry &entry) const {
 // Opened each time, for some microseconds: a program may close descriptors that it does not know,
 // and then the number is another file's.
 void count(const CacheDirectory &directory, CacheEvent event) {
-  protocol::Descriptor root = directory.root().open(CacheRoot::Purpose::Change);
-  protocol::Descriptor file(
+  FileDescriptor root = directory.root().open(CacheRoot::Purpose::Change);
+  FileDescriptor file(
       root ? openat(root.get(), kEventFile,
                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)
            : -1);
@@ -135,7 +135,7 @@ void count(const CacheDirectory &directory, CacheEvent event) {
       status.st_size >= kMaxEvents)
     return;
   char letter = char(event);
-  (void)protocol::writeAll(file.get(), &letter, 1); // statistics are not worth a line
+  (void)writeAll(file.get(), &letter, 1); // statistics are not worth a line
 }
 
 std::vector<CacheEventCount> cacheEvents(const CacheDirectory &directory) {

@@ -15,114 +15,15 @@ using namespace llvm;
 
 namespace rubia::runtime::protocol {
 
-Descriptor &Descriptor::operator=(Descriptor &&other) {
-  if (this != &other) {
-    if (fd >= 0)
-      close(fd);
-    fd = other.release();
-  }
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd >= 0)
-    close(fd);
-}
-
-int Descriptor::release() {
-  int result = fd;
-  fd = -1;
-  return result;
-}
-
-std::pair<Descriptor, Descriptor> socketPair() {
+std::pair<FileDescriptor, FileDescriptor> socketPair() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
     return {};
-  return {Descriptor(fds[0]), Descriptor(fds[1])};
+  return {FileDescriptor(fds[0]), FileDescriptor(fds[1])};
 }
 
-bool readAll(int fd, void *data, size_t size) {
-  char *to = static_cast<char *>(data);
-  while (size) {
-    ssize_t n = read(fd, to, size);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return false;
-    to += n;
-    size -= n;
-  }
-  return true;
-}
-
-bool preadAll(int fd, void *data, size_t size, uint64_t offset) {
-  char *to = static_cast<char *>(data);
-  while (size) {
-    ssize_t n = pread(fd, to, size, offset);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return false;
-    to += n;
-    offset += n;
-    size -= n;
-  }
-  return true;
-}
-
-// Never raises SIGPIPE: the program may not expect it.
-static ssize_t sendPart(int fd, const void *data, size_t size) {
-  ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL);
-  return n < 0 && errno == ENOTSOCK ? write(fd, data, size) : n;
-}
-
-namespace {
-// A file that grows beyond RLIMIT_FSIZE raises SIGXFSZ, which would end the program: here it is an
-// error like a full disk.
-class NoFileSizeSignal {
-public:
-  NoFileSizeSignal() {
-    sigemptyset(&signal);
-    sigaddset(&signal, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    wasPending = sigismember(&pending, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal, &old);
-  }
-  ~NoFileSizeSignal() {
-    const int error = errno;
-    const timespec now{};
-    if (!wasPending)
-      while (sigtimedwait(&signal, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    errno = error;
-  }
-
-private:
-  sigset_t signal, old;
-  bool wasPending;
-};
-} // namespace
-
-bool writeAll(int fd, const void *data, size_t size) {
-  NoFileSizeSignal guard;
-  const char *from = static_cast<const char *>(data);
-  while (size) {
-    ssize_t n = sendPart(fd, from, size);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return false;
-    from += n;
-    size -= n;
-  }
-  return true;
-}
-
-Descriptor memoryFile(ArrayRef<uint8_t> bytes) {
-  Descriptor file(memfd_create("rubia-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+FileDescriptor memoryFile(ArrayRef<uint8_t> bytes) {
+  FileDescriptor file(memfd_create("rubia-image", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file && (!writeAll(file.get(), bytes.data(), bytes.size()) ||
                fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)))
     return {};
@@ -159,7 +60,8 @@ bool sendWith(int socket, const void *data, size_t size, ArrayRef<int> fds) {
 }
 
 // The descriptors that came along are the caller's, also if it fails.
-bool receiveWith(int socket, void *data, size_t size, SmallVectorImpl<Descriptor> &descriptors) {
+bool receiveWith(int socket, void *data, size_t size,
+                 SmallVectorImpl<FileDescriptor> &descriptors) {
   iovec part{data, size};
   Control control{};
   msghdr message{};
@@ -193,7 +95,7 @@ bool send(int socket, const Request &request, const Descriptors &descriptors) {
 }
 
 bool receive(int socket, Request &request, Descriptors &descriptors) {
-  SmallVector<Descriptor, kMaxDescriptors> received;
+  SmallVector<FileDescriptor, kMaxDescriptors> received;
   if (!receiveWith(socket, &request, sizeof(request), received) ||
       received.size() != (request.hurry ? 0 : kMaxDescriptors))
     return false;
@@ -206,24 +108,13 @@ bool sendByte(int socket, char byte, int fd) {
   return sendWith(socket, &byte, 1, fd < 0 ? ArrayRef<int>() : ArrayRef(fd));
 }
 
-bool receiveByte(int socket, char &byte, Descriptor &fd) {
-  SmallVector<Descriptor, kMaxDescriptors> received;
+bool receiveByte(int socket, char &byte, FileDescriptor &fd) {
+  SmallVector<FileDescriptor, kMaxDescriptors> received;
   if (!receiveWith(socket, &byte, 1, received) || received.size() > 1)
     return false;
   if (!received.empty())
     fd = std::move(received[0]);
   return true;
-}
-
-Expected<std::vector<uint8_t>> readFile(int fd) {
-  struct stat status;
-  if (fstat(fd, &status))
-    return createStringError(errnoAsErrorCode(), "fstat");
-  std::vector<uint8_t> bytes(status.st_size);
-  // Several processes read one open file, whose position is theirs together.
-  if (!preadAll(fd, bytes.data(), bytes.size(), 0))
-    return createStringError(errnoAsErrorCode(), "read");
-  return bytes;
 }
 
 namespace {

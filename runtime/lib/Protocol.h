@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/Compiler.h"
+#include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -32,28 +33,12 @@ struct Request {
   Remote remote = Remote::NotAsked; // set by the supervisor: for the answer
 };
 
-// A descriptor that closes itself.
-class Descriptor {
-public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd(fd) {}
-  Descriptor(Descriptor &&other) : fd(other.release()) {}
-  Descriptor &operator=(Descriptor &&other);
-  ~Descriptor();
-  int get() const { return fd; }
-  int release();
-  explicit operator bool() const { return fd >= 0; }
-
-private:
-  int fd = -1;
-};
-
-std::pair<Descriptor, Descriptor> socketPair(); // empty on failure
+std::pair<FileDescriptor, FileDescriptor> socketPair(); // empty on failure
 // A file of these bytes that nobody can change. Empty on failure, with errno set.
-Descriptor memoryFile(llvm::ArrayRef<uint8_t> bytes);
+FileDescriptor memoryFile(llvm::ArrayRef<uint8_t> bytes);
 
 struct Descriptors {
-  Descriptor image, reply, pulse;
+  FileDescriptor image, reply, pulse;
 };
 // One request with its descriptors, or without if image is none. False: the other end is gone.
 bool send(int socket, const Request &request, const Descriptors &descriptors);
@@ -62,9 +47,7 @@ bool receive(int socket, Request &request, Descriptors &descriptors);
 
 // A byte with a descriptor, or without if `fd` is negative.
 bool sendByte(int socket, char byte, int fd);
-bool receiveByte(int socket, char &byte, Descriptor &fd);
-// All of a file, from its beginning.
-llvm::Expected<std::vector<uint8_t>> readFile(int fd);
+bool receiveByte(int socket, char &byte, FileDescriptor &fd);
 
 // The answer: a result, the text of an error of the image or kernel, the text of system trouble, or
 // how the compile process ended that had the request: it crashed; it ran out of memory, was killed
@@ -96,10 +79,5 @@ Answer receiveAnswer(int socket);
 // forked in between may hold the other end. So `isGone` is asked every second.
 Answer awaitAnswer(int reply, int pulse, llvm::function_ref<void()> goesOn,
                    llvm::function_ref<bool()> isGone);
-
-// All `size` bytes, or false.
-bool readAll(int fd, void *data, size_t size);
-bool preadAll(int fd, void *data, size_t size, uint64_t offset);
-bool writeAll(int fd, const void *data, size_t size);
 
 } // namespace rubia::runtime::protocol

@@ -3,7 +3,7 @@
 #include "runtime/Signature.h"
 #include "input/File.h"
 #include "runtime/Log.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -125,9 +125,9 @@ Error failure(const std::string &path, const Twine &what) {
 
 Error writeNew(const std::string &path, ArrayRef<uint8_t> bytes, mode_t mode) {
   std::string line = toHex(bytes, true) + "\n";
-  protocol::Descriptor file(
+  FileDescriptor file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!file || !protocol::writeAll(file.get(), line.data(), line.size()) || fsync(file.get()))
+  if (!file || !writeAll(file.get(), line.data(), line.size()) || fsync(file.get()))
     return failure(path, strerror(errno));
   return Error::success();
 }

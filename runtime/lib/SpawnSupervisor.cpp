@@ -61,7 +61,7 @@ static std::vector<char *> environmentOfWorker() {
   return result;
 }
 
-Expected<protocol::Descriptor> spawnSupervisor() {
+Expected<FileDescriptor> spawnSupervisor() {
   Expected<std::string> path = workerPath();
   if (!path)
     return path.takeError();

@@ -41,7 +41,7 @@ void leaveWithoutMemory(void *, const char *, bool) { leaveWithoutMemory(); }
 // For the supervisor, should the unit take the process with it.
 void announce(int socket, std::string what) {
   currentWhat = std::move(what);
-  if (protocol::Descriptor file = protocol::memoryFile(arrayRefFromStringRef(currentWhat)))
+  if (FileDescriptor file = protocol::memoryFile(arrayRefFromStringRef(currentWhat)))
     protocol::sendByte(socket, kAbout, file.get());
 }
 
@@ -56,7 +56,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   if (!last || last->digest != request.digest ||
       last->computeCapability != request.computeCapability) {
     last.reset();
-    Expected<std::vector<uint8_t>> bytes = protocol::readFile(file);
+    Expected<std::vector<uint8_t>> bytes = readFile(file);
     if (!bytes)
       return make_error<CompilerTrouble>("the image cannot be read: " +
                                          toString(bytes.takeError()));
@@ -107,15 +107,15 @@ void handOver(int socket, const protocol::Request &request, const std::vector<ui
       encodeEntry(resultEntry(request.want, keyOf(request, *compiler), payload));
   if (!bytes)
     log(LogLevel::Warning, "kernel cache: an entry " + toString(bytes.takeError()));
-  else if (protocol::Descriptor file = protocol::memoryFile(*bytes))
+  else if (FileDescriptor file = protocol::memoryFile(*bytes))
     protocol::sendByte(socket, kEntry, file.get());
 }
 
 // The highest resident memory since forgetPeak(), in bytes. proc(5): clear_refs, status.
 void forgetPeak() {
-  protocol::Descriptor file(open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
+  FileDescriptor file(open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
   if (file)
-    (void)protocol::writeAll(file.get(), "5", 1); // at worst the peak is that of an earlier unit
+    (void)writeAll(file.get(), "5", 1); // at worst the peak is that of an earlier unit
 }
 
 uint64_t peak() {

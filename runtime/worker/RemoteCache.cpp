@@ -114,7 +114,7 @@ struct RemoteCache::State {
   HttpLimits limits;
   TrustedKeys trusted;
   std::optional<SigningKey> signer;
-  protocol::Descriptor ready;
+  FileDescriptor ready;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -316,7 +316,7 @@ std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
       return refuse(toString(key.takeError()));
     state->signer = std::move(*key);
   }
-  state->ready = protocol::Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  state->ready = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!state->ready)
     return refuse("eventfd");
   return std::unique_ptr<RemoteCache>(new RemoteCache(std::move(state)));

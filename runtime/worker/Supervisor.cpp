@@ -31,7 +31,6 @@ namespace rubia::runtime {
 
 namespace {
 using Clock = std::chrono::steady_clock;
-using protocol::Descriptor;
 using protocol::Outcome;
 using protocol::Remote;
 
@@ -46,7 +45,7 @@ using JobPointer = std::unique_ptr<Job>;
 
 struct Process {
   pid_t pid = 0;
-  Descriptor socket;
+  FileDescriptor socket;
   JobPointer job;    // null: idle
   std::string about; // what it compiles
   bool timedOut = false;
@@ -312,11 +311,10 @@ void Supervisor::ended(Process &process) {
 
 void Supervisor::heard(Process &process) {
   char said;
-  Descriptor file;
+  FileDescriptor file;
   if (!protocol::receiveByte(process.socket.get(), said, file))
     return ended(process);
-  Expected<std::vector<uint8_t>> bytes =
-      file ? protocol::readFile(file.get()) : std::vector<uint8_t>();
+  Expected<std::vector<uint8_t>> bytes = file ? readFile(file.get()) : std::vector<uint8_t>();
   if (!bytes) {
     log(LogLevel::Warning, "compile process: " + toString(bytes.takeError()));
     bytes = std::vector<uint8_t>();

@@ -74,7 +74,7 @@ public:
     files.image = protocol::memoryFile(image.bytes);
     auto [ours, theirs] = protocol::socketPair();
     files.reply = std::move(theirs);
-    files.pulse = protocol::Descriptor(eventfd(0, EFD_CLOEXEC));
+    files.pulse = FileDescriptor(eventfd(0, EFD_CLOEXEC));
     ASSERT_TRUE(protocol::send(supervisor.get(), request(unit, ahead), files));
     replies.push_back(std::move(ours));
     units.push_back(unit);
@@ -89,7 +89,7 @@ public:
     std::vector<uint32_t> result;
     while (!replies.empty()) {
       std::vector<pollfd> watched;
-      for (const protocol::Descriptor &reply : replies)
+      for (const FileDescriptor &reply : replies)
         watched.push_back({reply.get(), POLLIN, 0});
       if (poll(watched.data(), watched.size(), 20'000) <= 0)
         return result;
@@ -119,8 +119,8 @@ private:
   }
 
   const RawImage &image;
-  protocol::Descriptor supervisor;
-  std::vector<protocol::Descriptor> replies;
+  FileDescriptor supervisor;
+  std::vector<FileDescriptor> replies;
   std::vector<uint32_t> units;
 };
 
@@ -229,7 +229,7 @@ TEST_F(SupervisorTest, ManyRequestsWithFewDescriptors) {
 // A child that was forked while a request was under way may hold the end that the answer comes to.
 TEST(Supervisor, ThatDiesIsNoticedThoughSomebodyHoldsItsEnd) {
   auto [ours, theirs] = protocol::socketPair();
-  protocol::Descriptor pulse(eventfd(0, EFD_CLOEXEC));
+  FileDescriptor pulse(eventfd(0, EFD_CLOEXEC));
   ASSERT_EQ(eventfd_write(pulse.get(), 3), 0);
   unsigned beats = 0, asked = 0;
   protocol::Answer answer = protocol::awaitAnswer(
@@ -242,12 +242,12 @@ TEST(Supervisor, ThatDiesIsNoticedThoughSomebodyHoldsItsEnd) {
 
 TEST(Protocol, MemoryFilesStayAsTheyAre) {
   const uint8_t bytes[] = {1, 2, 3};
-  protocol::Descriptor file = protocol::memoryFile(bytes);
+  FileDescriptor file = protocol::memoryFile(bytes);
   ASSERT_TRUE(file);
   EXPECT_EQ(pwrite(file.get(), "x", 1, 0), -1);
   EXPECT_NE(ftruncate(file.get(), 0), 0);
   uint8_t read[3];
-  ASSERT_TRUE(protocol::preadAll(file.get(), read, 3, 0));
+  ASSERT_TRUE(preadAll(file.get(), read, 3, 0));
   EXPECT_EQ(read[1], 2);
 }
 

@@ -1,0 +1,33 @@
+// A descriptor that closes itself, and whole transfers of bytes.
+#pragma once
+
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <vector>
+
+namespace rubia::runtime {
+
+class FileDescriptor {
+public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd(fd) {}
+  FileDescriptor(FileDescriptor &&other) : fd(other.release()) {}
+  FileDescriptor &operator=(FileDescriptor &&other);
+  ~FileDescriptor();
+  int get() const { return fd; }
+  int release();
+  explicit operator bool() const { return fd >= 0; }
+
+private:
+  int fd = -1;
+};
+
+/// All `size` bytes, or false. Writing to a socket whose other end is gone, or beyond the limit of
+/// a file's size, raises no signal.
+bool readAll(int fd, void *data, size_t size);
+bool preadAll(int fd, void *data, size_t size, uint64_t offset);
+bool writeAll(int fd, const void *data, size_t size);
+/// All of a file, from its beginning.
+llvm::Expected<std::vector<uint8_t>> readFile(int fd);
+
+} // namespace rubia::runtime
