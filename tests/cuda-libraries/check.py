@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""CUB's and Thrust's algorithms under `rubia run`, compared with what the host computes.
+"""Programs that use CUB, Thrust and libcu++ under `rubia run`, compared with what the host computes.
 
-Usage: check.py NVCC RUBIA FOLDER ARCH[,ARCH...] SOURCE [--define NAME=VALUE] [--elements N]
+Usage: check.py NVCC RUBIA FOLDER ARCH[,ARCH...] SOURCE [--define NAME=VALUE] [--elements N] [--target 80] [--checks races]
 
 Compiles SOURCE of this folder with nvcc, for PTX only, unless FOLDER has it already, and runs it on each processor that the
 emulator has to be. The program compares and prints; all of it is shown if anything is wrong. Exit status 77 (ctest: skipped) where
@@ -23,6 +23,8 @@ def arguments():
         parser.add_argument(name)
     parser.add_argument("--define", default="")
     parser.add_argument("--elements", default="")
+    parser.add_argument("--target", default="80")
+    parser.add_argument("--checks", default="")
     return parser.parse_args()
 
 
@@ -37,12 +39,12 @@ def compiled(options):
     folder = pathlib.Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     source = HERE / options.source
-    program = folder / "-".join([source.stem] + options.define.split("=")[1:])
+    program = folder / "-".join([source.stem, options.target] + options.define.split("=")[1:])
     newest = max(file.stat().st_mtime for file in (source, HERE / "Checked.h"))
     if program.exists() and program.stat().st_mtime > newest:
         return program
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
-        command = [options.nvcc, "-std=c++17", "-O2", "-arch=compute_80", "-code=compute_80", "-Wno-deprecated-declarations"]
+        command = [options.nvcc, "-std=c++17", "-O2", f"-arch=compute_{options.target}", f"-code=compute_{options.target}", "-Wno-deprecated-declarations"]
         command += ["-D" + options.define] if options.define else []
         subprocess.run(command + [str(source), "-o", fresh + "/program"], check=True)
         os.replace(fresh + "/program", program)
@@ -51,6 +53,8 @@ def compiled(options):
 
 def passes(options, program, arch, cache):
     environment = dict(os.environ, RUBIA_ARCH=arch, RUBIA_CACHE_DIR=cache)
+    if options.checks:
+        environment["RUBIA_EMULATOR_CHECK"] = options.checks
     command = [options.rubia, "run", "--", str(program)] + ([options.elements] if options.elements else [])
     run = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     lines = run.stdout.splitlines()
