@@ -1,6 +1,6 @@
-// CheckUlp FILE: compares what CudaMath wrote with MPFR's values. Prints the largest error of each
-// function and fails where one is beyond its bound. Functions that MPFR lacks are named and left to
-// the comparison with recorded results.
+// CheckUlp FILE: compares what CudaMath or CudaBf16 wrote with MPFR's values. Prints the largest
+// error of each function and fails where one is beyond its bound. Functions that MPFR lacks are
+// named and left to the comparison with recorded results.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +40,7 @@ void norm(mpfr_t out, Operand x, Operand y, Operand z) {
   mpfr_sqrt(out, out, MPFR_RNDN);
 }
 
-// By the name without its prefix d_, f_ or h_.
+// By the name without its prefix d_, f_, h_ or b_.
 const std::map<std::string, Function> &functions() {
   static const std::map<std::string, Function> all = [] {
     std::map<std::string, Function> f;
@@ -59,7 +59,7 @@ const std::map<std::string, Function> &functions() {
     UNARY("expm1", mpfr_expm1), UNARY("log", mpfr_log), UNARY("log2", mpfr_log2);
     UNARY("log10", mpfr_log10), UNARY("log1p", mpfr_log1p), UNARY("cbrt", mpfr_cbrt);
     UNARY("erf", mpfr_erf), UNARY("erfc", mpfr_erfc), UNARY("tgamma", mpfr_gamma);
-    UNARY("sqrt", mpfr_sqrt);
+    UNARY("sqrt", mpfr_sqrt), UNARY("tanh_approx", mpfr_tanh);
     f["rsqrt"] = [](mpfr_t out, Operand x, Operand, Operand) {
       mpfr_rec_sqrt(out, x.value, MPFR_RNDN);
       if (mpfr_zero_p(x.value)) // IEEE 754's rSqrt keeps the sign, MPFR does not
@@ -100,8 +100,8 @@ double fromBits(char kind, uint64_t bits) {
     memcpy(&value, &bits, 8);
     return value;
   }
-  if (kind == 'f') {
-    const uint32_t word = uint32_t(bits);
+  if (kind == 'f' || kind == 'b') {
+    const uint32_t word = kind == 'b' ? uint32_t(bits) << 16 : uint32_t(bits);
     float value;
     memcpy(&value, &word, 4);
     return value;
@@ -162,6 +162,7 @@ int main(int, char **arguments) {
       without += std::string(" ") + name;
     const Format format = kind == 'd'   ? Format{53, -1074, 1024}
                           : kind == 'f' ? Format{24, -149, 128}
+                          : kind == 'b' ? Format{8, -133, 128}
                                         : Format{11, -24, 16};
     double worst = 0;
     uint64_t at[4] = {};

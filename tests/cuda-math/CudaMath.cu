@@ -3,26 +3,15 @@
 // Rows that may be wrong by some units in the last place are written to FILE: a line with name,
 // kind, bound and count, then for each input three operands and the result, 64 bits each.
 #include "Functions.h"
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "Recorded.h"
 #include <cuComplex.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <curand_kernel.h>
 #include <thrust/complex.h>
-#include <vector>
 
 typedef unsigned __int128 Wide;
-
-static void require(cudaError_t status, const char *what) {
-  if (status == cudaSuccess)
-    return;
-  printf("%s: %s\n", what, cudaGetErrorString(status));
-  exit(1);
-}
 
 __device__ Wide wide(uint64_t high, uint64_t low) { return Wide(high) << 64 | low; }
 __device__ Wide quotient128(uint64_t x, uint64_t y, uint64_t z) {
@@ -147,12 +136,6 @@ FLOAT_FUNCTIONS(FLOAT_ROW)
 HALF_FUNCTIONS(HALF_ROW)
 INTEGER_FUNCTIONS(INTEGER_ROW)
 
-struct Row {
-  const char *name;
-  char kind;
-  int ulp;
-  void (*kernel)(const uint64_t *, uint64_t *, unsigned);
-};
 #define DOUBLE_NAME(NAME, EXPRESSION, ULP) {#NAME, 'd', ULP, NAME},
 #define FLOAT_NAME(NAME, EXPRESSION, ULP) {#NAME, 'f', ULP, NAME},
 #define HALF_NAME(NAME, EXPRESSION, ULP) {#NAME, 'h', ULP, NAME},
@@ -160,13 +143,6 @@ struct Row {
 static const Row kRows[] = {DOUBLE_FUNCTIONS(DOUBLE_NAME) FLOAT_FUNCTIONS(FLOAT_NAME)
                                 HALF_FUNCTIONS(HALF_NAME) INTEGER_FUNCTIONS(INTEGER_NAME)};
 
-static uint64_t state = 0x2545f4914f6cdd1d;
-static uint64_t next() { // xorshift64*
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * 0x2545f4914f6cdd1du;
-}
 static double unit() { return double(next() >> 11) * 0x1p-53; }
 
 static double number() {
@@ -207,49 +183,9 @@ static uint64_t inputOf(char kind) {
   return word;
 }
 
-int main(int argumentCount, char **arguments) {
-  if (argumentCount < 4) {
-    fprintf(stderr, "usage: CudaMath INPUTS SAMPLES STEP [FILE]\n");
-    return 2;
-  }
-  const unsigned count = atoi(arguments[1]), samples = atoi(arguments[2]);
-  const unsigned step = atoi(arguments[3]);
-  FILE *file = argumentCount > 4 ? fopen(arguments[4], "wb") : nullptr;
-  std::vector<uint64_t> in(3 * count), out(count);
-  uint64_t *deviceIn = nullptr, *deviceOut = nullptr;
-  require(cudaMalloc(&deviceIn, in.size() * 8), "cudaMalloc");
-  require(cudaMalloc(&deviceOut, out.size() * 8), "cudaMalloc");
-  char made = 0;
-  for (unsigned n = 0; n < sizeof(kRows) / sizeof(kRows[0]); n += step) {
-    const Row &row = kRows[n];
-    if (row.kind != made) {
-      state = 0x2545f4914f6cdd1d ^ uint64_t(row.kind);
-      for (uint64_t &value : in)
-        value = inputOf(row.kind);
-      require(cudaMemcpy(deviceIn, in.data(), in.size() * 8, cudaMemcpyHostToDevice), "copy");
-      made = row.kind;
-    }
-    row.kernel<<<(count + 127) / 128, 128>>>(deviceIn, deviceOut, count);
-    require(cudaGetLastError(), row.name);
-    require(cudaMemcpy(out.data(), deviceOut, out.size() * 8, cudaMemcpyDeviceToHost), row.name);
-    uint64_t digest = 0xcbf29ce484222325u; // FNV-1a over words
-    for (uint64_t value : out)
-      digest = (digest ^ value) * 0x100000001b3u;
-    printf("%s %c %d %016llx", row.name, row.kind, row.ulp, (unsigned long long)digest);
-    for (unsigned i = 0; i < samples; ++i)
-      printf(" %llx", (unsigned long long)out[i]);
-    printf("\n");
-    if (!file || !row.ulp)
-      continue;
-    fprintf(file, "%s %c %d %u\n", row.name, row.kind, row.ulp, count);
-    for (unsigned i = 0; i < count; ++i) {
-      fwrite(&in[3 * i], 8, 3, file);
-      fwrite(&out[i], 8, 1, file);
-    }
-  }
-  if (file && fclose(file)) {
-    perror(arguments[4]);
-    return 1;
-  }
-  return 0;
+int main(int count, char **arguments) {
+  return record(count, arguments, kRows, [](std::vector<uint64_t> &in, char kind) {
+    for (uint64_t &value : in)
+      value = inputOf(kind);
+  });
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs CudaMath under `rubia run` and compares its results with those of an H100.
+"""Runs CudaMath or CudaBf16 under `rubia run` and compares its results with those of an H100.
 
-Usage: check.py RUBIA CUDA_MATH RECORDED ARCH [--all CHECK_ULP]
+Usage: check.py RUBIA PROGRAM RECORDED ARCH [--all CHECK_ULP]
 
 By default every eighth function at 512 inputs. --all: every function at 100,000 inputs; those with a bound are also
 compared with MPFR's values by CHECK_ULP. A function without a bound must have an H100's bits; one with a bound may
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 SAMPLES = 512
-BITS = {"d": 64, "f": 32, "h": 16, "i": 64}
+BITS = {"d": 64, "f": 32, "h": 16, "b": 16, "i": 64}
 
 
 def parse(lines):
@@ -32,6 +32,11 @@ def ordered(bits, width):
     return -(bits & (sign - 1)) if bits & sign else bits
 
 
+def halves(pairs):
+    """The numbers of pairs of bf16."""
+    return [pair >> shift & 0xFFFF for pair in pairs for shift in (0, 16)]
+
+
 def compare(name, ours, recorded, all_inputs):
     """What is wrong with a function; None: nothing."""
     kind, bound, digest, samples = recorded
@@ -42,11 +47,13 @@ def compare(name, ours, recorded, all_inputs):
         wrong = [i for i in range(SAMPLES) if samples[i] != ours[3][i]]
         return f"{len(wrong)} of {SAMPLES} samples differ" + (
             f", input {wrong[0]}: {ours[3][wrong[0]]:x}, expected {samples[wrong[0]]:x}" if wrong else "")
-    width = BITS[kind]
-    worst = max(range(SAMPLES), key=lambda i: abs(ordered(samples[i], width) - ordered(ours[3][i], width)))
-    distance = abs(ordered(samples[worst], width) - ordered(ours[3][worst], width))
+    found = halves(ours[3]) if kind == "p" else ours[3]
+    samples = halves(samples) if kind == "p" else samples
+    width = BITS["b" if kind == "p" else kind]
+    worst = max(range(len(samples)), key=lambda i: abs(ordered(samples[i], width) - ordered(found[i], width)))
+    distance = abs(ordered(samples[worst], width) - ordered(found[worst], width))
     if distance > bound:
-        return f"{distance} ulp from an H100 at input {worst}: {ours[3][worst]:x}, the H100 has {samples[worst]:x}"
+        return f"{distance} ulp from an H100 at result {worst}: {found[worst]:x}, the H100 has {samples[worst]:x}"
     return None
 
 
