@@ -46,6 +46,13 @@ bool mayDisassemble(const Target &target, ArrayRef<uint8_t> bytes) {
   return target.cpu() != "gfx950" || mayDisassembleGfx950(bytes);
 }
 
+bool hasHalfLiteral(const Target &target, ArrayRef<uint8_t> bytes) {
+  // The first of V_MADMK_F16 and V_MADAK_F16, or V_FMAMK_F16 and V_FMAAK_F16.
+  const uint32_t first = target.generation().major < 10 ? 0x24 : 0x37;
+  const uint32_t opcode = read32le(bytes.data()) >> 25; // with the 0 in bit 31 that VOP2 has
+  return opcode == first || opcode == first + 1;
+}
+
 /// Bits of the first eight bytes that some instructions of their encoding use and others do not. No
 /// bit of a field in which single bits can be invalid values.
 static uint64_t bitsThatMayBeUnused(const Target &target, uint32_t word) {

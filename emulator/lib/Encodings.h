@@ -20,6 +20,10 @@ bool mayDisassemble(const Target &target, llvm::ArrayRef<uint8_t> bytes);
 /// survives too.
 bool isSound(const Target &target, const llvm::MCInst &inst, uint64_t size);
 
+/// Whether it is one of the VOP2 instructions of halves with a literal of their own (docs/errata.md
+/// E27).
+bool hasHalfLiteral(const Target &target, llvm::ArrayRef<uint8_t> bytes);
+
 /// Hardware ignores the fields that an instruction does not use (modifiers of integers and of
 /// sources that it has not, data of DS and FLAT instructions); LLVM wants them to be 0. `bytes`
 /// with such bits cleared, if they are an instruction then, else nothing. `decodes` says whether

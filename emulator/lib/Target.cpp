@@ -11,10 +11,12 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/TargetParser/Triple.h"
 #include <map>
 #include <mutex>
+#include <set>
 
 // Private to LLVM's AMDGPU target; the archives export them.
 namespace llvm::AMDGPU {
@@ -370,15 +372,68 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
   return target;
 }
 
+constexpr uint32_t kCrashingLiteral = 0xff;
+
+/// LLVM's types of operands that are a literal in every encoding (OPERAND_KIMM32 and OPERAND_KIMM16
+/// of its SIDefines.h), as the instructions below have them.
+static std::set<unsigned> literalTypes(const MCInstrInfo &instructions) {
+  std::set<unsigned> types;
+  for (const char *name : {"V_FMAAK_F32_gfx11", "V_FMAAK_F16_gfx10"}) {
+    const unsigned opcode = findOpcode(instructions, name);
+    const int index =
+        opcode ? AMDGPU::getNamedOperandIdx(uint16_t(opcode), AMDGPU::OpName(OperandName::imm))
+               : -1;
+    if (index >= 0)
+      types.insert(instructions.get(opcode).operands()[unsigned(index)].OperandType);
+  }
+  return types;
+}
+
+/// LLVM's disassembler takes such a literal for the code of an inline constant where it looks like
+/// one (docs/errata.md E27): 0x81 for 1. It is the last dword of the instruction.
+void Target::restoreLiterals(MCInst &inst, uint32_t literal) const {
+  static const std::set<unsigned> types = literalTypes(*instructions);
+  const ArrayRef<MCOperandInfo> operands = instructions->get(inst.getOpcode()).operands();
+  for (unsigned i = 0; i < inst.getNumOperands() && i < operands.size(); ++i)
+    if (types.count(operands[i].OperandType) && inst.getOperand(i).isImm())
+      inst.getOperand(i).setImm(literal);
+}
+
+/// Of one of 16 bits, the disassembler takes 0xff for a literal that follows, and crashes. So it
+/// gets another one. Source 0 may have the literal, too.
+uint64_t Target::disassembleWithHalfLiteral(MCInst &inst, ArrayRef<uint8_t> bytes,
+                                            uint64_t address) const {
+  constexpr uint32_t kOther = 0x7f; // no inline constant
+  std::vector<uint8_t> changed(bytes.begin(), bytes.end());
+  support::endian::write32le(&changed[4], kOther);
+  const uint64_t size = disassembleOnce(inst, changed, address);
+  if (size == 0)
+    return 0;
+  restoreLiterals(inst, kCrashingLiteral);
+  const int source = operand(inst, OperandName::src0);
+  if (source >= 0 && inst.getOperand(unsigned(source)).isImm() &&
+      inst.getOperand(unsigned(source)).getImm() == kOther)
+    inst.getOperand(unsigned(source)).setImm(kCrashingLiteral);
+  return size;
+}
+
 uint64_t Target::disassembleOnce(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {
   uint64_t size = 0;
   inst.clear();
   if (!mayDisassemble(*this, bytes))
     return 0;
-  std::lock_guard lock(mutex);
-  const bool sound =
-      disassembler->getInstruction(inst, size, bytes, address, nulls()) == MCDisassembler::Success;
-  return sound && isSound(*this, inst, size) ? size : 0;
+  if (hasHalfLiteral(*this, bytes) && support::endian::read32le(&bytes[4]) == kCrashingLiteral)
+    return disassembleWithHalfLiteral(inst, bytes, address);
+  {
+    std::lock_guard lock(mutex);
+    if (disassembler->getInstruction(inst, size, bytes, address, nulls()) !=
+        MCDisassembler::Success)
+      return 0;
+  }
+  if (!isSound(*this, inst, size))
+    return 0;
+  restoreLiterals(inst, support::endian::read32le(&bytes[size - 4]));
+  return size;
 }
 
 uint64_t Target::disassemble(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t address) const {

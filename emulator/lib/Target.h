@@ -162,6 +162,9 @@ private:
   Target();
   uint64_t disassembleOnce(llvm::MCInst &inst, llvm::ArrayRef<uint8_t> bytes,
                            uint64_t address) const;
+  uint64_t disassembleWithHalfLiteral(llvm::MCInst &inst, llvm::ArrayRef<uint8_t> bytes,
+                                      uint64_t address) const;
+  void restoreLiterals(llvm::MCInst &inst, uint32_t literal) const;
   class Names;
   mutable std::mutex mutex; // LLVM's disassembler and printer keep state
   std::string cpuName;
