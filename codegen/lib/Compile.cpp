@@ -5,6 +5,7 @@
 #include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
+#include "codegen/lib/Negations.h"
 #include "codegen/lib/RoundedProducts.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/IR/Module.h"
@@ -33,6 +34,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
     return error;
   protectCarries(*module);
   protectRoundedProducts(*module);
+  protectNegations(*module);
   SmallString<0> output;
   if (kind == EmitKind::Llvm) {
     raw_svector_ostream os(output);

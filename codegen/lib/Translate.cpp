@@ -5,6 +5,8 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/HalfResults.h"
+#include "codegen/lib/PackedIntegers.h"
 #include "codegen/lib/PassLimits.h"
 #include "codegen/lib/WholeAccesses.h"
 #include "llvm/ADT/StringExtras.h"
@@ -149,9 +151,18 @@ OptimizationLevel middleEndLevel(unsigned optLevel) {
 /// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
 class BackEnd : public legacy::PassManager {
 public:
+  explicit BackEnd(bool isOptimising) : isOptimising(isOptimising) {}
+
   void add(Pass *pass) override {
-    if (pass->getPassName() == kFinalizeSelection)
+    if (pass->getPassName() == kFinalizeSelection) {
       legacy::PassManager::add(makeCarryMasks());
+      legacy::PassManager::add(makePackedIntegers());
+      if (!isOptimising)
+        legacy::PassManager::add(makeHalfResults());
+    }
+    // The pass is run a second time behind register allocation.
+    if (pass->getPassName() == kShrinkInstructions && !std::exchange(hasHalfResults, true))
+      legacy::PassManager::add(makeHalfResults());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {
@@ -160,6 +171,9 @@ public:
     }
     legacy::PassManager::add(pass);
   }
+
+private:
+  bool isOptimising, hasHalfResults = false;
 };
 
 } // namespace
@@ -256,7 +270,7 @@ Error translate(Module &module, TargetMachine &machine, EmitKind kind,
   DiagnosticCollector diagnostics(module.getContext());
   PassLimits limits(module);
   raw_svector_ostream os(output);
-  BackEnd passes;
+  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None);
   passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
   CodeGenFileType type =
       kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;

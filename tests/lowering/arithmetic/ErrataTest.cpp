@@ -1,6 +1,8 @@
 // Miscompiles of LLVM 22.1 that arithmetic runs into (docs/errata.md): each test fails without the
 // work-around.
 #include "tests/lowering/arithmetic/Harness.h"
+#include <algorithm>
+#include <cmath>
 
 using namespace rubia::lowering::test;
 
@@ -161,4 +163,172 @@ TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
                return chain.isPair ? half | half << 16 : half;
              }},
             tuples, {.arch = arch});
+}
+
+namespace {
+
+const char *const kAllTargets[] = {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"};
+
+uint32_t pairOf(uint32_t low, uint32_t high) { return (low & 0xffff) | high << 16; }
+
+} // namespace
+
+// The negation of a vector becomes that of the last word of the integers that it was made of.
+TEST(Errata, NegationOfAllElementsOfAVector) {
+  const std::vector<Operands> tuples = {{{0x3f800000, 0x40000000}},
+                                        {{0xc0400000, 0x3f800000}},
+                                        {{0x3f800000, 0xc0400000}},
+                                        {{0, 0x80000000}}};
+  auto relu = [](uint64_t bits) { return int32_t(bits) < 0 ? 0 : uint32_t(bits); };
+  auto half = [](uint32_t bits) { // of what needs no rounding
+    return bits ? (bits >> 13 & 0x3ff) | ((bits >> 23) - 127 + 15) << 10 : 0;
+  };
+  const std::string selected = ".reg .pred p, q;\n .reg .b32 s, t, u, v;\n"
+                               " setp.lt.s32 p, a, 0;\n setp.lt.s32 q, b, 0;\n"
+                               " selp.b32 s, 0, a, p;\n selp.b32 t, 0, b, q;\n ";
+  const std::string negations[] = {"neg.f32 u, s;\n neg.f32 v, t;\n mov.b64 d, {u, v}",
+                                   "neg.ftz.f32 u, s;\n neg.ftz.f32 v, t;\n mov.b64 d, {u, v}",
+                                   "xor.b32 u, s, 0x80000000;\n xor.b32 v, t, 0x80000000;\n"
+                                   " mul.rn.f32 u, u, 0f3f800000;\n mul.rn.f32 v, v, 0f3f800000;\n"
+                                   " mov.b64 d, {u, v}"};
+  for (const char *arch : kAllTargets) {
+    check({".reg .b32 t;\n cvt.rn.relu.f16x2.f32 t, b, a;\n neg.f16x2 d, t",
+           Kind::I32,
+           {Kind::F32, Kind::F32},
+           [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+             return pairOf(half(relu(a)), half(relu(b))) ^ 0x80008000;
+           }},
+          tuples, {.arch = arch});
+    for (const std::string &negation : negations)
+      check({selected + negation,
+             Kind::I64,
+             {Kind::I32, Kind::I32},
+             [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+               return (relu(a) | uint64_t(relu(b)) << 32) ^ 0x80000000'80000000;
+             }},
+            tuples, {.arch = arch});
+  }
+}
+
+// The same where the negation meets a comparison with itself, as canonical NaNs make it.
+TEST(Errata, NegationBesideItsNanTest) {
+  std::string assembly = emitAssembly(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+      ".reg .b64 a; .reg .b32 t; .reg .f32 b, c, u, v, nu, nv;\n"
+      "ld.param.u64 a, [p]; mov.u32 t, %tid.x; mad.wide.u32 a, t, 8, a;\n"
+      "ld.global.v2.f32 {b, c}, [a]; mul.rn.f32 u, b, c; add.rn.f32 v, b, c;\n"
+      "neg.f32 nu, u; neg.f32 nv, v; st.global.v4.f32 [a+4096], {u, nu, nv, v};\n"
+      "ret; }\n",
+      {.arch = "gfx942", .nan = rubia::lowering::NanMode::Canonical});
+  unsigned flips = 0;
+  for (size_t at = 0; (at = assembly.find("v_xor_b32", at)) != std::string::npos; ++at)
+    ++flips;
+  EXPECT_EQ(flips, 2u) << assembly;
+}
+
+// The packed negation of two f32 is an addition, which flushes denormals in units that do.
+TEST(Errata, NegationOfDenormalsInAUnitThatFlushes) {
+  std::string assembly = emitAssembly(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+      ".reg .b64 a; .reg .b32 t; .reg .f32 u, v, w;\n"
+      "ld.param.u64 a, [p]; mov.u32 t, %tid.x; mad.wide.u32 a, t, 8, a;\n"
+      "ld.global.v2.f32 {u, v}, [a]; neg.f32 u, u; neg.f32 v, v;\n"
+      "st.global.v2.f32 [a+4096], {u, v}; mul.rn.ftz.f32 w, u, v; st.global.f32 [a+8192], w;\n"
+      "ret; }\n",
+      {.arch = "gfx942"});
+  EXPECT_NE(assembly.find("v_xor_b32"), std::string::npos) << assembly;
+  EXPECT_EQ(assembly.find("v_pk_add_f32"), std::string::npos) << assembly;
+}
+
+// A half that is negated on its way into a vector makes a modifier of packed integer instructions.
+TEST(Errata, PackedIntegersAreNotNegatedAsHalves) {
+  const std::string kParts = ".reg .b16 l, h, nl, nh;\n .reg .b32 t;\n cvt.rn.f16.f32 l, a;\n"
+                             " cvt.rn.f16.f32 h, b;\n neg.f16 nl, l;\n neg.f16 nh, h;\n ";
+  const std::vector<Kind> sources = {Kind::F32, Kind::F32, Kind::I32};
+  const std::vector<Operands> tuples = {{{0x3f800000, 0x40000000, 0x12345678}},
+                                        {{0xc0400000, 0x3f800000, 0x89abcdef}}};
+  auto half = [](uint64_t bits) { // of what needs no rounding
+    return uint32_t((bits >> 16 & 0x8000) | (bits >> 13 & 0x3ff) |
+                    ((bits >> 23 & 0xff) - 127 + 15) << 10);
+  };
+  struct Pair {
+    const char *text;
+    uint32_t (*of)(uint32_t low, uint32_t high);
+  };
+  const Pair pairs[] = {
+      {"{nl, h}", [](uint32_t l, uint32_t h) { return pairOf(l ^ 0x8000, h); }},
+      {"{h, nl}", [](uint32_t l, uint32_t h) { return pairOf(h, l ^ 0x8000); }},
+      {"{nl, l}", [](uint32_t l, uint32_t) { return pairOf(l ^ 0x8000, l); }},
+      {"{h, nh}", [](uint32_t, uint32_t h) { return pairOf(h, h ^ 0x8000); }},
+      {"{nl, nl}", [](uint32_t l, uint32_t) { return pairOf(l, l) ^ 0x80008000; }}};
+  struct Operation {
+    const char *text;
+    uint32_t (*of)(uint32_t a, uint32_t b);
+  };
+  const Operation operations[] = {
+      {"add.u16x2 d, t, c", [](uint32_t a, uint32_t b) { return a + b; }},
+      {"max.s16x2 d, t, c",
+       [](uint32_t a, uint32_t b) { return uint32_t(std::max(int16_t(a), int16_t(b))); }},
+      {"min.u16x2 d, c, t",
+       [](uint32_t a, uint32_t b) { return uint32_t(std::min(uint16_t(a), uint16_t(b))); }}};
+  for (const char *arch : kAllTargets)
+    for (const Pair &pair : pairs)
+      for (const Operation &operation : operations) {
+        if (&operation != operations && &pair != pairs && llvm::StringRef(arch) != "gfx942")
+          continue;
+        const std::string body = kParts + "mov.b32 t, " + pair.text + ";\n " + operation.text;
+        check({body, Kind::I32, sources,
+               [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) -> uint64_t {
+                 const uint32_t t = pair.of(half(a), half(b));
+                 return pairOf(operation.of(t & 0xffff, uint32_t(c) & 0xffff),
+                               operation.of(t >> 16, uint32_t(c) >> 16));
+               }},
+              tuples, {.arch = arch});
+        const std::string assembly =
+            emitAssembly(kernelText(body + ";", Kind::I32, sources), {.arch = arch});
+        EXPECT_NE(assembly.find("v_pk_"), std::string::npos) << arch << ": " << body;
+        EXPECT_EQ(assembly.find("neg_lo"), std::string::npos) << arch << ": " << body;
+        EXPECT_EQ(assembly.find("neg_hi"), std::string::npos) << arch << ": " << body;
+      }
+}
+
+// Selection takes the upper half of a clamped half for zero, and that of three-operand minima,
+// maxima and medians, which keep it.
+TEST(Errata, UpperHalvesBehindHalvesAreCleared) {
+  const std::vector<Operands> tuples = {{{0x3800, 0x3a00}}, {{0x3400, 0x3c00}}, {{0x4000, 0x3800}}};
+  struct Operation {
+    const char *text;
+    double (*of)(double a, double b);
+  };
+  const Operation operations[] = {
+      {"fma.rn.sat.f16 h, a, b, a", [](double a, double b) { return std::min(a * b + a, 1.0); }},
+      {"cvt.f32.f16 t, a;\n cvt.f32.f16 u, b;\n fma.rn.f32 t, t, u, t;\n cvt.rn.sat.f16.f32 h, t",
+       [](double a, double b) { return std::min(a * b + a, 1.0); }},
+      {"max.f16 h, a, q;\n min.f16 h, h, w",
+       [](double a, double) { return std::min(std::max(a, 0.5), 0.75); }},
+      {"min.f16 h, a, b;\n min.f16 h, h, w",
+       [](double a, double b) { return std::min(std::min(a, b), 0.75); }},
+      {"max.f16 h, a, b;\n max.f16 h, h, q",
+       [](double a, double b) { return std::max(std::max(a, b), 0.5); }},
+      {"mul.rn.sat.f16 h, a, b", [](double a, double b) { return std::min(a * b, 1.0); }}};
+  auto valueOf = [](uint64_t half) {
+    return std::ldexp(double((half & 0x3ff) | 0x400), int(half >> 10 & 31) - 25);
+  };
+  auto halfOf = [](double value) {
+    int exponent = 0;
+    const double fraction = std::frexp(value, &exponent); // of at least 0.5
+    return uint32_t(int(fraction * 2048) - 1024 + ((exponent + 14) << 10));
+  };
+  for (const char *arch : {"gfx90a", "gfx942", "gfx950"})
+    for (unsigned optLevel : {0u, 3u})
+      for (const Operation &operation : operations)
+        check({".reg .b16 h, q, w;\n .reg .f32 t, u;\n mov.b16 q, 0x3800;\n mov.b16 w, 0x3a00;\n " +
+                   std::string(operation.text) + ";\n mov.b32 d, {h, h}",
+               Kind::I32,
+               {Kind::F16, Kind::F16},
+               [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+                 const uint32_t half = halfOf(operation.of(valueOf(a), valueOf(b)));
+                 return pairOf(half, half);
+               }},
+              tuples, {.arch = arch, .optLevel = optLevel});
 }

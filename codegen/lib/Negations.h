@@ -1,0 +1,17 @@
+// Keeps the signs of all elements of negated vectors.
+#ifndef RUBIA_CODEGEN_LIB_NEGATIONS_H
+#define RUBIA_CODEGEN_LIB_NEGATIONS_H
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// Takes negations of vectors apart that the back end would get wrong (docs/errata.md). It has to
+/// come after the optimiser, which would undo it.
+void protectNegations(llvm::Module &module);
+
+} // namespace rubia::codegen
+
+#endif
