@@ -159,7 +159,7 @@ int compare(const Options &options) {
   if (!known)
     return fail(known.takeError());
   unsigned equal = 0, different = 0, failed = 0, skipped = 0, stale = 0, unrecorded = 0;
-  unsigned byLevel[3] = {}, knownOnes = 0, halfFilled = 0;
+  unsigned byLevel[3] = {}, knownOnes = 0, agreed = 0, halfFilled = 0;
   const uint64_t first = std::max(options.first, recording->first);
   const uint64_t count = options.count ? options.count : recording->kernels.size();
   const uint64_t end = std::min(first + count, recording->first + recording->kernels.size());
@@ -220,8 +220,10 @@ int compare(const Options &options) {
     }
     if (optimised || unoptimised) {
       ++equal;
-      if (isKnown)
+      if (isKnown) {
+        ++agreed;
         tell("known to differ, but agrees");
+      }
       continue;
     }
     if (isKnown) {
@@ -244,7 +246,7 @@ int compare(const Options &options) {
     outs() << stale << " recorded of other kernels: the generator has changed\n";
   if (unrecorded)
     outs() << unrecorded << " have no recording\n";
-  return different || failed || stale || unrecorded;
+  return different || failed || stale || unrecorded || agreed;
 }
 
 // Smaller kernels of which Rubia and the evaluator still think differently.
