@@ -1,6 +1,6 @@
 #include "emulator/hip/Allocations.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 static Memory &memory() { return Machine::instance().memory; }
 
@@ -65,4 +65,4 @@ hipError_t release(void *pointer) {
   return releaseNow(pointer);
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -3,7 +3,7 @@
 
 #include "emulator/hip/Api.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // A hipMemPool_t: HIP's bookkeeping of memory in stream order. Nothing is kept for reuse, so that
 // a use after free is found; what is reserved is what is in use.
@@ -27,4 +27,4 @@ void remember(void *pointer, const Placement &placement);
 // Of the allocation that starts there.
 Placement placementOf(uint64_t address);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -16,7 +16,7 @@
 // Definitions take the visibility of their declarations above.
 #define HIP_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // Remembers an error for hipGetLastError and returns it.
 hipError_t result(hipError_t error);
@@ -63,4 +63,4 @@ hipError_t refuse(const char *function, const char *what);
 // Says on stderr what a launch did wrong and makes the device answer with the error from now on.
 hipError_t reportFailure(Device &device, llvm::Error error);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -4,6 +4,7 @@
 #include "emulator/hip/Api.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 HIP_EXPORT hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {

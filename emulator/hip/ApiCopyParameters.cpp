@@ -3,6 +3,7 @@
 #include "emulator/hip/Operation.h"
 #include "emulator/hip/Version.h"
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {
@@ -127,15 +128,15 @@ hipError_t start2D(const hip_Memcpy2D *p, hipStream_t stream, bool wait) {
 hipError_t start3D(const HIP_MEMCPY3D *p, hipStream_t stream, bool wait) {
   CopyOperation operation;
   hipMemcpyKind kind;
-  if (hipError_t error = rubia::emulator::copyOf(p, operation, kind))
+  if (hipError_t error = rubia::emulator::hip::copyOf(p, operation, kind))
     return error;
   return start(operation, kind, stream, wait);
 }
 
 } // namespace
 
-hipError_t rubia::emulator::copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy,
-                                   hipMemcpyKind &kind) {
+hipError_t rubia::emulator::hip::copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy,
+                                        hipMemcpyKind &kind) {
   if (!parameters)
     return hipErrorInvalidValue;
   const void *bytes = parameters;

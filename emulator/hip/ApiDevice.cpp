@@ -2,6 +2,7 @@
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Version.h"
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // How others tell the emulator from AMD's library.
@@ -29,11 +30,11 @@ HIP_EXPORT hipError_t hipGetDeviceCount(int *count) {
   return result(*count ? hipSuccess : noDevice());
 }
 
-bool rubia::emulator::isDevice(int device) {
+bool rubia::emulator::hip::isDevice(int device) {
   return device >= 0 && size_t(device) < Machine::instance().devices.size();
 }
 
-Device &rubia::emulator::deviceAt(int device) { return *Machine::instance().devices[device]; }
+Device &rubia::emulator::hip::deviceAt(int device) { return *Machine::instance().devices[device]; }
 
 HIP_EXPORT hipError_t hipSetDevice(int device) {
   if (!isDevice(device))

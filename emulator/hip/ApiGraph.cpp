@@ -6,6 +6,7 @@
 #include "emulator/hip/Registration.h"
 #include <algorithm>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {

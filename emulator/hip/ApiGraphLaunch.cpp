@@ -2,6 +2,7 @@
 #include "emulator/hip/Graph.h"
 #include <algorithm>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {

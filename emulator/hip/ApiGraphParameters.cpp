@@ -3,6 +3,7 @@
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Version.h"
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {
@@ -169,7 +170,7 @@ template <typename Use> hipError_t withDriverFill(const FillParameters *p, const
 
 } // namespace
 
-FillOperation rubia::emulator::fillOf(const hipMemsetParams *p) {
+FillOperation rubia::emulator::hip::fillOf(const hipMemsetParams *p) {
   if (hipMajorVersion() < 7)
     return {p->dst, p->value, p->elementSize, p->width, p->height, p->pitch};
   const void *parameters = p;
@@ -177,7 +178,7 @@ FillOperation rubia::emulator::fillOf(const hipMemsetParams *p) {
   return {since7.to, since7.value, since7.elementBytes, since7.width, since7.height, since7.pitch};
 }
 
-void rubia::emulator::giveParameters(const FillOperation &fill, hipMemsetParams *p) {
+void rubia::emulator::hip::giveParameters(const FillOperation &fill, hipMemsetParams *p) {
   void *parameters = p;
   if (hipMajorVersion() >= 7)
     *static_cast<FillParameters *>(parameters) = {fill.to,           fill.pitch, fill.value,

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {
@@ -31,7 +32,7 @@ hipError_t giveNodes(const std::vector<GraphNode *> &nodes, hipGraphNode_t *plac
 } // namespace
 
 // HIP 6 begins with 0, calls copies of one dimension copies, and has put others between.
-int rubia::emulator::numberOf(hipGraphNodeType type) {
+int rubia::emulator::hip::numberOf(hipGraphNodeType type) {
   if (hipMajorVersion() < 6)
     return type;
   switch (type) {
@@ -46,7 +47,7 @@ int rubia::emulator::numberOf(hipGraphNodeType type) {
   }
 }
 
-std::optional<hipGraphNodeType> rubia::emulator::nodeTypeOf(int number) {
+std::optional<hipGraphNodeType> rubia::emulator::hip::nodeTypeOf(int number) {
   for (int type = hipGraphNodeTypeKernel; type < hipGraphNodeTypeCount; ++type)
     if (numberOf(hipGraphNodeType(type)) == number)
       return hipGraphNodeType(type);

@@ -5,6 +5,7 @@
 #include "emulator/hip/Registration.h"
 #include <hip/hip_ext.h>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 HIP_EXPORT hipError_t hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,

@@ -5,6 +5,7 @@
 #include "emulator/hip/Version.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 static Memory &memory() { return Machine::instance().memory; }
@@ -213,7 +214,7 @@ HIP_EXPORT hipError_t hipMemcpy2D(void *to, size_t toPitch, const void *from, si
               kind, nullptr, true);
 }
 
-hipError_t rubia::emulator::copyOf(const hipMemcpy3DParms &p, CopyOperation &copy) {
+hipError_t rubia::emulator::hip::copyOf(const hipMemcpy3DParms &p, CopyOperation &copy) {
   if (p.srcArray || p.dstArray)
     return hipErrorNotSupported;
   auto at = [](const hipPitchedPtr &base, const hipPos &pos) {
@@ -231,7 +232,7 @@ hipError_t rubia::emulator::copyOf(const hipMemcpy3DParms &p, CopyOperation &cop
   return hipSuccess;
 }
 
-hipMemcpy3DParms rubia::emulator::parametersOf(const CopyOperation &copy, hipMemcpyKind kind) {
+hipMemcpy3DParms rubia::emulator::hip::parametersOf(const CopyOperation &copy, hipMemcpyKind kind) {
   auto pitched = [&](const void *pointer, size_t pitch, size_t slice) {
     return hipPitchedPtr{const_cast<void *>(pointer), pitch, copy.width,
                          pitch ? slice / pitch : copy.height};

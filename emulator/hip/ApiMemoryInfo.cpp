@@ -4,6 +4,7 @@
 #include "emulator/hip/Version.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 static Memory &memory() { return Machine::instance().memory; }

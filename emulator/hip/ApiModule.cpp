@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // What may be read from `image` on, as hipModuleLoadData gets no size: the mappings of the process
@@ -34,7 +35,7 @@ static Module *moduleOf(hipModule_t handle) {
   return machine.modules.count(module) ? module : nullptr;
 }
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 Function *functionOf(hipFunction_t handle) {
   Machine &machine = Machine::instance();
@@ -87,7 +88,7 @@ Function *functionNamed(Module &module, const char *name) {
   return function;
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
 
 HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t *handle, const void *image) {
   if (hipError_t error = usable())

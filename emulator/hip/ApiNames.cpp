@@ -5,6 +5,7 @@
 #include "llvm/ADT/APFloat.h"
 #include <dlfcn.h>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 HIP_EXPORT const char *hipApiName(uint32_t) { return "unknown"; } // of a tracer's numbers

@@ -1,17 +1,19 @@
 // How many workgroups fit. HIP: "Occupancy".
 #include "emulator/hip/Registration.h"
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
-int rubia::emulator::residentWorkgroups(const Kernel &kernel, const Device &device, int blockSize,
-                                        size_t sharedBytes) {
+int rubia::emulator::hip::residentWorkgroups(const Kernel &kernel, const Device &device,
+                                             int blockSize, size_t sharedBytes) {
   if (sharedBytes > device.model.ldsBytes)
     return 0;
   return int(residentWorkgroups(kernel, uint32_t(blockSize), uint32_t(sharedBytes)));
 }
 
-void rubia::emulator::bestLaunch(const Kernel &kernel, const Device &device, size_t sharedBytes,
-                                 int limit, int *gridSize, int *blockSize) {
+void rubia::emulator::hip::bestLaunch(const Kernel &kernel, const Device &device,
+                                      size_t sharedBytes, int limit, int *gridSize,
+                                      int *blockSize) {
   int largest = int(kernel.maxWorkgroupSize);
   if (limit > 0)
     largest = std::min(largest, limit);

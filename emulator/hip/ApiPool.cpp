@@ -5,6 +5,7 @@
 #include "emulator/hip/Version.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 using PoolRef = std::shared_ptr<MemoryPool>;

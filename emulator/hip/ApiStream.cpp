@@ -2,9 +2,10 @@
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 // Ends a thread's own streams with it.
@@ -78,7 +79,7 @@ void setCompletion(EventState &event, CompletionRef completion) {
   event.completion = std::move(completion);
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
 
 HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
   if (hipError_t error = usable())

@@ -3,6 +3,7 @@
 #include "emulator/hip/Graph.h"
 #include <thread>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 static bool isMet(uint64_t word, uint64_t value, uint64_t mask, uint64_t all, unsigned how) {

@@ -6,7 +6,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 static constexpr struct {
   const char *arch, *name;
@@ -66,4 +66,4 @@ int &currentDeviceOrdinal() {
 
 Device &currentDevice() { return *Machine::instance().devices[currentDeviceOrdinal()]; }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // What a target is presented as. The numbers are those of a real part of the family, so that
 // programs that size their launches by them behave as there; the number of compute units is kept
@@ -87,4 +87,4 @@ private:
 int &currentDeviceOrdinal();
 Device &currentDevice();
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -3,7 +3,7 @@
 
 #include "emulator/hip/Device.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 class DeviceMemory {
 public:
@@ -31,4 +31,4 @@ private:
   void *memory = nullptr;
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

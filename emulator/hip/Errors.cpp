@@ -6,9 +6,10 @@
 #include "llvm/Support/raw_ostream.h"
 #include <utility>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // What hipGetLastError gives, and what hipExtGetLastError does: how the last call ended.
 static thread_local hipError_t lastError = hipSuccess, lastResult = hipSuccess;
@@ -76,7 +77,7 @@ hipError_t reportFailure(Device &device, llvm::Error error) {
   return code;
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
 
 HIP_EXPORT hipError_t hipGetLastError() {
   lastResult = hipSuccess;

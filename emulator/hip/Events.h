@@ -3,7 +3,7 @@
 
 #include "emulator/hip/Api.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 struct Capture;
 struct GraphNode;
@@ -26,4 +26,4 @@ CompletionRef completionOf(EventState &event);
 // Records the event: it is complete when `completion` is.
 void setCompletion(EventState &event, CompletionRef completion);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

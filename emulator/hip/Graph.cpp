@@ -5,7 +5,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 struct Handles {
@@ -326,8 +326,9 @@ hipError_t joinCapture(Stream &stream, EventState &event, bool &joined) {
   return hipSuccess;
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // ---------- Capture. HIP: "Graph Management", stream capture

@@ -6,7 +6,7 @@
 #include "emulator/hip/Operation.h"
 #include <optional>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 struct Graph;
 
@@ -116,4 +116,4 @@ bool recordInCapture(Stream &stream, EventState &event);
 // hipStreamWaitEvent with an event of a capture: the stream takes part in it from now on.
 hipError_t joinCapture(Stream &stream, EventState &event, bool &joined);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -4,6 +4,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 namespace {

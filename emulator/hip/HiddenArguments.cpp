@@ -3,7 +3,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 // ROCm's device libraries, cg.cl: mg_info. The counters are those of this launch alone; several
@@ -110,4 +110,4 @@ Error HiddenArguments::finish() {
   return joinErrors(std::move(error), hostCalls->takeError());
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -6,7 +6,7 @@
 #include "emulator/hip/Modules.h"
 #include "emulator/hip/PrintfBuffer.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 class HiddenArguments {
 public:
@@ -23,4 +23,4 @@ private:
   uint64_t heap = 0;
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

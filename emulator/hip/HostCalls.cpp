@@ -6,7 +6,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // The layouts are the device library's.
 struct HostCalls::Packet {
@@ -215,4 +215,4 @@ void HostCalls::answerLane(uint32_t service, uint64_t (&values)[8]) {
   }
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

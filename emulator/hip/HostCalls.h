@@ -15,7 +15,7 @@
 #include "llvm/ADT/Twine.h"
 #include <thread>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 class HostCalls {
 public:
@@ -52,4 +52,4 @@ private:
   std::thread thread;
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

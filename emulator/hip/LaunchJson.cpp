@@ -4,7 +4,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 class Writer {
@@ -185,4 +185,4 @@ void writeJson(raw_ostream &os, const Launch &launch, const Statistics &statisti
   Writer(os).launch(launch, statistics);
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -5,7 +5,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 /// Null if the variable is not set.
 static Expected<std::shared_ptr<raw_fd_ostream>> open(const char *variable) {
@@ -70,4 +70,4 @@ void LaunchRecords::write(const Launch &launch, const Statistics &statistics) co
   }
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -10,7 +10,7 @@
 #include "emulator/Emulator.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 class LaunchRecords {
 public:
@@ -29,4 +29,4 @@ private:
 /// One launch as an object of JSON.
 void writeJson(llvm::raw_ostream &os, const Launch &launch, const Statistics &statistics);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // The explicit arguments as one buffer, from `extra` or from pointers to each.
@@ -42,7 +43,7 @@ static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
   return true;
 }
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const Device &device,
                          Dim3 grid, Dim3 block, size_t sharedBytes, void **parameters,
@@ -115,4 +116,4 @@ void execute(Device &device, const KernelLaunch &request) {
     records->write(launch, *statistics);
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -4,7 +4,7 @@
 
 #include "emulator/hip/Api.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // Loads the code object for `device` out of what a program hands over: an ELF file or an offload
 // bundle, in readable memory of unknown length. Says on stderr what is wrong with it.
@@ -57,4 +57,4 @@ int residentWorkgroups(const Kernel &kernel, const Device &device, int blockSize
 void bestLaunch(const Kernel &kernel, const Device &device, size_t sharedBytes, int limit,
                 int *gridSize, int *blockSize);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

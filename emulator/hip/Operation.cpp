@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 constexpr unsigned kMemcpyDeviceToDeviceNoCU = 1024; // since HIP 6: not by a kernel
@@ -196,4 +196,4 @@ hipError_t refuseInCapture(const char *function) {
   return hipErrorNotSupported;
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

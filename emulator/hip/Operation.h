@@ -4,7 +4,7 @@
 #include "emulator/hip/Modules.h"
 #include <variant>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 struct EventState;
 using EventRef = std::shared_ptr<EventState>;
@@ -104,4 +104,4 @@ hipError_t submitFill(Stream &stream, const FillOperation &fill, bool wait);
 // What has no node that it could become is not captured: says so and leaves the capture as it is.
 hipError_t refuseInCapture(const char *function);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

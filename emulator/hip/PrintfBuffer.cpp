@@ -7,7 +7,7 @@ using namespace llvm;
 using support::endian::read32le;
 using support::endian::read64le;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // Two words, how much is taken and how much there is, then the records: a control word (bit 0:
 // stderr, bit 1: the format is one of the code object's, above them the record's size in bytes),
@@ -68,4 +68,4 @@ Error PrintfBuffer::print() {
   return Error::success();
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

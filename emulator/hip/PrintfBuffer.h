@@ -5,7 +5,7 @@
 
 #include "emulator/hip/DeviceMemory.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 class PrintfBuffer {
 public:
@@ -23,4 +23,4 @@ private:
   std::map<uint64_t, std::string> formats; // by the number that stands for them
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

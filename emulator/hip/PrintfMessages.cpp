@@ -6,7 +6,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 class Arguments {
@@ -203,4 +203,4 @@ Error PrintfMessages::receive(uint64_t (&values)[8]) {
   return Error::success();
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // What a kernel's message may have: a longer text is cut, longer arguments are an error.
 constexpr size_t kMostText = 64 << 20, kMostWords = 8 << 20;
@@ -39,4 +39,4 @@ private:
   size_t openWords = 0; // of all
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

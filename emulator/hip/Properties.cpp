@@ -3,6 +3,7 @@
 #include "emulator/hip/Api.h"
 #include <cstring>
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // The processor's version: gfx1100 is 11.0.0, gfx90a 9.0.10.

@@ -6,7 +6,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 namespace {
 
 // What clang hands to __hipRegisterFatBinary: its "HIPF" wrapper.
@@ -99,8 +99,9 @@ hipError_t symbolPlace(const void *symbol, size_t offset, size_t bytes, Device &
   return hipSuccess;
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
 
+using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
 // ---------- What clang's start-up code calls. The types are LLVM's (clang's CGCUDANV.cpp)
@@ -208,10 +209,10 @@ HIP_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t 
   return result(hipSuccess);
 }
 
-hipError_t rubia::emulator::prepareRegistered(KernelLaunch &launch, Stream *&stream,
-                                              const void *hostFunction, dim3 grid, dim3 block,
-                                              size_t sharedBytes, hipStream_t handle,
-                                              void **parameters, void **extra) {
+hipError_t rubia::emulator::hip::prepareRegistered(KernelLaunch &launch, Stream *&stream,
+                                                   const void *hostFunction, dim3 grid, dim3 block,
+                                                   size_t sharedBytes, hipStream_t handle,
+                                                   void **parameters, void **extra) {
   if (hipError_t error = findStream(handle, stream))
     return error;
   Function *function = registeredFunction(hostFunction, stream->device);

@@ -5,7 +5,7 @@
 
 #include "emulator/hip/Modules.h"
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // The kernel on `device` behind the address of its host function; null if there is none.
 Function *registeredFunction(const void *hostFunction, Device &device);
@@ -21,4 +21,4 @@ hipError_t prepareRegistered(KernelLaunch &launch, Stream *&stream, const void *
 hipError_t symbolPlace(const void *symbol, size_t offset, size_t bytes, Device &device,
                        void *&place);
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

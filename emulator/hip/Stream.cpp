@@ -2,7 +2,7 @@
 #include "emulator/hip/Api.h"
 #include <system_error>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 void Completion::finish() {
   std::lock_guard<std::mutex> lock(mutex);
@@ -189,4 +189,4 @@ void StreamSet::synchronizeAll() {
     completion->wait();
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

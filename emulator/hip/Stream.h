@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 struct Device;
 
@@ -99,4 +99,4 @@ private:
   std::vector<Leaving> leaving;
 };
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

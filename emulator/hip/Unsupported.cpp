@@ -3,14 +3,14 @@
 #include "emulator/hip/Api.h"
 #include "llvm/Support/raw_ostream.h"
 
-hipError_t rubia::emulator::refuse(const char *function, const char *what) {
+hipError_t rubia::emulator::hip::refuse(const char *function, const char *what) {
   llvm::errs() << "rubia emulator: " << function << ": " << what << " are not supported\n";
   return result(hipErrorNotSupported);
 }
 
 #define UNSUPPORTED(NAME, WHAT)                                                                    \
   extern "C" __attribute__((visibility("default"))) int unsupported_##NAME() __asm__(#NAME);       \
-  extern "C" int unsupported_##NAME() { return int(rubia::emulator::refuse(#NAME, WHAT)); }
+  extern "C" int unsupported_##NAME() { return int(rubia::emulator::hip::refuse(#NAME, WHAT)); }
 #include "emulator/hip/Unsupported.def"
 
 // hiprtc's results are numbers of its own: what is not supported has this one, a result that

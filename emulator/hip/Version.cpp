@@ -6,7 +6,7 @@
 
 using namespace llvm;
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 static unsigned findMajorVersion() {
   if (const char *wanted = secure_getenv("RUBIA_HIP_VERSION"); wanted && *wanted) {
@@ -41,4 +41,4 @@ int hipVersionNumber() {
   }
 }
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip

@@ -2,7 +2,7 @@
 // the name by which the program's loader found it (libamdhip64.so.6), or RUBIA_HIP_VERSION.
 #pragma once
 
-namespace rubia::emulator {
+namespace rubia::emulator::hip {
 
 // 5, 6 or 7. 5 where nothing says otherwise.
 unsigned hipMajorVersion();
@@ -10,4 +10,4 @@ unsigned hipMajorVersion();
 // What hipRuntimeGetVersion answers.
 int hipVersionNumber();
 
-} // namespace rubia::emulator
+} // namespace rubia::emulator::hip
