@@ -109,10 +109,12 @@ bool writeAll(int fd, const void *data, size_t size) {
   return true;
 }
 
-Expected<std::vector<uint8_t>> readFile(int fd) {
+Expected<std::vector<uint8_t>> readFile(int fd, uint64_t most) {
   struct stat status;
   if (fstat(fd, &status))
     return createStringError(errnoAsErrorCode(), "fstat");
+  if (uint64_t(status.st_size) > most)
+    return createStringError(inconvertibleErrorCode(), "more than " + Twine(most) + " bytes");
   std::vector<uint8_t> bytes(status.st_size);
   // Several processes read one open file, whose position is theirs together.
   if (!preadAll(fd, bytes.data(), bytes.size(), 0))

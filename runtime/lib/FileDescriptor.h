@@ -27,7 +27,7 @@ private:
 bool readAll(int fd, void *data, size_t size);
 bool preadAll(int fd, void *data, size_t size, uint64_t offset);
 bool writeAll(int fd, const void *data, size_t size);
-/// All of a file, from its beginning.
-llvm::Expected<std::vector<uint8_t>> readFile(int fd);
+/// All of a file, from its beginning; an error if it has more than `most` bytes.
+llvm::Expected<std::vector<uint8_t>> readFile(int fd, uint64_t most = UINT64_MAX);
 
 } // namespace rubia::runtime

@@ -7,9 +7,9 @@
 #include "runtime/lib/RequestEntry.h"
 #include "runtime/worker/Pipeline.h"
 #include "runtime/worker/RemoteCache.h"
+#include "runtime/worker/Sandbox.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <csignal>
 #include <fcntl.h>
 #include <new>
@@ -38,11 +38,31 @@ void tellFatalError(void *, const char *reason, bool) {
 void leaveWithoutMemory() { _exit(kOutOfMemory); }
 void leaveWithoutMemory(void *, const char *, bool) { leaveWithoutMemory(); }
 
+void tellSupervisor(int socket, char byte, StringRef text) {
+  if (FileDescriptor file = protocol::memoryFile(arrayRefFromStringRef(text)))
+    protocol::sendByte(socket, byte, file.get());
+}
+
 // For the supervisor, should the unit take the process with it.
 void announce(int socket, std::string what) {
   currentWhat = std::move(what);
-  if (FileDescriptor file = protocol::memoryFile(arrayRefFromStringRef(currentWhat)))
-    protocol::sendByte(socket, kAbout, file.get());
+  tellSupervisor(socket, kAbout, currentWhat);
+}
+
+// Enters the sandbox. Returns why nothing may be compiled here; empty: nothing speaks against it.
+std::string confine(int socket) {
+  Expected<SandboxMode> mode = sandboxMode();
+  if (!mode)
+    return toString(mode.takeError());
+  if (*mode == SandboxMode::Off)
+    return "";
+  const std::string refused = enterSandbox();
+  if (refused.empty())
+    return "";
+  if (*mode == SandboxMode::Require)
+    return "RUBIA_SANDBOX=require, and the sandbox is not complete: " + refused;
+  tellSupervisor(socket, kUnconfined, refused);
+  return "";
 }
 
 struct ParsedImage {
@@ -111,20 +131,29 @@ void handOver(int socket, const protocol::Request &request, const std::vector<ui
     protocol::sendByte(socket, kEntry, file.get());
 }
 
-// The highest resident memory since forgetPeak(), in bytes. proc(5): clear_refs, status.
-void forgetPeak() {
-  FileDescriptor file(open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
-  if (file)
-    (void)writeAll(file.get(), "5", 1); // at worst the peak is that of an earlier unit
-}
+// The highest resident memory of the process, in bytes. proc(5): clear_refs, status. The files are
+// opened before the sandbox forbids that.
+class PeakMemory {
+public:
+  void forget() {
+    if (toForget)
+      (void)writeAll(toForget.get(), "5", 1); // at worst it is that of an earlier unit
+  }
+  uint64_t bytes() const {
+    char text[8192];
+    const ssize_t size = pread(status.get(), text, sizeof(text), 0);
+    uint64_t kilobytes = 0;
+    StringRef(text, std::max<ssize_t>(size, 0))
+        .split("VmHWM:")
+        .second.ltrim()
+        .consumeInteger(10, kilobytes);
+    return kilobytes * 1024;
+  }
 
-uint64_t peak() {
-  auto status = MemoryBuffer::getFileAsStream("/proc/self/status");
-  uint64_t kilobytes = 0;
-  if (status)
-    (*status)->getBuffer().split("VmHWM:").second.ltrim().consumeInteger(10, kilobytes);
-  return kilobytes * 1024;
-}
+private:
+  FileDescriptor toForget{open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)};
+  FileDescriptor status{open("/proc/self/status", O_RDONLY | O_CLOEXEC)};
+};
 } // namespace
 
 int runCompileProcess(int socket) {
@@ -132,7 +161,11 @@ int runCompileProcess(int socket) {
   install_bad_alloc_error_handler(leaveWithoutMemory);
   std::set_new_handler(leaveWithoutMemory);
   const bool storesRemotely = RemoteCache::isWritten();
+  if (storesRemotely)
+    consumeError(compilerIdentity().takeError()); // read from a file, and kept: see handOver
+  PeakMemory peak;
   prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody else would end it if the supervisor died
+  const std::string forbidden = confine(socket);
   std::optional<ParsedImage> last;
   for (unsigned served = 0; served < kUnitsPerProcess; ++served) {
     protocol::Request request;
@@ -142,19 +175,21 @@ int runCompileProcess(int socket) {
     currentReply = files.reply.get();
     currentRemote = request.remote;
     announce(socket, "the image");
-    forgetPeak();
-    Expected<std::vector<uint8_t>> result = serve(request, files.image.get(), socket, last);
+    peak.forget();
+    Expected<std::vector<uint8_t>> result =
+        forbidden.empty() ? serve(request, files.image.get(), socket, last)
+                          : Expected<std::vector<uint8_t>>(make_error<CompilerTrouble>(forbidden));
     if (result) {
       if (storesRemotely) // before the answer: with that the program may end, and we too
         handOver(socket, request, *result);
-      protocol::sendAnswer(currentReply, protocol::Outcome::Result, *result, peak(),
+      protocol::sendAnswer(currentReply, protocol::Outcome::Result, *result, peak.bytes(),
                            request.remote);
     } else {
       Error error = result.takeError();
       const auto outcome =
           isOfTheSystem(error) ? protocol::Outcome::Trouble : protocol::Outcome::Refused;
       std::string text = toString(std::move(error));
-      protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), peak(),
+      protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), peak.bytes(),
                            request.remote);
     }
     currentReply = -1;

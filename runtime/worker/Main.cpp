@@ -1,7 +1,8 @@
-// rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3.
-// Not for users.
+// rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3;
+// rubia-worker sandbox: by rubia doctor. Not for users.
 #include "runtime/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
+#include "runtime/worker/Sandbox.h"
 #include "runtime/worker/Supervisor.h"
 #include <csignal>
 #include <cstdio>
@@ -45,6 +46,12 @@ static void keepMemory() {
 #endif
 }
 
+// What the kernel refuses a compile process of its sandbox, on stdout; nothing: it refuses nothing.
+static int tellSandbox() {
+  const std::string refused = enterSandbox();
+  return write(1, refused.data(), refused.size()) == ssize_t(refused.size()) ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "supervise"))
     _exit(runSupervisor(kSocket)); // threads may still wait for the network
@@ -54,6 +61,8 @@ int main(int argc, char **argv) {
     keepMemory();
     return runCompileProcess(kSocket);
   }
+  if (argc == 2 && !strcmp(argv[1], "sandbox"))
+    return tellSandbox();
   fputs("rubia-worker is started by Rubia's libcuda.so.1, not by hand\n", stderr);
   return 2;
 }

@@ -71,6 +71,8 @@ size_t queueLimit() {
   return std::clamp<size_t>(left / kDescriptorsOfRequest, 1, kMaxQueue);
 }
 constexpr std::chrono::seconds kPulse{1};
+// What a compile process may hand over: an entry with its key and metadata, and texts.
+constexpr uint64_t kMaxEntryFile = kMaxPayloadBytes + (1 << 20), kMaxText = 1 << 16;
 // How long results of a program that has ended may still be on their way to the remote cache.
 constexpr unsigned kFinishMs = 10'000;
 
@@ -88,6 +90,7 @@ private:
   void enqueue(JobPointer job);
   void dispatch(std::deque<JobPointer> &queue, bool ahead);
   Process *idleProcess(bool ahead);
+  void store(const Job &job, std::vector<uint8_t> bytes);
   void heard(Process &process);
   void drain();
   void ended(Process &process);
@@ -100,6 +103,7 @@ private:
   WorkerLimits limits = WorkerLimits::fromEnvironment(/*tell=*/true);
   std::unique_ptr<RemoteCache> remote; // null: none
   uint64_t tickets = 0;
+  bool toldOfSandbox = false;
   Clock::time_point nextPulse = Clock::now();
   std::deque<JobPointer> fetching, now, ahead;
   std::vector<std::unique_ptr<Process>> processes;
@@ -309,15 +313,40 @@ void Supervisor::ended(Process &process) {
   llvm::erase_if(processes, [&](auto &p) { return p.get() == &process; });
 }
 
+// The process may have fallen to what it compiles: what it gives is stored, and signed, as the
+// result that it was asked for or not at all.
+void Supervisor::store(const Job &job, std::vector<uint8_t> bytes) {
+  auto isAskedFor = [&](const CacheEntry &entry, const Digest &) -> std::string {
+    if (entry.key != job.key)
+      return "is that of another key";
+    return entry.kind != CacheEntry::Kind::Result || entry.expires ? "is no result" : "";
+  };
+  Expected<CacheEntry> entry = decodeEntry(bytes, isAskedFor);
+  if (entry)
+    remote->store(job.key, std::move(bytes));
+  else
+    log(LogLevel::Error, "kernel cache: what a compile process made of unit " +
+                             Twine(job.request.unit) + " " + toString(entry.takeError()) +
+                             "; it is not stored remotely");
+}
+
 void Supervisor::heard(Process &process) {
   char said;
   FileDescriptor file;
   if (!protocol::receiveByte(process.socket.get(), said, file))
     return ended(process);
-  Expected<std::vector<uint8_t>> bytes = file ? readFile(file.get()) : std::vector<uint8_t>();
+  Expected<std::vector<uint8_t>> bytes =
+      file ? readFile(file.get(), said == kEntry ? kMaxEntryFile : kMaxText)
+           : std::vector<uint8_t>();
   if (!bytes) {
     log(LogLevel::Warning, "compile process: " + toString(bytes.takeError()));
     bytes = std::vector<uint8_t>();
+  }
+  if (said == kUnconfined) {
+    if (!std::exchange(toldOfSandbox, true))
+      log(LogLevel::Warning, "compile processes are without a part of their sandbox: " +
+                                 toStringRef(ArrayRef(*bytes)));
+    return;
   }
   if (said == kAbout) {
     process.about = toStringRef(ArrayRef(*bytes)).str();
@@ -325,7 +354,7 @@ void Supervisor::heard(Process &process) {
   }
   if (said == kEntry) {
     if (remote && process.job)
-      remote->store(process.job->key, std::move(*bytes));
+      store(*process.job, std::move(*bytes));
     return;
   }
   process.job.reset();

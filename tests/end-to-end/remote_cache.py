@@ -4,7 +4,7 @@ result, ends a program or holds it up for long.
 
 Usage: remote_cache.py RUBIA [TEST...]
 
-FAULTY_WORKER in the environment (tests/tools): also what takes half a minute.
+FAULTY_WORKER in the environment: the worker with defects (tests/tools). LongRecovery takes half a minute, and runs if it is named.
 """
 import http.server
 import json
@@ -281,6 +281,19 @@ class Signatures(RemoteTest):
         self.assertEqual(self.server.requests, [])
 
 
+class TakenOver(RemoteTest):
+    def test_an_entry_that_nobody_asked_for_is_neither_signed_nor_stored(self):
+        self.ptx.write_text(HEADER + kernel("forge_1", 1))
+        done = subprocess.run([RUBIA, "launch", "--device", "emulator", "--arch", "gfx1100", str(self.ptx), "--entry", "forge_1", "zero:4"],
+                              env=self.environment("machine", RUBIA_WORKER=os.environ["FAULTY_WORKER"], RUBIA_CACHE_REMOTE_WRITE=1),
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("what a compile process made of unit 0 is that of another key; it is not stored remotely", done.stderr)
+        self.wait_for(lambda: len(self.server.entries) == 2)
+        entries = {"/cache/" + str(p.relative_to(self.folder / "machine")): p.read_bytes() for p in (self.folder / "machine").rglob("*.rubia")}
+        self.assertEqual(self.server.entries, entries)
+
+
 class BadServers(RemoteTest):
     """Each case: the result is right, everything was compiled, and the log says one line."""
 
@@ -419,7 +432,7 @@ class BadServers(RemoteTest):
         self.assertEqual(self.server.entries, {})
 
 
-@unittest.skipUnless(os.environ.get("FAULTY_WORKER"), "takes half a minute: FAULTY_WORKER")
+@unittest.skipUnless("LongRecovery" in sys.argv, "takes half a minute")
 class LongRecovery(RemoteTest):
     def test_a_server_that_comes_back_is_asked_again(self):
         names = ["k1", "k2", "sleep_320_k3", "k4", "k5"]

@@ -7,12 +7,17 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -279,6 +284,78 @@ TEST_F(SupervisorTest, EndsWithTheProgramNotWithItsChildren) {
   pollfd watched{ends[0], 0, 0};
   EXPECT_EQ(poll(&watched, 1, 10'000), 1) << "the supervisor is still there";
   close(ends[0]);
+}
+
+// The worker confines itself: its code tries to get out. Each in a process of its own, with a
+// supervisor that has its environment and what the kernel refuses it.
+class Confined : public SupervisorTest {
+protected:
+  void SetUp() override {
+#if __has_feature(address_sanitizer)
+    GTEST_SKIP() << "a build with sanitizers has no sandbox";
+#endif
+    SupervisorTest::SetUp();
+    setenv("RUBIA_LOG", "warn", 1);
+  }
+  // What is logged, and the error or "compiled".
+  std::string compile(const char *sandbox, const char *kernel, bool refusesNamespaces = false) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      dup2(ends[1], 2);
+      close(ends[0]);
+      close(ends[1]);
+      setenv("RUBIA_SANDBOX", sandbox, 1);
+      if (refusesNamespaces)
+        refuseNamespaces();
+      auto code = Compiler::create({directory(), {}}, {}).codeObject(image({kernel}), 0, "gfx1100");
+      errs() << (code ? "compiled" : toString(code.takeError()));
+      errs().flush();
+      _exit(0);
+    }
+    close(ends[1]);
+    std::string text;
+    char bytes[4096];
+    for (ssize_t n; (n = read(ends[0], bytes, sizeof(bytes))) > 0;)
+      text.append(bytes, n);
+    close(ends[0]);
+    waitpid(pid, nullptr, 0);
+    return text;
+  }
+  // As containers do that allow no namespaces.
+  static void refuseNamespaces() {
+    sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, uint32_t(offsetof(seccomp_data, nr))),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(code), code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+      _exit(1);
+  }
+};
+
+TEST_F(Confined, ACompileProcessCanDoNothingElse) {
+  EXPECT_EQ(compile("off", "escape_a"), "escaped: read write socket signal process");
+  const std::string text = compile("auto", "escape_b");
+  EXPECT_TRUE(StringRef(text).ends_with("compiled")) << text;
+  for (const char *call :
+       {"openat of '/etc/passwd'", "openat of '/dev/null'", "socket", "kill", "clone"})
+    EXPECT_EQ(StringRef(text).count(std::string("sandbox refused ") + call + " ("), 1u) << text;
+}
+
+TEST_F(Confined, WithoutNamespacesUnlessTheWholeSandboxIsDemanded) {
+  const std::string refused = "no user and network namespace of its own (Operation not permitted)";
+  EXPECT_EQ(compile("auto", "a", true),
+            "rubia: compile processes are without a part of their sandbox: " + refused +
+                "\ncompiled");
+  EXPECT_EQ(compile("require", "b", true),
+            "RUBIA_SANDBOX=require, and the sandbox is not complete: " + refused);
+}
+
+TEST_F(Confined, WhatTheSwitchCannotMeanIsAnError) {
+  EXPECT_EQ(compile("demand", "a"), "RUBIA_SANDBOX is 'demand', expected auto, require or off");
 }
 
 // Waits for those who go on, however long it takes them, and for nobody else.

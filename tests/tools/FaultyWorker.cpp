@@ -1,11 +1,19 @@
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
 // (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
-// a second (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). Everything else
+// a second (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
+// its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
+// Everything else
 // is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
 // which needs no seam there.
+#include "runtime/CacheEntry.h"
+#include "runtime/lib/Protocol.h"
+#include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Pipeline.h"
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMPILE "_ZNK5rubia7runtime8PtxImage7compileERKNS_8lowering4UnitERKNS0_15PipelineOptionsE"
@@ -16,6 +24,30 @@ using namespace rubia;
 using Result = Expected<codegen::CodeObject>;
 Result realCompile(const runtime::PtxImage *, const lowering::Unit &,
                    const runtime::PipelineOptions &) asm("__real_" COMPILE);
+// What worked of what code that has taken over the process may try.
+static std::string escape() {
+  std::string done;
+  auto attempt = [&](const char *what, int result) { done += result >= 0 ? what : ""; };
+  attempt(" read", open("/etc/passwd", O_RDONLY));
+  attempt(" write", open("/dev/null", O_WRONLY));
+  attempt(" socket", socket(AF_INET, SOCK_STREAM, 0));
+  attempt(" signal", kill(getppid(), 0));
+  const pid_t child = fork();
+  if (child == 0)
+    _exit(0);
+  if (child > 0)
+    waitpid(child, nullptr, 0);
+  attempt(" process", child);
+  return done;
+}
+
+// An entry of another key, which a cache would take for the code of another kernel.
+static void forge() {
+  Expected<std::vector<uint8_t>> bytes = runtime::encodeEntry({"another key", "{}", {1, 2, 3}});
+  if (runtime::FileDescriptor file = runtime::protocol::memoryFile(cantFail(std::move(bytes))))
+    runtime::protocol::sendByte(3, runtime::kEntry, file.get());
+}
+
 Result faultyCompile(const runtime::PtxImage *, const lowering::Unit &,
                      const runtime::PipelineOptions &) asm("__wrap_" COMPILE);
 
@@ -38,9 +70,14 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     raise(SIGXCPU);
   if (name.starts_with("overflow_"))
     _exit(recurse(1));
+  if (name.starts_with("escape_"))
+    if (std::string done = escape(); !done.empty())
+      return createStringError(inconvertibleErrorCode(), "escaped:" + done);
+  if (name.starts_with("forge_"))
+    forge();
   if (name.starts_with("hang_"))
     for (;;)
-      pause();
+      usleep(100'000);
   if (name.starts_with("memory_")) {
     const std::vector<char> large(uint64_t(8) << 30, 1);
     [[maybe_unused]] volatile const char *used = large.data(); // else it is optimised away

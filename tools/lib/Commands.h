@@ -52,6 +52,9 @@ struct CodeOptions {
   void toEnvironment() const;
 };
 
+// --sandbox auto|require|off: for commands whose compilations are the worker's.
+void addSandboxOption(CLI::App &command);
+
 // The folder of the running program, without a slash at the end.
 std::string programFolder();
 

@@ -2,14 +2,19 @@
 #include "codegen/Codegen.h"
 #include "runtime/CacheDirectory.h"
 #include "runtime/Hip.h"
+#include "runtime/worker/Sandbox.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Selftest.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -55,9 +60,55 @@ int reportDevices() {
   return status;
 }
 
+std::string libraryFolder() { return programFolder() + "/../lib/rubia/"; }
+
+// What the kernel refuses the worker of its sandbox: it tries. Security modules may decide by
+// program, so that nobody else's attempt would tell.
+Expected<std::string> refusedOfSandbox() {
+  const int file = memfd_create("sandbox", MFD_CLOEXEC);
+  if (file < 0)
+    return createStringError(errnoAsErrorCode(), "no memory file");
+  const std::string worker = libraryFolder() + "rubia-worker",
+                    output = "/proc/self/fd/" + std::to_string(file);
+  std::string error;
+  const int status =
+      sys::ExecuteAndWait(worker, {worker, "sandbox"}, std::nullopt,
+                          {std::nullopt, StringRef(output), std::nullopt}, 0, 0, &error);
+  auto text = MemoryBuffer::getFile(output);
+  close(file);
+  if (status || !text)
+    return createStringError(inconvertibleErrorCode(), "rubia-worker cannot tell: " + error);
+  return (*text)->getBuffer().str();
+}
+
+int reportSandbox() {
+  Expected<runtime::SandboxMode> mode = runtime::sandboxMode();
+  if (!mode) {
+    line("sandbox", toString(mode.takeError()));
+    return kFailed;
+  }
+  if (*mode == runtime::SandboxMode::Off) {
+    line("sandbox", "off: RUBIA_SANDBOX");
+    return kDone;
+  }
+  Expected<std::string> refused = refusedOfSandbox();
+  if (!refused) {
+    line("sandbox", toString(refused.takeError()));
+    return kFailed;
+  }
+  if (refused->empty()) {
+    line("sandbox", "complete, of compile processes");
+    return kDone;
+  }
+  const bool isDemanded = *mode == runtime::SandboxMode::Require;
+  line("sandbox", "not complete, of compile processes: " + *refused +
+                      (isDemanded ? "; nothing is compiled: RUBIA_SANDBOX=require" : ""));
+  return isDemanded ? kFailed : kDone;
+}
+
 int reportInstallation() {
   int status = kDone;
-  std::string libraries = programFolder() + "/../lib/rubia/";
+  std::string libraries = libraryFolder();
   for (const char *name : {"libcuda.so.1", "librubia-emulator.so", "rubia-worker"}) {
     bool there = sys::fs::exists(libraries + name);
     line(name, there ? libraries + name : "missing in " + libraries);
@@ -79,6 +130,7 @@ int doctor() {
   line("rubia", RUBIA_VERSION);
   line("LLVM", LLVM_VERSION_STRING);
   int status = reportInstallation();
+  status = std::max(status, reportSandbox());
   status = std::max(status, reportDevices());
   reportCache();
   return status;
@@ -99,6 +151,7 @@ void addDoctor(CLI::App &app, int &status) {
   command->add_option("--device", options->device, "auto (default), hip or emulator")
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
+  addSandboxOption(*command);
   command->callback([options, &status] {
     setEnvironment("RUBIA_DEVICE", options->device);
     setEnvironment("RUBIA_ARCH", options->arch);

@@ -253,6 +253,7 @@ void addLaunch(CLI::App &app, int &status) {
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
   options->code.addTo(*command);
+  addSandboxOption(*command);
   command->add_option("--batch", options->batch,
                       "file with one launch per line: --entry K --grid X --block X ARG...");
   options->observation.addTo(*command);

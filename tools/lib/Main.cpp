@@ -57,6 +57,15 @@ void CodeOptions::toEnvironment() const {
   setEnvironment("RUBIA_CONTRACT", contract);
 }
 
+void addSandboxOption(CLI::App &command) {
+  command
+      .add_option_function<std::string>(
+          "--sandbox", [](const std::string &mode) { setEnvironment("RUBIA_SANDBOX", mode); },
+          "of compile processes: auto (default): what the kernel permits of it; require: nothing "
+          "is compiled unless it is whole; off")
+      ->check(CLI::IsMember({"auto", "require", "off"}));
+}
+
 std::string programFolder() {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof(path));

@@ -413,6 +413,7 @@ void addPrecompile(CLI::App &app, int &status) {
   command->add_option("--sign", options->signer,
                       "sign the pack with this secret key (rubia cache keygen)");
   options->code.addTo(*command);
+  addSandboxOption(*command);
   command->add_option("--timeout", options->timeout, "seconds that a unit may take")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

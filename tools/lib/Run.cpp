@@ -71,6 +71,7 @@ void addRun(CLI::App &app, int &status) {
       ->check(CLI::IsMember({"auto", "hip", "emulator"}));
   command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
   options->code.addTo(*command);
+  addSandboxOption(*command);
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();
   command->callback([options, &status] { status = run(*options); });
