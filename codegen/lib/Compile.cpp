@@ -2,6 +2,7 @@
 #include "codegen/Codegen.h"
 #include "codegen/ExecChecker.h"
 #include "codegen/ModeChecker.h"
+#include "codegen/lib/Ballots.h"
 #include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
@@ -35,6 +36,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
   protectCarries(*module);
   protectRoundedProducts(*module);
   protectNegations(*module);
+  protectBallots(*module);
   SmallString<0> output;
   if (kind == EmitKind::Llvm) {
     raw_svector_ostream os(output);

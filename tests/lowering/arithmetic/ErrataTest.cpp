@@ -332,3 +332,74 @@ TEST(Errata, UpperHalvesBehindHalvesAreCleared) {
                }},
               tuples, {.arch = arch, .optLevel = optLevel});
 }
+
+// A ballot of "different, and neither is a NaN" is selected as that of "different, or a NaN". All
+// comparisons, inverted and not, are here once; these two on all processors.
+TEST(Errata, BallotOfNumbersThatDiffer) {
+  struct Type {
+    const char *name;
+    Kind kind;
+  };
+  struct Test {
+    const char *name;
+    bool less, equal, greater, unordered;
+  };
+  const Test tests[] = {{"eq", false, true, false, false}, {"ne", true, false, true, false},
+                        {"lt", true, false, false, false}, {"le", true, true, false, false},
+                        {"num", true, true, true, false},  {"equ", false, true, false, true},
+                        {"neu", true, false, true, true},  {"ltu", true, false, false, true},
+                        {"geu", false, true, true, true},  {"nan", false, false, false, true}};
+  for (const char *arch : kAllTargets)
+    for (const auto &[name, kind] :
+         {Type{"f16", Kind::F16}, Type{"f32", Kind::F32}, Type{"f64", Kind::F64}})
+      for (const Test &test : tests)
+        for (bool isInverted : {false, true}) {
+          const bool isFirst = llvm::StringRef(arch) == "gfx1100" && kind == Kind::F32;
+          const bool isWrong = llvm::StringRef(test.name) == (isInverted ? "equ" : "ne");
+          if (!isFirst && !isWrong)
+            continue;
+          const unsigned bits = bitsOf(kind);
+          auto order = [=](uint64_t value) {
+            const uint64_t magnitude = value & ((uint64_t(1) << (bits - 1)) - 1);
+            return value >> (bits - 1) ? -int64_t(magnitude) : int64_t(magnitude);
+          };
+          check({std::string(".reg .pred p;\n .reg .b32 m, l;\n setp.") + test.name + "." + name +
+                     " p, a, b;\n activemask.b32 m;\n vote.sync.ballot.b32 m, " +
+                     (isInverted ? "!" : "") +
+                     "p, m;\n mov.u32 l, %laneid;\n shr.u32 m, m, l;\n and.b32 d, m, 1",
+                 Kind::I32,
+                 {kind, kind},
+                 [=, kind = kind](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+                   if (isNan(kind, a) || isNan(kind, b))
+                     return test.unordered != isInverted;
+                   const int64_t x = order(a), y = order(b);
+                   return (x < y ? test.less : x == y ? test.equal : test.greater) != isInverted;
+                 }},
+                {.arch = arch});
+        }
+}
+
+// The same of an element of packed halves.
+TEST(Errata, BallotOfPackedNumbersThatDiffer) {
+  const std::vector<Operands> tuples = {{{0x3c007e00, 0x3c003c00}}, // a NaN, and two equal ones
+                                        {{0x7e003c00, 0x40004000}},
+                                        {{0x3c003c00, 0x40003c00}},
+                                        {{0x7e007e00, 0x7e003c00}}};
+  for (const char *arch : kAllTargets)
+    for (const auto &[test, sign] : {std::pair("equ", "!"), std::pair("ne", "")})
+      check({std::string(".reg .pred p, q;\n .reg .b32 m, n, l;\n setp.") + test +
+                 ".f16x2 p|q, a, b;\n activemask.b32 m;\n vote.sync.ballot.b32 n, " + sign +
+                 "q, m;\n vote.sync.ballot.b32 m, " + sign +
+                 "p, m;\n mov.u32 l, %laneid;\n shr.u32 m, m, l;\n shr.u32 n, n, l;\n"
+                 " and.b32 m, m, 1;\n and.b32 n, n, 1;\n shl.b32 n, n, 1;\n or.b32 d, m, n",
+             Kind::I32,
+             {Kind::I32, Kind::I32},
+             [](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+               auto differ = [](uint64_t x, uint64_t y) {
+                 return !isNan(Kind::F16, x) && !isNan(Kind::F16, y) && x != y;
+               };
+               return uint64_t(differ(a & 0xffff, b & 0xffff)) | uint64_t(differ(a >> 16, b >> 16))
+                                                                     << 1;
+             }},
+            tuples, {.arch = arch});
+}

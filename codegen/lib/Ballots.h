@@ -1,0 +1,17 @@
+// Masks of the lanes in which two numbers differ.
+#ifndef RUBIA_CODEGEN_LIB_BALLOTS_H
+#define RUBIA_CODEGEN_LIB_BALLOTS_H
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// Rewrites ballots that the back end would get wrong for NaNs (docs/errata.md). It has to come
+/// after the optimiser, which would undo it.
+void protectBallots(llvm::Module &module);
+
+} // namespace rubia::codegen
+
+#endif
