@@ -163,7 +163,6 @@ constexpr Name kNames[] = {
     CALL(socket),
     CALL(socketpair),
     CALL(statx),
-    CALL(sysinfo),
     CALL(tgkill),
     CALL(tkill),
     CALL(uname),

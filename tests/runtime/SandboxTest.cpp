@@ -276,7 +276,13 @@ TEST_F(SandboxTest, PermitsWhatACompilationNeeds) {
     timespec now;
     if (clock_gettime(CLOCK_MONOTONIC, &now) || usleep(1))
       return 9;
-    return 0;
+    std::vector<int> unsorted(1 << 20);
+    for (size_t i = 0; i < unsorted.size(); ++i)
+      unsorted[i] = int(unsorted.size() - i);
+    qsort(unsorted.data(), unsorted.size(), sizeof(int), [](const void *a, const void *b) {
+      return *static_cast<const int *>(a) - *static_cast<const int *>(b);
+    });
+    return unsorted[0] == 1 ? 0 : 10;
   });
   EXPECT_EQ(child.code(), 0);
   EXPECT_EQ(child.text, "");
