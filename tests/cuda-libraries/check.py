@@ -44,7 +44,7 @@ def compiled(options):
     if program.exists() and program.stat().st_mtime > newest:
         return program
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
-        command = [options.nvcc, "-std=c++17", "-O2", f"-arch=compute_{options.target}", f"-code=compute_{options.target}", "-Wno-deprecated-declarations"]
+        command = [options.nvcc, "-std=c++17", "-O2", "--extended-lambda", f"-arch=compute_{options.target}", f"-code=compute_{options.target}", "-Wno-deprecated-declarations"]
         command += ["-D" + options.define] if options.define else []
         subprocess.run(command + [str(source), "-o", fresh + "/program"], check=True)
         os.replace(fresh + "/program", program)
