@@ -2,15 +2,20 @@
 #ifndef RUBIA_CODEGEN_LIB_CARRYCHAINS_H
 #define RUBIA_CODEGEN_LIB_CARRYCHAINS_H
 
+#include "llvm/ADT/StringRef.h"
+
 namespace llvm {
-class Module;
+class Pass;
 } // namespace llvm
 
 namespace rubia::codegen {
 
-/// Rewrites additions and subtractions whose carry the back end would get wrong (docs/errata.md).
-/// It has to be the last thing before the back end: the optimiser would undo it.
-void protectCarries(llvm::Module &module);
+/// The pass that selects instructions.
+constexpr llvm::StringLiteral kSelection = "AMDGPU DAG->DAG Pattern Instruction Selection";
+
+/// A pass that rewrites additions and subtractions whose carry the back end would get wrong
+/// (docs/errata.md). It is to be run right before that one: others would undo it, and make more.
+llvm::Pass *makeCarryChains();
 
 } // namespace rubia::codegen
 

@@ -3,7 +3,6 @@
 #include "codegen/ExecChecker.h"
 #include "codegen/ModeChecker.h"
 #include "codegen/lib/Ballots.h"
-#include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
 #include "codegen/lib/Negations.h"
@@ -33,7 +32,6 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
     return error;
   if (Error error = optimise(*module, **machine, options.optLevel))
     return error;
-  protectCarries(*module);
   protectRoundedProducts(*module);
   protectNegations(*module);
   protectBallots(*module);

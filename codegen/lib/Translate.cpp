@@ -3,6 +3,7 @@
 // and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/AccessNotes.h"
+#include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/HalfResults.h"
@@ -154,6 +155,8 @@ public:
   explicit BackEnd(bool isOptimising) : isOptimising(isOptimising) {}
 
   void add(Pass *pass) override {
+    if (pass->getPassName() == kSelection)
+      legacy::PassManager::add(makeCarryChains());
     if (pass->getPassName() == kFinalizeSelection) {
       legacy::PassManager::add(makeCarryMasks());
       legacy::PassManager::add(makePackedIntegers());

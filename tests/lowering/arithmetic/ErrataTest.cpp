@@ -120,6 +120,46 @@ TEST(Errata, CarryOutOfASumWithACarryAlone) {
   }
 }
 
+// A word that LLVM finds to be zero only when it selects instructions: here the difference of two
+// loads, one of which is of a vector. What was added to it, a product, is then at risk.
+TEST(Errata, CarryOutOfASumWithALateZero) {
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+    check({".reg .b64 %even, x, y, zero, t;\n and.b64 %even, %address, -16;\n"
+           " ld.global.b64 x, [%even];\n ld.global.nc.v2.u64 {y, t}, [%even];\n"
+           " sub.cc.s64 zero, x, y;\n madc.lo.cc.s64 t, a, b, zero;\n"
+           " madc.lo.cc.s64 d, t, x, a;\n mul.lo.u64 t, t, y;\n sub.u64 d, d, t",
+           Kind::I64,
+           {Kind::I64, Kind::I64},
+           [](uint64_t a, uint64_t b, uint64_t, uint64_t) { return a + (a * b + 1 == 0); }},
+          [] {
+            std::vector<Operands> tuples = operandsFor({Kind::I64, Kind::I64});
+            tuples.push_back({{uint64_t(-1), 1}});
+            tuples.push_back({{0x1ffffffff, 1}});
+            tuples.push_back({{0x4d09cbcf00000001, 0xb2f63430ffffffff}});
+            tuples.resize(tuples.size() & ~size_t(1));
+            return tuples;
+          }(),
+          {.arch = arch});
+}
+
+// The high half of a product by -2^n is that of a difference, which loses a borrow if the low bits
+// of the factor are known.
+TEST(Errata, HighHalfOfAProductByANegativePowerOfTwo) {
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+    for (unsigned shift : {0, 1, 31, 32, 63})
+      for (int addend : {0, 1, -13}) {
+        int64_t factor = int64_t(-(uint64_t(1) << shift));
+        check({".reg .b64 t;\n shl.b64 t, a, 34;\n add.s64 t, t, " + std::to_string(addend) +
+                   ";\n mul.hi.s64 d, t, " + std::to_string(factor),
+               Kind::I64,
+               {Kind::I64},
+               [=](uint64_t a, uint64_t, uint64_t, uint64_t) {
+                 return uint64_t(__int128(int64_t((a << 34) + addend)) * factor >> 64);
+               }},
+              {.arch = arch});
+      }
+}
+
 // v_fma_mixlo_f16 and v_fma_mixhi_f16 for products have the addend +0, which makes +0 of -0.
 TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
   struct Chain {
