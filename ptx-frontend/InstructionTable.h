@@ -131,6 +131,7 @@ struct OperandSlot {
   bool merges : 1 = false;             // :selc   a selector only if the optional operand is there
   bool unlessVector : 1 = false;       // :unlessv4  there exactly if the :orv4 operand is no vector
   bool orAddress : 1 = false;          // :oraddress  or an address in brackets
+  bool members : 1 = false;            // membermask: the lanes that take part
   ConstantRange range;                 // which constants it may be
   Version version;                     // @8.8/100: what the instruction needs if it is there
   uint16_t sm = 0;

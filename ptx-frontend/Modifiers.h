@@ -9,8 +9,8 @@
 namespace rubia::ptx {
 
 enum class Op : uint16_t {
-#define PTX_OP(Name) Name,
-#define PTX_OP_PARSED(Name) Name,
+#define PTX_OP(Name, Effects) Name,
+#define PTX_OP_PARSED(Name, Effects) Name,
 #include "ptx-frontend/Instructions.def"
 };
 

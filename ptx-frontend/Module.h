@@ -40,7 +40,7 @@ struct RegisterRange {
 
 // PTX ISA: special-registers.
 enum class SpecialRegister : uint8_t {
-#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm) Name,
+#define PTX_SPECIAL_REGISTER(Name, ...) Name,
 #include "ptx-frontend/SpecialRegisters.def"
 };
 

@@ -1,5 +1,6 @@
 #include "lowering/lib/BarrierPlan.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/Uniformity.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -12,13 +13,14 @@ namespace {
 
 constexpr uint32_t kBarriers = 16; // of a CTA
 
-bool isBarrier(ptx::Op op) {
-  return op == ptx::Op::BarSync || op == ptx::Op::BarArrive || op == ptx::Op::BarRed;
+// A barrier with a number.
+bool isBarrier(const ptx::Instruction &instruction) {
+  return does(instruction, effects::MeetsCta | effects::ArrivesCta);
 }
 
 // barrier.cluster.wait, of a cluster of one CTA.
 bool isClusterWait(const ptx::Instruction &instruction) {
-  return instruction.op() == ptx::Op::BarrierCluster && instruction.spelling->has(ptx::Mod::Wait);
+  return does(instruction, effects::MeetsCluster) && isMeeting(instruction);
 }
 
 // What is known of the CTAs that the unit's kernels are launched with, in whole warps.
@@ -69,15 +71,11 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
 
 } // namespace
 
-bool isAligned(const ptx::Instruction &barrier) {
-  return barrier.spelling->has(ptx::Mod::Aligned) || barrier.spelling->text.starts_with("bar.");
-}
-
 BarrierPlan planBarriers(const Unit &unit) {
   BarrierPlan plan;
   auto add = [&](const ptx::Function &function) {
     if (none_of(function.body,
-                [](const ptx::Instruction &i) { return isBarrier(i.op()) || isClusterWait(i); }))
+                [](const ptx::Instruction &i) { return isBarrier(i) || isClusterWait(i); }))
       return;
     Definitions definitions(function);
     for (const ptx::Instruction &instruction : function.body) {
@@ -85,7 +83,7 @@ BarrierPlan planBarriers(const Unit &unit) {
         plan.indexes[&instruction] = plan.uses.size();
         plan.uses.push_back({&function, &instruction, BarrierForm::Hardware, kBarriers, 0, ""});
       }
-      if (!isBarrier(instruction.op()))
+      if (!isBarrier(instruction))
         continue;
       unsigned first = instruction.op() == ptx::Op::BarRed;
       bool counts = instruction.operands.size() > (first ? 3u : 1u);

@@ -38,9 +38,6 @@ struct BarrierUse {
   bool noticesLate = false;
 };
 
-// Whether PTX wants all threads of a warp to execute the barrier together: bar, barrier.aligned.
-bool isAligned(const ptx::Instruction &barrier);
-
 // The words of LDS that barriers need, 8-byte aligned and zero when a kernel's own code starts.
 // docs/synchronization.md describes them.
 struct BarrierWords {

@@ -1,5 +1,6 @@
 #include "lowering/lib/Contraction.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -58,59 +59,26 @@ bool isWholeRegister(const ptx::Operand &operand) {
 // Whether NVIDIA's compiler branches around an instruction with a guard, instead of giving the
 // guard to the instruction.
 bool isBranchedAround(const ptx::Instruction &instruction) {
-  switch (instruction.op()) {
-  case ptx::Op::Shfl:
-  case ptx::Op::Vote:
-  case ptx::Op::Match:
-  case ptx::Op::Redux:
-  case ptx::Op::Elect:
-  case ptx::Op::BarSync:
-  case ptx::Op::BarArrive:
-  case ptx::Op::BarRed:
-  case ptx::Op::BarWarpSync:
-  case ptx::Op::BarrierCluster:
-  case ptx::Op::Nanosleep:
-  case ptx::Op::AddCc:
-  case ptx::Op::Addc:
-  case ptx::Op::SubCc:
-  case ptx::Op::Subc:
-  case ptx::Op::MadCc:
-  case ptx::Op::Madc:
-  case ptx::Op::Brkpt:
-    return true;
-  default: // what touches memory
-    return any_of(instruction.operands, [](const ptx::Operand &operand) {
-      return operand.kind == Kind::Address || operand.kind == Kind::AddressList;
-    });
-  }
+  return does(instruction, effects::NvidiaBranches) || addressOf(instruction);
+}
+
+// Divisions, roots and reciprocals have a slow path unless they are approximate.
+bool hasSlowPath(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  if (instruction.op() == ptx::Op::FRsqrt) // always .approx
+    return spelling.type() == ptx::Type::F64 && !spelling.has(ptx::Mod::Ftz);
+  return spelling.type() != ptx::Type::U32 && !spelling.has(ptx::Mod::Approx) &&
+         !spelling.has(ptx::Mod::Full);
 }
 
 // Whether NVIDIA's compiler makes several blocks of an instruction, so that its own code before and
 // behind are apart. Measured for each operation that may.
 bool endsStretch(const ptx::Instruction &instruction) {
-  const ptx::Spelling &spelling = *instruction.spelling;
-  switch (instruction.op()) {
-  case ptx::Op::Call:
-  case ptx::Op::Membar:
-  case ptx::Op::Fence:
-  case ptx::Op::Pmevent:
-    return true;
-  case ptx::Op::Griddepcontrol:
-    return spelling.has(ptx::Mod::LaunchDependents);
-  // Those with a slow path.
-  case ptx::Op::FDiv:
-    return !spelling.has(ptx::Mod::Approx) && !spelling.has(ptx::Mod::Full);
-  case ptx::Op::FSqrt:
-  case ptx::Op::FRcp:
-    return !spelling.has(ptx::Mod::Approx);
-  case ptx::Op::FRsqrt:
-    return spelling.type() == ptx::Type::F64 && !spelling.has(ptx::Mod::Ftz);
-  case ptx::Op::IDiv:
-  case ptx::Op::IRem:
-    return spelling.type() != ptx::Type::U32;
-  default:
-    return instruction.guard.reg != ptx::kNone && isBranchedAround(instruction);
-  }
+  if (does(instruction, effects::NvidiaSplits | effects::Calls))
+    return !instruction.spelling->has(ptx::Mod::Wait); // griddepcontrol.wait
+  if (does(instruction, effects::NvidiaSlowPath))
+    return hasSlowPath(instruction);
+  return instruction.guard.reg != ptx::kNone && isBranchedAround(instruction);
 }
 
 // ---------- The products of a function
@@ -264,17 +232,13 @@ std::optional<Chooser::Passed> Chooser::passedOn(const ptx::Instruction &instruc
   const ptx::Spelling &spelling = *instruction.spelling;
   unsigned operand = 1;
   bool negates = false;
-  switch (instruction.op()) {
-  case ptx::Op::Mov:
-    break;
-  case ptx::Op::Cvt:
+  const ptx::Op op = instruction.op();
+  if (op == ptx::Op::Cvt) {
     if (spelling.type() != spelling.type(1) || spelling.modifiers.size() != 2)
       return std::nullopt;
-    break;
-  case ptx::Op::FNeg:
+  } else if (op == ptx::Op::FNeg) {
     negates = true;
-    break;
-  case ptx::Op::FMul: {
+  } else if (op == ptx::Op::FMul) {
     std::optional<double> unit = unitFactor(instruction, 2);
     if (!unit) {
       unit = unitFactor(instruction, 1);
@@ -283,16 +247,14 @@ std::optional<Chooser::Passed> Chooser::passedOn(const ptx::Instruction &instruc
     if (!unit)
       return std::nullopt;
     negates = *unit < 0;
-    break;
-  }
-  default:
+  } else if (op != ptx::Op::Mov) {
     return std::nullopt;
   }
   std::optional<Held> held = heldBy(instruction.operands[operand]);
   if (!held)
     return std::nullopt;
   Passed passed{operand, *held};
-  if (instruction.op() == ptx::Op::Mov || instruction.op() == ptx::Op::Cvt)
+  if (op == ptx::Op::Mov || op == ptx::Op::Cvt)
     return passed;
   // The negations of bf16x2, and of halves with .ftz, are operations of their own.
   const ptx::Instruction &mul = at(products[held->product].instruction);

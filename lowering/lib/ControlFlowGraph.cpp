@@ -1,29 +1,11 @@
 #include "lowering/lib/ControlFlowGraph.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
-
-bool endsThread(const ptx::Instruction &instruction) {
-  switch (instruction.op()) {
-  case ptx::Op::Exit:
-  case ptx::Op::Trap:
-    return true;
-  case ptx::Op::Call:
-    return any_of(instruction.operands, [](const ptx::Operand &operand) {
-      return operand.function() && operand.function()->name == "__assertfail";
-    });
-  default:
-    return false;
-  }
-}
-
-static bool endsBlock(const ptx::Instruction &instruction) {
-  return instruction.op() == ptx::Op::Bra || instruction.op() == ptx::Op::BrxIdx ||
-         instruction.op() == ptx::Op::Ret || endsThread(instruction);
-}
 
 ControlFlowGraph::ControlFlowGraph(const ptx::Function &function) {
   uint32_t size = uint32_t(function.body.size());
@@ -56,12 +38,13 @@ ControlFlowGraph::ControlFlowGraph(const ptx::Function &function) {
     auto addLabel = [&](ptx::LabelId label) { add(blockAt[function.labels[label].instruction]); };
     const ptx::Instruction &last = function.body[blocks[block].branch()];
     bool fallsThrough = last.guard.reg != ptx::kNone || !endsBlock(last);
-    if (last.op() == ptx::Op::Bra)
-      addLabel(last.operands[0].label);
-    else if (last.op() == ptx::Op::BrxIdx)
-      for (ptx::LabelId label : last.operands[1].labels())
+    if (does(last, effects::Jumps)) {
+      const ptx::Operand &target = last.operands.back();
+      if (target.kind == ptx::Operand::Kind::Label)
+        addLabel(target.label);
+      for (ptx::LabelId label : target.labels())
         addLabel(label);
-    else if (last.op() == ptx::Op::Ret)
+    } else if (does(last, effects::Returns))
       add(returned());
     else if (endsThread(last))
       add(ended());

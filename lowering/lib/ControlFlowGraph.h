@@ -56,7 +56,4 @@ struct ControlFlowGraph {
   std::vector<Loop> loops() const;
 };
 
-// Whether an instruction may end its thread: ret of a kernel, exit, trap, a failed assertion.
-bool endsThread(const ptx::Instruction &instruction);
-
 } // namespace rubia::lowering

@@ -24,68 +24,6 @@ Rounding roundingOf(const ptx::Spelling &spelling) {
   return Rounding::NearestEven;
 }
 
-static bool cvtNeedsF32Denormals(const ptx::Spelling &spelling) {
-  using ptx::Type;
-  Type to = spelling.type(0), from = spelling.type(1);
-  if (from == Type::F64)
-    return to == Type::F32 || to == Type::BF16;
-  if (spelling.has(ptx::Mod::ScaledN2Ue8m0))
-    return true; // s2f6: the scale can be as small or as large as a denormal is
-  // To integers, and to integral f32: only rounding away from zero sees a denormal. A plain
-  // cvt.f32.f32 is a move, one with .sat compares. Half and the narrow formats see none.
-  return (from == Type::F32 || from == Type::BF16) &&
-         (to == Type::F64 ||
-          (to != Type::F16 && (spelling.has(ptx::Mod::Rpi) || spelling.has(ptx::Mod::Rmi) ||
-                               spelling.has(ptx::Mod::Sat))));
-}
-
-static bool isBf16(ptx::Type type) { return type == ptx::Type::BF16 || type == ptx::Type::BF16x2; }
-
-bool needsF32Denormals(const ptx::Instruction &inst) {
-  const ptx::Spelling &spelling = *inst.spelling;
-  if (spelling.has(ptx::Mod::Ftz))
-    return false;
-  auto is = [&](unsigned n) {
-    return spelling.type(n) == ptx::Type::F32 || spelling.type(n) == ptx::Type::F32x2;
-  };
-  switch (inst.op()) {
-  case ptx::Op::FAdd:
-  case ptx::Op::FSub:
-  case ptx::Op::FMul:
-  case ptx::Op::FFma:
-  case ptx::Op::FMad:
-  case ptx::Op::FDiv:
-  case ptx::Op::FMin:
-  case ptx::Op::FMax:
-  case ptx::Op::FRcp:
-  case ptx::Op::FSqrt:
-  case ptx::Op::FRsqrt:
-  case ptx::Op::FLg2:
-  case ptx::Op::FEx2:
-    return is(0);
-  // bf16 is compared as f32. Arithmetic, min and max of bf16, f32 operations too, are written for
-  // both.
-  case ptx::Op::Setp:
-    return is(0) || isBf16(spelling.type(0));
-  case ptx::Op::Set:
-    return is(1) || isBf16(spelling.type(1));
-  case ptx::Op::Slct:
-    return is(1);
-  case ptx::Op::FTanh:
-    return isBf16(spelling.type()); // the one of f32 is written for both
-  case ptx::Op::Atom:
-  case ptx::Op::Red:
-    // PTX ISA: in global memory add.f32 flushes, in shared memory, which a generic address may be
-    // of, it does not.
-    return is(0) && spelling.has(ptx::Mod::Add) && spelling.space() != ptx::StateSpace::Global;
-  case ptx::Op::Cvt:
-  case ptx::Op::CvtNarrow:
-    return cvtNeedsF32Denormals(spelling);
-  default: // abs, neg, copysign, testp are bit operations; sin and cos are written for both
-    return false;
-  }
-}
-
 bool isPlain(const FunctionLowering &fn, FloatMode mode) {
   return mode.rounding == Rounding::NearestEven && mode.flushesF32 == fn.flushesF32Denormals();
 }

@@ -14,10 +14,6 @@ enum class Rounding : uint8_t { NearestEven = 0, Up = 1, Down = 2, Zero = 3 };
 // floating-point-instructions).
 Rounding roundingOf(const ptx::Spelling &spelling);
 
-// Whether an instruction keeps f32 denormals, so that a unit with it cannot run in the mode that
-// flushes them. Operations that give the same bits in both modes do not count.
-bool needsF32Denormals(const ptx::Instruction &inst);
-
 struct FloatMode {
   Rounding rounding = Rounding::NearestEven;
   bool flushesF32 = false; // denormal f32 inputs and results

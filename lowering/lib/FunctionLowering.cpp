@@ -2,6 +2,7 @@
 // for every instruction.
 #include "lowering/lib/FunctionLowering.h"
 #include "lowering/lib/DeviceFunctions.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
@@ -129,44 +130,6 @@ void FunctionLowering::finishEntry(BasicBlock *body) {
 
 // ---------- Dispatch
 
-// Whether an instruction may as well be executed where its guard is false, its result dropped.
-static bool canSpeculate(ptx::Op op) {
-  switch (op) {
-  case ptx::Op::IAdd:
-  case ptx::Op::ISub:
-  case ptx::Op::IMul:
-  case ptx::Op::IMad:
-  case ptx::Op::INeg:
-  case ptx::Op::IAbs:
-  case ptx::Op::IMin:
-  case ptx::Op::IMax:
-  case ptx::Op::FAdd:
-  case ptx::Op::FSub:
-  case ptx::Op::FMul:
-  case ptx::Op::FFma:
-  case ptx::Op::FAbs:
-  case ptx::Op::FNeg:
-  case ptx::Op::FMin:
-  case ptx::Op::FMax:
-  case ptx::Op::Setp:
-  case ptx::Op::Set:
-  case ptx::Op::Selp:
-  case ptx::Op::And:
-  case ptx::Op::Or:
-  case ptx::Op::Xor:
-  case ptx::Op::Not:
-  case ptx::Op::Lop3:
-  case ptx::Op::Shl:
-  case ptx::Op::Shr:
-  case ptx::Op::Prmt:
-  case ptx::Op::Mov:
-  case ptx::Op::Cvta:
-    return true;
-  default:
-    return false;
-  }
-}
-
 void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
   current = &inst;
   irBuilder.SetCurrentDebugLocation(unitLowering.debugInfo.locationOf(inst, subprogram));
@@ -176,7 +139,7 @@ void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
   Value *condition = readRegister(inst.guard.reg);
   if (inst.guard.negated)
     condition = irBuilder.CreateNot(condition);
-  if (canSpeculate(inst.op()))
+  if (does(inst, effects::Speculate))
     return lowerOperation(inst, condition);
 
   BasicBlock *guarded = newBlock("guarded"), *next = newBlock("next");
@@ -190,8 +153,8 @@ void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
 
 using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instruction &);
 static LoweringFunction *const kLoweringFunctions[] = {
-#define PTX_OP(Name) lower##Name,
-#define PTX_OP_PARSED(Name) nullptr, // none of its forms is lowered
+#define PTX_OP(Name, Effects) lower##Name,
+#define PTX_OP_PARSED(Name, Effects) nullptr, // none of its forms is lowered
 #include "ptx-frontend/Instructions.def"
 };
 

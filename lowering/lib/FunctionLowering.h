@@ -214,7 +214,7 @@ private:
 // One function for each row of the table, by chapter of the manual. It returns the value of the
 // first destination, null if there is none or the function wrote it itself, or an error made by
 // unsupported() or malformed().
-#define PTX_OP(Name)                                                                               \
+#define PTX_OP(Name, Effects)                                                                      \
   llvm::Expected<llvm::Value *> lower##Name(FunctionLowering &fn, const ptx::Instruction &inst);
 #include "ptx-frontend/Instructions.def"
 

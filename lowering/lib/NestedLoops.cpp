@@ -1,7 +1,7 @@
 #include "lowering/lib/NestedLoops.h"
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/NaturalLoops.h"
-#include "lowering/lib/PartialWarps.h"
 #include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/UnitLowering.h"
 #include "llvm/ADT/MapVector.h"
@@ -20,28 +20,17 @@ namespace {
 // call, that of what is called: `called`.
 std::optional<Group> whoMeet(const ptx::Instruction &instruction, const Definitions &definitions,
                              std::optional<Group> called) {
-  auto warpIf = [](bool meet) { return meet ? std::optional(Group::Warp) : std::nullopt; };
-  switch (instruction.op()) {
-  case ptx::Op::Call:
+  if (does(instruction, effects::Calls))
     return called;
-  case ptx::Op::BarSync:
-  case ptx::Op::BarRed:
-  case ptx::Op::BarArrive:
+  if (does(instruction, effects::MeetsCta | effects::ArrivesCta))
     return Group::Cta;
-  case ptx::Op::BarrierCluster:
+  if (does(instruction, effects::MeetsCluster))
     return isMeeting(instruction) ? std::optional(Group::Cta) : std::nullopt;
-  case ptx::Op::Shfl:
-  case ptx::Op::Vote: // without .sync: of all who come
-    return warpIf(!instruction.spelling->has(ptx::Mod::Sync) ||
-                  namesWholeWarp(instruction, definitions));
-  case ptx::Op::Match:
-  case ptx::Op::Redux:
-  case ptx::Op::Elect:
-  case ptx::Op::BarWarpSync:
-    return warpIf(namesWholeWarp(instruction, definitions));
-  default:
-    return warpIf(isMeeting(instruction));
-  }
+  // Without .sync: of all who come.
+  if (does(instruction, effects::MeetsWarp) &&
+      (!membersOf(instruction) || namesWholeWarp(instruction, definitions)))
+    return Group::Warp;
+  return std::nullopt;
 }
 
 // The largest group that may meet in a function that is called.
@@ -62,7 +51,7 @@ public:
     const ptx::Function &function = fn.ptxFunction();
     Definitions definitions(function);
     std::optional<Group> called;
-    if (any_of(function.body, [](const ptx::Instruction &i) { return i.op() == ptx::Op::Call; }))
+    if (any_of(function.body, [](const ptx::Instruction &i) { return does(i, effects::Calls); }))
       called = whoMeetInCallees(fn.unit().unit);
     for (auto [instruction, block] : zip(function.body, starts))
       if (std::optional<Group> who = whoMeet(instruction, definitions, called)) {

@@ -1,38 +1,14 @@
 #include "lowering/lib/PartialWarps.h"
-#include "lowering/lib/BarrierPlan.h"
+#include "lowering/lib/InstructionEffects.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
 
-bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions) {
-  switch (instruction.op()) {
-  case ptx::Op::Shfl:
-  case ptx::Op::Vote:
-  case ptx::Op::Match:
-  case ptx::Op::Redux:
-  case ptx::Op::Elect:
-    if (!instruction.spelling->has(ptx::Mod::Sync))
-      return false;
-    break;
-  case ptx::Op::BarWarpSync:
-    break;
-  default:
-    return false;
-  }
-  std::optional<uint64_t> members = definitions.constant(instruction.operands.back());
-  return members && uint32_t(*members) == ~0u;
-}
-
 // Whether the instruction says that all threads of the warp take part.
 static bool isForWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions) {
-  switch (instruction.op()) {
-  case ptx::Op::BarSync:
-  case ptx::Op::BarRed:
-    return isAligned(instruction);
-  default:
-    return namesWholeWarp(instruction, definitions);
-  }
+  return does(instruction, effects::MeetsCta) ? isAligned(instruction)
+                                              : namesWholeWarp(instruction, definitions);
 }
 
 std::vector<PartialWarp> findPartialWarps(const Unit &unit) {

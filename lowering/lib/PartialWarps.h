@@ -21,9 +21,6 @@ struct PartialWarp {
   const ptx::Instruction *divides;       // the branch, or the guarded instruction
 };
 
-// Whether the constant membermask of a `.sync` instruction names all lanes.
-bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &definitions);
-
 // In the order of the unit.
 std::vector<PartialWarp> findPartialWarps(const Unit &unit);
 

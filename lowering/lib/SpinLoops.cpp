@@ -1,6 +1,7 @@
 #include "lowering/lib/SpinLoops.h"
 #include "lowering/lib/Definitions.h"
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/LaunchState.h"
 #include "lowering/lib/NaturalLoops.h"
 #include "lowering/lib/ThreadFacts.h"
@@ -22,17 +23,6 @@ using Loop = NaturalLoop;
 using Blocks = BlockSet;
 
 // ---------- Instructions
-
-const ptx::Operand *addressOf(const ptx::Instruction &inst) {
-  for (const ptx::Operand &operand : inst.operands)
-    if (operand.kind == Kind::Address)
-      return &operand;
-  return nullptr;
-}
-
-bool sameAddress(const ptx::Operand &a, const ptx::Operand &b) {
-  return a.reg == b.reg && a.variable() == b.variable() && a.offset == b.offset;
-}
 
 // Whether the result is a function of the operands alone.
 bool isPure(const ptx::Instruction &inst) {
@@ -74,7 +64,7 @@ public:
         pollIndexes.push_back(i);
       if (inst.op() == ptx::Op::BrxIdx ||
           (inst.guard.reg != ptx::kNone &&
-           (inst.op() == ptx::Op::Bra || inst.op() == ptx::Op::Ret || inst.op() == ptx::Op::Exit)))
+           does(inst, effects::Jumps | effects::Returns | effects::Exits)))
         branchIndexes.push_back(i);
     }
   }
@@ -173,18 +163,12 @@ bool Treatment::isUniform(const ptx::Operand &operand, unsigned depth) const {
 bool Treatment::leaves(const Loop &loop, uint32_t branch) const {
   const ptx::Instruction &inst = function.body[branch];
   auto isOutside = [&](ptx::LabelId label) { return !loop.body.contains(fn.blockOf(label)); };
-  switch (inst.op()) {
-  case ptx::Op::Ret:
-  case ptx::Op::Exit:
-  case ptx::Op::Trap:
-    return true;
-  case ptx::Op::Bra:
-    return isOutside(inst.operands[0].label) || !isIn(loop, branch + 1);
-  case ptx::Op::BrxIdx:
-    return any_of(inst.operands[1].labels(), isOutside);
-  default:
-    return false;
-  }
+  if (!does(inst, effects::Jumps))
+    return does(inst, effects::Returns | effects::Exits | effects::Traps);
+  const ptx::Operand &target = inst.operands.back();
+  if (target.kind == Kind::LabelList)
+    return any_of(target.labels(), isOutside);
+  return isOutside(target.label) || !isIn(loop, branch + 1);
 }
 
 // Whether a register grows or shrinks by a constant in every round, whatever happens: it is made of
@@ -452,7 +436,7 @@ BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
   Blocks releases;
   for (uint32_t i = 0; i < function.body.size(); ++i)
     if (BasicBlock *behind = released.lookup(i))
-      if (!isIn(loop, i) && sameAddress(*addressOf(function.body[i]), *lock))
+      if (!isIn(loop, i) && isSamePlace(*addressOf(function.body[i]), *lock))
         releases.insert(behind);
 
   // The critical section: from the exit to the releases.
@@ -482,8 +466,8 @@ BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
     if (!section.contains(starts[i]))
       continue;
     const ptx::Instruction &inst = function.body[i];
-    if (inst.op() == ptx::Op::Call ? !fn.unit().barriers.uses.empty()
-                                   : isMeeting(inst) || inst.op() == ptx::Op::BarArrive)
+    if (does(inst, effects::Calls) ? !fn.unit().barriers.uses.empty()
+                                   : isMeeting(inst) || does(inst, effects::ArrivesCta))
       return nullptr;
   }
   return release;
@@ -499,7 +483,7 @@ bool Treatment::releasesInside(const Loop &loop, uint32_t poll) const {
     if (i != poll && isIn(loop, i) &&
         (op == ptx::Op::St || op == ptx::Op::Atom || op == ptx::Op::Red))
       if (const ptx::Operand *address = addressOf(function.body[i]))
-        if (sameAddress(*address, lock))
+        if (isSamePlace(*address, lock))
           return true;
   }
   return false;
@@ -651,7 +635,7 @@ DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
     if (!address || inst.guard.reg != ptx::kNone ||
         (inst.op() != ptx::Op::Atom && inst.op() != ptx::Op::St && inst.op() != ptx::Op::Red))
       continue;
-    if (any_of(locks, [&](const ptx::Operand *lock) { return sameAddress(*address, *lock); }))
+    if (any_of(locks, [&](const ptx::Operand *lock) { return isSamePlace(*address, *lock); }))
       releases.insert(i);
   }
   return releases;

@@ -1,6 +1,7 @@
 #include "lowering/lib/Stretches.h"
 #include "lowering/lib/ControlFlowGraph.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -11,7 +12,7 @@ void forEachAccess(const ptx::Instruction &instruction, function_ref<void(ptx::R
                    function_ref<void(ptx::RegisterId)> read) {
   if (instruction.guard.reg != ptx::kNone)
     read(instruction.guard.reg);
-  bool isCall = instruction.op() == ptx::Op::Call;
+  bool isCall = does(instruction, effects::Calls);
   bool writesFirst = !isCall && writesFirstOperand(instruction);
   for (const ptx::Operand &operand : drop_begin(instruction.operands, writesFirst))
     forEachRegister(operand, read); // results of a call too: it may leave them as they are

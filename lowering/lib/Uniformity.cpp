@@ -1,5 +1,6 @@
 #include "lowering/lib/Uniformity.h"
 #include "lowering/lib/Definitions.h"
+#include "lowering/lib/InstructionEffects.h"
 
 using namespace llvm;
 
@@ -28,41 +29,35 @@ struct Uniformity::Body {
 
 // ---------- Facts of instructions
 
+// shfl.idx: the value of a lane that an operand names.
+static bool takesOneLane(const ptx::Instruction &instruction) {
+  return instruction.op() == ptx::Op::Shfl && instruction.spelling->has(ptx::Mod::Idx);
+}
+
 // Whether the result follows from the operands alone, or from memory that is the same for all.
 bool Uniformity::followsFromOperands(const ptx::Instruction &instruction) const {
-  switch (instruction.op()) {
-  case ptx::Op::Ld:
-  case ptx::Op::Ldu:
+  switch (ptx::effectsOf(instruction.op()).result()) {
+  case ptx::Result::Pure:
+  case ptx::Result::CtaWide:
+  case ptx::Result::NoResult:
+    return true;
+  case ptx::Result::Loads:
     // A warp's threads load at once.
     return (group != Group::Cta || !hasSemantics(instruction)) &&
            instruction.spelling->space() != ptx::StateSpace::Local;
-  // The lanes of a warp together.
-  case ptx::Op::Shfl:
-    return group != Group::Cta && instruction.spelling->has(ptx::Mod::Idx);
-  case ptx::Op::Vote:
-  case ptx::Op::Activemask:
-  case ptx::Op::Redux:
+  case ptx::Result::WarpWide:
     return group != Group::Cta;
-  case ptx::Op::Match:
-  case ptx::Op::Elect:
-  case ptx::Op::Movmatrix:
-  // Places of a thread's own.
-  case ptx::Op::Alloca:
-  case ptx::Op::Stacksave:
-  case ptx::Op::MbarrierPendingCount:
-    return false;
-  default: // what else touches memory has an address
-    return none_of(instruction.operands, [](const ptx::Operand &operand) {
-      return operand.kind == Kind::Address || operand.kind == Kind::AddressList;
-    });
+  case ptx::Result::Lane:
+    return group != Group::Cta && takesOneLane(instruction);
   }
+  return false;
 }
 
 // Whether nobody notices that a thread executes it before it ends.
 bool Uniformity::isQuiet(const ptx::Instruction &instruction) const {
   if (group != Group::Cta) // whatever it does, it keeps nobody waiting
     return endsThread(instruction) ||
-           (!isMeeting(instruction) && instruction.op() != ptx::Op::BarArrive);
+           !(isMeeting(instruction) || does(instruction, effects::ArrivesCta));
   switch (instruction.op()) {
   case ptx::Op::Bra:
   case ptx::Op::Ret:
@@ -141,19 +136,14 @@ bool Uniformity::countsAlongWarp(const Body &body, const ptx::Operand &operand,
       return false;
     const ptx::Instruction &writer = body.function.body[index];
     ArrayRef<ptx::Operand> from = writer.operands.drop_front();
-    switch (writer.op()) {
-    case ptx::Op::Mov:
-    case ptx::Op::Cvt:
+    const ptx::Op op = writer.op();
+    if (op == ptx::Op::Mov || op == ptx::Op::Cvt)
       return countsAlongWarp(body, from[0], visited);
-    case ptx::Op::IAdd:
+    if (op == ptx::Op::IAdd)
       return (countsAlongWarp(body, from[0], visited) && isStep(from[1])) ||
              (countsAlongWarp(body, from[1], visited) && isStep(from[0]));
-    case ptx::Op::IMad:
-      return countsAlongWarp(body, from[2], visited) && !differs(body, from[0]) &&
-             !differs(body, from[1]);
-    default:
-      return false;
-    }
+    return op == ptx::Op::IMad && countsAlongWarp(body, from[2], visited) &&
+           !differs(body, from[0]) && !differs(body, from[1]);
   };
   return visited.size() <= 8 && all_of(body.definitions.of(operand.reg), gives);
 }
@@ -167,22 +157,19 @@ bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruc
   std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
   if (!constant)
     return false;
-  switch (instruction.op()) {
-  case ptx::Op::Shr:
+  const ptx::Op op = instruction.op();
+  if (op == ptx::Op::Shr)
     return *constant >= 5;
-  case ptx::Op::IDiv:
+  if (op == ptx::Op::IDiv)
     return *constant % 32 == 0 && *constant;
-  case ptx::Op::And:
+  if (op == ptx::Op::And)
     return *constant % 32 == 0;
-  case ptx::Op::Setp: {
-    const ptx::Spelling &spelling = *instruction.spelling;
-    if (spelling.has(ptx::Mod::Lt) || spelling.has(ptx::Mod::Ge))
-      return *constant % 32 == 0;
-    return (spelling.has(ptx::Mod::Le) || spelling.has(ptx::Mod::Gt)) && *constant % 32 == 31;
-  }
-  default:
+  if (op != ptx::Op::Setp)
     return false;
-  }
+  const ptx::Spelling &spelling = *instruction.spelling;
+  if (spelling.has(ptx::Mod::Lt) || spelling.has(ptx::Mod::Ge))
+    return *constant % 32 == 0;
+  return (spelling.has(ptx::Mod::Le) || spelling.has(ptx::Mod::Gt)) && *constant % 32 == 31;
 }
 
 bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
@@ -190,24 +177,17 @@ bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) 
     return true;
   if (isPlaceOfWarp(body, instruction))
     return false;
-  switch (instruction.op()) {
-  case ptx::Op::BarRed: // all threads get one result
+  if (does(instruction, effects::CtaWide))
     return false;
-  case ptx::Op::Vote: // and so do those of a warp that name the same members
-  case ptx::Op::Redux:
-    return instruction.spelling->has(ptx::Mod::Sync) && differs(body, instruction.operands.back());
-  case ptx::Op::Shfl: // from one lane
+  if (does(instruction, effects::WarpWide)) { // of those that name the same members
+    const ptx::Operand *members = membersOf(instruction);
+    return members && differs(body, *members);
+  }
+  if (takesOneLane(instruction))
     return differs(body, instruction.operands[2]) ||
            body.definitions.constant(instruction.operands[3]) != 31;
-  case ptx::Op::Addc:
-  case ptx::Op::Subc:
-  case ptx::Op::Madc:
-    if (body.conditionCode)
-      return true;
-    break;
-  default:
-    break;
-  }
+  if (does(instruction, effects::ReadsCarry) && body.conditionCode)
+    return true;
   // Of a function's own .param memory, only variables by name are followed.
   if (instruction.op() == ptx::Op::Ld && !body.function.isKernel &&
       instruction.spelling->space() == ptx::StateSpace::Param &&
@@ -319,17 +299,19 @@ bool Uniformity::visit(Body &body) {
           instruction.guard.reg != ptx::kNone && body.registers.test(instruction.guard.reg);
       bool alone = guarded || body.causes[number] != ptx::kNone || body.dividedCaller.first ||
                    body.isCalledByAddress;
-      if (instruction.op() == ptx::Op::Call) {
+      if (does(instruction, effects::Calls)) {
         changed |= passArguments(body, instruction, alone);
         continue;
       }
+      // What is stored in memory of a thread's own is not followed: it may differ.
+      if (const ptx::Operand *address = addressOf(instruction);
+          address && does(instruction, effects::Writes))
+        changed |= markOwnMemory(address->variable());
       bool other = guarded || body.causes[number] != ptx::kNone || resultDiffers(body, instruction);
       if (!other)
         continue;
       if (writesFirstOperand(instruction))
         changed |= markResult(body, instruction.operands[0]);
-      if (instruction.op() == ptx::Op::St)
-        changed |= markOwnMemory(instruction.operands[0].variable());
       if (instruction.spelling->has(ptx::Mod::Cc) && !body.conditionCode)
         body.conditionCode = changed = true;
     }

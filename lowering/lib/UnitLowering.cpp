@@ -2,8 +2,8 @@
 // has the order in which it all is made.
 #include "lowering/lib/UnitLowering.h"
 #include "lowering/Abi.h"
-#include "lowering/lib/FloatingPoint.h"
 #include "lowering/lib/FunctionLowering.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/LaunchState.h"
 #include "lowering/lib/PartialWarps.h"
 #include "llvm/ADT/MapVector.h"
@@ -109,9 +109,9 @@ void UnitLowering::findModuleLocals() {
 
 void UnitLowering::findExitingFunctions() {
   auto exits = [&](const ptx::Instruction &instruction) {
-    if (instruction.op() == ptx::Op::Exit)
+    if (does(instruction, effects::Exits))
       return true;
-    if (instruction.op() != ptx::Op::Call)
+    if (!does(instruction, effects::Calls))
       return false;
     const ptx::Operand *callee =
         find_if(instruction.operands, [](const ptx::Operand &o) { return o.function(); });

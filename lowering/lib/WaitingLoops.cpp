@@ -1,7 +1,7 @@
 #include "lowering/lib/WaitingLoops.h"
 #include "lowering/lib/ControlFlowGraph.h"
 #include "lowering/lib/Definitions.h"
-#include "lowering/lib/ThreadFacts.h"
+#include "lowering/lib/InstructionEffects.h"
 
 using namespace llvm;
 
@@ -10,48 +10,12 @@ namespace {
 
 using Kind = ptx::Operand::Kind;
 
-// Whether it reads what another warp may write at any time.
-bool readsWhatOthersWrite(const ptx::Instruction &instruction) {
-  switch (instruction.op()) {
-  case ptx::Op::MbarrierWait:
-  case ptx::Op::MultimemLdReduce:
-    return true;
-  default:
-    return mayPoll(instruction);
-  }
-}
-
-// Whether compilers read memory again after it, so that a loop with it may wait for a plain load:
-// `while (*flag == 0) __threadfence();` is a data race since PTX 6.0, and runs everywhere.
-bool readsAnewAfter(const ptx::Instruction &instruction) {
-  switch (instruction.op()) {
-  case ptx::Op::Membar:
-  case ptx::Op::Fence:
-  case ptx::Op::FenceProxy:
-  case ptx::Op::BarWarpSync:
-  case ptx::Op::Nanosleep:
-  case ptx::Op::Red:
-    return true;
-  default:
-    return readsWhatOthersWrite(instruction);
-  }
-}
-
-// A load of what others may write, if the program tells nobody that they do.
-bool isPlainLoad(const ptx::Instruction &instruction) {
-  if (instruction.op() != ptx::Op::Ld || instruction.spelling->has(ptx::Mod::Nc))
-    return false;
-  ptx::StateSpace space = instruction.spelling->space();
-  return space == ptx::StateSpace::None || space == ptx::StateSpace::Shared ||
-         space == ptx::StateSpace::Global;
-}
-
 // Kinds of memory, of which values in it are not told apart.
 enum MemoryKind : unsigned { kOwn = 1, kShared = 2, kGlobal = 4, kAnyMemory = 7 };
 
 // What an instruction reads or writes; 0: nothing that changes.
 unsigned memoryOf(const ptx::Instruction &instruction) {
-  if (instruction.op() == ptx::Op::Call)
+  if (does(instruction, effects::Calls))
     return kAnyMemory;
   const ptx::Operand *address = nullptr;
   for (const ptx::Operand &operand : instruction.operands)
@@ -117,8 +81,7 @@ private:
       const ControlFlowGraph::Block &code = graph.blocks[block];
       return any_of(ArrayRef(function.body).slice(code.first, code.end - code.first),
                     [](const ptx::Instruction &instruction) {
-                      return (instruction.op() == ptx::Op::BarSync ||
-                              instruction.op() == ptx::Op::BarRed) &&
+                      return does(instruction, effects::MeetsCta) &&
                              instruction.guard.reg == ptx::kNone;
                     });
     };
@@ -149,7 +112,7 @@ BitVector steppedRegisters(const ptx::Function &function, const BitVector &inLoo
   DenseMap<uint32_t, unsigned> sourcesLeft; // of instructions
   DenseMap<ptx::RegisterId, unsigned> writersLeft;
   auto forEachWritten = [&](const ptx::Instruction &instruction, auto visit) {
-    if (instruction.op() == ptx::Op::Call) {
+    if (does(instruction, effects::Calls)) {
       for (const ptx::Operand &operand : instruction.operands)
         if (operand.kind == Kind::List)
           forEachRegister(operand, visit);
@@ -166,7 +129,7 @@ BitVector steppedRegisters(const ptx::Function &function, const BitVector &inLoo
   for (unsigned index : inLoop.set_bits()) {
     const ptx::Instruction &instruction = function.body[index];
     unsigned sources = 0;
-    if (instruction.op() != ptx::Op::Call)
+    if (!does(instruction, effects::Calls))
       for (const ptx::Operand &operand :
            drop_begin(instruction.operands, writesFirstOperand(instruction)))
         forEachRegister(operand, [&](ptx::RegisterId reg) {
@@ -245,10 +208,10 @@ private:
   // What an instruction reads itself or in a callee.
   const ptx::Instruction *readOf(const ptx::Function &function,
                                  const ptx::Instruction &instruction) const {
-    if (readsWhatOthersWrite(instruction))
+    if (mayPoll(instruction))
       return &instruction;
     const ptx::Instruction *result = nullptr;
-    if (instruction.op() == ptx::Op::Call)
+    if (does(instruction, effects::Calls))
       forEachCallee(function, instruction, [&](const ptx::Function &callee) {
         if (firstRead.lookup(&callee))
           result = &instruction;
@@ -259,7 +222,7 @@ private:
   bool callsOne(const ptx::Function &caller, const ptx::Instruction &instruction,
                 const DenseSet<const ptx::Function *> &functions) const {
     bool found = false;
-    if (instruction.op() == ptx::Op::Call)
+    if (does(instruction, effects::Calls))
       forEachCallee(caller, instruction,
                     [&](const ptx::Function &callee) { found |= functions.contains(&callee); });
     return found;
@@ -274,7 +237,7 @@ private:
     for (unsigned index : body.instructions.set_bits()) {
       const ptx::Instruction &instruction = function.body[index];
       readsAnew |= readsAnewAfter(instruction) || callsOne(function, instruction, fencing);
-      if (instruction.op() == ptx::Op::Atom)
+      if (mayPoll(instruction) && does(instruction, effects::Writes))
         for (const ptx::Operand &operand : instruction.operands)
           if (operand.kind == Kind::Address)
             places.push_back(&operand);
@@ -299,10 +262,6 @@ private:
     }
   }
 
-  static bool isSamePlace(const ptx::Operand &a, const ptx::Operand &b) {
-    return a.reg == b.reg && a.variable() == b.variable() && a.offset == b.offset;
-  }
-
   void summarize() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -314,7 +273,7 @@ private:
             changed |= holds && functions.insert(function).second;
             return holds;
           };
-          note(exiting, instruction.op() == ptx::Op::Exit && !function->isKernel);
+          note(exiting, does(instruction, effects::Exits) && !function->isKernel);
           note(fencing, readsAnewAfter(instruction));
           if (note(loading, isPlainLoad(instruction)) && !load)
             load = &instruction;
@@ -339,7 +298,7 @@ private:
     while (!open.empty() && !found) {
       const ptx::Function *function = open.pop_back_val();
       for (const ptx::Instruction &instruction : function->body)
-        if (instruction.op() == ptx::Op::Call)
+        if (does(instruction, effects::Calls))
           forEachCallee(*function, instruction, [&](const ptx::Function &callee) {
             found |= &callee == &start;
             if (seen.insert(&callee).second)
@@ -445,7 +404,7 @@ private:
     };
     auto propagate = [&](uint32_t index, const ptx::Instruction *control) {
       const ptx::Instruction &instruction = function.body[index];
-      const bool isCall = instruction.op() == ptx::Op::Call;
+      const bool isCall = does(instruction, effects::Calls);
       const bool hasResult = writesFirstOperand(instruction);
       const unsigned memory = memoryOf(instruction);
       // What it is given, and whether it is executed.
@@ -454,10 +413,8 @@ private:
         for (const ptx::Operand &operand : drop_begin(instruction.operands, hasResult))
           if (!given)
             given = ofOperand(operand);
-        if (instruction.op() == ptx::Op::Addc || instruction.op() == ptx::Op::Subc ||
-            instruction.op() == ptx::Op::Madc)
-          if (!given)
-            given = taint.conditionCode;
+        if (!given && does(instruction, effects::ReadsCarry))
+          given = taint.conditionCode;
       }
       const ptx::Instruction *from = readOf(function, instruction);
       if (!from && body.plainReads.test(index))

@@ -7,6 +7,7 @@
 // What is not proven is half-filled.
 #include "lowering/lib/WarpForm.h"
 #include "lowering/lib/BarrierPlan.h"
+#include "lowering/lib/InstructionEffects.h"
 #include "lowering/lib/ThreadFacts.h"
 #include "lowering/lib/Uniformity.h"
 #include "lowering/lib/WaitingLoops.h"
@@ -84,7 +85,7 @@ private:
     std::optional<WarpFormDecision> result;
     forEachFunction([&](const ptx::Function &function) {
       for (auto [index, instruction] : enumerate(function.body)) {
-        bool isCluster = instruction.op() == ptx::Op::BarrierCluster;
+        bool isCluster = does(instruction, effects::MeetsCluster);
         hasClusterBarriers |= isCluster;
         if (result || !(isCluster || barriers.indexes.contains(&instruction)))
           continue;

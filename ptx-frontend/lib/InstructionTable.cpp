@@ -1,6 +1,7 @@
 // The rows of Instructions.def, parsed by the compiler.
 
 #include "ptx-frontend/InstructionTable.h"
+#include "ptx-frontend/Effects.h"
 #include "ptx-frontend/lib/SyntaxString.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -14,8 +15,8 @@ static constexpr Availability V(unsigned major, unsigned minor) {
 }
 
 static constexpr bool kIsLowered[] = {
-#define PTX_OP(Name) true,
-#define PTX_OP_PARSED(Name) false,
+#define PTX_OP(Name, Effects) true,
+#define PTX_OP_PARSED(Name, Effects) false,
 #include "ptx-frontend/Instructions.def"
 };
 
@@ -26,6 +27,84 @@ static constexpr Form kForms[] = {
   SyntaxString(Syntax).parse(Op::Op_, false, Version_, Targets_, Anchor),
 #include "ptx-frontend/Instructions.def"
 };
+
+// ---------- The effects of an operation against its forms
+
+namespace {
+
+// What the forms of an operation say of it.
+struct Shape {
+  bool hasForm = false, hasResult = false, hasAddress = false, hasLabel = false, isCall = false;
+  bool hasSync = false, hasMembers = false, hasF32 = false;
+  bool hasSecondResult = false; // in a form that is lowered
+};
+
+consteval std::array<Shape, std::size(effects::kOfAll)> shapesOfAll() {
+  std::array<Shape, std::size(effects::kOfAll)> shapes;
+  for (const Form &form : kForms) {
+    Shape &shape = shapes[unsigned(form.op)];
+    shape.hasForm = true;
+    for (unsigned i = 0; i < form.modifierCount; ++i) {
+      const ModifierSet &choices = form.modifierSlots[i].choices;
+      shape.hasSync |= choices.contains(Mod::Sync);
+      for (Mod type : {Mod::F32, Mod::F32x2, Mod::BF16, Mod::BF16x2})
+        shape.hasF32 |= choices.contains(type);
+    }
+    for (unsigned i = 0; i < form.operandCount; ++i) {
+      const OperandSlot &slot = form.operandSlots[i];
+      shape.hasResult |= slot.destination;
+      shape.hasSecondResult |= i > 0 && slot.destination && form.lowered;
+      shape.hasAddress |= slot.kind == OperandSlot::Kind::Address;
+      shape.hasLabel |=
+          slot.kind == OperandSlot::Kind::Label || slot.kind == OperandSlot::Kind::LabelList;
+      shape.isCall |= slot.kind == OperandSlot::Kind::Call;
+      shape.hasMembers |= slot.members;
+    }
+  }
+  return shapes;
+}
+constexpr auto kShapes = shapesOfAll();
+
+using namespace effects;
+constexpr Effects kMeets = MeetsWarp | MeetsCta | MeetsCluster | ArrivesCta;
+constexpr Effects kControls = Jumps | Calls | Returns | Exits | Traps;
+constexpr Effects kModes = F32 | F32Compared | F32Converted | F32Added | Bf16Widened | AnyMode;
+
+#define PTX_OP(Name, Effects_)                                                                     \
+  static_assert(kShapes[unsigned(Op::Name)].hasForm, #Name ": it has no form");                    \
+  static_assert(!kShapes[unsigned(Op::Name)].hasSecondResult,                                      \
+                #Name ": writesFirstOperand() and its users know no second destination");          \
+  static_assert(effectsOf(Op::Name).results() == 1,                                                \
+                #Name ": say where its result comes from, in one word: Pure, Loads, WarpWide, "    \
+                      "CtaWide, Lane or NoResult");                                                \
+  static_assert(effectsOf(Op::Name).has(NoResult) == !(kShapes[unsigned(Op::Name)].hasResult ||    \
+                                                       kShapes[unsigned(Op::Name)].isCall),        \
+                #Name ": NoResult is for operations that have no destination in any form");        \
+  static_assert(                                                                                   \
+      !effectsOf(Op::Name).has(Pure) ||                                                            \
+          !effectsOf(Op::Name).hasAny(Reads | Writes | Polls | Renews | kMeets | kControls),       \
+      #Name ": what is Pure does nothing else");                                                   \
+  static_assert(!effectsOf(Op::Name).has(Speculate) || effectsOf(Op::Name).has(Pure),              \
+                #Name ": Speculate is for what is Pure");                                          \
+  static_assert(!kShapes[unsigned(Op::Name)].hasAddress ||                                         \
+                    effectsOf(Op::Name).hasAny(Reads | Writes | NamesAddress),                     \
+                #Name ": it has an address: say Reads, Writes or NamesAddress");                   \
+  static_assert(!effectsOf(Op::Name).has(Polls) || effectsOf(Op::Name).has(Reads),                 \
+                #Name ": what Polls, Reads");                                                      \
+  static_assert(                                                                                   \
+      !(kShapes[unsigned(Op::Name)].hasSync || kShapes[unsigned(Op::Name)].hasMembers) ||          \
+          effectsOf(Op::Name).hasAny(MeetsWarp | MeetsCta),                                        \
+      #Name ": it has .sync or a membermask: say MeetsWarp or MeetsCta");                          \
+  static_assert(kShapes[unsigned(Op::Name)].hasLabel == effectsOf(Op::Name).has(Jumps) &&          \
+                    kShapes[unsigned(Op::Name)].isCall == effectsOf(Op::Name).has(Calls),          \
+                #Name ": Jumps goes with labels, Calls with a call's operands");                   \
+  static_assert(!kShapes[unsigned(Op::Name)].hasF32 || effectsOf(Op::Name).count(kModes) == 1,     \
+                #Name ": it has .f32 or .bf16: say what it does to denormals, in one word: F32, "  \
+                      "F32Compared, F32Converted, F32Added, Bf16Widened or AnyMode");
+#define PTX_OP_PARSED(Name, Effects_) PTX_OP(Name, Effects_)
+#include "ptx-frontend/Instructions.def"
+
+} // namespace
 
 ArrayRef<Form> instructionForms() { return kForms; }
 

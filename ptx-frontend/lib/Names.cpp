@@ -33,7 +33,7 @@ NameTable::NameTable(StringRef text, size_t expected)
     unsigned width;
   };
   static constexpr SpecialRow kSpecials[] = {
-#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm) {Text, Width},
+#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, ...) {Text, Width},
 #include "ptx-frontend/SpecialRegisters.def"
   };
   static constexpr StringRef kComponents = "xyzw";

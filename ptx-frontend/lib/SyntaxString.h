@@ -253,6 +253,7 @@ private:
     std::string_view annotated = reader.word();
     std::string_view name = annotated.substr(0, annotated.find(':'));
     slot.name = name[0];
+    slot.members = name == "membermask";
     slot.destination = first && (name == "d" || name == "p" || name == "f");
     if (annotated == "call") {
       slot.kind = OperandSlot::Kind::Call;

@@ -1,6 +1,7 @@
 // How types, state spaces and special registers are written.
 
 #include "ptx-frontend/lib/TypeNames.h"
+#include "ptx-frontend/Effects.h"
 
 using llvm::StringRef;
 
@@ -52,11 +53,12 @@ struct SpecialRow {
   unsigned width;
   Version version;
   unsigned sm;
+  SharedBy sharedBy;
 };
 constexpr Version V(unsigned major, unsigned minor) { return {uint8_t(major), uint8_t(minor)}; }
 constexpr SpecialRow kSpecials[] = {
-#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm)                          \
-  {Text, Type::ElementType, Width, Version, Sm},
+#define PTX_SPECIAL_REGISTER(Name, Text, ElementType, Width, Version, Sm, SharedBy_)               \
+  {Text, Type::ElementType, Width, Version, Sm, SharedBy::SharedBy_},
 #include "ptx-frontend/SpecialRegisters.def"
 };
 } // namespace
@@ -66,6 +68,7 @@ Type elementTypeOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].type; 
 unsigned widthOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].width; }
 Version versionOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].version; }
 unsigned smOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].sm; }
+SharedBy sharedBy(SpecialRegister reg) { return kSpecials[unsigned(reg)].sharedBy; }
 
 std::string describe(const Variable &variable) {
   std::string out = nameOf(variable.space).str();

@@ -169,8 +169,8 @@ constexpr ModifierRow kModifiers[] = {
 #include "ptx-frontend/Modifiers.def"
 };
 constexpr StringRef kOpNames[] = {
-#define PTX_OP(Name) #Name,
-#define PTX_OP_PARSED(Name) #Name,
+#define PTX_OP(Name, Effects) #Name,
+#define PTX_OP_PARSED(Name, Effects) #Name,
 #include "ptx-frontend/Instructions.def"
 };
 } // namespace
