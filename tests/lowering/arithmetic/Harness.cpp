@@ -3,6 +3,7 @@
 #include "emulator/Emulator.h"
 #include "lowering/Abi.h"
 #include "ptx-frontend/Parser.h"
+#include "tests/executed-operations/ExecutedOperations.h"
 #include "tests/lowering/arithmetic/EdgeValues.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -187,7 +188,12 @@ static std::vector<uint8_t> compile(std::unique_ptr<llvm::Module> module,
 
 std::vector<uint8_t> compileToCode(StringRef ptx, const Compilation &setup) {
   LLVMContext context;
-  return compile(take(lowerText(ptx, setup, context)), setup);
+  std::vector<uint8_t> code = compile(take(lowerText(ptx, setup, context)), setup);
+  if (Expected<ptx::ParseResult> parsed = parseText(ptx))
+    rubia::test::noteCompiled(code, partition(parsed->module).front());
+  else
+    consumeError(parsed.takeError()); // lowerText() has reported it
+  return code;
 }
 
 std::string emitAssembly(StringRef ptx, const Compilation &setup) {
@@ -280,6 +286,7 @@ std::vector<uint64_t> execute(ArrayRef<uint8_t> code, Kind result, ArrayRef<Kind
     return {};
   emulator::Memory memory;
   std::unique_ptr<emulator::CodeObject> object = take(emulator::CodeObject::load(code, memory));
+  rubia::test::noteExecuted(code);
   return object ? execute(*object, "k", memory, result, sources, tuples) : std::vector<uint64_t>();
 }
 
@@ -452,6 +459,7 @@ void Batch::run(const ptx::Module &module, const Unit &unit, ArrayRef<unsigned> 
     else
       ADD_FAILURE() << "no code";
   }
+  rubia::test::noteExecuted(unit);
 }
 
 void Batch::compare(const Pending &test, ArrayRef<uint64_t> results) const {

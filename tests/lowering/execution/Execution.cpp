@@ -2,6 +2,7 @@
 #include "codegen/Codegen.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
+#include "tests/executed-operations/ExecutedOperations.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
@@ -56,18 +57,20 @@ namespace {
 
 struct Compiled {
   ptx::Module module;
-  std::vector<uint8_t> code;
+  std::vector<uint8_t> code = {};
   uint64_t staticSharedBytes = 0;
+  Unit unit = {};
 };
 
 Compiled compile(const std::string &ptx, const Form &form) {
   ptx::ParseResult parsed = ptx::parse("test.ptx", ptx);
   for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
     ADD_FAILURE() << ptx::format(diagnostic, "test.ptx", ptx);
-  Compiled result{std::move(parsed.module), {}};
+  Compiled result{std::move(parsed.module)};
   std::vector<Unit> units = partition(result.module);
   if (units.empty())
     return result;
+  result.unit = units[0];
   result.staticSharedBytes = staticSharedBytes(units[0], *units[0].kernels[0]);
   Options options;
   options.arch = form.arch;
@@ -206,6 +209,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   } else {
     EXPECT_FALSE(form.expectTrap);
   }
+  rubia::test::noteExecuted(compiled.unit);
   outcome.words.resize(words.size());
   memcpy(outcome.words.data(), buffer, words.size() * 4);
   outcome.trap = *trap;

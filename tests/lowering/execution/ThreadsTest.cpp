@@ -260,6 +260,43 @@ TEST(ThreadExecution, TrapSaysWhoAndWhere) {
   }
 }
 
+// Without a debugger an H100 ends the launch at it.
+TEST(ThreadExecution, ABreakpointIsATrap) {
+  Form form;
+  form.expectTrap = true;
+  for (bool halfFilled : {false, true}) {
+    form.halfFilled = halfFilled;
+    Outcome outcome = run(executable("setp.eq.u32 %p0, %tid, 21; @%p0 brkpt;"), counting(32), form);
+    EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::TrapInstruction));
+    EXPECT_EQ(outcome.trap.tid[0], 21u);
+  }
+}
+
+// What has no effect on AMD leaves values and the order of accesses as they are.
+TEST(ThreadExecution, HintsChangeNothing) {
+  std::string ptx = executable(R"(
+    cvta.global.u64 %rd0, %mine;
+    prefetchu.L1 [%rd0]; prefetch.global.L2 [%mine];
+    applypriority.global.L2::evict_normal [%mine], 128;
+    griddepcontrol.wait; griddepcontrol.launch_dependents;
+    setmaxnreg.dec.sync.aligned.u32 40; setmaxnreg.inc.sync.aligned.u32 80;
+    shl.b32 %r0, %tid, 2; mov.u32 %r1, s; add.u32 %r2, %r1, %r0; xor.b32 %r0, %r0, 252;
+    add.u32 %r3, %r1, %r0;
+    st.shared.u32 [%r2], %tid; fence.proxy.async.shared::cta; bar.sync 0; fence.proxy.async;
+    ld.shared.u32 %r4, [%r3]; pmevent 3;
+    fence.proxy.alias; fence.mbarrier_init.release.cluster;
+    st.global.u32 [%mine], %r4;)",
+                               ".shared .u32 s[64];");
+  const std::string old = ".version 8.0\n.target sm_80";
+  ptx.replace(ptx.find(old), old.size(), ".version 8.3\n.target sm_90a");
+  Form form;
+  form.block = {64, 1, 1};
+  std::vector<uint32_t> expected(64);
+  for (uint32_t i = 0; i < 64; ++i)
+    expected[i] = 63 - i;
+  EXPECT_EQ(runAll(ptx, std::vector<uint32_t>(64), form), expected);
+}
+
 TEST(ThreadExecution, ReportingTrapNamesItsPlace) {
   std::string ptx =
       executable(R"(
