@@ -8,6 +8,11 @@ namespace rubia::lowering {
 using Kind = ptx::Operand::Kind;
 using ptx::Mod;
 
+bool isPure(const ptx::Instruction &instruction) {
+  return does(instruction, effects::Pure) && !does(instruction, effects::ReadsCarry) &&
+         !instruction.spelling->has(Mod::Cc);
+}
+
 // ---------- Memory
 
 const ptx::Operand *addressOf(const ptx::Instruction &instruction) {

@@ -17,6 +17,9 @@ inline bool does(const ptx::Instruction &instruction, ptx::Effects words) {
   return ptx::effectsOf(instruction.op()).hasAny(words);
 }
 
+// Whether the result is a function of the operands alone, and nothing else happens.
+bool isPure(const ptx::Instruction &instruction);
+
 // ---------- Memory
 
 // The operand in brackets, the first if there are several; null: there is none.

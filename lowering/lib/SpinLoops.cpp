@@ -24,30 +24,11 @@ using Blocks = BlockSet;
 
 // ---------- Instructions
 
-// Whether the result is a function of the operands alone.
-bool isPure(const ptx::Instruction &inst) {
-  switch (inst.op()) {
-  case ptx::Op::Mov:
-  case ptx::Op::Cvta:
-  case ptx::Op::Cvt:
-  case ptx::Op::IAdd:
-  case ptx::Op::ISub:
-  case ptx::Op::IMul:
-  case ptx::Op::IMad:
-  case ptx::Op::And:
-  case ptx::Op::Or:
-  case ptx::Op::Xor:
-  case ptx::Op::Not:
-  case ptx::Op::Shl:
-  case ptx::Op::Shr:
-  case ptx::Op::Setp:
-  case ptx::Op::Selp:
-    return inst.guard.reg == ptx::kNone;
-  case ptx::Op::Ld:
-    return inst.guard.reg == ptx::kNone && inst.spelling->space() == ptx::StateSpace::Param;
-  default:
-    return false;
-  }
+// Whether every execution with the same operands gives the same result: parameters do not change.
+bool isRepeatable(const ptx::Instruction &inst) {
+  return inst.guard.reg == ptx::kNone &&
+         (isPure(inst) ||
+          (does(inst, effects::Loads) && inst.spelling->space() == ptx::StateSpace::Param));
 }
 
 class Treatment {
@@ -122,7 +103,7 @@ bool Treatment::isInvariant(const Loop &loop, ptx::RegisterId reg, unsigned dept
   for (uint32_t writer : definitions.of(reg)) {
     if (!isIn(loop, writer))
       continue;
-    if (depth == kMostSteps || !isPure(function.body[writer]))
+    if (depth == kMostSteps || !isRepeatable(function.body[writer]))
       return false;
     bool invariant = true;
     for (const ptx::Operand &source : function.body[writer].operands.drop_front())
@@ -145,7 +126,7 @@ bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
   bool fromParameter = isLoad && writer.spelling->space() == ptx::StateSpace::Param;
   // What all load at once from one address is the same for all.
   bool isPoll = isLoad && mayPoll(writer) && writer.guard.reg == ptx::kNone;
-  if ((!isPure(writer) && !isPoll) || (fromParameter && !function.isKernel))
+  if ((!isRepeatable(writer) && !isPoll) || (fromParameter && !function.isKernel))
     return false;
   return all_of(writer.operands.drop_front(),
                 [&](const ptx::Operand &source) { return isUniform(source, depth + 1); });
@@ -378,7 +359,7 @@ void Treatment::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const voi
     const ptx::Instruction *writer = writers.size() == 1 && writers[0] < function.body.size()
                                          ? &function.body[writers[0]]
                                          : nullptr;
-    if (!writer || depth == kMostSteps || !isPure(*writer))
+    if (!writer || depth == kMostSteps || !isRepeatable(*writer))
       roots.insert(&function.registers[reg]);
     else
       for (const ptx::Operand &source : writer->operands.drop_front())
@@ -394,8 +375,7 @@ bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
   auto answers = [&](uint32_t i) {
     const ptx::Instruction &inst = function.body[i];
     const ptx::Operand *address = addressOf(inst);
-    if (!address || isIn(loop, i) ||
-        (inst.op() != ptx::Op::St && inst.op() != ptx::Op::Atom && inst.op() != ptx::Op::Red))
+    if (!address || isIn(loop, i) || !does(inst, effects::Writes))
       return false;
     SmallPtrSet<const void *, 8> roots;
     findRoots(*address, roots);
@@ -479,9 +459,7 @@ bool Treatment::releasesInside(const Loop &loop, uint32_t poll) const {
     return false;
   const ptx::Operand &lock = *addressOf(function.body[poll]);
   for (uint32_t i = 0; i < starts.size(); ++i) {
-    ptx::Op op = function.body[i].op();
-    if (i != poll && isIn(loop, i) &&
-        (op == ptx::Op::St || op == ptx::Op::Atom || op == ptx::Op::Red))
+    if (i != poll && isIn(loop, i) && does(function.body[i], effects::Writes))
       if (const ptx::Operand *address = addressOf(function.body[i]))
         if (isSamePlace(*address, lock))
           return true;
@@ -632,8 +610,7 @@ DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction &inst = function.body[i];
     const ptx::Operand *address = addressOf(inst);
-    if (!address || inst.guard.reg != ptx::kNone ||
-        (inst.op() != ptx::Op::Atom && inst.op() != ptx::Op::St && inst.op() != ptx::Op::Red))
+    if (!address || inst.guard.reg != ptx::kNone || !does(inst, effects::Writes))
       continue;
     if (any_of(locks, [&](const ptx::Operand *lock) { return isSamePlace(*address, *lock); }))
       releases.insert(i);

@@ -30,47 +30,6 @@ void forEachAccess(const ptx::Instruction &instruction, function_ref<void(ptx::R
     write(element);
 }
 
-// Whether an instruction may go if nobody reads its result. To keep one that may is safe.
-static bool isRemovable(const ptx::Instruction &instruction) {
-  switch (instruction.op()) {
-  case ptx::Op::FAdd:
-  case ptx::Op::FSub:
-  case ptx::Op::FMul:
-  case ptx::Op::FFma:
-  case ptx::Op::FMad:
-  case ptx::Op::FDiv:
-  case ptx::Op::FRcp:
-  case ptx::Op::FSqrt:
-  case ptx::Op::FRsqrt:
-  case ptx::Op::FAbs:
-  case ptx::Op::FNeg:
-  case ptx::Op::FMin:
-  case ptx::Op::FMax:
-  case ptx::Op::IAdd:
-  case ptx::Op::ISub:
-  case ptx::Op::IMul:
-  case ptx::Op::IMad:
-  case ptx::Op::INeg:
-  case ptx::Op::And:
-  case ptx::Op::Or:
-  case ptx::Op::Xor:
-  case ptx::Op::Not:
-  case ptx::Op::Lop3:
-  case ptx::Op::Shl:
-  case ptx::Op::Shr:
-  case ptx::Op::Prmt:
-  case ptx::Op::Setp:
-  case ptx::Op::Set:
-  case ptx::Op::Selp:
-  case ptx::Op::Slct:
-  case ptx::Op::Cvt:
-  case ptx::Op::Mov:
-    return true;
-  default:
-    return false;
-  }
-}
-
 Stretches::Stretches(const ptx::Function &function,
                      function_ref<bool(const ptx::Instruction &)> ends)
     : needed(unsigned(function.body.size())) {
@@ -195,7 +154,7 @@ void Stretches::findLive(const ptx::Function &function) {
       };
       for (uint32_t index : reverse(stretch.instructions)) {
         const ptx::Instruction &instruction = function.body[index];
-        bool isNeeded = !isRemovable(instruction);
+        bool isNeeded = !isPure(instruction); // it may go if nobody reads its result
         SmallVector<ptx::RegisterId, 4> writes, reads;
         forEachAccess(
             instruction, [&](ptx::RegisterId reg) { writes.push_back(reg); },

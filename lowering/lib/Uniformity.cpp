@@ -58,20 +58,12 @@ bool Uniformity::isQuiet(const ptx::Instruction &instruction) const {
   if (group != Group::Cta) // whatever it does, it keeps nobody waiting
     return endsThread(instruction) ||
            !(isMeeting(instruction) || does(instruction, effects::ArrivesCta));
-  switch (instruction.op()) {
-  case ptx::Op::Bra:
-  case ptx::Op::Ret:
-  case ptx::Op::Mov:
-  case ptx::Op::Cvta:
-  case ptx::Op::IAdd:
-    return true;
-  case ptx::Op::Ld:
+  if (does(instruction, effects::Loads))
     return !hasSemantics(instruction);
-  case ptx::Op::St:
+  if (does(instruction, effects::Writes)) // an argument or a result
     return instruction.spelling->space() == ptx::StateSpace::Param;
-  default:
-    return endsThread(instruction);
-  }
+  return does(instruction, effects::Pure | effects::Jumps | effects::Returns) ||
+         endsThread(instruction);
 }
 
 // ---------- Values

@@ -17,21 +17,14 @@ enum MemoryKind : unsigned { kOwn = 1, kShared = 2, kGlobal = 4, kAnyMemory = 7 
 unsigned memoryOf(const ptx::Instruction &instruction) {
   if (does(instruction, effects::Calls))
     return kAnyMemory;
-  const ptx::Operand *address = nullptr;
-  for (const ptx::Operand &operand : instruction.operands)
-    if (operand.kind == Kind::Address || operand.kind == Kind::AddressList)
-      address = &operand;
-  if (!address)
+  if (!does(instruction, effects::Reads | effects::Writes))
     return 0;
-  switch (instruction.op()) {
-  case ptx::Op::Ld:
-  case ptx::Op::St:
-  case ptx::Op::Atom:
-  case ptx::Op::Red:
-    break;
-  default:
+  auto isAddress = [](const ptx::Operand &operand) {
+    return operand.kind == Kind::Address || operand.kind == Kind::AddressList;
+  };
+  if (count_if(instruction.operands, isAddress) != 1) // copies, and what has descriptors
     return kAnyMemory;
-  }
+  const ptx::Variable *variable = addressOf(instruction)->variable();
   switch (instruction.spelling->space()) {
   case ptx::StateSpace::Const:
     return 0;
@@ -42,10 +35,14 @@ unsigned memoryOf(const ptx::Instruction &instruction) {
   case ptx::StateSpace::Global:
     return kGlobal;
   case ptx::StateSpace::Param: // arguments and results of calls are .param memory too
-    return address->variable() && address->variable()->isKernelParameter ? 0 : unsigned(kOwn);
-  default:
+    return variable && variable->isKernelParameter ? 0 : unsigned(kOwn);
+  case ptx::StateSpace::None: // generic
+  case ptx::StateSpace::Reg:
+  case ptx::StateSpace::SReg:
+  case ptx::StateSpace::Tex:
     return kAnyMemory;
   }
+  return kAnyMemory;
 }
 
 // Where values come from that another warp may write.

@@ -10,16 +10,22 @@ using testing::Not;
 
 namespace {
 
+std::string kernelWith(const std::string &body) {
+  return kernel("mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; mad.wide.u32 %rd1, %r9, 4, %rd0;\n" +
+                body);
+}
+
 // 'W': watched, 'K': kept until the release, 'T': kept together, '-': nothing of it.
-std::string treatment(const std::string &body) {
-  std::string ir = irOf(
-      "mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; mad.wide.u32 %rd1, %r9, 4, %rd0;\n" + body);
+std::string treatmentIn(const std::string &ptx) {
+  std::string ir = lowered(ptx).text();
   bool watched = ir.find("spin.again:") != std::string::npos;
   bool kept = ir.find("spin.park:") != std::string::npos;
   bool together = !kept && ir.find("call void @llvm.amdgcn.wave.barrier") != std::string::npos;
   return std::string(watched ? "W" : "") + (kept ? "K" : "") + (together ? "T" : "") +
          (watched || kept || together ? "" : "-");
 }
+
+std::string treatment(const std::string &body) { return treatmentIn(kernelWith(body)); }
 
 } // namespace
 
@@ -63,6 +69,23 @@ TEST(SpinLoops, TheWorkspaceOfTheGridIsNotWatched) {
   };
   EXPECT_EQ(treatment(barrier("%envreg")), "-");
   EXPECT_EQ(treatment(barrier("%r")), "W");
+}
+
+// Whatever computes it from what stays the same in the loop.
+TEST(SpinLoops, AddressesThatAreComputedInTheLoop) {
+  for (const char *step : {"min.u32 %r1, %r9, 7;", "bfe.u32 %r1, %r9, 1, 4;", "abs.s32 %r1, %r9;",
+                           "mad24.lo.u32 %r1, %r9, 3, %r9;", "rem.u32 %r1, %r9, 5;",
+                           "prmt.b32 %r1, %r9, %r9, 0x4321;", "neg.s32 %r1, %r9;"}) {
+    std::string loop = std::string("L: ") + step +
+                       " mad.wide.u32 %rd2, %r1, 4, %rd0; ld.volatile.global.u32 %r0, [%rd2];"
+                       " setp.eq.u32 %p0, %r0, 0; @%p0 bra L;";
+    EXPECT_EQ(treatment(loop), "W") << step;
+  }
+  // The carry is another one each time.
+  EXPECT_EQ(treatment("L: add.cc.u32 %r2, %r2, -1; addc.u32 %r1, %r9, 0;"
+                      " mad.wide.u32 %rd2, %r1, 4, %rd0; ld.volatile.global.u32 %r0, [%rd2];"
+                      " setp.eq.u32 %p0, %r0, 0; @%p0 bra L;"),
+            "-");
 }
 
 TEST(SpinLoops, AddressesThatChangeAreNoWaiting) {
@@ -190,6 +213,21 @@ TEST(SpinLoops, AnswersOfThreadsThatDoNotComeToTheLoop) {
                    "st.volatile.global.u32 [%rd0], 1;"),
             "-")
       << "all of the warp go the same way";
+}
+
+TEST(SpinLoops, EveryInstructionThatWritesMayAnswer) {
+  for (const char *answer :
+       {"st.global.u32 [%rd0], 1;", "atom.global.exch.b32 %r1, [%rd0], 1;",
+        "red.global.add.u32 [%rd0], 1;", "st.async.release.gpu.global.u32 [%rd0], 1;",
+        "red.async.release.gpu.global.add.u32 [%rd0], 1;"}) {
+    std::string ptx = kernelWith(std::string("setp.eq.u32 %p1, %r9, 0; @%p1 bra S;\n"
+                                             "L: ld.volatile.global.u32 %r0, [%rd0];"
+                                             "setp.eq.u32 %p0, %r0, 0; @%p0 bra L; bra E;\nS: ") +
+                                 answer + "\nE:");
+    const std::string target = ".target sm_90";
+    ptx.replace(ptx.find(target), target.size(), ".target sm_100");
+    EXPECT_EQ(treatmentIn(ptx), "W") << answer;
+  }
 }
 
 TEST(SpinLoops, MetadataAndTrapsNameTheLoop) {

@@ -72,6 +72,13 @@ TEST(LoweringWarpForm, ThreadsThatLeaveForGoodDivideNobody) {
                "@%p0 bra end; bar.sync 0; end: ret;");
   expectPacked("mov.u32 %r0, %tid.x; ld.param.u32 %r1, [n]; setp.ge.u32 %p0, %r0, %r1;"
                "@%p0 exit; bar.sync 0;");
+  // What it computes on its way, nobody notices.
+  expectPacked("mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 9; @%p0 bra end; bar.sync 0; ret;"
+               "end: mul.lo.u32 %r1, %r0, 3; min.u32 %r1, %r1, 4; sqrt.rn.f32 %f0, %f1; ret;");
+  expectHalfFilled(kDivided,
+                   "mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 9; @%p0 bra end; bar.sync 0; ret;"
+                   "end: vote.sync.any.pred %p1, %p2, -1; ret;");
+  expectPacked("mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 9; @%p0 brkpt; bar.sync 0;");
   // In a function, and out of a loop with a barrier.
   expectPacked("call leave; bar.sync 0;",
                ".func leave() { .reg .pred %q; .reg .u32 %t; mov.u32 %t, %tid.x;"
@@ -234,6 +241,19 @@ TEST(LoweringWarpForm, WhatALoopHandsOnThroughMemory) {
                    variables);
 }
 
+// A hint reads and writes nothing.
+TEST(LoweringWarpForm, WhatIsOnlyPrefetchedIsNotHandedOn) {
+  auto loop = [](const std::string &hint) {
+    return "loop: ld.volatile.global.u32 %r0, [g]; cvt.u64.u32 %rd2, %r0;"
+           "add.u64 %rd2, %rd2, %rd1;" +
+           hint +
+           "add.u64 %rd0, %rd0, 4; ld.global.u32 %r1, [%rd0]; setp.ne.u32 %p0, %r1, 0;"
+           "@%p0 bra loop;";
+  };
+  expectPacked(loop("prefetch.global.L2 [%rd2];"), ".global .u32 g;");
+  expectHalfFilled(kSpins, loop("st.global.u32 [%rd2], %r0;"), ".global .u32 g;");
+}
+
 TEST(LoweringWarpForm, SeveralWaysRoundOneLoop) {
   // Read on one of them, looked at on the other.
   expectHalfFilled(kSpins,
@@ -267,6 +287,12 @@ TEST(LoweringWarpForm, PlainLoadsThatAreReadAnew) {
       expectHalfFilled(
           kSpins, std::string("loop: ") + fence + load + "setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
           g);
+  std::string async = kernel("loop: red.async.release.gpu.global.add.u32 [%rd0], 1;"
+                             "ld.global.u32 %r0, [g]; setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
+                             g);
+  const std::string target = ".target sm_90";
+  EXPECT_EQ(choiceFor(async.replace(async.find(target), target.size(), ".target sm_100")).form,
+            "half-filled");
   // In functions.
   expectHalfFilled(kSpins,
                    "loop: membar.gl; call (%r0), get; setp.eq.u32 %p0, %r0, 0; @%p0 bra loop;",
