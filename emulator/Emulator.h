@@ -7,6 +7,7 @@
 #pragma once
 
 #include "emulator/Profile.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -36,6 +37,12 @@ struct Allocation {
   uint64_t end() const { return address + size; }
 };
 
+/// What this process is set to: the environment, with what setHostSettings() put in front of it. A
+/// library that programs load has no other way to be told.
+const settings::Settings &hostSettings();
+/// To be called before anything else.
+void setHostSettings(settings::Settings settings);
+
 /// What hardware lets through and the emulator reports unless it is asked not to.
 struct Bounds {
   /// Memory of the device is checked in whole pages of 4 KiB: what overruns an allocation by less
@@ -44,17 +51,14 @@ struct Bounds {
   /// Loads beyond the end of LDS give 0, stores there are dropped. Of a launch.
   bool lds = false;
 };
-/// From the words of RUBIA_EMULATOR_BOUNDS, separated by commas: `pages`, `lds`. Unknown ones are
-/// an error.
-llvm::Expected<Bounds> parseBounds(llvm::StringRef words);
-/// What this environment variable asks for.
-llvm::Expected<Bounds> boundsFromEnvironment();
+/// What RUBIA_EMULATOR_BOUNDS asks for; unknown words are an error.
+llvm::Expected<Bounds> boundsOf(const settings::Settings &settings);
 
 /// The device's address space: which host address ranges a kernel may touch. All members may be
 /// called from any thread, also while kernels run.
 class Memory {
 public:
-  Memory(); // with the Bounds of the environment; what is wrong with these, run() says
+  Memory(); // with the Bounds of hostSettings(); what is wrong with these, run() says
   explicit Memory(Bounds bounds);
   ~Memory();
   Memory(const Memory &) = delete;
@@ -179,12 +183,8 @@ struct Checks {
   bool barriers = false;
   uint64_t seed = 1; // of the turns that waves take
 };
-/// From the words of RUBIA_EMULATOR_CHECK, separated by commas: `memory`, `races`, `uninitialised`,
-/// `barriers`, `all` (of these), `order`. Unknown ones are an error. `seed` is the number in
-/// RUBIA_EMULATOR_SEED, or empty.
-llvm::Expected<Checks> parseChecks(llvm::StringRef words, llvm::StringRef seed = "");
-/// What these two environment variables ask for.
-llvm::Expected<Checks> checksFromEnvironment();
+/// What RUBIA_EMULATOR_CHECK and RUBIA_EMULATOR_SEED ask for; unknown words are an error.
+llvm::Expected<Checks> checksOf(const settings::Settings &settings);
 
 /// Which executed instructions are written down, with the registers that they change.
 struct TraceRequest {
@@ -234,8 +234,8 @@ struct Launch {
   bool countOperations = false; // fills Statistics::operations, which costs some speed
   bool profile = false; // fills Statistics::profile and operations: the launch is much slower
   std::optional<TraceRequest> trace; // likewise slower
-  std::optional<Checks> checks;      // none: checksFromEnvironment()
-  std::optional<Bounds> bounds;      // none: boundsFromEnvironment()
+  std::optional<Checks> checks;      // none: those of hostSettings()
+  std::optional<Bounds> bounds;      // none: those of hostSettings()
 };
 
 /// How often an instruction was executed.

@@ -98,10 +98,6 @@ enum class WarpForm : uint8_t {
   Packed,     // two warps share a wave64
 };
 
-// Which form is wanted. Auto: wave32 where the target has it, else packed where that is sound, else
-// half-filled. The others are also made on targets that have wave32, with waves of 64 lanes there.
-enum class WarpFormChoice : uint8_t { Auto, HalfFilled, Packed };
-
 // The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
 inline constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) {
   return (threads + 31) / 32 * 64;

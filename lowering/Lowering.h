@@ -4,6 +4,7 @@
 #include "lowering/Abi.h"
 #include "ptx-frontend/Diagnostics.h"
 #include "ptx-frontend/Module.h"
+#include "settings/Settings.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
@@ -50,22 +51,18 @@ ParameterLayout layoutOf(const ptx::Function &kernel);
 // declares, and what barriers need.
 uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
-enum class NanMode : uint8_t { Any, Canonical };
-
-// What becomes of a product without rounding modifier that is added to something: fused where
-// NVIDIA's compiler fuses it (lib/Contraction.h), or never.
-enum class ContractMode : uint8_t { Nvidia, Never };
-
 struct Options {
   std::string arch = "gfx1100"; // any gfx name that LLVM knows
-  NanMode nan = NanMode::Any;
-  ContractMode contract = ContractMode::Nvidia;
-  // Atomics that are also right on memory of the host or of another device (managed, mapped):
-  // slower, since float atomics and some integer ones become compare-and-swap loops. `.sys` atomics
-  // always take this form.
-  bool safeAtomics = false;
-  // Packed is an error where it is not sound.
-  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
+  // What the user chooses (settings/Settings.def):
+  // - contract: what becomes of a product without rounding modifier that is added to something
+  //   (lib/Contraction.h).
+  // - atomics: Safe ones are also right on memory of the host or of another device (managed,
+  //   mapped): slower, since float atomics and some integer ones become compare-and-swap loops.
+  //   `.sys` atomics always take this form.
+  // - warpForm: Auto is wave32 where the target has it, else packed where that is sound, else
+  //   half-filled. The others are also made on targets that have wave32, with waves of 64 lanes
+  //   there. Packed is an error where it is not sound.
+  settings::Code code;
   // How many rounds threads may wait in a loop that others of their warp have left, with none
   // leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes about
   // a microsecond.

@@ -12,18 +12,16 @@ namespace rubia::runtime {
 class CacheRoot;
 
 // RUBIA_CACHE_DISABLE or CUDA_CACHE_DISABLE is 1: neither directory nor packs.
-bool cacheIsDisabled();
+bool cacheIsDisabled(const settings::Settings &settings = {});
 
 // Where entries live: RUBIA_CACHE_DIR, else CUDA_CACHE_PATH/rubia, else XDG_CACHE_HOME/rubia, else
 // ~/.cache/rubia. Nothing if the cache is disabled, or, with a line in the log, if there is no such
 // folder to be had.
-std::optional<std::string> cacheDirectory();
+std::optional<std::string> cacheDirectory(const settings::Settings &settings = {});
 
 // RUBIA_CACHE_MAX_SIZE (bytes, or with K, M, G behind), else CUDA_CACHE_MAXSIZE (bytes), else 4
 // GiB.
-uint64_t cacheMaxBytes();
-// "4G" -> 4294967296. Nothing if it is no size.
-std::optional<uint64_t> parseSize(llvm::StringRef text);
+uint64_t cacheMaxBytes(const settings::Settings &settings = {});
 
 // "ab/cdef....rubia": the file of an entry whose key has this digest, below a cache directory or a
 // remote cache's URL.

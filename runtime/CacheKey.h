@@ -3,7 +3,7 @@
 // read.
 #pragma once
 
-#include "lowering/Abi.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>
@@ -17,24 +17,10 @@ namespace rubia::runtime {
 using Digest = std::array<uint8_t, 32>; // BLAKE3
 Digest digestOf(llvm::ArrayRef<uint8_t> bytes);
 
-// What the user may choose about the code of a kernel. Key fields of code objects.
-struct CompileOptions {
-  bool canonicalNan = false; // NaN results have NVIDIA's bits (lowering::NanMode)
-  bool safeAtomics = false;  // atomics also right on memory of the host (lowering::Options)
-  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
-  bool contractNever = false; // products and sums are never fused (lowering::ContractMode)
-
-  bool operator==(const CompileOptions &) const = default;
-
-  // RUBIA_NAN=any|canonical, RUBIA_SAFE_ATOMICS=0|1, RUBIA_WARP_FORM=auto|half-filled|packed,
-  // RUBIA_CONTRACT=nvidia|never. Another value is said in the log and has no effect.
-  static CompileOptions fromEnvironment();
-};
-
 // `image`: of the raw bytes, as the program hands them over; `compiler`: compilerIdentity().
 std::string manifestKey(const Digest &image, unsigned computeCapability, llvm::StringRef compiler);
 std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint32_t unit,
-                          llvm::StringRef arch, const CompileOptions &options,
+                          llvm::StringRef arch, const settings::Code &code,
                           llvm::StringRef compiler);
 
 // The fields of a key's text, in order; what is no field is left out.

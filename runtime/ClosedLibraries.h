@@ -8,7 +8,6 @@
 
 namespace rubia::runtime {
 
-inline constexpr unsigned kCapabilityForPrograms = 89;
 inline constexpr unsigned kCapabilityForClosedLibraries = 130;
 
 // `path`: of a shared library; its name decides.

@@ -40,12 +40,12 @@ struct CompileCost {
 
 class Compiler {
 public:
-  // One per process, with the cache and the options of the environment; lives for ever (programs
+  // One per process, with the cache and the settings of the environment; lives for ever (programs
   // call us after static destructors have run).
   static Compiler &instance();
   // Another one, with its own supervisor; never destroyed either.
-  static Compiler &create(KernelCache cache, const CompileOptions &options);
-  const CompileOptions &options() const; // that requests without any have
+  static Compiler &create(KernelCache cache, const settings::Settings &settings);
+  const settings::Code &code() const; // that requests without any have
 
   // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
   // CompilerTrouble.
@@ -61,11 +61,11 @@ public:
   codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
              CompileCost *cost = nullptr);
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
-  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
-             const CompileOptions &options, CompileCost *cost = nullptr);
+  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch, const settings::Code &code,
+             CompileCost *cost = nullptr);
 
 private:
-  Compiler(KernelCache cache, const CompileOptions &options);
+  Compiler(KernelCache cache, const settings::Settings &settings);
   struct State;
   State *state;
 };

@@ -4,6 +4,7 @@
 // properties' one field that we need is read at its place per version.
 #pragma once
 
+#include "settings/Settings.h"
 #include "llvm/Support/Error.h"
 #include <cstddef>
 #include <string>
@@ -62,10 +63,11 @@ inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);
 
 class Hip {
 public:
-  // Opens `path`, or by RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a
-  // device, else the emulator beside this library. Never closed: HIP libraries do not survive
-  // dlclose. The error names what was tried and why not.
-  static llvm::Expected<const Hip *> open();
+  // By RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a device, else the
+  // emulator beside this library, which is told what is set. The first call decides for the
+  // process. Never closed: HIP libraries do not survive dlclose. The error names what was tried and
+  // why not.
+  static llvm::Expected<const Hip *> open(const settings::Settings &settings = {});
 
   std::string path; // of the library
   bool isEmulator = false;

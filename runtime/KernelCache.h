@@ -14,7 +14,7 @@ public:
       : local(std::move(directory)), packList(std::move(packs)) {}
   // cacheDirectory() and the packs of RUBIA_CACHE_PACKS (separated by colons). What cannot be
   // opened is said in the log. Empty if the cache is off.
-  static KernelCache fromEnvironment();
+  static KernelCache from(const settings::Settings &settings);
 
   std::optional<CacheEntry> find(llvm::StringRef key) const;
   // After a find() that found nothing: what another process has put into the directory since then.

@@ -42,11 +42,11 @@ class AtomicLocks;
 class LoadedModule {
 public:
   // `bytes` is copied; `services` must outlive the module. The module belongs to HIP's current
-  // device; all calls must be made with that device current.
-  static llvm::Expected<std::unique_ptr<LoadedModule>> load(const Hip &hip,
-                                                            llvm::ArrayRef<uint8_t> bytes,
-                                                            unsigned computeCapability,
-                                                            DeviceServices &services);
+  // device; all calls must be made with that device current. `compiler` is not asked for anything
+  // after the module is gone.
+  static llvm::Expected<std::unique_ptr<LoadedModule>>
+  load(const Hip &hip, llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability,
+       DeviceServices &services, Compiler &compiler = Compiler::instance());
   ~LoadedModule(); // frees device memory, unloads code
 
   const Manifest &manifest() const { return *contents; }
@@ -97,6 +97,7 @@ private:
   llvm::Error writeFunctionAddresses(const Unit &unit);
   void releaseState();
   const Hip *hip = nullptr;
+  Compiler *compiler = nullptr;
   DeviceServices *services = nullptr;
   std::vector<uint8_t> bytes;
   RawImage image;

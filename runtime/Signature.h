@@ -26,7 +26,7 @@ public:
   explicit TrustedKeys(std::vector<PublicKey> keys) : keys(std::move(keys)), demanded(true) {}
   // RUBIA_CACHE_PUBLIC_KEYS, separated by colons: files of `rubia cache keygen`, folders of such
   // (*.pub), or 64 hexadecimal digits. What cannot be read is said in the log and trusts nobody.
-  static TrustedKeys fromEnvironment();
+  static TrustedKeys from(const settings::Settings &settings);
 
   // Whether only what one of the keys has signed is believed.
   bool areDemanded() const { return demanded; }

@@ -15,12 +15,11 @@ struct UnitVariant {
   bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
   static constexpr uint32_t kCount = 4;
   uint32_t index() const { return safeAtomics + 2 * halfFilled; }
-  CompileOptions applyTo(CompileOptions options) const;
+  settings::Code applyTo(settings::Code code) const;
 };
 
-// Those that launches may want beside the plain one, whose code object this is, made with
-// `options`.
+// Those that launches may want beside the plain one, whose code object this is, made with `code`.
 llvm::Expected<std::vector<UnitVariant>> furtherVariants(llvm::ArrayRef<uint8_t> codeObject,
-                                                         const CompileOptions &options);
+                                                         const settings::Code &code);
 
 } // namespace rubia::runtime

@@ -128,7 +128,7 @@ hipError_t launchOnSeveral(const OneLaunch *list, int count, unsigned flags, boo
   if (hipError_t error = prepareParts(list, count, parts))
     return error;
   if (cooperative) {
-    llvm::Expected<Checks> checks = checksFromEnvironment();
+    llvm::Expected<Checks> checks = checksOf(hostSettings());
     if (!checks)
       return reportFailure(parts.front().stream->device, checks.takeError());
     // That runs one launch after the other.

@@ -1,4 +1,5 @@
 #include "emulator/hip/Device.h"
+#include "emulator/hip/Api.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cstdlib>
@@ -35,10 +36,20 @@ static bool makeModel(StringRef arch, DeviceModel &model) {
   return false;
 }
 
+static bool isHostRubia = false; // which reports what is wrong with the environment
+
+static void reportSettings() {
+  if (isHostRubia)
+    return;
+  for (const std::string &problem : hostSettings().problems())
+    complain(problem);
+}
+
 Machine::Machine() {
-  const char *wanted = secure_getenv("RUBIA_ARCH");
+  reportSettings();
+  const std::string wanted = hostSettings().arch();
   SmallVector<StringRef> archs;
-  StringRef(wanted && *wanted ? wanted : "gfx1100").split(archs, ',');
+  StringRef(wanted).split(archs, ',');
   for (StringRef arch : archs) {
     auto device = std::make_unique<Device>();
     device->ordinal = devices.size();
@@ -67,3 +78,18 @@ int &currentDeviceOrdinal() {
 Device &currentDevice() { return *Machine::instance().devices[currentDeviceOrdinal()]; }
 
 } // namespace rubia::emulator::hip
+
+// For Rubia's own programs, before any other function: "NAME=VALUE"s up to a null, which are in
+// front of the environment. Returns 0, or 1 if there is no such setting.
+HIP_EXPORT int rubiaEmulatorSet(const char *const *assignments) {
+  using namespace rubia;
+  settings::Settings settings;
+  for (; *assignments; ++assignments) {
+    auto [name, value] = llvm::StringRef(*assignments).split('=');
+    if (!settings.set(name, value))
+      return 1;
+  }
+  emulator::hip::isHostRubia = true;
+  emulator::setHostSettings(std::move(settings));
+  return 0;
+}

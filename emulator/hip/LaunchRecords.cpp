@@ -1,39 +1,42 @@
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/Api.h"
 #include "llvm/Support/FileSystem.h"
-#include <cstdlib>
 
 using namespace llvm;
 
 namespace rubia::emulator::hip {
 
-/// Null if the variable is not set.
-static Expected<std::shared_ptr<raw_fd_ostream>> open(const char *variable) {
-  const char *path = secure_getenv(variable);
-  if (!path || !*path)
+/// Null if the setting names none.
+static Expected<std::shared_ptr<raw_fd_ostream>> open(settings::Id id, const std::string &path) {
+  if (path.empty())
     return nullptr;
   std::error_code error;
   auto file = std::make_shared<raw_fd_ostream>(path, error, sys::fs::OF_Append);
   if (error)
-    return createStringError(Twine(variable) + ": " + path + ": " + error.message());
+    return createStringError(settings::rowOf(id).variable + ": " + path + ": " + error.message());
   file->SetUnbuffered();
   return file;
 }
 
-Expected<LaunchRecords> LaunchRecords::fromEnvironment() {
+Expected<LaunchRecords> LaunchRecords::of(const settings::Settings &settings) {
+  using settings::Id;
   LaunchRecords records;
-  for (auto [variable, file] : {std::pair("RUBIA_EMULATOR_STATS", &records.stats),
-                                std::pair("RUBIA_EMULATOR_PROFILE", &records.profile),
-                                std::pair("RUBIA_EMULATOR_TRACE", &records.trace)}) {
-    auto opened = open(variable);
+  const struct {
+    Id id;
+    std::string path;
+    std::shared_ptr<raw_fd_ostream> &file;
+  } files[] = {{Id::emulatorStats, settings.emulatorStats(), records.stats},
+               {Id::emulatorProfile, settings.emulatorProfile(), records.profile},
+               {Id::emulatorTrace, settings.emulatorTrace(), records.trace}};
+  for (const auto &[id, path, file] : files) {
+    auto opened = open(id, path);
     if (!opened)
       return opened.takeError();
-    *file = std::move(*opened);
+    file = std::move(*opened);
   }
   if (!records.trace)
     return records;
-  const char *select = secure_getenv("RUBIA_EMULATOR_TRACE_SELECT");
-  Expected<TraceRequest> request = parseTraceRequest(select ? select : "");
+  Expected<TraceRequest> request = parseTraceRequest(settings.emulatorTraceSelect());
   if (!request)
     return createStringError("RUBIA_EMULATOR_TRACE_SELECT: " + toString(request.takeError()));
   records.traceRequest = std::move(*request);

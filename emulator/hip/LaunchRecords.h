@@ -16,7 +16,7 @@ class LaunchRecords {
 public:
   /// What is wanted of a launch. An error: a file that cannot be written, a selection that makes no
   /// sense.
-  static llvm::Expected<LaunchRecords> fromEnvironment();
+  static llvm::Expected<LaunchRecords> of(const settings::Settings &settings);
   void request(Launch &launch) const;
   void write(const Launch &launch, const Statistics &statistics) const;
 

@@ -79,15 +79,6 @@ hipError_t makeCooperative(KernelLaunch &launch) {
                                                      : hipErrorCooperativeLaunchTooLarge;
 }
 
-// RUBIA_EMULATOR_TIMEOUT: seconds without progress after which a launch is a deadlock.
-static double timeout() {
-  const char *text = secure_getenv("RUBIA_EMULATOR_TIMEOUT");
-  double seconds = 0;
-  if (text && *text && llvm::StringRef(text).getAsDouble(seconds))
-    complain(llvm::Twine("RUBIA_EMULATOR_TIMEOUT is not a number of seconds: ") + text);
-  return seconds;
-}
-
 void execute(Device &device, const KernelLaunch &request) {
   Launch launch;
   launch.kernel = request.kernel;
@@ -98,13 +89,13 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.cooperative = request.cooperative;
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
-  launch.stallSeconds = timeout();
+  launch.stallSeconds = hostSettings().emulatorTimeout();
   launch.warn = [](const std::string &text) { complain(text); };
   auto hidden = HiddenArguments::make(device, request);
   if (!hidden)
     return (void)reportFailure(device, hidden.takeError());
   launch.hidden = hidden->pointers();
-  llvm::Expected<LaunchRecords> records = LaunchRecords::fromEnvironment();
+  llvm::Expected<LaunchRecords> records = LaunchRecords::of(hostSettings());
   if (!records)
     return (void)reportFailure(device, records.takeError());
   records->request(launch);

@@ -59,8 +59,7 @@ void run(const FillOperation &fill) {
 /// RUBIA_EMULATOR_LAUNCHES: a launch that is measured puts all memory back several times, which
 /// would undo what other streams do meanwhile. So nothing else happens then.
 std::unique_lock<std::mutex> aloneIfMeasured() {
-  static const char *const path = secure_getenv("RUBIA_EMULATOR_LAUNCHES");
-  const bool measured = path && *path;
+  static const bool measured = !hostSettings().emulatorLaunches().empty();
   static std::mutex mutex;
   return measured ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }

@@ -1,7 +1,6 @@
 #include "emulator/hip/Version.h"
+#include "emulator/Emulator.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/raw_ostream.h"
-#include <cstdlib>
 #include <dlfcn.h>
 
 using namespace llvm;
@@ -9,12 +8,8 @@ using namespace llvm;
 namespace rubia::emulator::hip {
 
 static unsigned findMajorVersion() {
-  if (const char *wanted = secure_getenv("RUBIA_HIP_VERSION"); wanted && *wanted) {
-    unsigned major;
-    if (!StringRef(wanted).getAsInteger(10, major) && major >= 5 && major <= 7)
-      return major;
-    errs() << "rubia emulator: RUBIA_HIP_VERSION is '" << wanted << "', expected 5, 6 or 7\n";
-  }
+  if (const uint64_t wanted = hostSettings().hipVersion())
+    return unsigned(wanted);
   Dl_info self;
   if (dladdr(reinterpret_cast<void *>(&findMajorVersion), &self) && self.dli_fname) {
     unsigned major;

@@ -1,78 +1,55 @@
-// RUBIA_EMULATOR_CHECK, RUBIA_EMULATOR_SEED and RUBIA_EMULATOR_BOUNDS.
+// What is set, as the options of launches.
 #include "emulator/Emulator.h"
-#include <cstdlib>
 
 using namespace llvm;
 
 namespace rubia::emulator {
 
-/// Turns on what one word asks for. Returns false if there is no such check.
-static bool turnOn(StringRef word, Checks &checks) {
-  if (word == "order")
-    checks.order = OrderCheck();
-  else if (word == "memory")
-    checks.memory = true;
-  else if (word == "races")
-    checks.races = true;
-  else if (word == "uninitialised")
-    checks.uninitialised = true;
-  else if (word == "barriers")
-    checks.barriers = true;
-  else if (word == "all")
-    checks.memory = checks.races = checks.uninitialised = checks.barriers = true;
-  else
-    return word.empty();
-  return true;
+using settings::EmulatorBound;
+using settings::EmulatorCheck;
+using settings::Id;
+
+// Never freed: programs call us after their static destructors have run.
+static settings::Settings &host() {
+  static auto &settings = *new settings::Settings;
+  return settings;
 }
 
-Expected<Checks> parseChecks(StringRef words, StringRef seed) {
+const settings::Settings &hostSettings() { return host(); }
+void setHostSettings(settings::Settings settings) { host() = std::move(settings); }
+
+Expected<Checks> checksOf(const settings::Settings &settings) {
+  for (Id id : {Id::emulatorCheck, Id::emulatorSeed})
+    if (Error error = settings.check(id))
+      return std::move(error);
+  const settings::SetOf<EmulatorCheck> words = settings.emulatorCheck();
+  auto isOn = [&](EmulatorCheck word) { return words.has(word) || words.has(EmulatorCheck::All); };
   Checks checks;
-  while (!words.empty()) {
-    auto [word, rest] = words.split(',');
-    words = rest;
-    if (!turnOn(word.trim(), checks))
-      return createStringError("RUBIA_EMULATOR_CHECK names an unknown check, '" + word.trim() +
-                               "'; there are: memory, races, uninitialised, barriers, all, order");
-  }
+  checks.memory = isOn(EmulatorCheck::Memory);
+  checks.races = isOn(EmulatorCheck::Races);
+  checks.uninitialised = isOn(EmulatorCheck::Uninitialised);
+  checks.barriers = isOn(EmulatorCheck::Barriers);
+  if (words.has(EmulatorCheck::Order))
+    checks.order = OrderCheck();
   if (checks.order && (checks.memory || checks.races || checks.uninitialised || checks.barriers))
     return createStringError("RUBIA_EMULATOR_CHECK: order performs memory operations late and "
                              "cannot be combined with other checks");
-  if (seed.empty())
+  if (!settings.isUsable(Id::emulatorSeed))
     return checks;
-  uint64_t number = 0;
-  if (seed.trim().getAsInteger(0, number))
-    return createStringError("RUBIA_EMULATOR_SEED is not a number: " + seed);
-  checks.seed = number;
+  checks.seed = settings.emulatorSeed();
   if (checks.order)
-    checks.order->seed = number;
+    checks.order->seed = checks.seed;
   return checks;
 }
 
-static StringRef variable(const char *name) {
-  const char *value = secure_getenv(name);
-  return value ? value : "";
-}
-
-Expected<Bounds> parseBounds(StringRef words) {
+Expected<Bounds> boundsOf(const settings::Settings &settings) {
+  if (Error error = settings.check(Id::emulatorBounds))
+    return std::move(error);
+  const settings::SetOf<EmulatorBound> words = settings.emulatorBounds();
   Bounds bounds;
-  while (!words.empty()) {
-    auto [word, rest] = words.split(',');
-    words = rest;
-    word = word.trim();
-    if (word == "pages")
-      bounds.pages = true;
-    else if (word == "lds")
-      bounds.lds = true;
-    else if (!word.empty())
-      return createStringError("RUBIA_EMULATOR_BOUNDS names '" + word + "'; there are: pages, lds");
-  }
+  bounds.pages = words.has(EmulatorBound::Pages);
+  bounds.lds = words.has(EmulatorBound::Lds);
   return bounds;
-}
-
-Expected<Bounds> boundsFromEnvironment() { return parseBounds(variable("RUBIA_EMULATOR_BOUNDS")); }
-
-Expected<Checks> checksFromEnvironment() {
-  return parseChecks(variable("RUBIA_EMULATOR_CHECK"), variable("RUBIA_EMULATOR_SEED"));
 }
 
 } // namespace rubia::emulator

@@ -122,13 +122,9 @@ Error Loader::readKernels() {
 
 /// Whether results that the manuals only bound are to differ from the correctly rounded ones.
 Expected<bool> perturbsApproximations() {
-  const char *value = secure_getenv("RUBIA_EMULATOR_TRANS");
-  StringRef word = value ? value : "exact";
-  if (word == "worst")
-    return true;
-  if (word == "exact" || word.empty())
-    return false;
-  return createStringError("RUBIA_EMULATOR_TRANS is neither exact nor worst: " + word);
+  if (Error error = hostSettings().check(settings::Id::emulatorTrans))
+    return std::move(error);
+  return hostSettings().emulatorTrans() == settings::EmulatorTrans::Worst;
 }
 
 Error Loader::decode() {

@@ -1,5 +1,6 @@
 // The index over all instruction tables, one for each instruction set of the host.
 #include "emulator/lib/Instructions.h"
+#include "emulator/Emulator.h"
 #include "llvm/ADT/StringMap.h"
 #include <algorithm>
 #include <cstdlib>
@@ -43,28 +44,19 @@ static HostIsa findHostIsa() {
 #endif
 }
 
-static llvm::Expected<HostIsa> allowedHostIsa() {
-  const char *value = secure_getenv("RUBIA_EMULATOR_ISA");
-  const llvm::StringRef word = value ? value : "";
-  if (word.empty() || word == "avx512")
-    return HostIsa::Avx512;
-  if (word == "avx2")
-    return HostIsa::Avx2;
-  if (word == "baseline")
-    return HostIsa::Baseline;
-  return llvm::createStringError("RUBIA_EMULATOR_ISA is neither baseline, avx2 nor avx512: " +
-                                 word);
-}
-
-llvm::Error checkHostIsa() { return allowedHostIsa().takeError(); }
+llvm::Error checkHostIsa() { return hostSettings().check(settings::Id::emulatorIsa); }
 
 HostIsa hostIsa() {
   static const HostIsa isa = [] {
-    llvm::Expected<HostIsa> allowed = allowedHostIsa();
-    if (allowed)
-      return std::min(findHostIsa(), *allowed);
-    llvm::consumeError(allowed.takeError()); // which loading a code object tells
-    return findHostIsa();
+    switch (hostSettings().emulatorIsa()) {
+    case settings::EmulatorIsa::Baseline:
+      return HostIsa::Baseline;
+    case settings::EmulatorIsa::Avx2:
+      return std::min(findHostIsa(), HostIsa::Avx2);
+    case settings::EmulatorIsa::Avx512:
+      break;
+    }
+    return findHostIsa(); // loading a code object tells what makes no sense
   }();
   return isa;
 }

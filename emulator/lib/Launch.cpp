@@ -213,12 +213,12 @@ public:
 
 private:
   LaunchLog() {
-    const char *path = secure_getenv("RUBIA_EMULATOR_LAUNCHES");
-    if (!path || !*path)
+    const std::string path = hostSettings().emulatorLaunches();
+    if (path.empty())
       return;
-    file = std::fopen(path, "ae");
+    file = std::fopen(path.c_str(), "ae");
     if (!file)
-      trouble = std::string("RUBIA_EMULATOR_LAUNCHES: ") + path + ": " + std::strerror(errno);
+      trouble = "RUBIA_EMULATOR_LAUNCHES: " + path + ": " + std::strerror(errno);
   }
   FILE *file = nullptr;
   std::mutex mutex;
@@ -228,10 +228,10 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   const DefaultFloatEnvironment environment; // not that of the program, which may flush denormals
   if (Error error = checkLaunch(launch))
     return std::move(error);
-  Expected<Checks> checks = launch.checks ? *launch.checks : checksFromEnvironment();
+  Expected<Checks> checks = launch.checks ? *launch.checks : checksOf(hostSettings());
   if (!checks)
     return checks.takeError();
-  Expected<Bounds> bounds = launch.bounds ? *launch.bounds : boundsFromEnvironment();
+  Expected<Bounds> bounds = launch.bounds ? *launch.bounds : boundsOf(hostSettings());
   if (!bounds)
     return bounds.takeError();
   const Kernel &kernel = *launch.kernel;

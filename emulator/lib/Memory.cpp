@@ -57,7 +57,7 @@ struct Memory::State {
 };
 
 static Bounds soundBounds() {
-  llvm::Expected<Bounds> bounds = boundsFromEnvironment();
+  llvm::Expected<Bounds> bounds = boundsOf(hostSettings());
   if (bounds)
     return *bounds;
   llvm::consumeError(bounds.takeError());

@@ -1,9 +1,9 @@
 #include "emulator/lib/SourceText.h"
+#include "emulator/Emulator.h"
 #include "input/File.h"
 #include "input/Printable.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include <cstdlib>
 
 using namespace llvm;
 
@@ -12,9 +12,9 @@ namespace rubia::emulator {
 constexpr uint64_t kMaxSourceBytes = uint64_t(64) << 20;
 
 SourceText::SourceText() {
-  const char *list = secure_getenv("RUBIA_EMULATOR_SOURCES");
+  const std::string list = hostSettings().emulatorSources();
   SmallVector<StringRef> names;
-  StringRef(list ? list : "").split(names, ':', -1, false);
+  StringRef(list).split(names, ':', -1, false);
   for (StringRef name : names) {
     SmallString<256> real;
     if (!sys::fs::real_path(name, real))

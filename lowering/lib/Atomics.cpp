@@ -3,7 +3,7 @@
 // Most are one atomicrmw, and LLVM knows whether the target has an instruction for it. AMD's fast
 // atomics are wrong on memory of the host or of another device (they may be dropped on the bus), so
 // LLVM wants to be told that there is none: docs in AMDGPUUsage, "LLVM IR Metadata". `.sys` never
-// tells it, the rest does unless Options::safeAtomics, or in units whose functions have addresses:
+// tells it, the rest does unless AtomicsMode::Safe, or in units whose functions have addresses:
 // those exist in one form only.
 //
 // Where there is no instruction, and LLVM's own loop would not compute what PTX does, the loop is
@@ -40,8 +40,8 @@ std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &ins
   if (!pointer)
     return std::nullopt;
   ptx::Mod scope = spelling.first(ptx::ModCategory::Scope);
-  bool safe =
-      fn.options().safeAtomics || (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
+  bool safe = fn.options().code.atomics == settings::AtomicsMode::Safe ||
+              (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
   return Atomic{pointer, orderingOf(spelling.first(ptx::ModCategory::Semantics)),
                 syncScopeOf(fn.context(), scope), scope != ptx::Mod::Sys && !safe};
 }
@@ -102,7 +102,7 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
   const Target &target = fn.target();
   if (op == AtomicRMWInst::FMin || op == AtomicRMWInst::FMax)
     return false;
-  if (fn.options().nan == NanMode::Canonical && !type->isDoubleTy())
+  if (fn.options().code.nan == settings::NanMode::Canonical && !type->isDoubleTy())
     return false;
   bool anyMemory = isModern(target) && atomic.scope != SyncScope::System;
   bool thisMemory = atomic.fast || anyMemory || atomic.space() == kSharedSpace;

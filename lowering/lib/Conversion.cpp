@@ -378,7 +378,7 @@ Expected<Value *> lowerCvt(FunctionLowering &fn, const ptx::Instruction &inst) {
   isMove &= !saturates && !spelling.has(ptx::Mod::Ftz) &&
             spelling.first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None;
   bool keepsPayload = (to == Type::F64) != (from == Type::F64) && !saturates;
-  if (keepsPayload && fn.options().nan == NanMode::Canonical)
+  if (keepsPayload && fn.options().code.nan == settings::NanMode::Canonical)
     return convertedNan(fn, inst, to, from, *result);
   if (isMove || isEncoded)
     return result;

@@ -235,7 +235,8 @@ Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value,
     return clampToUnit(fn, value);
   if (inst.spelling->has(ptx::Mod::Relu))
     value = zeroIfNegative(fn.builder(), value);
-  return fn.options().nan == NanMode::Canonical ? canonicalNan(fn, value, nanSources) : value;
+  return fn.options().code.nan == settings::NanMode::Canonical ? canonicalNan(fn, value, nanSources)
+                                                               : value;
 }
 
 // ---------- Vectors and bits

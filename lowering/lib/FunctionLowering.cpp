@@ -15,8 +15,9 @@ namespace rubia::lowering {
 FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
                                    Function &llvmFunction, DISubprogram *subprogram)
     : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction),
-      contraction(unit.options.contract == ContractMode::Nvidia ? Contraction(ptxFunction)
-                                                                : Contraction()),
+      contraction(unit.options.code.contract == settings::ContractMode::Nvidia
+                      ? Contraction(ptxFunction)
+                      : Contraction()),
       function(llvmFunction), subprogram(subprogram), entryBuilder(unit.module.getContext()),
       prologueBuilder(unit.module.getContext()), irBuilder(unit.module.getContext()),
       launchState(unit, &ptxFunction, prologueBuilder) {}

@@ -55,7 +55,7 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   if (!target)
     return target.takeError();
 
-  if (options.warpForm != abi::WarpFormChoice::Auto && target->waveSize == 32) {
+  if (options.code.warpForm != settings::WarpFormChoice::Auto && target->waveSize == 32) {
     target->waveSize = 64;
     target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
   }
@@ -63,9 +63,10 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
     return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
   std::string notSound;
-  if (options.warpForm == abi::WarpFormChoice::Packed && form.form != abi::WarpForm::Packed)
+  if (options.code.warpForm == settings::WarpFormChoice::Packed &&
+      form.form != abi::WarpForm::Packed)
     notSound = "the packed form is not legal: " + form.reason;
-  if (options.warpForm == abi::WarpFormChoice::HalfFilled) {
+  if (options.code.warpForm == settings::WarpFormChoice::HalfFilled) {
     form.form = abi::WarpForm::HalfFilled;
     form.reason = "it was asked for; " + form.reason;
     form.exactThreads = 0;

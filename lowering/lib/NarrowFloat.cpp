@@ -122,7 +122,7 @@ Value *decodeToHalves(FunctionLowering &fn, const NarrowFormat &format, Value *c
   }
   // With infinity there are NaNs by themselves.
   bool hasNan = format.nan != format.largest;
-  if (hasNan && (!format.infinity || fn.options().nan == NanMode::Canonical)) {
+  if (hasNan && (!format.infinity || fn.options().code.nan == settings::NanMode::Canonical)) {
     Value *isNan =
         b.CreateICmpUGT(magnitude, constant(format.infinity ? format.infinity : format.largest));
     result = b.CreateSelect(isNan, constant(kF16.nan), result);

@@ -4,38 +4,16 @@
 // major version that they do not know makes them fall back to kernels that they carry as PTX.
 #include "runtime/ClosedLibraries.h"
 #include "runtime/cuda/Driver.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringRef.h"
-#include <cstdlib>
 #include <dlfcn.h>
 
 using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
-// "8.9" or "89"; 0: neither.
-static unsigned parse(StringRef text) {
-  unsigned major, minor;
-  if (text.contains('.')) {
-    auto [before, after] = text.split('.');
-    if (before.getAsInteger(10, major) || after.getAsInteger(10, minor) || minor > 9)
-      return 0;
-    return major * 10 + minor;
-  }
-  return text.getAsInteger(10, major) ? 0 : major;
-}
-
 static unsigned forPrograms() {
-  static const unsigned capability = [] {
-    const char *text = secure_getenv("RUBIA_COMPUTE_CAPABILITY");
-    if (!text || !*text)
-      return kCapabilityForPrograms;
-    unsigned value = parse(text);
-    if (value >= 30 && value < 1000)
-      return value;
-    log(LogLevel::Error, Twine("RUBIA_COMPUTE_CAPABILITY is '") + text +
-                             "', expected one like 8.9 or 89; it is ignored");
-    return kCapabilityForPrograms;
-  }();
+  static const unsigned capability = settings::Settings().computeCapability();
   return capability;
 }
 

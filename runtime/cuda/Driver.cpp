@@ -93,13 +93,14 @@ static Expected<std::unique_ptr<Device>> openDevice(const Hip &hip, int hipDevic
 // CUDA_VISIBLE_DEVICES: ordinals or "GPU-<uuid>" (a prefix is enough), in the order wanted; the
 // list ends at the first that does not exist.
 static void selectVisible(std::vector<std::unique_ptr<Device>> &devices) {
-  const char *wanted = secure_getenv("CUDA_VISIBLE_DEVICES");
+  const std::optional<StringRef> wanted =
+      settings::Settings().given(settings::Id::cudaVisibleDevices);
   if (!wanted)
     return;
   std::vector<std::unique_ptr<Device>> all = std::move(devices);
   devices.clear();
   SmallVector<StringRef, 8> words;
-  StringRef(wanted).split(words, ',', -1, false);
+  wanted->split(words, ',', -1, false);
   for (StringRef word : words) {
     word = word.trim();
     size_t found = all.size();
@@ -117,6 +118,16 @@ static void selectVisible(std::vector<std::unique_ptr<Device>> &devices) {
       return;
     devices.push_back(std::move(all[found]));
   }
+}
+
+// What is wrong with the environment, once.
+static void reportSettings() {
+  static const bool reported = [] {
+    for (const std::string &problem : settings::Settings().problems())
+      log(LogLevel::Error, problem);
+    return true;
+  }();
+  (void)reported;
 }
 
 static Expected<Driver *> openDriver() {
@@ -156,6 +167,7 @@ Result initialize() {
     return kNotInitialized;
   if (Driver *driver = theDriver.load())
     return driver->devices.empty() ? kNoDevice : kSuccess;
+  reportSettings();
   Expected<Driver *> driver = openDriver();
   if (!driver)
     return fail(kNoDevice, toString(driver.takeError()));
@@ -197,8 +209,8 @@ Result cuDriverGetVersion(int *version) {
 Result cuModuleGetLoadingMode(int *mode) {
   if (!mode)
     return kInvalidValue;
-  const char *text = secure_getenv("CUDA_MODULE_LOADING");
-  *mode = text && llvm::StringRef(text) == "EAGER" ? 1 : 2; // CU_MODULE_EAGER_LOADING, LAZY
+  const bool isEager = rubia::settings::Settings().cudaModuleLoading() == "EAGER";
+  *mode = isEager ? 1 : 2; // CU_MODULE_EAGER_LOADING, LAZY
   return kSuccess;
 }
 

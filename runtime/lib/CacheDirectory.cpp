@@ -23,16 +23,10 @@ using namespace llvm;
 namespace rubia::runtime {
 
 namespace {
-constexpr uint64_t kDefaultMaxBytes = uint64_t(4) << 30;
 // The time of last use is written at most this often.
 constexpr int64_t kUseResolution = 3600;
 // Header and key of every entry that we write are shorter.
 constexpr uint64_t kMaxKeyBytes = 4096;
-
-StringRef environment(const char *name) {
-  const char *value = secure_getenv(name);
-  return value ? value : "";
-}
 
 struct ReadFile {
   std::vector<uint8_t> bytes;
@@ -71,23 +65,31 @@ ReadFile readFrom(int folder, const std::string &path, bool touch, uint64_t most
 }
 } // namespace
 
-bool cacheIsDisabled() {
-  return environment("RUBIA_CACHE_DISABLE") == "1" || environment("CUDA_CACHE_DISABLE") == "1";
+bool cacheIsDisabled(const settings::Settings &settings) {
+  return settings.cacheDisable() || settings.cudaCacheDisable();
 }
 
-std::optional<std::string> cacheDirectory() {
-  if (cacheIsDisabled())
+// Empty: none of the variables that name it is set.
+static std::string cacheFolderName(const settings::Settings &settings) {
+  if (std::string folder = settings.cacheDir(); !folder.empty())
+    return folder;
+  auto below = [](StringRef folder, const char *rest) {
+    return folder.empty() ? std::string() : (folder + rest).str();
+  };
+  auto system = [](const char *name) { return settings::systemVariable(name).value_or(""); };
+  for (std::string folder :
+       {below(settings.cudaCachePath(), "/rubia"), below(system("XDG_CACHE_HOME"), "/rubia"),
+        below(system("HOME"), "/.cache/rubia")})
+    if (!folder.empty())
+      return folder;
+  return "";
+}
+
+std::optional<std::string> cacheDirectory(const settings::Settings &settings) {
+  if (cacheIsDisabled(settings))
     return std::nullopt;
-  std::string folder;
-  if (StringRef f = environment("RUBIA_CACHE_DIR"); !f.empty())
-    folder = f.str();
-  else if (StringRef f = environment("CUDA_CACHE_PATH"); !f.empty())
-    folder = (f + "/rubia").str();
-  else if (StringRef f = environment("XDG_CACHE_HOME"); !f.empty())
-    folder = (f + "/rubia").str();
-  else if (StringRef f = environment("HOME"); !f.empty())
-    folder = (f + "/.cache/rubia").str();
-  else {
+  std::string folder = cacheFolderName(settings);
+  if (folder.empty()) {
     log(LogLevel::Warning, "no kernel cache: none of RUBIA_CACHE_DIR, CUDA_CACHE_PATH, "
                            "XDG_CACHE_HOME and HOME is set");
     return std::nullopt;
@@ -102,34 +104,11 @@ std::optional<std::string> cacheDirectory() {
   return std::nullopt;
 }
 
-std::optional<uint64_t> parseSize(StringRef text) {
-  uint64_t value;
-  if (text.consumeInteger(10, value) || text.size() > 1)
-    return std::nullopt;
-  unsigned shift = 0;
-  if (!text.empty()) {
-    size_t unit = StringRef("KMGT").find(toUpper(text[0]));
-    if (unit == StringRef::npos)
-      return std::nullopt;
-    shift = 10 * (unit + 1);
-  }
-  if (value > UINT64_MAX >> shift)
-    return std::nullopt;
-  return value << shift;
-}
-
-uint64_t cacheMaxBytes() {
-  for (const char *name : {"RUBIA_CACHE_MAX_SIZE", "CUDA_CACHE_MAXSIZE"}) {
-    StringRef text = environment(name);
-    if (text.empty())
-      continue;
-    if (std::optional<uint64_t> size = parseSize(text))
-      return *size;
-    log(LogLevel::Error, Twine(name) + " is '" + text +
-                             "', expected a number of bytes (or 500M, "
-                             "4G); the default is taken");
-  }
-  return kDefaultMaxBytes;
+uint64_t cacheMaxBytes(const settings::Settings &settings) {
+  using settings::Id;
+  const bool isCudas =
+      !settings.isUsable(Id::cacheMaxSize) && settings.isUsable(Id::cudaCacheMaxSize);
+  return isCudas ? settings.cudaCacheMaxSize() : settings.cacheMaxSize();
 }
 
 std::string entryName(const Digest &key) {

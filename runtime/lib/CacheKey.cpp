@@ -2,38 +2,14 @@
 // explain`).
 #include "runtime/CacheKey.h"
 #include "lowering/Abi.h"
-#include "runtime/Log.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
-#include <cstdlib>
 
 using namespace llvm;
 
 namespace rubia::runtime {
 
 Digest digestOf(ArrayRef<uint8_t> bytes) { return BLAKE3::hash<32>(bytes); }
-
-// Which of some words, the first being the default.
-static unsigned wordOf(const char *variable, ArrayRef<StringRef> words) {
-  const char *value = secure_getenv(variable);
-  if (!value || !*value)
-    return 0;
-  if (const StringRef *found = llvm::find(words, StringRef(value)); found != words.end())
-    return unsigned(found - words.begin());
-  log(LogLevel::Error, Twine(variable) + " is '" + value + "', expected " + join(words, " or ") +
-                           "; " + words[0] + " is taken");
-  return 0;
-}
-
-static constexpr StringRef kWarpForms[] = {"auto", "half-filled", "packed"};
-
-CompileOptions CompileOptions::fromEnvironment() {
-  return {wordOf("RUBIA_NAN", {"any", "canonical"}) == 1,
-          wordOf("RUBIA_SAFE_ATOMICS", {"0", "1"}) == 1,
-          abi::WarpFormChoice(wordOf("RUBIA_WARP_FORM", kWarpForms)),
-          wordOf("RUBIA_CONTRACT", {"nvidia", "never"}) == 1};
-}
 
 static std::string commonKey(const Digest &image, unsigned computeCapability, StringRef compiler) {
   return "rubia cache key\nabi=" + std::to_string(abi::kVersion) + "\ncompiler=" + compiler.str() +
@@ -45,13 +21,12 @@ std::string manifestKey(const Digest &image, unsigned computeCapability, StringR
 }
 
 std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint32_t unit,
-                          StringRef arch, const CompileOptions &options, StringRef compiler) {
-  return commonKey(image, computeCapability, compiler) +
-         "\nkind=code\nunit=" + std::to_string(unit) + "\narch=" + arch.str() +
-         "\nnan=" + (options.canonicalNan ? "canonical" : "any") +
-         "\natomics=" + (options.safeAtomics ? "safe" : "fast") +
-         "\nwarp-form=" + kWarpForms[unsigned(options.warpForm)].str() +
-         "\ncontract=" + (options.contractNever ? "never" : "nvidia") + "\n";
+                          StringRef arch, const settings::Code &code, StringRef compiler) {
+  std::string key = commonKey(image, computeCapability, compiler) +
+                    "\nkind=code\nunit=" + std::to_string(unit) + "\narch=" + arch.str() + "\n";
+  for (auto [name, value] : code.keyFields())
+    key += (name + "=" + value + "\n").str();
+  return key;
 }
 
 std::vector<std::pair<StringRef, StringRef>> fieldsOfKey(StringRef key) {

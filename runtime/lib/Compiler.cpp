@@ -118,28 +118,17 @@ bool isEndOfProcess(protocol::Outcome outcome) {
   return outcome == protocol::Outcome::Crashed || outcome == protocol::Outcome::Killed;
 }
 
-enum class CompileMode { Lazy, Eager, Never };
+using settings::CompileMode;
 
-StringRef environment(const char *name) {
-  const char *value = secure_getenv(name);
-  return value ? value : "";
+CompileMode compileMode(const settings::Settings &settings) {
+  const bool isUnset = settings.given(settings::Id::compile).value_or("").empty();
+  return isUnset && settings.cudaModuleLoading() == "EAGER" ? CompileMode::Eager
+                                                            : settings.compile();
 }
 
-CompileMode compileMode() {
-  StringRef text = environment("RUBIA_COMPILE");
-  if (text == "never")
-    return CompileMode::Never;
-  if (text == "eager")
-    return CompileMode::Eager;
-  if (!text.empty() && text != "lazy")
-    log(LogLevel::Error,
-        "RUBIA_COMPILE is '" + text + "', expected lazy, eager or never; lazy is taken");
-  if (text.empty() && environment("CUDA_MODULE_LOADING") == "EAGER")
-    return CompileMode::Eager;
-  return CompileMode::Lazy;
+bool hasRemoteCache(const settings::Settings &settings) {
+  return !settings.cacheRemote().empty() && !cacheIsDisabled(settings);
 }
-
-bool hasRemoteCache() { return !environment("RUBIA_CACHE_REMOTE").empty() && !cacheIsDisabled(); }
 
 // A unit that is to be compiled although nobody has asked for it.
 struct AheadUnit {
@@ -206,9 +195,10 @@ struct Compiler::State {
   // The bytes of images that requests are under way for, by digest.
   std::map<Digest, std::weak_ptr<FileDescriptor>> imageFiles;
   KernelCache cache;
-  CompileOptions options;
-  const CompileMode mode = compileMode();
-  const bool remote = hasRemoteCache();
+  const settings::Settings settings;
+  const settings::Code code = settings.code();
+  const CompileMode mode = compileMode(settings);
+  const bool remote = hasRemoteCache(settings);
   // Finished entries, oldest first.
   std::deque<std::pair<std::string, std::shared_ptr<Entry>>> kept;
   uint64_t keptBytes = 0;
@@ -216,8 +206,8 @@ struct Compiler::State {
   unsigned aheadThreads = 0;
   pid_t aheadOwner = 0;
 
-  State(KernelCache cache, const CompileOptions &options)
-      : cache(std::move(cache)), options(options) {}
+  State(KernelCache cache, const settings::Settings &settings)
+      : cache(std::move(cache)), settings(settings) {}
 
   Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
                                              StringRef arch, CompileCost *cost = nullptr);
@@ -235,7 +225,7 @@ struct Compiler::State {
 Error Compiler::State::connect() {
   if (supervisor.get() >= 0)
     return Error::success();
-  Expected<FileDescriptor> socket = spawnSupervisor();
+  Expected<FileDescriptor> socket = spawnSupervisor(settings);
   if (!socket)
     return socket.takeError();
   supervisor.set(std::move(*socket));
@@ -465,7 +455,7 @@ void Compiler::State::compileAheadForEver() {
     lock.unlock();
     protocol::Request request;
     request.want = protocol::Want::CodeObject;
-    request.options = next.variant.applyTo(options);
+    request.code = next.variant.applyTo(this->code);
     request.unit = next.unit;
     request.ahead = true;
     std::vector<UnitVariant> further;
@@ -473,7 +463,7 @@ void Compiler::State::compileAheadForEver() {
     if (!code)
       consumeError(code.takeError()); // whoever needs it is told
     else if (next.variant.index() == 0)
-      if (Error error = furtherVariants(**code, options).moveInto(further))
+      if (Error error = furtherVariants(**code, this->code).moveInto(further))
         consumeError(std::move(error));
     lock.lock();
     for (const UnitVariant &variant : further) {
@@ -484,22 +474,21 @@ void Compiler::State::compileAheadForEver() {
   --aheadThreads;
 }
 
-Compiler::Compiler(KernelCache cache, const CompileOptions &options)
-    : state(new State(std::move(cache), options)) {}
+Compiler::Compiler(KernelCache cache, const settings::Settings &settings)
+    : state(new State(std::move(cache), settings)) {}
 
-Compiler &Compiler::create(KernelCache cache, const CompileOptions &options) {
+Compiler &Compiler::create(KernelCache cache, const settings::Settings &settings) {
   // Still reachable from here: not lost, only never destroyed.
   static auto *all = new std::deque<Compiler *>;
   static std::mutex *mutex = new std::mutex;
-  auto *made = new Compiler(std::move(cache), options);
+  auto *made = new Compiler(std::move(cache), settings);
   std::lock_guard<std::mutex> lock(*mutex);
   all->push_back(made);
   return *made;
 }
 
 Compiler &Compiler::instance() {
-  static Compiler &compiler =
-      create(KernelCache::fromEnvironment(), CompileOptions::fromEnvironment());
+  static Compiler &compiler = create(KernelCache::from({}), {});
   return compiler;
 }
 
@@ -517,20 +506,20 @@ Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &ima
   return std::make_shared<const Manifest>(std::move(*manifest));
 }
 
-const CompileOptions &Compiler::options() const { return state->options; }
+const settings::Code &Compiler::code() const { return state->code; }
 
 Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
                                                             StringRef arch, CompileCost *cost) {
-  return codeObject(image, unit, arch, state->options, cost);
+  return codeObject(image, unit, arch, state->code, cost);
 }
 
 Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
                                                             StringRef arch,
-                                                            const CompileOptions &options,
+                                                            const settings::Code &code,
                                                             CompileCost *cost) {
   protocol::Request request;
   request.want = protocol::Want::CodeObject;
-  request.options = options;
+  request.code = code;
   request.unit = unit;
   return state->get(image, request, arch, cost);
 }
@@ -553,8 +542,8 @@ void Compiler::compileAhead(const RawImage &image, const Manifest &manifest, Str
     if (wanted[unit])
       state->aheadUnits.push_back(
           {bytes, {*bytes, image.digest, image.computeCapability}, unit, arch.str()});
-  const size_t threads =
-      std::min<size_t>(WorkerLimits::fromEnvironment().processCount(), state->aheadUnits.size());
+  const size_t threads = std::min<size_t>(WorkerLimits::from(state->settings).processCount(),
+                                          state->aheadUnits.size());
   // No handler of the program may run in our threads.
   sigset_t all, old;
   sigfillset(&all);

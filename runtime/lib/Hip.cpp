@@ -4,7 +4,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Path.h"
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <memory>
@@ -23,15 +22,35 @@ namespace rubia::runtime {
 
 // The emulator exports this name, and no HIP library of AMD's does.
 static constexpr const char *kEmulatorMark = "rubiaEmulatorVersion";
+static constexpr const char *kEmulatorSettings = "rubiaEmulatorSet";
 
 static Error failed(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
-static Expected<std::unique_ptr<Hip>> load(const std::string &path) {
+// The emulator is a library of its own: what the command line set is not in the environment that it
+// reads.
+static Error configure(void *emulator, const settings::Settings &settings) {
+  auto set = reinterpret_cast<int (*)(const char *const *)>(dlsym(emulator, kEmulatorSettings));
+  if (!set)
+    return Error::success(); // AMD's library
+  const std::vector<std::string> assignments = settings.assignments();
+  std::vector<const char *> list;
+  for (const std::string &assignment : assignments)
+    list.push_back(assignment.c_str());
+  list.push_back(nullptr);
+  if (set(list.data()))
+    return failed("it does not know all settings of this version");
+  return Error::success();
+}
+
+static Expected<std::unique_ptr<Hip>> load(const std::string &path,
+                                           const settings::Settings &settings) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return failed(dlerror());
+  if (Error error = configure(library, settings))
+    return failed(path + ": " + toString(std::move(error)));
   auto hip = std::make_unique<Hip>();
   hip->path = path;
 #define HIP_FUNCTION(Name, Parameters)                                                             \
@@ -67,25 +86,24 @@ static std::vector<std::string> emulatorPaths() {
   return paths;
 }
 
-static Expected<std::unique_ptr<Hip>> find() {
-  if (const char *path = secure_getenv("RUBIA_HIP_LIBRARY"); path && *path)
-    return load(path);
+static Expected<std::unique_ptr<Hip>> find(const settings::Settings &settings) {
+  if (std::string path = settings.hipLibrary(); !path.empty())
+    return load(path, settings);
 
-  StringRef device = secure_getenv("RUBIA_DEVICE") ? secure_getenv("RUBIA_DEVICE") : "auto";
-  if (device.empty())
-    device = "auto";
-  if (device != "auto" && device != "hip" && device != "emulator")
-    return failed("RUBIA_DEVICE is '" + device + "', expected auto, hip or emulator");
+  using settings::DeviceChoice;
+  if (Error error = settings.check(settings::Id::device))
+    return std::move(error);
+  const DeviceChoice device = settings.device();
   std::vector<std::string> candidates;
-  if (device != "emulator")
+  if (device != DeviceChoice::Emulator)
     candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
-  if (device != "hip")
+  if (device != DeviceChoice::Hip)
     for (std::string &path : emulatorPaths())
       candidates.push_back(std::move(path));
 
   std::string tried;
   for (const std::string &path : candidates) {
-    Expected<std::unique_ptr<Hip>> hip = load(path);
+    Expected<std::unique_ptr<Hip>> hip = load(path, settings);
     if (hip)
       return hip;
     tried += "\n  " + toString(hip.takeError());
@@ -93,13 +111,13 @@ static Expected<std::unique_ptr<Hip>> find() {
   return failed("no HIP device found; tried:" + tried);
 }
 
-Expected<const Hip *> Hip::open() {
+Expected<const Hip *> Hip::open(const settings::Settings &settings) {
   static std::mutex mutex;
   static const Hip *opened = nullptr; // never freed: programs call us after static destructors
   std::lock_guard<std::mutex> lock(mutex);
   if (opened)
     return opened;
-  Expected<std::unique_ptr<Hip>> hip = find();
+  Expected<std::unique_ptr<Hip>> hip = find(settings);
   if (!hip)
     return hip.takeError();
   opened = hip->release();

@@ -5,7 +5,6 @@
 #include "runtime/lib/FileDescriptor.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,17 +58,17 @@ CacheEvent eventOf(CacheDirectory::Miss miss) {
 constexpr off_t kMaxEvents = 16 << 20;
 } // namespace
 
-KernelCache KernelCache::fromEnvironment() {
-  if (cacheIsDisabled())
+KernelCache KernelCache::from(const settings::Settings &settings) {
+  if (cacheIsDisabled(settings))
     return {std::nullopt, {}};
   std::optional<CacheDirectory> directory;
-  if (std::optional<std::string> folder = cacheDirectory())
-    directory.emplace(std::move(*folder));
+  if (std::optional<std::string> folder = cacheDirectory(settings))
+    directory.emplace(std::move(*folder), cacheMaxBytes(settings));
   std::vector<CachePack> packs;
   SmallVector<StringRef> paths;
-  if (const char *list = secure_getenv("RUBIA_CACHE_PACKS"))
-    StringRef(list).split(paths, ':', -1, false);
-  const TrustedKeys trusted = paths.empty() ? TrustedKeys() : TrustedKeys::fromEnvironment();
+  const std::string list = settings.cachePacks();
+  StringRef(list).split(paths, ':', -1, false);
+  const TrustedKeys trusted = paths.empty() ? TrustedKeys() : TrustedKeys::from(settings);
   for (StringRef path : paths) {
     Expected<CachePack> pack = CachePack::open(path.str(), trusted);
     if (pack)

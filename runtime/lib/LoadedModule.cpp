@@ -45,9 +45,11 @@ static void release(const Hip &hip, const char *what, int error) {
 
 Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
                                                            unsigned computeCapability,
-                                                           DeviceServices &services) {
+                                                           DeviceServices &services,
+                                                           Compiler &compiler) {
   std::unique_ptr<LoadedModule> m(new LoadedModule);
   m->hip = &hip;
+  m->compiler = &compiler;
   m->services = &services;
   m->bytes.assign(bytes.begin(), bytes.end());
   m->image = {m->bytes, digestOf(m->bytes), computeCapability};
@@ -58,12 +60,12 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Array
   if (!arch)
     return arch.takeError();
   m->arch = std::move(*arch);
-  auto manifest = Compiler::instance().manifest(m->image);
+  auto manifest = compiler.manifest(m->image);
   if (!manifest)
     return manifest.takeError();
   m->contents = std::move(*manifest);
   m->units.resize(size_t(UnitVariant::kCount) * m->contents->unitCount);
-  Compiler::instance().compileAhead(m->image, *m->contents, m->arch);
+  compiler.compileAhead(m->image, *m->contents, m->arch);
   return m;
 }
 
@@ -263,8 +265,7 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
 
 Expected<std::unique_ptr<LoadedModule::Unit>>
 LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
-  const CompileOptions options = variant.applyTo(Compiler::instance().options());
-  auto code = Compiler::instance().codeObject(image, number, arch, options);
+  auto code = compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
   if (!code) {
     Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
     std::string text = toString(code.takeError());
@@ -345,7 +346,7 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
                                  (services->pointsToHost && services->pointsToHost(parameters)));
     wanted.halfFilled |=
         code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
-    if (wanted.halfFilled && Compiler::instance().options().warpForm == abi::WarpFormChoice::Packed)
+    if (wanted.halfFilled && compiler->code().warpForm == settings::WarpFormChoice::Packed)
       return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
                                                  "': the packed form is only legal for CTAs of " +
                                                  Twine(code->exactThreads) + " threads");

@@ -2,9 +2,8 @@
 // buffered at a crash.
 #include "runtime/Log.h"
 #include "input/Printable.h"
-#include "llvm/ADT/StringExtras.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringRef.h"
-#include <cstdlib>
 #include <unistd.h>
 
 using namespace llvm;
@@ -21,25 +20,8 @@ static void write(const Twine &message) {
   }
 }
 
-static LogLevel configuredLevel() {
-  const char *text = secure_getenv("RUBIA_LOG");
-  if (!text || !*text)
-    return LogLevel::Error;
-  static constexpr StringRef kNames[] = {"error", "warn", "info", "debug"};
-  StringRef best = kNames[0];
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == text)
-      return LogLevel(i);
-    if (kNames[i].edit_distance(text) < best.edit_distance(text))
-      best = kNames[i];
-  }
-  write("RUBIA_LOG is '" + Twine(text) + "', expected error, warn, info or debug (did you mean " +
-        best + "?)");
-  return LogLevel::Error;
-}
-
 bool logs(LogLevel level) {
-  static const LogLevel configured = configuredLevel();
+  static const auto configured = LogLevel(settings::Settings().log());
   return level <= configured;
 }
 

@@ -27,7 +27,7 @@ struct Request {
   bool ahead = false;     // nobody waits for it yet
   bool hurry = false;     // not a request: what was asked for ahead is needed now; no descriptors
   bool mayCompile = true; // false: from the remote cache or not at all
-  CompileOptions options;
+  settings::Code code;
   Digest digest{};
   char arch[64] = {};
   Remote remote = Remote::NotAsked; // set by the supervisor: for the answer

@@ -13,7 +13,7 @@ std::string keyOf(const protocol::Request &request, StringRef compiler) {
     break;
   case protocol::Want::CodeObject:
     return codeObjectKey(request.digest, request.computeCapability, request.unit, request.arch,
-                         request.options, compiler);
+                         request.code, compiler);
   }
   return manifestKey(request.digest, request.computeCapability, compiler);
 }

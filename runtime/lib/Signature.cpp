@@ -68,9 +68,9 @@ std::pair<ArrayRef<uint8_t>, ArrayRef<uint8_t>> splitSignature(ArrayRef<uint8_t>
   return {bytes.drop_back(kSignatureBytes), bytes.take_back(kSignatureBytes)};
 }
 
-TrustedKeys TrustedKeys::fromEnvironment() {
-  const char *list = secure_getenv("RUBIA_CACHE_PUBLIC_KEYS");
-  if (!list || !*list)
+TrustedKeys TrustedKeys::from(const settings::Settings &settings) {
+  const std::string list = settings.cachePublicKeys();
+  if (list.empty())
     return {};
   std::vector<PublicKey> keys;
   SmallVector<StringRef> parts;

@@ -6,22 +6,18 @@
 #include "runtime/lib/Installation.h"
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <sched.h>
 #include <spawn.h>
-#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace llvm;
 
-extern char **environ;
-
 namespace rubia::runtime {
 
-Expected<std::string> workerPath() {
-  if (const char *path = secure_getenv("RUBIA_WORKER"); path && *path)
-    return std::string(path);
+Expected<std::string> workerPath(const settings::Settings &settings) {
+  if (std::string path = settings.worker(); !path.empty())
+    return path;
   std::string folder = installationFolder();
   for (const char *place : {"/rubia-worker", "/../lib/rubia/rubia-worker"})
     if (std::string path = folder + place; access(path.c_str(), X_OK) == 0)
@@ -52,24 +48,25 @@ int startGrandchild(void *argument) {
 
 // The worker must not run under what the program was started with: our own libcuda, preloaded
 // tracers, its LLVM. Of a program with rights that its caller lacks (AT_SECURE) it gets nothing.
-static std::vector<char *> environmentOfWorker() {
-  std::vector<char *> result;
-  for (char **variable = environ; *variable && !getauxval(AT_SECURE); ++variable)
-    if (strncmp(*variable, "LD_", 3))
-      result.push_back(*variable);
-  result.push_back(nullptr);
-  return result;
+static std::vector<std::string> environmentOfWorker(const settings::Settings &settings) {
+  std::vector<std::string> all = settings.environment();
+  llvm::erase_if(all, [](StringRef variable) { return variable.starts_with("LD_"); });
+  return all;
 }
 
-Expected<FileDescriptor> spawnSupervisor() {
-  Expected<std::string> path = workerPath();
+Expected<FileDescriptor> spawnSupervisor(const settings::Settings &settings) {
+  Expected<std::string> path = workerPath(settings);
   if (!path)
     return path.takeError();
   auto [ours, theirs] = protocol::socketPair();
   if (!ours)
     return createStringError(errnoAsErrorCode(), "socketpair");
 
-  std::vector<char *> environment = environmentOfWorker();
+  std::vector<std::string> variables = environmentOfWorker(settings);
+  std::vector<char *> environment;
+  for (std::string &variable : variables)
+    environment.push_back(variable.data());
+  environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), 3);

@@ -6,21 +6,22 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-CompileOptions UnitVariant::applyTo(CompileOptions options) const {
-  options.safeAtomics |= safeAtomics;
+settings::Code UnitVariant::applyTo(settings::Code code) const {
+  if (safeAtomics)
+    code.atomics = settings::AtomicsMode::Safe;
   if (halfFilled)
-    options.warpForm = abi::WarpFormChoice::HalfFilled;
-  return options;
+    code.warpForm = settings::WarpFormChoice::HalfFilled;
+  return code;
 }
 
 Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
-                                                   const CompileOptions &options) {
+                                                   const settings::Code &code) {
   Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(codeObject);
   if (!metadata)
     return metadata.takeError();
   // Who asks for the packed form gets no other.
   const bool mayBeHalfFilled =
-      options.warpForm != abi::WarpFormChoice::Packed &&
+      code.warpForm != settings::WarpFormChoice::Packed &&
       any_of(metadata->kernels, [](const auto &kernel) { return kernel.exactThreads != 0; });
   std::vector<UnitVariant> result;
   for (bool safeAtomics : {false, true})

@@ -51,15 +51,15 @@ void announce(int socket, std::string what) {
 
 // Enters the sandbox. Returns why nothing may be compiled here; empty: nothing speaks against it.
 std::string confine(int socket) {
-  Expected<SandboxMode> mode = sandboxMode();
-  if (!mode)
-    return toString(mode.takeError());
-  if (*mode == SandboxMode::Off)
+  const settings::Settings settings;
+  if (Error error = settings.check(settings::Id::sandbox))
+    return toString(std::move(error));
+  if (settings.sandbox() == settings::SandboxMode::Off)
     return "";
   const std::string refused = enterSandbox();
   if (refused.empty())
     return "";
-  if (*mode == SandboxMode::Require)
+  if (settings.sandbox() == settings::SandboxMode::Require)
     return "RUBIA_SANDBOX=require, and the sandbox is not complete: " + refused;
   tellSupervisor(socket, kUnconfined, refused);
   return "";
@@ -98,7 +98,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   announce(socket, "kernel '" + unit.kernels.front()->name.str() + "' for " + request.arch);
   PipelineOptions options;
   options.codegen.arch = request.arch;
-  options.apply(request.options);
+  options.code = request.code;
   Expected<codegen::CodeObject> object = last->image.compile(unit, options);
   if (!object)
     return object.takeError();

@@ -12,13 +12,6 @@ static Error failure(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
-void PipelineOptions::apply(const CompileOptions &options) {
-  nan = options.canonicalNan ? lowering::NanMode::Canonical : lowering::NanMode::Any;
-  safeAtomics = options.safeAtomics;
-  warpForm = options.warpForm;
-  contract = options.contractNever ? lowering::ContractMode::Never : lowering::ContractMode::Nvidia;
-}
-
 Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
   PtxImage image(ptx::parse(std::move(name), std::move(text)));
   if (!image.parsed.usable) {
@@ -161,10 +154,7 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
                                                   LLVMContext &context) const {
   lowering::Options loweringOptions;
   loweringOptions.arch = options.codegen.arch;
-  loweringOptions.nan = options.nan;
-  loweringOptions.safeAtomics = options.safeAtomics;
-  loweringOptions.warpForm = options.warpForm;
-  loweringOptions.contract = options.contract;
+  loweringOptions.code = options.code;
   Expected<std::unique_ptr<Module>> module =
       lowering::lower(parsed.module, unit, loweringOptions, context);
   if (module)

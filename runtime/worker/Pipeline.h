@@ -12,12 +12,7 @@ namespace rubia::runtime {
 
 struct PipelineOptions {
   codegen::Options codegen; // with the arch
-  lowering::NanMode nan = lowering::NanMode::Any;
-  bool safeAtomics = false;
-  abi::WarpFormChoice warpForm = abi::WarpFormChoice::Auto;
-  lowering::ContractMode contract = lowering::ContractMode::Nvidia;
-
-  void apply(const CompileOptions &options);
+  settings::Code code;
 };
 
 // A parsed PTX image. Units are those of lowering::partition.

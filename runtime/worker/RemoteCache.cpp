@@ -32,11 +32,6 @@ constexpr uint64_t kMaxStoreBytes = uint64_t(256) << 20;
 constexpr unsigned kFailuresToTrip = 2;
 constexpr std::chrono::seconds kFirstPause{30}, kLongestPause{600};
 
-StringRef environment(const char *name) {
-  const char *value = secure_getenv(name);
-  return value ? value : "";
-}
-
 bool isUrl(StringRef text) { return text.starts_with("http://") || text.starts_with("https://"); }
 
 // Whether nobody can be on the way.
@@ -281,13 +276,14 @@ void RemoteCache::State::storeForEver() {
 }
 
 bool RemoteCache::isWritten() {
-  return !cacheIsDisabled() && isUrl(environment("RUBIA_CACHE_REMOTE")) &&
-         environment("RUBIA_CACHE_REMOTE_WRITE") == "1";
+  const settings::Settings settings;
+  return !cacheIsDisabled() && isUrl(settings.cacheRemote()) && settings.cacheRemoteWrite();
 }
 
-std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
-  StringRef url = environment("RUBIA_CACHE_REMOTE");
-  if (url.empty() || cacheIsDisabled())
+std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &settings) {
+  using settings::Id;
+  const std::string url = settings.cacheRemote();
+  if (url.empty() || cacheIsDisabled(settings))
     return nullptr;
   auto state = std::make_shared<State>();
   auto refuse = [&](const Twine &why) {
@@ -296,22 +292,20 @@ std::unique_ptr<RemoteCache> RemoteCache::fromEnvironment() {
   };
   if (!isUrl(url))
     return refuse("RUBIA_CACHE_REMOTE is '" + url + "', expected http://... or https://...");
-  state->url = url.rtrim('/').str();
-  StringRef write = environment("RUBIA_CACHE_REMOTE_WRITE");
-  if (!write.empty() && write != "0" && write != "1")
-    return refuse("RUBIA_CACHE_REMOTE_WRITE is '" + write + "', expected 0 or 1");
-  state->writes = write == "1";
-  if (StringRef text = environment("RUBIA_CACHE_REMOTE_TIMEOUT");
-      !text.empty() && (text.getAsInteger(10, state->limits.totalMs) || !state->limits.totalMs))
-    return refuse("RUBIA_CACHE_REMOTE_TIMEOUT is '" + text + "', expected milliseconds");
+  for (Id id : {Id::cacheRemoteWrite, Id::cacheRemoteTimeout})
+    if (Error error = settings.check(id))
+      return refuse(toString(std::move(error)));
+  state->url = StringRef(url).rtrim('/').str();
+  state->writes = settings.cacheRemoteWrite();
+  state->limits.totalMs = unsigned(settings.cacheRemoteTimeout());
   state->limits.connectMs = std::min(state->limits.connectMs, state->limits.totalMs);
-  state->trusted = TrustedKeys::fromEnvironment();
-  if (url.starts_with("http://") && !state->trusted.areDemanded() && !isLoopback(url))
+  state->trusted = TrustedKeys::from(settings);
+  if (StringRef(url).starts_with("http://") && !state->trusted.areDemanded() && !isLoopback(url))
     log(LogLevel::Warning, "remote kernel cache: " + withoutPassword(url) +
                                " is not encrypted, and RUBIA_CACHE_PUBLIC_KEYS demands no "
                                "signature: whoever is on the way can put in code");
-  if (StringRef path = environment("RUBIA_CACHE_SIGNING_KEY"); state->writes && !path.empty()) {
-    Expected<SigningKey> key = SigningKey::read(path.str());
+  if (std::string path = settings.cacheSigningKey(); state->writes && !path.empty()) {
+    Expected<SigningKey> key = SigningKey::read(path);
     if (!key)
       return refuse(toString(key.takeError()));
     state->signer = std::move(*key);

@@ -16,7 +16,7 @@ public:
   // RUBIA_CACHE_REMOTE (a URL), RUBIA_CACHE_REMOTE_WRITE=1, RUBIA_CACHE_REMOTE_TIMEOUT
   // (milliseconds), RUBIA_CACHE_SIGNING_KEY, RUBIA_CACHE_PUBLIC_KEYS. Null if there is none, or,
   // with a line in the log, if the variables make no sense.
-  static std::unique_ptr<RemoteCache> fromEnvironment();
+  static std::unique_ptr<RemoteCache> from(const settings::Settings &settings);
   // Whether those say that results are stored there: for compile processes, which pass them on.
   static bool isWritten();
   ~RemoteCache(); // leaves threads that wait for the network behind

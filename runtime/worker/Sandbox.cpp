@@ -16,19 +16,6 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-Expected<SandboxMode> sandboxMode() {
-  const char *text = secure_getenv("RUBIA_SANDBOX");
-  StringRef mode = text ? text : "";
-  if (mode.empty() || mode == "auto")
-    return SandboxMode::Auto;
-  if (mode == "require")
-    return SandboxMode::Require;
-  if (mode == "off")
-    return SandboxMode::Off;
-  return createStringError(inconvertibleErrorCode(),
-                           "RUBIA_SANDBOX is '" + mode + "', expected auto, require or off");
-}
-
 // The sanitizers' run-time libraries read files, start programs and trace their own process.
 static constexpr bool isSanitized() {
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) ||                         \

@@ -3,17 +3,9 @@
 // files and no network: its supervisor hands it the image and the socket for the answer.
 #pragma once
 
-#include "llvm/Support/Error.h"
 #include <string>
 
 namespace rubia::runtime {
-
-// RUBIA_SANDBOX. Auto: what the kernel refuses is done without, and said once. Require: nothing is
-// compiled then. Off: no sandbox, for debugging the worker.
-enum class SandboxMode { Auto, Require, Off };
-
-// The error: the variable has another value.
-llvm::Expected<SandboxMode> sandboxMode();
 
 // Confines the calling process, which must have one thread, for ever: limits, a user and a network
 // namespace of its own, no capabilities, no new privileges, and a filter of system calls

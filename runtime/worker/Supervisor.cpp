@@ -78,7 +78,7 @@ constexpr unsigned kFinishMs = 10'000;
 
 class Supervisor {
 public:
-  explicit Supervisor(int socket) : clients(socket), remote(RemoteCache::fromEnvironment()) {}
+  explicit Supervisor(int socket) : clients(socket), remote(RemoteCache::from({})) {}
   int run();
 
 private:
@@ -100,7 +100,7 @@ private:
 
   int clients;
   const size_t maxQueue = queueLimit();
-  WorkerLimits limits = WorkerLimits::fromEnvironment(/*tell=*/true);
+  WorkerLimits limits = WorkerLimits::from({});
   std::unique_ptr<RemoteCache> remote; // null: none
   uint64_t tickets = 0;
   bool toldOfSandbox = false;
@@ -152,7 +152,7 @@ void Supervisor::hurry(const protocol::Request &request) {
   auto isMeant = [&](const JobPointer &job) {
     const protocol::Request &r = job->request;
     return r.want == request.want && r.digest == request.digest && r.unit == request.unit &&
-           r.computeCapability == request.computeCapability && r.options == request.options &&
+           r.computeCapability == request.computeCapability && r.code == request.code &&
            !strcmp(r.arch, request.arch);
   };
   for (const JobPointer &job : fetching)

@@ -103,7 +103,8 @@ class EmulatorChecks : public testing::TestWithParam<std::tuple<const char *, co
 TEST_P(EmulatorChecks, ReportPlantedBugs) {
   const auto [file, arch] = GetParam();
   const std::vector<Case> cases = casesOf(file);
-  const Checks checks = cantFail(parseChecks(file));
+  const Checks checks =
+      cantFail(checksOf(settings::Settings().set(settings::Id::emulatorCheck, file)));
   const std::string path = std::string(RUBIA_PTX "/") + file;
   const auto outcomes = runAll(path + ".planted.ptx", cases, arch, checks);
   for (const auto &[kernel, outcome] : outcomes)
@@ -124,7 +125,8 @@ TEST_P(EmulatorChecks, ReportPlantedBugs) {
 TEST_P(EmulatorChecks, ReportNothingOnceTheyAreMended) {
   const auto [file, arch] = GetParam();
   const std::vector<Case> cases = casesOf(file);
-  const Checks checks = cantFail(parseChecks("all"));
+  const Checks checks =
+      cantFail(checksOf(settings::Settings().set(settings::Id::emulatorCheck, "all")));
   const std::string path = std::string(RUBIA_PTX "/") + file;
   const auto outcomes = runAll(path + ".mended.ptx", cases, arch, checks);
   EXPECT_EQ(outcomes.size(), cases.size());

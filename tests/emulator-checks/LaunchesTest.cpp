@@ -11,8 +11,9 @@ namespace rubia::emulator::test {
 namespace {
 
 Outcome launch(const std::string &arch, const Case &test, StringRef checks, bool notes = true) {
-  auto outcomes =
-      runAll(RUBIA_PTX "/launches.planted.ptx", {test}, arch, cantFail(parseChecks(checks)), notes);
+  auto outcomes = runAll(
+      RUBIA_PTX "/launches.planted.ptx", {test}, arch,
+      cantFail(checksOf(settings::Settings().set(settings::Id::emulatorCheck, checks))), notes);
   EXPECT_EQ(outcomes.size(), 1u);
   Outcome outcome = std::move(outcomes[test.kernel]);
   EXPECT_EQ(outcome.error, "");

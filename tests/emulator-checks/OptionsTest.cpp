@@ -6,6 +6,11 @@ using namespace llvm;
 
 namespace rubia::emulator::test {
 
+static Expected<Checks> parseChecks(StringRef words, StringRef seed = "") {
+  using settings::Id;
+  return checksOf(settings::Settings().set(Id::emulatorCheck, words).set(Id::emulatorSeed, seed));
+}
+
 static std::string errorOf(StringRef words, StringRef seed = "") {
   Expected<Checks> checks = parseChecks(words, seed);
   return checks ? "" : toString(checks.takeError());
@@ -40,8 +45,9 @@ TEST(EmulatorCheckOptions, OrderExcludesTheOthers) {
 }
 
 TEST(EmulatorCheckOptions, UnknownWordsAndSeedsAreErrors) {
-  EXPECT_NE(errorOf("race").find("unknown check, 'race'"), std::string::npos);
-  EXPECT_NE(errorOf("races", "x").find("not a number"), std::string::npos);
+  EXPECT_NE(errorOf("race").find("RUBIA_EMULATOR_CHECK is 'race', expected"), std::string::npos);
+  EXPECT_NE(errorOf("races", "x").find("RUBIA_EMULATOR_SEED is 'x', expected a number"),
+            std::string::npos);
 }
 
 } // namespace rubia::emulator::test

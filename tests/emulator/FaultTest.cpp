@@ -230,11 +230,14 @@ TEST_F(Faults, BoundsOfWholePages) {
 }
 
 TEST(BoundsWords, AreChecked) {
-  EXPECT_TRUE(llvm::cantFail(parseBounds("lds, pages")).lds);
-  EXPECT_TRUE(llvm::cantFail(parseBounds("pages")).pages);
-  EXPECT_FALSE(llvm::cantFail(parseBounds("pages")).lds);
-  EXPECT_EQ(llvm::toString(parseBounds("page").takeError()),
-            "RUBIA_EMULATOR_BOUNDS names 'page'; there are: pages, lds");
+  auto parse = [](llvm::StringRef words) {
+    return boundsOf(rubia::settings::Settings().set(rubia::settings::Id::emulatorBounds, words));
+  };
+  EXPECT_TRUE(llvm::cantFail(parse("lds, pages")).lds);
+  EXPECT_TRUE(llvm::cantFail(parse("pages")).pages);
+  EXPECT_FALSE(llvm::cantFail(parse("pages")).lds);
+  EXPECT_EQ(llvm::toString(parse("page").takeError()),
+            "RUBIA_EMULATOR_BOUNDS is 'page', expected one or more of lds or pages, with commas");
 }
 
 TEST_F(Faults, MisalignedAtomic) {

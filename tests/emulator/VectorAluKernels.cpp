@@ -275,7 +275,8 @@ TEST_F(VectorAluKernels, UnknownKindsOfTranscendentalsAreErrors) {
   auto loaded = CodeObject::load(assemble("s_endpgm\n"), memory);
   unsetenv("RUBIA_EMULATOR_TRANS");
   ASSERT_FALSE(bool(loaded));
-  EXPECT_EQ(toString(loaded.takeError()), "RUBIA_EMULATOR_TRANS is neither exact nor worst: wrost");
+  EXPECT_EQ(toString(loaded.takeError()),
+            "RUBIA_EMULATOR_TRANS is 'wrost', expected exact or worst");
 }
 
 TEST_F(VectorAluKernels, UnknownInstructionSetsOfTheHostAreErrors) {
@@ -284,7 +285,7 @@ TEST_F(VectorAluKernels, UnknownInstructionSetsOfTheHostAreErrors) {
   unsetenv("RUBIA_EMULATOR_ISA");
   ASSERT_FALSE(bool(loaded));
   EXPECT_EQ(toString(loaded.takeError()),
-            "RUBIA_EMULATOR_ISA is neither baseline, avx2 nor avx512: avx3");
+            "RUBIA_EMULATOR_ISA is 'avx3', expected baseline, avx2 or avx512");
 }
 
 // Where MODE flushes f32 denormals, LLVM turns that off around the steps of a division.

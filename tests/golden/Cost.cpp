@@ -10,13 +10,13 @@ using namespace llvm;
 namespace rubia::golden {
 
 Expected<unsigned> instructionCount(const Case &test, const std::string &arch,
-                                    lowering::NanMode nan) {
+                                    settings::NanMode nan) {
   ptx::ParseResult parsed = ptx::parse("cost.ptx", moduleFor(test));
   if (parsed.hasErrors())
     return createStringError(test.mnemonic + ": " + parsed.diagnostics.front().message);
   lowering::Options options;
   options.arch = arch;
-  options.nan = nan;
+  options.code.nan = nan;
   LLVMContext context;
   auto module =
       lowering::lower(parsed.module, lowering::partition(parsed.module).front(), options, context);

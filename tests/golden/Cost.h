@@ -10,6 +10,6 @@ namespace rubia::golden {
 /// The machine instructions of the case's kernel, with those that load its operands and store its
 /// results.
 llvm::Expected<unsigned> instructionCount(const Case &test, const std::string &arch,
-                                          lowering::NanMode nan);
+                                          settings::NanMode nan);
 
 } // namespace rubia::golden

@@ -16,11 +16,11 @@ namespace {
 
 class EmulatorRunner : public Runner {
 public:
-  EmulatorRunner(const std::string &arch, lowering::NanMode nan) {
+  EmulatorRunner(const std::string &arch, settings::NanMode nan) {
     description =
-        arch + ", emulated, --nan=" + (nan == lowering::NanMode::Any ? "any" : "canonical");
+        arch + ", emulated, --nan=" + (nan == settings::NanMode::Any ? "any" : "canonical");
     options.arch = arch;
-    options.nan = nan;
+    options.code.nan = nan;
   }
   std::vector<Result> run(ArrayRef<Case> cases,
                           ArrayRef<const std::vector<uint64_t> *> inputs) override;
@@ -194,7 +194,7 @@ Error EmulatorRunner::sweep(const std::string &mnemonic, uint32_t stride, Take t
 }
 
 Expected<std::unique_ptr<Runner>> Runner::onEmulator(const std::string &arch,
-                                                     lowering::NanMode nan) {
+                                                     settings::NanMode nan) {
   if (Error error = codegen::validateArch(arch))
     return std::move(error);
   return std::make_unique<EmulatorRunner>(arch, nan);

@@ -179,7 +179,7 @@ int check(const std::string &path, unsigned every, unsigned shown, const Regex &
 
 struct Comparison {
   std::string path, arch; // no arch: the driver's device
-  lowering::NanMode nan = lowering::NanMode::Any;
+  settings::NanMode nan = settings::NanMode::Any;
   std::string match = ".";
   unsigned every = 1, offset = 0, shown = 1;
   unsigned constants = 0;          // executions with constants, see withConstants()
@@ -229,7 +229,7 @@ int compare(const Comparison &options) {
   auto file = read(options.path);
   if (!file)
     return fail(file.takeError());
-  bool anyNan = options.nan == lowering::NanMode::Any;
+  bool anyNan = options.nan == settings::NanMode::Any;
   auto runner =
       options.arch.empty() ? Runner::onDriver() : Runner::onEmulator(options.arch, options.nan);
   if (!runner)
@@ -328,7 +328,7 @@ int compare(const Comparison &options) {
 int sweepAll(const Comparison &options, unsigned stride) {
   auto runner = options.arch.empty()
                     ? Runner::onDriver()
-                    : Runner::onEmulator(options.arch, lowering::NanMode::Canonical);
+                    : Runner::onEmulator(options.arch, settings::NanMode::Canonical);
   if (!runner)
     return fail(runner.takeError());
   bool allRight = true;
@@ -357,11 +357,11 @@ int sweepAll(const Comparison &options, unsigned stride) {
 
 // The counts of the instructions that a file lists, against those that the file has.
 int cost(const std::string &path, bool update) {
-  static constexpr std::pair<const char *, lowering::NanMode> kColumns[] = {
-      {"gfx1100", lowering::NanMode::Any},
-      {"gfx1100", lowering::NanMode::Canonical},
-      {"gfx942", lowering::NanMode::Any},
-      {"gfx942", lowering::NanMode::Canonical}};
+  static constexpr std::pair<const char *, settings::NanMode> kColumns[] = {
+      {"gfx1100", settings::NanMode::Any},
+      {"gfx1100", settings::NanMode::Canonical},
+      {"gfx942", settings::NanMode::Any},
+      {"gfx942", settings::NanMode::Canonical}};
   auto file = MemoryBuffer::getFile(path);
   if (!file)
     return fail(createStringError(file.getError(), "cannot read " + path));
@@ -431,8 +431,8 @@ int main(int argc, char **argv) {
   comparing->add_option("--arch", options.arch,
                         "compile and emulate for this processor; else what libcuda.so.1 gives");
   comparing->add_option("--nan", options.nan, "NaN bits: any, canonical")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, lowering::NanMode>{
-          {"any", lowering::NanMode::Any}, {"canonical", lowering::NanMode::Canonical}}));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
+          {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
   comparing->add_option("--offset", options.offset, "the first of them");
   comparing
       ->add_option("--constants", options.constants,

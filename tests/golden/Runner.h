@@ -18,7 +18,7 @@ public:
   static llvm::Expected<std::unique_ptr<Runner>> onDriver();
   /// A processor of the emulator: "gfx942".
   static llvm::Expected<std::unique_ptr<Runner>> onEmulator(const std::string &arch,
-                                                            lowering::NanMode nan);
+                                                            settings::NanMode nan);
 
   std::string device() const { return description; }
   unsigned computeCapability() const { return capability; } // 90; 0: takes all

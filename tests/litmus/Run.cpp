@@ -26,7 +26,7 @@ Expected<std::vector<uint8_t>> compile(ArrayRef<Test> tests, const std::string &
   lowering::Options options;
   options.arch = arch;
   if (StringRef(arch).starts_with("gfx9")) // warps that could share a wave would take turns
-    options.warpForm = abi::WarpFormChoice::HalfFilled;
+    options.code.warpForm = settings::WarpFormChoice::HalfFilled;
   LLVMContext context;
   auto module = lowering::lower(parsed.module, all, options, context);
   if (!module)

@@ -81,7 +81,7 @@ TEST(LoweringAtom, FastFormUnlessSystemScopeOrSafe) {
   EXPECT_THAT(irOf("atom.global.add.f32 %f0, [%rd0], %f1;"), HasSubstr(metadata));
   EXPECT_THAT(irOf("atom.sys.global.add.f32 %f0, [%rd0], %f1;"), Not(HasSubstr(metadata)));
   Options safe;
-  safe.safeAtomics = true;
+  safe.code.atomics = rubia::settings::AtomicsMode::Safe;
   EXPECT_THAT(irOf("atom.global.add.f32 %f0, [%rd0], %f1;", safe), Not(HasSubstr(metadata)));
 }
 
@@ -96,7 +96,7 @@ TEST(LoweringAtom, FastOnesAreInTheMetadata) {
            std::string::npos;
   };
   Options safe = forArch("gfx90a");
-  safe.safeAtomics = true;
+  safe.code.atomics = rubia::settings::AtomicsMode::Safe;
   const char *max = "red.global.max.u32 [%rd0], %r1;";
   EXPECT_TRUE(isFast(max, forArch("gfx90a")));
   EXPECT_FALSE(isFast(max, safe));

@@ -52,7 +52,7 @@ inline Options forArch(const std::string &arch) {
 }
 inline Options halfFilled(const std::string &arch) {
   Options options = forArch(arch);
-  options.warpForm = abi::WarpFormChoice::HalfFilled;
+  options.code.warpForm = settings::WarpFormChoice::HalfFilled;
   return options;
 }
 

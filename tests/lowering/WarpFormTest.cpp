@@ -378,7 +378,7 @@ TEST(LoweringWarpForm, BarriersForSomeThreads) {
 
 TEST(LoweringWarpForm, AFormCanBeAskedFor) {
   rubia::lowering::Options packed = forArch("gfx942");
-  packed.warpForm = rubia::abi::WarpFormChoice::Packed;
+  packed.code.warpForm = rubia::settings::WarpFormChoice::Packed;
   EXPECT_TRUE(lowered(kernel("bar.sync 0;"), packed).module);
   Lowered result = lowered(kernel("bar.arrive 1, 64;"), packed);
   ASSERT_EQ(result.diagnostics.size(), 1u);

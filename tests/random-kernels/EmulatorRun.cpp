@@ -121,8 +121,8 @@ Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   std::vector<lowering::Unit> units = lowering::partition(parsed.module);
   lowering::Options options;
   options.arch = way.arch;
-  options.nan = way.nan;
-  options.warpForm = way.form;
+  options.code.nan = way.nan;
+  options.code.warpForm = way.form;
   LLVMContext context;
   auto lowered = lowering::lower(parsed.module, units.front(), options, context);
   if (!lowered)

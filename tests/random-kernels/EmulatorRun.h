@@ -9,8 +9,8 @@ namespace rubia::random_kernels {
 
 struct Way {
   std::string arch = "gfx1100";
-  abi::WarpFormChoice form = abi::WarpFormChoice::Auto;
-  lowering::NanMode nan = lowering::NanMode::Any;
+  settings::WarpFormChoice form = settings::WarpFormChoice::Auto;
+  settings::NanMode nan = settings::NanMode::Any;
   unsigned optLevel = 3;
 };
 

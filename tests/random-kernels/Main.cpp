@@ -78,7 +78,7 @@ int check(const Options &options) {
     Kernel kernel = generate(options.first + i);
     if (!options.family.empty() && kernel.family != options.family)
       continue;
-    if (kernel.contract || (kernel.nanBits && options.way.nan != lowering::NanMode::Canonical)) {
+    if (kernel.contract || (kernel.nanBits && options.way.nan != settings::NanMode::Canonical)) {
       ++skipped;
       continue;
     }
@@ -182,7 +182,7 @@ int compare(const Options &options) {
       continue;
     }
     if ((kernel.contract && !options.contract) ||
-        (kernel.nanBits && !options.evaluator && options.way.nan != lowering::NanMode::Canonical)) {
+        (kernel.nanBits && !options.evaluator && options.way.nan != settings::NanMode::Canonical)) {
       ++skipped;
       continue;
     }
@@ -335,13 +335,13 @@ int main(int argc, char **argv) {
     command->add_option("--arch", options.way.arch, "emulate this processor");
     command->add_option("--opt", options.way.optLevel, "of LLVM: 0 to 3");
     command->add_option("--nan", options.way.nan)
-        ->transform(CLI::CheckedTransformer(std::map<std::string, lowering::NanMode>{
-            {"any", lowering::NanMode::Any}, {"canonical", lowering::NanMode::Canonical}}));
+        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
+            {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
     command->add_option("--form", options.way.form)
-        ->transform(CLI::CheckedTransformer(std::map<std::string, abi::WarpFormChoice>{
-            {"auto", abi::WarpFormChoice::Auto},
-            {"half-filled", abi::WarpFormChoice::HalfFilled},
-            {"packed", abi::WarpFormChoice::Packed}}));
+        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::WarpFormChoice>{
+            {"auto", settings::WarpFormChoice::Auto},
+            {"half-filled", settings::WarpFormChoice::HalfFilled},
+            {"packed", settings::WarpFormChoice::Packed}}));
   }
   CLI11_PARSE(app, argc, argv);
   return status;

@@ -1,27 +1,25 @@
+#include "lowering/Abi.h"
 #include "runtime/CacheDirectory.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <set>
 
 using namespace rubia::runtime;
+namespace settings = rubia::settings;
 
 namespace {
 
 TEST(CacheKey, EachFieldAloneMakesAnotherKey) {
   const Digest image{1}, other{2};
-  const CompileOptions plain;
+  const settings::Code plain;
   const std::string keys[] = {
       codeObjectKey(image, 89, 0, "gfx1100", plain, "abc"),
       codeObjectKey(other, 89, 0, "gfx1100", plain, "abc"),
       codeObjectKey(image, 90, 0, "gfx1100", plain, "abc"),
       codeObjectKey(image, 89, 1, "gfx1100", plain, "abc"),
       codeObjectKey(image, 89, 0, "gfx1101", plain, "abc"),
-      codeObjectKey(image, 89, 0, "gfx1100", {true, false}, "abc"),
-      codeObjectKey(image, 89, 0, "gfx1100", {false, true}, "abc"),
-      codeObjectKey(image, 89, 0, "gfx1100", {true, true}, "abc"),
-      codeObjectKey(image, 89, 0, "gfx1100", {.warpForm = rubia::abi::WarpFormChoice::Packed},
-                    "abc"),
-      codeObjectKey(image, 89, 0, "gfx1100", {.contractNever = true}, "abc"),
       codeObjectKey(image, 89, 0, "gfx1100", plain, "abd"),
       manifestKey(image, 89, "abc"),
       manifestKey(other, 89, "abc"),
@@ -32,8 +30,48 @@ TEST(CacheKey, EachFieldAloneMakesAnotherKey) {
   EXPECT_EQ(keys[0], codeObjectKey(image, 89, 0, "gfx1100", plain, "abc"));
 }
 
+// Whatever rows there are, each value of each makes a key of its own.
+TEST(CacheKey, EachSettingThatChangesCodeIsInIt) {
+  std::set<std::string> keys{codeObjectKey({}, 89, 0, "gfx1100", {}, "abc")};
+  size_t values = 1;
+  for (const settings::Row &row : settings::rows())
+    for (size_t i = 0; !row.key.empty() && i < settings::countWords(row.words); ++i) {
+      const std::string_view word = settings::wordAt(row.words, i);
+      const std::string key =
+          codeObjectKey({}, 89, 0, "gfx1100",
+                        settings::Settings().set(row.id, settings::name(word)).code(), "abc");
+      EXPECT_EQ(fieldOfKey(key, row.key), llvm::StringRef(settings::name(word)));
+      keys.insert(key);
+      values += i > 0;
+    }
+  EXPECT_EQ(keys.size(), values);
+  EXPECT_GT(values, 5u);
+}
+
+// The names and words stand in every cache that there is.
+TEST(CacheKey, IsAsItAlwaysWas) {
+  EXPECT_EQ(codeObjectKey({0xab}, 89, 7, "gfx942", {}, "id"),
+            "rubia cache key\nabi=" + std::to_string(rubia::abi::kVersion) +
+                "\ncompiler=id\nimage=ab" + std::string(62, '0') +
+                "\ncapability=89\nkind=code\nunit=7\narch=gfx942\nnan=any\natomics=fast\n"
+                "warp-form=auto\ncontract=nvidia\n");
+}
+
+// docs/cache.md names what environment.md does not.
+TEST(CacheKey, FieldsAreDocumented) {
+  auto page = llvm::MemoryBuffer::getFile(RUBIA_DOCS "/cache.md");
+  ASSERT_TRUE(bool(page));
+  const llvm::StringRef section = (*page)->getBuffer().split("## Key").second.split("##").first;
+  for (auto [name, value] : fieldsOfKey(codeObjectKey({}, 89, 0, "gfx1100", {}, "id"))) {
+    const bool isSetting =
+        llvm::any_of(settings::rows(), [&](const settings::Row &row) { return row.key == name; });
+    EXPECT_EQ(section.contains(("`" + name + "`").str()), !isSetting) << name.str();
+  }
+}
+
 TEST(CacheKey, FieldsAreFoundByName) {
-  const std::string key = codeObjectKey({0xab}, 89, 7, "gfx942", {true, false}, "id");
+  const std::string key =
+      codeObjectKey({0xab}, 89, 7, "gfx942", {.nan = settings::NanMode::Canonical}, "id");
   EXPECT_EQ(fieldOfKey(key, "arch"), "gfx942");
   EXPECT_EQ(fieldOfKey(key, "unit"), "7");
   EXPECT_EQ(fieldOfKey(key, "nan"), "canonical");
@@ -44,36 +82,6 @@ TEST(CacheKey, FieldsAreFoundByName) {
   EXPECT_EQ(fieldOfKey(key, "no such field"), "");
 }
 
-TEST(CacheKey, OptionsComeFromTheEnvironment) {
-  setenv("RUBIA_NAN", "canonical", 1);
-  setenv("RUBIA_WARP_FORM", "packed", 1);
-  setenv("RUBIA_SAFE_ATOMICS", "1", 1);
-  setenv("RUBIA_CONTRACT", "never", 1);
-  EXPECT_EQ(CompileOptions::fromEnvironment(),
-            (CompileOptions{true, true, rubia::abi::WarpFormChoice::Packed, true}));
-  setenv("RUBIA_NAN", "cannonical", 1);
-  setenv("RUBIA_SAFE_ATOMICS", "yes", 1);
-  setenv("RUBIA_WARP_FORM", "full", 1);
-  setenv("RUBIA_CONTRACT", "always", 1);
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(CompileOptions::fromEnvironment(), CompileOptions());
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      "rubia: RUBIA_NAN is 'cannonical', expected any or canonical; any is taken\n"
-      "rubia: RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
-      "rubia: RUBIA_WARP_FORM is 'full', expected auto or half-filled or packed; auto is taken\n"
-      "rubia: RUBIA_CONTRACT is 'always', expected nvidia or never; nvidia is taken\n");
-}
-
-TEST(CacheKey, SizesHaveUnits) {
-  EXPECT_EQ(parseSize("0"), 0u);
-  EXPECT_EQ(parseSize("1234"), 1234u);
-  EXPECT_EQ(parseSize("3k"), 3072u);
-  EXPECT_EQ(parseSize("4G"), uint64_t(4) << 30);
-  for (const char *bad : {"", "G", "4GB", "-1", "1.5G", "99999999999T", "4X"})
-    EXPECT_FALSE(parseSize(bad)) << bad;
-}
-
 TEST(CacheKey, CudasOwnVariablesHold) {
   for (const char *name : {"RUBIA_CACHE_MAX_SIZE", "RUBIA_CACHE_DIR", "RUBIA_CACHE_DISABLE"})
     unsetenv(name);
@@ -82,6 +90,8 @@ TEST(CacheKey, CudasOwnVariablesHold) {
   EXPECT_EQ(cacheMaxBytes(), 1'000'000u);
   setenv("RUBIA_CACHE_MAX_SIZE", "2M", 1);
   EXPECT_EQ(cacheMaxBytes(), 2u << 20);
+  setenv("RUBIA_CACHE_MAX_SIZE", "much", 1);
+  EXPECT_EQ(cacheMaxBytes(), 1'000'000u);
   std::string folder = testing::TempDir() + "rubia-cuda-cache";
   setenv("CUDA_CACHE_PATH", folder.c_str(), 1);
   EXPECT_EQ(cacheDirectory(), folder + "/rubia");

@@ -377,18 +377,4 @@ TEST_F(SandboxTest, TellsWhatTheKernelRefuses) {
       << part.text;
 }
 
-TEST(SandboxMode, IsWhatTheEnvironmentSays) {
-  auto modeOf = [](const char *text) {
-    setenv("RUBIA_SANDBOX", text, 1);
-    return sandboxMode();
-  };
-  EXPECT_EQ(cantFail(modeOf("")), SandboxMode::Auto);
-  EXPECT_EQ(cantFail(modeOf("auto")), SandboxMode::Auto);
-  EXPECT_EQ(cantFail(modeOf("require")), SandboxMode::Require);
-  EXPECT_EQ(cantFail(modeOf("off")), SandboxMode::Off);
-  EXPECT_EQ(toString(modeOf("requre").takeError()),
-            "RUBIA_SANDBOX is 'requre', expected auto, require or off");
-  unsetenv("RUBIA_SANDBOX");
-}
-
 } // namespace

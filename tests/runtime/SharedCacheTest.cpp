@@ -213,7 +213,9 @@ TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   for (bool canonical : {false, true})
     for (bool safe : {false, true}) {
-      auto code = compiler.codeObject(image(kText), 0, "gfx1100", {canonical, safe});
+      auto code = compiler.codeObject(
+          image(kText), 0, "gfx1100",
+          {rubia::settings::NanMode(canonical), rubia::settings::AtomicsMode(safe)});
       ASSERT_TRUE(bool(code)) << toString(code.takeError());
     }
   EXPECT_EQ(directory().files().size(), 4u);

@@ -39,7 +39,7 @@ protected:
   // As if RUBIA_CACHE_PUBLIC_KEYS were this.
   static TrustedKeys trusted(const std::string &keys) {
     setenv("RUBIA_CACHE_PUBLIC_KEYS", keys.c_str(), 1);
-    return TrustedKeys::fromEnvironment();
+    return TrustedKeys::from({});
   }
   std::string writePack(const SigningKey *signer) {
     CachePackWriter writer;

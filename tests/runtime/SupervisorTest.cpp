@@ -72,7 +72,7 @@ protected:
 class Conversation {
 public:
   explicit Conversation(const RawImage &image)
-      : image(image), supervisor(cantFail(spawnSupervisor())) {}
+      : image(image), supervisor(cantFail(spawnSupervisor({}))) {}
 
   void ask(uint32_t unit, bool ahead) {
     protocol::Descriptors files;

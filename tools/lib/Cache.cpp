@@ -23,8 +23,10 @@ using runtime::CachePack;
 using runtime::KernelCache;
 
 KernelCache openCache(const std::string &folder) {
-  setEnvironment("RUBIA_CACHE_DIR", folder);
-  return KernelCache::fromEnvironment();
+  settings::Settings settings;
+  if (!folder.empty())
+    settings.set(settings::Id::cacheDir, folder);
+  return KernelCache::from(settings);
 }
 
 // Every entry of the directory, then of the packs. `place` is the file, or the pack and its row.
@@ -260,7 +262,7 @@ int prune(const KernelCache &cache, const Options &options) {
     return noDirectory();
   uint64_t bytes = cache.directory()->limit();
   if (!options.maxSize.empty()) {
-    std::optional<uint64_t> size = runtime::parseSize(options.maxSize);
+    std::optional<uint64_t> size = settings::Size().parse(options.maxSize);
     if (!size) {
       fail("--max-size is '" + options.maxSize + "', expected bytes, or 500M, 4G");
       return kUsage;
@@ -313,7 +315,7 @@ int exportPack(const KernelCache &cache, const Options &options) {
 int importPacks(const KernelCache &cache, const Options &options) {
   if (!cache.directory())
     return noDirectory();
-  const runtime::TrustedKeys trusted = runtime::TrustedKeys::fromEnvironment();
+  const runtime::TrustedKeys trusted = runtime::TrustedKeys::from({});
   int status = kDone;
   size_t stored = 0;
   for (const std::string &path : options.paths) {

@@ -19,7 +19,7 @@ namespace rubia::tools {
 namespace {
 struct ExplainOptions {
   std::string file, entry, arch = "gfx1100";
-  CodeOptions code;
+  settings::Settings settings;
   bool json = false;
 };
 
@@ -137,7 +137,6 @@ void print(const ordered_json &row) {
 }
 
 int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
-  options.code.toEnvironment();
   if (Error error = codegen::validateArch(options.arch)) {
     fail(std::move(error));
     return kUsage;
@@ -152,7 +151,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   if (!file)
     return fail(file.takeError());
   const KnownKeys known(cache);
-  const runtime::CompileOptions compileOptions = runtime::CompileOptions::fromEnvironment();
+  const settings::Code code = options.settings.code();
   const unsigned told = capabilityOf(*file, options.file, *capability);
   Outcome outcome;
   bool foundKernel = false;
@@ -183,8 +182,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
       foundKernel = true;
       ordered_json row{{"what", source.place + ", " + names + " for " + options.arch}};
       row.update(explainKey(
-          runtime::codeObjectKey(image, told, unit, options.arch, compileOptions, *compiler),
-          known));
+          runtime::codeObjectKey(image, told, unit, options.arch, code, *compiler), known));
       rows.push_back(std::move(row));
     }
   }
@@ -209,7 +207,7 @@ void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &
   command->add_option("file", options->file, "whatever holds kernels")->required();
   command->add_option("--arch", options->arch, "the target")->capture_default_str();
   command->add_option("--entry", options->entry, "only this kernel");
-  options->code.addTo(*command);
+  addCodeOptions(*command, options->settings);
   command->add_flag("--json", options->json, "machine-readable");
   command->callback([options, folder, &status] { status = explain(openCache(*folder), *options); });
 }

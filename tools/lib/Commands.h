@@ -2,6 +2,7 @@
 // runs.
 #pragma once
 
+#include "settings/Settings.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -27,6 +28,7 @@ void addLaunch(CLI::App &app, int &status);
 void addPrecompile(CLI::App &app, int &status);
 void addDoctor(CLI::App &app, int &status);
 void addCache(CLI::App &app, int &status);
+void addHelp(CLI::App &app, int &status);
 
 // stdout and stderr for people: names and texts from files are written so that a terminal shows
 // them and does not obey them (input/Printable.h). Code, PTX and JSON go to outs() as they are.
@@ -38,22 +40,12 @@ llvm::raw_ostream &messages();
 int fail(llvm::StringRef message);
 int fail(llvm::Error error);
 
-// Sets an environment variable that the HIP library or the worker reads, if the option was given.
-void setEnvironment(const char *name, const std::string &value);
-
-// What all commands that compile can be told about the code. toEnvironment() makes it hold for the
-// worker and for runtime::CompileOptions::fromEnvironment().
-struct CodeOptions {
-  std::string nan;      // --nan any|canonical
-  std::string warpForm; // --warp-form auto|half-filled|packed
-  std::string contract; // --contract nvidia|never
-
-  void addTo(CLI::App &command);
-  void toEnvironment() const;
-};
-
-// --sandbox auto|require|off: for commands whose compilations are the worker's.
-void addSandboxOption(CLI::App &command);
+// Options that set what an environment variable sets too: `--nan` and the others that change code
+// (settings/Settings.def), and one that is named here. They put what they are given into
+// `settings`, which must outlive the parsing.
+void addCodeOptions(CLI::App &command, settings::Settings &settings);
+void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Id id,
+                      const std::string &option);
 
 // The folder of the running program, without a slash at the end.
 std::string programFolder();

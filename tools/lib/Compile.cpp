@@ -17,7 +17,7 @@ namespace rubia::tools {
 namespace {
 struct CompileOptions {
   std::string file, entry, output, emit = "co", codegen = "lld";
-  CodeOptions code;
+  settings::Settings settings;
   std::vector<std::string> archs{"gfx1100"};
   unsigned level = 3;
 };
@@ -48,7 +48,7 @@ Expected<std::string> compileOne(const runtime::PtxImage &image, const lowering:
   runtime::PipelineOptions pipeline;
   pipeline.codegen.arch = arch;
   pipeline.codegen.optLevel = options.level;
-  pipeline.apply(runtime::CompileOptions::fromEnvironment());
+  pipeline.code = options.settings.code();
   if (options.codegen == "comgr")
     pipeline.codegen.backend = codegen::Backend::Comgr;
   if (options.emit == "co") {
@@ -144,7 +144,6 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
 }
 
 int compile(const CompileOptions &options) {
-  options.code.toEnvironment();
   for (const std::string &arch : options.archs)
     if (Error error = codegen::validateArch(arch)) {
       fail(std::move(error));
@@ -202,7 +201,7 @@ void addCompile(CLI::App &app, int &status) {
   command->add_option("--codegen", options->codegen, "lld or comgr (ROCm's library links)")
       ->check(CLI::IsMember({"lld", "comgr"}))
       ->capture_default_str();
-  options->code.addTo(*command);
+  addCodeOptions(*command, options->settings);
   command->add_option("-O", options->level, "optimisation level")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();

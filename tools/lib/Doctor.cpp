@@ -2,7 +2,6 @@
 #include "codegen/Codegen.h"
 #include "runtime/CacheDirectory.h"
 #include "runtime/Hip.h"
-#include "runtime/worker/Sandbox.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Selftest.h"
 #include "llvm/Config/llvm-config.h"
@@ -25,8 +24,8 @@ void line(const char *what, const Twine &text) {
   printed() << formatv("{0,-22}{1}\n", what, text.str());
 }
 
-int reportDevices() {
-  Expected<const runtime::Hip *> opened = runtime::Hip::open();
+int reportDevices(const settings::Settings &settings) {
+  Expected<const runtime::Hip *> opened = runtime::Hip::open(settings);
   if (!opened) {
     line("device", "none: " + toString(opened.takeError()));
     return kFailed;
@@ -81,13 +80,13 @@ Expected<std::string> refusedOfSandbox() {
   return (*text)->getBuffer().str();
 }
 
-int reportSandbox() {
-  Expected<runtime::SandboxMode> mode = runtime::sandboxMode();
-  if (!mode) {
-    line("sandbox", toString(mode.takeError()));
+int reportSandbox(const settings::Settings &settings) {
+  if (Error error = settings.check(settings::Id::sandbox)) {
+    line("sandbox", toString(std::move(error)));
     return kFailed;
   }
-  if (*mode == runtime::SandboxMode::Off) {
+  const settings::SandboxMode mode = settings.sandbox();
+  if (mode == settings::SandboxMode::Off) {
     line("sandbox", "off: RUBIA_SANDBOX");
     return kDone;
   }
@@ -100,7 +99,7 @@ int reportSandbox() {
     line("sandbox", "complete, of compile processes");
     return kDone;
   }
-  const bool isDemanded = *mode == runtime::SandboxMode::Require;
+  const bool isDemanded = mode == settings::SandboxMode::Require;
   line("sandbox", "not complete, of compile processes: " + *refused +
                       (isDemanded ? "; nothing is compiled: RUBIA_SANDBOX=require" : ""));
   return isDemanded ? kFailed : kDone;
@@ -126,12 +125,12 @@ void reportCache() {
     line("kernel cache", "off: disabled, or no folder to be had");
 }
 
-int doctor() {
+int doctor(const settings::Settings &settings) {
   line("rubia", RUBIA_VERSION);
   line("LLVM", LLVM_VERSION_STRING);
   int status = reportInstallation();
-  status = std::max(status, reportSandbox());
-  status = std::max(status, reportDevices());
+  status = std::max(status, reportSandbox(settings));
+  status = std::max(status, reportDevices(settings));
   reportCache();
   return status;
 }
@@ -140,7 +139,7 @@ int doctor() {
 void addDoctor(CLI::App &app, int &status) {
   struct Options {
     bool selftest = false, list = false;
-    std::string device, arch;
+    settings::Settings settings;
   };
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("doctor", "What works on this machine and what does not");
@@ -148,18 +147,15 @@ void addDoctor(CLI::App &app, int &status) {
       command->add_flag("--selftest", options->selftest,
                         "whether the device behaves as docs/hardware-assumptions.md says");
   command->add_flag("--list", options->list, "only the names of the checks")->needs(selftest);
-  command->add_option("--device", options->device, "auto (default), hip or emulator")
-      ->check(CLI::IsMember({"auto", "hip", "emulator"}));
-  command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
-  addSandboxOption(*command);
+  addSettingOption(*command, options->settings, settings::Id::device, "--device");
+  addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
+  addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->callback([options, &status] {
-    setEnvironment("RUBIA_DEVICE", options->device);
-    setEnvironment("RUBIA_ARCH", options->arch);
     if (options->list)
       for (const SelftestCheck &check : selftestChecks())
         printed() << check.id << "\n";
     else
-      status = options->selftest ? runSelftest() : doctor();
+      status = options->selftest ? runSelftest(options->settings) : doctor(options->settings);
   });
 }
 

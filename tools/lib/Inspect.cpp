@@ -18,7 +18,7 @@ namespace {
 struct InspectOptions {
   std::vector<std::string> files;
   std::string arch = "gfx1100";
-  CodeOptions code;
+  settings::Settings settings;
   bool json = false;
 };
 
@@ -97,14 +97,12 @@ ThreadLimit threadLimitOf(const ptx::Function &kernel, const nlohmann::json &met
   return {};
 }
 
-ordered_json describeKernels(const runtime::PtxImage &image, const std::string &arch) {
+ordered_json describeKernels(const runtime::PtxImage &image,
+                             const runtime::PipelineOptions &options) {
   runtime::Manifest manifest = image.manifest();
   std::vector<std::string> unitErrors;
   std::vector<bool> gridBarriers;
   StringMap<ThreadLimit> limits; // by kernel
-  runtime::PipelineOptions options;
-  options.codegen.arch = arch;
-  options.apply(runtime::CompileOptions::fromEnvironment());
   for (const lowering::Unit &unit : image.units()) {
     Expected<std::string> metadata = image.metadata(unit, options);
     unitErrors.push_back(metadata ? "" : toString(metadata.takeError()));
@@ -132,7 +130,8 @@ ordered_json describeKernels(const runtime::PtxImage &image, const std::string &
   return kernels;
 }
 
-ordered_json describe(const Source &source, const std::string &arch, unsigned capability) {
+ordered_json describe(const Source &source, const runtime::PipelineOptions &options,
+                      unsigned capability) {
   ordered_json result{{"place", source.place}, {"images", ordered_json::array()}};
   for (const auto *images : {&source.images, &source.others})
     for (const fatbin::FileImage *image : *images)
@@ -156,7 +155,7 @@ ordered_json describe(const Source &source, const std::string &arch, unsigned ca
   result["ptx"] = std::to_string(m.versionMajor) + "." + std::to_string(m.versionMinor);
   result["target"] =
       "sm_" + std::to_string(m.sm) + (m.smVariant ? std::string(1, m.smVariant) : "");
-  result["kernels"] = describeKernels(*image, arch);
+  result["kernels"] = describeKernels(*image, options);
   result["variables"] = image->manifest().variables.size();
   return result;
 }
@@ -335,8 +334,11 @@ Expected<ordered_json> inspectSources(const std::string &path, const InspectOpti
                      {"missing", ordered_json::array()},
                      {"notes", ordered_json::array()}};
   const unsigned told = capabilityOf(*file, path, capability);
+  runtime::PipelineOptions pipeline;
+  pipeline.codegen.arch = options.arch;
+  pipeline.code = options.settings.code();
   for (const Source &source : file->sources)
-    entry["modules"].push_back(describe(source, options.arch, told));
+    entry["modules"].push_back(describe(source, pipeline, told));
   Expected<DriverCalls> calls = driverCallsOf(file->file.bytes(), driver);
   if (!calls)
     return createStringError(path + ": " + toString(calls.takeError()));
@@ -348,7 +350,6 @@ Expected<ordered_json> inspectSources(const std::string &path, const InspectOpti
 }
 
 int inspect(const InspectOptions &options) {
-  options.code.toEnvironment();
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return fail(capability.takeError());
@@ -402,7 +403,7 @@ void addInspect(CLI::App &app, int &status) {
       app.add_subcommand("inspect", "What is inside, what will work and what will not, and why");
   command->add_option("file", options->files, "whatever holds kernels")->required();
   command->add_option("--arch", options->arch, "the target to judge for")->capture_default_str();
-  options->code.addTo(*command);
+  addCodeOptions(*command, options->settings);
   command->add_flag("--json", options->json, "machine-readable");
   command->callback([options, &status] { status = inspect(*options); });
 }

@@ -24,8 +24,8 @@ struct LaunchOptions {
 };
 
 struct CommandOptions {
-  std::string file, device, arch, batch;
-  CodeOptions code;
+  std::string file, batch;
+  settings::Settings settings;
   ObservationOptions observation;
   LaunchOptions launch;
 };
@@ -184,23 +184,21 @@ int launchBatch(Launcher &launcher, const std::string &path) {
 }
 
 // Without --arch, the emulator is the processor that the file is for.
-Error chooseArch(const CommandOptions &options) {
-  if (!options.arch.empty() || getenv("RUBIA_ARCH"))
+Error chooseArch(const std::string &path, settings::Settings &settings) {
+  if (settings.isUsable(settings::Id::arch))
     return Error::success();
-  Expected<CodeObjectFile> file = openCodeObjects(options.file);
+  Expected<CodeObjectFile> file = openCodeObjects(path);
   if (!file)
     return file.takeError();
-  setEnvironment("RUBIA_ARCH", file->images.front().info.target);
+  settings.set(settings::Id::arch, file->images.front().info.target);
   return Error::success();
 }
 
 int launch(const CommandOptions &options) {
-  setEnvironment("RUBIA_DEVICE", options.device);
-  setEnvironment("RUBIA_ARCH", options.arch);
-  options.code.toEnvironment();
+  settings::Settings settings = options.settings;
   const bool isCodeObject = holdsCodeObjects(options.file);
   if (isCodeObject)
-    if (Error error = chooseArch(options))
+    if (Error error = chooseArch(options.file, settings))
       return fail(std::move(error));
   std::optional<LaunchObservation> observation;
   if (!options.observation.json.empty() && !options.observation.any()) {
@@ -208,19 +206,19 @@ int launch(const CommandOptions &options) {
     return kUsage;
   }
   if (options.observation.any()) {
-    Expected<LaunchObservation> started = LaunchObservation::start(options.observation);
+    Expected<LaunchObservation> started = LaunchObservation::start(options.observation, settings);
     if (!started)
       return fail(started.takeError());
     observation.emplace(std::move(*started));
   }
-  Expected<const runtime::Hip *> hip = runtime::Hip::open();
+  Expected<const runtime::Hip *> hip = runtime::Hip::open(settings);
   if (!hip)
     return fail(hip.takeError());
   if (observation && !(*hip)->isEmulator)
     return fail("--stats, --profile and --trace tell what the emulator executes: use "
                 "--device emulator");
   Expected<KernelFinder> kernels = isCodeObject ? openCodeObjectKernels(**hip, options.file)
-                                                : openPtxKernels(**hip, options.file);
+                                                : openPtxKernels(**hip, options.file, settings);
   if (!kernels)
     return fail(kernels.takeError());
   Launcher launcher(**hip, std::move(*kernels));
@@ -249,11 +247,10 @@ void addLaunch(CLI::App &app, int &status) {
   CLI::App *command = app.add_subcommand("launch", "Run one kernel of a file");
   command->add_option("file", options->file, "whatever holds kernels")->required();
   addLaunchOptions(*command, options->launch);
-  command->add_option("--device", options->device, "auto (default), hip or emulator")
-      ->check(CLI::IsMember({"auto", "hip", "emulator"}));
-  command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
-  options->code.addTo(*command);
-  addSandboxOption(*command);
+  addSettingOption(*command, options->settings, settings::Id::device, "--device");
+  addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
+  addCodeOptions(*command, options->settings);
+  addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->add_option("--batch", options->batch,
                       "file with one launch per line: --entry K --grid X --block X ARG...");
   options->observation.addTo(*command);

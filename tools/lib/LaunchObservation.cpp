@@ -86,33 +86,36 @@ void ObservationOptions::addTo(CLI::App &command) {
                    "machine-readable --stats, --profile and --trace; --json=FILE: to a file");
 }
 
-Error LaunchObservation::makeFile(File &file, const char *variable) {
+Error LaunchObservation::makeFile(File &file, settings::Settings &settings, settings::Id id) {
   SmallString<128> path;
   if (std::error_code error = sys::fs::createTemporaryFile("rubia-launch", "json", path))
     return createStringError(error, "no temporary file for what is observed");
   file.path = path.str().str();
   file.remover = std::make_unique<FileRemover>(path);
-  setEnvironment(variable, file.path);
+  settings.set(id, file.path);
   return Error::success();
 }
 
-Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &options) {
+Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &options,
+                                                     settings::Settings &settings) {
+  using settings::Id;
   LaunchObservation observation(options);
-  setEnvironment("RUBIA_EMULATOR_SOURCES", join(options.sources, ":"));
+  if (!options.sources.empty())
+    settings.set(Id::emulatorSources, join(options.sources, ":"));
   const bool profile = options.stats == "all" || !options.profile.empty();
   if (profile || !options.stats.empty())
-    if (Error error = makeFile(observation.launches,
-                               profile ? "RUBIA_EMULATOR_PROFILE" : "RUBIA_EMULATOR_STATS"))
+    if (Error error = makeFile(observation.launches, settings,
+                               profile ? Id::emulatorProfile : Id::emulatorStats))
       return std::move(error);
   if (options.trace.empty())
     return observation;
-  if (Error error = makeFile(observation.trace, "RUBIA_EMULATOR_TRACE"))
+  if (Error error = makeFile(observation.trace, settings, Id::emulatorTrace))
     return std::move(error);
   std::string select = "workgroup=" + options.workgroup + ";wave=" + options.wave +
                        ";limit=" + options.trace + (options.json.empty() ? "" : ";format=json");
   if (!options.thread.empty())
     select += ";thread=" + options.thread;
-  setEnvironment("RUBIA_EMULATOR_TRACE_SELECT", select);
+  settings.set(Id::emulatorTraceSelect, select);
   return observation;
 }
 

@@ -2,6 +2,7 @@
 // files that environment variables name (docs/debugging.md), which are read back and shown here.
 #pragma once
 
+#include "settings/Settings.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileUtilities.h"
 #include <memory>
@@ -29,7 +30,8 @@ class LaunchObservation {
 public:
   /// Sets what the emulator reads, so to be called before the HIP library is opened. The files are
   /// removed with the object.
-  static llvm::Expected<LaunchObservation> start(const ObservationOptions &options);
+  static llvm::Expected<LaunchObservation> start(const ObservationOptions &options,
+                                                 settings::Settings &settings);
   /// Prints what the launches of kernels of `file` left so far.
   llvm::Error print(const std::string &file) const;
   /// Whether a trace was asked for and none of the launches had what it is to be of.
@@ -41,7 +43,7 @@ private:
     std::unique_ptr<llvm::FileRemover> remover;
   };
   explicit LaunchObservation(const ObservationOptions &options) : options(options) {}
-  static llvm::Error makeFile(File &file, const char *variable);
+  static llvm::Error makeFile(File &file, settings::Settings &settings, settings::Id id);
   llvm::Error printJson(const nlohmann::ordered_json &launches) const;
 
   ObservationOptions options;

@@ -20,9 +20,10 @@ Error noKernel(const std::string &path, const std::string &entry, const std::str
 // Modules of one file, loaded when a kernel of theirs is first launched.
 class PtxKernels {
 public:
-  PtxKernels(const runtime::Hip &hip, std::string path, SourceFile file, unsigned capability)
-      : hip(hip), path(std::move(path)), file(std::move(file)), capability(capability),
-        modules(this->file.sources.size()) {}
+  PtxKernels(const runtime::Hip &hip, runtime::Compiler &compiler, std::string path,
+             SourceFile file, unsigned capability)
+      : hip(hip), compiler(compiler), path(std::move(path)), file(std::move(file)),
+        capability(capability), modules(this->file.sources.size()) {}
   ~PtxKernels() {
     modules.clear();
     services.release(hip);
@@ -33,6 +34,7 @@ private:
   Expected<runtime::LoadedModule *> module(size_t source);
 
   const runtime::Hip &hip;
+  runtime::Compiler &compiler;
   std::string path;
   SourceFile file;
   unsigned capability;
@@ -44,8 +46,8 @@ Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
   if (!modules[source]) {
     if (const std::string &refused = file.sources[source].refused; !refused.empty())
       return failure(file.sources[source].place + ": " + refused);
-    auto loaded =
-        runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services);
+    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services,
+                                              compiler);
     if (!loaded)
       return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
     modules[source] = std::move(*loaded);
@@ -164,7 +166,8 @@ Expected<LaunchableKernel> CodeObjectKernels::find(const std::string &entry) {
 }
 } // namespace
 
-Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path) {
+Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path,
+                                      const settings::Settings &settings) {
   Expected<unsigned> capability = computeCapability();
   if (!capability)
     return capability.takeError();
@@ -174,7 +177,8 @@ Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string
   if (file->sources.size() > 1)
     llvm::erase_if(file->sources, [](const Source &s) { return !s.hasPtx() && !s.hasKernels(); });
   const unsigned told = capabilityOf(*file, path, *capability);
-  auto kernels = std::make_shared<PtxKernels>(hip, path, std::move(*file), told);
+  auto &compiler = runtime::Compiler::create(runtime::KernelCache::from(settings), settings);
+  auto kernels = std::make_shared<PtxKernels>(hip, compiler, path, std::move(*file), told);
   return [kernels](const std::string &entry) { return kernels->find(entry); };
 }
 

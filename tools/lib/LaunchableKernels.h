@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/LoadedModule.h"
+#include "settings/Settings.h"
 #include <functional>
 
 namespace rubia::tools {
@@ -26,7 +27,8 @@ struct LaunchableKernel {
 using KernelFinder = std::function<llvm::Expected<LaunchableKernel>(const std::string &entry)>;
 
 /// PTX in whatever holds it. Modules are loaded when a kernel of theirs is first asked for.
-llvm::Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path);
+llvm::Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path,
+                                            const settings::Settings &settings);
 
 /// The code object for the device's processor.
 llvm::Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip,

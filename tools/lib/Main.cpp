@@ -4,7 +4,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <unistd.h>
 
 using namespace llvm;
@@ -29,43 +28,6 @@ int fail(StringRef message) {
 
 int fail(Error error) { return fail(toString(std::move(error))); }
 
-void setEnvironment(const char *name, const std::string &value) {
-  if (!value.empty())
-    setenv(name, value.c_str(), 1);
-}
-
-void CodeOptions::addTo(CLI::App &command) {
-  command
-      .add_option("--nan", nan,
-                  "any (default): a NaN stays a NaN; canonical: with the bits that NVIDIA gives")
-      ->check(CLI::IsMember({"any", "canonical"}));
-  command
-      .add_option("--warp-form", warpForm,
-                  "in waves of 64 lanes, auto (default): two warps a wave where that is sound, "
-                  "else one; half-filled: one; packed: two, or an error")
-      ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
-  command
-      .add_option("--contract", contract,
-                  "a product and a sum without rounding modifiers become one fused operation where "
-                  "NVIDIA's compiler does that (nvidia, default), or never")
-      ->check(CLI::IsMember({"nvidia", "never"}));
-}
-
-void CodeOptions::toEnvironment() const {
-  setEnvironment("RUBIA_NAN", nan);
-  setEnvironment("RUBIA_WARP_FORM", warpForm);
-  setEnvironment("RUBIA_CONTRACT", contract);
-}
-
-void addSandboxOption(CLI::App &command) {
-  command
-      .add_option_function<std::string>(
-          "--sandbox", [](const std::string &mode) { setEnvironment("RUBIA_SANDBOX", mode); },
-          "of compile processes: auto (default): what the kernel permits of it; require: nothing "
-          "is compiled unless it is whole; off")
-      ->check(CLI::IsMember({"auto", "require", "off"}));
-}
-
 std::string programFolder() {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
@@ -79,6 +41,12 @@ int main(int argc, char **argv) {
   CLI::App app("Run CUDA programs on AMD GPUs without their source.", "rubia");
   app.require_subcommand(1);
   app.set_version_flag("--version", RUBIA_VERSION);
+  // Before any command does its work. What `run` starts reports itself.
+  app.parse_complete_callback([&app] {
+    if (!app.got_subcommand("run"))
+      for (const std::string &problem : rubia::settings::Settings().problems())
+        messages() << "rubia: " << problem << "\n";
+  });
   int status = kDone;
   addRun(app, status);
   addInspect(app, status);
@@ -88,6 +56,7 @@ int main(int argc, char **argv) {
   addPrecompile(app, status);
   addDoctor(app, status);
   addCache(app, status);
+  addHelp(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

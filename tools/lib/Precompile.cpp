@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 struct PrecompileOptions {
   std::vector<std::string> paths, archs{"gfx1100"}, reports;
   std::string output, signer, shard, progress = "auto";
-  CodeOptions code;
+  settings::Settings settings;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned timeout = 300, capability = 0;
   uint64_t memory = uint64_t(6) << 30;
@@ -208,12 +208,12 @@ void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
       report.reason = reason.str();
     }
   };
-  auto variants = runtime::furtherVariants(plain, compiler.options());
+  auto variants = runtime::furtherVariants(plain, compiler.code());
   if (!variants)
     return failed(toString(variants.takeError()));
   for (const runtime::UnitVariant &variant : *variants) {
     auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
-                                    variant.applyTo(compiler.options()), nullptr);
+                                    variant.applyTo(compiler.code()), nullptr);
     if (!code)
       return failed(Twine(variant.halfFilled ? "half-filled form" : "form") +
                     (variant.safeAtomics ? " with safe atomics: " : ": ") +
@@ -345,11 +345,13 @@ int precompile(const PrecompileOptions &options) {
   if (!cache)
     return fail(cache.takeError());
   const std::string folder = cache->folder();
-  unsetenv("RUBIA_COMPILE"); // that programs may not compile does not bind us
-  runtime::WorkerLimits{options.jobs, options.timeout, options.memory}.toEnvironment();
-  options.code.toEnvironment();
-  auto &compiler = runtime::Compiler::create({std::move(*cache), {}},
-                                             runtime::CompileOptions::fromEnvironment());
+  settings::Settings settings = options.settings;
+  settings
+      .set(settings::Id::compile, "lazy") // that programs may not compile does not bind us
+      .set(settings::Id::workerProcesses, std::to_string(options.jobs))
+      .set(settings::Id::workerSeconds, std::to_string(options.timeout))
+      .set(settings::Id::workerBytes, std::to_string(options.memory));
+  auto &compiler = runtime::Compiler::create({std::move(*cache), {}}, settings);
 
   auto finish = [&options, progress, begin](PrecompileReport &report) {
     report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -412,8 +414,8 @@ void addPrecompile(CLI::App &app, int &status) {
                       "cache folder, or a pack if it ends in .pack; default: the user's cache");
   command->add_option("--sign", options->signer,
                       "sign the pack with this secret key (rubia cache keygen)");
-  options->code.addTo(*command);
-  addSandboxOption(*command);
+  addCodeOptions(*command, options->settings);
+  addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->add_option("--timeout", options->timeout, "seconds that a unit may take")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

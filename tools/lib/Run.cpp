@@ -16,16 +16,31 @@ namespace rubia::tools {
 
 namespace {
 struct RunOptions {
-  std::string device, arch;
-  CodeOptions code;
+  settings::Settings settings;
   std::vector<std::string> command;
 };
 
-int run(const RunOptions &options) {
-  setEnvironment("RUBIA_DEVICE", options.device);
-  setEnvironment("RUBIA_ARCH", options.arch);
-  options.code.toEnvironment();
+/// The environment with what the command line set, and our libraries in front of all others.
+std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries) {
+  constexpr const char *kPath = "LD_LIBRARY_PATH";
+  if (std::optional<StringRef> old = settings::systemVariable(kPath); old && !old->empty())
+    libraries += ":" + old->str();
+  std::vector<std::string> variables = settings.environment();
+  llvm::erase_if(variables, [](StringRef variable) { return variable.split('=').first == kPath; });
+  variables.push_back(kPath + ("=" + libraries));
+  return variables;
+}
 
+/// As execve wants them.
+std::vector<char *> pointersTo(std::vector<std::string> &texts) {
+  std::vector<char *> pointers;
+  for (std::string &text : texts)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+int run(const RunOptions &options) {
   ErrorOr<std::string> program = options.command.front();
   if (!StringRef(options.command.front()).contains('/'))
     program = sys::findProgramByName(options.command.front());
@@ -35,7 +50,7 @@ int run(const RunOptions &options) {
     return fail(*program + " is not executable");
 
   // Opened here only to say what the program will run on, and to fail early if there is nothing.
-  Expected<const runtime::Hip *> hip = runtime::Hip::open();
+  Expected<const runtime::Hip *> hip = runtime::Hip::open(options.settings);
   if (!hip)
     return fail(hip.takeError());
   Expected<std::string> arch = (*hip)->archName(0);
@@ -52,14 +67,9 @@ int run(const RunOptions &options) {
     libraries = real.str().str();
   if (!sys::fs::exists(libraries + "/libcuda.so.1"))
     return fail("no libcuda.so.1 in " + libraries + ": the installation is incomplete");
-  const char *old = getenv("LD_LIBRARY_PATH");
-  setEnvironment("LD_LIBRARY_PATH", old && *old ? libraries + ":" + old : libraries);
-
-  std::vector<char *> arguments;
-  for (const std::string &argument : options.command)
-    arguments.push_back(const_cast<char *>(argument.c_str()));
-  arguments.push_back(nullptr);
-  execv(program->c_str(), arguments.data());
+  std::vector<std::string> variables = environmentOf(options.settings, libraries);
+  std::vector<std::string> words = options.command;
+  execve(program->c_str(), pointersTo(words).data(), pointersTo(variables).data());
   return fail("cannot start " + *program + ": " + strerror(errno));
 }
 } // namespace
@@ -67,11 +77,10 @@ int run(const RunOptions &options) {
 void addRun(CLI::App &app, int &status) {
   auto options = std::make_shared<RunOptions>();
   CLI::App *command = app.add_subcommand("run", "Run an unmodified CUDA program");
-  command->add_option("--device", options->device, "auto (default), hip or emulator")
-      ->check(CLI::IsMember({"auto", "hip", "emulator"}));
-  command->add_option("--arch", options->arch, "what the emulator emulates, such as gfx1100");
-  options->code.addTo(*command);
-  addSandboxOption(*command);
+  addSettingOption(*command, options->settings, settings::Id::device, "--device");
+  addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
+  addCodeOptions(*command, options->settings);
+  addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();
   command->callback([options, &status] { status = run(*options); });

@@ -167,8 +167,8 @@ Expected<bool> check(Session &session, const SelftestCheck &check) {
   return same;
 }
 
-Expected<int> selftest() {
-  Expected<const runtime::Hip *> hip = runtime::Hip::open();
+Expected<int> selftest(const settings::Settings &settings) {
+  Expected<const runtime::Hip *> hip = runtime::Hip::open(settings);
   if (!hip)
     return hip.takeError();
   int device = 0;
@@ -201,8 +201,8 @@ Expected<int> selftest() {
 }
 } // namespace
 
-int runSelftest() {
-  Expected<int> status = selftest();
+int runSelftest(const settings::Settings &settings) {
+  Expected<int> status = selftest(settings);
   return status ? *status : fail(status.takeError());
 }
 

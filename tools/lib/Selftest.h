@@ -3,6 +3,7 @@
 // emulator gives.
 #pragma once
 
+#include "settings/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -35,6 +36,6 @@ struct SelftestCheck {
 llvm::ArrayRef<SelftestCheck> selftestChecks();
 
 /// Runs all checks that apply to the device and prints one line for each. Returns the exit status.
-int runSelftest();
+int runSelftest(const settings::Settings &settings);
 
 } // namespace rubia::tools

@@ -3,26 +3,16 @@
 #include "runtime/ClosedLibraries.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <cstdlib>
 
 using namespace llvm;
 
 namespace rubia::tools {
 
 Expected<unsigned> computeCapability() {
-  const char *variable = getenv("RUBIA_COMPUTE_CAPABILITY");
-  if (!variable || !*variable)
-    return 89;
-  auto [major, minor] = StringRef(variable).split('.');
-  unsigned majorNumber = 0, minorNumber = 0, value = 0;
-  if (minor.empty()
-          ? !StringRef(variable).getAsInteger(10, value) && value >= 20 && value < 1000
-          : !major.getAsInteger(10, majorNumber) && !minor.getAsInteger(10, minorNumber) &&
-                minorNumber < 10 && majorNumber >= 2 && majorNumber < 100)
-    return minor.empty() ? value : majorNumber * 10 + minorNumber;
-  return createStringError(inconvertibleErrorCode(), "RUBIA_COMPUTE_CAPABILITY is '" +
-                                                         Twine(variable) +
-                                                         "', expected a number such as 8.9");
+  const settings::Settings settings;
+  if (Error error = settings.check(settings::Id::computeCapability))
+    return std::move(error);
+  return settings.computeCapability();
 }
 
 Expected<SourceFile> openSources(const std::string &path) {

@@ -163,7 +163,7 @@ TEST(Comparison, SelpKeepsBits) {
            kind,
            {kind, kind, Kind::Pred},
            [](uint64_t a, uint64_t b, uint64_t c, uint64_t) { return c ? a : b; }},
-          {.nan = rubia::lowering::NanMode::Canonical}); // so that NaN bits are compared
+          {.nan = rubia::settings::NanMode::Canonical}); // so that NaN bits are compared
   }
 }
 

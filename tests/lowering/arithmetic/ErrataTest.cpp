@@ -259,7 +259,7 @@ TEST(Errata, NegationBesideItsNanTest) {
       "ld.global.v2.f32 {b, c}, [a]; mul.rn.f32 u, b, c; add.rn.f32 v, b, c;\n"
       "neg.f32 nu, u; neg.f32 nv, v; st.global.v4.f32 [a+4096], {u, nu, nv, v};\n"
       "ret; }\n",
-      {.arch = "gfx942", .nan = rubia::lowering::NanMode::Canonical});
+      {.arch = "gfx942", .nan = rubia::settings::NanMode::Canonical});
   unsigned flips = 0;
   for (size_t at = 0; (at = assembly.find("v_xor_b32", at)) != std::string::npos; ++at)
     ++flips;

@@ -236,7 +236,8 @@ TEST(FloatingPoint, FullDivisionIsWithinItsBound) {
 static uint64_t flushed(uint64_t bits) { return bits & 0x7f800000 ? bits : bits & 0x80000000; }
 
 TEST(FloatingPoint, SignOperations) {
-  for (NanMode nan : {NanMode::Any, NanMode::Canonical}) {
+  for (rubia::settings::NanMode nan :
+       {rubia::settings::NanMode::Any, rubia::settings::NanMode::Canonical}) {
     auto bits = [=](uint64_t value) { return isNan(Kind::F32, value) ? 0x7fffffff : value; };
     Compilation setup = {.nan = nan};
     check({"abs.f32 d, a",
@@ -349,7 +350,7 @@ TEST(FloatingPoint, MinMax) {
 }
 
 TEST(FloatingPoint, CanonicalNan) {
-  Compilation setup = {.nan = NanMode::Canonical};
+  Compilation setup = {.nan = rubia::settings::NanMode::Canonical};
   auto canonical = [](float value) { return value == value ? bitsOf(value) : 0x7fffffff; };
   check({"add.rz.f32 d, a, b",
          Kind::F32,

@@ -78,7 +78,7 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
     arch = halfBits(sources[0]) ? "gfx942" : "gfx1100";
   if (tuples.empty())
     tuples = thinned(operandsFor(sources));
-  check(test, tuples, {.arch = arch, .nan = lowering::NanMode::Canonical},
+  check(test, tuples, {.arch = arch, .nan = settings::NanMode::Canonical},
         isInexact ? &accept : nullptr);
 }
 
@@ -296,7 +296,7 @@ TEST(HalfPrecision, Sequences) {
     check(test, few,
           {.arch = kArchs[program % 6],
            .optLevel = below(4) == 0 ? 0u : 3u,
-           .nan = isCanonical ? lowering::NanMode::Canonical : lowering::NanMode::Any});
+           .nan = isCanonical ? settings::NanMode::Canonical : settings::NanMode::Any});
   }
 }
 

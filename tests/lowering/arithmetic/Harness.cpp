@@ -127,7 +127,7 @@ static Expected<ptx::ParseResult> parseText(StringRef ptx) {
 static Options loweringOptions(const Compilation &setup) {
   Options options;
   options.arch = setup.arch;
-  options.nan = setup.nan;
+  options.code.nan = setup.nan;
   return options;
 }
 
@@ -469,9 +469,9 @@ void Batch::compare(const Pending &test, ArrayRef<uint64_t> results) const {
     const uint64_t *v = test.tuples[i].values;
     const bool hasReference = !test.expected.empty();
     const uint64_t expected = hasReference ? test.expected[i] : 0, got = results[i];
-    const bool equal = hasReference &&
-                       (got == expected || (common.nan == NanMode::Any && isNan(test.result, got) &&
-                                            isNan(test.result, expected)));
+    const bool equal = hasReference && (got == expected ||
+                                        (common.nan == settings::NanMode::Any &&
+                                         isNan(test.result, got) && isNan(test.result, expected)));
     if (equal || (test.accept && test.accept(got, expected, v[0], v[1])))
       continue;
     ++failures;

@@ -32,7 +32,7 @@ using Accept = std::function<bool(uint64_t got, uint64_t expected, uint64_t a, u
 struct Compilation {
   std::string arch = "gfx1100";
   unsigned optLevel = 3;
-  NanMode nan = NanMode::Any;
+  settings::NanMode nan = settings::NanMode::Any;
 };
 
 // PTX text of a kernel `k(in0, in1, in2, in3, out, count)` that executes `body` on registers a, b,

@@ -9,11 +9,10 @@
 
 using namespace rubia;
 using namespace rubia::lowering::test;
-using rubia::lowering::NanMode;
 
 namespace {
 
-const Compilation kCanonical{"gfx1100", 3, NanMode::Canonical};
+const Compilation kCanonical{"gfx1100", 3, settings::NanMode::Canonical};
 // f32 edges lie in words, so that operands come from all edges of floats and are not one kind's.
 const std::vector<Kind> kOne = {Kind::F32}, kTwo = {Kind::F32, Kind::F32},
                         kThree = {Kind::F32, Kind::F32, Kind::I32};
@@ -342,7 +341,7 @@ TEST(PackedConversion, DenormalsInTheOtherMode) {
     checkConversion(mnemonic, kFlushes + narrowResult(mnemonic + std::string(" h0, a")), Kind::I32,
                     kOne, asGiven);
   checkConversion("cvt.rn.bf16x2.f32", kFlushes + "cvt.rn.bf16x2.f32 d, a, b", Kind::I32, kTwo,
-                  asGiven, {"gfx950", 3, NanMode::Canonical});
+                  asGiven, {"gfx950", 3, settings::NanMode::Canonical});
   checkConversion("cvt.rn.satfinite.e4m3x2.f32",
                   kFlushes + narrowResult("cvt.rn.satfinite.e4m3x2.f32 h0, a, b"), Kind::I32, kTwo,
                   asGiven);

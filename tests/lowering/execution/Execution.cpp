@@ -75,10 +75,10 @@ Compiled compile(const std::string &ptx, const Form &form) {
   Options options;
   options.arch = form.arch;
   options.spinLimit = form.spinLimit;
-  options.safeAtomics = form.safeAtomics;
-  options.warpForm = form.packed       ? abi::WarpFormChoice::Packed
-                     : form.halfFilled ? abi::WarpFormChoice::HalfFilled
-                                       : abi::WarpFormChoice::Auto;
+  options.code.atomics = settings::AtomicsMode(form.safeAtomics);
+  options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
+                          : form.halfFilled ? settings::WarpFormChoice::HalfFilled
+                                            : settings::WarpFormChoice::Auto;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)

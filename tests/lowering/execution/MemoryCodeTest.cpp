@@ -46,7 +46,7 @@ std::vector<std::string> assemblyOf(ArrayRef<std::string> bodies, const char *ar
     LLVMContext context;
     lowering::Options options;
     options.arch = arch;
-    options.safeAtomics = safe;
+    options.code.atomics = settings::AtomicsMode(safe);
     auto module = lowering::lower(parsed.module, unit, options, context);
     if (!module) {
       ADD_FAILURE() << toString(module.takeError());
