@@ -199,6 +199,8 @@ struct Compiler::State {
   const settings::Code code = settings.code();
   const CompileMode mode = compileMode(settings);
   const bool remote = hasRemoteCache(settings);
+  // Everything is compiled, to be looked at.
+  const bool dumps = !settings.dump().empty() && mode != CompileMode::Never;
   // Finished entries, oldest first.
   std::deque<std::pair<std::string, std::shared_ptr<Entry>>> kept;
   uint64_t keptBytes = 0;
@@ -339,8 +341,9 @@ void Compiler::State::countAnswer(const protocol::Answer &answer) {
 protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, StringRef key,
                                          CompileCost *cost) {
   using protocol::Outcome;
-  if (std::optional<CacheEntry> hit = cache.find(key))
-    return answerOf(std::move(*hit));
+  if (!dumps)
+    if (std::optional<CacheEntry> hit = cache.find(key))
+      return answerOf(std::move(*hit));
   entry.request.mayCompile = mode != CompileMode::Never;
   if (!entry.request.mayCompile && !remote)
     return failed(Outcome::Refused, forbidden(entry.request, key, "not in the cache"));
@@ -348,8 +351,9 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
   if (cache.directory()) {
     lock.emplace(*cache.directory(), key, kMaxWaitMs);
     // Also where the lock was free at once: its last owner may have been done just before.
-    if (std::optional<CacheEntry> hit = cache.findStored(key))
-      return answerOf(std::move(*hit));
+    if (!dumps)
+      if (std::optional<CacheEntry> hit = cache.findStored(key))
+        return answerOf(std::move(*hit));
   }
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);

@@ -5,6 +5,7 @@
 #include "runtime/CompilerIdentity.h"
 #include "runtime/Log.h"
 #include "runtime/lib/RequestEntry.h"
+#include "runtime/worker/Dumps.h"
 #include "runtime/worker/Pipeline.h"
 #include "runtime/worker/RemoteCache.h"
 #include "runtime/worker/Sandbox.h"
@@ -65,6 +66,36 @@ std::string confine(int socket) {
   return "";
 }
 
+// What RUBIA_DUMP asks for. The supervisor has written it when this returns: whoever waits for the
+// answer finds the files.
+void dump(int socket, DumpKind kind, StringRef kernel, StringRef contents) {
+  const std::string encoded = encodeDump({kind, kernel.str(), contents.str()});
+  FileDescriptor file = protocol::memoryFile(arrayRefFromStringRef(encoded)), none;
+  char answer;
+  if (!file || !protocol::sendByte(socket, kDump, file.get()) ||
+      !protocol::receiveByte(socket, answer, none))
+    log(LogLevel::Error, "RUBIA_DUMP: a compile process cannot hand over what it made");
+}
+
+// The forms of a unit before its code object; each is made anew. What is wrong with the unit, the
+// compilation says.
+void dumpForms(int socket, const PtxImage &image, const lowering::Unit &unit,
+               const PipelineOptions &options) {
+  const settings::SetOf<DumpKind> wanted = settings::Settings().dump();
+  constexpr std::pair<DumpKind, codegen::EmitKind> kForms[] = {
+      {DumpKind::Llvm, codegen::EmitKind::Llvm},
+      {DumpKind::Asm, codegen::EmitKind::Assembly},
+      {DumpKind::Obj, codegen::EmitKind::Object}};
+  for (auto [kind, form] : kForms) {
+    if (!wanted.has(kind))
+      continue;
+    if (Expected<std::string> made = image.emit(unit, options, form))
+      dump(socket, kind, unit.kernels.front()->name, *made);
+    else
+      consumeError(made.takeError());
+  }
+}
+
 struct ParsedImage {
   Digest digest;
   unsigned computeCapability;
@@ -80,7 +111,12 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     if (!bytes)
       return make_error<CompilerTrouble>("the image cannot be read: " +
                                          toString(bytes.takeError()));
-    Expected<PtxImage> image = PtxImage::fromRawImage(*bytes, request.computeCapability);
+    Expected<PtxImage::Text> found = PtxImage::textOf(*bytes, request.computeCapability);
+    if (!found)
+      return found.takeError();
+    if (request.want == protocol::Want::Manifest && settings::Settings().dump().has(DumpKind::Ptx))
+      dump(socket, DumpKind::Ptx, "", found->text);
+    Expected<PtxImage> image = PtxImage::fromText(std::move(found->name), std::move(found->text));
     if (!image)
       return image.takeError();
     last.emplace(ParsedImage{request.digest, request.computeCapability, std::move(*image)});
@@ -99,9 +135,12 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   PipelineOptions options;
   options.codegen.arch = request.arch;
   options.code = request.code;
+  dumpForms(socket, last->image, unit, options);
   Expected<codegen::CodeObject> object = last->image.compile(unit, options);
   if (!object)
     return object.takeError();
+  if (settings::Settings().dump().has(DumpKind::Co))
+    dump(socket, DumpKind::Co, unit.kernels.front()->name, toStringRef(object->bytes));
   return std::move(object->bytes);
 }
 

@@ -7,11 +7,13 @@ namespace rubia::runtime {
 // the process.
 int runCompileProcess(int socket);
 
-// Bytes that a compile process writes to its supervisor, the first three with a memory file: what
-// the kernel refused it of its sandbox; the name of what it is about to compile; the cache entry of
+// Bytes that a compile process writes to its supervisor, the first four with a memory file: what
+// the kernel refused it of its sandbox; the name of what it is about to compile; a file for people
+// (Dumps.h), which the supervisor writes before it answers with the same byte; the cache entry of
 // the result, before the answer, if results are stored remotely.
 inline constexpr char kUnconfined = 'u';
 inline constexpr char kAbout = 'a';
+inline constexpr char kDump = 'p';
 inline constexpr char kEntry = 'e';
 inline constexpr char kDone = 'd';
 inline constexpr char kDoneAndLeaving = 'l';

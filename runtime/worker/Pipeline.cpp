@@ -24,7 +24,7 @@ Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
   return image;
 }
 
-Expected<PtxImage> PtxImage::fromRawImage(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
+Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
   Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
   if (!images)
     return images.takeError();
@@ -35,7 +35,14 @@ Expected<PtxImage> PtxImage::fromRawImage(ArrayRef<uint8_t> bytes, unsigned comp
   if (!text)
     return text.takeError();
   std::string name = chosen->identifier.empty() ? "<image>" : chosen->identifier.str();
-  return fromText(std::move(name), std::move(*text));
+  return Text{std::move(name), std::move(*text)};
+}
+
+Expected<PtxImage> PtxImage::fromRawImage(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
+  Expected<Text> found = textOf(bytes, computeCapability);
+  if (!found)
+    return found.takeError();
+  return fromText(std::move(found->name), std::move(found->text));
 }
 
 std::string PtxImage::format(const ptx::Diagnostic &diagnostic) const {

@@ -18,9 +18,13 @@ struct PipelineOptions {
 // A parsed PTX image. Units are those of lowering::partition.
 class PtxImage {
 public:
+  struct Text {
+    std::string name, text;
+  };
   // Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX text
-  // as it is. The error says why there is nothing to compile. Errors inside of kernels do not fail
-  // this: they are in the manifest.
+  // as it is. The error says why there is nothing to compile.
+  static llvm::Expected<Text> textOf(llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
+  // Errors inside of kernels do not fail these: they are in the manifest.
   static llvm::Expected<PtxImage> fromRawImage(llvm::ArrayRef<uint8_t> bytes,
                                                unsigned computeCapability);
   static llvm::Expected<PtxImage> fromText(std::string name, std::string text);

@@ -7,6 +7,7 @@
 #include "runtime/WorkerLimits.h"
 #include "runtime/lib/RequestEntry.h"
 #include "runtime/worker/CompileProcess.h"
+#include "runtime/worker/Dumps.h"
 #include "runtime/worker/RemoteCache.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -102,6 +103,7 @@ private:
   const size_t maxQueue = queueLimit();
   WorkerLimits limits = WorkerLimits::from({});
   std::unique_ptr<RemoteCache> remote; // null: none
+  const Dumps dumps{{}};
   uint64_t tickets = 0;
   bool toldOfSandbox = false;
   Clock::time_point nextPulse = Clock::now();
@@ -188,6 +190,8 @@ void Supervisor::fetch(JobPointer job) {
     return enqueue(std::move(job));
   }
   job->key = keyOf(job->request, *compiler);
+  if (dumps.any() && job->request.mayCompile)
+    return enqueue(std::move(job));
   job->ticket = ++tickets;
   if (!remote->fetch(job->ticket, job->key)) {
     job->request.remote = Remote::Paused;
@@ -336,7 +340,7 @@ void Supervisor::heard(Process &process) {
   if (!protocol::receiveByte(process.socket.get(), said, file))
     return ended(process);
   Expected<std::vector<uint8_t>> bytes =
-      file ? readFile(file.get(), said == kEntry ? kMaxEntryFile : kMaxText)
+      file ? readFile(file.get(), said == kEntry || said == kDump ? kMaxEntryFile : kMaxText)
            : std::vector<uint8_t>();
   if (!bytes) {
     log(LogLevel::Warning, "compile process: " + toString(bytes.takeError()));
@@ -350,6 +354,12 @@ void Supervisor::heard(Process &process) {
   }
   if (said == kAbout) {
     process.about = toStringRef(ArrayRef(*bytes)).str();
+    return;
+  }
+  if (said == kDump) {
+    if (process.job)
+      dumps.write(process.job->request, *bytes);
+    protocol::sendByte(process.socket.get(), kDump, -1); // where it is gone, its end is noticed
     return;
   }
   if (said == kEntry) {
