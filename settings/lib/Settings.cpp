@@ -201,8 +201,33 @@ bool Settings::isUsable(Id id) const {
   return text && !text->empty() && readerOf(id).accepts(*text);
 }
 
+// The word of a setting that the first wrong one of `text` may have been meant for; empty: none is
+// near.
+static StringRef nearestWord(const Row &row, StringRef text) {
+  while (!row.words.empty() && !text.empty()) {
+    const StringRef word = text.split(',').first.trim();
+    text = text.split(',').second;
+    if (word.empty() || indexOfWord(row.words, word) < countWords(row.words))
+      continue;
+    StringRef nearest;
+    unsigned limit = word.size() / 2;
+    for (size_t i = 0; i < countWords(row.words) && limit; ++i) {
+      const StringRef known = spelling(wordAt(row.words, i));
+      if (const unsigned distance = word.edit_distance(known, true, limit); distance <= limit) {
+        limit = distance - 1; // what is no word is at least 1 away
+        nearest = known;
+      }
+    }
+    return nearest;
+  }
+  return "";
+}
+
 static std::string complaint(const Row &row, StringRef text) {
-  return (row.variable + " is '" + text + "', expected " + row.expected).str();
+  const StringRef nearest = nearestWord(row, text);
+  return (row.variable + " is '" + text + "', expected " + row.expected +
+          (nearest.empty() ? "" : " (did you mean " + nearest + "?)"))
+      .str();
 }
 
 Error Settings::check(Id id) const {

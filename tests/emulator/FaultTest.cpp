@@ -237,7 +237,8 @@ TEST(BoundsWords, AreChecked) {
   EXPECT_TRUE(llvm::cantFail(parse("pages")).pages);
   EXPECT_FALSE(llvm::cantFail(parse("pages")).lds);
   EXPECT_EQ(llvm::toString(parse("page").takeError()),
-            "RUBIA_EMULATOR_BOUNDS is 'page', expected one or more of lds or pages, with commas");
+            "RUBIA_EMULATOR_BOUNDS is 'page', expected one or more of lds or pages, with commas "
+            "(did you mean pages?)");
 }
 
 TEST_F(Faults, MisalignedAtomic) {

@@ -276,7 +276,7 @@ TEST_F(VectorAluKernels, UnknownKindsOfTranscendentalsAreErrors) {
   unsetenv("RUBIA_EMULATOR_TRANS");
   ASSERT_FALSE(bool(loaded));
   EXPECT_EQ(toString(loaded.takeError()),
-            "RUBIA_EMULATOR_TRANS is 'wrost', expected exact or worst");
+            "RUBIA_EMULATOR_TRANS is 'wrost', expected exact or worst (did you mean worst?)");
 }
 
 TEST_F(VectorAluKernels, UnknownInstructionSetsOfTheHostAreErrors) {
@@ -285,7 +285,7 @@ TEST_F(VectorAluKernels, UnknownInstructionSetsOfTheHostAreErrors) {
   unsetenv("RUBIA_EMULATOR_ISA");
   ASSERT_FALSE(bool(loaded));
   EXPECT_EQ(toString(loaded.takeError()),
-            "RUBIA_EMULATOR_ISA is 'avx3', expected baseline, avx2 or avx512");
+            "RUBIA_EMULATOR_ISA is 'avx3', expected baseline, avx2 or avx512 (did you mean avx2?)");
 }
 
 // Where MODE flushes f32 denormals, LLVM turns that off around the steps of a division.

@@ -116,6 +116,9 @@ TEST(Settings, SetsOfWords) {
   EXPECT_TRUE(Settings().set(Id::emulatorCheck, "").emulatorCheck().empty());
   EXPECT_EQ(toString(Settings().set(Id::emulatorCheck, "races,rice").check(Id::emulatorCheck)),
             "RUBIA_EMULATOR_CHECK is 'races,rice', expected one or more of memory, races, "
+            "uninitialised, barriers, all or order, with commas (did you mean races?)");
+  EXPECT_EQ(toString(Settings().set(Id::emulatorCheck, "all,x").check(Id::emulatorCheck)),
+            "RUBIA_EMULATOR_CHECK is 'all,x', expected one or more of memory, races, "
             "uninitialised, barriers, all or order, with commas");
 }
 
@@ -126,11 +129,13 @@ TEST(Settings, WhatMakesNoSenseIsReportedAndIgnored) {
                           {"RUBIA_WORKER_PROCESSES", "0"},
                           {"RUBIA_CACHE_DIR", ""}};
   EXPECT_EQ(Settings().code(), Code());
-  EXPECT_EQ(join(Settings().problems(), "\n"),
-            "RUBIA_NAN is 'cannonical', expected any or canonical; any is taken\n"
-            "RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
-            "RUBIA_WARP_FORM is 'full', expected auto, half-filled or packed; auto is taken\n"
-            "RUBIA_WORKER_PROCESSES is '0', expected a number from 1 to 1024; it has no effect");
+  EXPECT_EQ(
+      join(Settings().problems(), "\n"),
+      "RUBIA_NAN is 'cannonical', expected any or canonical (did you mean canonical?); any is "
+      "taken\n"
+      "RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
+      "RUBIA_WARP_FORM is 'full', expected auto, half-filled or packed; auto is taken\n"
+      "RUBIA_WORKER_PROCESSES is '0', expected a number from 1 to 1024; it has no effect");
 }
 
 TEST(Settings, WhatIsRefusedIsAnErrorOfItsUser) {
