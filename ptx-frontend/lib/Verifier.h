@@ -66,6 +66,7 @@ private:
   bool checkRegister(const Operand &operand, unsigned index, const ExpectedOperand &expected,
                      Type type);
   bool checkWhole(const Operand &operand, unsigned index, bool minus, OperandSlot::Selector kind);
+  template <typename... Ops> bool is(Ops... ops) const { return ((inst->op() == ops) || ...); }
   bool hasByteElements() const;
   bool fitsFixedBits(const OperandSlot &slot, Type type) const;
   bool takesNoConstants(const ExpectedOperand &expected) const;
@@ -96,6 +97,19 @@ private:
   // ---------- VerifyRules.cpp: rules between operands
   void checkRules();
   void checkBarrier();
+  void checkMov();
+  void checkBitField();
+  void checkAlloca();
+  void checkStackrestore();
+  void checkColumns();
+  void checkCopy();
+  void checkInputScale();
+  void checkProductSign();
+  void checkElementType();
+  void checkNarrowed();
+  void checkPairsOfSinks();
+  void checkBulkSize();
+  void checkPolicySizes();
 
   // ---------- VerifyCalls.cpp
   void checkCall();

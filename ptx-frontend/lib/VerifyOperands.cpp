@@ -266,42 +266,26 @@ bool Verifier::hasByteElements() const {
 bool Verifier::fitsFixedBits(const OperandSlot &slot, Type type) const {
   TypeClass c = classOf(type);
   bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
-  bool isMma = false;
-  switch (inst->op()) {
-  case Op::Mma:
-    isMma = true;
-    break;
-  case Op::CvtNarrow: // formats that no register has
+  if (is(Op::CvtNarrow)) // formats that no register has
     return c == TypeClass::Bits;
-  case Op::MmaBlockScale:
-  case Op::MmaSpBlockScale:
+  if (is(Op::MmaBlockScale, Op::MmaSpBlockScale))
     return slot.widthRule == OperandSlot::WidthRule::One && isInteger;
-  case Op::MmaSp:
-    if (slot.widthRule == OperandSlot::WidthRule::One)
-      return isInteger;
+  if (is(Op::MmaSp) && slot.widthRule != OperandSlot::WidthRule::One)
     return !spelling->has(Mod::F16) || type == Type::F16x2 ||
            (hasByteElements() && (slot.name == 'a' || slot.name == 'b'));
-  case Op::Ldmatrix:
-  case Op::Stmatrix:
+  if (is(Op::Ldmatrix, Op::Stmatrix))
     return slot.widthRule != OperandSlot::WidthRule::One || isInteger;
-  case Op::WmmaLoad:
-  case Op::WmmaStore:
-  case Op::WmmaMma:
-  case Op::Wgmma:
-  case Op::WgmmaSp:
-    break;
-  default: // no matrices
-    return isInteger;
-  }
+  if (!is(Op::Mma, Op::WmmaLoad, Op::WmmaStore, Op::WmmaMma, Op::Wgmma, Op::WgmmaSp))
+    return isInteger; // no matrices
   if (slot.widthRule == OperandSlot::WidthRule::One)
     return isInteger;
   bool halves = spelling->has(Mod::F16) || // wmma.mma.f32.f32 has .f16 sources
-                (inst->op() == Op::WmmaMma && spelling->type(2) == Type::None),
+                (is(Op::WmmaMma) && spelling->type(2) == Type::None),
        words = spelling->has(Mod::BF16) || spelling->has(Mod::TF32);
   bool bytes = hasByteElements();
   if (words || (halves && !(bytes && (slot.name == 'a' || slot.name == 'b'))))
     return halves && type == Type::F16x2;
-  return isMma || (isInteger && !bytes);
+  return is(Op::Mma) || (isInteger && !bytes);
 }
 
 // PTX ISA: video-instructions: `.b0` to `.b3`, `.h0`, `.h1` of scalar ones; two halves or four
@@ -348,21 +332,12 @@ bool Verifier::checkSelector(const Operand &operand, unsigned index, OperandSlot
 bool Verifier::takesNoConstants(const ExpectedOperand &expected) const {
   if (expected.slot->typeRule != OperandSlot::TypeRule::Fixed || expected.vectorWidth > 1)
     return false;
-  switch (inst->op()) {
-  case Op::MmaSp:
-  case Op::MmaBlockScale:
-  case Op::MmaSpBlockScale:
-  case Op::Movmatrix:
-    return true;
-  case Op::WgmmaSp:
+  if (is(Op::WgmmaSp))
     return expected.type == Type::B32; // the metadata
-  case Op::TcCommit:                   // the mask
-    return true;
-  case Op::CvtNarrow:
+  if (is(Op::CvtNarrow))
     return classOf(expected.type) == TypeClass::Bits;
-  default: // constants are as good as registers
-    return false;
-  }
+  return is(Op::MmaSp, Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Movmatrix,
+            Op::TcCommit); // the mask
 }
 
 static std::string describe(const ConstantRange &range) {
@@ -379,19 +354,12 @@ static std::string describe(const ConstantRange &range) {
 // A constant as a predicate: ptxas has none in comparisons of .bf16, and only 0 and 1 as the scale
 // of wgmma.
 bool Verifier::checkPredicateConstant(const Operand &operand, unsigned index) {
-  switch (inst->op()) {
-  case Op::Set:
-  case Op::Setp:
-    if (!spelling->has(Mod::BF16) && !spelling->has(Mod::BF16x2))
-      return true;
+  if (is(Op::Set, Op::Setp) && (spelling->has(Mod::BF16) || spelling->has(Mod::BF16x2)))
     return operandError(operand, index, "is a constant, expected a predicate");
-  case Op::Wgmma:
-  case Op::WgmmaSp:
-    constantsMatter = true;
-    return operand.bits <= 1 || operandError(operand, index, "is a constant other than 0 and 1");
-  default:
+  if (!is(Op::Wgmma, Op::WgmmaSp))
     return true;
-  }
+  constantsMatter = true;
+  return operand.bits <= 1 || operandError(operand, index, "is a constant other than 0 and 1");
 }
 
 // Barrier states, cache policies and masks are untyped, but no floating point registers.
@@ -405,14 +373,10 @@ bool Verifier::holdsOnlyIntegers() const {
 
 // May elements of the result be `_`?
 bool Verifier::takesSinks() const {
-  switch (inst->op()) {
-  case Op::Wgmma: // which also reads it
-  case Op::WgmmaSp:
+  if (is(Op::Wgmma, Op::WgmmaSp)) // which also reads it
     return false;
-  default:
-    return spelling->row->opcode != "tcgen05" &&
-           (spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t"));
-  }
+  return spelling->row->opcode != "tcgen05" &&
+         (spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t"));
 }
 
 bool Verifier::checkConstant(const Operand &operand, unsigned index,
