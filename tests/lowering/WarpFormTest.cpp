@@ -120,6 +120,23 @@ TEST(LoweringWarpForm, BarriersInDivergentCode) {
                    "end;\nbar.sync 0;\nend: st.global.u32 [%rd0], %r0; ret;");
 }
 
+// The operands are the same for all threads.
+TEST(LoweringWarpForm, ResultsOfOtherLanesDiffer) {
+  auto decided = [](const std::string &by) {
+    return "mov.u32 %r1, 7; setp.eq.u32 %p1, %r1, 7;" + by +
+           "setp.eq.u32 %p0, %r0, 1; @%p0 bra skip; bar.sync 0; skip: st.global.u32 [%rd0], 1;";
+  };
+  for (const char *by :
+       {"shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;", "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;",
+        "vote.sync.ballot.b32 %r0, %p1, -1;", "match.any.sync.b32 %r0, %r1, -1;",
+        "redux.sync.add.u32 %r0, %r1, -1;", "elect.sync %r0|%p2, -1;", "activemask.b32 %r0;",
+        "atom.global.add.u32 %r0, [%rd0], 1;", "stacksave.u32 %r0;", "alloca.u32 %r0, 16;"})
+    expectHalfFilled(kDivided, decided(by));
+  for (const char *by : {"bar.red.popc.u32 %r0, 0, %p1;", "ld.global.u32 %r0, [%rd0];",
+                         "popc.b32 %r0, %r1;", "mov.u32 %r0, %ctaid.x;"})
+    expectPacked(decided(by));
+}
+
 TEST(LoweringWarpForm, BarriersInFunctions) {
   const char *syncs = ".func syncs() { bar.sync 0; ret; }";
   expectPacked("call syncs;", syncs);
