@@ -48,13 +48,15 @@ TEST(CacheKey, EachSettingThatChangesCodeIsInIt) {
   EXPECT_GT(values, 5u);
 }
 
-// The names and words stand in every cache that there is.
-TEST(CacheKey, IsAsItAlwaysWas) {
-  EXPECT_EQ(codeObjectKey({0xab}, 89, 7, "gfx942", {}, "id"),
-            "rubia cache key\nabi=" + std::to_string(rubia::abi::kVersion) +
-                "\ncompiler=id\nimage=ab" + std::string(62, '0') +
-                "\ncapability=89\nkind=code\nunit=7\narch=gfx942\nnan=any\natomics=fast\n"
-                "warp-form=auto\ncontract=nvidia\n");
+// The names and words stand in every cache that there is. Rows that are added come behind.
+TEST(CacheKey, BeginsAsItAlwaysDid) {
+  const std::string key = codeObjectKey({0xab}, 89, 7, "gfx942", {}, "id");
+  EXPECT_TRUE(llvm::StringRef(key).starts_with(
+      "rubia cache key\nabi=" + std::to_string(rubia::abi::kVersion) + "\ncompiler=id\nimage=ab" +
+      std::string(62, '0') +
+      "\ncapability=89\nkind=code\nunit=7\narch=gfx942\nnan=any\natomics=fast\n"
+      "warp-form=auto\ncontract=nvidia\n"))
+      << key;
 }
 
 // docs/cache.md names what environment.md does not.
