@@ -83,16 +83,23 @@ bool endsStretch(const ptx::Instruction &instruction) {
 
 // ---------- The products of a function
 
+// A sum at one place in its stretch: in an unrolled loop it has one in each round.
+struct Place {
+  uint32_t stretch, position;
+  bool operator==(const Place &) const = default;
+};
+
 struct Use {
-  uint32_t sum;
+  Place sum;
   uint8_t operand;
   bool negated;
 };
 
 struct Product {
   uint32_t instruction;
-  SmallVector<Use, 2> uses; // in sums, in the order of execution
-  bool isNeeded = false;    // by something else, so that it is computed anyway
+  Place place = {ptx::kNone, ptx::kNone}; // unless its uses may be in any stretch
+  SmallVector<Use, 2> uses;               // in sums, in the order of execution
+  bool isNeeded = false;                  // by something else, so that it is computed anyway
   // An instruction that negates and flushes is looked through where it is the only one that reads
   // the product, and then whoever else reads its result does not count.
   unsigned directUses = 0, flushingNegations = 0;
@@ -111,11 +118,12 @@ struct Held {
 class Chooser {
 public:
   Chooser(const ptx::Function &function, DenseMap<uint32_t, Contraction::Fused> &fused)
-      : function(function), definitions(function), code(function, endsStretch), fused(fused) {}
+      : function(function), definitions(function), code(function, definitions, endsStretch),
+        fused(fused) {}
 
   void run() {
     findEverywhere();
-    for (const Stretches::Stretch &stretch : code.stretches)
+    for (uint32_t stretch = 0; stretch < code.stretches.size(); ++stretch)
       follow(stretch);
     for (Product &product : products) {
       product.isFusedAnyway =
@@ -127,6 +135,7 @@ public:
       return product.weight() == 1 && !isPacked(at(product.instruction).spelling->type());
     });
     choose([](const Product &) { return true; });
+    agree();
   }
 
 private:
@@ -137,17 +146,27 @@ private:
   using Meeting = std::array<uint32_t, 2>; // the products that a sum's operands are, or kNone
 
   const ptx::Instruction &at(uint32_t index) const { return function.body[index]; }
+  uint32_t indexAt(Place place) const {
+    return code.stretches[place.stretch].instructions[place.position];
+  }
+  // Calls visit(place) for the needed instructions of a stretch, in order of execution.
+  template <typename Visit> void forEachNeeded(uint32_t stretch, Visit visit) const {
+    for (unsigned position : code.stretches[stretch].needed.set_bits())
+      visit(Place{stretch, position});
+  }
   bool isWrittenOnce(ptx::RegisterId reg) const { return definitions.of(reg).size() == 1; }
   bool isConstant(const ptx::Operand &operand) const;
   bool isProduct(const ptx::Instruction &instruction) const;
   void findEverywhere();
   std::optional<Held> heldBy(const ptx::Operand &operand) const;
   std::optional<Passed> passedOn(const ptx::Instruction &instruction) const;
-  void follow(const Stretches::Stretch &stretch);
-  void follow(uint32_t index);
-  bool addUse(uint32_t sum, uint8_t operand);
+  void follow(uint32_t stretch);
+  void follow(Place place);
+  bool addUse(Place sum, uint8_t operand);
   void need(const Held &held);
+  bool isLatest(const Product &product, Place sum) const;
   void choose(function_ref<bool(const Product &)> takes);
+  void agree();
 
   const ptx::Function &function;
   const Definitions definitions;
@@ -156,8 +175,11 @@ private:
   std::vector<Product> products;
   DenseMap<ptx::RegisterId, Held> holders; // of the stretch that is being followed
   DenseMap<ptx::RegisterId, Held>
-      everywhere;                       // registers that hold a product wherever they are read
-  DenseMap<uint32_t, Meeting> meetings; // by sum
+      everywhere; // registers that hold a product wherever they are read
+  using PlaceKey = std::pair<uint32_t, uint32_t>;
+  static PlaceKey keyOf(Place place) { return {place.stretch, place.position}; }
+  DenseMap<PlaceKey, Meeting> meetings; // by sum
+  DenseMap<PlaceKey, Contraction::Fused> chosen;
 };
 
 bool Chooser::isProduct(const ptx::Instruction &instruction) const {
@@ -187,19 +209,21 @@ bool Chooser::isConstant(const ptx::Operand &operand) const {
 
 // Products with a constant factor are fused across stretches too.
 void Chooser::findEverywhere() {
-  for (const Stretches::Stretch &stretch : code.stretches)
-    for (uint32_t index : stretch.instructions) {
-      const ptx::Instruction &mul = at(index);
-      if (!code.needed.test(index) || !isProduct(mul))
-        continue;
-      ptx::Type type = mul.spelling->type();
-      if ((type != ptx::Type::F32 && type != ptx::Type::F64) || !isWrittenOnce(mul.operands[0].reg))
-        continue;
-      if (isConstant(mul.operands[1]) == isConstant(mul.operands[2]))
-        continue;
-      everywhere[mul.operands[0].reg] = Held{uint32_t(products.size())};
+  auto find = [&](Place place) {
+    const uint32_t index = indexAt(place);
+    const ptx::Instruction &mul = at(index);
+    if (!isProduct(mul))
+      return;
+    ptx::Type type = mul.spelling->type();
+    if ((type != ptx::Type::F32 && type != ptx::Type::F64) || !isWrittenOnce(mul.operands[0].reg))
+      return;
+    if (isConstant(mul.operands[1]) == isConstant(mul.operands[2]))
+      return;
+    if (everywhere.try_emplace(mul.operands[0].reg, Held{uint32_t(products.size())}).second)
       products.emplace_back().instruction = index;
-    }
+  };
+  for (uint32_t stretch = 0; stretch < code.stretches.size(); ++stretch)
+    forEachNeeded(stretch, find);
 }
 
 std::optional<Held> Chooser::heldBy(const ptx::Operand &operand) const {
@@ -269,17 +293,16 @@ std::optional<Chooser::Passed> Chooser::passedOn(const ptx::Instruction &instruc
   return passed;
 }
 
-void Chooser::follow(const Stretches::Stretch &stretch) {
+void Chooser::follow(uint32_t stretch) {
   holders.clear();
-  for (uint32_t index : stretch.instructions)
-    if (code.needed.test(index))
-      follow(index);
+  forEachNeeded(stretch, [&](Place place) { follow(place); });
   for (const auto &[reg, held] : holders)
-    if (code.isLiveAtEnd(stretch, reg))
+    if (code.isLiveAtEnd(code.stretches[stretch], reg))
       need(held);
 }
 
-void Chooser::follow(uint32_t index) {
+void Chooser::follow(Place place) {
+  const uint32_t index = indexAt(place);
   const ptx::Instruction &instruction = at(index);
   SmallVector<ptx::RegisterId, 4> reads, writes;
   forEachAccess(
@@ -296,7 +319,7 @@ void Chooser::follow(uint32_t index) {
   }
   if (isSum(instruction))
     for (uint8_t operand : {0, 1})
-      if (addUse(index, operand))
+      if (addUse(place, operand))
         isAllowed(instruction.operands[operand + 1]);
   for (ptx::RegisterId reg : reads) {
     if (auto found = holders.find(reg); found != holders.end())
@@ -316,7 +339,9 @@ void Chooser::follow(uint32_t index) {
     (isEverywhere ? everywhere : holders)[reg] = passed->held;
   } else if (!everywhere.contains(reg)) {
     holders[reg] = Held{uint32_t(products.size())};
-    products.emplace_back().instruction = index;
+    Product &product = products.emplace_back();
+    product.instruction = index;
+    product.place = place;
   }
 }
 
@@ -327,21 +352,33 @@ void Chooser::need(const Held &held) {
 }
 
 // Whether a sum's operand is a product that could be fused there; notes it.
-bool Chooser::addUse(uint32_t sum, uint8_t operand) {
-  std::optional<Held> held = heldBy(at(sum).operands[operand + 1]);
+bool Chooser::addUse(Place place, uint8_t operand) {
+  const ptx::Instruction &sum = at(indexAt(place));
+  std::optional<Held> held = heldBy(sum.operands[operand + 1]);
   if (!held)
     return false;
   Product &product = products[held->product];
   const ptx::Instruction &mul = at(product.instruction);
-  if (mul.spelling->type() != at(sum).spelling->type() || flushes(mul) != flushes(at(sum)))
+  if (mul.spelling->type() != sum.spelling->type() || flushes(mul) != flushes(sum))
     return false;
-  auto [meeting, isNew] = meetings.try_emplace(sum, Meeting{ptx::kNone, ptx::kNone});
+  auto [meeting, isNew] = meetings.try_emplace(keyOf(place), Meeting{ptx::kNone, ptx::kNone});
   if (meeting->second[0] == held->product)
     product.isNeeded = true; // p + p
   meeting->second[operand] = held->product;
   product.directUses += !held->isFlushed;
-  product.uses.push_back({sum, operand, held->negated});
+  product.uses.push_back({place, operand, held->negated});
   return true;
+}
+
+// Whether the factors that are kept of a product's instruction are this product's when control
+// comes to the sum: in an unrolled loop the next round's product may stand in front of it.
+bool Chooser::isLatest(const Product &product, Place sum) const {
+  if (product.place.stretch == ptx::kNone)
+    return true;
+  ArrayRef<uint32_t> instructions = code.stretches[sum.stretch].instructions;
+  return !is_contained(
+      instructions.slice(product.place.position + 1, sum.position - product.place.position - 1),
+      product.instruction);
 }
 
 // Goes through the sums and fuses each with one of its products. The other one is then needed.
@@ -350,22 +387,43 @@ void Chooser::choose(function_ref<bool(const Product &)> takes) {
     return number != ptx::kNone && (products[number].isFusedAnyway || !products[number].isNeeded) &&
            takes(products[number]);
   };
-  for (const Stretches::Stretch &stretch : code.stretches)
-    for (uint32_t sum : stretch.instructions) {
-      auto meeting = meetings.find(sum);
-      if (meeting == meetings.end() || fused.contains(sum))
-        continue;
-      auto [first, second] = meeting->second;
-      if (!mayTake(first) && !mayTake(second))
-        continue;
-      bool takesSecond = !mayTake(first) ||
-                         (mayTake(second) && products[second].weight() < products[first].weight());
-      const Product &taken = products[takesSecond ? second : first];
-      const Use &use = *find_if(taken.uses, [&](const Use &u) { return u.sum == sum; });
-      fused[sum] = {taken.instruction, use.operand, use.negated};
-      if (uint32_t other = takesSecond ? first : second; other != ptx::kNone)
-        products[other].isNeeded = true;
-    }
+  auto visit = [&](Place sum) {
+    auto meeting = meetings.find(keyOf(sum));
+    if (meeting == meetings.end() || chosen.contains(keyOf(sum)))
+      return;
+    auto [first, second] = meeting->second;
+    if (!mayTake(first) && !mayTake(second))
+      return;
+    bool takesSecond = !mayTake(first) ||
+                       (mayTake(second) && products[second].weight() < products[first].weight());
+    const Product &taken = products[takesSecond ? second : first];
+    const Use &use = *find_if(taken.uses, [&](const Use &u) { return u.sum == sum; });
+    if (isLatest(taken, sum))
+      chosen[keyOf(sum)] = {taken.instruction, use.operand, use.negated};
+    if (uint32_t other = takesSecond ? first : second; other != ptx::kNone)
+      products[other].isNeeded = true;
+  };
+  for (uint32_t stretch = 0; stretch < code.stretches.size(); ++stretch)
+    forEachNeeded(stretch, visit);
+}
+
+// A sum has one code for all rounds of a loop, so that it is fused if all of its places are, with
+// the same product, whose factors are kept where it stands in the text before the sum.
+void Chooser::agree() {
+  DenseSet<uint32_t> differ;
+  auto visit = [&](Place place) {
+    const uint32_t sum = indexAt(place);
+    if (!isSum(at(sum)))
+      return;
+    auto found = chosen.find(keyOf(place));
+    if (found == chosen.end() || found->second.product > sum ||
+        fused.try_emplace(sum, found->second).first->second != found->second)
+      differ.insert(sum);
+  };
+  for (uint32_t stretch = 0; stretch < code.stretches.size(); ++stretch)
+    forEachNeeded(stretch, visit);
+  for (uint32_t sum : differ)
+    fused.erase(sum);
 }
 
 } // namespace

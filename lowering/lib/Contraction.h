@@ -25,6 +25,7 @@ public:
     uint32_t product; // index of the `mul` in the body
     uint8_t operand;  // of the sum that it is: 0 or 1
     bool negated;     // it comes there with its sign changed
+    bool operator==(const Fused &) const = default;
   };
   // What the sum with this index is fused with; null: nothing.
   const Fused *ofSum(uint32_t index) const {

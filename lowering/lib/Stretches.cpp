@@ -1,6 +1,4 @@
 #include "lowering/lib/Stretches.h"
-#include "lowering/lib/ControlFlowGraph.h"
-#include "lowering/lib/Definitions.h"
 #include "lowering/lib/InstructionEffects.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,18 +28,78 @@ void forEachAccess(const ptx::Instruction &instruction, function_ref<void(ptx::R
     write(element);
 }
 
-Stretches::Stretches(const ptx::Function &function,
+static bool isRemovableLoad(const ptx::Instruction &instruction) {
+  return does(instruction, effects::Loads) &&
+         !does(instruction, effects::Writes | effects::MeetsWarp) && !hasSemantics(instruction);
+}
+
+Stretches::Stretches(const ptx::Function &function, const Definitions &definitions,
                      function_ref<bool(const ptx::Instruction &)> ends)
-    : needed(unsigned(function.body.size())) {
-  connect(function, ends);
+    : branches(unsigned(function.body.size())), endings(unsigned(function.body.size())) {
+  for (auto [index, instruction] : enumerate(function.body))
+    endings[unsigned(index)] = ends(instruction);
+  ControlFlowGraph graph(function);
+  std::vector<uint32_t> postDominators = graph.immediatePostDominators();
+  findNeededBranches(function, graph, postDominators);
+  std::vector<FlowNode> nodes;
+  for (auto [number, block] : enumerate(graph.blocks)) {
+    bool decides = !block.decides() || branches.test(block.branch()) ||
+                   !does(function.body[block.branch()], effects::Jumps);
+    FlowNode &node = nodes.emplace_back();
+    node.block = uint32_t(number);
+    node.successors = block.successors;
+    if (!decides)
+      node.successors = {postDominators[number]};
+  }
+  unrollCountedLoops(function, definitions, graph, nodes);
+  connect(graph, nodes);
   findShared(function);
   findLive(function);
 }
 
+// Finds the branches and the ends of stretches that stay when what nobody needs is gone.
+// A branch is needed if something between it and where its ways meet again is. At first none is,
+// and what they read is not needed either; each one that is may show that others are.
+void Stretches::findNeededBranches(const ptx::Function &function, const ControlFlowGraph &graph,
+                                   ArrayRef<uint32_t> postDominators) {
+  for (const ControlFlowGraph::Block &block : graph.blocks) {
+    Stretch &stretch = stretches.emplace_back();
+    for (uint32_t index = block.first; index < block.end; ++index)
+      stretch.instructions.push_back(index);
+    stretch.successors = block.successors;
+  }
+  findShared(function);
+  // What is between takes time in proportion to the square of the blocks.
+  constexpr uint32_t kMostBlocks = 2000;
+  if (graph.codeBlocks() > kMostBlocks)
+    branches.set();
+  for (bool changed = true; changed;) {
+    changed = false;
+    findLive(function);
+    for (uint32_t number = 0; number < graph.codeBlocks(); ++number) {
+      const ControlFlowGraph::Block &block = graph.blocks[number];
+      if (!block.decides() || branches.test(block.branch()))
+        continue;
+      bool isNeeded = false;
+      graph.forEachDecided(number, postDominators,
+                           [&](uint32_t decided) { isNeeded |= stretches[decided].needed.any(); });
+      if (!isNeeded)
+        continue;
+      branches.set(block.branch());
+      changed = true;
+    }
+  }
+  BitVector needed(endings.size());
+  for (const Stretch &block : stretches)
+    for (unsigned position : block.needed.set_bits())
+      needed.set(block.instructions[position]);
+  endings &= needed;
+  stretches.clear();
+}
+
 // Pieces of blocks, then chains of pieces: the next one belongs to the same stretch if control
 // comes to it from nowhere else.
-void Stretches::connect(const ptx::Function &function,
-                        function_ref<bool(const ptx::Instruction &)> ends) {
+void Stretches::connect(const ControlFlowGraph &graph, ArrayRef<FlowNode> nodes) {
   struct Piece {
     uint32_t first, end;
     SmallVector<uint32_t, 2> successors;
@@ -49,23 +107,23 @@ void Stretches::connect(const ptx::Function &function,
     unsigned predecessors = 0;
     uint32_t stretch = ptx::kNone;
   };
-  ControlFlowGraph graph(function);
   std::vector<Piece> pieces;
-  std::vector<uint32_t> firstPiece(graph.blocks.size()), lastPiece(graph.blocks.size());
-  for (auto [number, block] : enumerate(graph.blocks)) {
+  std::vector<uint32_t> firstPiece(nodes.size()), lastPiece(nodes.size());
+  for (auto [number, node] : enumerate(nodes)) {
+    const ControlFlowGraph::Block &block = graph.blocks[node.block];
     firstPiece[number] = uint32_t(pieces.size());
     uint32_t first = block.first;
     for (uint32_t index = block.first; index < block.end; ++index)
-      if (index + 1 < block.end && ends(function.body[index])) {
+      if (index + 1 < block.end && endings.test(index)) {
         pieces.push_back({first, index + 1, {uint32_t(pieces.size() + 1)}, true});
         first = index + 1;
       }
-    bool endsStretch = block.first < block.end && ends(function.body[block.end - 1]);
+    bool endsStretch = block.first < block.end && endings.test(block.end - 1);
     lastPiece[number] = uint32_t(pieces.size());
     pieces.push_back({first, block.end, {}, endsStretch});
   }
-  for (auto [number, block] : enumerate(graph.blocks))
-    for (uint32_t successor : block.successors)
+  for (auto [number, node] : enumerate(nodes))
+    for (uint32_t successor : node.successors)
       pieces[lastPiece[number]].successors.push_back(firstPiece[successor]);
   // Code that is never reached counts for nothing.
   pieces[0].predecessors = 1; // the caller
@@ -109,6 +167,7 @@ void Stretches::connect(const ptx::Function &function,
 
 void Stretches::findShared(const ptx::Function &function) {
   constexpr uint32_t kSeveral = ptx::kNone - 1;
+  sharedCount = 0;
   shared.assign(function.registers.size(), ptx::kNone);
   for (auto [number, stretch] : enumerate(stretches)) {
     auto note = [&, n = uint32_t(number)](ptx::RegisterId reg) {
@@ -152,9 +211,14 @@ void Stretches::findLive(const ptx::Function &function) {
         else
           live[shared[reg]] = value;
       };
-      for (uint32_t index : reverse(stretch.instructions)) {
+      stretch.needed.resize(unsigned(stretch.instructions.size()));
+      for (size_t position = stretch.instructions.size(); position-- > 0;) {
+        const uint32_t index = stretch.instructions[position];
         const ptx::Instruction &instruction = function.body[index];
-        bool isNeeded = !isPure(instruction); // it may go if nobody reads its result
+        // What is pure and ends a stretch has blocks of its own, which stay.
+        bool isNeeded = does(instruction, effects::Jumps) ? branches.test(index)
+                        : isPure(instruction)             ? endings.test(index)
+                                                          : !isRemovableLoad(instruction);
         SmallVector<ptx::RegisterId, 4> writes, reads;
         forEachAccess(
             instruction, [&](ptx::RegisterId reg) { writes.push_back(reg); },
@@ -162,7 +226,7 @@ void Stretches::findLive(const ptx::Function &function) {
         isNeeded |= any_of(writes, isLive);
         if (!isNeeded)
           continue;
-        needed.set(index);
+        stretch.needed.set(unsigned(position));
         for (ptx::RegisterId reg : writes)
           set(reg, false);
         for (ptx::RegisterId reg : reads)
