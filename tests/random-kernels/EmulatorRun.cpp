@@ -122,6 +122,7 @@ Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   lowering::Options options;
   options.arch = way.arch;
   options.code.nan = way.nan;
+  options.code.contract = way.contract;
   options.code.warpForm = way.form;
   LLVMContext context;
   auto lowered = lowering::lower(parsed.module, units.front(), options, context);

@@ -11,6 +11,7 @@ struct Way {
   std::string arch = "gfx1100";
   settings::WarpFormChoice form = settings::WarpFormChoice::Auto;
   settings::NanMode nan = settings::NanMode::Any;
+  settings::ContractMode contract = settings::ContractMode::Nvidia;
   unsigned optLevel = 3;
 };
 

@@ -23,7 +23,7 @@ struct Options {
   uint64_t first = 0, count = 0, every = 1;
   std::string family, file, known, error;
   unsigned offset = 0;
-  bool contract = false, evaluator = false, show = false;
+  bool evaluator = false, show = false;
   Way way;
 };
 
@@ -71,6 +71,12 @@ std::string differenceOf(const Kernel &kernel, ArrayRef<uint8_t> got, ArrayRef<u
   return formatv("{0} words; {1}", words, first);
 }
 
+// How Rubia computes what the evaluator, which fuses nothing, does too.
+Way unfused(Way way) {
+  way.contract = settings::ContractMode::Never;
+  return way;
+}
+
 int check(const Options &options) {
   unsigned equal = 0, different = 0, failed = 0, skipped = 0;
   std::map<std::string, unsigned> wrong;
@@ -78,7 +84,7 @@ int check(const Options &options) {
     Kernel kernel = generate(options.first + i);
     if (!options.family.empty() && kernel.family != options.family)
       continue;
-    if (kernel.contract || (kernel.nanBits && options.way.nan != settings::NanMode::Canonical)) {
+    if (kernel.nanBits && options.way.nan != settings::NanMode::Canonical) {
       ++skipped;
       continue;
     }
@@ -89,7 +95,7 @@ int check(const Options &options) {
       ++failed;
       continue;
     }
-    auto got = emulate(kernel, options.way);
+    auto got = emulate(kernel, unfused(options.way));
     if (!got) {
       outs() << formatv("{0} {1}: not run: {2}\n", kernel.seed, kernel.family,
                         toString(got.takeError()));
@@ -150,7 +156,8 @@ private:
 };
 
 // A device, or the evaluator, against a recording. What NVIDIA's compiler computes in two ways at
-// its two levels is right if it is one of them.
+// its two levels is right if it is one of them; of products and sums that may be fused only what
+// the optimised level gives, and the evaluator, which fuses nothing, what the other one gives.
 int compare(const Options &options) {
   auto recording = readRecording(options.file);
   if (!recording)
@@ -181,8 +188,7 @@ int compare(const Options &options) {
       tell("has no recording");
       continue;
     }
-    if ((kernel.contract && !options.contract) ||
-        (kernel.nanBits && !options.evaluator && options.way.nan != settings::NanMode::Canonical)) {
+    if (kernel.nanBits && !options.evaluator && options.way.nan != settings::NanMode::Canonical) {
       ++skipped;
       continue;
     }
@@ -218,7 +224,9 @@ int compare(const Options &options) {
               : unoptimised ? "; as not optimised"
                             : "; as neither"));
     }
-    if (optimised || unoptimised) {
+    bool mayBeOptimised = !kernel.contract || !options.evaluator;
+    bool mayBeUnoptimised = !kernel.contract || options.evaluator;
+    if ((optimised && mayBeOptimised) || (unoptimised && mayBeUnoptimised)) {
       ++equal;
       if (isKnown) {
         ++agreed;
@@ -231,7 +239,8 @@ int compare(const Options &options) {
       continue;
     }
     ++different;
-    tell("differs in " + columnsThatDiffer(columns, recorded.optimised));
+    tell("differs in " +
+         columnsThatDiffer(columns, mayBeOptimised ? recorded.optimised : recorded.unoptimised));
   }
   outs() << formatv(
       "{0} kernels equal, {1} differ, {2} known to differ, {3} not run, {4} skipped\n", equal,
@@ -259,7 +268,7 @@ int reduceKernel(const Options &options) {
       consumeError(expected.takeError());
       return false;
     }
-    auto got = emulate(kernel, options.way);
+    auto got = emulate(kernel, unfused(options.way));
     if (!got)
       return toString(got.takeError()).find(options.error) != std::string::npos &&
              !options.error.empty();
@@ -276,7 +285,7 @@ int reduceKernel(const Options &options) {
   if (!options.error.empty())
     return 0;
   auto expected = evaluate(kernel);
-  auto got = emulate(kernel, options.way);
+  auto got = emulate(kernel, unfused(options.way));
   if (!expected || !got)
     return fail(joinErrors(expected.takeError(), got.takeError()));
   outs() << formatv("// {0} statements of {1}, {2} attempts; {3}\n", sizeOf(kernel.body), before,
@@ -328,7 +337,6 @@ int main(int argc, char **argv) {
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);
   comparing->add_option("--known", options.known, "known differences")->check(CLI::ExistingFile);
   comparing->add_option("--offset", options.offset, "begin with this one");
-  comparing->add_flag("--contract", options.contract, "also what may be fused");
   comparing->add_flag("--reference", options.evaluator, "the evaluator, not Rubia");
   comparing->add_flag("--show", options.show, "name kernels of which NVIDIA's levels differ");
   for (CLI::App *command : {checking, reducing, comparing}) {
