@@ -51,6 +51,10 @@ bool readsAnewAfter(const ptx::Instruction &instruction) {
                                   !does(instruction, effects::MeetsCta | effects::MeetsCluster));
 }
 
+bool isExchange(const ptx::Instruction &instruction) {
+  return does(instruction, effects::Polls) && does(instruction, effects::Writes);
+}
+
 bool isPlainLoad(const ptx::Instruction &instruction) {
   if (!does(instruction, effects::Reads) || does(instruction, effects::Writes) ||
       instruction.spelling->has(Mod::Nc))
@@ -96,6 +100,10 @@ bool endsThread(const ptx::Instruction &instruction) {
          any_of(instruction.operands, [](const ptx::Operand &operand) {
            return operand.function() && operand.function()->name == "__assertfail";
          });
+}
+
+const ptx::Operand *choiceOf(const ptx::Instruction &jump) {
+  return does(jump, effects::Jumps) && jump.operands.size() > 1 ? &jump.operands.front() : nullptr;
 }
 
 bool endsBlock(const ptx::Instruction &instruction) {

@@ -41,6 +41,10 @@ bool mayPoll(const ptx::Instruction &instruction);
 // of the CTA do not count: all of its threads come to them, so that none waits in such a loop.
 bool readsAnewAfter(const ptx::Instruction &instruction);
 
+// Whether it reads what is there, gives that, and writes something else, at once: locks are taken
+// so.
+bool isExchange(const ptx::Instruction &instruction);
+
 // A load of what others may write, if the program tells nobody that they do.
 bool isPlainLoad(const ptx::Instruction &instruction);
 
@@ -62,6 +66,9 @@ bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &defi
 
 // Whether it may end its thread: exit, trap, a failed assertion.
 bool endsThread(const ptx::Instruction &instruction);
+
+// The operand that says which of its labels a jump goes to; null: it has one label.
+const ptx::Operand *choiceOf(const ptx::Instruction &jump);
 
 // Whether what stands behind it is another block.
 bool endsBlock(const ptx::Instruction &instruction);

@@ -43,9 +43,8 @@ public:
       const ptx::Instruction &inst = function.body[i];
       if (mayPoll(inst))
         pollIndexes.push_back(i);
-      if (inst.op() == ptx::Op::BrxIdx ||
-          (inst.guard.reg != ptx::kNone &&
-           does(inst, effects::Jumps | effects::Returns | effects::Exits)))
+      if (choiceOf(inst) || (inst.guard.reg != ptx::kNone &&
+                             does(inst, effects::Jumps | effects::Returns | effects::Exits)))
         branchIndexes.push_back(i);
     }
   }
@@ -122,7 +121,7 @@ bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
   if (writers.size() != 1 || writers[0] >= function.body.size() || depth == kMostSteps)
     return false;
   const ptx::Instruction &writer = function.body[writers[0]];
-  bool isLoad = writer.op() == ptx::Op::Ld;
+  bool isLoad = does(writer, effects::Loads);
   bool fromParameter = isLoad && writer.spelling->space() == ptx::StateSpace::Param;
   // What all load at once from one address is the same for all.
   bool isPoll = isLoad && mayPoll(writer) && writer.guard.reg == ptx::kNone;
@@ -254,7 +253,8 @@ std::optional<ptx::RegisterId> Treatment::exitCondition(const Loop &loop, uint32
   if (!isIn(loop, branch) || !leaves(loop, branch))
     return std::nullopt;
   const ptx::Instruction &inst = function.body[branch];
-  ptx::RegisterId condition = inst.op() == ptx::Op::BrxIdx ? inst.operands[0].reg : inst.guard.reg;
+  const ptx::Operand *choice = choiceOf(inst);
+  ptx::RegisterId condition = choice ? choice->reg : inst.guard.reg;
   return condition == ptx::kNone ? std::nullopt : std::optional(condition);
 }
 
@@ -267,7 +267,7 @@ bool Treatment::leaveTogether(const Loop &loop) const {
     const ptx::Instruction &branch = function.body[i];
     if (branch.guard.reg != ptx::kNone && !isUniform(branch.guard.reg))
       return false;
-    if (branch.op() == ptx::Op::BrxIdx && !isUniform(branch.operands[0]))
+    if (choiceOf(branch) && !isUniform(*choiceOf(branch)))
       return false;
   }
   return true;
@@ -403,7 +403,7 @@ bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
 // the loop comes there without doing anything that the others have to take part in; else null.
 BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
   const ptx::Operand *lock = addressOf(function.body[poll]);
-  if (function.body[poll].op() != ptx::Op::Atom)
+  if (!isExchange(function.body[poll]))
     return nullptr;
   Blocks exits;
   for (BasicBlock *block : loop.body)
@@ -455,7 +455,7 @@ BasicBlock *Treatment::releaseOf(const Loop &loop, uint32_t poll) const {
 
 // Whether the loop itself releases what it takes.
 bool Treatment::releasesInside(const Loop &loop, uint32_t poll) const {
-  if (function.body[poll].op() != ptx::Op::Atom)
+  if (!isExchange(function.body[poll]))
     return false;
   const ptx::Operand &lock = *addressOf(function.body[poll]);
   for (uint32_t i = 0; i < starts.size(); ++i) {
@@ -601,7 +601,7 @@ void Treatment::run() {
 DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
   SmallVector<const ptx::Operand *> locks;
   for (const ptx::Instruction &inst : function.body)
-    if (inst.op() == ptx::Op::Atom)
+    if (isExchange(inst))
       if (const ptx::Operand *address = addressOf(inst))
         locks.push_back(address);
   DenseSet<uint32_t> releases;

@@ -181,7 +181,7 @@ bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) 
   if (does(instruction, effects::ReadsCarry) && body.conditionCode)
     return true;
   // Of a function's own .param memory, only variables by name are followed.
-  if (instruction.op() == ptx::Op::Ld && !body.function.isKernel &&
+  if (does(instruction, effects::Loads) && !body.function.isKernel &&
       instruction.spelling->space() == ptx::StateSpace::Param &&
       !instruction.operands[1].variable())
     return true;
@@ -311,7 +311,7 @@ bool Uniformity::visit(Body &body) {
     if (!block.decides() || body.decided.test(number))
       continue;
     if ((last.guard.reg != ptx::kNone && body.registers.test(last.guard.reg)) ||
-        (last.op() == ptx::Op::BrxIdx && differs(body, last.operands[0]))) {
+        (choiceOf(last) && differs(body, *choiceOf(last)))) {
       body.decided.set(number);
       newBranches = true;
     }

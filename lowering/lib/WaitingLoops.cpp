@@ -234,7 +234,7 @@ private:
     for (unsigned index : body.instructions.set_bits()) {
       const ptx::Instruction &instruction = function.body[index];
       readsAnew |= readsAnewAfter(instruction) || callsOne(function, instruction, fencing);
-      if (mayPoll(instruction) && does(instruction, effects::Writes))
+      if (isExchange(instruction))
         for (const ptx::Operand &operand : instruction.operands)
           if (operand.kind == Kind::Address)
             places.push_back(&operand);
@@ -390,7 +390,8 @@ private:
     };
     auto ofBranch = [&](const ptx::Instruction &branch) {
       const ptx::Instruction *from = ofGuard(branch);
-      return !from && branch.op() == ptx::Op::BrxIdx ? ofOperand(branch.operands[0]) : from;
+      const ptx::Operand *choice = choiceOf(branch);
+      return !from && choice ? ofOperand(*choice) : from;
     };
     auto ofMemory = [&](unsigned kinds) {
       const ptx::Instruction *from = nullptr;
@@ -430,7 +431,7 @@ private:
       } else if (hasResult) {
         forEachRegister(instruction.operands[0], write);
       }
-      if (isCall || (given && instruction.op() != ptx::Op::Ld))
+      if (isCall || (given && does(instruction, effects::Writes)))
         for (auto [bit, kind] : enumerate(taint.memory)) {
           unsigned which = 1u << bit;
           if ((memory & which) && (which == kOwn || !body.meetsEachRound))
