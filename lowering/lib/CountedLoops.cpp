@@ -8,8 +8,12 @@ using namespace llvm;
 namespace rubia::lowering {
 
 // Measured on an H100: docs/numerics.md, "Contraction".
-static constexpr uint32_t kMostRounds = 64;
-static constexpr size_t kMostInstructions = 320; // in all rounds
+struct Limit {
+  size_t instructions; // of a round
+  uint32_t rounds;
+};
+static constexpr Limit kLimits[] = {{8, 200}, {12, 128}, {20, 48}, {36, 16}, {68, 6}, {132, 2}};
+static constexpr uint32_t kMostRounds = kLimits[0].rounds;
 // In all loops of a function, to bound the time that is spent on them.
 static constexpr size_t kMostInFunction = 1 << 16;
 
@@ -46,17 +50,24 @@ struct Counter {
 class LoopUnroller {
 public:
   LoopUnroller(const ptx::Function &function, const Definitions &definitions,
-               const ControlFlowGraph &graph, std::vector<FlowNode> &nodes)
-      : function(function), definitions(definitions), graph(graph), nodes(nodes) {}
+               const BitVector &endings, const ControlFlowGraph &graph,
+               std::vector<FlowNode> &nodes)
+      : function(function), definitions(definitions), endings(endings), graph(graph), nodes(nodes) {
+  }
   void unroll(const ControlFlowGraph::Loop &loop);
 
 private:
+  bool endsStretch(uint32_t block) const {
+    int found = endings.find_first_in(graph.blocks[block].first, graph.blocks[block].end);
+    return found >= 0;
+  }
   std::optional<uint32_t> latchOf(const ControlFlowGraph::Loop &loop) const;
   std::optional<Counter> counterOf(const ControlFlowGraph::Loop &loop, uint32_t latch) const;
   const ptx::Instruction *writerIn(uint32_t block, ptx::RegisterId reg) const;
 
   const ptx::Function &function;
   const Definitions &definitions;
+  const BitVector &endings;
   const ControlFlowGraph &graph;
   std::vector<FlowNode> &nodes;
   size_t total = 0; // instructions of all loops that are unrolled
@@ -190,12 +201,17 @@ void LoopUnroller::unroll(const ControlFlowGraph::Loop &loop) {
       }
     if (repeats && node.block != *latch && node.successors.size() != 1)
       return; // the loop branches, or has another way out
+    if (repeats && endsStretch(node.block))
+      return;
     inside.push_back(uint32_t(number));
     instructions += graph.blocks[node.block].end - graph.blocks[node.block].first;
   }
+  if (repeats && none_of(kLimits, [&](const Limit &limit) {
+        return instructions <= limit.instructions && *rounds <= limit.rounds;
+      }))
+    return;
   instructions *= *rounds;
-  if ((repeats && instructions > kMostInstructions) || total + instructions > kMostInFunction ||
-      !is_contained(nodes[last].successors, header))
+  if (total + instructions > kMostInFunction || !is_contained(nodes[last].successors, header))
     return;
   total += instructions;
 
@@ -221,8 +237,9 @@ void LoopUnroller::unroll(const ControlFlowGraph::Loop &loop) {
 } // namespace
 
 void unrollCountedLoops(const ptx::Function &function, const Definitions &definitions,
-                        const ControlFlowGraph &graph, std::vector<FlowNode> &nodes) {
-  LoopUnroller unroller(function, definitions, graph, nodes);
+                        const BitVector &endings, const ControlFlowGraph &graph,
+                        std::vector<FlowNode> &nodes) {
+  LoopUnroller unroller(function, definitions, endings, graph, nodes);
   std::vector<ControlFlowGraph::Loop> loops = graph.loops();
   // Loops within others come first.
   llvm::sort(loops, [](const auto &a, const auto &b) {

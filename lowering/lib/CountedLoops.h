@@ -14,8 +14,9 @@ struct FlowNode {
 };
 
 // Gives each round of small counted loops nodes of its own. At first there is one node for each
-// block, in their order.
+// block, in their order. Loops with an instruction that ends a stretch stay as they are.
 void unrollCountedLoops(const ptx::Function &function, const Definitions &definitions,
-                        const ControlFlowGraph &graph, std::vector<FlowNode> &nodes);
+                        const llvm::BitVector &endings, const ControlFlowGraph &graph,
+                        std::vector<FlowNode> &nodes);
 
 } // namespace rubia::lowering

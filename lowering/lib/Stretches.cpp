@@ -51,7 +51,7 @@ Stretches::Stretches(const ptx::Function &function, const Definitions &definitio
     if (!decides)
       node.successors = {postDominators[number]};
   }
-  unrollCountedLoops(function, definitions, graph, nodes);
+  unrollCountedLoops(function, definitions, endings, graph, nodes);
   connect(graph, nodes);
   findShared(function);
   findLive(function);
