@@ -383,14 +383,26 @@ bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
   };
   for (uint32_t i : branchIndexes) {
     const ptx::Instruction &branch = function.body[i];
-    if (branch.op() != ptx::Op::Bra || isIn(loop, i) || i + 1 == starts.size() ||
-        isUniform(branch.guard.reg))
+    if (!does(branch, effects::Jumps) || isIn(loop, i))
       continue;
-    BasicBlock *ways[] = {fn.blockOf(branch.operands[0].label), starts[i + 1]};
-    for (unsigned way = 0; way < 2; ++way) {
-      auto isLoop = [&](uint32_t at) { return starts[at] == loop.header; };
-      bool toLoop = ways[way] == loop.header || comesTo(ways[way], Loop{nullptr, {}, {}}, isLoop);
-      if (toLoop && comesTo(ways[!way], loop, answers))
+    const ptx::Operand *choice = choiceOf(branch);
+    const bool isGuarded = branch.guard.reg != ptx::kNone;
+    if ((!isGuarded || isUniform(branch.guard.reg)) && (!choice || isUniform(*choice)))
+      continue;
+    Blocks ways;
+    const ptx::Operand &target = branch.operands.back();
+    if (target.kind == Kind::Label)
+      ways.insert(fn.blockOf(target.label));
+    for (ptx::LabelId label : target.labels())
+      ways.insert(fn.blockOf(label));
+    if (isGuarded && i + 1 < starts.size())
+      ways.insert(starts[i + 1]);
+    auto isLoop = [&](uint32_t at) { return starts[at] == loop.header; };
+    for (BasicBlock *way : ways) {
+      if (way != loop.header && !comesTo(way, Loop{nullptr, {}, {}}, isLoop))
+        continue;
+      if (any_of(ways,
+                 [&](BasicBlock *other) { return other != way && comesTo(other, loop, answers); }))
         return true;
     }
   }

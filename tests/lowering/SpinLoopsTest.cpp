@@ -215,6 +215,21 @@ TEST(SpinLoops, AnswersOfThreadsThatDoNotComeToTheLoop) {
       << "all of the warp go the same way";
 }
 
+// Of three ways, one waits and one answers.
+TEST(SpinLoops, AnswersOnAnotherWayOfAJumpTable) {
+  auto table = [](const std::string &index, const std::string &third) {
+    return treatment("mov.u32 %r2, " + index + R"(;
+    ways: .branchtargets A, L, S;
+    brx.idx %r2, ways;
+    A: bra E;
+    L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L; bra E;
+    S: )" + third + " E:");
+  };
+  EXPECT_EQ(table("%tid.x", "st.volatile.global.u32 [%rd0], 1;"), "W");
+  EXPECT_EQ(table("%tid.x", "bar.sync 0; st.volatile.global.u32 [%rd0], 1;"), "-");
+  EXPECT_EQ(table("%ctaid.x", "st.volatile.global.u32 [%rd0], 1;"), "-");
+}
+
 TEST(SpinLoops, EveryInstructionThatWritesMayAnswer) {
   for (const char *answer :
        {"st.global.u32 [%rd0], 1;", "atom.global.exch.b32 %r1, [%rd0], 1;",
