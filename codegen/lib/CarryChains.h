@@ -13,8 +13,9 @@ namespace rubia::codegen {
 /// The pass that selects instructions.
 constexpr llvm::StringLiteral kSelection = "AMDGPU DAG->DAG Pattern Instruction Selection";
 
-/// A pass that rewrites additions and subtractions whose carry the back end would get wrong
-/// (docs/errata.md). It is to be run right before that one: others would undo it, and make more.
+/// A pass that takes additions and subtractions whose carry is used apart into words that the back
+/// end cannot look into (docs/errata.md). It is to be run right before that one: others would join
+/// them again, and make more. makeOpaqueCopies() is to be run behind.
 llvm::Pass *makeCarryChains();
 
 } // namespace rubia::codegen

@@ -7,6 +7,7 @@
 #include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/HalfResults.h"
+#include "codegen/lib/Opaque.h"
 #include "codegen/lib/PackedIntegers.h"
 #include "codegen/lib/PassLimits.h"
 #include "codegen/lib/WholeAccesses.h"
@@ -158,6 +159,7 @@ public:
     if (pass->getPassName() == kSelection)
       legacy::PassManager::add(makeCarryChains());
     if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeOpaqueCopies());
       legacy::PassManager::add(makeCarryMasks());
       legacy::PassManager::add(makePackedIntegers());
       if (!isOptimising)

@@ -1,7 +1,7 @@
 // Random kernels of carry chains: additions, subtractions and products of both widths that write
-// and read CC.CF, among plain arithmetic, with constants, guards, branches and a loop; on each
-// target against an interpreter on the host that has 128 bits. LLVM joins such instructions in many
-// ways, and not always rightly (docs/errata.md).
+// and read CC.CF, among plain arithmetic, with constants, zeros that LLVM finds late, guards,
+// branches and a loop; on each target against an interpreter on the host that has 128 bits. LLVM
+// joins such instructions in many ways, and not always rightly (docs/errata.md).
 #include "tests/lowering/arithmetic/Harness.h"
 #include "llvm/ADT/STLExtras.h"
 #include <bit>
@@ -44,6 +44,7 @@ struct Source {
   bool isConstant;
   unsigned reg;
   uint64_t value;
+  bool isLate = false; // a zero that LLVM does not find before its last passes
 };
 
 struct Statement {
@@ -118,6 +119,8 @@ private:
       uint64_t value = kConstants[below(std::size(kConstants))];
       return {true, 0, bits == 32 ? uint32_t(value) : value};
     }
+    if (mayBeConstant && below(10) == 0)
+      return {true, 0, 0, true};
     // Often what was just computed, so that it happens in one block.
     return {false, below(3) == 0 ? last[bits == 64] : below(kRegisters), 0};
   }
@@ -168,6 +171,8 @@ std::string nameOf(unsigned bits, unsigned reg) {
 }
 
 std::string textOf(unsigned bits, const Source &source) {
+  if (source.isLate)
+    return bits == 64 ? "%zero64" : "%zero32";
   return source.isConstant ? std::to_string(int64_t(source.value)) : nameOf(bits, source.reg);
 }
 
@@ -254,7 +259,13 @@ std::string ptxOf(const Program &program) {
       " cvt.u64.u32 %w4, %count;\n xor.b64 %w5, a, c;\n cvt.u32.u64 %x0, a;\n"
       " cvt.u32.u64 %x1, b;\n cvt.u32.u64 %x2, c;\n shr.u64 %left, e, 32;\n"
       " cvt.u32.u64 %x3, %left;\n mul.lo.u32 %x4, %count, -7;\n mov.b32 %x5, -1;\n"
-      " add.cc.u32 %none, 0, 0;\n mov.u32 %trip, 0;\n";
+      " add.cc.u32 %none, 0, 0;\n mov.u32 %trip, 0;\n"
+      // The difference of two loads, one of which is of a vector.
+      " .reg .b32 %zero32, %half<2>;\n .reg .b64 %zero64, %even, %other<2>;\n"
+      " and.b64 %even, %address, -16;\n ld.global.b64 %zero64, [%even];\n"
+      " ld.global.nc.v2.u64 {%other0, %other1}, [%even];\n cvt.u32.u64 %half0, %other0;\n"
+      " cvt.u32.u64 %half1, %zero64;\n sub.u64 %zero64, %zero64, %other0;\n"
+      " sub.u32 %zero32, %half0, %half1;\n";
   for (size_t i = 0; i <= program.statements.size(); ++i) {
     text += "L" + std::to_string(i) + ":\n";
     if (program.loops() && i == program.loopEnd)
@@ -440,6 +451,13 @@ TEST(RandomCarryChains, OfEachTarget) {
     checkKernels(begin, begin + count, arch);
     begin += isLong ? 0 : count;
   }
+}
+
+// Which were wrong once, by zeros that LLVM finds late.
+TEST(RandomCarryChains, ThatWereWrong) {
+  for (uint64_t seed : {423, 825, 1075})
+    for (const char *arch : {"gfx1030", "gfx1100", "gfx942"})
+      checkKernels(seed, seed + 1, arch);
 }
 
 // A flag that a subtraction leaves is not inverted: the carry of a + ~b + 1.

@@ -1,0 +1,22 @@
+// Values that LLVM's instruction selection cannot look into.
+#ifndef RUBIA_CODEGEN_LIB_OPAQUE_H
+#define RUBIA_CODEGEN_LIB_OPAQUE_H
+
+#include "llvm/IR/IRBuilder.h"
+
+namespace llvm {
+class Pass;
+} // namespace llvm
+
+namespace rubia::codegen {
+
+/// The same value, of which instruction selection knows nothing: no fold of it with what computed
+/// it, no known bits. To be made right before selection. It costs nothing but such folds.
+llvm::Value *makeOpaque(llvm::IRBuilder<> &b, llvm::Value *value);
+
+/// A pass to be run right behind selection: opaque values become plain copies.
+llvm::Pass *makeOpaqueCopies();
+
+} // namespace rubia::codegen
+
+#endif
