@@ -3,6 +3,7 @@
 // and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/AccessNotes.h"
+#include "codegen/lib/AllOnes.h"
 #include "codegen/lib/CarryChains.h"
 #include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
@@ -168,6 +169,8 @@ public:
     // The pass is run a second time behind register allocation.
     if (pass->getPassName() == kShrinkInstructions && !std::exchange(hasHalfResults, true))
       legacy::PassManager::add(makeHalfResults());
+    if (pass->getPassName() == kFoldOperands)
+      legacy::PassManager::add(makeAllOnes());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

@@ -2,6 +2,7 @@
 // work-around.
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 using namespace rubia::lowering::test;
@@ -158,6 +159,21 @@ TEST(Errata, HighHalfOfAProductByANegativePowerOfTwo) {
                }},
               {.arch = arch});
       }
+}
+
+// x | -1 became x where the word is one of 64 bits, which LLVM takes apart after selection.
+TEST(Errata, AllOnesInAWordOfTwo) {
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+    check({".reg .b32 low, zeros, ones;\n .reg .b64 t, u;\n cvt.u32.u64 low, a;\n"
+           " mov.b32 ones, -1;\n mov.b64 t, {low, ones};\n brev.b64 u, t;\n clz.b64 zeros, u;\n"
+           " cvt.u32.u64 low, b;\n mul.wide.u32 u, zeros, low;\n or.b64 d, u, t",
+           Kind::I64,
+           {Kind::I64, Kind::I64},
+           [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             const uint64_t word = a | 0xffffffff00000000;
+             return uint64_t(std::countr_zero(word)) * uint32_t(b) | word;
+           }},
+          {.arch = arch});
 }
 
 // v_fma_mixlo_f16 and v_fma_mixhi_f16 for products have the addend +0, which makes +0 of -0.
