@@ -8,6 +8,7 @@
 #include "codegen/lib/CarryMasks.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/HalfResults.h"
+#include "codegen/lib/JoinedMasks.h"
 #include "codegen/lib/Opaque.h"
 #include "codegen/lib/PackedIntegers.h"
 #include "codegen/lib/PassLimits.h"
@@ -171,6 +172,8 @@ public:
       legacy::PassManager::add(makeHalfResults());
     if (pass->getPassName() == kFoldOperands)
       legacy::PassManager::add(makeAllOnes());
+    if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
+      legacy::PassManager::add(makeJoinedMasks());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

@@ -176,6 +176,34 @@ TEST(Errata, AllOnesInAWordOfTwo) {
           {.arch = arch});
 }
 
+// Behind a branch, (x & x) & 3 became 3 & 3: such words were taken for masks of lanes. That both
+// are one word is found late: one is loaded alone, one within 64 bits. Its last bits are zero,
+// since it is of an address; so x | 3 is x + 3. The inputs are not written: none is 0.
+TEST(Errata, AndOfAnAndBehindABranch) {
+  const std::string head =
+      ".version 8.1\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 in0, .param .u64 in1, .param .u64 in2, .param .u64 in3,\n"
+      "  .param .u64 out, .param .u32 count) {\n .reg .b64 from, to, whole, x;\n"
+      " .reg .b32 t, low, high, same, sum, size, block;\n .reg .pred p;\n"
+      " ld.param.b32 low, [in0];\n ld.param.b32 high, [in0+4];\n ld.param.b64 whole, [in0];\n"
+      " cvt.u32.u64 same, whole;\n mov.u32 t, %tid.x;\n mov.u32 size, %ntid.x;\n"
+      " mov.u32 block, %ctaid.x;\n mad.lo.u32 t, size, block, t;\n"
+      " mad.wide.u32 from, t, 8, whole;\n ld.param.u64 to, [out];\n mad.wide.u32 to, t, 8, to;\n"
+      " ld.global.u64 x, [from];\n sub.u32 high, low, high;\n cvt.u64.u32 whole, high;\n"
+      " setp.lt.u64 p, x, 1;\n @p st.global.b64 [from], whole;\n add.u32 sum, low, 3;\n";
+  const std::vector<Operands> tuples(256, Operands{{1}});
+  for (const char *body : {" and.b32 low, low, same;\n and.b32 low, low, 3;\n",
+                           " or.b32 low, low, same;\n or.b32 low, low, 3;\n"
+                           " sub.u32 low, low, sum;\n"})
+    for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"}) {
+      auto code =
+          compileToCode(head + body + " cvt.u64.u32 x, low;\n st.global.b64 [to], x;\n ret;\n}\n",
+                        {.arch = arch});
+      EXPECT_EQ(execute(code, Kind::I64, {Kind::I64}, tuples), std::vector<uint64_t>(tuples.size()))
+          << arch << body;
+    }
+}
+
 // v_fma_mixlo_f16 and v_fma_mixhi_f16 for products have the addend +0, which makes +0 of -0.
 TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
   struct Chain {
