@@ -12,6 +12,8 @@
 #include <CLI/CLI.hpp>
 #include <malloc.h>
 #include <map>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace rubia;
@@ -124,7 +126,8 @@ std::string columnsThatDiffer(const Columns &got, const Columns &expected) {
   return join(names, ", ");
 }
 
-// Kernels and what is known of them: "seed<TAB>processors<TAB>reason", both expressions.
+// Kernels and what is known of them: "seed<TAB>processors<TAB>reason", both expressions. For a
+// processor, "reference" or "unrecorded" may stand.
 class KnownDifferences {
 public:
   static Expected<KnownDifferences> read(const std::string &path) {
@@ -166,7 +169,7 @@ int compare(const Options &options) {
   if (!known)
     return fail(known.takeError());
   unsigned equal = 0, different = 0, failed = 0, skipped = 0, stale = 0, unrecorded = 0;
-  unsigned byLevel[3] = {}, knownOnes = 0, agreed = 0, halfFilled = 0;
+  unsigned byLevel[3] = {}, knownOnes = 0, knownUnrecorded = 0, agreed = 0, halfFilled = 0;
   const uint64_t first = std::max(options.first, recording->first);
   const uint64_t count = options.count ? options.count : recording->kernels.size();
   const uint64_t end = std::min(first + count, recording->first + recording->kernels.size());
@@ -183,7 +186,16 @@ int compare(const Options &options) {
       ++stale;
       continue;
     }
-    if (recorded.optimised.empty() || recorded.unoptimised.empty()) {
+    const bool isRecorded = !recorded.optimised.empty() && !recorded.unoptimised.empty();
+    if (isRecorded && known->has(seed, "unrecorded")) {
+      ++agreed;
+      tell("known to have no recording, but has one");
+    }
+    if (!isRecorded) {
+      if (known->has(seed, "unrecorded")) {
+        ++knownUnrecorded;
+        continue;
+      }
       ++unrecorded;
       tell("has no recording");
       continue;
@@ -253,9 +265,45 @@ int compare(const Options &options) {
     outs() << halfFilled << " ran half-filled\n";
   if (stale)
     outs() << stale << " recorded of other kernels: the generator has changed\n";
+  if (knownUnrecorded)
+    outs() << knownUnrecorded << " known to have no recording\n";
   if (unrecorded)
     outs() << unrecorded << " have no recording\n";
   return different || failed || stale || unrecorded || agreed;
+}
+
+// Whether a check holds, in a process of its own: LLVM may crash on a kernel. What a crash counts
+// as is given.
+bool isTrueElsewhere(function_ref<bool()> check, bool ifCrashed) {
+  outs().flush();
+  pid_t child = fork();
+  if (child < 0)
+    report_fatal_error("cannot fork");
+  if (child == 0)
+    _exit(check() ? 1 : 0);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  return WIFEXITED(status) ? WEXITSTATUS(status) == 1 : ifCrashed;
+}
+
+// Whether Rubia and the evaluator think differently of a kernel; or whether Rubia fails with an
+// error that has some text, "crashed" for one that LLVM does not survive.
+bool differs(const Kernel &kernel, const Options &options) {
+  auto expected = evaluate(kernel);
+  if (!expected) {
+    consumeError(expected.takeError());
+    return false;
+  }
+  return isTrueElsewhere(
+      [&] {
+        auto got = emulate(kernel, unfused(options.way));
+        if (!got)
+          return toString(got.takeError()).find(options.error) != std::string::npos &&
+                 !options.error.empty();
+        return options.error.empty() && got->results != *expected;
+      },
+      options.error == "crashed");
 }
 
 // Smaller kernels of which Rubia and the evaluator still think differently.
@@ -263,16 +311,7 @@ int reduceKernel(const Options &options) {
   unsigned attempts = 0;
   auto differs = [&](const Kernel &kernel) {
     ++attempts;
-    auto expected = evaluate(kernel);
-    if (!expected) {
-      consumeError(expected.takeError());
-      return false;
-    }
-    auto got = emulate(kernel, unfused(options.way));
-    if (!got)
-      return toString(got.takeError()).find(options.error) != std::string::npos &&
-             !options.error.empty();
-    return options.error.empty() && got->results != *expected;
+    return ::differs(kernel, options);
   };
   Kernel kernel = generate(options.first);
   if (!differs(kernel)) {
@@ -331,7 +370,8 @@ int main(int argc, char **argv) {
   add("text", "print kernels", printText);
   add("trace", "what the evaluator computes", traceKernel);
   auto *reducing = add("reduce", "the smallest kernel that still differs", reduceKernel);
-  reducing->add_option("--error", options.error, "that the kernel does not run, with this text");
+  reducing->add_option("--error", options.error,
+                       "that the kernel does not run, with this text, or \"crashed\"");
   auto *checking = add("check", "compare Rubia with the reference evaluator", check);
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);
