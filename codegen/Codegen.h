@@ -8,6 +8,7 @@
 #ifndef RUBIA_CODEGEN_CODEGEN_H
 #define RUBIA_CODEGEN_CODEGEN_H
 
+#include "targets/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -31,7 +32,7 @@ enum class Backend {
 struct Options {
   /// A processor, or a target ID with the features that are on or off, as in
   /// "gfx90a:sramecc+:xnack-". AMDGPUUsage "Target ID".
-  std::string arch = "gfx1100";
+  std::string arch = targets::byDefault().name.str();
   unsigned optLevel = 3; ///< 0 to 3
   Backend backend = Backend::Lld;
   /// AMDGPUUsage "Code Object Metadata": 4, 5 or 6. A generic target needs 6 and gets it if this
@@ -103,16 +104,9 @@ public:
 /// with LinkerRetired.
 bool canLink();
 
-/// Checks a processor name or target ID; the error of a misspelt one names the nearest that exists.
+/// Checks a processor name or target ID. The error of a misspelt one names the nearest that exists,
+/// that of a processor without a row in targets/Targets.def the generic target of its family.
 llvm::Error validateArch(llvm::StringRef arch);
-
-/// Every processor that validateArch() accepts and the HSA ABI covers (gfx700 and later, generic
-/// targets included).
-std::vector<std::string> knownArchs();
-
-/// True if a wave of this target has 32 lanes unless a kernel asks for something else. The arch
-/// must be valid.
-bool isWave32(llvm::StringRef arch);
 
 /// Verifies, optimises, translates, links and checks. The module's named metadata `!rubia.metadata
 /// = !{!{!"text"}}` is copied into the section .rubia.metadata of the code object. An empty triple

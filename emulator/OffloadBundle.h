@@ -12,10 +12,6 @@
 
 namespace rubia::emulator {
 
-/// Whether code for `target`, which may be generic ("gfx11-generic") or name features
-/// ("gfx90a:xnack-"), runs on the processor `arch`.
-bool runsOn(llvm::StringRef target, llvm::StringRef arch);
-
 struct BundleEntry {
   std::string id;     // "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-"
   std::string target; // "gfx90a:xnack-"; empty if it is not for amdhsa

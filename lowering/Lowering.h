@@ -5,6 +5,7 @@
 #include "ptx-frontend/Diagnostics.h"
 #include "ptx-frontend/Module.h"
 #include "settings/Settings.h"
+#include "targets/Target.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
@@ -52,7 +53,7 @@ ParameterLayout layoutOf(const ptx::Function &kernel);
 uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
 struct Options {
-  std::string arch = "gfx1100"; // any gfx name that LLVM knows
+  std::string arch = targets::byDefault().name.str(); // a processor or target ID of the table
   // What the user chooses (settings/Settings.def):
   // - contract: what becomes of a product without rounding modifier that is added to something
   //   (lib/Contraction.h).

@@ -3,6 +3,7 @@
 // instructions.
 #include "codegen/lib/Disassembler.h"
 #include "codegen/Codegen.h"
+#include "targets/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
@@ -15,7 +16,7 @@
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/TargetParser.h"
+#include "llvm/TargetParser/Triple.h"
 #include <mutex>
 
 using namespace llvm;
@@ -134,9 +135,11 @@ Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
     return make_error<CodegenError>(Fault::System, error);
   // The 16-bit halves of registers are operands of their own from gfx11 on, whether the compiler
   // used them or not.
-  const unsigned generation = AMDGPU::getIsaVersion(processor).Major;
-  std::string features = generation >= 11 ? "+real-true16," : "";
-  if (generation >= 10)
+  const targets::Target *row = targets::find(processor);
+  if (!row)
+    return make_error<CodegenError>(Fault::Unsupported, targets::messageForUnknown(processor));
+  std::string features = row->isa >= 11 ? "+real-true16," : "";
+  if (row->hasWave32)
     features += isWave64 ? "+wavefrontsize64" : "+wavefrontsize32";
   registers.reset(target->createMCRegInfo(triple));
   syntax.reset(target->createMCAsmInfo(*registers, triple, MCTargetOptions()));

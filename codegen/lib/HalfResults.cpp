@@ -6,6 +6,7 @@
 // the lower half is read.
 #include "codegen/lib/HalfResults.h"
 #include "codegen/lib/MachineNames.h"
+#include "targets/Target.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstrBuilder.h"
@@ -70,7 +71,8 @@ public:
   StringRef getPassName() const override { return "Rubia Half Results"; }
 
   bool runOnMachineFunction(MachineFunction &function) override {
-    if (!function.getSubtarget().getCPU().starts_with("gfx9"))
+    const targets::Target *target = targets::find(function.getSubtarget().getCPU());
+    if (!target || !target->halfResultsZeroHigh)
       return false;
     const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
     static const unsigned bitAnd = [&] {

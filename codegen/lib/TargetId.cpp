@@ -1,7 +1,8 @@
-// Target IDs: which processors and features exist is LLVM's knowledge, the syntax is AMDGPUUsage
-// "Target ID".
+// Target IDs: the processors are those of targets/Targets.def, their features LLVM's knowledge, the
+// syntax is AMDGPUUsage "Target ID".
 #include "codegen/lib/TargetId.h"
 #include "codegen/Codegen.h"
+#include "targets/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/TargetParser.h"
@@ -41,24 +42,25 @@ std::string suggestion(StringRef text, ArrayRef<std::string> candidates) {
   return best.empty() ? std::string() : ", did you mean '" + best + "'?";
 }
 
-} // namespace
-
-std::vector<std::string> knownArchs() {
-  SmallVector<StringRef> names;
-  AMDGPU::fillValidArchListAMDGCN(names);
-  std::vector<std::string> archs;
-  for (StringRef name : names) // the list also has marketing names, and gfx6, which has no HSA ABI
-    if (name.starts_with("gfx") && AMDGPU::getIsaVersion(name).Major >= 7)
-      archs.push_back(name.str());
-  return archs;
+Error unknownProcessor(StringRef name) {
+  SmallVector<StringRef> processors;
+  AMDGPU::fillValidArchListAMDGCN(processors);
+  if (is_contained(processors, name)) // LLVM knows it
+    return unknownTarget(targets::messageForUnknown(name));
+  std::vector<std::string> rows;
+  for (const targets::Target &row : targets::all())
+    rows.push_back(row.name.str());
+  return unknownTarget("unknown target '" + name + "'" + suggestion(name, rows));
 }
+
+} // namespace
 
 Expected<TargetId> parseTargetId(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ':');
-  std::vector<std::string> archs = knownArchs();
-  if (!is_contained(archs, parts[0].str()))
-    return unknownTarget("unknown target '" + parts[0] + "'" + suggestion(parts[0], archs));
+  const targets::Target *row = targets::find(parts[0]);
+  if (!row)
+    return unknownProcessor(parts[0]);
 
   AMDGPU::GPUKind kind = AMDGPU::parseArchAMDGCN(parts[0]);
   unsigned attributes = AMDGPU::getArchAttrAMDGCN(kind);
@@ -82,7 +84,7 @@ Expected<TargetId> parseTargetId(StringRef text) {
 
   TargetId id;
   id.processor = parts[0].str();
-  id.isGeneric = parts[0].ends_with("-generic");
+  id.isGeneric = row->isGeneric();
   for (const auto &[name, sign] : chosen)
     id.features += (id.features.empty() ? "" : ",") + (sign + name);
   return id;
@@ -98,7 +100,5 @@ std::string TargetId::isaName() const {
 }
 
 Error validateArch(StringRef arch) { return parseTargetId(arch).takeError(); }
-
-bool isWave32(StringRef arch) { return AMDGPU::getIsaVersion(arch.split(':').first).Major >= 10; }
 
 } // namespace rubia::codegen

@@ -55,7 +55,7 @@ HIP_EXPORT hipError_t hipDeviceGetName(char *name, int length, hipDevice_t devic
     return result(hipErrorInvalidValue);
   if (!isDevice(device))
     return result(hipErrorInvalidDevice);
-  snprintf(name, length, "%s", deviceAt(device).model.name);
+  snprintf(name, length, "%s", deviceAt(device).model.name.c_str());
   return result(hipSuccess);
 }
 

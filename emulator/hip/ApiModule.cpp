@@ -2,6 +2,7 @@
 #include "emulator/OffloadBundle.h"
 #include "emulator/hip/Graph.h"
 #include "input/File.h"
+#include "targets/Target.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdio>
 #include <cstring>
@@ -64,7 +65,7 @@ hipError_t loadModule(Module *&module, const void *image, Device &device) {
   auto code = CodeObject::load(*elf, machine.memory);
   if (!code)
     return refuse(llvm::toString(code.takeError()), hipErrorInvalidImage);
-  if (!runsOn((*code)->target(), arch))
+  if (!targets::runsOn((*code)->target(), arch))
     return refuse(
         ("a code object for " + (*code)->target() + " on a device that is " + arch + hint).str(),
         hipErrorNoBinaryForGpu);

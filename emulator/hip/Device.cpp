@@ -9,31 +9,16 @@ using namespace llvm;
 
 namespace rubia::emulator::hip {
 
-static constexpr struct {
-  const char *arch, *name;
-  unsigned waveSize, ldsBytes;
-} kModels[] = {
-    {"gfx1100", "AMD Radeon RX 7900 XTX (emulated by Rubia)", 32, 65536},
-    {"gfx1201", "AMD Radeon RX 9070 XT (emulated by Rubia)", 32, 65536},
-    {"gfx1030", "AMD Radeon RX 6800 XT (emulated by Rubia)", 32, 65536},
-    {"gfx90a", "AMD Instinct MI250X (emulated by Rubia)", 64, 65536},
-    {"gfx942", "AMD Instinct MI300X (emulated by Rubia)", 64, 65536},
-    {"gfx950", "AMD Instinct MI355X (emulated by Rubia)", 64, 163840},
-};
-
-static bool makeModel(StringRef arch, DeviceModel &model) {
-  for (const auto &known : kModels) {
-    if (arch != known.arch)
-      continue;
-    uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-    model.arch = known.arch;
-    model.name = known.name;
-    model.waveSize = known.waveSize;
-    model.ldsBytes = known.ldsBytes;
-    model.memoryBytes = std::min<uint64_t>(host / 2, uint64_t(16) << 30);
-    return true;
-  }
-  return false;
+static DeviceModel modelOf(const targets::Target &target) {
+  const uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  DeviceModel model;
+  model.target = &target;
+  model.arch = target.name.str();
+  model.name = (target.product + " (emulated by Rubia)").str();
+  model.waveSize = target.waveSize();
+  model.ldsBytes = target.maxLdsBytes;
+  model.memoryBytes = std::min<uint64_t>(host / 2, uint64_t(16) << 30);
+  return model;
 }
 
 static bool isHostRubia = false; // which reports what is wrong with the environment
@@ -49,18 +34,21 @@ Machine::Machine() {
   reportSettings();
   const std::string wanted = hostSettings().arch();
   SmallVector<StringRef> archs;
-  StringRef(wanted).split(archs, ',');
+  StringRef names = targets::byDefault().name;
+  if (!wanted.empty())
+    names = wanted;
+  names.split(archs, ',');
   for (StringRef arch : archs) {
     auto device = std::make_unique<Device>();
     device->ordinal = devices.size();
-    if (!makeModel(arch.trim(), device->model)) {
-      std::string known;
-      for (const auto &model : kModels)
-        known += std::string(known.empty() ? "" : ", ") + model.arch;
-      trouble = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + known).str();
+    const targets::Target *target = arch.contains(':') ? nullptr : targets::find(arch.trim());
+    if (!target) {
+      trouble = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + targets::listOfNames())
+                    .str();
       devices.clear();
       return;
     }
+    device->model = modelOf(*target);
     devices.push_back(std::move(device));
   }
 }

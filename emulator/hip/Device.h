@@ -4,6 +4,7 @@
 
 #include "emulator/Emulator.h"
 #include "emulator/hip/Stream.h"
+#include "targets/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include <atomic>
 #include <map>
@@ -18,9 +19,10 @@ namespace rubia::emulator::hip {
 // programs that size their launches by them behave as there; the number of compute units is kept
 // small, since grids are sized by it.
 struct DeviceModel {
+  const targets::Target *target = nullptr;
   std::string arch; // "gfx1100"
-  const char *name;
-  unsigned waveSize;
+  std::string name;
+  unsigned waveSize = 32;
   unsigned computeUnits = 4;
   unsigned ldsBytes = 65536;
   unsigned clockKilohertz = 1000000;

@@ -6,14 +6,6 @@
 using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
-// The processor's version: gfx1100 is 11.0.0, gfx90a 9.0.10.
-static void versionOf(llvm::StringRef arch, int &major, int &minor) {
-  unsigned number = 0;
-  arch.drop_front(3).drop_back(2).getAsInteger(10, number);
-  major = int(number);
-  minor = arch[arch.size() - 2] - '0';
-}
-
 HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
   if (!properties)
     return result(hipErrorInvalidValue);
@@ -22,7 +14,7 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   const DeviceModel &model = deviceAt(device).model;
   hipDeviceProp_t p;
   memset(&p, 0, sizeof(p));
-  snprintf(p.name, sizeof(p.name), "%s", model.name);
+  snprintf(p.name, sizeof(p.name), "%s", model.name.c_str());
   snprintf(p.gcnArchName, sizeof(p.gcnArchName), "%s", model.arch.c_str());
   p.totalGlobalMem = model.memoryBytes;
   p.sharedMemPerBlock = p.maxSharedMemoryPerMultiProcessor = model.ldsBytes;
@@ -35,7 +27,8 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.clockRate = p.memoryClockRate = p.clockInstructionRate = int(model.clockKilohertz);
   p.memoryBusWidth = 256;
   p.totalConstMem = model.memoryBytes;
-  versionOf(model.arch, p.major, p.minor);
+  p.major = int(model.target->version.major);
+  p.minor = int(model.target->version.minor);
   p.multiProcessorCount = int(model.computeUnits);
   p.l2CacheSize = 4 << 20;
   p.maxThreadsPerMultiProcessor = 2048;

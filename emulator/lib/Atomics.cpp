@@ -7,7 +7,7 @@
 namespace rubia::emulator {
 
 FloatRules floatRules(const Wave &w, FloatAtomic atomic, bool inLds, bool byFlat) {
-  const unsigned major = w.group->generationOfTarget;
+  const unsigned major = w.group->target->isa;
   const FloatMode &mode = w.lane.mode;
   FloatRules rules;
   rules.number = major >= 12;

@@ -5,7 +5,7 @@ namespace rubia::emulator {
 BufferResource BufferResource::read(const Wave &w, const MicroOp &op) {
   const uint32_t *words = &w.scalars[op.source[3]];
   BufferResource resource;
-  resource.major = w.group->generationOfTarget;
+  resource.major = w.group->target->isa;
   resource.base = uint64_t(words[1] & 0xffff) << 32 | words[0];
   resource.stride = words[1] >> 16 & 0x3fff;
   resource.records = words[2];

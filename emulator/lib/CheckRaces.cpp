@@ -91,10 +91,17 @@ struct Candidate {
   uint64_t group = 0; // of LDS; 0: global memory
 };
 
-/// gfx940 and later CDNA, and gfx12 (InstructionStep.cpp, isCoherent()).
+/// InstructionStep.cpp, isCoherent().
 bool storesHaveScopes(const Target &target) {
-  const Generation &generation = target.generation();
-  return generation.major >= 12 || (generation.waveSizeFixed64 && target.cpu() != "gfx90a");
+  switch (target.row().cachePolicy) {
+  case targets::CachePolicy::ScBits:
+  case targets::CachePolicy::Scope:
+    return true;
+  case targets::CachePolicy::Glc:
+  case targets::CachePolicy::GlcDlc:
+    return false;
+  }
+  return false;
 }
 
 class RaceCheck : public Observer {

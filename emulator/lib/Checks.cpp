@@ -66,7 +66,7 @@ bool checkLdsSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
 
 bool checkDeviceMemory(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                        const LaneAddresses &addresses, uint32_t size) {
-  if (w.group->atomicsReachHost)
+  if (w.group->target->atomicsReachHost)
     return true;
   const uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
   for (uint32_t rest = mask; rest; rest &= rest - 1) {

@@ -137,7 +137,7 @@ Error Loader::decode() {
   if (!target)
     return target.takeError();
   state->target = std::move(*target);
-  if (state->target->generation().waveSizeFixed64 && waveSize == 32 && !state->kernels.empty())
+  if (!state->target->row().hasWave32 && waveSize == 32 && !state->kernels.empty())
     return malformed("kernel " + state->kernels.front().name + " is for wave32, " + elf.cpu +
                      " has wave64 only");
   Image &image = state->image;
@@ -237,7 +237,7 @@ Expected<std::unique_ptr<CodeObject>> CodeObject::load(ArrayRef<uint8_t> bytes, 
   return result;
 }
 
-StringRef CodeObject::target() const { return state->target->cpu(); }
+StringRef CodeObject::target() const { return state->target->row().name; }
 ArrayRef<Kernel> CodeObject::kernels() const { return state->kernels; }
 
 const Kernel *CodeObject::kernel(StringRef name) const {

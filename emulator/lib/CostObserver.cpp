@@ -38,14 +38,14 @@ const CostObserver::Known &CostObserver::look(size_t index) {
 }
 
 void CostObserver::countMemory(Cost &cost, const Known &is, const Accesses &accesses) {
-  const Generation &generation = code.program->target->generation();
-  const MemoryCost memory = memoryCost(generation.cacheLineBytes, accesses.lanes);
+  const targets::Target &target = code.program->target->row();
+  const MemoryCost memory = memoryCost(target.cacheLineBytes, accesses.lanes);
   cost.memory.add(memory);
   (accesses.atomic                            ? totals.atomics
    : is.kind == InstructionClass::GlobalStore ? totals.stores
                                               : totals.loads)
       .add(memory);
-  const LdsCycles lds = ldsCycles(generation, accesses.lanes, accesses.atomic);
+  const LdsCycles lds = ldsCycles(target, accesses.lanes, accesses.atomic);
   cost.ldsAccesses += lds.cycles != 0;
   cost.ldsCycles += lds.cycles;
   cost.conflictCycles += lds.conflicts;
@@ -91,8 +91,8 @@ std::vector<uint64_t> CostObserver::waves() const {
 Profile CostObserver::profile() const {
   const Program &program = *code.program;
   Profile all = totals;
-  all.lineBytes = program.target->generation().cacheLineBytes;
-  all.ldsBanks = program.target->generation().wideLdsReads ? 64 : 32;
+  all.lineBytes = program.target->row().cacheLineBytes;
+  all.ldsBanks = program.target->row().wideLdsReads ? 64 : 32;
   std::map<std::pair<std::string, unsigned>, LineCost> byLine;
   for (size_t i = 0; i < costs.size(); ++i) {
     if (costs[i].waves == 0)

@@ -55,7 +55,7 @@ Refusal Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDet
   noteApproximation(*row, program.details.back());
   op.detail = &program.details.back();
   op.function = row->operation.function;
-  if (target.generation().major < 10)
+  if (target.row().isa < 10)
     op.special |= kGprIndex;
   op.handler = callWaveFunction;
   emit(op);
@@ -74,9 +74,9 @@ Refusal Decoder::decodeMatrix() {
   control.blgp = uint8_t(immediate(OperandName::blgp));
   for (OperandName indexKey : {OperandName::index_key_16bit, OperandName::index_key_8bit})
     control.indexKey |= uint8_t(immediate(indexKey));
-  control.packedHalves = target.generation().major >= 12;
-  control.fnuz = target.generation().float8IsFnuz;
-  control.flush16 = target.cpu() == "gfx90a";
+  control.packedHalves = target.row().matrix == targets::Matrix::WmmaPacked;
+  control.fnuz = target.row().float8 == targets::Float8::Fnuz;
+  control.flush16 = target.row().productsFlush16;
   if (selectsFormats && (control.cbsz > 4 || control.blgp > 4))
     return "matrix format " + std::to_string(std::max(control.cbsz, control.blgp)) +
            " is not defined";

@@ -158,7 +158,7 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   }
   // LLVM leaves the field as it is encoded; its width differs per generation. FLAT ignores the sign
   // before gfx12.
-  const unsigned major = target.generation().major;
+  const unsigned major = target.row().isa;
   const unsigned bits = major >= 12 ? 24 : major == 10 ? 12 : 13;
   const uint64_t offset = uint64_t(immediate(OperandName::offset));
   op.immediate = prefix == "FLAT_" && major < 12

@@ -178,9 +178,8 @@ Refusal Decoder::decodeScalar() {
   }
   if (isHardwareRegister) {
     unsigned id = unsigned(op.immediate) & 63;
-    bool known = name.starts_with("S_GETREG")
-                     ? canReadHardwareRegister(id, target.generation().major)
-                     : canWriteHardwareRegister(id, target.generation().major);
+    bool known = name.starts_with("S_GETREG") ? canReadHardwareRegister(id, target.row().isa)
+                                              : canWriteHardwareRegister(id, target.row().isa);
     if (!known)
       return "hardware register " + std::to_string(id) + " is not supported";
   }

@@ -121,11 +121,11 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
 /// The row of an instruction, or that of its variant on this processor.
 const Semantics *Decoder::findRow(const std::string &key) const {
   const Semantics *row = nullptr;
-  if (target.generation().float8IsFnuz)
+  if (target.row().float8 == targets::Float8::Fnuz)
     row = findVectorAlu(key + "_FNUZ");
-  else if (target.cpu() == "gfx90a")
+  else if (target.row().productsFlush16)
     row = findVectorAlu(key + "_MI200");
-  else if (target.generation().major == 11)
+  else if (target.row().observedDivScale)
     row = findVectorAlu(key + "_RDNA3");
   return row ? row : findVectorAlu(key);
 }
@@ -143,7 +143,7 @@ Refusal Decoder::readMasks(const Shape &shape, bool writesExec, int sdst,
   }
   if (shape.carryOut) {
     // gfx9's V_CMPX_* write a mask beside EXEC.
-    const bool execOnly = writesExec && target.generation().major >= 10;
+    const bool execOnly = writesExec && target.row().isa >= 10;
     op.maskResult = execOnly    ? uint16_t(kExec)
                     : sdst >= 0 ? maskIndex(unsigned(sdst))
                                 : uint16_t(kVcc);
@@ -194,7 +194,7 @@ void Decoder::readModes(const Semantics &row, bool plain, MicroOp &op) const {
   }
   if (row.flags & kMixedSources)
     op.special |= kFlush16And64;
-  if (target.generation().major < 10)
+  if (target.row().isa < 10)
     op.special |= kGprIndex;
   if ((shape.result == Element::F16 || shape.result == Element::PackedF16) &&
       !(row.flags & kExactInfinity))
@@ -209,7 +209,7 @@ void Decoder::readModes(const Semantics &row, bool plain, MicroOp &op) const {
 /// What MODE.gpr_idx_en has to know of the operands.
 void Decoder::noteRegisters(ArrayRef<unsigned> sources, int result, const MicroOp &op,
                             VectorDetail &detail) const {
-  if (target.generation().major >= 10)
+  if (target.row().isa >= 10)
     return;
   auto count = [&](unsigned operand, unsigned least) {
     return uint8_t(std::max(target.registerDwords(at(operand).getReg()), least));
@@ -299,7 +299,7 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
     detail.boundControl = immediate(OperandName::bound_ctrl) & 1;
     detail.fetchInactive = immediate(OperandName::fi) & 1;
     op.function = row->operation.function;
-    if (target.generation().major < 10)
+    if (target.row().isa < 10)
       op.special |= kGprIndex;
     const Handler fast = findFast(rowName);
     op.handler = fast ? fast : callWaveFunction;

@@ -38,7 +38,7 @@ Refusal Decoder::readDpp(VectorDetail &detail) {
   detail.fetchInactive = immediate(OperandName::fi) & 1;
   static constexpr unsigned kWaveWide[] = {0x130, 0x134, 0x138, 0x13c, 0x142, 0x143};
   const unsigned group = detail.control & 0x1f0;
-  const unsigned major = target.generation().major;
+  const unsigned major = target.row().isa;
   const bool known =
       detail.control <= 0xff ||
       ((group == 0x100 || group == 0x110 || group == 0x120) && detail.control & 15) ||
@@ -74,7 +74,7 @@ void Decoder::readResultPlace(const Semantics &row, bool named, bool highRegiste
         row.flags & kKeepsHigh && !target.fullName(inst->getOpcode()).contains("_LEGACY_");
     detail.resultShift = high ? 16 : 0;
     detail.resultWidth = 16;
-    if (target.generation().halfResultsZeroHigh && !high && !keeps)
+    if (target.row().halfResultsZeroHigh && !high && !keeps)
       detail.resultUnused = Unused::Zero;
   }
   if (row.operation.function && highRegister)

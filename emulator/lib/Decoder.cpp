@@ -38,7 +38,7 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
   name = target.name(inst->getOpcode());
   const size_t first = program.operations.size();
   Refusal refusal = decodeByEncoding();
-  if (target.generation().major < 10 && !(flags() & (kFlagSalu | kFlagSmrd)))
+  if (target.row().isa < 10 && !(flags() & (kFlagSalu | kFlagSmrd)))
     for (MicroOp &op : MutableArrayRef(program.operations).drop_front(first))
       op.special |= kSkipVector;
   return refusal;

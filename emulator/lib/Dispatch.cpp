@@ -39,21 +39,20 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   shared.code = &program.map;
   shared.memory = &dispatch.memory;
   shared.generation = &generationOf(dispatch.memory);
-  shared.generationOfTarget = program.target->generation().major;
-  shared.atomicsReachHost = program.target->generation().atomicsReachHost;
+  shared.target = &program.target->row();
   shared.sync = dispatch.launch.cooperative ? &dispatch.sync : nullptr;
   shared.worker = worker;
   const unsigned waveSize = kernel.waveSize;
   const unsigned count = unsigned((dispatch.launch.block.count() + waveSize - 1) / waveSize);
   const unsigned blocks = waveSize / kBlockLanes;
   const unsigned vgprs =
-      std::max(allocatedVgprs(kernel, program.target->generation()), program.vgprCount) + 1;
+      std::max(allocatedVgprs(kernel, program.target->row()), program.vgprCount) + 1;
   // Tuples may reach beyond the highest first register; nobody names more than 32 at once.
   const unsigned blockStride = (vgprs + 32) * kBlockLanes;
   registers = PooledMemory(size_t(count) * blocks * blockStride * sizeof(uint32_t));
   uint32_t ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
   if (dispatch.bounds.lds) {
-    const uint32_t granule = program.target->generation().ldsGranule;
+    const uint32_t granule = program.target->row().ldsGranule;
     ldsSize = (ldsSize + granule - 1) / granule * granule;
     shared.ldsHole = ldsSize + 16;
   }

@@ -22,7 +22,7 @@ static bool multipliesRegisters(uint32_t word) {
   return word & kIsRegister && word >> 9 & kIsRegister;
 }
 
-static bool mayDisassembleGfx950(ArrayRef<uint8_t> bytes) {
+static bool mayDisassembleScaled(ArrayRef<uint8_t> bytes) {
   constexpr uint32_t kLoadScale = 0xd3ac, kFirstProduct = 0xd3ad, kLastProduct = 0xd3ae;
   auto word = [&](unsigned i) { return read32le(bytes.data() + 4 * i); };
   auto isProduct = [&](unsigned i) {
@@ -41,14 +41,14 @@ static bool mayDisassembleGfx950(ArrayRef<uint8_t> bytes) {
 }
 
 bool mayDisassemble(const Target &target, ArrayRef<uint8_t> bytes) {
-  if (target.generation().major == 12)
+  if (target.row().isa == 12)
     return !isBarrierWithLiteral(read32le(bytes.data()));
-  return target.cpu() != "gfx950" || mayDisassembleGfx950(bytes);
+  return target.row().matrix != targets::Matrix::MfmaScaled || mayDisassembleScaled(bytes);
 }
 
 bool hasHalfLiteral(const Target &target, ArrayRef<uint8_t> bytes) {
   // The first of V_MADMK_F16 and V_MADAK_F16, or V_FMAMK_F16 and V_FMAAK_F16.
-  const uint32_t first = target.generation().major < 10 ? 0x24 : 0x37;
+  const uint32_t first = target.row().isa < 10 ? 0x24 : 0x37;
   const uint32_t opcode = read32le(bytes.data()) >> 25; // with the 0 in bit 31 that VOP2 has
   return opcode == first || opcode == first + 1;
 }
@@ -59,7 +59,7 @@ static uint64_t bitsThatMayBeUnused(const Target &target, uint32_t word) {
   constexpr uint64_t kModifiers = 0xf8000000'0000ff00; // abs, op_sel, clamp; omod, neg
   constexpr uint64_t kLocal = 0xffffff00'00000000;     // data0, data1, vdst
   constexpr uint64_t kFlat = 0xff00ff00'00000000;      // data, vdst
-  const unsigned major = target.generation().major;
+  const unsigned major = target.row().isa;
   switch (word >> 26) {
   case 0x33: // VOP3P
   case 0x35: // VOP3
@@ -98,7 +98,7 @@ std::vector<uint8_t> withoutUnusedBits(const Target &target, ArrayRef<uint8_t> b
 
 bool isSound(const Target &target, const MCInst &inst, uint64_t size) {
   // Before gfx10 no instruction of eight bytes has a literal.
-  if (target.generation().major < 10 && size == 12)
+  if (target.row().isa < 10 && size == 12)
     return false;
   auto atMost = [&](OperandName name, int64_t last) {
     const int i = target.operand(inst, name);

@@ -11,7 +11,7 @@ static constexpr uint32_t kGprIndexEnable = 1u << 27, kSkipEnable = 1u << 28; //
 
 void Wave::setMode(uint32_t value) {
   // gfx12 has neither bit: NaNs clamp to zero, and signaling NaNs are nothing special.
-  const bool hasIeee = !group || group->generationOfTarget < 12;
+  const bool hasIeee = !group || group->target->hasDx10ClampAndIeee;
   modeRegister = hasIeee ? value : value & ~0x300u;
   FloatMode &mode = lane.mode;
   mode.round32 = value & 3;
@@ -23,7 +23,7 @@ void Wave::setMode(uint32_t value) {
   mode.dx10Clamp = !hasIeee || (value >> 8 & 1);
   mode.ieee = hasIeee && (value >> 9 & 1);
   mode.fp16Overflow = value >> 23 & 1;
-  const bool isGfx9 = group && group->generationOfTarget == 9;
+  const bool isGfx9 = group && group->target->isa == 9;
   const bool indexes = isGfx9 && value & kGprIndexEnable;
   const bool skips = isGfx9 && value & kSkipEnable;
   if (skips) // the loop looks at each instruction
@@ -162,7 +162,7 @@ struct Field {
 
 void setRegister(Wave &w, const MicroOp &op, uint32_t value) {
   const Field field(op.immediate);
-  const Row *row = findRegister(field.id, w.group->generationOfTarget);
+  const Row *row = findRegister(field.id, w.group->target->isa);
   write(w, row->what, field.mask() << field.offset, value << field.offset);
 }
 
@@ -191,7 +191,7 @@ constexpr ScalarSemantics kRows[] = {
      }>},
     {"S_GETREG_B32", scalar<[](Wave &w, const MicroOp &op) {
        const Field field(op.immediate);
-       const Row *row = findRegister(field.id, w.group->generationOfTarget);
+       const Row *row = findRegister(field.id, w.group->target->isa);
        w.scalars[op.result] = read(w, row->what) >> field.offset & field.mask();
      }>},
     {"S_SETREG_B32",

@@ -5,8 +5,8 @@
 
 namespace rubia::emulator {
 
-unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation) {
-  unsigned granule = kernel.waveSize == 32 ? generation.vgprGranule32 : generation.vgprGranule64;
+unsigned allocatedVgprs(const Kernel &kernel, const targets::Target &target) {
+  unsigned granule = kernel.waveSize == 32 ? target.vgprGranule32 : target.vgprGranule64;
   return ((kernel.resource1 & 63) + 1) * granule;
 }
 
@@ -15,9 +15,9 @@ KernargPreload kernargPreload(const Kernel &kernel) {
 }
 
 /// MODE as COMPUTE_PGM_RSRC1 sets it.
-static uint32_t initialMode(const Kernel &kernel, const Generation &generation) {
+static uint32_t initialMode(const Kernel &kernel, const targets::Target &target) {
   uint32_t mode = kernel.resource1 >> 12 & 0xff; // rounding and denormals
-  if (generation.hasDx10ClampAndIeee)
+  if (target.hasDx10ClampAndIeee)
     mode |= (kernel.resource1 >> 21 & 1) << 8 | (kernel.resource1 >> 23 & 1) << 9;
   mode |= (kernel.resource1 >> 26 & 1) << 23; // FP16_OVFL
   return mode;
@@ -25,7 +25,7 @@ static uint32_t initialMode(const Kernel &kernel, const Generation &generation) 
 
 /// The buffer resource for scratch: swizzled by lane in elements of four bytes, so that an offset
 /// of a lane is dword offset / 4 of every lane's (AMDGPUUsage "Private Segment Buffer").
-static void writeScratchResource(Wave &wave, unsigned first, const Generation &generation,
+static void writeScratchResource(Wave &wave, unsigned first, const targets::Target &target,
                                  const ScratchArea &scratch) {
   constexpr uint32_t kSwizzle = 1u << 31, kAddThreadId = 1u << 23, kElementOf4 = 1u << 19,
                      kGfx10Level = 1u << 24, kGfx10Unchecked = 2u << 28;
@@ -35,12 +35,12 @@ static void writeScratchResource(Wave &wave, unsigned first, const Generation &g
   wave.scalars[first + 2] = uint32_t(std::min<uint64_t>(scratch.size, ~0u));
   wave.scalars[first + 3] =
       indexStride | kAddThreadId |
-      (generation.major == 9 ? kElementOf4 : uint32_t(kGfx10Level | kGfx10Unchecked));
+      (target.isa == 9 ? kElementOf4 : uint32_t(kGfx10Level | kGfx10Unchecked));
 }
 
 /// User SGPRs, packed in this order if enabled.
 static void writeUserScalars(Wave &wave, const Kernel &kernel, const WaveInputs &inputs) {
-  const Generation &generation = kernel.program->target->generation();
+  const targets::Target &target = kernel.program->target->row();
   unsigned next = 0;
   auto pair = [&](uint64_t value) {
     wave.setPair(next, value);
@@ -48,7 +48,7 @@ static void writeUserScalars(Wave &wave, const Kernel &kernel, const WaveInputs 
   };
   const uint16_t properties = kernel.properties;
   if (properties & 1) {
-    writeScratchResource(wave, next, generation, inputs.scratch);
+    writeScratchResource(wave, next, target, inputs.scratch);
     next += 4;
   }
   if (properties & 2)
@@ -68,16 +68,16 @@ static void writeUserScalars(Wave &wave, const Kernel &kernel, const WaveInputs 
   if (properties & 64)
     wave.scalars[next++] = kernel.scratchBytes;
 
-  if (generation.architectedFlatScratch)
+  if (target.architectedFlatScratch)
     wave.setPair(kFlatScratch, uint64_t(wave.scratch));
 }
 
 /// System SGPRs, from USER_SGPR_COUNT on.
 static void writeSystemScalars(Wave &wave, const Launch &launch, Dim3 workgroup) {
   const Kernel &kernel = *launch.kernel;
-  const Generation &generation = kernel.program->target->generation();
+  const targets::Target &target = kernel.program->target->row();
   unsigned next = kernel.resource2 >> 1 & 31;
-  if (generation.workgroupIdsInTtmp) {
+  if (target.workgroupIdsInTtmp) {
     wave.scalars[kTtmp + 9] = workgroup.x;
     // Without z LLVM's kernels read all of it as y.
     const bool hasZ = kernel.resource2 >> 9 & 1;
@@ -95,14 +95,14 @@ static void writeSystemScalars(Wave &wave, const Launch &launch, Dim3 workgroup)
     const uint32_t waves = uint32_t((launch.block.count() + kernel.waveSize - 1) / kernel.waveSize);
     wave.scalars[next++] = (wave.indexInGroup == 0 ? 1u << 31 : 0) | (waves & 63);
   }
-  if (!generation.architectedFlatScratch && kernel.resource2 & 1) // the waves' parts are in order
+  if (!target.architectedFlatScratch && kernel.resource2 & 1) // the waves' parts are in order
     wave.scalars[next++] = wave.indexInGroup * wave.scratchPerLane * wave.lanes();
 }
 
 /// How many registers the ids of work-items take.
 static unsigned workItemRegisters(const Kernel &kernel) {
   const unsigned enabled = kernel.resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
-  return kernel.program->target->generation().packedWorkItemIds ? 1 : std::min(enabled, 2u) + 1;
+  return kernel.program->target->row().packedWorkItemIds ? 1 : std::min(enabled, 2u) + 1;
 }
 
 /// Ids that the descriptor does not ask for are not there: packed ones are zero, the registers of
@@ -121,7 +121,7 @@ static void writeWorkItems(Wave &wave, const Launch &launch) {
     }
   };
   for (unsigned lane = 0; lane < wave.lanes(); ++lane, step()) {
-    if (kernel.program->target->generation().packedWorkItemIds) {
+    if (kernel.program->target->row().packedWorkItemIds) {
       wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (enabled >= 1 ? (y & 1023) << 10 : 0) |
                                          (enabled >= 2 ? (z & 1023) << 20 : 0);
     } else {
@@ -161,7 +161,7 @@ WaveStart::WaveStart(Wave &wave, const Launch &launch, const WaveInputs &inputs,
   // What nothing initialises holds what some other program left: not zeros, and always the same.
   std::fill(std::begin(wave.scalars), std::end(wave.scalars), kPoison);
   poisonVectors(wave, 0, wave.vgprCount - 1);
-  wave.setMode(initialMode(kernel, kernel.program->target->generation()));
+  wave.setMode(initialMode(kernel, kernel.program->target->row()));
   writeUserScalars(wave, kernel, inputs);
   writeWorkItems(wave, launch);
   const unsigned ids = workItemRegisters(kernel) * kBlockLanes;

@@ -34,7 +34,7 @@ struct KernargPreload {
 KernargPreload kernargPreload(const Kernel &kernel);
 
 /// Vector registers that the kernel's descriptor asks for.
-unsigned allocatedVgprs(const Kernel &kernel, const Generation &generation);
+unsigned allocatedVgprs(const Kernel &kernel, const targets::Target &target);
 
 /// A wave at the start of the launch's kernel, but for its workgroup's number: what is the same for
 /// all workgroups is computed once.

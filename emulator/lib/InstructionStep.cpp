@@ -18,9 +18,9 @@ constexpr uint8_t bit(Counter counter) { return uint8_t(1u << unsigned(counter))
 class Describer {
 public:
   Describer(const Target &target, const MCInst &inst)
-      : target(target), inst(inst), name(target.name(inst.getOpcode())),
-        major(target.generation().major), policy(unsigned(immediate(OperandName::cpol))),
-        byLevels(target.generation().waveSizeFixed64 && target.cpu() != "gfx90a") {}
+      : target(target), inst(inst), name(target.name(inst.getOpcode())), major(target.row().isa),
+        policy(unsigned(immediate(OperandName::cpol))),
+        byLevels(target.row().cachePolicy == targets::CachePolicy::ScBits) {}
 
   InstructionStep describe();
 
@@ -230,9 +230,9 @@ void Describer::describeNarrow(StringRef action) {
                      action.contains("_I8") || action.contains("_I16");
 }
 
-/// *_D16 loads fill one half of a register and keep the other, except on CDNA (LoadStore.h).
+/// *_D16 loads fill one half of a register, and some targets keep the other (LoadStore.h).
 void Describer::narrowToHalf() {
-  if (major == 9 || !name.contains("D16"))
+  if (target.row().loadsOf16BitsClear() || !name.contains("D16"))
     return;
   for (RegisterRange &range : step.registers)
     if (range.written)

@@ -91,7 +91,7 @@ Error checkGrid(const Launch &launch) {
   if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
     return createStringError("kernel " + launch.kernel->name +
                              ": more than 4294967295 threads in a dimension of the grid");
-  const bool packed = launch.kernel->program->target->generation().workgroupIdsInTtmp;
+  const bool packed = launch.kernel->program->target->row().workgroupIdsInTtmp;
   if (packed && (grid.y > UINT16_MAX || grid.z > UINT16_MAX))
     return createStringError("kernel " + launch.kernel->name + ": " +
                              Twine(std::max(grid.y, grid.z)) +
@@ -113,10 +113,10 @@ Error checkLaunch(const Launch &launch) {
   if (Error error = checkGrid(launch))
     return error;
   const uint64_t lds = uint64_t(kernel.ldsBytes) + launch.dynamicLdsBytes;
-  if (lds > kernel.program->target->generation().maxLdsBytes)
-    return createStringError(
-        "kernel " + kernel.name + ": " + Twine(lds) + " bytes of LDS, at most " +
-        Twine(kernel.program->target->generation().maxLdsBytes) + " are available");
+  if (lds > kernel.program->target->row().maxLdsBytes)
+    return createStringError("kernel " + kernel.name + ": " + Twine(lds) +
+                             " bytes of LDS, at most " +
+                             Twine(kernel.program->target->row().maxLdsBytes) + " are available");
   if (launch.kernarg.size() < kernel.explicitKernargSize)
     return createStringError("kernel " + kernel.name + ": " + Twine(launch.kernarg.size()) +
                              " bytes of arguments, the kernel takes " +

@@ -45,11 +45,11 @@ template <class T, Half16 Part = Half16::Whole> struct Narrow {
   }
 };
 
-/// The other half of a D16 load's register: kept, except on the CDNA processors, whose registers
-/// are always under ECC (CDNA4 ISA "16-bit Memory Operations").
+/// The other half of a D16 load's register: kept, except on processors whose registers are under
+/// ECC (CDNA4 ISA "16-bit Memory Operations").
 template <class Kind> void prepareHalves(const Wave &w, uint32_t *registers, uint32_t mask) {
   if constexpr (Kind::kPart != Half16::Whole)
-    if (w.group->generationOfTarget == 9)
+    if (w.group->target->loadsOf16BitsClear())
       for (uint32_t rest = mask; rest; rest &= rest - 1)
         registers[std::countr_zero(rest)] = 0;
 }

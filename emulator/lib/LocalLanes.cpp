@@ -9,7 +9,7 @@ namespace {
 
 /// On RDNA3 and before, a wave64 permutes within its halves; RDNA4 and CDNA over the whole wave.
 unsigned permuteLanes(const Wave &w) {
-  unsigned major = w.group->generationOfTarget;
+  unsigned major = w.group->target->isa;
   return major == 10 || major == 11 ? kBlockLanes : w.lanes();
 }
 

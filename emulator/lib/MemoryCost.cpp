@@ -20,12 +20,12 @@ struct Grouping {
   unsigned banks = 32;
   bool crossed = false; // CDNA's order for wide reads
 
-  Grouping(const Generation &generation, const LaneAccess &access) {
+  Grouping(const targets::Target &target, const LaneAccess &access) {
     const bool read = access.reads && !access.writes;
-    const bool wide = generation.wideLdsReads && read;
+    const bool wide = target.wideLdsReads && read;
     if (access.bytes > 8) {
       lanes = wide && access.bytes == 16 ? 16 : 8;
-      crossed = generation.waveSizeFixed64 && read;
+      crossed = target.crossedLdsReads && read;
     } else if (access.bytes > 4) {
       lanes = wide ? 32 : 16;
     }
@@ -52,13 +52,13 @@ struct Word {
 
 } // namespace
 
-LdsCycles ldsCycles(const Generation &generation, ArrayRef<LaneAccess> lanes, bool atomic) {
+LdsCycles ldsCycles(const targets::Target &target, ArrayRef<LaneAccess> lanes, bool atomic) {
   SmallVector<Word, 128> words;
   uint8_t turns[64] = {}; // the second address of a lane is an access of its own
   for (const LaneAccess &access : lanes) {
     if (access.space != Space::Local || access.bytes == 0)
       continue;
-    const Grouping grouping(generation, access);
+    const Grouping grouping(target, access);
     const unsigned group = turns[access.lane]++ * 64 + grouping.of(access.lane);
     for (uint64_t dword = access.address / 4; dword <= (access.address + access.bytes - 1) / 4;
          ++dword)

@@ -21,7 +21,7 @@ struct LdsCycles {
   unsigned conflicts = 0; // of these, more than one for a group
 };
 /// Of the accesses to LDS among `lanes`.
-LdsCycles ldsCycles(const Generation &generation, llvm::ArrayRef<LaneAccess> lanes, bool atomic);
+LdsCycles ldsCycles(const targets::Target &target, llvm::ArrayRef<LaneAccess> lanes, bool atomic);
 
 /// Of the accesses to global memory among `lanes`: none, or one access.
 MemoryCost memoryCost(unsigned lineBytes, llvm::ArrayRef<LaneAccess> lanes);

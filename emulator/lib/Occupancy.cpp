@@ -13,23 +13,23 @@ namespace rubia::emulator {
 static constexpr unsigned kSimds = 4;
 
 Occupancy occupancy(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes) {
-  const Generation &generation = kernel.program->target->generation();
+  const targets::Target &target = kernel.program->target->row();
   Occupancy found;
-  found.maxWavesPerSimd = generation.wavesPerSimd;
+  found.maxWavesPerSimd = target.wavesPerSimd;
   if (threads == 0 || threads > kernel.maxWorkgroupSize)
     return found;
-  const unsigned half = kernel.waveSize == 64 && !generation.waveSizeFixed64 ? 2 : 1;
-  found.vgprs =
-      unsigned(alignTo(allocatedVgprs(kernel, generation), generation.vgprAllocation32 / half));
+  const unsigned half = kernel.waveSize == 64 && target.hasWave32 ? 2 : 1;
+  found.vgprs = unsigned(
+      alignTo(allocatedVgprs(kernel, target), target.vgprAllocation(unsigned(kernel.waveSize))));
   const unsigned waves = unsigned(divideCeil(threads, kernel.waveSize));
-  found.byWaves = generation.wavesPerSimd * kSimds / waves;
-  found.byRegisters = generation.vgprsPerSimd32 / half / found.vgprs * kSimds / waves;
+  found.byWaves = target.wavesPerSimd * kSimds / waves;
+  found.byRegisters = target.vgprsPerSimd / half / found.vgprs * kSimds / waves;
   found.workgroups = std::min(found.byWaves, found.byRegisters);
   if (waves > 1)
-    found.byBarriers = generation.groupsPerUnit;
+    found.byBarriers = target.groupsPerUnit;
   found.ldsBytes = kernel.ldsBytes + dynamicLdsBytes;
   if (found.ldsBytes)
-    found.byLds = generation.ldsPerUnit / found.ldsBytes;
+    found.byLds = target.ldsPerUnit / found.ldsBytes;
   for (const std::optional<unsigned> &limit : {found.byBarriers, found.byLds})
     if (limit)
       found.workgroups = std::min(found.workgroups, *limit);

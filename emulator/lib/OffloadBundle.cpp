@@ -1,6 +1,7 @@
 #include "emulator/OffloadBundle.h"
 #include "emulator/lib/Bounds.h"
 #include "emulator/lib/ElfFile.h"
+#include "targets/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
@@ -11,25 +12,6 @@ namespace rubia::emulator {
 
 static constexpr StringLiteral kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
 static constexpr StringLiteral kCompressedMagic = "CCOB";
-
-bool runsOn(StringRef target, StringRef arch) {
-  static constexpr struct {
-    StringLiteral generic;
-    StringLiteral prefix; // of the processors that it stands for
-  } kGeneric[] = {{"gfx9-4-generic", "gfx94"},
-                  {"gfx9-4-generic", "gfx95"},
-                  {"gfx10-3-generic", "gfx103"},
-                  {"gfx11-generic", "gfx11"},
-                  {"gfx12-generic", "gfx120"}};
-  target = target.split(':').first;
-  arch = arch.split(':').first;
-  if (target == arch)
-    return true;
-  for (const auto &row : kGeneric)
-    if (target == row.generic && arch.starts_with(row.prefix))
-      return true;
-  return false;
-}
 
 namespace {
 
@@ -179,7 +161,7 @@ Expected<std::vector<uint8_t>> selectCodeObject(ArrayRef<uint8_t> bytes, StringR
     if (entry.target.empty() || entry.bytes.empty())
       continue;
     found += (found.empty() ? "" : ", ") + entry.target;
-    if (runsOn(entry.target, arch) && (!best || (isGeneric(*best) && !isGeneric(entry))))
+    if (targets::runsOn(entry.target, arch) && (!best || (isGeneric(*best) && !isGeneric(entry))))
       best = &entry;
   }
   if (!best)

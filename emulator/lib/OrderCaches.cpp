@@ -8,15 +8,14 @@ namespace rubia::emulator {
 OrderCaches::OrderCaches(const Target &target, const Memory &memory, unsigned agents,
                          OrderRandom &random)
     : memory(memory), random(random) {
-  const unsigned major = target.generation().major;
-  const bool hasDies = major == 9 && target.cpu() != "gfx90a";
-  hasPairs = hasL1 = major >= 10;
+  const unsigned isa = target.row().isa;
+  hasPairs = hasL1 = isa >= 10;
   // Three times in four an agent has several L2s, where it may.
-  const unsigned l2PerAgent = hasDies && !random.oneIn(4) ? 2 : 1;
+  const unsigned l2PerAgent = target.row().hasDies && !random.oneIn(4) ? 2 : 1;
   severalL2 = l2PerAgent > 1;
   evicts = random.oneIn(2);
   // Before gfx12 RDNA reaches what other agents see past the L2.
-  modelsL2 = severalL2 || (agents > 1 && (major == 9 || major >= 12));
+  modelsL2 = severalL2 || (agents > 1 && (isa == 9 || isa >= 12));
   const unsigned l2Count = agents * l2PerAgent;
   const unsigned arraysPerL2 = hasL1 ? 2 : 1, unitsPerArray = hasL1 ? 4 : 3;
   l2s.resize(l2Count);

@@ -220,57 +220,6 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
   });
 }
 
-/// The processors and generic targets that the emulator executes, by what code for them may rely on
-/// (AMDGPUUsage "Processors", "Initial Kernel Execution State").
-static Expected<Generation> generationOf(StringRef cpu) {
-  Generation traits;
-  auto manyRegisters = [&] {
-    traits.vgprsPerSimd32 = 1536;
-    traits.vgprAllocation32 = 24;
-  };
-  if (cpu.starts_with("gfx11")) {
-    traits.major = 11;
-    if (cpu == "gfx1100" || cpu == "gfx1101")
-      manyRegisters();
-    return traits;
-  }
-  if (cpu == "gfx1200" || cpu == "gfx1201" || cpu == "gfx12-generic") {
-    traits.major = 12;
-    traits.workgroupIdsInTtmp = true;
-    traits.atomicsReachHost = true;
-    traits.hasDx10ClampAndIeee = false;
-    manyRegisters();
-    return traits;
-  }
-  if (cpu.starts_with("gfx103") || cpu == "gfx10-3-generic") {
-    traits.major = 10;
-    traits.packedWorkItemIds = false;
-    traits.architectedFlatScratch = false;
-    return traits;
-  }
-  if (cpu == "gfx90a" || cpu == "gfx942" || cpu == "gfx950" || cpu == "gfx9-4-generic") {
-    traits.major = 9;
-    traits.architectedFlatScratch = cpu != "gfx90a";
-    traits.waveSizeFixed64 = true;
-    traits.halfResultsZeroHigh = true;
-    traits.unifiedVgprs = true;
-    traits.float8IsFnuz = cpu == "gfx942";
-    traits.atomicsReachHost = cpu != "gfx90a";
-    traits.vgprGranule64 = 8;
-    traits.maxLdsBytes = cpu == "gfx950" ? 163840 : 65536;
-    traits.ldsGranule = cpu == "gfx950" ? 1280 : 512;
-    traits.wavesPerSimd = 8;
-    traits.vgprsPerSimd32 = 512;
-    traits.vgprAllocation32 = 8;
-    traits.ldsPerUnit = traits.maxLdsBytes;
-    traits.groupsPerUnit = 16;
-    traits.cacheLineBytes = cpu == "gfx90a" ? 64 : 128;
-    traits.wideLdsReads = cpu == "gfx950";
-    return traits;
-  }
-  return createStringError("code for " + cpu + " is not supported by the emulator");
-}
-
 static RegisterOperand classify(StringRef name, unsigned encoding) {
   using Class = RegisterOperand::Class;
   RegisterOperand result;
@@ -326,9 +275,10 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
   });
-  Expected<Generation> traits = generationOf(cpu);
-  if (!traits)
-    return traits.takeError();
+  const targets::Target *row = targets::find(cpu);
+  if (!row)
+    return createStringError("code for " + cpu + " is not supported by the emulator: " +
+                             targets::messageForUnknown(cpu));
   Triple triple(kTriple);
   std::string error;
   const llvm::Target *llvmTarget = TargetRegistry::lookupTarget(triple, error);
@@ -336,19 +286,18 @@ Expected<std::unique_ptr<Target>> Target::create(StringRef cpu, unsigned waveSiz
     return createStringError("no disassembler: " + error);
 
   std::unique_ptr<Target> target(new Target());
-  target->cpuName = cpu.str();
-  target->traits = *traits;
+  target->facts = row;
   target->registers.reset(llvmTarget->createMCRegInfo(triple));
   target->assembly.reset(
       llvmTarget->createMCAsmInfo(*target->registers, triple, MCTargetOptions()));
   target->instructions.reset(llvmTarget->createMCInstrInfo());
   // Without real-true16 the disassembler loses the halves of 16-bit operands on gfx11 and gfx12.
-  std::string features = traits->major >= 11 ? "+real-true16" : "";
+  std::string features = row->isa >= 11 ? "+real-true16" : "";
   // Without this it crashes on literals behind eight bytes (docs/errata.md E17); with it they are
   // decoded, and isSound() refuses them.
-  if (traits->major < 10)
+  if (row->isa < 10)
     features = "+vop3-literal";
-  if (traits->major >= 10)
+  if (row->hasWave32)
     features += waveSize == 64 ? ",+wavefrontsize64" : ",+wavefrontsize32";
   target->subtarget.reset(llvmTarget->createMCSubtargetInfo(triple, cpu, features));
   target->context = std::make_unique<MCContext>(triple, target->assembly.get(),

@@ -7,6 +7,7 @@
 // that their enumerations are those of the LLVM that we were written for.
 #pragma once
 
+#include "targets/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
@@ -83,32 +84,6 @@ enum class OperandName : uint8_t {
   src0Y = 128,
 };
 
-/// What sets the generations apart for the emulator (AMDGPUUsage "Initial Kernel Execution State").
-struct Generation {
-  unsigned major = 11;
-  bool packedWorkItemIds = true;      // v0 = z:y:x, ten bits each; else v0, v1, v2
-  bool workgroupIdsInTtmp = false;    // gfx12
-  bool architectedFlatScratch = true; // no SGPRs spent on scratch
-  bool waveSizeFixed64 = false;       // gfx9
-  bool atomicsReachHost = false;      // all of them: gfx940 and later, gfx12
-  bool halfResultsZeroHigh = false;   // 16-bit results clear the upper half (gfx9)
-  bool hasDx10ClampAndIeee = true;    // not on gfx12
-  bool float8IsFnuz = false;          // FP8 and BF8 have no infinities and no -0 (gfx942)
-  bool unifiedVgprs = false;          // accumulation registers are part of the VGPR allocation
-  unsigned vgprGranule32 = 8, vgprGranule64 = 4;
-  unsigned maxLdsBytes = 65536;
-  unsigned ldsGranule = 512; // what a workgroup's LDS is rounded up to
-  // What shares a compute unit, or on RDNA a workgroup processor, which is what HIP counts as a
-  // multiprocessor: four SIMDs in both.
-  unsigned wavesPerSimd = 16;
-  unsigned vgprsPerSimd32 = 1024; // for each lane of a wave32; a wave64 has half of them
-  unsigned vgprAllocation32 = 16; // likewise: what a wave's registers are rounded up to
-  unsigned ldsPerUnit = 128 << 10;
-  unsigned groupsPerUnit = 32;   // of more than one wave
-  unsigned cacheLineBytes = 128; // of the cache next to the compute unit
-  bool wideLdsReads = false;     // reads of 64 and 128 bits are served by 64 banks (gfx950)
-};
-
 /// A register operand in the emulator's numbering (Wave.h).
 struct RegisterOperand {
   enum Class : uint8_t {
@@ -135,8 +110,7 @@ public:
   static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef cpu, unsigned waveSize);
   ~Target();
 
-  llvm::StringRef cpu() const { return cpuName; }
-  const Generation &generation() const { return traits; }
+  const targets::Target &row() const { return *facts; }
 
   /// The instruction at the start of `bytes`, or size 0 if these are not one.
   uint64_t disassemble(llvm::MCInst &inst, llvm::ArrayRef<uint8_t> bytes, uint64_t address) const;
@@ -167,8 +141,7 @@ private:
   void restoreLiterals(llvm::MCInst &inst, uint32_t literal) const;
   class Names;
   mutable std::mutex mutex; // LLVM's disassembler and printer keep state
-  std::string cpuName;
-  Generation traits;
+  const targets::Target *facts = nullptr;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
   std::unique_ptr<llvm::MCAsmInfo> assembly;
   std::unique_ptr<llvm::MCInstrInfo> instructions;

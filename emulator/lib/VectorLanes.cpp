@@ -9,7 +9,7 @@ namespace {
 
 /// DS_BPERMUTE_B32 of waves that permute as a whole.
 void backwardPermute(Wave &w, const MicroOp &op) {
-  const unsigned major = w.group->generationOfTarget;
+  const unsigned major = w.group->target->isa;
   if (w.blocks == 2 && (major == 10 || major == 11)) // within halves
       [[clang::musttail]]
     return op.otherwise(w, op);

@@ -573,7 +573,7 @@ constexpr auto kMax = [](uint32_t old, uint32_t value) { return old > value ? ol
 /// GLOBAL and FLAT atomics on dwords that hosts have too, lane by lane. `kOfBus`: PCIe has them, so
 /// they work in the host's memory on every GPU.
 template <auto Function, bool kOfBus> void globalAtomic(Wave &w, const MicroOp &op) {
-  if (!kOfBus && !w.group->atomicsReachHost) [[clang::musttail]]
+  if (!kOfBus && !w.group->target->atomicsReachHost) [[clang::musttail]]
     return op.otherwise(w, op);
   Places places[2];
   for (unsigned block = 0; block < w.blocks; ++block) {

@@ -3,6 +3,7 @@
 
 #include "emulator/lib/Wave.h"
 #include "emulator/lib/WaveSync.h"
+#include "targets/Target.h"
 #include <atomic>
 
 namespace rubia::emulator {
@@ -65,9 +66,8 @@ struct Workgroup {
   const std::atomic<uint64_t> *generation = nullptr; // of memory
   WaveSync *sync = nullptr;                          // of a cooperative launch
   FaultRecord fault;
-  uint32_t generationOfTarget = 11; // major ISA version: 9, 10, 11, 12
-  bool atomicsReachHost = false;    // all of them; gfx940 and later, gfx12
-  uint32_t worker = 0;              // which host thread, as a stand-in for a compute unit
+  const targets::Target *target = &targets::byDefault();
+  uint32_t worker = 0; // which host thread, as a stand-in for a compute unit
   AccessWindow window[8];
   unsigned nextWindow = 0;
   uint32_t ldsAllocated = 0;

@@ -29,9 +29,9 @@ struct Atomic {
   unsigned space() const { return pointer->getType()->getPointerAddressSpace(); }
 };
 
-// gfx940 and later, gfx12 and later: atomics of the agent's scope work in any memory (AMDGPUUsage
-// "Memory Model"), two halves of bf16 are added, and additions of f32 may keep denormals.
-bool isModern(const Target &target) { return target.isGfx940Plus() || target.isGfx12Plus(); }
+// Where atomics of the agent's scope work in any memory (AMDGPUUsage "Memory Model"), two halves of
+// bf16 are added too, and additions of f32 may keep denormals.
+bool isModern(const Target &target) { return target.row->atomicsReachHost; }
 
 std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &inst,
                                const ptx::Operand &address) {
@@ -110,7 +110,7 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
     return type->isVectorTy() && isModern(target) && thisMemory;
   if (!type->isFloatTy() || atomic.space() == kSharedSpace)
     return true; // LLVM's loops for f64 and f16 are as good: their denormals are always kept
-  return (target.isGfx90aPlus() || target.isGfx11Plus()) && thisMemory;
+  return target.row->addsF32InMemory && thisMemory;
 }
 
 // PTX ISA: atom.add.f32 in global memory flushes denormals, in shared memory it does not. A generic

@@ -36,7 +36,7 @@ static std::string modeSwitch(const Target &target, FloatMode mode, bool withRou
   unsigned rounding = static_cast<unsigned>(mode.rounding) * 0b0101;
   unsigned denormals = mode.flushesF32 ? 0b1100 : 0b1111;
   auto hex = [](unsigned value) { return "0x" + utohexstr(value, /*LowerCase=*/true); };
-  if (target.isGfx10Plus()) {
+  if (target.row->hasModeInstructions) {
     std::string text;
     if (withRounding)
       text += "s_round_mode " + hex(rounding) + "\n\t";
@@ -53,7 +53,7 @@ static std::string modeSwitch(const Target &target, FloatMode mode, bool withRou
 // An inline assembly block that may be moved, merged and removed as a whole: it reads nothing but
 // its operands and leaves MODE as it was. LLVM itself switches MODE only for f32 division in units
 // that flush denormals, which is why lowering makes none there (FloatingPointDivision.cpp). LLVM's
-// hazard recognizer does not look into the block. gfx11 needs a wait between a transcendental
+// hazard recognizer does not look into the block. RDNA 3 needs a wait between a transcendental
 // instruction and a VALU instruction that reads its result; the mode switch itself is what other
 // generations need.
 static Value *block(FunctionLowering &fn, StringRef text, StringRef results, Type *result,
@@ -64,7 +64,8 @@ static Value *block(FunctionLowering &fn, StringRef text, StringRef results, Typ
     constraints += ",v";
     types.push_back(operand->getType());
   }
-  std::string waiting = fn.target().major == 11 ? "s_waitcnt_depctr 0xfff\n\t" : "";
+  std::string waiting =
+      fn.target().row->waitsForTranscendentals ? "s_waitcnt_depctr 0xfff\n\t" : "";
   auto *type = FunctionType::get(result, types, /*isVarArg=*/false);
   auto *assembly = InlineAsm::get(type, waiting + text.rtrim().str(), constraints,
                                   /*hasSideEffects=*/false);

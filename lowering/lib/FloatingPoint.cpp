@@ -169,10 +169,10 @@ Expected<Value *> lowerFNeg(FunctionLowering &fn, const ptx::Instruction &inst) 
 
 namespace {
 // A minimum or maximum: where a NaN gives the other operand, where it gives NaN, and as the VALU
-// has the first of f32 before gfx12 and since.
+// has the first of f32 under its two names.
 struct Extreme {
   Intrinsic::ID ignoringNan, keepingNan;
-  const char *f32, *f32Gfx12;
+  const char *f32, *numberF32;
 };
 constexpr Extreme kMin = {Intrinsic::minimumnum, Intrinsic::minimum, "v_min_f32 $0, $1, $2",
                           "v_min_num_f32 $0, $1, $2"};
@@ -189,7 +189,7 @@ static Value *extremeOf(FunctionLowering &fn, const Extreme &extreme, bool keeps
     Type *type = elements[0]->getType();
     Value *result =
         inMode(fn, {Rounding::NearestEven, /*flushesF32=*/false},
-               fn.target().isGfx12Plus() ? extreme.f32Gfx12 : extreme.f32, type, elements);
+               fn.target().row->hasNumberMinMax ? extreme.numberF32 : extreme.f32, type, elements);
     if (!keepsNan)
       return result;
     return b.CreateSelect(b.CreateFCmpUNO(elements[0], elements[1]), ConstantFP::getNaN(type),

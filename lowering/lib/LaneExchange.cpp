@@ -20,8 +20,8 @@ enum DppControl : unsigned {
   kWaveShiftUp = 0x138,   // wave_shr:1, gfx9
   kRowMirror = 0x140,     // from lane ^ 15
   kRowHalfMirror = 0x141, // from lane ^ 7
-  kRowBroadcast = 0x150,  // | n; row_share of gfx10, row_newbcast of gfx90a
-  kRowXor = 0x160,        // row_xmask | n, gfx10
+  kRowBroadcast = 0x150,  // | n; row_share of RDNA, row_newbcast of CDNA
+  kRowXor = 0x160,        // row_xmask | n, RDNA
 };
 
 // `old` is what lanes get whose source is outside of the row; null: any value.
@@ -40,7 +40,7 @@ unsigned quadPermute(function_ref<unsigned(unsigned)> sourceOf) {
   return control;
 }
 
-// gfx10: from the other row of the warp's two, lane sourceOf(lane of the row).
+// RDNA: from the other row of the warp's two, lane sourceOf(lane of the row).
 Value *fromOtherRow(FunctionLowering &fn, Value *value, function_ref<unsigned(unsigned)> sourceOf) {
   IRBuilder<> &b = fn.builder();
   uint64_t selectors = 0;
@@ -69,7 +69,7 @@ Value *exchangeByXor(FunctionLowering &fn, Value *value, unsigned mask) {
   };
   if (mask < 4)
     return withinQuad(value, mask);
-  if (fn.target().isGfx10Plus()) {
+  if (fn.target().row->hasRowXmask) {
     if (mask < 16)
       return moveDpp(fn, value, kRowXor | mask);
     return fromOtherRow(fn, value, [&](unsigned lane) { return lane ^ mask; });
@@ -92,7 +92,7 @@ Value *shiftLanes(FunctionLowering &fn, Value *value, int distance) {
   const bool down = distance > 0;
   if (lanes == 16)
     return exchangeByXor(fn, value, 16);
-  if (!fn.target().isGfx10Plus())
+  if (!fn.target().row->hasRowXmask)
     return lanes == 1 ? moveDpp(fn, value, down ? kWaveShiftDown : kWaveShiftUp) : nullptr;
   Value *other = fromOtherRow(fn, value, [&](unsigned lane) { return lane + unsigned(distance); });
   return lanes > 16 ? other
@@ -109,7 +109,7 @@ Value *broadcastLane(FunctionLowering &fn, Value *value, unsigned lane, unsigned
   case 4:
     return moveDpp(fn, value, quadPermute([&](unsigned) { return lane; }));
   case 16:
-    if (!fn.target().isGfx10Plus() && !fn.target().isGfx90aPlus())
+    if (!fn.target().row->hasRowShare)
       return nullptr;
     return moveDpp(fn, value, kRowBroadcast | lane);
   case 32:

@@ -81,7 +81,7 @@ void makeExplicit(Instruction &instruction, bool waits) {
 void makeOrderExplicit(Module &module, const Target &target) {
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function)))
-      makeExplicit(instruction, target.isGfx9());
+      makeExplicit(instruction, target.row->releasesMustWait);
 }
 
 } // namespace rubia::lowering

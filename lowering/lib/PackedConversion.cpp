@@ -153,7 +153,7 @@ static Value *toHalvesFromNarrow(FunctionLowering &fn, const NarrowFormat &forma
   IRBuilder<> &b = fn.builder();
   Value *packed = b.CreateZExt(fn.source(0), b.getInt32Ty());
   bool keepsNan = fn.options().code.nan == settings::NanMode::Any;
-  if (&format == &kE4m3 && fn.target().hasOcpFp8() && keepsNan && !relu) {
+  if (&format == &kE4m3 && fn.target().row->float8 == targets::Float8::Ocp && keepsNan && !relu) {
     Value *pair = b.CreateIntrinsic(Intrinsic::amdgcn_cvt_pk_f32_fp8, {}, {packed, b.getFalse()});
     return b.CreateIntrinsic(
         Intrinsic::amdgcn_cvt_pkrtz, {},
@@ -207,10 +207,11 @@ static Value *convertByHardware(FunctionLowering &fn, const ptx::Instruction &in
   bool relu = spelling.has(ptx::Mod::Relu);
   if (fn.options().code.nan == settings::NanMode::Canonical || !spelling.has(ptx::Mod::Rn))
     return nullptr;
-  if (to.format == &kBf16 && fn.target().hasBfloatConversion() && !fn.flushesF32Denormals() &&
+  if (to.format == &kBf16 && fn.target().row->convertsBfloat && !fn.flushesF32Denormals() &&
       !relu && !spelling.has(ptx::Mod::Satfinite))
     return toBfloatsByHardware(fn, values[0], values[1]);
-  if ((to.format == &kE4m3 || to.format == &kE5m2) && fn.target().hasOcpFp8())
+  if ((to.format == &kE4m3 || to.format == &kE5m2) &&
+      fn.target().row->float8 == targets::Float8::Ocp)
     return toFp8ByHardware(fn, *to.format, values[0], values[1], relu);
   return nullptr;
 }

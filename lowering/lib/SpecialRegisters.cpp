@@ -9,12 +9,13 @@ namespace rubia::lowering {
 
 using Special = ptx::SpecialRegister;
 
-// A 64-bit counter of cycles. gfx11 has only 20 bits of them, so there it is the constant 100 MHz
+// A 64-bit counter of cycles. RDNA 3 has only 20 bits of them, so there it is the constant 100 MHz
 // counter; PTX ISA: special-registers-clock promises a counter, not its rate.
 static Value *cycles(FunctionLowering &fn) {
-  bool steady = fn.target().isGfx11Plus() && !fn.target().isGfx12Plus();
   return fn.builder().CreateIntrinsic(
-      fn.intType(64), steady ? Intrinsic::readsteadycounter : Intrinsic::readcyclecounter, {});
+      fn.intType(64),
+      fn.target().row->hasCycleCounter ? Intrinsic::readcyclecounter : Intrinsic::readsteadycounter,
+      {});
 }
 
 // s_memrealtime counts at 100 MHz on every target; %globaltimer is in nanoseconds.
@@ -50,15 +51,21 @@ struct Location {
 };
 } // namespace
 
-// HW_ID of gfx9 (4): compute unit 11:8, shader array 12, shader engine from 13 on; XCC_ID (20) of
-// gfx942 and gfx950. HW_ID1 of later ones (23): WGP 13:10, shader array 16, shader engine 20:18.
-// CDNA3 ISA, RDNA3 ISA "Hardware registers"; docs/hardware-assumptions.md.
+// HW_ID (4): compute unit 11:8, shader array 12, shader engine from 13 on; XCC_ID (20). HW_ID1
+// (23): WGP 13:10, shader array 16, shader engine 20:18. CDNA3 ISA, RDNA3 ISA "Hardware registers";
+// docs/hardware-assumptions.md.
 static Location locationOn(const Target &target) {
-  if (target.isGfx10Plus())
-    return {{{23, 10, 4}, {23, 16, 1}, {23, 18, 3}}};
-  if (target.isGfx940Plus())
+  switch (target.row->hardwareId) {
+  case targets::HardwareId::Id7:
+    return {{{4, 8, 7}}};
+  case targets::HardwareId::Id8:
+    return {{{4, 8, 8}}};
+  case targets::HardwareId::IdXcc:
     return {{{4, 8, 7}, {20, 0, 4}}};
-  return {{{4, 8, target.isGfx90aPlus() ? 8u : 7u}}};
+  case targets::HardwareId::Id1:
+    return {{{23, 10, 4}, {23, 16, 1}, {23, 18, 3}}};
+  }
+  llvm_unreachable("a value that the enumeration does not have");
 }
 
 static Value *multiprocessor(FunctionLowering &fn) {

@@ -236,15 +236,15 @@ void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
   llvmFunction.addFnAttr(Attribute::NoUnwind);
   llvmFunction.addFnAttr(Attribute::Convergent);
   llvmFunction.addFnAttr(Attribute::NullPointerIsValid);
-  llvmFunction.addFnAttr("target-cpu", target.cpu);
+  llvmFunction.addFnAttr("target-cpu", target.name());
   if (!target.features.empty())
     llvmFunction.addFnAttr("target-features", target.features);
   llvmFunction.addFnAttr("denormal-fp-math", "ieee,ieee");
   llvmFunction.addFnAttr("denormal-fp-math-f32",
                          flushesF32Denormals ? "preserve-sign,preserve-sign" : "ieee,ieee");
   // Minimum and maximum take the number, also against a signalling NaN: without this mode bit that
-  // needs two instructions more. gfx12 has no such bit.
-  if (!target.isGfx12Plus())
+  // needs two instructions more.
+  if (target.row->hasDx10ClampAndIeee)
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
 }
@@ -288,11 +288,11 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             "' is a name that Rubia or the linker uses in every code object",
                         /*unsupported=*/true));
   uint64_t shared = staticSharedBytes(unit, kernel);
-  if (shared > target.ldsBytes)
+  if (shared > target.row->maxLdsBytes)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' declares " + Twine(shared) +
-                            " bytes of shared memory, " + target.cpu + " has " +
-                            Twine(target.ldsBytes),
+                            " bytes of shared memory, " + target.name() + " has " +
+                            Twine(target.row->maxLdsBytes),
                         /*unsupported=*/true));
   // .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
   if (uint64_t ctas = threadsOf(kernel.attributes.requiredCluster); ctas > 1)

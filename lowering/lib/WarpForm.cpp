@@ -136,7 +136,7 @@ private:
 
 WarpFormDecision decideWarpForm(const ptx::Module &module, const Unit &unit, const Target &target) {
   if (target.waveSize == 32)
-    return {abi::WarpForm::Wave32, target.cpu + " executes wave32"};
+    return {abi::WarpForm::Wave32, target.name() + " executes wave32"};
   return Decision(module, unit).decide();
 }
 

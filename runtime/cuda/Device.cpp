@@ -118,9 +118,6 @@ int Device::sharedPerBlockOptin() const {
   return hip().attribute(HipAttribute::MaxSharedMemoryPerBlock, hipDevice);
 }
 
-// CDNA and GCN: no wave of 32 lanes.
-bool Device::isWave64() const { return StringRef(arch).starts_with("gfx9"); }
-
 int Device::attribute(int attribute, unsigned capability) const {
   auto ofHip = [&](HipAttribute name) { return hip().attribute(name, hipDevice); };
   switch (attribute) {

@@ -1,5 +1,6 @@
 // Initialisation, and the frame of entry points.
 #include "runtime/cuda/Driver.h"
+#include "targets/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
@@ -140,12 +141,23 @@ static Expected<Driver *> openDriver() {
   if (int error = (*hip)->hipGetDeviceCount(&count))
     return createStringError(inconvertibleErrorCode(),
                              Twine("hipGetDeviceCount: ") + (*hip)->hipGetErrorString(error));
+  std::string refused;
   for (int i = 0; i < count; ++i) {
     Expected<std::unique_ptr<Device>> device = openDevice(**hip, i);
     if (!device)
       return device.takeError();
-    driver->devices.push_back(std::move(*device));
+    if (targets::find((*device)->arch)) {
+      driver->devices.push_back(std::move(*device));
+      continue;
+    }
+    const std::string why = ("device " + Twine(i) + ", " + (*device)->name +
+                             ", is not used: " + targets::messageForUnknown((*device)->arch))
+                                .str();
+    log(LogLevel::Error, why);
+    refused += (refused.empty() ? "" : "; ") + why;
   }
+  if (driver->devices.empty() && !refused.empty())
+    return createStringError(inconvertibleErrorCode(), refused);
   selectVisible(driver->devices);
   for (size_t i = 0; i < driver->devices.size(); ++i) {
     Device &device = *driver->devices[i];

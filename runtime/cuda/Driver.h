@@ -102,7 +102,6 @@ struct Device {
 
   int attribute(int attribute, unsigned capability) const;
   int sharedPerBlockOptin() const;
-  bool isWave64() const;
 };
 
 // HIP's status as the driver API knows it.

@@ -2,6 +2,7 @@
 // the key keep the nearest entry from being taken.
 #include "codegen/Codegen.h"
 #include "runtime/CompilerIdentity.h"
+#include "targets/Target.h"
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Sources.h"
@@ -18,7 +19,7 @@ namespace rubia::tools {
 
 namespace {
 struct ExplainOptions {
-  std::string file, entry, arch = "gfx1100";
+  std::string file, entry, arch = targets::byDefault().name.str();
   settings::Settings settings;
   bool json = false;
 };

@@ -4,6 +4,7 @@
 #include "fatbin/Container.h"
 #include "input/File.h"
 #include "runtime/BoundedJson.h"
+#include "targets/Target.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -71,7 +72,7 @@ Expected<CodeObjectFile> openCodeObjects(const std::string &path) {
 Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file, StringRef arch) {
   std::string known;
   for (const CodeObjectImage &image : file.images) {
-    if (emulator::runsOn(image.info.target, arch))
+    if (targets::runsOn(image.info.target, arch))
       return &image;
     known += (known.empty() ? "" : ", ") + image.info.target;
   }

@@ -1,6 +1,7 @@
 // rubia compile: PTX -> code objects, objects, assembly, LLVM IR or PTX, for any number of targets.
 // No GPU needed.
 #include "ptx-frontend/Printer.h"
+#include "targets/Target.h"
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/Sources.h"
@@ -18,7 +19,7 @@ namespace {
 struct CompileOptions {
   std::string file, entry, output, emit = "co", codegen = "lld";
   settings::Settings settings;
-  std::vector<std::string> archs{"gfx1100"};
+  std::vector<std::string> archs{targets::byDefault().name.str()};
   unsigned level = 3;
 };
 

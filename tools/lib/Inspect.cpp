@@ -1,5 +1,6 @@
 // rubia inspect: the images of a file, and for every kernel whether it will work, and if not, why.
 #include "codegen/Codegen.h"
+#include "targets/Target.h"
 #include "tools/lib/CodeObjects.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/DriverCalls.h"
@@ -17,7 +18,7 @@ namespace rubia::tools {
 namespace {
 struct InspectOptions {
   std::vector<std::string> files;
-  std::string arch = "gfx1100";
+  std::string arch = targets::byDefault().name.str();
   settings::Settings settings;
   bool json = false;
 };

@@ -5,6 +5,7 @@
 #include "input/Printable.h"
 #include "runtime/UnitVariants.h"
 #include "runtime/WorkerLimits.h"
+#include "targets/Target.h"
 #include "tools/lib/CacheCommands.h"
 #include "tools/lib/Commands.h"
 #include "tools/lib/EndingSignals.h"
@@ -28,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct PrecompileOptions {
-  std::vector<std::string> paths, archs{"gfx1100"}, reports;
+  std::vector<std::string> paths, archs{targets::byDefault().name.str()}, reports;
   std::string output, signer, shard, progress = "auto";
   settings::Settings settings;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());

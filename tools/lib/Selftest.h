@@ -20,7 +20,16 @@ constexpr unsigned kSelftestSlots = 1 << 21, kSelftestCounters = 512;
 
 struct SelftestCheck {
   const char *id;
-  enum Targets { All, NotMi200, Matrix9, Mi200, Mi300, Matrix11 } targets = All;
+  enum Targets {
+    All,
+    Dot2,
+    Dot2Flushes,
+    Dot2Keeps,
+    Mfma,
+    MfmaFlushes,
+    MfmaKeeps,
+    Wmma
+  } targets = All;
   enum Denormals { Keep, Flush } denormals = Keep; // of f32
   unsigned bits = 32;                              // of a, b, c and the result
   /// LLVM IR that computes %r from %a, %b, %c, all of them integers of `bits` bits, and %lane. Its

@@ -1,23 +1,31 @@
 // The table of checks. Inputs are chosen where the possible behaviours part: each case names what
 // it tells apart.
+#include "targets/Target.h"
 #include "tools/lib/Selftest.h"
 
 namespace rubia::tools {
 
 bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
+  const targets::Target *target = targets::find(arch);
+  if (!target)
+    return false;
   switch (targets) {
   case All:
     return true;
-  case Matrix9:
-    return arch == "gfx90a" || arch.starts_with("gfx94") || arch.starts_with("gfx95");
-  case NotMi200:
-    return arch != "gfx90a";
-  case Mi200:
-    return arch == "gfx90a";
-  case Mi300:
-    return arch.starts_with("gfx94") || arch.starts_with("gfx95");
-  case Matrix11:
-    return arch.starts_with("gfx11");
+  case Dot2:
+    return target->hasDot2;
+  case Dot2Flushes:
+    return target->hasDot2 && target->productsFlush16;
+  case Dot2Keeps:
+    return target->hasDot2 && !target->productsFlush16;
+  case Mfma:
+    return target->hasMfma();
+  case MfmaFlushes:
+    return target->hasMfma() && target->productsFlush16;
+  case MfmaKeeps:
+    return target->hasMfma() && !target->productsFlush16;
+  case Wmma:
+    return target->matrix == targets::Matrix::Wmma;
   }
   return false;
 }
@@ -381,7 +389,7 @@ static const SelftestCheck kChecks[] = {
      kLdsAdd,
      {{0x00000001, 0x00000001, 0, 0}, {0x00800000, 0x80000001, 0, 0x00800000}}},
     {"dot2-order",
-     SelftestCheck::All,
+     SelftestCheck::Dot2,
      SelftestCheck::Keep,
      32,
      kDot2,
@@ -391,19 +399,19 @@ static const SelftestCheck kChecks[] = {
          {0x3c000c00, 0x3c000c00, 0x33000000, 0x3f800001}, // the same with the products swapped
      }},
     {"dot2-denormal-mi200",
-     SelftestCheck::Mi200,
+     SelftestCheck::Dot2Flushes,
      SelftestCheck::Keep,
      32,
      kDot2,
      {{0x00010000, 0x3c000000, 0x00000000, 0x00000000}}},
     {"dot2-denormal",
-     SelftestCheck::NotMi200,
+     SelftestCheck::Dot2Keeps,
      SelftestCheck::Keep,
      32,
      kDot2,
      {{0x00010000, 0x3c000000, 0x00000000, 0x33800000}}},
     {"mfma-order",
-     SelftestCheck::Matrix9,
+     SelftestCheck::Mfma,
      SelftestCheck::Keep,
      64,
      kMfma,
@@ -412,7 +420,7 @@ static const SelftestCheck kChecks[] = {
          {0x000000003c000c00, 0x000000003c000c00, 0x33000000, 0x3f800001},
      }},
     {"mfma-denormal-mi200",
-     SelftestCheck::Mi200,
+     SelftestCheck::MfmaFlushes,
      SelftestCheck::Keep,
      64,
      kMfma,
@@ -421,7 +429,7 @@ static const SelftestCheck kChecks[] = {
          {0x0000000000000000, 0x0000000000000000, 0x00000001, 0}, // a denormal addend
      }},
     {"mfma-denormal-mi300",
-     SelftestCheck::Mi300,
+     SelftestCheck::MfmaKeeps,
      SelftestCheck::Keep,
      64,
      kMfma,
@@ -430,7 +438,7 @@ static const SelftestCheck kChecks[] = {
          {0x0000000000000000, 0x0000000000000000, 0x00000001, 1},          // a denormal addend
      }},
     {"wmma-order",
-     SelftestCheck::Matrix11,
+     SelftestCheck::Wmma,
      SelftestCheck::Keep,
      64,
      R"(%a1 = insertelement <4 x i64> zeroinitializer, i64 %a, i32 0

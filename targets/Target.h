@@ -1,0 +1,105 @@
+// What sets AMD's processors apart, as far as Rubia has to know it: the rows of Targets.def. What
+// LLVM alone has to know (which instructions to select, which hazards to avoid) is in LLVM's own
+// tables.
+#ifndef RUBIA_TARGETS_TARGET_H
+#define RUBIA_TARGETS_TARGET_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace rubia::targets {
+
+enum class Generation : uint8_t {
+#define GENERATION(Name, Text) Name,
+#include "targets/Targets.def"
+#undef GENERATION
+};
+
+enum class Accumulators : uint8_t { None, Own, Shared };
+
+/// The bits of a memory instruction that say how far it must reach. AMDGPUUsage "Memory Model".
+enum class CachePolicy : uint8_t {
+  Glc,    ///< past the compute unit's cache
+  ScBits, ///< sc0 and sc1: wave, workgroup, agent, system
+  GlcDlc, ///< past the compute unit's cache, past the shader array's
+  Scope   ///< a field of its own
+};
+
+/// The hardware registers that name the compute unit of a wave.
+enum class HardwareId : uint8_t {
+  Id7,   ///< HW_ID, seven bits
+  Id8,   ///< HW_ID, eight bits
+  IdXcc, ///< HW_ID, seven bits, and XCC_ID
+  Id1    ///< HW_ID1
+};
+
+enum class Matrix : uint8_t { NoMatrix, Mfma, MfmaScaled, Wmma, WmmaPacked };
+
+/// The formats of 8-bit floating point: none, those without infinities and -0 (FNUZ), or OCP's.
+enum class Float8 : uint8_t { None8, Fnuz, Ocp };
+
+/// Whether a target differs from its generation.
+enum class Differs : uint8_t { Same, Keeps };
+
+/// How much of the tests runs on a target.
+enum class Tests : uint8_t { Default, Whole, Sampled };
+
+struct Version {
+  unsigned major = 0, minor = 0, stepping = 0;
+};
+
+struct Target {
+  llvm::StringLiteral name; ///< "gfx1100"
+  Generation generation;
+  Version version;
+  unsigned vgprsPerSimd; ///< for each lane of a wave32, or of a wave64 where there is no other
+  Float8 float8;
+  bool hasDot2;
+  Differs d16;
+  llvm::StringLiteral generic; ///< the target whose code runs on it too, or ""
+  Tests tests;
+  llvm::StringLiteral product;
+
+  // The facts of its generation: see Targets.def.
+#define FACT(Type, Name, ...) Type Name;
+#include "targets/Targets.def"
+#undef FACT
+
+  bool isGeneric() const { return name.ends_with("-generic"); }
+  /// Of kernels that ask for nothing else.
+  unsigned waveSize() const { return hasWave32 ? 32 : 64; }
+  /// What a wave's vector registers are rounded up to. A wave64 has half of what a wave32 has,
+  /// where there are both.
+  unsigned vgprAllocation(unsigned lanes) const {
+    return vgprsPerSimd / vgprPortionsPerSimd / (hasWave32 && lanes == 64 ? 2 : 1);
+  }
+  bool loadsOf16BitsClear() const { return d16ClearsRegister && d16 != Differs::Keeps; }
+  bool hasMfma() const { return matrix == Matrix::Mfma || matrix == Matrix::MfmaScaled; }
+};
+
+/// All rows.
+llvm::ArrayRef<Target> all();
+
+/// The row of a processor or target ID ("gfx90a:xnack-"), or null.
+const Target *find(llvm::StringRef target);
+
+/// What commands take if nobody says otherwise.
+const Target &byDefault();
+
+llvm::StringRef nameOf(Generation generation);
+
+/// "gfx1100, gfx1101, ...": the names of all rows.
+std::string listOfNames();
+
+/// Why a processor without a row is refused: an error message that names the generic target of its
+/// family, whose code runs on it, if there is one.
+std::string messageForUnknown(llvm::StringRef target);
+
+/// Whether code for `target`, which may be generic ("gfx11-generic") or name features
+/// ("gfx90a:xnack-"), runs on the processor `arch`.
+bool runsOn(llvm::StringRef target, llvm::StringRef arch);
+
+} // namespace rubia::targets
+
+#endif
