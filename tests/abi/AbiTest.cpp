@@ -4,6 +4,7 @@
 #include "codegen/Codegen.h"
 #include "runtime/lib/CodeObjectMetadata.h"
 #include "runtime/worker/Pipeline.h"
+#include "tests/Targets.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/JSON.h"
 #include <gtest/gtest.h>
@@ -140,7 +141,7 @@ TEST_P(AbiOf, MetadataNamesWarpFormAndSlots) {
   codegen::CodeObject count = compile(image(), 0, GetParam());
   Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(count.bytes);
   ASSERT_TRUE(bool(metadata)) << toString(metadata.takeError());
-  bool wave32 = codegen::isWave32(GetParam());
+  bool wave32 = targets::find(GetParam())->hasWave32;
   EXPECT_EQ(metadata->arch, GetParam());
   EXPECT_EQ(metadata->slots, (std::vector<uint32_t>{8}));
   ASSERT_NE(metadata->kernel("count"), nullptr);
@@ -158,8 +159,7 @@ TEST_P(AbiOf, MetadataNamesWarpFormAndSlots) {
   EXPECT_EQ(kernel.getArray("parameters")->size(), 4u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AbiOf,
-                         ::testing::Values("gfx1100", "gfx1030", "gfx1201", "gfx90a", "gfx942"),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, AbiOf, ::testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace

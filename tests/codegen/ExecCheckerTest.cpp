@@ -1,5 +1,6 @@
 // Good and bad cases for the rules of codegen/ExecChecker.h, on every generation.
 #include "codegen/ExecChecker.h"
+#include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
 
 using namespace llvm;
@@ -10,7 +11,7 @@ namespace {
 
 class ExecChecker : public testing::TestWithParam<const char *> {
 protected:
-  bool isWave64() const { return StringRef(GetParam()).starts_with("gfx9"); }
+  bool isWave64() const { return !rubia::test::rowOf(GetParam()).hasWave32; }
 
   /// Text in which EXEC, VCC, S2 and _B stand for the registers and the width of the target's wave.
   std::string inWaveSize(StringRef text) const {
@@ -229,9 +230,7 @@ TEST_P(ExecChecker, RunsInEveryCompilation) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ExecChecker,
-                         testing::Values("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100",
-                                         "gfx1201"),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, ExecChecker, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace

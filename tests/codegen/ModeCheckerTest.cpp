@@ -1,5 +1,6 @@
 // One good case and one bad case for each rule of codegen/ModeChecker.h, on every generation.
 #include "codegen/ModeChecker.h"
+#include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
 
 using namespace llvm;
@@ -10,7 +11,8 @@ namespace {
 
 /// The instructions that switch modes, in the notation of the target.
 struct Switches {
-  explicit Switches(StringRef arch) : hasModeInstructions(arch.starts_with("gfx1")) {}
+  explicit Switches(StringRef arch)
+      : hasModeInstructions(rubia::test::rowOf(arch).hasModeInstructions) {}
 
   std::string round(unsigned mode) const {
     return hasModeInstructions
@@ -169,7 +171,7 @@ TEST_P(ModeChecker, RejectsAtomicsAndScalarFloatsInDenormalRegions) {
   EXPECT_CONTAINS(
       errorOf(at.denormals(0) + kAdd + "ds_add_f32 v3, v4\\0A" + at.denormals(15)),
       "expected 'round nearest; denormals keep', found 'round nearest; denormals flush'");
-  if (StringRef(GetParam()).starts_with("gfx12")) {
+  if (rubia::test::rowOf(GetParam()).isa >= 12) {
     EXPECT_CONTAINS(errorOf(at.denormals(0) + kAdd + "s_add_f32 s0, s1, s2\\0A" + at.denormals(15)),
                     "'s_add_f32 s0, s1, s2'");
     EXPECT_CONTAINS(errorOf(at.round(5) + kAdd + "s_mul_f32 s0, s1, s2\\0A" + at.round(0)),
@@ -267,10 +269,8 @@ TEST_P(ModeChecker, ReportsManyViolationsInBounds) {
   EXPECT_CONTAINS(errorOf(text), "and 10 more");
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ModeChecker,
-                         testing::Values("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100",
-                                         "gfx1201"),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, ModeChecker, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 TEST(ModeChecker, RejectsBytesThatAreNoCodeObject) {
   EXPECT_CONTAINS(toString(checkMode({})), "invalid code object");

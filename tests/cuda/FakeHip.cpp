@@ -80,7 +80,9 @@ int hipGetDeviceProperties(char *properties, int d) {
   if (d < 0 || d >= deviceCount())
     return 101;
   strcpy(properties, "Fake Radeon");
-  strcpy(properties + 396, "gfx1100");
+  // FAKE_HIP_ARCH: of the first device.
+  const char *arch = getenv("FAKE_HIP_ARCH");
+  strcpy(properties + 396, arch && d == 0 ? arch : "gfx1100");
   return 0;
 }
 int hipDeviceSynchronize() { return fake.broken ? fake.broken.load() : done(); }

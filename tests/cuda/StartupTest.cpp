@@ -270,6 +270,29 @@ TEST(Startup, WithoutADeviceSaysSo) {
   EXPECT_EQ(cu("cuDeviceGetCount", &count), kNotInitialized);
 }
 
+// A processor that is not in targets/Targets.def.
+TEST(Startup, DevicesOfUnknownProcessorsAreNotUsed) {
+  setenv("FAKE_HIP_DEVICES", "2", 1);
+  setenv("FAKE_HIP_ARCH", "gfx1036", 1);
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("device 0, Fake Radeon, is not used: 'gfx1036' is not in Rubia's table of "
+                     "targets; the generic target nearest to it is gfx10-3-generic"),
+            std::string::npos)
+      << log;
+  int count = -1, bus = -1;
+  EXPECT_EQ(cu("cuDeviceGetCount", &count), kSuccess);
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(cu("cuDeviceGetAttribute", &bus, 33, 0), kSuccess);
+  EXPECT_EQ(bus, 0x0b);
+}
+
+TEST(Startup, UnknownProcessorsAloneAreNoDevice) {
+  setenv("FAKE_HIP_ARCH", "gfx1036:xnack-", 1);
+  EXPECT_EQ(cu("cuInit", 0u), kNoDevice);
+}
+
 TEST(Startup, VisibleDevicesAreChosenAndReordered) {
   setenv("FAKE_HIP_DEVICES", "3", 1);
   setenv("CUDA_VISIBLE_DEVICES", "1,0,7,2", 1); // the list ends at the first that is missing

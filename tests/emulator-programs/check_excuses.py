@@ -13,7 +13,7 @@ import sys
 import tempfile
 import types
 
-from check_programs import COMPILER_AT_FAULT, DEVICE, SETTINGS, TARGETS, WITHOUT_CRASH, Session, compilerIsAtFault
+from check_programs import COMPILER_AT_FAULT, DEVICE, SETTINGS, TARGETS, WITHOUT_CRASH, Session, compilerIsAtFault, concerns
 
 
 def inVectorRegister(kind, value, name):
@@ -156,7 +156,7 @@ def main():
         session = Session(options, folder)
         excused = [(f, p) for f in CHECKED for p in sorted(f.programs)]
         libraries = {p: session.host(f"host{p}", [p]) for _, p in excused}
-        jobs = [pool.submit(check, session, libraries[p], f, p, t) for f, p in excused for t in TARGETS if t.startswith(f.targets)]
+        jobs = [pool.submit(check, session, libraries[p], f, p, t) for f, p in excused for t in TARGETS if concerns(f, t)]
         wrong = [line for j in jobs if (line := j.result())]
     print("\n".join(wrong + session.failures + [f"{len(jobs)} excuses checked, {len(wrong)} do not hold"]))
     return 1 if wrong or session.failures or not jobs else 0

@@ -1,6 +1,7 @@
 // Code objects as files: relocations, generic targets, offload bundles (AMDGPUUsage "Code Object",
 // "Generic Processors"; Clang Offload Bundler).
 #include "emulator/OffloadBundle.h"
+#include "tests/Targets.h"
 #include "tests/emulator/Fixture.h"
 #include "tests/emulator/Targets.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,7 +47,7 @@ std::vector<uint8_t> kernelThatWrites(int value, const char *target) {
 
 TEST_F(AbiObject, GenericTargetsRun) {
   for (const char *target :
-       {"gfx9-4-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic"}) {
+       rubia::test::targetsWhere([](const auto &row) { return row.isGeneric(); })) {
     load(kernelThatWrites(7, target));
     ASSERT_TRUE(code);
     EXPECT_EQ(code->target(), target);
@@ -55,16 +56,6 @@ TEST_F(AbiObject, GenericTargetsRun) {
     expectRun("k", {1}, {1}, Arguments().add(out));
     EXPECT_EQ(*out, 7) << target;
   }
-}
-
-TEST(Targets, RunOnTheirProcessors) {
-  EXPECT_TRUE(runsOn("gfx1100", "gfx1100"));
-  EXPECT_TRUE(runsOn("gfx90a:sramecc+:xnack-", "gfx90a"));
-  EXPECT_TRUE(runsOn("gfx11-generic", "gfx1100"));
-  EXPECT_TRUE(runsOn("gfx9-4-generic", "gfx950"));
-  EXPECT_FALSE(runsOn("gfx9-4-generic", "gfx90a"));
-  EXPECT_FALSE(runsOn("gfx12-generic", "gfx1100"));
-  EXPECT_FALSE(runsOn("gfx1030", "gfx1031"));
 }
 
 std::string bundle(const std::vector<std::pair<std::string, std::vector<uint8_t>>> &entries) {

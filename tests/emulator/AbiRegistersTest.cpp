@@ -21,7 +21,7 @@ struct Layout {
 };
 
 Layout layoutOf(const TargetCase &target) {
-  if (target.architectedScratch())
+  if (target.row().architectedFlatScratch)
     return {true, target.major() < 12, 0, 2, 4, 6, 0, 8, 9};
   return {false, true, 4, 6, 8, 10, 12, 14, 15};
 }
@@ -247,8 +247,9 @@ amdhsa.kernels:
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AbiPreload,
-                         testing::Values(TargetCase{"gfx90a", 64}, TargetCase{"gfx942", 64},
-                                         TargetCase{"gfx950", 64}),
+                         testing::ValuesIn(casesOf(rubia::test::targetsWhere([](const auto &row) {
+                           return row.accumulators == rubia::targets::Accumulators::Shared;
+                         }))),
                          nameOf);
 
 } // namespace

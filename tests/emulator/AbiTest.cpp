@@ -137,7 +137,7 @@ kernel void modes(global float *out, float one, float tiny) {
   out[2] = kept;
   out[3] = flushed;
   out[4] = mode;
-#if defined(__gfx1030__) || defined(__gfx1100__) || defined(__gfx1201__)
+#if !defined(__GFX9__)
   __asm volatile("s_round_mode 0x1\n v_add_f32 %0, %1, %2\n s_round_mode 0x0"
                : "=v"(up) : "v"(one), "v"(tiny));
   __asm volatile("s_denorm_mode 0xc\n v_mul_f32 %0, 1.0, %1\n s_denorm_mode 0xf"
@@ -267,7 +267,7 @@ TEST_P(Abi, BarriersDoNotWaitForWavesThatEnded) {
 }
 
 TEST_P(Abi, AllOfLdsCanBeUsed) {
-  const uint32_t bytes = std::string(GetParam().cpu) == "gfx950" ? 163840 : 65536;
+  const uint32_t bytes = GetParam().row().maxLdsBytes;
   uint32_t *out = allocate<uint32_t>(64);
   const uint32_t words = bytes / 4;
   expectRun("dynamic_lds", {2}, {64}, Arguments().add(out).add(uint32_t(0)).add(words), bytes);
@@ -355,14 +355,18 @@ kernel void hidden(global ulong *out, uint n) {
   EXPECT_EQ(at(96, 8), request.hidden.heap);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Versions, ImplicitArguments,
-    testing::Combine(testing::Values(TargetCase{"gfx90a", 64}, TargetCase{"gfx942", 64},
-                                     TargetCase{"gfx950", 64}, TargetCase{"gfx1030", 32},
-                                     TargetCase{"gfx1100", 32}, TargetCase{"gfx1201", 32}),
-                     testing::Values(4u, 5u, 6u)),
-    [](const auto &info) {
-      return std::get<0>(info.param).name() + "_version" + std::to_string(std::get<1>(info.param));
-    });
+std::vector<TargetCase> smallestWaves() {
+  std::vector<TargetCase> cases = kTargetCases;
+  llvm::erase_if(cases, [](const TargetCase &c) { return c.waveSize != c.row().waveSize(); });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, ImplicitArguments,
+                         testing::Combine(testing::ValuesIn(smallestWaves()),
+                                          testing::Values(4u, 5u, 6u)),
+                         [](const auto &info) {
+                           return std::get<0>(info.param).name() + "_version" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
 
 } // namespace

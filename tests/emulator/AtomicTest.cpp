@@ -94,7 +94,7 @@ std::string registers(unsigned first, unsigned count) {
 std::string returning(const TargetCase &target) {
   if (target.major() == 12)
     return " th:TH_ATOMIC_RETURN";
-  return target.major() == 9 && std::string(target.cpu) != "gfx90a" ? " sc0" : " glc";
+  return target.row().cachePolicy == targets::CachePolicy::ScBits ? " sc0" : " glc";
 }
 
 /// Where an atomic goes, and its text around mnemonic ($), result (%), data (#) and offset (@).
@@ -370,7 +370,8 @@ TEST_P(FloatAtomics, MemoryAddFlushesBeforeGfx12) {
 }
 
 TEST_P(FloatAtomics, FlatAddInLds) {
-  if (major() == 10 || StringRef(GetParam().cpu) == "gfx90a")
+  const targets::Target &row = GetParam().row();
+  if (!row.addsF32InMemory || row.generation == targets::Generation::Cdna2)
     return; // have none
   MemoryWave w(GetParam());
   w.wave.setMode(kFlushAll);
@@ -473,10 +474,9 @@ TEST_P(FloatAtomics, DoublesInLdsAndThroughBuffers) {
 }
 
 TEST_P(FloatAtomics, PackedHalves) {
-  const std::string cpu = GetParam().cpu;
   if (major() == 10 || major() == 11)
     return;
-  const bool hasLds = cpu != "gfx90a";
+  const bool hasLds = GetParam().row().atomicsReachHost;
   // (1 + 2, denormal + denormal); bf16 (1 + 1, 2 + -2)
   MemoryWave w(GetParam());
   w.wave.setMode(kFlushAll);
@@ -495,11 +495,11 @@ TEST_P(FloatAtomics, PackedHalves) {
   EXPECT_EQ(w.at<uint32_t>(16), 0x0000'4000u);
 }
 
-/// A float operation, and the processors on which GLOBAL (g), FLAT (f) and BUFFER (b) have it.
+/// A float operation, and the generations on which GLOBAL (g), FLAT (f) and BUFFER (b) have it.
 struct FloatCase {
   const char *name;
   unsigned bits;        // 16: two in a word
-  const char *where[6]; // gfx90a, gfx942, gfx950, gfx1030, gfx1100, gfx1201
+  const char *where[6]; // CDNA 2 to 4, RDNA 2 to 4
   double (*compute)(double old, double a);
 };
 // clang-format off
@@ -527,8 +527,10 @@ uint64_t bitsOf(double value, unsigned bits) {
 }
 
 TEST_P(FloatAtomics, OperationsInEveryMemory) {
-  const std::string cpus[] = {"gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"};
-  const size_t cpu = size_t(std::find(std::begin(cpus), std::end(cpus), GetParam().cpu) - cpus);
+  using enum targets::Generation;
+  const targets::Generation generations[] = {Cdna2, Cdna3, Cdna4, Rdna2, Rdna3, Rdna4};
+  const size_t cpu = size_t(llvm::find(generations, GetParam().row().generation) - generations);
+  ASSERT_LT(cpu, std::size(generations));
   for (const FloatCase &c : kFloatCases)
     for (const Place &place : kPlaces) {
       const char letter = place.isBuffer ? 'b' : place.name[0];

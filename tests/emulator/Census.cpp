@@ -1,5 +1,6 @@
 #include "tests/emulator/Census.h"
 #include "emulator/lib/Target.h"
+#include "targets/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCCodeEmitter.h"
@@ -53,7 +54,7 @@ std::vector<EncodableInstruction> encodableInstructions(StringRef cpu, unsigned 
     return result;
   }
   std::string features;
-  if (!cpu.starts_with("gfx9"))
+  if (targets::find(cpu)->hasWave32)
     features = waveSize == 64 ? "+wavefrontsize64" : "+wavefrontsize32";
   std::unique_ptr<MCInstrInfo> instructions(llvmTarget->createMCInstrInfo());
   std::unique_ptr<MCRegisterInfo> registers(llvmTarget->createMCRegInfo(triple));

@@ -1,6 +1,7 @@
 // Matrix products that clang compiles from builtins, end to end: operands in whatever registers the
 // compiler chooses, accumulators kept over a loop and stored.
 #include "tests/emulator/Fixture.h"
+#include "tests/emulator/Targets.h"
 #include <cmath>
 #include <random>
 
@@ -53,7 +54,7 @@ TEST_F(MatrixKernels, HalvesOnCdna) {
       for (uint r = 0; r < 16; ++r)
         d[(r % 4 + 8 * (r / 4) + 4 * group) * 32 + line] = sum[r];
     })";
-  for (const char *cpu : {"gfx90a", "gfx942", "gfx950"})
+  for (const char *cpu : withUnifiedAccumulators())
     for (const char *options : {"-O0", "-O3"}) {
       SCOPED_TRACE(std::string(cpu) + " " + options);
       load(compile(source, cpu, options + std::string(" -c")));
@@ -78,7 +79,7 @@ TEST_F(MatrixKernels, DoublesOnCdna) {
       for (uint r = 0; r < 4; ++r)
         d[(4 * r + group) * 16 + line] = sum[r];
     })";
-  for (const char *cpu : {"gfx90a", "gfx942", "gfx950"}) {
+  for (const char *cpu : withUnifiedAccumulators()) {
     SCOPED_TRACE(cpu);
     load(compile(source, cpu));
     ASSERT_TRUE(code);
@@ -192,7 +193,7 @@ TEST_F(MatrixKernels, SparseHalves) {
     })";
   for (const char *cpu : {"gfx942", "gfx950", "gfx1201"}) {
     SCOPED_TRACE(cpu);
-    const uint32_t lanes = cpu == std::string("gfx1201") ? 32 : 64;
+    const uint32_t lanes = rubia::test::rowOf(cpu).waveSize();
     load(compile(lanes == 32 ? rdna : cdna, cpu));
     ASSERT_TRUE(code);
     SparseHalves m;

@@ -7,11 +7,7 @@ using namespace rubia::emulator;
 
 namespace {
 
-Generation generation(const char *cpu) {
-  auto target = Target::create(cpu, 64);
-  EXPECT_TRUE(bool(target)) << llvm::toString(target.takeError());
-  return (*target)->generation();
-}
+const rubia::targets::Target &row(const char *cpu) { return *rubia::targets::find(cpu); }
 
 LaneAccess read(unsigned lane, uint64_t address, unsigned bytes) {
   return {address, uint16_t(bytes), uint8_t(lane), Space::Local, true, false};
@@ -25,7 +21,7 @@ unsigned conflictsOf(const char *cpu, unsigned bytes, bool isRead, unsigned lane
     access.reads = isRead;
     access.writes = !isRead;
   }
-  return ldsCycles(generation(cpu), lanes, false).conflicts;
+  return ldsCycles(row(cpu), lanes, false).conflicts;
 }
 
 TEST(LdsCycles, LanesOfAGroupMeetInABank) {
@@ -77,14 +73,14 @@ TEST(LdsCycles, EqualDwordsAreReadAtOnce) {
   std::vector<LaneAccess> lanes;
   for (unsigned lane = 0; lane < 32; ++lane)
     lanes.push_back(read(lane, lane % 4, 1)); // the bytes of a dword
-  EXPECT_EQ(ldsCycles(generation("gfx1100"), lanes, false).cycles, 1u);
-  EXPECT_EQ(ldsCycles(generation("gfx1100"), lanes, true).cycles, 32u); // as atomics
+  EXPECT_EQ(ldsCycles(row("gfx1100"), lanes, false).cycles, 1u);
+  EXPECT_EQ(ldsCycles(row("gfx1100"), lanes, true).cycles, 32u); // as atomics
 }
 
 TEST(LdsCycles, TwoAddressesAreTwoAccesses) {
   const std::vector<LaneAccess> lanes = {read(0, 0, 4), read(1, 4, 4), read(0, 128, 4),
                                          read(1, 132, 4)};
-  const LdsCycles found = ldsCycles(generation("gfx1100"), lanes, false);
+  const LdsCycles found = ldsCycles(row("gfx1100"), lanes, false);
   EXPECT_EQ(found.cycles, 2u);
   EXPECT_EQ(found.conflicts, 0u);
 }
@@ -92,7 +88,7 @@ TEST(LdsCycles, TwoAddressesAreTwoAccesses) {
 TEST(LdsCycles, MisalignedAccessesReachOneDwordMore) {
   // Lanes 0 and 8 of 16: dwords 0 to 2 and 31 to 33.
   const std::vector<LaneAccess> lanes = {read(0, 2, 8), read(8, 126, 8)};
-  EXPECT_EQ(ldsCycles(generation("gfx1100"), lanes, false).cycles, 2u);
+  EXPECT_EQ(ldsCycles(row("gfx1100"), lanes, false).cycles, 2u);
 }
 
 MemoryCost costOf(const std::vector<std::pair<uint64_t, unsigned>> &ranges, unsigned lineBytes) {

@@ -281,7 +281,8 @@ TEST_P(LoadsAndStores, FlatLanesGoToAllSpacesAtOnce) {
 
 TEST_P(Accumulators, AreDataOfAllMemoryInstructions) {
   MemoryWave w(GetParam());
-  const std::string returns = std::string(GetParam().cpu) == "gfx90a" ? "glc" : "sc0";
+  const std::string returns =
+      GetParam().row().cachePolicy == targets::CachePolicy::Glc ? "glc" : "sc0";
   w.addresses(0, 16).run("global_load_dwordx2 a[8:9], v[2:3], off\n"
                          "global_store_dwordx2 v[2:3], a[8:9], off offset:8\n"
                          "ds_write_b32 v4, a9\n"
@@ -359,8 +360,9 @@ TEST_P(LoadsAndStores, PrivateMemoryNeedsFlatScratch) {
 }
 
 TEST_P(LoadsIntoLds, WriteALanesDwordsToItsPlace) {
-  const std::string cpu = GetParam().cpu;
-  const bool hasWide = cpu == "gfx950", hasGlobal = cpu != "gfx90a" && cpu != "gfx1030";
+  const targets::Target &row = GetParam().row();
+  const bool hasWide = row.wideLdsReads;
+  const bool hasGlobal = row.cachePolicy == targets::CachePolicy::ScBits;
   struct Case {
     std::string text;
     unsigned bytes, registers;
@@ -415,8 +417,8 @@ TEST_P(LoadsAndStores, TheApertureIsThatOfTheAddressWithoutOffset) {
 }
 
 TEST_P(LoadsAndStores, CacheOperationsChangeNothing) {
-  const std::string cpu = GetParam().cpu;
-  const std::string text = cpu == "gfx90a" ? "buffer_wbinvl1\nbuffer_wbinvl1_vol\nbuffer_wbl2\n"
+  const bool hasGlc = GetParam().row().cachePolicy == targets::CachePolicy::Glc;
+  const std::string text = hasGlc          ? "buffer_wbinvl1\nbuffer_wbinvl1_vol\nbuffer_wbl2\n"
                                              "buffer_invl2\ns_dcache_inv\ns_dcache_wb"
                            : major() == 9  ? "buffer_inv sc1\nbuffer_wbl2 sc0 sc1\ns_dcache_inv"
                            : major() == 12 ? "global_inv scope:SCOPE_DEV\nglobal_wb\nglobal_wbinv"
@@ -452,8 +454,7 @@ TEST_P(Blocks, MoveTheRegistersThatM0Names) {
 INSTANTIATE_TEST_SUITE_P(Targets, Blocks, targetsFrom(12, 12), nameOf);
 INSTANTIATE_TEST_SUITE_P(Targets, LoadsAndStores, testing::ValuesIn(kTargetCases), nameOf);
 TEST_P(LoadsIntoLds, FromPrivateMemory) {
-  const std::string cpu = GetParam().cpu;
-  if (cpu == "gfx90a" || cpu == "gfx1030")
+  if (GetParam().row().cachePolicy != targets::CachePolicy::ScBits)
     return; // spelt differently
   MemoryWave w(GetParam());
   w.s(kM0) = 1024;

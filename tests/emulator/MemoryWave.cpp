@@ -4,7 +4,7 @@ namespace rubia::emulator::test {
 
 MemoryWave::MemoryWave(const TargetCase &target)
     : AssemblyWave(target.cpu, target.waveSize), target(target), lds(kBytes + 16) {
-  wave.group->generationOfTarget = target.major();
+  wave.group->target = &target.row();
   wave.group->memory = &memory;
   wave.group->generation = &generationOf(memory);
   constexpr unsigned kRegisters = 400;

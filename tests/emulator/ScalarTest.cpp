@@ -2,6 +2,7 @@
 // MODE. What touches more than its destination is tested by kernels (AbiTest, AbiScalarTest).
 #include "emulator/lib/ScalarAlu.h"
 #include "emulator/lib/Workgroup.h"
+#include "targets/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>
 #include <map>
@@ -278,7 +279,7 @@ TEST(ScalarRows, ComputeResultAndScc) {
     auto found = rows.find(c.row);
     ASSERT_NE(found, rows.end()) << c.row;
     Workgroup group;
-    group.generationOfTarget = 12;
+    group.target = rubia::targets::find("gfx1201");
     Wave wave;
     wave.group = &group;
     wave.setMode(c.mode);

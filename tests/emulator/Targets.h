@@ -1,6 +1,7 @@
-// The six processors in the wave sizes that they have, as the parameter of tests.
+// The targets of tests in the wave sizes that they have, as the parameter of tests.
 #pragma once
 
+#include "tests/Targets.h"
 #include <gtest/gtest.h>
 #include <string>
 
@@ -10,22 +11,34 @@ struct TargetCase {
   const char *cpu;
   unsigned waveSize;
 
+  const targets::Target &row() const { return rubia::test::rowOf(cpu); }
   /// "gfx1100", "gfx1100_wave64".
   std::string name() const {
-    const bool optional = waveSize == 64 && std::string(cpu).size() == 7;
-    return std::string(cpu) + (optional ? "_wave64" : "");
+    return rubia::test::identifier(cpu) + (waveSize == row().waveSize() ? "" : "_wave64");
   }
   /// 9, 10, 11, 12.
-  unsigned major() const {
-    const std::string text = cpu;
-    return unsigned(std::stoul(text.substr(3, text.size() - 5)));
-  }
-  bool architectedScratch() const { return major() >= 11 || std::string(cpu) > "gfx90a"; }
+  unsigned major() const { return row().isa; }
 };
 
-inline constexpr TargetCase kTargetCases[] = {{"gfx90a", 64},  {"gfx942", 64},  {"gfx950", 64},
-                                              {"gfx1030", 32}, {"gfx1030", 64}, {"gfx1100", 32},
-                                              {"gfx1100", 64}, {"gfx1201", 32}, {"gfx1201", 64}};
+inline std::vector<TargetCase> casesOf(const std::vector<const char *> &names) {
+  std::vector<TargetCase> cases;
+  for (const char *name : names) {
+    if (rubia::test::rowOf(name).hasWave32)
+      cases.push_back({name, 32});
+    cases.push_back({name, 64});
+  }
+  return cases;
+}
+inline const std::vector<TargetCase> kTargetCases = casesOf(rubia::test::testTargets());
+
+/// Of those of tests.
+inline std::vector<const char *> withUnifiedAccumulators() {
+  std::vector<const char *> names = rubia::test::testTargets();
+  std::erase_if(names, [](const char *name) {
+    return rubia::test::rowOf(name).accumulators != targets::Accumulators::Shared;
+  });
+  return names;
+}
 
 inline std::string nameOf(const testing::TestParamInfo<TargetCase> &info) {
   return info.param.name();

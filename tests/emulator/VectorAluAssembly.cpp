@@ -51,9 +51,10 @@ static std::vector<uint8_t> assembled(const std::string &text, const std::string
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
   MCTargetOptions options;
   std::string features;
-  if (!StringRef(cpu).starts_with("gfx9"))
+  const targets::Target &row = rubia::test::rowOf(cpu);
+  if (row.hasWave32)
     features = waveSize == 64 ? "+wavefrontsize64" : "+wavefrontsize32";
-  if (StringRef(cpu).starts_with("gfx11") || StringRef(cpu).starts_with("gfx12"))
+  if (row.isa >= 11)
     features += ",+real-true16";
   std::unique_ptr<MCRegisterInfo> registers(target->createMCRegInfo(triple));
   std::unique_ptr<MCAsmInfo> info(target->createMCAsmInfo(*registers, triple, options));
@@ -78,8 +79,8 @@ static std::vector<uint8_t> assembled(const std::string &text, const std::string
 }
 
 AssemblyWave::AssemblyWave(const std::string &cpu, unsigned waveSize) : cpu(cpu) {
-  const bool isGfx9 = StringRef(cpu).starts_with("gfx9");
-  const unsigned lanes = waveSize ? waveSize : isGfx9 ? 64 : 32;
+  const targets::Target &row = rubia::test::rowOf(cpu);
+  const unsigned lanes = waveSize ? waveSize : row.waveSize();
   auto created = Target::create(cpu, lanes);
   if (created)
     target = std::move(*created);
@@ -91,7 +92,7 @@ AssemblyWave::AssemblyWave(const std::string &cpu, unsigned waveSize) : cpu(cpu)
   wave.blockStride = kCount * kBlockLanes;
   wave.vgprCount = kCount;
   wave.blocks = uint8_t(lanes / kBlockLanes);
-  group.generationOfTarget = target ? target->generation().major : 11;
+  group.target = &row;
   wave.group = &group;
   wave.setMask(kExec, ~uint64_t(0));
   wave.setMode(0xf0);

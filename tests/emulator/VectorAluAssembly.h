@@ -4,6 +4,7 @@
 
 #include "emulator/lib/Program.h"
 #include "emulator/lib/Workgroup.h"
+#include "tests/Targets.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +43,7 @@ private:
   Workgroup group;
 };
 
-/// The processors that the emulator executes, with the smallest wave of each.
-inline const char *const kProcessors[] = {"gfx90a",  "gfx942",  "gfx950",
-                                          "gfx1030", "gfx1100", "gfx1201"};
+/// The targets of tests, with the smallest wave of each.
+inline const std::vector<const char *> kProcessors = rubia::test::testTargets();
 
 } // namespace rubia::emulator::test

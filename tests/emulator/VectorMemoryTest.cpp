@@ -201,10 +201,7 @@ std::vector<MemoryTable> tables() {
 }
 
 TEST(VectorMemory, DoesWhatTheHandlersByLaneDo) {
-  for (const TargetCase &target : kTargetCases) {
-    const llvm::StringRef cpu = target.cpu;
-    if (cpu != "gfx1100" && cpu != "gfx942")
-      continue;
+  for (const TargetCase &target : casesOf({"gfx1100", "gfx942"})) {
     for (const MemoryTable &table : tables()) {
       Comparison comparison(target);
       for (size_t i = 0; i < table.count && !HasFailure(); ++i)

@@ -1,4 +1,5 @@
 // Workgroups that wait for each other, how many are resident, and what is said when nobody gets on.
+#include "tests/Targets.h"
 #include "tests/emulator/Fixture.h"
 #include "gmock/gmock.h"
 #include <mutex>
@@ -101,7 +102,7 @@ TEST_F(Waiting, AllWorkgroupsOfAGridMeet) {
 // On one host thread each of these workgroups waits for one that has yet to run.
 TEST_F(Waiting, PollingWorkgroupsGiveWayAtOnce) {
   hostThreads = 1;
-  for (const char *target : {"gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"})
+  for (const char *target : rubia::test::testTargets())
     for (bool cooperative : {true, false}) {
       build(target);
       ASSERT_TRUE(code) << target;

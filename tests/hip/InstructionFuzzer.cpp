@@ -8,6 +8,7 @@
 // seed is always the same. Exits with 1 if a child died or hung, with the words of the stream on
 // stderr and how to see it again.
 #define __HIP_PLATFORM_AMD__ 1
+#include "tests/Targets.h"
 #include "tests/emulator/Fixture.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -36,9 +37,6 @@ constexpr unsigned kBodyWords = 64;              // of a stream, with the s_nop 
 constexpr unsigned kStreamsOfChild = 400;        // so that settings vary
 constexpr auto kHang = std::chrono::seconds(60); // an endless loop ends earlier, on any machine
 constexpr uint32_t kMark = 0xbf8005a5;           // s_nop with an operand that nobody else has
-
-constexpr const char *kProcessors[] = {"gfx90a",  "gfx942",  "gfx950",
-                                       "gfx1030", "gfx1100", "gfx1201"};
 
 struct Processor {
   std::string name;
@@ -504,7 +502,9 @@ int replay(StringRef what) {
 
 int main(int argc, char **argv) {
   uint64_t seconds = 10, seed = 1;
-  std::string processors = join(std::begin(kProcessors), std::end(kProcessors), ",");
+  std::string processors;
+  for (const char *name : rubia::test::testTargets())
+    processors += (processors.empty() ? "" : ",") + std::string(name);
   for (int i = 1; i + 1 < argc; i += 2) {
     const StringRef name = argv[i], value = argv[i + 1];
     if (name == "--replay")

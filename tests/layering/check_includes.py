@@ -7,25 +7,27 @@ import pathlib
 import re
 import sys
 
-MODULES = ["input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
+MODULES = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
 
 # What a folder may include of the other modules: whole modules, or single headers. The longest matching prefix counts.
 ALLOWED = {
+    "targets": set(),
     "input": set(),
     "settings": set(),
     "fatbin": {"input"},
     "ptx-frontend": set(),
-    "lowering": {"ptx-frontend", "settings"},
-    "codegen": set(),
-    "emulator": {"input", "settings"},
+    "lowering": {"targets", "ptx-frontend", "settings"},
+    "codegen": {"targets"},
+    "emulator": {"targets", "input", "settings"},
     "diff": set(),
-    "runtime": {"input", "settings", "fatbin", "lowering/Abi.h"},
-    "runtime/worker": {"input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
+    "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
+    "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "tools": set(MODULES),
 }
 
 # What of LLVM each may use; a module that is not named may use all of it.
 LLVM_ALLOWED = {
+    "targets": ["ADT", "Support", "Config"],
     "input": ["ADT", "Support", "Config"],
     "settings": ["ADT", "Support", "Config"],
     "settings": set(),

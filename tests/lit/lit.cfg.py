@@ -22,11 +22,12 @@ for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx
         [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] +
         ["-include", os.path.join(config.test_exec_root, "hip.h"), "-lamdhip64 -lstdc++ -lm"])))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
+config.substitutions.append(("%each-target", config.python + " " + os.path.join(config.test_source_root, "Inputs", "each_target.py")))
 config.substitutions.append(("%each-version", config.python + " " + os.path.join(config.test_source_root, "hip", "Inputs", "each_version.py")))
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools, config.environment["PATH"]])
 config.environment["RUBIA_DEVICE"] = "emulator"
 # Every run starts cold; what is compiled is shared between the tests of one run.
 config.environment["RUBIA_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "RUBIA_TEST_TARGETS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

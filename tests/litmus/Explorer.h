@@ -81,7 +81,7 @@ private:
     return placement.modelsL2 && !beyondL2(step.reach) && !isUncached(location);
   }
   bool isUncached(unsigned location) const {
-    return placement.fine && test.isStrong(test.locations[location]);
+    return placement.fine && (placement.allFine || test.isStrong(test.locations[location]));
   }
   bool isLocal(unsigned location) const { return test.isShared(test.locations[location]); }
   unsigned unitOf(unsigned thread) const { return placement.unit[thread]; }

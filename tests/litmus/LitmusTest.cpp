@@ -1,5 +1,6 @@
 // Litmus tests of the PTX memory model on the code that Rubia compiles, in the emulator's `order`
 // mode: no outcome that the model forbids, and relaxed ones where it allows them.
+#include "tests/Targets.h"
 #include "tests/litmus/Run.h"
 #include "tests/litmus/Table.h"
 #include "tests/litmus/Trace.h"
@@ -27,8 +28,8 @@ TEST(LitmusModel, AgreesWithTheVerdictsOfTheTable) {
 }
 
 class Litmus : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Targets, Litmus, testing::ValuesIn(kTargets),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, Litmus, testing::ValuesIn(rubia::test::allTargets()),
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 TEST_P(Litmus, ShowsNoForbiddenOutcomeAndSomeWeakOnes) {
   std::vector<Row> all;

@@ -1,6 +1,7 @@
 #include "tests/litmus/Mutants.h"
 #include "emulator/lib/InstructionStep.h"
 #include "emulator/lib/Target.h"
+#include "targets/Target.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -143,7 +144,7 @@ void CodeMutator::mutate(const std::string &name, uint64_t first, uint64_t end, 
 } // namespace
 
 Expected<std::vector<CodeMutant>> codeMutants(ArrayRef<uint8_t> code, const std::string &arch) {
-  const unsigned waveSize = StringRef(arch).starts_with("gfx9") ? 64 : 32;
+  const unsigned waveSize = targets::find(arch)->waveSize();
   auto target = emulator::Target::create(arch, waveSize);
   if (!target)
     return target.takeError();

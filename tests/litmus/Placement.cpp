@@ -1,4 +1,5 @@
 #include "tests/litmus/Placement.h"
+#include "targets/Target.h"
 #include <algorithm>
 #include <tuple>
 
@@ -45,22 +46,41 @@ Placement renumbered(Placement placement, const std::vector<unsigned> &units,
 
 } // namespace
 
+bool controlsL2(const targets::Target &target) {
+  switch (target.generation) {
+  case targets::Generation::Gcn5:
+  case targets::Generation::Cdna1:
+    return false;
+  case targets::Generation::Cdna2:
+  case targets::Generation::Cdna3:
+  case targets::Generation::Cdna4:
+  case targets::Generation::Rdna1:
+  case targets::Generation::Rdna2:
+  case targets::Generation::Rdna3:
+  case targets::Generation::Rdna35:
+  case targets::Generation::Rdna4:
+    return true;
+  }
+  return true;
+}
+
 std::vector<Placement> placementsOf(const Test &test, const MachineProgram &program) {
-  const bool isGfx9 = program.arch.substr(0, 4) == "gfx9",
-             isGfx12 = program.arch[3] == '1' && program.arch[4] == '2';
+  const targets::Target &target = *targets::find(program.arch);
+  const bool isGfx9 = target.isa == 9;
   const unsigned agents = test.severalDevices ? 2 : 1;
-  const bool hasDies = isGfx9 && program.arch != "gfx90a";
   const unsigned ctas = *std::max_element(test.cta.begin(), test.cta.end()) + 1;
   std::set<Placement> placements;
-  for (unsigned dies = 1; dies <= (hasDies ? 2u : 1u); ++dies)
+  for (unsigned dies = 1; dies <= (target.hasDies ? 2u : 1u); ++dies)
     for (bool fine : {false, true}) {
-      if (fine ? !test.severalDevices : test.severalDevices && program.arch == "gfx90a")
+      if (fine ? !test.severalDevices
+               : test.severalDevices && target.cachePolicy == targets::CachePolicy::Glc)
         continue;
       Placement placement;
       placement.fine = fine;
+      placement.allFine = fine && !controlsL2(target);
       placement.hasL1 = !isGfx9;
       placement.severalL2 = dies > 1;
-      placement.modelsL2 = dies > 1 || (agents > 1 && (isGfx9 || isGfx12));
+      placement.modelsL2 = dies > 1 || (agents > 1 && (isGfx9 || target.isa == 12));
       Topology topology;
       if (!isGfx9)
         topology = {4, 2, 1};

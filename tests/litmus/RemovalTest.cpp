@@ -5,6 +5,7 @@
 //
 // LitmusRemoval.Code/Ir take a sample; with RUBIA_LITMUS_ALL=1 (ctest label `long`) all, and print
 // the figures of docs/testing.md.
+#include "tests/Targets.h"
 #include "tests/litmus/Mutants.h"
 #include "tests/litmus/Run.h"
 #include "tests/litmus/Table.h"
@@ -123,8 +124,8 @@ protected:
   unsigned mostLaunches = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, LitmusRemoval, testing::ValuesIn(kTargets),
-                         [](const auto &info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, LitmusRemoval, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 TEST_P(LitmusRemoval, Code) {
   unsigned number = 0;

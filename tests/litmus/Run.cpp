@@ -3,7 +3,9 @@
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
+#include "targets/Target.h"
 #include "tests/litmus/Kernel.h"
+#include "tests/litmus/Placement.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include <cstring>
@@ -25,7 +27,7 @@ Expected<std::vector<uint8_t>> compile(ArrayRef<Test> tests, const std::string &
     all.kernels.insert(all.kernels.end(), unit.kernels.begin(), unit.kernels.end());
   lowering::Options options;
   options.arch = arch;
-  if (StringRef(arch).starts_with("gfx9")) // warps that could share a wave would take turns
+  if (!targets::find(arch)->hasWave32) // warps that could share a wave would take turns
     options.code.warpForm = settings::WarpFormChoice::HalfFilled;
   LLVMContext context;
   auto module = lowering::lower(parsed.module, all, options, context);
@@ -73,11 +75,12 @@ Error Runner::prepare(const Test &test, size_t index, bool isFine, Prepared &pre
   std::vector<uint64_t> &arguments = prepared.arguments;
   arguments = {uint64_t(results)};
   prepared.results = static_cast<const uint8_t *>(results);
+  const bool controlsL2 = rubia::litmus::controlsL2(*targets::find(object->target()));
   for (char name : test.locations) {
     prepared.locations.push_back(nullptr);
     if (test.isShared(name))
       continue;
-    const bool fine = isFine && test.isStrong(name);
+    const bool fine = isFine && (test.isStrong(name) || !controlsL2);
     auto address =
         location(name, fine ? emulator::MemoryKind::HostPinned : emulator::MemoryKind::Device);
     if (!address)
@@ -112,9 +115,11 @@ Error Runner::prepare(const Test &test, size_t index, bool isFine, Prepared &pre
 }
 
 Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &histogram) {
-  // What devices synchronise through is fine-grained memory; what they hand over may be either. On
-  // gfx90a it must be fine-grained: no bit says that an access is of system scope.
-  const bool isFine = test.severalDevices && (seed % 2 == 0 || object->target() == "gfx90a");
+  // What devices synchronise through is fine-grained memory; what they hand over may be either
+  // where kernels control the L2. On CDNA 2 and before it must be fine-grained: no bit says that an
+  // access is of system scope.
+  const bool glc = targets::find(object->target())->cachePolicy == targets::CachePolicy::Glc;
+  const bool isFine = test.severalDevices && (seed % 2 == 0 || glc);
   Prepared prepared;
   if (Error error = prepare(test, index, isFine, prepared))
     return error;

@@ -1,4 +1,5 @@
 #include "tests/litmus/Table.h"
+#include "targets/Target.h"
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -18,8 +19,6 @@ constexpr Line kLines[] = {
 #undef LITMUS
 };
 } // namespace
-
-const char *const kTargets[6] = {"gfx1100", "gfx1201", "gfx1030", "gfx90a", "gfx942", "gfx950"};
 
 bool Row::isInteresting(const Outcome &outcome) const {
   return outcome.size() >= interesting.size() &&
@@ -54,8 +53,14 @@ std::vector<Row> allRows(std::string &error) {
 bool takesAll() { return std::getenv("RUBIA_LITMUS_ALL") != nullptr; }
 
 bool isInSample(size_t i, unsigned n, const std::string &target) {
-  const auto found = std::find(std::begin(kTargets), std::end(kTargets), target);
-  return takesAll() || (i + size_t(found - std::begin(kTargets))) % n == 0;
+  const bool isSampled = targets::find(target)->tests == targets::Tests::Sampled;
+  size_t number = 0; // among its like
+  for (const targets::Target &row : targets::all()) {
+    if (row.name == target)
+      break;
+    number += (row.tests == targets::Tests::Sampled) == isSampled;
+  }
+  return takesAll() || (i + number) % (isSampled ? 10 * n : n) == 0;
 }
 
 unsigned seedCount(unsigned otherwise) {

@@ -320,7 +320,7 @@ Expected<MachineProgram> trace(Runner &runner, const Test &test, size_t index) {
     if (Error leak = runner.memory.free(*kernarg))
       error = joinErrors(std::move(error), std::move(leak));
     MachineProgram program;
-    program.arch = kernel.program->target->cpu().str();
+    program.arch = kernel.program->target->row().name.str();
     program.spread = kernel.resource1 >> 29 & 1;
     if (!error)
       error = tracer.finish(program);

@@ -3,12 +3,13 @@
 
 #include "Kernel.h"
 #include "lowering/Lowering.h"
+#include "targets/Target.h"
 #include "llvm/Support/Error.h"
 
 namespace rubia::random_kernels {
 
 struct Way {
-  std::string arch = "gfx1100";
+  std::string arch = targets::byDefault().name.str();
   settings::WarpFormChoice form = settings::WarpFormChoice::Auto;
   settings::NanMode nan = settings::NanMode::Any;
   settings::ContractMode contract = settings::ContractMode::Nvidia;

@@ -2,6 +2,7 @@
 // and read CC.CF, among plain arithmetic, with constants, zeros that LLVM finds late, guards,
 // branches and a loop; on each target against an interpreter on the host that has 128 bits. LLVM
 // joins such instructions in many ways, and not always rightly (docs/errata.md).
+#include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include "llvm/ADT/STLExtras.h"
 #include <bit>
@@ -447,7 +448,7 @@ void checkKernels(uint64_t begin, uint64_t end, const char *arch) {
 TEST(RandomCarryChains, OfEachTarget) {
   bool isLong = getenv("RUBIA_TEST_LONG");
   uint64_t count = isLong ? 1500 : 16, begin = 1;
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"}) {
+  for (const char *arch : rubia::test::testTargets()) {
     checkKernels(begin, begin + count, arch);
     begin += isLong ? 0 : count;
   }

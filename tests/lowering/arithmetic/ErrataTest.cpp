@@ -1,11 +1,18 @@
 // Miscompiles of LLVM 22.1 that arithmetic runs into (docs/errata.md): each test fails without the
 // work-around.
+#include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 using namespace rubia::lowering::test;
+
+static std::vector<const char *> wave64Targets() {
+  std::vector<const char *> names = rubia::test::testTargets();
+  std::erase_if(names, [](const char *name) { return rubia::test::rowOf(name).hasWave32; });
+  return names;
+}
 
 // On gfx9 the SDWA peephole turns the zero extension of an arithmetic 16-bit shift by 8 into a sign
 // extension: `zext(ashr i16 x, 8)` becomes sext(x) with src0_sel:BYTE_1.
@@ -14,7 +21,7 @@ TEST(Errata, ZeroExtensionOfA16BitShiftStaysOne) {
       kernelText(".reg .b16 t;\n .reg .b32 u;\n add.u16 t, a, b;\n shr.s16 t, t, 8;\n"
                  " cvt.u32.u16 u, t;\n add.u32 d, u, 5;",
                  Kind::I32, {Kind::I16, Kind::I16});
-  for (const char *arch : {"gfx90a", "gfx942", "gfx950"}) {
+  for (const char *arch : wave64Targets()) {
     std::string assembly = emitAssembly(text, {.arch = arch});
     EXPECT_NE(assembly.find("v_ashrrev_i16"), std::string::npos) << arch;
     EXPECT_EQ(assembly.find("sext("), std::string::npos) << arch;
@@ -25,7 +32,7 @@ TEST(Errata, ZeroExtensionOfA16BitShiftStaysOne) {
 // where the modifier negates. As bits of a number, what is sign-extended is a NaN if it is
 // negative.
 TEST(Errata, SignedPartsAreNoOperandsOfFloats) {
-  for (const char *arch : {"gfx90a", "gfx942", "gfx950"})
+  for (const char *arch : wave64Targets())
     for (const auto &[part, shift] :
          {std::pair("cvt.s32.s16 t, a", 16u), std::pair("bfe.s32 t, a, 16, 16", 0u),
           std::pair("cvt.s32.s8 t, a", 24u), std::pair("bfe.s32 t, a, 8, 8", 16u)})
@@ -72,7 +79,7 @@ TEST(Errata, CarryOutOfASumWithACarryAlone) {
   auto wraps = [](uint64_t sum, uint64_t addend) { return uint64_t(sum < addend); };
   std::vector<Operands> tuples = operandsFor({Kind::I64, Kind::I64});
   tuples.push_back({{0xbfffffffffffffff, 0}});
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"}) {
+  for (const char *arch : rubia::test::testTargets()) {
     auto run = [&](const std::string &body, auto reference) {
       check(
           {".reg .b64 t, u;\n .reg .b32 la, ha, lb, hb, v, w;\n .reg .pred p;\n "
@@ -124,7 +131,7 @@ TEST(Errata, CarryOutOfASumWithACarryAlone) {
 // A word that LLVM finds to be zero only when it selects instructions: here the difference of two
 // loads, one of which is of a vector. What was added to it, a product, is then at risk.
 TEST(Errata, CarryOutOfASumWithALateZero) {
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+  for (const char *arch : rubia::test::testTargets())
     check({".reg .b64 %even, x, y, zero, t;\n and.b64 %even, %address, -16;\n"
            " ld.global.b64 x, [%even];\n ld.global.nc.v2.u64 {y, t}, [%even];\n"
            " sub.cc.s64 zero, x, y;\n madc.lo.cc.s64 t, a, b, zero;\n"
@@ -146,7 +153,7 @@ TEST(Errata, CarryOutOfASumWithALateZero) {
 // The high half of a product by -2^n is that of a difference, which loses a borrow if the low bits
 // of the factor are known.
 TEST(Errata, HighHalfOfAProductByANegativePowerOfTwo) {
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+  for (const char *arch : rubia::test::testTargets())
     for (unsigned shift : {0, 1, 31, 32, 63})
       for (int addend : {0, 1, -13}) {
         int64_t factor = int64_t(-(uint64_t(1) << shift));
@@ -163,7 +170,7 @@ TEST(Errata, HighHalfOfAProductByANegativePowerOfTwo) {
 
 // x | -1 became x where the word is one of 64 bits, which LLVM takes apart after selection.
 TEST(Errata, AllOnesInAWordOfTwo) {
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+  for (const char *arch : rubia::test::testTargets())
     check({".reg .b32 low, zeros, ones;\n .reg .b64 t, u;\n cvt.u32.u64 low, a;\n"
            " mov.b32 ones, -1;\n mov.b64 t, {low, ones};\n brev.b64 u, t;\n clz.b64 zeros, u;\n"
            " cvt.u32.u64 low, b;\n mul.wide.u32 u, zeros, low;\n or.b64 d, u, t",
@@ -195,7 +202,7 @@ TEST(Errata, AndOfAnAndBehindABranch) {
   for (const char *body : {" and.b32 low, low, same;\n and.b32 low, low, 3;\n",
                            " or.b32 low, low, same;\n or.b32 low, low, 3;\n"
                            " sub.u32 low, low, sum;\n"})
-    for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"}) {
+    for (const char *arch : rubia::test::testTargets()) {
       auto code =
           compileToCode(head + body + " cvt.u64.u32 x, low;\n st.global.b64 [to], x;\n ret;\n}\n",
                         {.arch = arch});
@@ -234,7 +241,7 @@ TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
       tuples.push_back({{kZero | sign, number}});
       tuples.push_back({{number, kZero | sign}});
     }
-  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"})
+  for (const char *arch : rubia::test::testTargets())
     for (const Chain &chain : kChains)
       check({".reg .b16 h, ha, hb;\n .reg .f32 t, u, ea, eb;\n .reg .pred p;\n"
              " cvt.rn.f16.f32 ha, a;\n cvt.rn.f16.f32 hb, b;\n cvt.f32.f16 ea, ha;\n"
@@ -251,7 +258,7 @@ TEST(Errata, SignOfAProductOfZeroRoundedToHalf) {
 
 namespace {
 
-const char *const kAllTargets[] = {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"};
+const std::vector<const char *> kAllTargets = rubia::test::testTargets();
 
 uint32_t pairOf(uint32_t low, uint32_t high) { return (low & 0xffff) | high << 16; }
 
@@ -358,7 +365,8 @@ TEST(Errata, PackedIntegersAreNotNegatedAsHalves) {
   for (const char *arch : kAllTargets)
     for (const Pair &pair : pairs)
       for (const Operation &operation : operations) {
-        if (&operation != operations && &pair != pairs && llvm::StringRef(arch) != "gfx942")
+        if (&operation != operations && &pair != pairs &&
+            rubia::test::rowOf(arch).generation != rubia::targets::Generation::Cdna3)
           continue;
         const std::string body = kParts + "mov.b32 t, " + pair.text + ";\n " + operation.text;
         check({body, Kind::I32, sources,
@@ -438,7 +446,8 @@ TEST(Errata, BallotOfNumbersThatDiffer) {
          {Type{"f16", Kind::F16}, Type{"f32", Kind::F32}, Type{"f64", Kind::F64}})
       for (const Test &test : tests)
         for (bool isInverted : {false, true}) {
-          const bool isFirst = llvm::StringRef(arch) == "gfx1100" && kind == Kind::F32;
+          const bool isFirst =
+              rubia::test::rowOf(arch).tests == rubia::targets::Tests::Default && kind == Kind::F32;
           const bool isWrong = llvm::StringRef(test.name) == (isInverted ? "equ" : "ne");
           if (!isFirst && !isWrong)
             continue;

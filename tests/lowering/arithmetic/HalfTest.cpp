@@ -2,6 +2,7 @@
 // the results with --nan=canonical. For the forms that a golden recording has, see tests/golden;
 // those of sm_100 are in no recording.
 #include "diff/Reference.h"
+#include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>
 #include <random>
@@ -123,7 +124,7 @@ TEST(HalfPrecision, Bf16FmaIsRoundedOnce) {
   for (uint64_t a = 0x3f80; a < 0x4000; ++a)
     for (uint64_t c : {0x2f80, 0xaf80, 0x0001, 0x8001, 0x0080, 0x8080, 0x3000, 0xb000})
       tuples.push_back({{a, 0x3f81, c}});
-  for (const char *arch : {"gfx1100", "gfx1201", "gfx1030", "gfx90a", "gfx942", "gfx950"}) {
+  for (const char *arch : rubia::test::testTargets()) {
     SCOPED_TRACE(arch);
     check({"fma.rn.bf16 d, a, b, c",
            Kind::BF16,
@@ -250,7 +251,7 @@ TEST(HalfPrecision, Sequences) {
                                           "neg",    "abs",     "min",     "max",
                                           "fma.rn", "min.NaN", "max.NaN", "fma.rn.relu"};
   const std::vector<std::string> kF16 = {"add.sat", "mul.ftz", "fma.rn.sat", "add.ftz", "mul.sat"};
-  const char *kArchs[] = {"gfx1100", "gfx942", "gfx1201", "gfx1030", "gfx950", "gfx90a"};
+  const std::vector<const char *> kArchs = rubia::test::testTargets();
   std::mt19937 engine(9);
   auto below = [&](size_t n) { return unsigned(engine() % n); };
   for (unsigned program = 0; program < 24; ++program) {
@@ -292,9 +293,9 @@ TEST(HalfPrecision, Sequences) {
     std::vector<Operands> few;
     for (size_t i = program; i < tuples.size(); i += 29)
       few.push_back(tuples[i]);
-    SCOPED_TRACE(kArchs[program % 6]);
+    SCOPED_TRACE(kArchs[program % kArchs.size()]);
     check(test, few,
-          {.arch = kArchs[program % 6],
+          {.arch = kArchs[program % kArchs.size()],
            .optLevel = below(4) == 0 ? 0u : 3u,
            .nan = isCanonical ? settings::NanMode::Canonical : settings::NanMode::Any});
   }

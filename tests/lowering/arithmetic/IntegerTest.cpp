@@ -1,5 +1,6 @@
 // PTX ISA: integer-arithmetic-instructions and extended-precision-arithmetic-instructions, executed
 // on edge values and compared with references written from the manual's pseudocode.
+#include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 
 using namespace rubia::lowering::test;
@@ -282,7 +283,7 @@ TEST(IntegerArithmetic, Dp4a) {
                return uint32_t(c);
              }});
       // Without an instruction for it, or with some only.
-      for (const char *arch : {"gfx900", "gfx90a", "gfx1030", "gfx1201"})
+      for (const char *arch : rubia::test::allTargets())
         EXPECT_FALSE(
             compileToCode(kernelText(instruction + ";", Kind::I32, sources), {.arch = arch})
                 .empty());

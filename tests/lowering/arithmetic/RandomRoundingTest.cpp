@@ -2,6 +2,7 @@
 // f64, guards and a loop: executed on gfx1100 against an interpreter on the host that sets MXCSR
 // for each operation, and compiled for gfx90a and gfx942 through the checker of MODE. LLVM moves
 // plain operations across writes of MODE if it is let, most of all its SLP vectorizer.
+#include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include "tests/lowering/arithmetic/HostFloat.h"
 #include <cmath>
@@ -253,7 +254,7 @@ TEST(RandomRounding, SixtyKernelsPassTheModeCheckerOfWave64Targets) {
 TEST(RandomRounding, DirectedRoundingBesideDivisionInAFlushingKernel) {
   std::string body = ".reg .f32 q, r, s, t;\n div.rn.ftz.f32 q, a, b;\n add.rm.ftz.f32 r, a, b;\n"
                      " sub.rp.ftz.f32 s, a, b;\n div.rn.ftz.f32 t, r, s;\n add.rz.ftz.f32 d, q, t";
-  for (const char *arch : {"gfx90a", "gfx942", "gfx1030", "gfx1201"})
+  for (const char *arch : rubia::test::testTargets())
     compileToCode(kernelText(body + ";", Kind::F32, {Kind::F32, Kind::F32}), {.arch = arch});
   check({body, Kind::F32, {Kind::F32, Kind::F32}, [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
            auto in = [](const char *rounding, auto compute) {

@@ -144,7 +144,7 @@ void check(Form form, size_t half) {
   }
   form.grid = {kCtas, 1, 1};
   form.block = {kCtaThreads, 1, 1};
-  form.halfFilled = form.arch.starts_with("gfx9");
+  form.halfFilled = isWave64(form.arch);
   std::vector<uint32_t> after = run(kernelText(all), before, form).words;
 
   for (size_t i = 0; i < all.size(); ++i) {
@@ -190,7 +190,7 @@ TEST_P(AtomicsContention, OneOrderExplainsAll) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AtomicsContention, testing::ValuesIn(kTargets),
-                         [](const auto &info) { return info.param; });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 TEST(AtomicsContention, SafeForms) {
   Form form;
@@ -262,7 +262,7 @@ end:)",
 void checkCounting(Form form, unsigned ctas, unsigned ctaThreads) {
   form.grid = {ctas, 1, 1};
   form.block = {ctaThreads, 1, 1};
-  form.halfFilled = form.arch.starts_with("gfx9");
+  form.halfFilled = isWave64(form.arch);
   std::vector<uint32_t> words = run(countingKernel(), std::vector<uint32_t>(64), form).words;
   auto expectCounts = [&](unsigned at, uint32_t n) {
     EXPECT_EQ(std::vector<uint32_t>(words.begin() + at, words.begin() + at + 8),

@@ -102,7 +102,7 @@ void check(const std::vector<Step> &all, const Form &form, const char *extra = "
 Form formFor(const char *arch) {
   Form form;
   form.arch = arch;
-  form.halfFilled = form.arch.starts_with("gfx9");
+  form.halfFilled = isWave64(form.arch);
   form.grid = {kTuples / 64, 1, 1};
   form.block = {64, 1, 1};
   return form;
@@ -138,6 +138,6 @@ TEST_P(AtomicsMatrix, InAUnitThatFlushes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AtomicsMatrix, testing::ValuesIn(kTargets),
-                         [](const auto &info) { return info.param; });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace

@@ -343,7 +343,7 @@ TEST(BarrierExecution, ThreadsThatComeLateAreReported) {
     for (const char *arch : kTargets) {
       Form form = ofThreads(64);
       form.arch = arch;
-      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      form.halfFilled = isWave64(arch);
       form.expectTrap = true;
       rubia::abi::TrapRecord record = run(inTwoBranches(barrier), counting(64), form).trap;
       EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
@@ -367,7 +367,7 @@ TEST(BarrierExecution, ThreadsThatComeLateToACommonBarrierAreReported) {
     for (const char *arch : kTargets) {
       Form form = ofThreads(64);
       form.arch = arch;
-      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      form.halfFilled = isWave64(arch);
       form.expectTrap = true;
       rubia::abi::TrapRecord record = run(ptx, counting(64), form).trap;
       EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))

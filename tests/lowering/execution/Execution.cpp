@@ -269,7 +269,7 @@ std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<
   for (const char *arch : kTargets) {
     form.arch = arch;
     form.packed = false;
-    form.halfFilled = StringRef(arch).starts_with("gfx9");
+    form.halfFilled = isWave64(arch);
     check();
     WarpFormOf automatic = warpFormOf(ptx, arch);
     form.packed = automatic.form == "packed" && !automatic.exactThreads;

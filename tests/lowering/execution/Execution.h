@@ -4,6 +4,7 @@
 #include "emulator/Emulator.h"
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
+#include "tests/Targets.h"
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
@@ -56,8 +57,9 @@ std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t>
 // The same for all targets, optimised; those with wave64 in each form that is sound.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
-inline constexpr const char *kTargets[] = {"gfx1100", "gfx1201", "gfx1030",
-                                           "gfx90a",  "gfx942",  "gfx950"};
+inline const std::vector<const char *> kTargets = rubia::test::testTargets();
+// A target without waves of 32 lanes takes the half-filled form where a test does not choose.
+inline bool isWave64(llvm::StringRef arch) { return !rubia::test::rowOf(arch).hasWave32; }
 
 // 0, 1, 2, ...
 std::vector<uint32_t> counting(size_t size);

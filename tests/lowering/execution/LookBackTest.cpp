@@ -162,7 +162,7 @@ TEST(LookBack, ScansInOnePass) {
       Form form;
       form.arch = arch;
       form.hostThreads = 2;
-      form.halfFilled = arch == std::string("gfx942");
+      form.halfFilled = isWave64(arch);
       check({type, 64}, form);
       form.packed = form.halfFilled;
       form.halfFilled = false;
@@ -177,7 +177,7 @@ TEST(LookBack, ScansInAnyOrderThatTheCodeAllows) {
       Form form;
       form.arch = arch;
       form.orderSeed = 5;
-      form.packed = arch == std::string("gfx942");
+      form.packed = isWave64(arch);
       check({type, 32}, form);
     }
 }

@@ -64,10 +64,15 @@ std::vector<std::string> assemblyOf(ArrayRef<std::string> bodies, const char *ar
   return result;
 }
 
-bool isModern(StringRef arch) {
-  return arch == "gfx942" || arch == "gfx950" || arch.starts_with("gfx12");
+bool isModern(StringRef arch) { return rubia::test::rowOf(arch).atomicsReachHost; }
+bool addsF32(StringRef arch) { return rubia::test::rowOf(arch).addsF32InMemory; }
+bool addsF64(StringRef arch) {
+  return rubia::test::rowOf(arch).accumulators == rubia::targets::Accumulators::Shared;
 }
-bool isInstinct(StringRef arch) { return arch.starts_with("gfx9"); }
+bool addsHalves(StringRef arch) {
+  return rubia::test::rowOf(arch).accumulators != rubia::targets::Accumulators::None ||
+         isModern(arch);
+}
 
 struct Rule {
   const char *ptx, *instruction; // a part of the mnemonic
@@ -85,26 +90,21 @@ const Rule kRules[] = {
     {"red.global.inc.u32 [%p], %r1;", "atomic_inc", kAll, kModern},
     {"red.global.xor.b64 [%p], %d1;", "atomic_xor", kAll, kModern},
     {"red.sys.global.xor.b64 [%p], %d1;", "atomic_xor", kNone, kNone},
-    {"red.global.add.f32 [%p], %f1;", "global_atomic_add_f32",
-     [](StringRef arch) { return arch != "gfx1030"; }, kModern},
+    {"red.global.add.f32 [%p], %f1;", "global_atomic_add_f32", addsF32, kModern},
     {"red.sys.global.add.f32 [%p], %f1;", "atomic_add_f32", kNone, kNone},
-    {"red.add.f32 [%p], %f1;", "(flat|global)_atomic_add_f32",
-     [](StringRef arch) { return arch != "gfx1030"; }, kModern},
+    {"red.add.f32 [%p], %f1;", "(flat|global)_atomic_add_f32", addsF32, kModern},
     {"red.shared.add.f32 [s], %f1;", "ds_add_f32", kAll, kAll},
-    {"red.global.add.f64 [%p], %e1;", "global_atomic_add_f64",
-     [](StringRef arch) { return isInstinct(arch); },
-     [](StringRef arch) { return isInstinct(arch) && isModern(arch); }},
-    {"red.shared.add.f64 [s], %e1;", "ds_add_f64", [](StringRef arch) { return isInstinct(arch); },
-     [](StringRef arch) { return isInstinct(arch); }},
-    {"red.global.add.noftz.f16x2 [%p], %r1;", "global_atomic_pk_add_f16",
-     [](StringRef arch) { return arch == "gfx90a" || isModern(arch); }, kModern},
+    {"red.global.add.f64 [%p], %e1;", "global_atomic_add_f64", addsF64,
+     [](StringRef arch) { return addsF64(arch) && isModern(arch); }},
+    {"red.shared.add.f64 [s], %e1;", "ds_add_f64", addsF64, addsF64},
+    {"red.global.add.noftz.f16x2 [%p], %r1;", "global_atomic_pk_add_f16", addsHalves, kModern},
     {"red.shared.add.noftz.f16x2 [s], %r1;", "ds_pk_add_f16", kModern, kModern},
     {"red.global.add.noftz.bf16x2 [%p], %r1;", "global_atomic_pk_add_bf16", kModern, kModern},
     {"red.shared.add.noftz.bf16x2 [s], %r1;", "ds_pk_add_bf16", kModern, kModern},
     {"red.global.add.noftz.v4.bf16x2 [%p], {%r1, %r1, %r1, %r1};", "global_atomic_pk_add_bf16",
      kModern, kModern},
     {"red.global.add.noftz.v4.f16 [%p], {%h1, %h1, %h1, %h1};", "global_atomic_pk_add_f16",
-     [](StringRef arch) { return arch == "gfx90a" || isModern(arch); }, kModern},
+     addsHalves, kModern},
     {"red.global.add.noftz.f16 [%p], %h1;", "pk_add", kNone, kNone},
     // Spaces.
     {"ld.u32 %r0, [%d7]; st.global.u32 [%p], %r0;", "flat_load_", kAll, kAll},
@@ -138,7 +138,7 @@ TEST_P(MemoryCode, Instructions) {
 INSTANTIATE_TEST_SUITE_P(Targets, MemoryCode,
                          testing::Combine(testing::ValuesIn(kTargets), testing::Bool()),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param)) +
+                           return rubia::test::identifier(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "Safe" : "Fast");
                          });
 

@@ -346,9 +346,9 @@ TEST(MemoryExecution, EveryTypeByEveryAccess) {
   std::memcpy(words.data(), source.data(), source.size());
   Form form;
   form.block = {1, 1, 1};
-  for (const char *arch : {"gfx1100", "gfx1201", "gfx90a", "gfx942"}) {
+  for (const char *arch : kTargets) {
     form.arch = arch;
-    form.halfFilled = form.arch.starts_with("gfx9");
+    form.halfFilled = isWave64(form.arch);
     std::vector<uint32_t> result = run(ptx, words, form).words;
     std::vector<uint8_t> copied(8192);
     std::memcpy(copied.data(), result.data() + 2048, copied.size());

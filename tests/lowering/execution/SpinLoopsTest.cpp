@@ -19,7 +19,7 @@ void expectReport(const std::string &ptx, Form form) {
   form.spinLimit = 1000;
   for (const char *arch : kTargets) {
     form.arch = arch;
-    form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+    form.halfFilled = isWave64(arch);
     rubia::abi::TrapRecord record = run(ptx, std::vector<uint32_t>(256, 0), form).trap;
     EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling)) << arch;
     EXPECT_EQ(record.place, 0u);
@@ -50,7 +50,7 @@ TEST(SpinLoopExecution, LockOfEveryThread) {
   for (const char *arch : kTargets) {
     Form form = ofThreads(128);
     form.arch = arch;
-    form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+    form.halfFilled = isWave64(arch);
     std::vector<uint32_t> words = run(ptx, std::vector<uint32_t>(130, 0), form).words;
     EXPECT_EQ(words[0], 0u) << arch;
     EXPECT_EQ(words[1], 127u * 64 + 64 * 10) << arch;
@@ -154,7 +154,7 @@ TEST(SpinLoopExecution, FlagOfTheOtherBranchIsReportedUnlessThatRunsFirst) {
     form.mayTrap = true;
     for (const char *arch : kTargets) {
       form.arch = arch;
-      form.halfFilled = llvm::StringRef(arch).starts_with("gfx9");
+      form.halfFilled = isWave64(arch);
       Outcome outcome = run(ptx, std::vector<uint32_t>(33, 0), form);
       if (outcome.trap.claimed)
         EXPECT_EQ(outcome.trap.reason,

@@ -193,7 +193,7 @@ TEST_P(WholeAccesses, ThirtyTwoBytesAreTwo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, WholeAccesses, testing::ValuesIn(kTargets),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 // ---------- The emulator
 
@@ -256,7 +256,7 @@ TEST(WholeAccessesExecution, ReadersSeeNoHalves) {
                      std::to_string(parts) + ", " + std::to_string(threads) + " threads");
         Form form;
         form.arch = arch;
-        form.packed = arch == std::string("gfx942");
+        form.packed = isWave64(arch);
         form.grid = {2, 1, 1};
         form.block = {threads, 1, 1};
         form.hostThreads = 2;
