@@ -100,6 +100,19 @@ std::optional<Pair> pairOf(WithOverflowInst &first) {
   return std::nullopt;
 }
 
+/// |x - y| is one instruction, if it is left a comparison: then nobody carries.
+bool isAbsoluteDifference(WithOverflowInst &inst, const Users &users) {
+  if (inst.getBinaryOp() != Instruction::Sub || !users.others.empty())
+    return false;
+  auto isOne = [&](User *user) {
+    return match(user,
+                 m_Select(m_Value(), m_Sub(m_Specific(inst.getRHS()), m_Specific(inst.getLHS())),
+                          m_ExtractValue<0>(m_Specific(&inst))));
+  };
+  return !users.carries.empty() &&
+         all_of(users.carries, [&](auto *carry) { return all_of(carry->users(), isOne); });
+}
+
 class Separator {
 public:
   explicit Separator(Function &function) : layout(function.getDataLayout()) {
@@ -218,18 +231,24 @@ bool Separator::separate(WithOverflowInst &inst) {
   if (users.carries.empty() && users.others.empty())
     return false;
   IRBuilder<> b(&inst);
-  Sum sum = {inst.getLHS(), inst.getRHS(), nullptr, inst.getBinaryOp() == Instruction::Sub};
-  if (!sum.subtracts && carryOf(sum.x))
-    std::swap(sum.x, sum.y);
-  if (Value *carry = carryOf(sum.y))
-    sum = {sum.x, nullptr, carry, sum.subtracts};
-  Result result = add(b, sum);
   auto replace = [](ArrayRef<ExtractValueInst *> extracts, Value *value) {
     for (ExtractValueInst *extract : extracts) {
       extract->replaceAllUsesWith(value);
       extract->eraseFromParent();
     }
   };
+  if (isAbsoluteDifference(inst, users)) {
+    replace(users.sums, b.CreateSub(inst.getLHS(), inst.getRHS()));
+    replace(users.carries, b.CreateICmpULT(inst.getLHS(), inst.getRHS()));
+    erase(&inst);
+    return true;
+  }
+  Sum sum = {inst.getLHS(), inst.getRHS(), nullptr, inst.getBinaryOp() == Instruction::Sub};
+  if (!sum.subtracts && carryOf(sum.x))
+    std::swap(sum.x, sum.y);
+  if (Value *carry = carryOf(sum.y))
+    sum = {sum.x, nullptr, carry, sum.subtracts};
+  Result result = add(b, sum);
   replace(users.sums, result.sum);
   replace(users.carries, result.carry);
   if (!inst.use_empty()) {
