@@ -9,6 +9,8 @@ constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of s
 constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
 constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
 constexpr char kFork[] = "fork and join, which no compiler emits, are out of scope";
+constexpr char kTwoPlaces[] =
+    "operations between two places of LDS, which no compiler emits, are out of scope";
 constexpr char kUndocumented[] = "no public document says what this instruction does";
 
 constexpr OutOfScope kRows[] = {
@@ -34,6 +36,18 @@ constexpr OutOfScope kRows[] = {
     {"DS_GWS_SEMA_*", kGlobalDataShare},
     {"DS_ORDERED_COUNT", kGlobalDataShare},
     {"GLOBAL_ATOMIC_ORDERED_ADD_B64", kGlobalDataShare},
+    {"DS_ADD_SRC2_*", kTwoPlaces},
+    {"DS_SUB_SRC2_*", kTwoPlaces},
+    {"DS_RSUB_SRC2_*", kTwoPlaces},
+    {"DS_INC_SRC2_*", kTwoPlaces},
+    {"DS_DEC_SRC2_*", kTwoPlaces},
+    {"DS_MIN_SRC2_*", kTwoPlaces},
+    {"DS_MAX_SRC2_*", kTwoPlaces},
+    {"DS_AND_SRC2_*", kTwoPlaces},
+    {"DS_OR_SRC2_*", kTwoPlaces},
+    {"DS_XOR_SRC2_*", kTwoPlaces},
+    {"DS_WRITE_SRC2_*", kTwoPlaces},
+    {"S_GET_WAVEID_IN_WORKGROUP", kUndocumented},
     {"S_RFE_*", kTrapHandler},
     {"S_SETKILL", "the debugger's command to kill a wave is out of scope"},
     {"S_CBRANCH_G_FORK", kFork},

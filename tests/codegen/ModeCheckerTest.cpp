@@ -66,7 +66,8 @@ TEST_P(ModeChecker, AcceptsRegions) {
             "");
   EXPECT_EQ(errorOf(at.round(10) + "v_cvt_f16_f32 v0, v2\\0A" + at.round(0)), "");
   EXPECT_EQ(
-      errorOf(at.round(1) + "v_mul_f32 v0, v2, v3\\0Av_fmac_f32 v0, v2, v3\\0A" + at.round(0)), "");
+      errorOf(at.round(1) + "v_mul_f32 v0, v2, v3\\0Av_fma_f32 v0, v2, v3, v0\\0A" + at.round(0)),
+      "");
   EXPECT_EQ(errorOf(at.denormals(12) + kAdd + at.denormals(15)), "");
   EXPECT_EQ(errorOf(at.round(5) + at.denormals(12) + kAdd + at.denormals(15) + at.round(0)), "");
   // several regions, one straight after the other

@@ -85,9 +85,9 @@ std::string kernelText(const TargetCase &target) {
   line(".amdhsa_next_free_vgpr 16");
   line(".amdhsa_next_free_sgpr 48");
   line(".amdhsa_private_segment_fixed_size 48");
-  if (target.major() == 9)
+  if (target.row().accumulators == rubia::targets::Accumulators::Shared)
     line(".amdhsa_accum_offset 16");
-  else
+  if (target.row().hasWave32)
     line(std::string(".amdhsa_wavefront_size32 ") + (target.waveSize == 32 ? "1" : "0"));
   if (layout.architected) {
     line(".amdhsa_enable_private_segment 1");
@@ -174,7 +174,7 @@ TEST_P(AbiRegisters, AreInOrder) {
         const uint32_t *v = vectors + (group * 2 + wave) * 64 * 3;
         const uint32_t flat = wave * target.waveSize + lane, x = flat % 8, y = flat / 8 % 2,
                        z = flat / 16;
-        if (target.major() == 10) {
+        if (!target.row().packedWorkItemIds) {
           EXPECT_EQ(v[lane], x);
           EXPECT_EQ(v[64 + lane], y);
           EXPECT_EQ(v[128 + lane], z);
