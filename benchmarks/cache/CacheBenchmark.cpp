@@ -2,7 +2,7 @@
 // directory and in a pack of 100,000 entries. The peer of a hit is the bare open, read and close of
 // the same file. Counters: median_us and p99_us of single operations, which is what the bounds are
 // about; p99_cpu_us without the time that others had the processor.
-#include "runtime/KernelCache.h"
+#include "runtime/cache/KernelCache.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
 #include <benchmark/benchmark.h>

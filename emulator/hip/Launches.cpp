@@ -1,7 +1,7 @@
 // Launches: their checks, their arguments, and what happens when their turn comes.
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"
-#include "emulator/hip/Version.h"
+#include "emulator/hip/api/Version.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 // They are written in C++, compiled to PTX while Rubia is built, and from then on are PTX like a
 // program's own: whatever the target, warp form or options, they are lowered together with the
 // kernels that call them. Lowering passes the addresses of the state behind the function's own
-// parameters (lowering/lib/DeviceFunctions.cpp).
+// parameters (lowering/lib/frame/DeviceFunctions.cpp).
 #include "lowering/DeviceState.h"
 
 using namespace rubia::abi;

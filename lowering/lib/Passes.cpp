@@ -1,12 +1,12 @@
 // The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
 // order of memory accesses explicit last, since that reads the finished module.
-#include "lowering/lib/Barriers.h"
-#include "lowering/lib/DeviceFunctions.h"
-#include "lowering/lib/FunctionLowering.h"
-#include "lowering/lib/InitialValues.h"
-#include "lowering/lib/NestedLoops.h"
-#include "lowering/lib/SpinLoops.h"
-#include "lowering/lib/UnitLowering.h"
+#include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/UnitLowering.h"
+#include "lowering/lib/instructions/Barriers.h"
+#include "lowering/lib/transform/InitialValues.h"
+#include "lowering/lib/transform/NestedLoops.h"
+#include "lowering/lib/transform/SpinLoops.h"
 
 using namespace llvm;
 

@@ -2,8 +2,8 @@
 // frameworks, low enough that nobody asks for features of sm_90a. NVIDIA's closed libraries choose
 // kernels by it, and for each capability that they know many of these exist as machine code only; a
 // major version that they do not know makes them fall back to kernels that they carry as PTX.
-#include "runtime/ClosedLibraries.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/device/ClosedLibraries.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringRef.h"
 #include <dlfcn.h>

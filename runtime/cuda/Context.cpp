@@ -3,7 +3,7 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
-#include "runtime/lib/AtomicLocks.h"
+#include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
 #include <shared_mutex>
 

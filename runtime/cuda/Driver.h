@@ -5,11 +5,11 @@
 // exit handlers, after the static destructors of this library have run.
 #pragma once
 
-#include "runtime/DeviceServices.h"
-#include "runtime/Hip.h"
-#include "runtime/Log.h"
+#include "runtime/base/Log.h"
 #include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
+#include "runtime/device/DeviceServices.h"
+#include "runtime/device/Hip.h"
 #include "llvm/ADT/Twine.h"
 #include <array>
 #include <atomic>

@@ -3,8 +3,8 @@
 // module, and every entry point takes either.
 #pragma once
 
-#include "runtime/LoadedModule.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/device/LoadedModule.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace rubia::runtime::cuda {

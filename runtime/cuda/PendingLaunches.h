@@ -4,7 +4,7 @@
 // waits; only what was launched before the wait began is over after it.
 #pragma once
 
-#include "runtime/LoadedModule.h"
+#include "runtime/device/LoadedModule.h"
 #include <map>
 
 namespace rubia::runtime::cuda {

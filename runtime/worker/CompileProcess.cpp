@@ -2,9 +2,9 @@
 // asked. It may die at any moment (LLVM's fatal errors, limits): the supervisor notices and answers
 // for it.
 #include "runtime/worker/CompileProcess.h"
-#include "runtime/CompilerIdentity.h"
-#include "runtime/Log.h"
-#include "runtime/lib/RequestEntry.h"
+#include "runtime/base/Log.h"
+#include "runtime/compiler/CompilerIdentity.h"
+#include "runtime/compiler/RequestEntry.h"
 #include "runtime/worker/Dumps.h"
 #include "runtime/worker/Pipeline.h"
 #include "runtime/worker/RemoteCache.h"

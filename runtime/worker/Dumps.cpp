@@ -1,7 +1,7 @@
 #include "runtime/worker/Dumps.h"
-#include "runtime/CompilerIdentity.h"
-#include "runtime/Log.h"
-#include "runtime/lib/RequestEntry.h"
+#include "runtime/base/Log.h"
+#include "runtime/compiler/CompilerIdentity.h"
+#include "runtime/compiler/RequestEntry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>

@@ -3,7 +3,7 @@
 // where.
 #pragma once
 
-#include "runtime/lib/Protocol.h"
+#include "runtime/compiler/Protocol.h"
 #include "settings/Settings.h"
 
 namespace rubia::runtime {

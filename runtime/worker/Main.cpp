@@ -1,6 +1,6 @@
 // rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3;
 // rubia-worker sandbox: by rubia doctor. Not for users.
-#include "runtime/WorkerLimits.h"
+#include "runtime/compiler/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Sandbox.h"
 #include "runtime/worker/Supervisor.h"

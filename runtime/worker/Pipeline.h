@@ -5,8 +5,8 @@
 #include "codegen/Codegen.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
-#include "runtime/CacheKey.h"
-#include "runtime/Manifest.h"
+#include "runtime/cache/CacheKey.h"
+#include "runtime/cache/Manifest.h"
 
 namespace rubia::runtime {
 

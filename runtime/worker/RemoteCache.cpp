@@ -1,7 +1,7 @@
 #include "runtime/worker/RemoteCache.h"
-#include "runtime/CacheDirectory.h"
-#include "runtime/Log.h"
-#include "runtime/Signature.h"
+#include "runtime/base/Log.h"
+#include "runtime/cache/CacheDirectory.h"
+#include "runtime/cache/Signature.h"
 #include "runtime/worker/Http.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>

@@ -5,8 +5,8 @@
 // the key are right, and the signature where one is demanded.
 #pragma once
 
-#include "runtime/CacheEntry.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/cache/CacheEntry.h"
+#include "runtime/compiler/Protocol.h"
 #include <memory>
 
 namespace rubia::runtime {

@@ -2,10 +2,10 @@
 // request, whatever becomes of the process that served it. One thread, one poll loop; the network
 // has threads of its own. What somebody waits for never waits for what was asked for ahead.
 #include "runtime/worker/Supervisor.h"
-#include "runtime/CompilerIdentity.h"
-#include "runtime/Log.h"
-#include "runtime/WorkerLimits.h"
-#include "runtime/lib/RequestEntry.h"
+#include "runtime/base/Log.h"
+#include "runtime/compiler/CompilerIdentity.h"
+#include "runtime/compiler/RequestEntry.h"
+#include "runtime/compiler/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Dumps.h"
 #include "runtime/worker/RemoteCache.h"

@@ -2,7 +2,7 @@
 // object agrees on".
 #include "lowering/Abi.h"
 #include "codegen/Codegen.h"
-#include "runtime/lib/CodeObjectMetadata.h"
+#include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/worker/Pipeline.h"
 #include "tests/Targets.h"
 #include "llvm/Object/ELFObjectFile.h"

@@ -1,5 +1,5 @@
 // What is read of the section .rubia.accesses.
-#include "emulator/lib/AccessNotes.h"
+#include "emulator/lib/decode/AccessNotes.h"
 #include <gtest/gtest.h>
 
 using namespace llvm;

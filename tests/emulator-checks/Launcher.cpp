@@ -1,6 +1,6 @@
 #include "tests/emulator-checks/Launcher.h"
 #include "codegen/Codegen.h"
-#include "emulator/lib/InstructionStep.h"
+#include "emulator/lib/decode/InstructionStep.h"
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"

@@ -1,5 +1,5 @@
 // Vector clocks against maps, and what they share.
-#include "emulator/lib/VectorClock.h"
+#include "emulator/lib/machine/VectorClock.h"
 #include <gtest/gtest.h>
 #include <map>
 #include <random>

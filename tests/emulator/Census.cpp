@@ -1,5 +1,5 @@
 #include "tests/emulator/Census.h"
-#include "emulator/lib/Target.h"
+#include "emulator/lib/machine/Target.h"
 #include "targets/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/MC/MCAsmInfo.h"

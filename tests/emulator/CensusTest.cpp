@@ -4,8 +4,8 @@
 //
 // With RUBIA_CENSUS=FOLDER the test also writes what is refused to FOLDER/missing-TARGET.txt.
 #include "tests/emulator/Census.h"
-#include "emulator/lib/Decoder.h"
-#include "emulator/lib/OutOfScope.h"
+#include "emulator/lib/decode/Decoder.h"
+#include "emulator/lib/decode/OutOfScope.h"
 #include "tests/emulator/Targets.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // The handlers of `hot` rows, and those of others, against the one that does everything, on each
 // instruction set of this machine: all ways in which sources are found, both wave sizes, all lanes
 // and some.
-#include "emulator/lib/Instructions.h"
-#include "emulator/lib/VectorPath.h"
+#include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/vector/VectorPath.h"
 #include "tests/emulator/VectorAluWave.h"
 #include "gtest/gtest.h"
 #include <optional>
@@ -12,14 +12,14 @@ namespace rubia::emulator {
 
 #define VECTOR_ALU_TABLE(name) extern const SemanticsTable name;
 namespace baseline {
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
 }
 #if defined(__x86_64__)
 namespace avx2 {
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
 }
 namespace avx512 {
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
 }
 #endif
 #undef VECTOR_ALU_TABLE
@@ -39,7 +39,7 @@ std::vector<Path> paths() {
   std::vector<Path> all;
 #define VECTOR_ALU_TABLE(name) baseline::name,
   all.push_back({{
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
                  },
                  baseline::kVectorPath});
 #undef VECTOR_ALU_TABLE
@@ -47,7 +47,7 @@ std::vector<Path> paths() {
   if (hostIsa() >= HostIsa::Avx2) {
 #define VECTOR_ALU_TABLE(name) avx2::name,
     all.push_back({{
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
                    },
                    avx2::kVectorPath});
 #undef VECTOR_ALU_TABLE
@@ -55,7 +55,7 @@ std::vector<Path> paths() {
   if (hostIsa() >= HostIsa::Avx512) {
 #define VECTOR_ALU_TABLE(name) avx512::name,
     all.push_back({{
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
                    },
                    avx512::kVectorPath});
 #undef VECTOR_ALU_TABLE

@@ -1,7 +1,7 @@
 // Threads that are kept between launches, and memory.
-#include "emulator/lib/HostThreads.h"
-#include "emulator/lib/HostFloat.h"
-#include "emulator/lib/PooledMemory.h"
+#include "emulator/lib/machine/HostThreads.h"
+#include "emulator/lib/machine/HostFloat.h"
+#include "emulator/lib/memory/PooledMemory.h"
 #include <atomic>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

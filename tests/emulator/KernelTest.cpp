@@ -1,5 +1,5 @@
 // Whole kernels, compiled by clang for gfx1100, against the same computation on the host.
-#include "emulator/lib/HostFloat.h"
+#include "emulator/lib/machine/HostFloat.h"
 #include "tests/emulator/Fixture.h"
 #include <algorithm>
 #include <cmath>

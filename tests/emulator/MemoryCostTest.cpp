@@ -1,5 +1,5 @@
 // The rules by which LDS cycles and cache lines are counted.
-#include "emulator/lib/MemoryCost.h"
+#include "emulator/lib/observe/MemoryCost.h"
 #include "llvm/Support/Error.h"
 #include <gtest/gtest.h>
 

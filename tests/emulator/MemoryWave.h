@@ -1,8 +1,8 @@
 // A wave with memory of all kinds, for tests of single memory instructions.
 #pragma once
 
-#include "emulator/lib/MemoryRegistry.h"
-#include "emulator/lib/ScratchLayout.h"
+#include "emulator/lib/machine/ScratchLayout.h"
+#include "emulator/lib/memory/MemoryRegistry.h"
 #include "tests/emulator/Targets.h"
 #include "tests/emulator/VectorAluAssembly.h"
 

@@ -1,7 +1,7 @@
 // The scalar rows, one line each: operands, SCC before, result, SCC after. Rows on floats obey
 // MODE. What touches more than its destination is tested by kernels (AbiTest, AbiScalarTest).
-#include "emulator/lib/ScalarAlu.h"
-#include "emulator/lib/Workgroup.h"
+#include "emulator/lib/machine/Workgroup.h"
+#include "emulator/lib/scalar/ScalarAlu.h"
 #include "targets/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>

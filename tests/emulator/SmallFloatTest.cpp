@@ -1,6 +1,6 @@
 // The small float formats: known codes of the specifications, and encoding against a search of all
 // codes for the nearest value.
-#include "emulator/lib/SmallFloat.h"
+#include "emulator/lib/machine/SmallFloat.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // the decoder: for what depends on an instruction's encoding.
 #pragma once
 
-#include "emulator/lib/Program.h"
-#include "emulator/lib/Workgroup.h"
+#include "emulator/lib/machine/Program.h"
+#include "emulator/lib/machine/Workgroup.h"
 #include "tests/Targets.h"
 #include <memory>
 #include <string>

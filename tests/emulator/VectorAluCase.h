@@ -5,8 +5,8 @@
 // none.
 #pragma once
 
-#include "emulator/lib/HostFloat.h"
-#include "emulator/lib/Instructions.h"
+#include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/HostFloat.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cmath>
 #include <string>

@@ -10,7 +10,7 @@
 namespace rubia::emulator {
 #define VECTOR_ALU_TABLE(name) extern const SemanticsTable name;
 namespace baseline {
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
 }
 #undef VECTOR_ALU_TABLE
 
@@ -99,7 +99,7 @@ void check(llvm::ArrayRef<Case> cases) {
 static std::vector<SemanticsTable> allTables() {
 #define VECTOR_ALU_TABLE(name) baseline::name,
   return {
-#include "emulator/lib/VectorAluTables.def"
+#include "emulator/lib/vector/VectorAluTables.def"
   };
 #undef VECTOR_ALU_TABLE
 }

@@ -1,6 +1,6 @@
 // Float arithmetic rows: edge values from the RDNA3 ISA's definitions, and f16 against exact
 // arithmetic.
-#include "emulator/lib/HostFloat.h"
+#include "emulator/lib/machine/HostFloat.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>

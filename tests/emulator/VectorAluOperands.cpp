@@ -1,6 +1,6 @@
 // The rows against LLVM's instruction descriptions: as many sources as the instruction has, each as
 // wide, for every opcode of the generations whose name has a row.
-#include "emulator/lib/Target.h"
+#include "emulator/lib/machine/Target.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include "llvm/MC/MCInst.h"

@@ -1,8 +1,8 @@
 // A wave to run the instructions on that look across lanes.
 #pragma once
 
-#include "emulator/lib/WaveFunctions.h"
-#include "emulator/lib/Workgroup.h"
+#include "emulator/lib/machine/WaveFunctions.h"
+#include "emulator/lib/machine/Workgroup.h"
 #include "tests/emulator/VectorAluCase.h"
 
 namespace rubia::emulator::test {

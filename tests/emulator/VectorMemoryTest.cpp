@@ -1,9 +1,9 @@
 // The fast handlers of memory instructions, and of moves between lanes, against those that go lane
 // by lane, on each instruction set of this machine: addresses in all patterns, in bounds and
 // beyond, all lanes and some.
-#include "emulator/lib/VectorMemory.h"
-#include "emulator/lib/Instructions.h"
-#include "emulator/lib/WaveFunctions.h"
+#include "emulator/lib/vector/VectorMemory.h"
+#include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/WaveFunctions.h"
 #include "tests/emulator/MemoryWave.h"
 #include "llvm/ADT/StringRef.h"
 #include <random>

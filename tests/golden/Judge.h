@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Case.h"
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "llvm/Support/Error.h"
 #include <string>
 

@@ -1,5 +1,5 @@
 #include "Sweep.h"
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>

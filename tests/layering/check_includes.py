@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-MODULES = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff", "tools"]
+MODULES = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "tools"]
 
 # What a folder may include of the other modules: whole modules, or single headers. The longest matching prefix counts.
 ALLOWED = {
@@ -19,7 +19,7 @@ ALLOWED = {
     "lowering": {"targets", "ptx-frontend", "settings"},
     "codegen": {"targets"},
     "emulator": {"targets", "input", "settings"},
-    "diff": set(),
+    "reference": set(),
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "tools": set(MODULES),
@@ -33,7 +33,7 @@ LLVM_ALLOWED = {
     "settings": set(),
     "fatbin": ["ADT", "Support", "Config", "Object", "BinaryFormat"],
     "ptx-frontend": ["ADT", "Support", "Config"],
-    "diff": ["ADT", "Support", "Config"],
+    "reference": ["ADT", "Support", "Config"],
     "runtime": ["ADT", "Support", "Config"],
 }
 LLVM_ANY = {"runtime/worker"}

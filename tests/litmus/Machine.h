@@ -13,7 +13,7 @@
 // (Trace.h).
 #pragma once
 
-#include "emulator/lib/InstructionStep.h"
+#include "emulator/lib/decode/InstructionStep.h"
 #include "tests/litmus/Model.h"
 
 namespace rubia::litmus {

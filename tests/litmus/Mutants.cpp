@@ -1,6 +1,6 @@
 #include "tests/litmus/Mutants.h"
-#include "emulator/lib/InstructionStep.h"
-#include "emulator/lib/Target.h"
+#include "emulator/lib/decode/InstructionStep.h"
+#include "emulator/lib/machine/Target.h"
 #include "targets/Target.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -262,7 +262,7 @@ bool ModuleMutator::mutate(Instruction &instruction) {
     return narrow(*load, "load") || weaken(*load, AtomicOrdering::Monotonic, "load");
   if (auto *store = dyn_cast<StoreInst>(&instruction); store && store->isAtomic())
     return narrow(*store, "store") || weaken(*store, AtomicOrdering::Monotonic, "store");
-  // Vectors of 16 bytes: lowering/lib/WholeAccesses.cpp.
+  // Vectors of 16 bytes: lowering/lib/transform/WholeAccesses.cpp.
   if (auto *load = dyn_cast<LoadInst>(&instruction); load && load->isVolatile())
     return isIt("plain vector load") && (load->setVolatile(false), true);
   if (auto *store = dyn_cast<StoreInst>(&instruction); store && store->isVolatile())

@@ -2,7 +2,7 @@
 // scope bit; a fence, an ordering, a scope.
 #pragma once
 
-#include "emulator/lib/InstructionStep.h"
+#include "emulator/lib/decode/InstructionStep.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "tests/litmus/Trace.h"
-#include "emulator/lib/ObservedRun.h"
-#include "emulator/lib/Observer.h"
+#include "emulator/lib/observe/ObservedRun.h"
+#include "emulator/lib/observe/Observer.h"
 #include "tests/litmus/Kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include <array>

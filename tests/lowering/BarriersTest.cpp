@@ -1,6 +1,6 @@
 // Which barriers are the hardware's, which are counted, and what both are lowered to.
 #include "Lowered.h"
-#include "lowering/lib/BarrierPlan.h"
+#include "lowering/lib/analysis/BarrierPlan.h"
 #include "gmock/gmock.h"
 
 using namespace rubia;

@@ -1,5 +1,5 @@
 // The checker itself: each form that it must find, and the guarded ones that it must let through.
-#include "lowering/lib/ForbiddenForms.h"
+#include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"

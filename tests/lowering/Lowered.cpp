@@ -1,5 +1,5 @@
 #include "Lowered.h"
-#include "lowering/lib/ForbiddenForms.h"
+#include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"

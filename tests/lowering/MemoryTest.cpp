@@ -107,7 +107,7 @@ TEST(LoweringMemory, SemanticsAndScopes) {
                       "fence syncscope(\"agent\") acquire"}));
 }
 
-// lowering/lib/MemoryOrder.cpp
+// lowering/lib/transform/MemoryOrder.cpp
 TEST(LoweringMemory, ReleasesOnGfx9WaitForVectorMemory) {
   const char wait[] = "call void @llvm.amdgcn.s.waitcnt(i32 3952)";
   const std::pair<const char *, const char *> cases[] = {

@@ -1,6 +1,6 @@
 // Which instructions for whole warps are noted because a branch may divide the warp, and which of
 // the usual forms are not.
-#include "lowering/lib/PartialWarps.h"
+#include "lowering/lib/analysis/PartialWarps.h"
 #include "Lowered.h"
 #include "gmock/gmock.h"
 

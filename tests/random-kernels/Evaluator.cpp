@@ -1,5 +1,5 @@
 #include "Evaluator.h"
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,4 +1,4 @@
-#include "runtime/CacheDirectory.h"
+#include "runtime/cache/CacheDirectory.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"

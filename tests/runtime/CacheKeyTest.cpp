@@ -1,5 +1,5 @@
 #include "lowering/Abi.h"
-#include "runtime/CacheDirectory.h"
+#include "runtime/cache/CacheDirectory.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>

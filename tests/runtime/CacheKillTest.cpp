@@ -1,6 +1,6 @@
 // Writers that are killed at any moment: what is read is always whole, and nothing stays behind.
 // RUBIA_TEST_KILLS is how often; CacheKill.Long of ctest (label long) kills 10,000 times.
-#include "runtime/CacheDirectory.h"
+#include "runtime/cache/CacheDirectory.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <chrono>

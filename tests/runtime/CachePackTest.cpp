@@ -1,4 +1,4 @@
-#include "runtime/CachePack.h"
+#include "runtime/cache/CachePack.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,5 +1,5 @@
 // Which folders the cache takes for its own, and that it leaves everything else alone.
-#include "runtime/CacheDirectory.h"
+#include "runtime/cache/CacheDirectory.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"

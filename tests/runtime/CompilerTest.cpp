@@ -1,5 +1,5 @@
 // The compile worker as libcuda uses it: real processes, real compilations.
-#include "runtime/Compiler.h"
+#include "runtime/compiler/Compiler.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>

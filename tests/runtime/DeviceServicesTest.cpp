@@ -1,8 +1,8 @@
 // What the host prints of the ring while others still write into it: HIP is played by malloc, the
 // device by the test.
-#include "runtime/DeviceServices.h"
+#include "runtime/device/DeviceServices.h"
 #include "lowering/DeviceState.h"
-#include "runtime/lib/PrintfText.h"
+#include "runtime/device/PrintfText.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "runtime/Manifest.h"
+#include "runtime/cache/Manifest.h"
 #include <gtest/gtest.h>
 
 using namespace rubia::runtime;

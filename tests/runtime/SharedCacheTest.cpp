@@ -1,6 +1,6 @@
 // Several processes with one cache directory, and real compilations.
-#include "runtime/Compiler.h"
-#include "runtime/CompilerIdentity.h"
+#include "runtime/compiler/Compiler.h"
+#include "runtime/compiler/CompilerIdentity.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,8 +1,8 @@
 // The compile supervisor: what is served first, what is said of a unit that takes its process with
 // it, what others who wait are told. The worker has kernels that take long (tests/tools).
-#include "runtime/Compiler.h"
-#include "runtime/CompilerIdentity.h"
-#include "runtime/lib/SpawnSupervisor.h"
+#include "runtime/compiler/Compiler.h"
+#include "runtime/compiler/CompilerIdentity.h"
+#include "runtime/compiler/SpawnSupervisor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"

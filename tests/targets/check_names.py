@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-PRODUCT = ("input/", "settings/", "fatbin/", "ptx-frontend/", "lowering/", "codegen/", "emulator/", "runtime/", "diff/", "reference/", "tools/")
+PRODUCT = ("input/", "settings/", "fatbin/", "ptx-frontend/", "lowering/", "codegen/", "emulator/", "runtime/", "reference/", "tools/")
 SUFFIXES = {".cpp", ".h", ".def", ".py", ".cmake", ".txt", ".sh", ""}
 EXCEPTIONS = {
     "tests/targets/check_names.py": "the rules themselves",

@@ -5,8 +5,8 @@
 // Everything else
 // is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
 // which needs no seam there.
-#include "runtime/CacheEntry.h"
-#include "runtime/lib/Protocol.h"
+#include "runtime/cache/CacheEntry.h"
+#include "runtime/compiler/Protocol.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Pipeline.h"
 #include <csignal>

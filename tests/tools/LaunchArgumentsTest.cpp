@@ -1,4 +1,4 @@
-#include "tools/lib/LaunchArguments.h"
+#include "tools/LaunchArguments.h"
 #include <gtest/gtest.h>
 
 using namespace rubia::tools;

@@ -1,7 +1,7 @@
 // f16, bf16, packed and mixed-precision instructions against the reference evaluator, every bit of
 // the results with --nan=canonical. For the forms that a golden recording has, see tests/golden;
 // those of sm_100 are in no recording.
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>

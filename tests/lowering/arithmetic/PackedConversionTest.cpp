@@ -1,7 +1,7 @@
 // PTX ISA: data-movement-and-conversion-instructions-cvt, -cvt-pack: bf16, tf32, and two and four
 // numbers at a time, against the reference evaluator, which gives what an H100 does where that has
 // the instruction (docs/numerics.md).
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include "llvm/ADT/StringExtras.h"
 #include <bit>

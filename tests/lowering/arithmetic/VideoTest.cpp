@@ -1,7 +1,7 @@
 // PTX ISA: scalar-video-instructions, simd-video-instructions: every operation with selectors,
 // saturation and secondary operations, against the reference evaluator, which gives what an H100
 // does (docs/numerics.md).
-#include "diff/Reference.h"
+#include "reference/Reference.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include "llvm/ADT/StringExtras.h"
 

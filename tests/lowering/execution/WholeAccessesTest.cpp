@@ -3,7 +3,7 @@
 // access in the emulator.
 #include "codegen/Codegen.h"
 #include "codegen/lib/Disassembler.h"
-#include "codegen/lib/FunctionCode.h"
+#include "codegen/lib/check/FunctionCode.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
 #include "tests/lowering/execution/Execution.h"

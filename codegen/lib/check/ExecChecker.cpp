@@ -1,0 +1,587 @@
+// A forward analysis of each function: what is known of every scalar register before every block,
+// until nothing changes any more, and then one more walk that looks at the writes of EXEC. Half
+// registers are followed, so that wave32 and wave64 are alike.
+#include "codegen/ExecChecker.h"
+#include "codegen/Codegen.h"
+#include "codegen/lib/check/Branches.h"
+#include "codegen/lib/check/ExecRules.h"
+#include "codegen/lib/check/FunctionCode.h"
+#include "codegen/lib/check/LaneMasks.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCInst.h"
+#include <set>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+constexpr size_t kMaxReported = 20;
+constexpr uint32_t kCodeSymbol = ~0u; ///< of an address in the code, whose low half `number` is
+
+struct Step {
+  uint64_t address;
+  Rule rule;
+  Flow flow;
+  bool writesExec;
+  MCInst inst;
+};
+
+/// What functions write, by address, with all that they call. Where it is not known who is called
+/// it may be any function: all that have an address are in the code object.
+struct Callees {
+  DenseMap<uint64_t, Clobbers> byAddress;
+  Clobbers any;
+
+  const Clobbers &of(uint64_t address) const {
+    auto found = byAddress.find(address);
+    return found == byAddress.end() ? any : found->second;
+  }
+};
+
+struct Block {
+  uint64_t address;
+  size_t first = 0, end = 0; ///< steps
+  SmallVector<size_t, 2> successors;
+  std::optional<MaskState> before; ///< none while no way to it is known
+};
+
+struct Violation {
+  uint64_t address;
+  std::string text;
+};
+
+class FunctionCheck {
+public:
+  FunctionCheck(const Disassembler &disassembler, const FunctionCode &function,
+                DenseMap<unsigned, Rule> &rules, const Callees &callees)
+      : disassembler(disassembler), function(function), rules(rules), callees(callees) {}
+
+  void decode();
+  std::vector<Violation> check();
+
+  Clobbers clobbers;           ///< of the function by itself
+  std::vector<uint64_t> calls; ///< addresses, 0 if not known
+
+private:
+  void analyse();
+  void execute(const Step &step);
+  void executeScalar(const Step &step);
+  void executeVector(const Step &step);
+  void checkExecAfter(const Step &step, const MaskState &previous);
+  void checkWholeWave(const Step &step);
+
+  RegisterRange rangeOf(const MCInst &inst, unsigned index) const;
+  MaskValue valueOf(const MCInst &inst, unsigned index, unsigned half) const;
+  std::optional<LanePlace> placeOf(RegisterRange range) const;
+  std::optional<LanePlace> scratchOf(const MCInst &inst) const;
+  std::optional<unsigned> laneOf(const MCInst &inst, unsigned index) const;
+  uint64_t calleeOf(const Step &step) const;
+  void overwrite(const MCInst &inst);
+  void report(const Step &step, const Twine &expected);
+  bool isWhole() const {
+    return !state.scalars[kExec].isMask() || !state.scalars[kExec + 1].isMask();
+  }
+
+  const Disassembler &disassembler;
+  const FunctionCode &function;
+  DenseMap<unsigned, Rule> &rules; ///< of opcodes that have been seen
+  const Callees &callees;
+  std::vector<Step> steps;
+  std::vector<Block> blocks;
+  MaskState state;
+  bool isReporting = false;
+  std::vector<Violation> violations;
+};
+
+/// Keeps what matters of each instruction, and finds the basic blocks.
+void FunctionCheck::decode() {
+  const uint64_t begin = function.address, end = begin + function.bytes.size();
+  Branches branches(disassembler, begin, end);
+  std::set<uint64_t> leaders = {begin};
+  struct Edge {
+    uint64_t next; ///< behind the instruction
+    Flow flow;
+  };
+  std::vector<Edge> edges;
+  bool hasLanes = false;
+  uint64_t size = 0;
+  for (uint64_t address = begin; address < end; address += size) {
+    MCInst inst;
+    ArrayRef<uint8_t> bytes = function.bytes.drop_front(address - begin);
+    size = disassembler.decode(bytes, address, inst);
+    if (size == 0) { // checkMode() reports it
+      size = 4;
+      continue;
+    }
+    Flow flow = branches.flowOf(inst, address, size, bytes);
+    auto [rule, isNew] = rules.try_emplace(inst.getOpcode());
+    if (isNew)
+      rule->second = ruleOf(disassembler, inst.getOpcode());
+    hasLanes |= rule->second == Rule::WriteLane;
+    bool writesScalar = false, writesExec = false;
+    disassembler.forEachWritten(inst, [&](RegisterRange range) {
+      clobbers.add(range);
+      writesScalar |= range.file == RegisterRange::Scalar;
+      writesExec |= range.overlaps(RegisterRange::Scalar, kExec, 2);
+    });
+    if (writesScalar || hasLanes || rule->second == Rule::Store || flow.endsBlock())
+      steps.push_back({address, rule->second, flow, writesExec, inst});
+    if (flow.kind == Flow::Kind::Call)
+      calls.push_back(flow.target);
+    if (flow.endsBlock()) {
+      leaders.insert(address + size);
+      if (flow.hasTarget())
+        leaders.insert(flow.target);
+      edges.push_back({address + size, flow});
+    }
+  }
+  DenseMap<uint64_t, size_t> blockAt;
+  for (uint64_t leader : leaders)
+    if (leader >= begin && leader < end) {
+      blockAt[leader] = blocks.size();
+      blocks.push_back({leader, 0, 0, {}, std::nullopt});
+    }
+  auto edge = edges.begin();
+  size_t step = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    uint64_t next = i + 1 < blocks.size() ? blocks[i + 1].address : end;
+    blocks[i].first = step;
+    while (step < steps.size() && steps[step].address < next)
+      ++step;
+    blocks[i].end = step;
+    Flow flow;
+    if (edge != edges.end() && edge->next == next)
+      flow = (edge++)->flow;
+    if (flow.fallsThrough() && i + 1 < blocks.size())
+      blocks[i].successors.push_back(i + 1);
+    if (flow.hasTarget())
+      if (auto target = blockAt.find(flow.target); target != blockAt.end())
+        blocks[i].successors.push_back(target->second);
+  }
+}
+
+void FunctionCheck::analyse() {
+  if (blocks.empty())
+    return;
+  blocks[0].before = MaskState::atEntry();
+  std::set<size_t> pending = {0};
+  while (!pending.empty()) {
+    Block &block = blocks[*pending.begin()];
+    pending.erase(pending.begin());
+    state = *block.before;
+    for (size_t i = block.first; i < block.end; ++i)
+      execute(steps[i]);
+    for (size_t successor : block.successors) {
+      std::optional<MaskState> &before = blocks[successor].before;
+      if (!before)
+        before = state;
+      else if (!before->join(state))
+        continue;
+      pending.insert(successor);
+    }
+  }
+}
+
+std::vector<Violation> FunctionCheck::check() {
+  analyse();
+  isReporting = true;
+  for (const Block &block : blocks) {
+    if (!block.before)
+      continue;
+    state = *block.before;
+    for (size_t i = block.first; i < block.end; ++i)
+      execute(steps[i]);
+  }
+  return std::move(violations);
+}
+
+// ---------- Operands
+
+RegisterRange FunctionCheck::rangeOf(const MCInst &inst, unsigned index) const {
+  if (index >= inst.getNumOperands() || !inst.getOperand(index).isReg())
+    return {};
+  return disassembler.range(inst.getOperand(index).getReg());
+}
+
+MaskValue FunctionCheck::valueOf(const MCInst &inst, unsigned index, unsigned half) const {
+  RegisterRange range = rangeOf(inst, index);
+  if (range.file == RegisterRange::Scalar && half < range.count)
+    return state.scalars[range.first + half];
+  if (index >= inst.getNumOperands() || !inst.getOperand(index).isImm())
+    return {};
+  int64_t number = inst.getOperand(index).getImm();
+  if (half == 0)
+    return MaskValue::constant(number);
+  // Only these are the same whether a literal's sign is extended or not.
+  return number == 0 || number == -1 ? MaskValue::constant(number) : MaskValue{};
+}
+
+std::optional<LanePlace> FunctionCheck::placeOf(RegisterRange range) const {
+  if (range.count != 1)
+    return std::nullopt;
+  if (range.file == RegisterRange::Vector)
+    return LanePlace{LanePlace::Vector, 0, range.first};
+  if (range.file == RegisterRange::Accumulation)
+    return LanePlace{LanePlace::Accumulation, 0, range.first};
+  return std::nullopt;
+}
+
+/// The address of a spill: a scalar register and a constant. The operands behind the data are, in
+/// this order: a buffer's descriptor, a scalar offset, the constant.
+std::optional<LanePlace> FunctionCheck::scratchOf(const MCInst &inst) const {
+  LanePlace place{LanePlace::Scratch, 0, 0};
+  bool hasDescriptor = false;
+  for (unsigned i = 1, constants = 0; i < inst.getNumOperands(); ++i) {
+    if (inst.getOperand(i).isImm()) {
+      place.number += inst.getOperand(i).getImm();
+      if (++constants == (hasDescriptor ? 2 : 1))
+        break;
+      continue;
+    }
+    RegisterRange range = rangeOf(inst, i);
+    if (range.file == RegisterRange::Scalar && range.count == 4) {
+      hasDescriptor = true;
+      continue;
+    }
+    if (range.file == RegisterRange::Other) // null
+      continue;
+    if (range.file != RegisterRange::Scalar || range.count != 1)
+      return std::nullopt;
+    if (hasDescriptor)
+      ++constants;
+    const MaskValue &base = state.scalars[range.first];
+    if (base.kind != MaskValue::Symbol && base.kind != MaskValue::Constant)
+      return std::nullopt;
+    place.base = base.kind == MaskValue::Symbol ? base.id + 1 : 0;
+    place.number += base.number;
+  }
+  return place;
+}
+
+std::optional<unsigned> FunctionCheck::laneOf(const MCInst &inst, unsigned index) const {
+  MaskValue lane = valueOf(inst, index, 0);
+  if (lane.kind != MaskValue::Constant)
+    return std::nullopt;
+  return unsigned(lane.number) & 63;
+}
+
+// ---------- What instructions do
+
+/// Nothing is known of the results any more.
+void FunctionCheck::overwrite(const MCInst &inst) {
+  disassembler.forEachWritten(inst, [&](RegisterRange range) {
+    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
+      if (range.file == RegisterRange::Scalar)
+        state.scalars[i] = {};
+      else if (range.file == RegisterRange::Vector && !state.lanes.empty())
+        state.lanes.erase({LanePlace::Vector, 0, i});
+      else if (range.file == RegisterRange::Accumulation && !state.lanes.empty())
+        state.lanes.erase({LanePlace::Accumulation, 0, i});
+  });
+}
+
+void FunctionCheck::executeScalar(const Step &step) {
+  const MCInst &inst = step.inst;
+  RegisterRange result = rangeOf(inst, 0);
+  if (result.file != RegisterRange::Scalar)
+    return;
+  MaskValue values[2], masks[2];
+  const unsigned halves = std::min<unsigned>(result.count, 2);
+  for (unsigned half = 0; half < halves; ++half) {
+    MaskValue exec = state.scalars[kExec + half];
+    MaskValue a = valueOf(inst, 1, half), b = valueOf(inst, 2, half);
+    MaskValue &value = values[half], &mask = masks[half];
+    value = mask = exec;
+    switch (step.rule) {
+    case Rule::Copy:
+      value = a;
+      break;
+    case Rule::MaybeCopy:
+      value = joined(state.scalars[result.first + half], a);
+      break;
+    case Rule::Select:
+      value = joined(a, b);
+      break;
+    case Rule::And:
+      value = andOf(a, b);
+      // The frame's beginning, rounded to its alignment.
+      if (value.kind == MaskValue::Data && a.kind == MaskValue::Symbol &&
+          b.kind == MaskValue::Constant)
+        value = {MaskValue::Symbol, uint32_t(step.address), 0};
+      break;
+    case Rule::AndNot:
+      value = andNotOf(a, b);
+      break;
+    case Rule::Or:
+      value = orOf(a, b);
+      break;
+    case Rule::Widen:
+      value = widened(a, b);
+      break;
+    case Rule::WidenOne:
+      value = widened(a, a);
+      break;
+    case Rule::AndSave:
+      mask = andOf(a, exec);
+      break;
+    case Rule::AndNotSave:
+      mask = andNotOf(a, exec);
+      break;
+    case Rule::NotAndSave:
+      mask = andNotOf(exec, a);
+      break;
+    case Rule::OrSave:
+      mask = orOf(a, exec);
+      break;
+    case Rule::WidenSave:
+      mask = widened(a, exec);
+      break;
+    case Rule::NotAndWrite:
+      value = mask = andNotOf(exec, a);
+      break;
+    case Rule::AndNotWrite:
+      value = mask = andNotOf(a, exec);
+      break;
+    case Rule::Add:
+    case Rule::Subtract: {
+      if (a.kind == MaskValue::Constant && step.rule == Rule::Add)
+        std::swap(a, b);
+      bool isKnown = (a.kind == MaskValue::Symbol || a.kind == MaskValue::Constant) &&
+                     b.kind == MaskValue::Constant;
+      value = isKnown ? a : MaskValue{};
+      if (isKnown)
+        value.number += step.rule == Rule::Add ? b.number : -b.number;
+      break;
+    }
+    case Rule::AddToItself: {
+      // Operands: the result, itself again, the constant; or without the second.
+      MaskValue own = state.scalars[result.first];
+      MaskValue constant = b.kind == MaskValue::Constant ? b : a;
+      bool isKnown = own.kind == MaskValue::Symbol || own.kind == MaskValue::Constant;
+      value = isKnown && constant.kind == MaskValue::Constant ? own : MaskValue{};
+      if (value.kind != MaskValue::Data)
+        value.number += constant.number;
+      break;
+    }
+    case Rule::GetPc:
+      value = half == 0 ? MaskValue{MaskValue::Symbol, kCodeSymbol, int64_t(step.address) + 4}
+                        : MaskValue{};
+      break;
+    case Rule::Nothing:
+    case Rule::Lanes:
+    case Rule::Overwrite:
+    case Rule::WriteLane:
+    case Rule::ReadLane:
+    case Rule::CopyVector:
+    case Rule::StoreScratch:
+    case Rule::LoadScratch:
+    case Rule::Store:
+      return;
+    }
+  }
+  for (unsigned half = 0; half < halves; ++half) {
+    state.scalars[kExec + half] = masks[half];
+    state.scalars[result.first + half] = values[half];
+  }
+}
+
+void FunctionCheck::executeVector(const Step &step) {
+  const MCInst &inst = step.inst;
+  std::optional<LanePlace> vector = placeOf(rangeOf(inst, 0));
+  switch (step.rule) {
+  case Rule::WriteLane: {
+    std::optional<unsigned> lane = laneOf(inst, 2);
+    if (!vector || !lane)
+      return overwrite(inst);
+    MaskValue value = valueOf(inst, 1, 0);
+    if (value.kind == MaskValue::Data) {
+      if (auto known = state.lanes.find(*vector); known != state.lanes.end())
+        known->second.erase(*lane);
+    } else {
+      state.lanes[*vector][*lane] = value;
+    }
+    return;
+  }
+  case Rule::ReadLane: {
+    std::optional<LanePlace> source = placeOf(rangeOf(inst, 1));
+    std::optional<unsigned> lane = laneOf(inst, 2);
+    overwrite(inst);
+    if (auto known = source ? state.lanes.find(*source) : state.lanes.end();
+        lane && known != state.lanes.end())
+      if (auto value = known->second.find(*lane); value != known->second.end())
+        state.scalars[rangeOf(inst, 0).first] = value->second;
+    return;
+  }
+  case Rule::CopyVector: {
+    std::optional<LanePlace> source = placeOf(rangeOf(inst, 1));
+    if (vector && source && isWhole())
+      return state.copyLanes(*source, *vector);
+    return overwrite(inst);
+  }
+  case Rule::StoreScratch:
+    if (std::optional<LanePlace> place = scratchOf(inst); vector && place) {
+      if (isWhole())
+        state.copyLanes(*vector, *place);
+      else
+        state.lanes.erase(*place);
+    }
+    return;
+  case Rule::LoadScratch:
+    if (std::optional<LanePlace> place = scratchOf(inst); vector && place && isWhole())
+      return state.copyLanes(*place, *vector);
+    return overwrite(inst);
+  default:
+    return overwrite(inst);
+  }
+}
+
+/// The address of the function that is called, 0 if it is not known.
+uint64_t FunctionCheck::calleeOf(const Step &step) const {
+  const MaskValue target = valueOf(step.inst, 1, 0);
+  bool isKnown = target.kind == MaskValue::Symbol && target.id == kCodeSymbol;
+  return isKnown ? uint64_t(target.number) : step.flow.target;
+}
+
+void FunctionCheck::execute(const Step &step) {
+  if (isReporting)
+    checkWholeWave(step);
+  MaskState previous;
+  if (step.writesExec)
+    previous.scalars = state.scalars;
+  const uint64_t callee = step.flow.kind == Flow::Kind::Call ? calleeOf(step) : 0;
+  switch (step.rule) {
+  case Rule::Nothing:
+    break;
+  case Rule::Lanes: {
+    MaskValue exec[] = {state.scalars[kExec], state.scalars[kExec + 1]};
+    overwrite(step.inst);
+    disassembler.forEachWritten(step.inst, [&](RegisterRange range) {
+      if (range.file == RegisterRange::Scalar && range.count <= 2)
+        for (unsigned i = 0; i < range.count; ++i)
+          state.scalars[range.first + i] = {exec[i].isMask() ? MaskValue::Mask : MaskValue::Whole};
+    });
+    break;
+  }
+  case Rule::Overwrite:
+  case Rule::Store:
+    overwrite(step.inst);
+    break;
+  case Rule::WriteLane:
+  case Rule::ReadLane:
+  case Rule::CopyVector:
+  case Rule::StoreScratch:
+  case Rule::LoadScratch:
+    executeVector(step);
+    break;
+  default:
+    executeScalar(step);
+  }
+  if (step.flow.kind == Flow::Kind::Call)
+    state.call(callees.of(callee));
+  if (step.writesExec)
+    checkExecAfter(step, previous);
+}
+
+// ---------- The rules
+
+void FunctionCheck::report(const Step &step, const Twine &expected) {
+  std::string text = disassembler.print(step.inst, step.address);
+  violations.push_back({step.address, ("'" + text + "': " + expected).str()});
+}
+
+/// EXEC is a mask again behind what is wrong, so that one mistake is reported once.
+void FunctionCheck::checkExecAfter(const Step &step, const MaskState &previous) {
+  bool opens = false;
+  for (unsigned i = 1; i < step.inst.getNumOperands(); ++i)
+    opens |= step.inst.getOperand(i).isImm() && step.inst.getOperand(i).getImm() == -1;
+  for (unsigned half = 0; half < 2; ++half) {
+    MaskValue &exec = state.scalars[kExec + half];
+    bool wasWhole = !previous.scalars[kExec + half].isMask();
+    if (exec.isMask() || (exec.isLanes() && (opens || wasWhole)))
+      continue;
+    if (isReporting)
+      report(step, exec.isLanes() ? "EXEC gets lanes that did not execute, expected a mask that "
+                                    "came from EXEC, or a constant -1"
+                                  : "EXEC gets other data, expected a mask that came from EXEC");
+    state.scalars[kExec] = state.scalars[kExec + 1] = {MaskValue::Mask};
+    return;
+  }
+}
+
+void FunctionCheck::checkWholeWave(const Step &step) {
+  if (!isWhole())
+    return;
+  StringRef name = disassembler.name(step.inst.getOpcode());
+  const char *what = nullptr;
+  if (step.rule == Rule::Store)
+    what = "memory is written";
+  else if (step.flow.kind == Flow::Kind::Call)
+    what = "a function is called";
+  else if (step.flow.kind == Flow::Kind::Leave && !name.starts_with("S_ENDPGM"))
+    what = "the function is left";
+  if (what)
+    report(step, Twine(what) + " in a whole-wave region, expected that a saved EXEC has ended it");
+}
+
+/// Adds to each function what its callees write, until nothing changes.
+void closeOverCalls(ArrayRef<FunctionCheck> checks, ArrayRef<FunctionCode> functions,
+                    Callees &callees) {
+  for (size_t i = 0; i < checks.size(); ++i) {
+    callees.byAddress[functions[i].address] = checks[i].clobbers;
+    if (!functions[i].computePgmRsrc1)
+      callees.any.add(checks[i].clobbers);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < checks.size(); ++i) {
+      Clobbers &own = callees.byAddress[functions[i].address];
+      const Clobbers before = own;
+      for (uint64_t callee : checks[i].calls)
+        own.add(Clobbers(callees.of(callee)));
+      changed |= !(own == before);
+    }
+  }
+}
+
+} // namespace
+
+Error checkExec(ArrayRef<uint8_t> codeObject) {
+  Expected<ProgramCode> program = readProgramCode(codeObject);
+  if (!program)
+    return program.takeError();
+  Expected<std::unique_ptr<Disassembler>> disassembler =
+      Disassembler::create(program->processor, program->isWave64);
+  if (!disassembler)
+    return disassembler.takeError();
+
+  std::string text, firstFunction;
+  size_t count = 0;
+  DenseMap<unsigned, Rule> rules;
+  Callees callees;
+  std::vector<FunctionCheck> checks;
+  for (const FunctionCode &function : program->functions) {
+    checks.emplace_back(**disassembler, function, rules, callees);
+    checks.back().decode();
+  }
+  closeOverCalls(checks, program->functions, callees);
+  for (size_t i = 0; i < checks.size(); ++i)
+    for (const Violation &violation : checks[i].check()) {
+      if (count++ >= kMaxReported)
+        continue;
+      const std::string &name = program->functions[i].name;
+      if (firstFunction.empty())
+        firstFunction = name;
+      text += (text.empty() ? "" : "\n") + ("EXEC of '" + name + "' at 0x") +
+              utohexstr(violation.address, /*LowerCase=*/true) + ": " + violation.text;
+    }
+  if (count == 0)
+    return Error::success();
+  if (count > kMaxReported)
+    text += "\nand " + std::to_string(count - kMaxReported) + " more";
+  return make_error<CodegenError>(Fault::Malformed, text, firstFunction);
+}
+
+} // namespace rubia::codegen

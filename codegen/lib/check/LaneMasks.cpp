@@ -1,0 +1,112 @@
+#include "codegen/lib/check/LaneMasks.h"
+
+namespace rubia::codegen {
+
+namespace {
+
+/// A mask if both are, else something with lanes beyond, if both are at least that.
+MaskValue lanesOf(const MaskValue &a, const MaskValue &b) {
+  if (!a.isLanes() || !b.isLanes())
+    return {};
+  return {a.isMask() && b.isMask() ? MaskValue::Mask : MaskValue::Whole};
+}
+
+constexpr unsigned kFirstSavedScalar = 30, kSavedScalars = 76; ///< s30 to s105
+
+/// Blocks of eight vector registers, v40 to v47 and every second one from there, are saved.
+bool isSavedAcrossCalls(const LanePlace &place) {
+  switch (place.kind) {
+  case LanePlace::Vector:
+    return place.number >= 40 && place.number % 16 >= 8;
+  case LanePlace::Accumulation:
+    return place.number >= 32;
+  case LanePlace::Scratch:
+    return true;
+  }
+  return false;
+}
+
+} // namespace
+
+MaskValue joined(const MaskValue &a, const MaskValue &b) { return a == b ? a : lanesOf(a, b); }
+
+MaskValue andOf(const MaskValue &a, const MaskValue &b) {
+  return a.isMask() || b.isMask() ? MaskValue{MaskValue::Mask} : lanesOf(a, b);
+}
+
+MaskValue andNotOf(const MaskValue &a, const MaskValue &b) {
+  return a.isMask() ? MaskValue{MaskValue::Mask} : widened(a, b);
+}
+
+MaskValue orOf(const MaskValue &a, const MaskValue &b) { return lanesOf(a, b); }
+
+MaskValue widened(const MaskValue &a, const MaskValue &b) {
+  return {a.isLanes() && b.isLanes() ? MaskValue::Whole : MaskValue::Data};
+}
+
+MaskState MaskState::atEntry() {
+  MaskState state;
+  for (unsigned i = 0; i < kScalarRegisters; ++i)
+    state.scalars[i] = {MaskValue::Symbol, i, 0};
+  state.scalars[kExec] = state.scalars[kExec + 1] = {MaskValue::Mask};
+  return state;
+}
+
+bool MaskState::join(const MaskState &other) {
+  bool changed = false;
+  for (unsigned i = 0; i < kScalarRegisters; ++i) {
+    MaskValue value = joined(scalars[i], other.scalars[i]);
+    changed |= value != scalars[i];
+    scalars[i] = value;
+  }
+  for (auto place = lanes.begin(); place != lanes.end();) {
+    auto theirs = other.lanes.find(place->first);
+    std::map<unsigned, MaskValue> common;
+    if (theirs != other.lanes.end())
+      for (const auto &[lane, value] : place->second)
+        if (auto it = theirs->second.find(lane); it != theirs->second.end())
+          if (MaskValue both = joined(value, it->second); both.kind != MaskValue::Data)
+            common.emplace(lane, both);
+    changed |= common != place->second;
+    place->second = std::move(common);
+    place = place->second.empty() ? lanes.erase(place) : std::next(place);
+  }
+  return changed;
+}
+
+void MaskState::copyLanes(const LanePlace &from, const LanePlace &to) {
+  auto source = lanes.find(from);
+  if (source == lanes.end())
+    lanes.erase(to);
+  else
+    lanes[to] = std::map(source->second);
+}
+
+void Clobbers::add(RegisterRange range) {
+  const unsigned offset = range.file == RegisterRange::Accumulation ? kVectors : 0;
+  for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
+    if (range.file == RegisterRange::Scalar)
+      scalars.set(i);
+    else if (range.file != RegisterRange::Other && i < kVectors)
+      vectors.set(offset + i);
+}
+
+void Clobbers::add(const Clobbers &other) {
+  scalars |= other.scalars;
+  vectors |= other.vectors;
+}
+
+void MaskState::call(const Clobbers &clobbers) {
+  for (unsigned i = 0; i < kExec; ++i)
+    if (clobbers.scalars[i] && (i < kFirstSavedScalar || i >= kFirstSavedScalar + kSavedScalars))
+      scalars[i] = {};
+  std::erase_if(lanes, [&](const auto &entry) {
+    const LanePlace &place = entry.first;
+    if (isSavedAcrossCalls(place))
+      return false;
+    const unsigned offset = place.kind == LanePlace::Accumulation ? Clobbers::kVectors : 0;
+    return bool(clobbers.vectors[offset + unsigned(place.number)]);
+  });
+}
+
+} // namespace rubia::codegen

@@ -1,0 +1,24 @@
+#include "codegen/lib/errata/MachineNames.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+unsigned findOpcode(const TargetInstrInfo &instructions, StringRef name) {
+  for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode)
+    if (instructions.getName(opcode) == name)
+      return opcode;
+  report_fatal_error("LLVM has no instruction " + Twine(name));
+}
+
+MCRegister findRegister(const TargetRegisterInfo &registers, StringRef name) {
+  for (unsigned number = 1; number < registers.getNumRegs(); ++number)
+    if (name == registers.getName(number))
+      return MCRegister(number);
+  report_fatal_error("LLVM has no register " + Twine(name));
+}
+
+} // namespace rubia::codegen

@@ -1,0 +1,132 @@
+// LLVM's StraightLineStrengthReduce compares every addition, multiplication and address computation
+// with those that dominate it: a block of 20,000 instructions (5,000 multiplications) takes it 120
+// s, one of 5,000 takes 3.5 s, and everything else together 3 s and 0.5 s. With the limit below it
+// costs at most 0.15 s.
+#include "codegen/lib/errata/PassLimits.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+constexpr unsigned kMaxReductionCandidates = 512;
+
+bool isReductionCandidate(const Instruction &inst) {
+  return isa<GetElementPtrInst>(inst) || inst.getOpcode() == Instruction::Add ||
+         inst.getOpcode() == Instruction::Sub || inst.getOpcode() == Instruction::Mul;
+}
+
+unsigned reductionCandidates(const Function &function) {
+  unsigned count = 0;
+  for (const BasicBlock &block : function)
+    count += count_if(block, isReductionCandidate);
+  return count;
+}
+
+/// What the SDWA peephole of gfx9 miscompiles if its result is zero-extended (docs/errata.md): it
+/// takes a sign-extending operand for an instruction that clears the upper half.
+bool isSignedHalfword(const Instruction &inst) {
+  return inst.getType()->isIntegerTy(16) &&
+         (inst.getOpcode() == Instruction::AShr || inst.getOpcode() == Instruction::SExt);
+}
+
+/// A byte or half of a register, sign-extended: the peephole makes it an operand. Of a
+/// floating-point instruction it is then negated, not sign-extended: the two modifiers share a bit
+/// (docs/errata.md).
+bool isSignedPart(const Instruction &inst) {
+  using namespace PatternMatch;
+  if (isa<SExtInst>(inst))
+    return inst.getOperand(0)->getType()->getScalarSizeInBits() <= 16;
+  if (auto *call = dyn_cast<IntrinsicInst>(&inst))
+    return call->getIntrinsicID() == Intrinsic::amdgcn_sbfe;
+  const APInt *amount = nullptr;
+  return inst.getType()->getScalarSizeInBits() == 32 &&
+         match(&inst, m_AShr(m_Value(), m_APInt(amount))) && (*amount == 16 || *amount == 24);
+}
+
+/// Where an integer becomes a floating-point number of the same bits.
+bool isTakenForFloat(const Instruction &inst) {
+  return isa<BitCastInst>(inst) && inst.getType()->isFPOrFPVectorTy() &&
+         inst.getOperand(0)->getType()->isIntOrIntVectorTy();
+}
+
+bool isWrongWithSdwa(const Function &function) {
+  bool hasSigned = false, hasFloat = false;
+  for (const Instruction &inst : instructions(function)) {
+    if (isSignedHalfword(inst))
+      return true;
+    hasSigned |= isSignedPart(inst);
+    hasFloat |= isTakenForFloat(inst);
+  }
+  return hasSigned && hasFloat;
+}
+
+/// What the atomic optimizer gets wrong (docs/errata.md): it adds up the wave's operands first, and
+/// the sum of floating-point numbers depends on the order. One order of the atomics must explain
+/// both the memory and all results.
+bool isFloatAtomic(const Instruction &inst) {
+  auto *rmw = dyn_cast<AtomicRMWInst>(&inst);
+  return rmw && rmw->isFloatingPointOperation();
+}
+
+bool hasFloatAtomic(const Function &function) {
+  for (const BasicBlock &block : function)
+    if (any_of(block, isFloatAtomic))
+      return true;
+  return false;
+}
+
+/// Where EXEC is read as a number. The pre-RA pass over lane masks takes the register that a copy
+/// of EXEC goes to for one that is written once, and gives all its writes to EXEC (docs/errata.md).
+bool readsExec(const Instruction &inst) {
+  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  return call && call->getIntrinsicID() == Intrinsic::amdgcn_ballot &&
+         isa<Constant>(call->getArgOperand(0));
+}
+
+bool hasExecRead(const Function &function) {
+  for (const BasicBlock &block : function)
+    if (any_of(block, readsExec))
+      return true;
+  return false;
+}
+
+} // namespace
+
+bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
+  if (pass == "si-peephole-sdwa")
+    return !withoutSdwaPeephole.contains(unit);
+  if (pass == "amdgpu-atomic-optimizer")
+    return !withoutAtomicOptimizer.contains(unit);
+  if (pass == "si-optimize-exec-masking-pre-ra")
+    return !withoutExecMasking.contains(unit);
+  return pass != "slsr" || !withoutStrengthReduction.contains(unit);
+}
+
+PassLimits::PassLimits(Module &module)
+    : context(module.getContext()), previous(context.getOptPassGate()) {
+  for (const Function &function : module) {
+    std::string name = ("function (" + function.getName() + ")").str();
+    if (reductionCandidates(function) > kMaxReductionCandidates)
+      gate.withoutStrengthReduction.insert(name);
+    if (isWrongWithSdwa(function))
+      gate.withoutSdwaPeephole.insert(name);
+    if (hasFloatAtomic(function))
+      gate.withoutAtomicOptimizer.insert(name);
+    if (hasExecRead(function))
+      gate.withoutExecMasking.insert(name);
+  }
+  context.setOptPassGate(gate);
+}
+
+PassLimits::~PassLimits() { context.setOptPassGate(previous); }
+
+} // namespace rubia::codegen

@@ -1,0 +1,658 @@
+// Bits that nobody has written are followed through registers, LDS and private memory (as
+// Valgrind's Memcheck does: Seward and Nethercote, 2005), since compilers move undefined values
+// around freely. They are reported where they decide something: in an address, in EXEC, in a
+// branch, or when they go to global memory: computed ones always, copied ones (structures have
+// padding) if they are the lowest bit. The report is about the instruction that read them first.
+//
+// What becomes of undefined bits in an operation is found by trying: its own handler runs with
+// these bits as zeros, as ones and as noise, and result bits that differ are undefined. So no
+// instruction needs a rule of its own. Comparisons alone are taken to depend on an operand of which
+// no bit is defined: noise may miss the value that makes them true. What was computed from what was
+// only copied, a second trial tells, in which only computed bits differ.
+#include "emulator/lib/check/CheckUninitialised.h"
+#include "emulator/lib/check/Definedness.h"
+#include "emulator/lib/decode/Disassembly.h"
+#include "emulator/lib/machine/InitialState.h"
+#include "emulator/lib/machine/WaveFunctions.h"
+#include "emulator/lib/run/FaultReport.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+namespace {
+
+/// Where undefined bits were read first.
+struct Origin {
+  uint32_t pc = 0;
+  unsigned wave = 0, lane = 0;
+  bool memory = false; // else a register
+  uint64_t address = 0;
+  unsigned bytes = 0;
+};
+
+struct WaveState {
+  explicit WaveState(const Wave &wave) : vectors(wave) {}
+  VectorDefinedness vectors;
+  Undefined scalars[kScalarCount], scc;
+  MemoryDefinedness scratch;
+};
+
+struct GroupState {
+  std::vector<WaveState> waves;
+  MemoryDefinedness lds;
+};
+
+/// What an operation may read and write, saved to be tried.
+struct Saved {
+  Wave wave;
+  FaultRecord fault;
+  std::vector<uint32_t> vectors; // of all vector ranges of the step, block after block
+};
+
+class UninitialisedCheck : public Observer {
+public:
+  explicit UninitialisedCheck(const Launch &launch)
+      : program(*launch.kernel->program), origins(1) {}
+
+  void groupStarted(RunningGroup &group) override;
+  void groupEnded(RunningGroup &group) override { groups.erase(&group); }
+  void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
+              const Accesses &accesses) override;
+
+private:
+  struct Now {
+    RunningGroup &group;
+    GroupState &all;
+    WaveState &state;
+    Wave &wave;
+    const MicroOp &op;
+    const InstructionStep &step;
+    ArrayRef<RegisterRange> registers;
+  };
+  enum class AtomicLogic : uint8_t { Other, And, Or, Exchange };
+  AtomicLogic atomicLogicAt(const MicroOp &op);
+  static Undefined combined(AtomicLogic logic, Undefined old, Undefined value, uint32_t operand);
+  uint32_t originAt(const Now &now, unsigned lane, const LaneAccess *access);
+  void report(const Now &now, Undefined value, unsigned lane, const char *use);
+  bool checkScalar(const Now &now, unsigned index, unsigned count, const char *use);
+  bool checkAddresses(const Now &now);
+  void access(const Now &now, const Accesses &accesses);
+  void store(const Now &now, const LaneAccess &access);
+  void load(const Now &now, const LaneAccess &access);
+  MemoryDefinedness &memoryOf(const Now &now, const LaneAccess &access) {
+    return access.space == Space::Local ? now.all.lds : now.state.scratch;
+  }
+  static uint64_t dwordOf(const LaneAccess &access, unsigned byte) {
+    const uint64_t lane = access.space == Space::Local ? 0 : uint64_t(access.lane) << 48;
+    return lane | (access.address + byte) / 4;
+  }
+  void compute(const Now &now);
+  bool readsUndefined(const Now &now) const;
+  void defineResults(const Now &now);
+  void tryOut(const Now &now);
+  void patch(const Now &now, const Saved &saved, unsigned variant, bool onlyComputed);
+  void restore(const Now &now, const Saved &saved);
+  Undefined firstSource(const Now &now, int lane);
+  void checkDecisions(const Now &now);
+
+  const Program &program; // has lines
+  std::vector<Origin> origins;
+  DenseMap<uint32_t, AtomicLogic> atomicLogic;             // by pc; those that have been asked for
+  DenseMap<std::pair<uint64_t, uint64_t>, uint32_t> known; // pc, wave and lane: origin
+  DenseMap<const RunningGroup *, std::unique_ptr<GroupState>> groups;
+};
+
+/// What WaveStart left as it was holds a pattern of its own.
+void UninitialisedCheck::groupStarted(RunningGroup &group) {
+  auto state = std::make_unique<GroupState>();
+  for (const Wave &wave : group.waves) {
+    WaveState &fresh = state->waves.emplace_back(wave);
+    for (unsigned i = 0; i < kScalarCount; ++i)
+      if (wave.scalars[i] == kPoison)
+        fresh.scalars[i].bits = ~0u;
+    for (uint32_t offset = vectorOffset(0); fresh.vectors.contains(offset); offset += kBlockLanes)
+      for (unsigned lane = 0; lane < wave.lanes(); ++lane)
+        if (wave.vgpr(offset, lane) == kPoison)
+          fresh.vectors.set(offset, lane, {~0u, 0});
+  }
+  groups[&group] = std::move(state);
+}
+
+/// To be asked once undefined bits have been found.
+uint32_t UninitialisedCheck::originAt(const Now &now, unsigned lane, const LaneAccess *access) {
+  constexpr size_t kMost = 1 << 22; // later ones of the same instruction and lane share one
+  uint32_t &origin = known[{now.op.pc, uint64_t(now.wave.indexInGroup) << 8 | lane}];
+  if (origin == 0 ||
+      (access && origins[origin].address != access->address && origins.size() < kMost)) {
+    origin = uint32_t(origins.size());
+    origins.push_back({now.op.pc, now.wave.indexInGroup, lane, access != nullptr,
+                       access ? access->address : 0, access ? access->bytes : 0u});
+  }
+  return origin;
+}
+
+void UninitialisedCheck::report(const Now &now, Undefined value, unsigned lane, const char *use) {
+  if (now.group.shared.fault.set)
+    return;
+  const Origin origin = origins[value.origin ? value.origin : originAt(now, lane, nullptr)];
+  now.wave.halt(WaveStatus::Faulted);
+  now.group.shared.fault = {true,      FaultKind::Uninitialised, origin.wave,  origin.lane,
+                            origin.pc, origin.address,           origin.bytes, false};
+  now.group.faultDetail = std::string(origin.memory ? "nobody has written these bytes"
+                                                    : "nobody has written this register") +
+                          "; used " + use + " at " + describePlace(program, now.op.pc);
+}
+
+bool UninitialisedCheck::checkScalar(const Now &now, unsigned index, unsigned count,
+                                     const char *use) {
+  for (unsigned i = index; i < index + count && i < kScalarCount; ++i)
+    if (now.state.scalars[i].bits) {
+      const uint64_t exec = now.wave.exec();
+      report(now, now.state.scalars[i], exec ? unsigned(std::countr_zero(exec)) : 0, use);
+      return false;
+    }
+  return true;
+}
+
+// Memory.
+
+bool UninitialisedCheck::checkAddresses(const Now &now) {
+  const MicroOp &op = now.op;
+  const bool buffer = now.step.kind == StepKind::Vector && now.step.space == Space::Buffer;
+  if (now.step.kind == StepKind::Scalar)
+    return checkScalar(now, unsigned(op.source[0]), 2, "as an address") &&
+           (op.kind[1] != OperandKind::Scalar ||
+            checkScalar(now, unsigned(op.source[1]), 1, "as an address"));
+  if (op.kind[1] == OperandKind::Scalar && now.wave.exec() != 0 &&
+      !checkScalar(
+          now, unsigned(op.source[1]),
+          now.step.kind == StepKind::Vector && !buffer && now.step.space != Space::Scratch ? 2 : 1,
+          "as an address"))
+    return false;
+  if (op.kind[0] != OperandKind::Vector || now.step.lds == LdsForm::Counter)
+    return true;
+  unsigned registers = 1;
+  if (buffer)
+    registers = (op.data & kBufferOffset ? 1 : 0) + (op.data & kBufferIndex ? 1 : 0);
+  else if (now.step.kind == StepKind::Vector && now.step.space != Space::Scratch &&
+           op.kind[1] != OperandKind::Scalar)
+    registers = 2;
+  for (unsigned i = 0; i < registers; ++i)
+    for (uint64_t rest = now.wave.exec(); rest; rest &= rest - 1) {
+      const unsigned lane = unsigned(std::countr_zero(rest));
+      const Undefined value = now.state.vectors.at(uint32_t(op.source[0]) + i * kBlockLanes, lane);
+      if (value.bits) {
+        report(now, value, lane, "as an address");
+        return false;
+      }
+    }
+  return true;
+}
+
+/// The atomic operation of an instruction, by its mnemonic: ds_and_rtn_b32, flat_atomic_or,
+/// ds_wrxchg_rtn_b32.
+UninitialisedCheck::AtomicLogic UninitialisedCheck::atomicLogicAt(const MicroOp &op) {
+  auto [entry, isNew] = atomicLogic.try_emplace(op.pc, AtomicLogic::Other);
+  if (!isNew)
+    return entry->second;
+  std::optional<DisassembledInstruction> instruction = disassembleAt(program, op.pc);
+  const std::string word =
+      instruction ? StringRef(instruction->text).split(' ').first.str() + "_" : "";
+  const StringRef name = word;
+  if (name.contains("cmp"))
+    return entry->second;
+  if (name.contains("_and_"))
+    entry->second = AtomicLogic::And;
+  else if (name.contains("_or_"))
+    entry->second = AtomicLogic::Or;
+  else if (name.contains("swap") || name.contains("xchg"))
+    entry->second = AtomicLogic::Exchange;
+  return entry->second;
+}
+
+/// What an atomic operation leaves undefined: of `and` and `or` not the bits that its operand
+/// decides, such as flags that are cleared one by one; of an exchange nothing of the old value. All
+/// others keep what was undefined.
+Undefined UninitialisedCheck::combined(AtomicLogic logic, Undefined old, Undefined value,
+                                       uint32_t operand) {
+  switch (logic) {
+  case AtomicLogic::And:
+    return (old & (operand | value.bits)) | value;
+  case AtomicLogic::Or:
+    return (old & (~operand | value.bits)) | value;
+  case AtomicLogic::Exchange:
+    return value;
+  case AtomicLogic::Other:
+    break;
+  }
+  return old | value;
+}
+
+void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
+  const uint32_t first = uint32_t(now.op.source[2 + access.operand]);
+  const unsigned shift = now.step.highHalf ? 16 : 0;
+  for (unsigned byte = 0; byte < access.bytes; byte += 4) {
+    Undefined value = now.state.vectors.at(first + byte / 4 * kBlockLanes, access.lane) >> shift;
+    const unsigned bits = 8 * std::min(4u, access.bytes - byte);
+    const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
+    if (access.space == Space::Global) {
+      // Padding, also of bit fields, does not begin a word, but for whole words of structures.
+      const bool isUpperWord =
+          byte % 8 == 4 && now.step.elementBytes == 8 && now.step.alignment >= 8;
+      if ((value.bits & 1 && !isUpperWord) || value.computed & mask)
+        return report(now, value, access.lane, "in a store to global memory");
+      continue;
+    }
+    if (value.bits & mask && value.origin == 0)
+      value.origin = originAt(now, access.lane, nullptr);
+    MemoryDefinedness &memory = memoryOf(now, access);
+    if (access.reads) {
+      Undefined old = memory.load(dwordOf(access, byte));
+      if (old.bits & mask && old.origin == 0)
+        old.origin = originAt(now, access.lane, &access);
+      if (old.bits & mask) {
+        const uint32_t operand =
+            now.wave.vgpr(first + byte / 4 * kBlockLanes, access.lane) >> shift;
+        value = combined(atomicLogicAt(now.op), old, value, operand);
+      }
+    }
+    const unsigned place = 8 * (access.address % 4);
+    memory.store(dwordOf(access, byte), mask << place, value << place);
+    if (place + bits > 32) // misaligned
+      memory.store(dwordOf(access, byte) + 1, mask >> (32 - place), value >> (32 - place));
+  }
+}
+
+void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
+  uint32_t to = now.op.result + access.operand * (access.bytes / 4) * kBlockLanes;
+  for (unsigned byte = 0; byte < access.bytes; byte += 4, to += kBlockLanes) {
+    Undefined value;
+    if (access.space != Space::Global) {
+      const MemoryDefinedness &memory = memoryOf(now, access);
+      const unsigned place = 8 * (access.address % 4);
+      value = memory.load(dwordOf(access, byte)) >> place;
+      if (place + 8 * std::min(4u, access.bytes - byte) > 32)
+        value = value | memory.load(dwordOf(access, byte) + 1) << (32 - place);
+    }
+    const unsigned bits = 8 * (access.bytes - byte);
+    if (bits < 32)
+      value = value & ((1u << bits) - 1);
+    if (value.bits && value.origin == 0)
+      value.origin = originAt(now, access.lane, &access);
+    if (bits < 32) {
+      auto extended = [&](uint32_t from) {
+        return from >> (bits - 1) & 1 ? from | ~((1u << bits) - 1) : from;
+      };
+      if (now.step.signExtends)
+        value = {extended(value.bits), value.origin, extended(value.computed)};
+      const Undefined old = now.state.vectors.at(to, access.lane);
+      if (now.step.highHalf)
+        value = value << 16 | (old & 0xffff);
+      else if (any_of(now.registers, [](const RegisterRange &range) {
+                 return range.written && range.halves == 1;
+               }))
+        value = (value & 0xffff) | (old & 0xffff0000);
+    }
+    now.state.vectors.set(to, access.lane, value);
+  }
+}
+
+void UninitialisedCheck::access(const Now &now, const Accesses &accesses) {
+  if (!checkAddresses(now))
+    return;
+  defineResults(now);
+  if (now.step.kind == StepKind::Scalar)
+    return;
+  for (const LaneAccess &access : accesses.lanes) {
+    if (now.group.shared.fault.set)
+      return;
+    const bool outside =
+        access.space == Space::Local && access.address + access.bytes > now.wave.ldsSize;
+    if (outside)
+      continue; // its handler reports it
+    if (now.step.toLds) {
+      if (access.space == Space::Local)
+        for (unsigned byte = 0; byte < access.bytes; byte += 4)
+          now.all.lds.store(dwordOf(access, byte), ~0u, {});
+      continue;
+    }
+    const bool returns = access.reads && (!access.writes || now.op.data & kAtomicReturns);
+    if (returns && !now.step.direct)
+      load(now, access);
+    if (access.writes && !now.step.direct)
+      store(now, access);
+  }
+}
+
+// Operations in registers.
+
+/// Whether a result may depend on lanes that are off.
+static bool crossesLanes(const MicroOp &op) {
+  return !op.detail || isWavewise(op) || op.detail->dpp != VectorDetail::Dpp::None;
+}
+
+/// Whether an operation leaves a part of its destination as it was.
+static bool writesPart(const MicroOp &op, const RegisterRange &range) {
+  return range.halves != 3 || (op.detail && op.detail->resultWidth != 32);
+}
+
+bool UninitialisedCheck::readsUndefined(const Now &now) const {
+  const uint64_t lanes = crossesLanes(now.op) ? ~uint64_t(0) : now.wave.exec();
+  if (now.step.readsScc && now.state.scc.bits)
+    return true;
+  for (const RegisterRange &range : now.registers) {
+    if (range.written && !writesPart(now.op, range))
+      continue;
+    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
+      if (range.vector ? now.state.vectors.contains(vectorOffset(i)) &&
+                             now.state.vectors.any(vectorOffset(i), lanes)
+                       : !range.written && i < kScalarCount && now.state.scalars[i].bits)
+        return true;
+  }
+  return false;
+}
+
+/// The other half of a register of which only one is written is what it was.
+void UninitialisedCheck::defineResults(const Now &now) {
+  for (const RegisterRange &range : now.registers)
+    for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i)
+      if (!range.vector && i < kScalarCount)
+        now.state.scalars[i] = {};
+      else if (range.vector && range.halves == 3 && now.state.vectors.contains(vectorOffset(i)))
+        now.state.vectors.define(vectorOffset(i), now.wave);
+  if (now.step.writesScc)
+    now.state.scc = {};
+}
+
+/// The operation's undefined inputs, or only the computed ones, as zeros, ones, numbers of either
+/// sign or noise.
+void UninitialisedCheck::patch(const Now &now, const Saved &saved, unsigned variant,
+                               bool onlyComputed) {
+  uint64_t noise = 0x9e3779b97f4a7c15 * variant;
+  auto fill = [&](uint32_t value, Undefined of) {
+    const uint32_t undefined = onlyComputed ? of.computed : of.bits;
+    noise = noise * 6364136223846793005 + 1442695040888963407;
+    constexpr uint32_t kFirst[] = {0, ~0u, 0x5b5b5b5b, 0xdbdbdbdb};
+    const uint32_t with = variant < 4 ? kFirst[variant] : uint32_t(noise >> 32);
+    return (value & ~undefined) | (with & undefined);
+  };
+  for (unsigned i = 0; i < kScalarCount; ++i)
+    now.wave.scalars[i] = fill(saved.wave.scalars[i], now.state.scalars[i]);
+  if (onlyComputed ? now.state.scc.computed : now.state.scc.bits)
+    now.wave.scc = variant % 2;
+  for (const RegisterRange &range : now.registers)
+    for (unsigned i = range.first; range.vector && i < unsigned(range.first) + range.count; ++i)
+      if (const uint32_t offset = vectorOffset(i); now.state.vectors.contains(offset))
+        for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
+          if (const Undefined value = now.state.vectors.at(offset, lane); value.bits)
+            now.wave.vgpr(offset, lane) = fill(now.wave.vgpr(offset, lane), value);
+}
+
+void UninitialisedCheck::restore(const Now &now, const Saved &saved) {
+  now.wave = saved.wave;
+  now.wave.group->fault = saved.fault;
+  const uint32_t *from = saved.vectors.data();
+  for (const RegisterRange &range : now.registers)
+    for (unsigned block = 0; range.vector && block < now.wave.blocks; ++block) {
+      std::copy_n(from, range.count * kBlockLanes,
+                  now.wave.block(block) + vectorOffset(range.first));
+      from += range.count * kBlockLanes;
+    }
+}
+
+/// Undefined bits among the sources, of a lane if possible.
+Undefined UninitialisedCheck::firstSource(const Now &now, int lane) {
+  Undefined found;
+  auto take = [&](Undefined value) {
+    if (value.bits && (!found.bits || (!found.origin && value.origin)))
+      found = value;
+  };
+  const uint64_t exec = now.wave.exec();
+  if (lane >= int(now.wave.lanes())) // of a mask's upper half, in a wave32
+    lane = -1;
+  for (const RegisterRange &range : now.registers)
+    for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
+      if (range.vector && now.state.vectors.contains(vectorOffset(i))) {
+        if (lane >= 0)
+          take(now.state.vectors.at(vectorOffset(i), unsigned(lane)));
+        else
+          for (uint64_t rest = exec; rest; rest &= rest - 1)
+            take(now.state.vectors.at(vectorOffset(i), unsigned(std::countr_zero(rest))));
+      } else if (!range.vector && !range.written && i < kScalarCount) {
+        take(now.state.scalars[i]);
+      }
+    }
+  if (now.step.readsScc)
+    take(now.state.scc);
+  if (found.bits && !found.origin)
+    found.origin = originAt(now,
+                            lane >= 0   ? unsigned(lane)
+                            : exec != 0 ? unsigned(std::countr_zero(exec))
+                                        : 0,
+                            nullptr);
+  return found;
+}
+
+static Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
+  if (!step.dual)
+    return step.meaning;
+  const Shape &shape = op.detail->shape;
+  const bool adds = shape.sourceCount == 2 && !shape.carryIn;
+  return shape.result == Element::F32 ? Meaning::Floats : adds ? step.meaning : Meaning::Copies;
+}
+
+/// The undefined bits of a register if `differs` of its bits do.
+static uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
+  if (meaning == Meaning::Copies || differs == 0)
+    return differs;
+  const uint32_t halves[] = {ofHalves ? 0xffffu : ~0u, ofHalves ? 0xffff0000u : 0};
+  uint32_t result = 0;
+  for (const uint32_t half : halves)
+    if (const uint32_t bits = differs & half)
+      result |= meaning == Meaning::Floats ? half : half & ~((bits & -bits) - 1);
+  return result;
+}
+
+void UninitialisedCheck::tryOut(const Now &now) {
+  constexpr unsigned kVariants = 8;
+  const Meaning meaning = meaningOf(now.step, now.op);
+  Wave &wave = now.wave;
+  Saved saved = {wave, now.wave.group->fault, {}};
+  for (const RegisterRange &range : now.registers)
+    for (unsigned block = 0; range.vector && block < wave.blocks; ++block) {
+      const uint32_t *from = wave.block(block) + vectorOffset(range.first);
+      saved.vectors.insert(saved.vectors.end(), from, from + range.count * kBlockLanes);
+    }
+  // The results of the first variant, and in which bits others differ.
+  struct Result {
+    bool vector;
+    unsigned index, lane; // lane: of vectors
+    uint32_t original, written = ~0u, first = 0, differs = 0, computed = 0;
+    bool changed = false;
+  };
+  std::vector<Result> results;
+  const VectorDetail *detail = now.op.detail;
+  for (const RegisterRange &range : now.registers) {
+    const uint32_t written =
+        range.halves == 1   ? 0xffffu
+        : range.halves == 2 ? 0xffff0000u
+        : detail && detail->resultWidth < 32 && detail->resultUnused == VectorDetail::Unused::Keep
+            ? ((1u << detail->resultWidth) - 1) << detail->resultShift
+            : ~0u;
+    for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
+      if (!range.vector && i < kScalarCount)
+        results.push_back({false, i, 0, wave.scalars[i]});
+      else if (range.vector && now.state.vectors.contains(vectorOffset(i)))
+        for (unsigned lane = 0; lane < wave.lanes(); ++lane)
+          results.push_back({true, i, lane, wave.vgpr(vectorOffset(i), lane), written});
+    }
+  }
+  bool scc = false, sccDiffers = false, sccComputed = false;
+  auto vary = [&](bool onlyComputed) {
+    for (unsigned variant = 0; variant < kVariants; ++variant) {
+      patch(now, saved, variant, onlyComputed);
+      wave.next = &now.op + 1;
+      now.op.handler(wave, now.op);
+      for (Result &result : results) {
+        const uint32_t value = result.vector ? wave.vgpr(vectorOffset(result.index), result.lane)
+                                             : wave.scalars[result.index];
+        if (variant == 0)
+          result.first = value;
+        (onlyComputed ? result.computed : result.differs) |= value ^ result.first;
+        result.changed |= value != result.original;
+      }
+      if (variant == 0)
+        scc = wave.scc;
+      (onlyComputed ? sccComputed : sccDiffers) |= wave.scc != scc;
+      restore(now, saved);
+    }
+  };
+  vary(false);
+  if (meaning == Meaning::Copies)
+    vary(true);
+  // Comparisons with what has no defined bit at all.
+  const bool compares = now.op.detail ? now.op.detail->shape.result == Element::Mask
+                                      : now.step.writesScc && results.empty();
+  auto isUnknown = [&](int lane) { return compares && firstSource(now, lane).bits == ~0u; };
+  // Of the lanes that a result, half a mask, is about; gfx9's V_CMPX_* write two masks.
+  auto half = [&](const Result &result) { return unsigned(&result - results.data()) % 2; };
+  if (compares && now.op.detail)
+    for (Result &result : results)
+      for (uint64_t rest = wave.exec(); !result.vector && rest; rest &= rest - 1)
+        if (const unsigned lane = unsigned(std::countr_zero(rest));
+            lane / 32 == half(result) && isUnknown(int(lane)))
+          result.differs |= 1u << lane % 32;
+  std::vector<Undefined> found;
+  for (Result &result : results) {
+    if (meaning != Meaning::Copies) {
+      const bool isMask = !result.vector && detail;
+      const Undefined old = result.vector
+                                ? now.state.vectors.at(vectorOffset(result.index), result.lane)
+                                : Undefined();
+      const uint32_t wide =
+          isMask ? result.differs : widened(result.differs, meaning, now.step.ofHalves);
+      result.differs |= wide & result.written;
+      result.computed = (result.differs & result.written) | (old.computed & ~result.written);
+    }
+    Undefined value = {result.differs, 0, result.computed & result.differs};
+    const int lane = result.vector ? int(result.lane)
+                     : compares && result.differs
+                         ? int(std::countr_zero(result.differs) + 32 * half(result))
+                         : -1;
+    if (value.bits)
+      value.origin = firstSource(now, lane).origin;
+    if (value.bits && !value.origin)
+      value.origin = firstSource(now, -1).origin;
+    found.push_back(value);
+  }
+  Undefined sccSource = sccDiffers || isUnknown(-1) ? firstSource(now, -1) : Undefined();
+  sccSource.computed = sccSource.bits && (sccComputed || meaning != Meaning::Copies) ? 1 : 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Result &result = results[i];
+    if (!result.vector)
+      now.state.scalars[result.index] = found[i];
+    else if (wave.exec() >> result.lane & 1 || result.changed)
+      now.state.vectors.set(vectorOffset(result.index), result.lane, found[i]);
+  }
+  if (now.step.writesScc)
+    now.state.scc = sccSource;
+}
+
+void UninitialisedCheck::compute(const Now &now) {
+  if (readsUndefined(now)) {
+    tryOut(now);
+  } else {
+    defineResults(now);
+    // Lanes that are off may be written too.
+    if (isWavewise(now.op) || !now.op.detail)
+      for (const RegisterRange &range : now.registers)
+        for (unsigned i = range.first;
+             range.vector && range.written && i < unsigned(range.first) + range.count &&
+             now.step.kind == StepKind::Other;
+             ++i)
+          for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
+            if (now.state.vectors.contains(vectorOffset(i)))
+              now.state.vectors.set(vectorOffset(i), lane, {});
+  }
+  // EXEC decides what is done at all.
+  for (unsigned i = 0; i < now.wave.blocks; ++i)
+    if (Undefined &exec = now.state.scalars[kExec + i]; exec.bits)
+      report(now, exec, 32 * i + unsigned(std::countr_zero(exec.bits)),
+             "to choose the threads that go on");
+}
+
+void UninitialisedCheck::checkDecisions(const Now &now) {
+  const uint64_t exec = now.wave.exec();
+  const unsigned lane = exec ? unsigned(std::countr_zero(exec)) : 0;
+  if (now.step.readsScc) {
+    if (now.state.scc.bits)
+      report(now, now.state.scc, lane, "in a branch");
+    return;
+  }
+  for (const RegisterRange &range : now.registers) { // VCC
+    if (range.vector || range.written || range.first != kVcc)
+      continue;
+    bool decided = false;
+    for (unsigned i = 0; i < now.wave.blocks; ++i)
+      decided |= (now.wave.scalars[kVcc + i] & ~now.state.scalars[kVcc + i].bits) != 0;
+    if (!decided)
+      checkScalar(now, kVcc, now.wave.blocks, "in a branch");
+  }
+}
+
+/// The registers of one half of a pair.
+static SmallVector<RegisterRange, 4> registersOf(const MicroOp &op) {
+  SmallVector<RegisterRange, 4> ranges;
+  auto vector = [](uint64_t offset, unsigned count, bool written) {
+    return RegisterRange{uint16_t(offset / kBlockLanes - 1), uint8_t(count), true, written, 3};
+  };
+  const Shape &shape = op.detail->shape;
+  for (unsigned i = 0; i < shape.sourceCount; ++i)
+    if (op.kind[i] == OperandKind::Vector)
+      ranges.push_back(vector(op.source[i], shape.sourceRegisters[i], false));
+    else if (op.kind[i] == OperandKind::Scalar)
+      ranges.push_back({uint16_t(op.source[i]), shape.sourceRegisters[i], false, false, 3});
+  if (shape.carryIn)
+    ranges.push_back({op.maskSource, 1, false, false, 3});
+  ranges.push_back(vector(op.result, shape.resultRegisters, true));
+  return ranges;
+}
+
+void UninitialisedCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
+                                const InstructionStep &step, const Accesses &accesses) {
+  if (step.kind == StepKind::Wait || step.kind == StepKind::Cache)
+    return;
+  GroupState &all = *groups[&group];
+  SmallVector<RegisterRange, 4> ofHalf;
+  if (step.dual)
+    ofHalf = registersOf(op);
+  const Now now = {group,
+                   all,
+                   all.waves[wave.indexInGroup],
+                   wave,
+                   op,
+                   step,
+                   step.dual ? ArrayRef(ofHalf) : ArrayRef(step.registers)};
+  if (step.reads || step.writes)
+    return access(now, accesses);
+  if (step.branch)
+    return checkDecisions(now);
+  if (step.barrier || step.ends || (step.registers.empty() && !step.writesScc))
+    return;
+  if (wave.special & op.special & kGprIndex || step.movesRelative) {
+    // The destination is known only when it is executed.
+    for (uint32_t offset = vectorOffset(0); now.state.vectors.contains(offset);
+         offset += kBlockLanes)
+      now.state.vectors.define(offset, wave);
+    return;
+  }
+  compute(now);
+}
+
+} // namespace
+
+std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch) {
+  return std::make_unique<UninitialisedCheck>(launch);
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,10 @@
+// The check `uninitialised`: values that nobody has written, where they make a difference.
+#pragma once
+
+#include "emulator/lib/observe/Observer.h"
+
+namespace rubia::emulator {
+
+std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch);
+
+} // namespace rubia::emulator

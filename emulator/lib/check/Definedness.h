@@ -1,0 +1,87 @@
+// Which bits of a wave's registers, of LDS and of private memory somebody has written, for the
+// check `uninitialised`. A bit that is set is undefined.
+#pragma once
+
+#include "emulator/lib/machine/Wave.h"
+#include "llvm/ADT/DenseMap.h"
+#include <cstring>
+#include <vector>
+
+namespace rubia::emulator {
+
+/// Undefined bits and where they come from (a number of UninitialisedCheck's, 0: nobody knows).
+struct Undefined {
+  uint32_t bits = 0, origin = 0;
+  uint32_t computed = 0; // those of `bits` that are not just copies of what nobody has written
+
+  Undefined operator>>(unsigned n) const { return {bits >> n, origin, computed >> n}; }
+  Undefined operator<<(unsigned n) const { return {bits << n, origin, computed << n}; }
+  Undefined operator&(uint32_t mask) const { return {bits & mask, origin, computed & mask}; }
+  Undefined operator|(Undefined other) const {
+    return {bits | other.bits,
+            bits && origin ? origin
+            : other.bits   ? other.origin
+                           : origin,
+            computed | other.computed};
+  }
+};
+
+/// Laid out as the wave's register file is.
+class VectorDefinedness {
+public:
+  VectorDefinedness(const Wave &wave)
+      : stride(wave.blockStride), blocks(wave.blocks), bits(size_t(stride) * blocks),
+        origins(size_t(stride) * blocks), computed(size_t(stride) * blocks),
+        suspicious(stride / kBlockLanes + 1) {}
+
+  /// `offset`: of the register in a block's file, as MicroOp has it.
+  Undefined at(uint32_t offset, unsigned lane) const {
+    const size_t i = index(offset, lane);
+    return {bits[i], origins[i], computed[i] & bits[i]};
+  }
+  void set(uint32_t offset, unsigned lane, Undefined value) {
+    const size_t i = index(offset, lane);
+    bits[i] = value.bits;
+    origins[i] = value.origin;
+    computed[i] = value.computed;
+    if (value.bits)
+      suspicious[offset / kBlockLanes] = true;
+  }
+  /// Marks the lanes of EXEC as defined.
+  void define(uint32_t offset, const Wave &wave);
+  /// Whether a lane of `lanes` has an undefined bit.
+  bool any(uint32_t offset, uint64_t lanes) const;
+  bool contains(uint32_t offset) const { return offset / kBlockLanes < stride / kBlockLanes; }
+
+private:
+  size_t index(uint32_t offset, unsigned lane) const {
+    return lane / kBlockLanes * stride + offset + lane % kBlockLanes;
+  }
+  uint32_t stride, blocks;
+  std::vector<uint32_t> bits, origins, computed;
+  std::vector<uint8_t> suspicious; // per register: some lane may have undefined bits
+};
+
+/// LDS, or the private memory of a wave's lanes, in dwords.
+class MemoryDefinedness {
+public:
+  /// The 32 bits of a dword; without an origin if nobody has read them yet.
+  Undefined load(uint64_t dword) const {
+    auto found = dwords.find(dword);
+    return found == dwords.end() ? Undefined{~0u} : found->second;
+  }
+  /// Replaces the bits of `mask`.
+  void store(uint64_t dword, uint32_t mask, Undefined value) {
+    auto [found, isNew] = dwords.try_emplace(dword, Undefined{~0u});
+    Undefined &place = found->second;
+    place.bits = (place.bits & ~mask) | (value.bits & mask);
+    place.computed = (place.computed & ~mask) | (value.computed & mask);
+    if (value.bits & mask)
+      place.origin = value.origin;
+  }
+
+private:
+  llvm::DenseMap<uint64_t, Undefined> dwords; // absent: nobody has written it
+};
+
+} // namespace rubia::emulator

@@ -1,0 +1,83 @@
+#include "emulator/lib/decode/OutOfScope.h"
+#include <iterator>
+
+namespace rubia::emulator {
+namespace {
+
+constexpr char kGraphics[] = "graphics instructions are out of scope";
+constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
+constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
+constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
+constexpr char kFork[] = "fork and join, which no compiler emits, are out of scope";
+constexpr char kTwoPlaces[] =
+    "operations between two places of LDS, which no compiler emits, are out of scope";
+constexpr char kUndocumented[] = "no public document says what this instruction does";
+
+constexpr OutOfScope kRows[] = {
+    {"IMAGE_*", kGraphics},
+    {"EXP", kGraphics},
+    {"EXP_*", kGraphics},
+    {"V_INTERP_*", kGraphics},
+    {"LDS_PARAM_LOAD", kGraphics},
+    {"DS_PARAM_LOAD", kGraphics},
+    {"LDS_DIRECT_LOAD", kGraphics},
+    {"DS_DIRECT_LOAD", kGraphics},
+    {"DS_BVH_STACK_*", kGraphics},
+    {"DS_ADD_GS_REG", kGraphics},
+    {"DS_SUB_GS_REG", kGraphics},
+    {"S_ENDPGM_ORDERED_PS_DONE", kGraphics},
+    {"S_ALLOC_VGPR", "dynamic VGPR allocation, which only graphics uses, is out of scope"},
+    {"TBUFFER_*", kTypedBuffer},
+    {"BUFFER_LOAD_FORMAT_*", kTypedBuffer},
+    {"BUFFER_STORE_FORMAT_*", kTypedBuffer},
+    {"*_TFE", "accesses that report a texture failure are out of scope"},
+    {"BUFFER_STORE_LDS_DWORD",
+     "stores from LDS to memory, which no compiler emits, are out of scope"},
+    {"DS_GWS_SEMA_*", kGlobalDataShare},
+    {"DS_ORDERED_COUNT", kGlobalDataShare},
+    {"GLOBAL_ATOMIC_ORDERED_ADD_B64", kGlobalDataShare},
+    {"DS_ADD_SRC2_*", kTwoPlaces},
+    {"DS_SUB_SRC2_*", kTwoPlaces},
+    {"DS_RSUB_SRC2_*", kTwoPlaces},
+    {"DS_INC_SRC2_*", kTwoPlaces},
+    {"DS_DEC_SRC2_*", kTwoPlaces},
+    {"DS_MIN_SRC2_*", kTwoPlaces},
+    {"DS_MAX_SRC2_*", kTwoPlaces},
+    {"DS_AND_SRC2_*", kTwoPlaces},
+    {"DS_OR_SRC2_*", kTwoPlaces},
+    {"DS_XOR_SRC2_*", kTwoPlaces},
+    {"DS_WRITE_SRC2_*", kTwoPlaces},
+    {"S_GET_WAVEID_IN_WORKGROUP", kUndocumented},
+    {"S_RFE_*", kTrapHandler},
+    {"S_SETKILL", "the debugger's command to kill a wave is out of scope"},
+    {"S_CBRANCH_G_FORK", kFork},
+    {"S_CBRANCH_I_FORK", kFork},
+    {"S_CBRANCH_JOIN", kFork},
+    {"V_ILLEGAL", "this encoding stands for an illegal instruction"},
+    {"V_SCREEN_PARTITION_4SE_B32", kUndocumented},
+    {"GLOBAL_LOAD_TR_*", kUndocumented},
+    {"V_MOVREL*", "DPP on relative moves, which no compiler emits, is out of scope", "_dpp"},
+    {"V_MFMA_LD_SCALE_B32", "this is only valid as the first half of a scaled MFMA"},
+};
+
+} // namespace
+
+bool OutOfScope::matches(llvm::StringRef key, llvm::StringRef fullName) const {
+  llvm::StringRef pattern = name;
+  if (!fullName.contains(encoding))
+    return false;
+  if (pattern.consume_back("*"))
+    return key.starts_with(pattern);
+  return pattern.consume_front("*") ? key.ends_with(pattern) : key == pattern;
+}
+
+const OutOfScopeTable kOutOfScope = {kRows, std::size(kRows)};
+
+const OutOfScope *findOutOfScope(llvm::StringRef key, llvm::StringRef fullName) {
+  for (const OutOfScope &row : kRows)
+    if (row.matches(key, fullName))
+      return &row;
+  return nullptr;
+}
+
+} // namespace rubia::emulator

@@ -1,0 +1,233 @@
+// The loop: waves of the resident workgroups take turns; a workgroup that gets nowhere within its
+// patience lets another one start, as it may wait for that.
+#include "emulator/lib/observe/ObservedRun.h"
+#include "emulator/lib/observe/Observer.h"
+#include "emulator/lib/observe/OrderRandom.h"
+#include "emulator/lib/run/OperationCounts.h"
+#include "emulator/lib/run/StallWatch.h"
+
+using namespace llvm;
+
+namespace rubia::emulator {
+namespace {
+
+constexpr size_t kMaxResident = 4096;
+constexpr size_t kWanted = 4;            // workgroups that take turns if none of them waits
+constexpr uint64_t kPatience = 400;      // rounds over a workgroup without progress
+constexpr uint32_t kLongestTurn = 200;   // instructions
+constexpr unsigned kStallInterval = 256; // rounds
+
+} // namespace
+
+class ObservedRun {
+public:
+  ObservedRun(Dispatch &dispatch, ArrayRef<Observer *> observers, uint64_t seed)
+      : dispatch(dispatch), code(dispatch.program.stepped()), observers(observers), random(seed),
+        counts(dispatch.launch.countOperations ? code.steps.size() : 0), watch(dispatch) {}
+
+  void run();
+  Statistics statistics() const;
+
+private:
+  bool start();
+  bool round(RunningGroup &group);
+  void runWave(RunningGroup &group, Wave &wave);
+  void step(RunningGroup &group, Wave &wave);
+  void observeBarriers(RunningGroup &group);
+  void reportStuck(RunningGroup &group);
+  void end(RunningGroup &group);
+
+  Dispatch &dispatch;
+  const SteppedProgram &code;
+  ArrayRef<Observer *> observers;
+  OrderRandom random;
+  std::vector<uint64_t> counts; // per operation; empty unless they are asked for
+  StallWatch watch;
+  Accesses accesses;
+  std::vector<std::unique_ptr<RunningGroup>> residents;
+  std::array<uint32_t, 1 + Workgroup::kNamedBarriers> phases = {}; // before the operation
+  uint64_t nextGroup = 0, executed = 0;
+  RunningGroup *faulted = nullptr;
+};
+
+bool ObservedRun::start() {
+  if (nextGroup >= dispatch.groupCount ||
+      residents.size() >= std::min<uint64_t>(kMaxResident, dispatch.residentLimit))
+    return false;
+  auto group = std::make_unique<RunningGroup>(dispatch, *code.program, 0, nullptr);
+  group->start(nextGroup++);
+  dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+  for (Observer *observer : observers)
+    observer->groupStarted(*group);
+  residents.push_back(std::move(group));
+  return true;
+}
+
+/// Tells what the last operation, or the end of a wave, completed.
+void ObservedRun::observeBarriers(RunningGroup &group) {
+  for (unsigned i = 0; i < phases.size(); ++i)
+    if (group.shared.barriers[i].phase != phases[i])
+      for (Observer *observer : observers)
+        observer->barrierCompleted(group, i);
+}
+
+void ObservedRun::step(RunningGroup &group, Wave &wave) {
+  const MicroOp *op = wave.next;
+  if (wave.special & op->special & kSkipVector) {
+    wave.next = op + 1;
+    ++wave.instructions;
+    return;
+  }
+  const size_t index = size_t(op - code.program->operations.data());
+  const InstructionStep &step = code.steps[index];
+  locate(wave, *op, step, accesses);
+  for (Observer *observer : observers) {
+    observer->before(group, wave, *op, step, accesses);
+    if (wave.status == WaveStatus::Faulted)
+      return;
+  }
+  if (step.barrier)
+    for (unsigned i = 0; i < phases.size(); ++i)
+      phases[i] = group.shared.barriers[i].phase;
+  wave.next = op + 1;
+  if (step.kind != StepKind::Wait) {
+    op->handler(wave, *op);
+    ++wave.instructions;
+    if (!counts.empty())
+      ++counts[index];
+  }
+  if (wave.status == WaveStatus::Faulted)
+    return;
+  for (Observer *observer : observers)
+    observer->after(group, wave, *op, step);
+  if (step.barrier)
+    observeBarriers(group);
+}
+
+void ObservedRun::runWave(RunningGroup &group, Wave &wave) {
+  if (wave.status == WaveStatus::AtBarrier)
+    wave.barrierPhase[wave.waitsFor != 0] = group.shared.barriers[wave.waitsFor].phase;
+  wave.status = WaveStatus::Ready;
+  wave.stop = false;
+  wave.chain = false;
+  const uint64_t limit = dispatch.launch.instructionLimit;
+  for (uint32_t left = 1 + random.below(kLongestTurn); left != 0 && !wave.stop; --left) {
+    step(group, wave);
+    if (limit && wave.instructions >= limit && !wave.stop)
+      raise(wave, *wave.next, FaultKind::Deadlock);
+  }
+  if (group.shared.fault.set)
+    faulted = &group;
+  if (wave.status != WaveStatus::Ended)
+    return;
+  for (unsigned i = 0; i < phases.size(); ++i)
+    phases[i] = group.shared.barriers[i].phase;
+  group.shared.waveEnded();
+  observeBarriers(group);
+  if (group.shared.fault.set)
+    faulted = &group;
+}
+
+/// Lets each wave that can have a turn. Returns whether something went on: a barrier was passed, or
+/// a wave ended.
+bool ObservedRun::round(RunningGroup &group) {
+  bool ran = false, progress = false;
+  const size_t count = group.waves.size(), first = random.below(uint32_t(count));
+  for (size_t i = 0; i < count && !faulted; ++i) {
+    Wave &wave = group.waves[(first + i) % count];
+    if (wave.status == WaveStatus::Ended ||
+        (wave.status == WaveStatus::AtBarrier && !group.shared.mayPass(wave)))
+      continue;
+    progress |= wave.status == WaveStatus::AtBarrier;
+    ran = true;
+    runWave(group, wave);
+    progress |= wave.status == WaveStatus::Ended;
+  }
+  if (!ran)
+    reportStuck(group);
+  if (progress)
+    dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+  return progress;
+}
+
+/// All waves wait for signals that nobody is left to give.
+void ObservedRun::reportStuck(RunningGroup &group) {
+  faulted = &group;
+  for (Observer *observer : observers)
+    observer->stuck(group);
+  for (Wave &wave : group.waves)
+    if (wave.status == WaveStatus::AtBarrier)
+      return raise(wave, wave.next[-1], FaultKind::Deadlock);
+}
+
+static bool isDone(const RunningGroup &group) {
+  for (const Wave &wave : group.waves)
+    if (wave.status != WaveStatus::Ended)
+      return false;
+  return true;
+}
+
+void ObservedRun::end(RunningGroup &group) {
+  for (Observer *observer : observers)
+    observer->groupEnded(group);
+  if (residents.size() == 1 && nextGroup >= dispatch.groupCount)
+    for (Observer *observer : observers)
+      observer->launchEnded(group);
+}
+
+void ObservedRun::run() {
+  uint64_t idle = 0; // turns of workgroups since something went on
+  for (uint64_t turn = 0; !faulted; ++turn) {
+    // Of a cooperative grid all are there.
+    while ((residents.size() < kWanted || dispatch.launch.cooperative) && start())
+      ;
+    if (residents.empty())
+      break;
+    if (idle > kPatience * residents.size()) {
+      start();
+      idle = 0;
+    }
+    const size_t at = turn % residents.size();
+    RunningGroup &group = *residents[at];
+    idle = round(group) ? 0 : idle + 1;
+    if (faulted)
+      break;
+    if (turn % kStallInterval == 0 && watch.failed([&] { return pointersTo(residents); }))
+      faulted = residents.front().get();
+    if (!isDone(group))
+      continue;
+    end(group);
+    if (group.shared.fault.set) {
+      faulted = &group;
+      break;
+    }
+    executed += group.executed();
+    dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+    residents.erase(residents.begin() + ptrdiff_t(at));
+  }
+  dispatch.instructions.fetch_add(executed, std::memory_order_relaxed);
+  if (faulted)
+    dispatch.report(*faulted);
+}
+
+Statistics ObservedRun::statistics() const {
+  Statistics all = dispatch.statistics();
+  if (counts.empty())
+    return all;
+  all.operations = nameOperations(*code.program, counts);
+  all.instructions = 0;
+  for (const OperationCount &operation : all.operations)
+    all.instructions += operation.waves;
+  return all;
+}
+
+Expected<Statistics> runObserved(Dispatch &dispatch, ArrayRef<Observer *> observers,
+                                 uint64_t seed) {
+  ObservedRun run(dispatch, observers, seed);
+  run.run();
+  if (std::unique_ptr<Fault> fault = dispatch.takeFault())
+    return Error(std::move(fault));
+  return run.statistics();
+}
+
+} // namespace rubia::emulator

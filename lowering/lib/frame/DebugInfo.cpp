@@ -1,0 +1,160 @@
+// .file and .loc -> debug locations. PTX ISA: debugging-directives-loc.
+//
+// A function without any .loc gets the lines of the PTX text. One with .loc that an instruction
+// lacks (before the first) gets line 0 of the source, as LLVM has it for code without a place.
+#include "lowering/lib/frame/DebugInfo.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Path.h"
+#include <algorithm>
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+// The bytes of a section and where its labels are: `name: .b8 95, 90, 0`. The parser has seen that
+// it is of this form.
+static void readStrings(StringRef text, std::string &bytes, std::map<StringRef, size_t> &labels) {
+  while (!(text = text.ltrim(" \t\r\n,")).empty()) {
+    if (text.starts_with("//")) {
+      text = text.drop_until([](char c) { return c == '\n'; });
+      continue;
+    }
+    if (text.starts_with("/*")) {
+      text = text.drop_front(std::min(text.size(), text.find("*/", 2))).drop_front(2);
+      continue;
+    }
+    StringRef word = text.take_until([](char c) { return StringRef(" \t\r\n,:").contains(c); });
+    text = text.drop_front(word.size());
+    uint64_t value;
+    if (text.consume_front(":"))
+      labels[word] = bytes.size();
+    else if (!word.getAsInteger(0, value))
+      bytes += char(value); // names are written byte by byte, with .b8
+  }
+}
+
+// "square" of _Z6squaref; what is not mangled stays as it is.
+static std::string plainName(StringRef name) {
+  ItaniumPartialDemangler demangler;
+  std::string mangled = name.str();
+  if (demangler.partialDemangle(mangled.c_str()) || !demangler.isFunction())
+    return mangled;
+  char *base = demangler.getFunctionBaseName(nullptr, nullptr);
+  if (!base)
+    return mangled;
+  std::string result = base;
+  std::free(base);
+  return result;
+}
+
+std::string DebugInfo::nameAt(StringRef label, uint32_t offset) const {
+  auto found = labels.find(label);
+  if (found == labels.end() || found->second + offset >= strings.size())
+    return "inlined";
+  return strings.c_str() + found->second + offset;
+}
+
+DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module)
+    : ptxModule(ptxModule), builder(module) {
+  StringRef name = ptxModule.name;
+  ptxFile = builder.createFile(name.empty() ? "module.ptx" : name, "");
+  // C++ so that tools demangle names.
+  compileUnit = builder.createCompileUnit(
+      DISourceLanguageName(dwarf::DW_LANG_C_plus_plus_14),
+      ptxModule.files.empty() ? ptxFile : file(ptxModule.files.front().number), "Rubia",
+      /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly, 0, true, false,
+      DICompileUnit::DebugNameTableKind::None);
+  for (const ptx::Section &section : ptxModule.sections)
+    if (section.name == ".debug_str")
+      readStrings(section.contents, strings, labels);
+  subroutineType = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
+  module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
+  module.setModuleFlag(Module::Max, "Dwarf Version", 5);
+
+  if (const std::string *text = ptxModule.text.get()) {
+    lineStarts.push_back(0);
+    for (size_t at = text->find('\n'); at != std::string::npos; at = text->find('\n', at + 1))
+      lineStarts.push_back(uint32_t(at + 1));
+  }
+}
+
+uint32_t DebugInfo::lineOf(uint32_t place) const {
+  return uint32_t(llvm::upper_bound(lineStarts, place) - lineStarts.begin());
+}
+
+DIFile *DebugInfo::file(uint32_t number) {
+  DIFile *&result = files[number];
+  if (!result) {
+    result = ptxFile;
+    for (const ptx::SourceFile &candidate : ptxModule.files)
+      if (candidate.number == number)
+        result = builder.createFile(sys::path::filename(candidate.path),
+                                    sys::path::parent_path(candidate.path));
+  }
+  return result;
+}
+
+DISubprogram *DebugInfo::addFunction(const ptx::Function &function, Function &llvmFunction) {
+  const ptx::SourceLine *first = nullptr;
+  for (const ptx::Instruction &instruction : function.body)
+    if (instruction.sourceLine < ptxModule.sourceLines.size()) {
+      first = &ptxModule.sourceLines[instruction.sourceLine];
+      break;
+    }
+  // The outermost place of the first instruction is in the function itself.
+  while (first && first->inlinedAt < ptxModule.sourceLines.size())
+    first = &ptxModule.sourceLines[first->inlinedAt];
+  DIFile *source = first ? file(first->file) : ptxFile;
+  unsigned line = first ? first->line : lineOf(function.place);
+  DISubprogram *subprogram = builder.createFunction(
+      source, plainName(function.name), llvmFunction.getName(), source, line, subroutineType, line,
+      DINode::FlagZero, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized);
+  llvmFunction.setSubprogram(subprogram);
+  return subprogram;
+}
+
+DISubprogram *DebugInfo::inlinedFunction(const ptx::SourceLine &line, DIFile *source) {
+  std::string name = nameAt(line.inlinedFunction, line.inlinedFunctionOffset);
+  DISubprogram *&result = inlined[{name, source}];
+  if (!result) {
+    std::string plain = plainName(name);
+    result = builder.createFunction(source, plain, plain == name ? "" : name, source, 0,
+                                    subroutineType, 0, DINode::FlagZero,
+                                    DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized);
+  }
+  return result;
+}
+
+DILocation *DebugInfo::location(uint32_t sourceLine, DISubprogram *subprogram, unsigned depth) {
+  DILocation *&result = locations[{sourceLine, subprogram}];
+  if (result)
+    return result;
+  const ptx::SourceLine &at = ptxModule.sourceLines[sourceLine];
+  DIFile *source = file(at.file);
+  DILocation *inlinedAt = nullptr;
+  DILocalScope *scope = subprogram;
+  // The depth guards against a cycle, which only malformed input has.
+  if (at.inlinedAt < ptxModule.sourceLines.size() && depth < 64) {
+    inlinedAt = location(at.inlinedAt, subprogram, depth + 1);
+    scope = inlinedFunction(at, source);
+  } else if (source != subprogram->getFile()) {
+    scope = builder.createLexicalBlockFile(subprogram, source);
+  }
+  return result = DILocation::get(compileUnit->getContext(), at.line, at.column, scope, inlinedAt);
+}
+
+DILocation *DebugInfo::locationOf(const ptx::Instruction &instruction, DISubprogram *subprogram) {
+  if (instruction.sourceLine < ptxModule.sourceLines.size())
+    return location(instruction.sourceLine, subprogram, 0);
+  bool isPtx = subprogram->getFile() == ptxFile;
+  return DILocation::get(compileUnit->getContext(), isPtx ? lineOf(instruction.place) : 0, 0,
+                         subprogram);
+}
+
+void DebugInfo::finalize() { builder.finalize(); }
+
+} // namespace rubia::lowering

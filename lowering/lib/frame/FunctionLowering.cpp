@@ -1,0 +1,283 @@
+// The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
+// for every instruction.
+#include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/analysis/InstructionEffects.h"
+#include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/InstructionTable.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
+                                   Function &llvmFunction, DISubprogram *subprogram)
+    : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction),
+      contraction(unit.options.code.contract == settings::ContractMode::Nvidia
+                      ? Contraction(ptxFunction)
+                      : Contraction()),
+      function(llvmFunction), subprogram(subprogram), entryBuilder(unit.module.getContext()),
+      prologueBuilder(unit.module.getContext()), irBuilder(unit.module.getContext()),
+      launchState(unit, &ptxFunction, prologueBuilder) {}
+
+Module &FunctionLowering::module() { return unitLowering.module; }
+const Options &FunctionLowering::options() const { return unitLowering.options; }
+const Target &FunctionLowering::target() const { return unitLowering.target; }
+bool FunctionLowering::flushesF32Denormals() const { return unitLowering.flushesF32Denormals; }
+
+BasicBlock *FunctionLowering::newBlock(const Twine &name) {
+  return BasicBlock::Create(context(), name, &function);
+}
+
+// ---------- The body
+
+FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint32_t> &marked) {
+  // A block begins at every label and after every instruction that ends one.
+  labels.resize(source_.labels.size());
+  DenseMap<uint32_t, BasicBlock *> blockAt;
+  for (auto [id, label] : enumerate(source_.labels)) {
+    BasicBlock *&block = blockAt[label.instruction];
+    if (!block)
+      block = newBlock(label.name);
+    labels[id] = block;
+  }
+  irBuilder.SetInsertPoint(newBlock("body"));
+  Places places;
+  places.body = irBuilder.GetInsertBlock();
+  for (auto [index, parameter] : enumerate(source_.parameters))
+    if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
+      takeVector(parameter->reg, function.getArg(unsigned(index)));
+
+  auto enter = [&](uint32_t index) {
+    BasicBlock *labelled = blockAt.lookup(index);
+    bool ended = irBuilder.GetInsertBlock()->getTerminator() != nullptr;
+    if (!labelled && ended)
+      labelled = newBlock("unreachable");
+    if (!labelled)
+      return;
+    if (!ended)
+      irBuilder.CreateBr(labelled);
+    labelled->moveAfter(&function.back()); // blocks in the order of the text
+    irBuilder.SetInsertPoint(labelled);
+  };
+  for (auto [index, instruction] : enumerate(source_.body)) {
+    enter(uint32_t(index));
+    places.starts.push_back(irBuilder.GetInsertBlock());
+    lowerInstruction(instruction);
+    if (marked.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
+      // A block with one successor, whatever follows.
+      BasicBlock *behind = places.behind[index] = newBlock("released"), *next = newBlock("next");
+      irBuilder.CreateBr(behind);
+      irBuilder.SetInsertPoint(behind);
+      irBuilder.CreateBr(next);
+      irBuilder.SetInsertPoint(next);
+    }
+  }
+  // Running past the last instruction returns.
+  enter(uint32_t(source_.body.size()));
+  if (!irBuilder.GetInsertBlock()->getTerminator())
+    leave(/*exits=*/false);
+  return places;
+}
+
+void FunctionLowering::prepareEntry() {
+  DebugLoc loc = DILocation::get(context(), subprogram->getLine(), 0, subprogram);
+  entryBuilder.SetInsertPoint(BasicBlock::Create(context(), "entry", &function));
+  prologue = BasicBlock::Create(context(), "prologue", &function);
+  prologueBuilder.SetInsertPoint(prologue);
+  entryBuilder.SetCurrentDebugLocation(loc);
+  prologueBuilder.SetCurrentDebugLocation(loc);
+  irBuilder.SetCurrentDebugLocation(loc);
+  registers.resize(source_.registers.size());
+
+  if (source_.isKernel) {
+    findParameterAddresses();
+    ParameterLayout layout = layoutOf(source_);
+    for (auto [index, parameter] : enumerate(source_.parameters))
+      kernelParameters[parameter] = layout.parameters[index].offset;
+    return;
+  }
+  for (auto [index, parameter] : enumerate(source_.parameters)) {
+    Argument *argument = function.getArg(unsigned(index));
+    argument->setName(parameter->name);
+    if (parameter->incomplete) {
+      variables[parameter] = argument;
+      continue;
+    }
+    if (parameter->reg != ptx::kNone && parameter->vectorWidth > 1)
+      continue; // by lowerInstructions, element by element
+    Value *slot = parameter->reg != ptx::kNone ? registerSlot(parameter->reg, 0xff)
+                                               : parameterSlot(*parameter);
+    entryBuilder.CreateStore(argument, slot);
+  }
+}
+
+void FunctionLowering::finishEntry(BasicBlock *body) {
+  prologueBuilder.CreateBr(body);
+  if (!source_.isKernel || !target().halfFilled()) {
+    entryBuilder.CreateBr(prologue);
+    return;
+  }
+  // Lanes that are none of the CTA's threads leave at once. AMDGPUUsage: a barrier waits only for
+  // waves that have not ended, and every wave has at least one thread.
+  BasicBlock *idle = newBlock("idle");
+  LaunchState inEntry(unitLowering, &source_, entryBuilder);
+  entryBuilder.CreateCondBr(inEntry.isThread(), prologue, idle);
+  entryBuilder.SetInsertPoint(idle);
+  entryBuilder.CreateRetVoid();
+}
+
+// ---------- Dispatch
+
+void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
+  current = &inst;
+  irBuilder.SetCurrentDebugLocation(unitLowering.debugInfo.locationOf(inst, subprogram));
+  if (inst.guard.reg == ptx::kNone)
+    return lowerOperation(inst, nullptr);
+
+  Value *condition = readRegister(inst.guard.reg);
+  if (inst.guard.negated)
+    condition = irBuilder.CreateNot(condition);
+  if (does(inst, effects::Speculate))
+    return lowerOperation(inst, condition);
+
+  BasicBlock *guarded = newBlock("guarded"), *next = newBlock("next");
+  irBuilder.CreateCondBr(condition, guarded, next);
+  irBuilder.SetInsertPoint(guarded);
+  lowerOperation(inst, nullptr);
+  if (!irBuilder.GetInsertBlock()->getTerminator())
+    irBuilder.CreateBr(next);
+  irBuilder.SetInsertPoint(next);
+}
+
+using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instruction &);
+static LoweringFunction *const kLoweringFunctions[] = {
+#define PTX_OP(Name, Effects) lower##Name,
+#define PTX_OP_PARSED(Name, Effects) nullptr, // none of its forms is lowered
+#include "ptx-frontend/Instructions.def"
+};
+
+// Why there is no such instruction here, where that is not plain from its name.
+static StringRef whyNotLowered(StringRef spelling) {
+  if (spelling.starts_with("multimem."))
+    return ": it acts on the memory of several GPUs at once, which AMD's GPUs cannot";
+  if (spelling.contains("mbarrier"))
+    return ": there are no mbarrier objects, which complete copies and other warps' work";
+  return "";
+}
+
+void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
+  if (!ptx::instructionForms()[inst.spelling->form].lowered)
+    return collect(
+        unsupported(inst, "unsupported instruction" + whyNotLowered(inst.spelling->text)));
+  selectCondition = selectIf;
+  Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
+  if (!result)
+    collect(result.takeError());
+  else if (*result)
+    write(inst.operands[0], *result, destinationType());
+  selectCondition = nullptr;
+}
+
+void FunctionLowering::collect(Error error) {
+  handleAllErrors(
+      std::move(error),
+      [&](const LoweringError &lowering) {
+        diagnostics.insert(diagnostics.end(), lowering.diagnostics.begin(),
+                           lowering.diagnostics.end());
+      },
+      [&](const ErrorInfoBase &other) {
+        diagnostics.push_back(
+            unitLowering.diagnosticAt(current->place, source_, other.message(), false));
+      });
+}
+
+// Like registers, factors are allocas until the optimiser makes them values.
+void FunctionLowering::keepFactors(Value *first, Value *second) {
+  if (!contraction.isFused(currentIndex()))
+    return;
+  auto &slots = factors[currentIndex()];
+  for (auto [slot, value] : zip_equal(slots, std::array{first, second})) {
+    slot = entryBuilder.CreateAlloca(value->getType(), kPrivateSpace);
+    irBuilder.CreateStore(value, slot);
+  }
+}
+
+std::array<Value *, 2> FunctionLowering::factorsOf(uint32_t product) {
+  auto load = [&](AllocaInst *slot) {
+    return irBuilder.CreateLoad(slot->getAllocatedType(), slot);
+  };
+  const auto &[first, second] = factors.find(product)->second;
+  return {load(first), load(second)};
+}
+
+// ---------- Control flow
+
+BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]; }
+
+void FunctionLowering::leave(bool exits) {
+  if (source_.isKernel) {
+    irBuilder.CreateRetVoid();
+    return;
+  }
+  SmallVector<Value *> values;
+  for (const ptx::Variable *result : source_.results) {
+    Type *type = unitLowering.passedType(*result);
+    if (result->reg != ptx::kNone && result->vectorWidth > 1) {
+      values.push_back(irBuilder.CreateFreeze(passVector(result->reg, type)));
+      continue;
+    }
+    Value *slot =
+        result->reg != ptx::kNone ? registerSlot(result->reg, 0xff) : parameterSlot(*result);
+    values.push_back(irBuilder.CreateFreeze(irBuilder.CreateLoad(type, slot)));
+  }
+  if (unitLowering.mayExit(source_))
+    values.push_back(irBuilder.getInt1(exits));
+  if (values.empty()) {
+    irBuilder.CreateRetVoid();
+  } else if (values.size() == 1) {
+    irBuilder.CreateRet(values[0]);
+  } else {
+    irBuilder.CreateAggregateRet(values.data(), unsigned(values.size()));
+  }
+}
+
+void FunctionLowering::branchToTrap() {
+  if (!trapBlock) {
+    trapBlock = newBlock("trap");
+    IRBuilder<> builder(trapBlock);
+    builder.SetCurrentDebugLocation(irBuilder.getCurrentDebugLocation());
+    emitTrap(builder, unitLowering, abi::TrapReason::TrapInstruction, 0);
+    builder.CreateUnreachable();
+  }
+  irBuilder.CreateBr(trapBlock);
+}
+
+// ---------- Errors
+
+static Error errorAt(const UnitLowering &unit, const ptx::Function &function,
+                     const ptx::Instruction &inst, const Twine &message, bool unsupported) {
+  std::vector<ptx::Diagnostic> diagnostics;
+  diagnostics.push_back(unit.diagnosticAt(
+      inst.place, function, message + " ('" + inst.spelling->text + "')", unsupported));
+  return make_error<LoweringError>(std::move(diagnostics));
+}
+
+Error FunctionLowering::unsupported(const ptx::Instruction &inst, const Twine &message) const {
+  return errorAt(unitLowering, source_, inst, message, true);
+}
+
+Error FunctionLowering::malformed(const ptx::Instruction &inst, const Twine &message) const {
+  return errorAt(unitLowering, source_, inst, message, false);
+}
+
+void FunctionLowering::problem(const ptx::Operand &operand, const Twine &message,
+                               bool unsupported) {
+  diagnostics.push_back(
+      unitLowering.diagnosticAt(operand.place ? operand.place : current->place, source_,
+                                message + " ('" + current->spelling->text + "')", unsupported));
+}
+
+} // namespace rubia::lowering

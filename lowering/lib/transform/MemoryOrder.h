@@ -1,0 +1,16 @@
+// What LLVM's code for atomics and fences leaves out of what PTX's memory model asks for.
+#pragma once
+
+#include "lowering/lib/analysis/Target.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace rubia::lowering {
+
+/// Rewrites the module's atomics and fences so that LLVM's code for them keeps PTX's order. To be
+/// called when everything is lowered.
+void makeOrderExplicit(llvm::Module &module, const Target &target);
+
+} // namespace rubia::lowering

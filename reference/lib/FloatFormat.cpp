@@ -1,0 +1,123 @@
+#include "reference/lib/FloatFormat.h"
+
+namespace rubia::diff {
+
+mpq_class powerOfTwo(int exponent) {
+  mpz_class power;
+  mpz_ui_pow_ui(power.get_mpz_t(), 2, unsigned(exponent < 0 ? -exponent : exponent));
+  return exponent < 0 ? mpq_class(mpz_class(1), power) : mpq_class(power);
+}
+
+int exponentOf(const mpq_class &value) {
+  mpq_class magnitude = abs(value);
+  int exponent = int(mpz_sizeinbase(magnitude.get_num_mpz_t(), 2)) -
+                 int(mpz_sizeinbase(magnitude.get_den_mpz_t(), 2));
+  while (powerOfTwo(exponent) > magnitude)
+    --exponent;
+  while (powerOfTwo(exponent + 1) <= magnitude)
+    ++exponent;
+  return exponent;
+}
+
+mpz_class roundToInteger(const mpq_class &value, Rounding rounding) {
+  mpz_class floor, remainder;
+  mpz_fdiv_qr(floor.get_mpz_t(), remainder.get_mpz_t(), value.get_num_mpz_t(),
+              value.get_den_mpz_t());
+  if (remainder == 0)
+    return floor;
+  int half = cmp(mpz_class(remainder * 2), value.get_den()); // position of the fraction against 1/2
+  switch (rounding) {
+  case Rounding::Down:
+    return floor;
+  case Rounding::Up:
+    return floor + 1;
+  case Rounding::Zero:
+    return sgn(value) < 0 ? mpz_class(floor + 1) : floor;
+  case Rounding::NearestEven:
+    if (half == 0)
+      return mpz_odd_p(floor.get_mpz_t()) ? mpz_class(floor + 1) : floor;
+    return half > 0 ? mpz_class(floor + 1) : floor;
+  case Rounding::NearestAway:
+    if (half == 0)
+      return sgn(value) < 0 ? floor : mpz_class(floor + 1);
+    return half > 0 ? mpz_class(floor + 1) : floor;
+  }
+  __builtin_unreachable();
+}
+
+mpq_class FloatFormat::largest() const {
+  // e4m3 gives the code of all ones to NaN.
+  const int codes = specials == Specials::NanOnly ? 2 : 1;
+  return powerOfTwo(maxExponent + 1) - codes * powerOfTwo(maxExponent + 1 - int(precision));
+}
+
+uint64_t FloatFormat::infinity() const {
+  unsigned fraction = precision - 1 + unusedBits;
+  return (signBit() - 1) >> fraction << fraction;
+}
+
+Float decode(const FloatFormat &format, uint64_t bits) {
+  // A tf32 operand is read as an f32: its low bits count.
+  unsigned fractionBits = format.precision - 1 + format.unusedBits;
+  uint64_t magnitude = bits & (format.signBit() - 1);
+  uint64_t fraction = magnitude & ((uint64_t(1) << fractionBits) - 1);
+  uint64_t field = magnitude >> fractionBits;
+  uint64_t allOnes = (format.signBit() - 1) >> fractionBits;
+  Float result;
+  result.negative = bits & format.signBit();
+  result.bits = bits;
+  if (format.specials == FloatFormat::Specials::Ieee && field == allOnes) {
+    result.kind = fraction ? Float::Kind::Nan : Float::Kind::Infinity;
+    return result;
+  }
+  if (format.specials == FloatFormat::Specials::NanOnly && magnitude == format.signBit() - 1) {
+    result.kind = Float::Kind::Nan;
+    return result;
+  }
+  uint64_t significand = field ? fraction | uint64_t(1) << fractionBits : fraction;
+  int exponent = format.minExponent + int(field ? field - 1 : 0) - int(fractionBits);
+  result.value =
+      mpq_class(mpz_class(static_cast<unsigned long>(significand))) * powerOfTwo(exponent);
+  if (result.negative)
+    result.value = -result.value;
+  return result;
+}
+
+// The value as significand * 2^(exponent - precision + 1), rounded; minimal exponent as given.
+static mpq_class roundTo(unsigned precision, int minExponent, const mpq_class &value,
+                         Rounding rounding) {
+  mpq_class quantum = powerOfTwo(std::max(exponentOf(value), minExponent) - int(precision) + 1);
+  return mpq_class(roundToInteger(value / quantum, rounding)) * quantum;
+}
+
+uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule rule,
+                bool negativeZero) {
+  if (value == 0)
+    return negativeZero ? format.signBit() : 0;
+  bool negative = sgn(value) < 0;
+  uint64_t sign = negative ? format.signBit() : 0;
+  if (rule.flush) {
+    mpq_class unbounded = roundTo(format.precision, exponentOf(value), value, rule.rounding);
+    if (abs(unbounded) < powerOfTwo(format.minExponent))
+      return sign;
+  }
+  mpq_class rounded = abs(roundTo(format.precision, format.minExponent, value, rule.rounding));
+  if (rounded > format.largest()) {
+    bool towardsZero = rule.rounding == Rounding::Zero ||
+                       rule.rounding == (negative ? Rounding::Up : Rounding::Down);
+    bool noInfinity = format.specials == FloatFormat::Specials::None;
+    if (!rule.saturate && !towardsZero && !noInfinity)
+      return sign | (format.specials == FloatFormat::Specials::NanOnly ? format.signBit() - 1
+                                                                       : format.infinity());
+    rounded = format.largest();
+  }
+  if (rounded == 0)
+    return sign;
+  int exponent = std::max(exponentOf(rounded), format.minExponent);
+  mpz_class significand(rounded / powerOfTwo(exponent - int(format.precision) + 1));
+  uint64_t code = significand.get_ui(), hidden = uint64_t(1) << (format.precision - 1);
+  uint64_t field = code >= hidden ? uint64_t(exponent - format.minExponent + 1) : 0;
+  return sign | (field << (format.precision - 1) | (code & (hidden - 1))) << format.unusedBits;
+}
+
+} // namespace rubia::diff

@@ -1,0 +1,103 @@
+#include "runtime/cache/CodeObjectMetadata.h"
+#include "runtime/base/BoundedJson.h"
+#include <cstring>
+#include <elf.h>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+static Error malformed(const Twine &what) {
+  return createStringError(inconvertibleErrorCode(), "malformed code object: " + what);
+}
+
+// The bytes of a section; every offset is checked against the file.
+static Expected<StringRef> section(ArrayRef<uint8_t> file, StringRef wanted) {
+  auto at = [&](uint64_t offset, uint64_t size) {
+    return offset <= file.size() && size <= file.size() - offset;
+  };
+  Elf64_Ehdr header;
+  if (!at(0, sizeof(header)))
+    return malformed("too short");
+  memcpy(&header, file.data(), sizeof(header));
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_shentsize != sizeof(Elf64_Shdr) ||
+      !at(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr)))
+    return malformed("no section table");
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  memcpy(sections.data(), file.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+  if (header.e_shstrndx >= sections.size())
+    return malformed("no section names");
+  const Elf64_Shdr &names = sections[header.e_shstrndx];
+  if (!at(names.sh_offset, names.sh_size))
+    return malformed("no section names");
+  StringRef text(reinterpret_cast<const char *>(file.data()) + names.sh_offset, names.sh_size);
+  for (const Elf64_Shdr &s : sections) {
+    StringRef name = text.substr(s.sh_name);
+    if (name.substr(0, name.find('\0')) != wanted)
+      continue;
+    if (s.sh_type == SHT_NOBITS || !at(s.sh_offset, s.sh_size))
+      return malformed("section " + wanted + " is outside of the file");
+    return StringRef(reinterpret_cast<const char *>(file.data()) + s.sh_offset, s.sh_size);
+  }
+  return malformed("no section " + wanted);
+}
+
+static bool readForm(StringRef text, abi::WarpForm &form) {
+  if (text == "wave32")
+    form = abi::WarpForm::Wave32;
+  else if (text == "half-filled")
+    form = abi::WarpForm::HalfFilled;
+  else if (text == "packed")
+    form = abi::WarpForm::Packed;
+  else
+    return false;
+  return true;
+}
+
+const CodeObjectMetadata::Kernel *CodeObjectMetadata::kernel(StringRef name) const {
+  for (const Kernel &k : kernels)
+    if (k.name == name)
+      return &k;
+  return nullptr;
+}
+
+Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObject) {
+  Expected<StringRef> text = section(codeObject, ".rubia.metadata");
+  if (!text)
+    return text.takeError();
+  Expected<json::Value> root = parseBoundedJson(text->rtrim('\0'));
+  if (!root)
+    return root.takeError();
+  const json::Object *object = root->getAsObject();
+  if (!object || object->getInteger("abi") != int64_t(abi::kVersion))
+    return malformed("made for another version of the ABI");
+  CodeObjectMetadata result;
+  result.arch = object->getString("arch").value_or("").str();
+  result.fastAtomics = object->getBoolean("fastAtomics").value_or(false);
+  const json::Array *kernels = object->getArray("kernels");
+  const json::Array *slots = object->getArray("slots");
+  const json::Array *traps = object->getArray("traps");
+  if (!kernels || !slots || !traps)
+    return malformed("incomplete metadata");
+  for (const json::Value &value : *kernels) {
+    const json::Object *k = value.getAsObject();
+    Kernel &kernel = result.kernels.emplace_back();
+    if (!k || !k->getString("name") ||
+        !readForm(k->getString("warpForm").value_or(""), kernel.warpForm))
+      return malformed("incomplete metadata of a kernel");
+    kernel.name = k->getString("name")->str();
+    kernel.warpFormReason = k->getString("warpFormReason").value_or("").str();
+    kernel.exactThreads = uint32_t(k->getInteger("exactThreads").value_or(0));
+    kernel.maxThreads = k->getInteger("maxThreads").value_or(1024);
+  }
+  for (const json::Value &slot : *slots)
+    result.slots.push_back(slot.getAsInteger().value_or(0));
+  for (const json::Value &trap : *traps)
+    result.traps.push_back(trap.getAsString().value_or("").str());
+  if (const json::Array *notes = object->getArray("partialWarps"))
+    for (const json::Value &note : *notes)
+      result.partialWarps.push_back(note.getAsString().value_or("").str());
+  return result;
+}
+
+} // namespace rubia::runtime

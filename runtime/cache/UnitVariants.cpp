@@ -1,0 +1,35 @@
+#include "runtime/cache/UnitVariants.h"
+#include "runtime/cache/CodeObjectMetadata.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+settings::Code UnitVariant::applyTo(settings::Code code) const {
+  if (safeAtomics)
+    code.atomics = settings::AtomicsMode::Safe;
+  if (halfFilled)
+    code.warpForm = settings::WarpFormChoice::HalfFilled;
+  return code;
+}
+
+Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
+                                                   const settings::Code &code) {
+  Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(codeObject);
+  if (!metadata)
+    return metadata.takeError();
+  // Who asks for the packed form gets no other.
+  const bool mayBeHalfFilled =
+      code.warpForm != settings::WarpFormChoice::Packed &&
+      any_of(metadata->kernels, [](const auto &kernel) { return kernel.exactThreads != 0; });
+  std::vector<UnitVariant> result;
+  for (bool safeAtomics : {false, true})
+    for (bool halfFilled : {false, true})
+      if ((safeAtomics || halfFilled) && (!safeAtomics || metadata->fastAtomics) &&
+          (!halfFilled || mayBeHalfFilled))
+        result.push_back({safeAtomics, halfFilled});
+  return result;
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,25 @@
+// What a unit may be compiled for more than once: some of its code may be only for CTAs of one
+// size, or only for memory of the device. The metadata of its plain code object says which further
+// forms launches may want.
+#pragma once
+
+#include "runtime/cache/CacheKey.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <vector>
+
+namespace rubia::runtime {
+
+struct UnitVariant {
+  bool safeAtomics = false; // where the plain code's would be wrong
+  bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
+  static constexpr uint32_t kCount = 4;
+  uint32_t index() const { return safeAtomics + 2 * halfFilled; }
+  settings::Code applyTo(settings::Code code) const;
+};
+
+// Those that launches may want beside the plain one, whose code object this is, made with `code`.
+llvm::Expected<std::vector<UnitVariant>> furtherVariants(llvm::ArrayRef<uint8_t> codeObject,
+                                                         const settings::Code &code);
+
+} // namespace rubia::runtime

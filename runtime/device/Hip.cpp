@@ -1,0 +1,185 @@
+// Finding and opening the HIP library.
+#include "runtime/device/Hip.h"
+#include "runtime/base/Installation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Path.h"
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <mutex>
+#include <vector>
+#define __HIP_PLATFORM_AMD__ 1
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-result"
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#include <hip/hip_runtime_api.h>
+#pragma clang diagnostic pop
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+// The emulator exports this name, and no HIP library of AMD's does.
+static constexpr const char *kEmulatorMark = "rubiaEmulatorVersion";
+static constexpr const char *kEmulatorSettings = "rubiaEmulatorSet";
+
+static Error failed(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+// The emulator is a library of its own: what the command line set is not in the environment that it
+// reads.
+static Error configure(void *emulator, const settings::Settings &settings) {
+  auto set = reinterpret_cast<int (*)(const char *const *)>(dlsym(emulator, kEmulatorSettings));
+  if (!set)
+    return Error::success(); // AMD's library
+  const std::vector<std::string> assignments = settings.assignments();
+  std::vector<const char *> list;
+  for (const std::string &assignment : assignments)
+    list.push_back(assignment.c_str());
+  list.push_back(nullptr);
+  if (set(list.data()))
+    return failed("it does not know all settings of this version");
+  return Error::success();
+}
+
+static Expected<std::unique_ptr<Hip>> load(const std::string &path,
+                                           const settings::Settings &settings) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return failed(dlerror());
+  if (Error error = configure(library, settings))
+    return failed(path + ": " + toString(std::move(error)));
+  auto hip = std::make_unique<Hip>();
+  hip->path = path;
+#define HIP_FUNCTION(Name, Parameters)                                                             \
+  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));                        \
+  if (!hip->Name)                                                                                  \
+    return failed(path + " has no " #Name);
+#define HIP_OPTIONAL(Name, Parameters)                                                             \
+  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));
+#include "runtime/device/HipFunctions.def"
+  hip->hipGetErrorString =
+      reinterpret_cast<const char *(*)(int)>(dlsym(library, "hipGetErrorString"));
+  if (!hip->hipGetErrorString)
+    return failed(path + " has no hipGetErrorString");
+  hip->isEmulator = dlsym(library, kEmulatorMark);
+
+  if (int error = hip->hipInit(0))
+    return failed(path + ": hipInit: " + hip->hipGetErrorString(error));
+  int count = 0;
+  if (int error = hip->hipGetDeviceCount(&count); error || count == 0)
+    return failed(path + ": no device");
+  if (int error = hip->hipRuntimeGetVersion(&hip->version))
+    return failed(path + ": hipRuntimeGetVersion: " + hip->hipGetErrorString(error));
+  return hip;
+}
+
+// The build tree and the installed tree have the same shape: bin/rubia, lib/rubia/*.so.
+static std::vector<std::string> emulatorPaths() {
+  std::string folder = installationFolder();
+  std::vector<std::string> paths{folder + "/librubia-emulator.so"};
+  if (sys::path::filename(folder) == "bin")
+    paths.insert(paths.begin(),
+                 sys::path::parent_path(folder).str() + "/lib/rubia/librubia-emulator.so");
+  return paths;
+}
+
+static Expected<std::unique_ptr<Hip>> find(const settings::Settings &settings) {
+  if (std::string path = settings.hipLibrary(); !path.empty())
+    return load(path, settings);
+
+  using settings::DeviceChoice;
+  if (Error error = settings.check(settings::Id::device))
+    return std::move(error);
+  const DeviceChoice device = settings.device();
+  std::vector<std::string> candidates;
+  if (device != DeviceChoice::Emulator)
+    candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
+  if (device != DeviceChoice::Hip)
+    for (std::string &path : emulatorPaths())
+      candidates.push_back(std::move(path));
+
+  std::string tried;
+  for (const std::string &path : candidates) {
+    Expected<std::unique_ptr<Hip>> hip = load(path, settings);
+    if (hip)
+      return hip;
+    tried += "\n  " + toString(hip.takeError());
+  }
+  return failed("no HIP device found; tried:" + tried);
+}
+
+Expected<const Hip *> Hip::open(const settings::Settings &settings) {
+  static std::mutex mutex;
+  static const Hip *opened = nullptr; // never freed: programs call us after static destructors
+  std::lock_guard<std::mutex> lock(mutex);
+  if (opened)
+    return opened;
+  Expected<std::unique_ptr<Hip>> hip = find(settings);
+  if (!hip)
+    return hip.takeError();
+  opened = hip->release();
+  return opened;
+}
+
+Expected<std::string> Hip::archName(int device) const {
+  // hipDeviceProp_t differs between HIP 5, 6 and 7, but each has gcnArchName, a NUL-terminated text
+  // that begins with "gfx", behind the 256 bytes of the marketing name; nothing else in it does.
+  auto get = hipGetDevicePropertiesR0600 ? hipGetDevicePropertiesR0600 : hipGetDeviceProperties;
+  if (!get)
+    return failed(path + " has no hipGetDeviceProperties");
+  std::vector<char> properties(16384, 0);
+  if (int error = get(properties.data(), device))
+    return failed(path + ": hipGetDeviceProperties: " + hipGetErrorString(error));
+  for (size_t i = 256; i + 4 < properties.size(); ++i)
+    if (!memcmp(&properties[i], "gfx", 3) && isHexDigit(properties[i + 3]) && !properties[i - 1])
+      return std::string(&properties[i]);
+  return failed(path + ": the device properties name no gfx architecture");
+}
+
+static int attributeNumber(HipAttribute attribute) {
+  switch (attribute) {
+  case HipAttribute::ClockRate:
+    return hipDeviceAttributeClockRate;
+  case HipAttribute::ComputeMode:
+    return hipDeviceAttributeComputeMode;
+  case HipAttribute::ConcurrentKernels:
+    return hipDeviceAttributeConcurrentKernels;
+  case HipAttribute::CooperativeLaunch:
+    return hipDeviceAttributeCooperativeLaunch;
+  case HipAttribute::L2CacheSize:
+    return hipDeviceAttributeL2CacheSize;
+  case HipAttribute::MaxSharedMemoryPerBlock:
+    return hipDeviceAttributeMaxSharedMemoryPerBlock;
+  case HipAttribute::MaxThreadsPerMultiProcessor:
+    return hipDeviceAttributeMaxThreadsPerMultiProcessor;
+  case HipAttribute::MemoryBusWidth:
+    return hipDeviceAttributeMemoryBusWidth;
+  case HipAttribute::MemoryClockRate:
+    return hipDeviceAttributeMemoryClockRate;
+  case HipAttribute::MultiprocessorCount:
+    return hipDeviceAttributeMultiprocessorCount;
+  case HipAttribute::PciBusId:
+    return hipDeviceAttributePciBusId;
+  case HipAttribute::PciDeviceId:
+    return hipDeviceAttributePciDeviceId;
+  case HipAttribute::PciDomainId:
+    return hipDeviceAttributePciDomainID;
+  case HipAttribute::WarpSize:
+    return hipDeviceAttributeWarpSize;
+  case HipAttribute::MaxThreadsPerBlock:
+    return hipDeviceAttributeMaxThreadsPerBlock;
+  case HipAttribute::MaxRegistersPerBlock:
+    return hipDeviceAttributeMaxRegistersPerBlock;
+  }
+  return -1;
+}
+
+int Hip::attribute(HipAttribute attribute, int device) const {
+  int value = 0;
+  return hipDeviceGetAttribute(&value, attributeNumber(attribute), device) ? 0 : value;
+}
+
+} // namespace rubia::runtime

@@ -1,0 +1,86 @@
+// The one file that knows HIP: its functions, looked up in a library that is opened at run time
+// (libamdhip64, or Rubia's emulator, which exports the same names), and the few types and numbers
+// that we use. Structures differ between HIP 5, 6 and 7, so attributes are preferred; the device
+// properties' one field that we need is read at its place per version.
+#pragma once
+
+#include "settings/Settings.h"
+#include "llvm/Support/Error.h"
+#include <cstddef>
+#include <string>
+
+namespace rubia::runtime {
+
+// hipError_t, as far as the runtime tells them apart.
+enum HipError : int {
+  kHipSuccess = 0,
+  kHipErrorInvalidValue = 1,
+  kHipErrorOutOfMemory = 2,
+  kHipErrorNotInitialized = 3,
+  kHipErrorNoDevice = 100,
+  kHipErrorInvalidDevice = 101,
+  kHipErrorInvalidImage = 200,
+  kHipErrorNotFound = 500,
+  kHipErrorNotReady = 600,
+  kHipErrorIllegalAddress = 700,
+  kHipErrorLaunchFailure = 719,
+  kHipErrorNotSupported = 801,
+};
+
+// hipDeviceAttribute_t differs between versions in its order; see attributeNumber in Hip.cpp.
+enum class HipAttribute {
+  ClockRate,
+  ComputeMode,
+  ConcurrentKernels,
+  CooperativeLaunch,
+  L2CacheSize,
+  MaxSharedMemoryPerBlock,
+  MaxThreadsPerMultiProcessor,
+  MemoryBusWidth,
+  MemoryClockRate,
+  MultiprocessorCount,
+  PciBusId,
+  PciDeviceId,
+  PciDomainId,
+  WarpSize,
+  MaxThreadsPerBlock,
+  MaxRegistersPerBlock,
+};
+
+inline constexpr int kHipLimitStackSize = 0; // hipLimit_t
+
+enum HipMemcpyKind : int {
+  kHipMemcpyHostToHost,
+  kHipMemcpyHostToDevice,
+  kHipMemcpyDeviceToHost,
+  kHipMemcpyDeviceToDevice,
+  kHipMemcpyDefault
+};
+
+inline void *const kHipLaunchParamBufferPointer = reinterpret_cast<void *>(1);
+inline void *const kHipLaunchParamBufferSize = reinterpret_cast<void *>(2);
+inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);
+
+class Hip {
+public:
+  // By RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a device, else the
+  // emulator beside this library, which is told what is set. The first call decides for the
+  // process. Never closed: HIP libraries do not survive dlclose. The error names what was tried and
+  // why not.
+  static llvm::Expected<const Hip *> open(const settings::Settings &settings = {});
+
+  std::string path; // of the library
+  bool isEmulator = false;
+  int version = 0; // hipRuntimeGetVersion: 5.2 is 50221153
+
+  // gcnArchName: "gfx1100", "gfx90a:sramecc+:xnack-".
+  llvm::Expected<std::string> archName(int device) const;
+  int attribute(HipAttribute attribute, int device) const; // 0 if the library does not know it
+
+#define HIP_FUNCTION(Name, Parameters) int(*Name) Parameters = nullptr;
+#define HIP_OPTIONAL(Name, Parameters) int(*Name) Parameters = nullptr; // may be null
+#include "runtime/device/HipFunctions.def"
+  const char *(*hipGetErrorString)(int error) = nullptr;
+};
+
+} // namespace rubia::runtime

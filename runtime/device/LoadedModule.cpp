@@ -1,0 +1,511 @@
+// Module state and launches. State is one allocation: the trap record, then every variable at its
+// alignment.
+#include "runtime/device/LoadedModule.h"
+#include "lowering/Abi.h"
+#include "runtime/base/Log.h"
+#include "runtime/cache/CodeObjectMetadata.h"
+#include "runtime/device/AtomicLocks.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <atomic>
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime {
+
+char LaunchError::ID = 0;
+void LaunchError::log(raw_ostream &os) const { os << message; }
+std::error_code LaunchError::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
+using Kind = LaunchError::Kind;
+
+static Error launchError(Kind kind, const Twine &message, int hipError = 0) {
+  return make_error<LaunchError>(kind, message.str(), hipError);
+}
+
+struct LoadedModule::Unit {
+  std::shared_ptr<const std::vector<uint8_t>> code;
+  CodeObjectMetadata metadata;
+  void *module = nullptr;
+  std::string error;
+};
+
+static Error hipFailure(const Hip &hip, const Twine &what, int error) {
+  Kind kind = error == kHipErrorOutOfMemory ? Kind::OutOfResources : Kind::Hip;
+  return launchError(kind, what + ": " + hip.hipGetErrorString(error), error);
+}
+
+// Errors of HIP while something goes away are logged: the caller has no use for them.
+static void release(const Hip &hip, const char *what, int error) {
+  if (error)
+    runtime::log(LogLevel::Warning, Twine(what) + ": " + hip.hipGetErrorString(error));
+}
+
+Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
+                                                           unsigned computeCapability,
+                                                           DeviceServices &services,
+                                                           Compiler &compiler) {
+  std::unique_ptr<LoadedModule> m(new LoadedModule);
+  m->hip = &hip;
+  m->compiler = &compiler;
+  m->services = &services;
+  m->bytes.assign(bytes.begin(), bytes.end());
+  m->image = {m->bytes, digestOf(m->bytes), computeCapability};
+  int device = 0;
+  if (int error = hip.hipGetDevice(&device))
+    return hipFailure(hip, "hipGetDevice", error);
+  Expected<std::string> arch = hip.archName(device);
+  if (!arch)
+    return arch.takeError();
+  m->arch = std::move(*arch);
+  auto manifest = compiler.manifest(m->image);
+  if (!manifest)
+    return manifest.takeError();
+  m->contents = std::move(*manifest);
+  m->units.resize(size_t(UnitVariant::kCount) * m->contents->unitCount);
+  compiler.compileAhead(m->image, *m->contents, m->arch);
+  return m;
+}
+
+LoadedModule::~LoadedModule() {
+  for (std::unique_ptr<Unit> &unit : units)
+    if (unit && unit->module)
+      release(*hip, "hipModuleUnload", hip->hipModuleUnload(unit->module));
+  releaseState();
+}
+
+void LoadedModule::releaseState() {
+  for (void *pointer : managed)
+    release(*hip, "hipFree", hip->hipFree(pointer));
+  managed.clear();
+  if (state)
+    release(*hip, "hipFree", hip->hipFree(state));
+  if (trapRecord)
+    release(*hip, "hipHostFree", hip->hipHostFree(trapRecord));
+  state = trapRecord = nullptr;
+}
+
+static void relocate(const Manifest::Variable &variable, ArrayRef<void *> addresses,
+                     MutableArrayRef<uint8_t> contents) {
+  for (const Manifest::Relocation &r : variable.relocations) {
+    if (r.isFunction)
+      continue; // writeFunctionAddresses
+    uint64_t address = reinterpret_cast<uint64_t>(addresses[r.variable]) + r.addend;
+    memcpy(contents.data() + r.offset, &address, r.width);
+  }
+}
+
+Error LoadedModule::initializeState() {
+  if (initialized)
+    return Error::success();
+  if (Error error = makeState()) {
+    releaseState();
+    return error;
+  }
+  initialized = true;
+  return Error::success();
+}
+
+// The addresses of functions are known once the unit that has them is loaded, and a program may
+// read them from a variable, or by a kernel of another unit, before it launches anything of that
+// one.
+void LoadedModule::provideFunctionAddresses() {
+  if (contents->functions.empty())
+    return;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (functionsWritten || functionsRefused)
+      return;
+  }
+  Expected<Unit *> unit = loadUnit(contents->functionUnit, UnitVariant());
+  if (unit)
+    return;
+  // Its kernels say so themselves; all others do without the addresses. Trouble passes.
+  Error error = handleErrors(unit.takeError(), [&](std::unique_ptr<LaunchError> e) -> Error {
+    std::lock_guard<std::mutex> lock(mutex);
+    functionsRefused = e->kind == Kind::CannotCompile;
+    return Error(std::move(e));
+  });
+  runtime::log(LogLevel::Error, toString(std::move(error)));
+}
+
+// `unit` is the one that has the functions.
+Error LoadedModule::writeFunctionAddresses(const Unit &unit) {
+  std::vector<uint64_t> table(contents->functions.size());
+  void *address = nullptr;
+  size_t size = 0;
+  if (int error = hip->hipModuleGetGlobal(&address, &size, unit.module, abi::kFunctionTable))
+    return hipFailure(*hip, abi::kFunctionTable, error);
+  if (size != table.size() * 8)
+    return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
+                                                " addresses of functions, expected " +
+                                                Twine(table.size()));
+  if (int error = hip->hipMemcpy(table.data(), address, size, kHipMemcpyDeviceToHost))
+    return hipFailure(*hip, abi::kFunctionTable, error);
+  for (size_t i = 0; i < addresses.size(); ++i)
+    for (const Manifest::Relocation &r : contents->variables[i].relocations) {
+      if (!r.isFunction)
+        continue;
+      uint64_t value = table[r.variable] + uint64_t(r.addend);
+      if (int error = hip->hipMemcpy(static_cast<char *>(addresses[i]) + r.offset, &value, r.width,
+                                     kHipMemcpyHostToDevice))
+        return hipFailure(*hip, "hipMemcpy to variable '" + contents->variables[i].name + "'",
+                          error);
+    }
+  functionsWritten = true;
+  return Error::success();
+}
+
+Error LoadedModule::makeState() {
+  if (int error = hip->hipHostMalloc(&trapRecord, sizeof(abi::TrapRecord), 0)) {
+    trapRecord = nullptr;
+    return hipFailure(*hip, "trap record", error);
+  }
+  memset(trapRecord, 0, sizeof(abi::TrapRecord));
+  if (int error = hip->hipHostGetDevicePointer(&trapRecordOnDevice, trapRecord, 0))
+    return hipFailure(*hip, "hipHostGetDevicePointer", error);
+
+  uint64_t size = 1; // HIP allocates no empty blocks
+  std::vector<uint64_t> offsets;
+  for (const Manifest::Variable &v : contents->variables) {
+    size = alignTo(size, std::max<uint64_t>(v.alignment, 16));
+    offsets.push_back(size);
+    if (!v.managed)
+      size += v.size;
+  }
+  if (int error = hip->hipMalloc(&state, size)) {
+    state = nullptr;
+    return hipFailure(*hip, "module variables (" + Twine(size) + " bytes)", error);
+  }
+  if (int error = hip->hipMemsetD8(state, 0, size))
+    return hipFailure(*hip, "hipMemsetD8", error);
+
+  addresses.assign(contents->variables.size(), nullptr);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Manifest::Variable &v = contents->variables[i];
+    if (!v.managed) {
+      addresses[i] = static_cast<char *>(state) + offsets[i];
+      continue;
+    }
+    if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
+      return hipFailure(*hip, "managed variable '" + v.name + "'", error);
+    managed.push_back(addresses[i]);
+    DeviceServices::shareHostMemory();
+    if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))
+      return hipFailure(*hip, "hipMemsetD8", error);
+  }
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Manifest::Variable &v = contents->variables[i];
+    if (!v.initialized)
+      continue;
+    auto initial = ArrayRef(contents->blob).slice(v.blobOffset, v.size);
+    std::vector<uint8_t> bytes(initial.begin(), initial.end());
+    relocate(v, addresses, bytes);
+    if (int error =
+            hip->hipMemcpy(addresses[i], bytes.data(), bytes.size(), kHipMemcpyHostToDevice))
+      return hipFailure(*hip, "hipMemcpy to variable '" + v.name + "'", error);
+  }
+  return Error::success();
+}
+
+Expected<LoadedModule::Global> LoadedModule::global(StringRef name) {
+  provideFunctionAddresses();
+  std::lock_guard<std::mutex> lock(mutex);
+  const Manifest::Variable *v = contents->variable(name);
+  if (!v)
+    return launchError(Kind::NotFound, "the module has no variable '" + name + "'");
+  if (Error error = initializeState())
+    return std::move(error);
+  return Global{addresses[v - contents->variables.data()], v->size};
+}
+
+// Fills the module table of a code object that has just been loaded.
+Error LoadedModule::fillModuleTable(const Unit &unit) {
+  if (unit.metadata.slots.empty())
+    return Error::success();
+  void *table = nullptr;
+  size_t tableSize = 0;
+  if (int error = hip->hipModuleGetGlobal(&table, &tableSize, unit.module, abi::kModuleTable))
+    return hipFailure(*hip, abi::kModuleTable, error);
+  std::vector<uint64_t> entries(tableSize / 8, 0);
+  auto entryOf = [&](uint32_t slot) -> Expected<void *> {
+    if (slot == abi::kTrapRecordSlot)
+      return trapRecordOnDevice;
+    if (slot == abi::kPrintfRingSlot)
+      return services->ring(*hip);
+    if (slot == abi::kDeviceHeapSlot)
+      return services->heap(*hip);
+    if (slot == abi::kAtomicLocksSlot) {
+      if (!atomicLocks)
+        if (Error error = AtomicLocks::ofCurrentDevice(*hip).moveInto(atomicLocks))
+          return std::move(error);
+      return atomicLocks->address();
+    }
+    if (slot < abi::kFirstVariableSlot)
+      return launchError(Kind::CannotCompile,
+                         "code object reads reserved slot " + Twine(slot) + " of the module table");
+    return addresses[slot - abi::kFirstVariableSlot];
+  };
+  for (uint32_t slot : unit.metadata.slots) {
+    if (slot >= entries.size() ||
+        (slot >= abi::kFirstVariableSlot && slot - abi::kFirstVariableSlot >= addresses.size()))
+      return launchError(Kind::CannotCompile,
+                         "code object reads slot " + Twine(slot) + " of a smaller module table");
+    Expected<void *> entry = entryOf(slot);
+    if (!entry)
+      return entry.takeError();
+    entries[slot] = reinterpret_cast<uint64_t>(*entry);
+  }
+  if (int error = hip->hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
+    return hipFailure(*hip, abi::kModuleTable, error);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<LoadedModule::Unit>>
+LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
+  auto code = compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
+  if (!code) {
+    Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
+    std::string text = toString(code.takeError());
+    for (const Manifest::Kernel &kernel : contents->kernels) // the first: units have one, mostly
+      if (kernel.unit == number) {
+        const std::string quoted = "'" + kernel.name + "'";
+        return launchError(
+            kind, StringRef(text).contains(quoted) ? text : "kernel " + quoted + ": " + text);
+      }
+    return launchError(kind, text);
+  }
+  auto metadata = CodeObjectMetadata::read(**code);
+  if (!metadata)
+    return launchError(Kind::CannotCompile, toString(metadata.takeError()));
+  auto unit = std::make_unique<Unit>();
+  unit->code = std::move(*code);
+  unit->metadata = std::move(*metadata);
+  return unit;
+}
+
+// Compiles and loads a unit if that is not done yet.
+Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const UnitVariant &variant) {
+  std::unique_lock<std::mutex> lock(mutex);
+  std::unique_ptr<Unit> &slot = units[number + size_t(variant.index()) * contents->unitCount];
+  if (slot)
+    return slot.get();
+  // Compiling takes long: others may launch meanwhile. Compiler compiles what two ask for once.
+  lock.unlock();
+  Expected<std::unique_ptr<Unit>> unit = compileUnit(number, variant);
+  if (!unit)
+    return unit.takeError();
+  lock.lock();
+  if (Error error = initializeState())
+    return std::move(error);
+  if (slot)
+    return slot.get();
+  if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
+    return hipFailure(*hip, "hipModuleLoadData", error);
+  Error error = fillModuleTable(**unit);
+  if (!error && !functionsWritten && !contents->functions.empty() &&
+      number == contents->functionUnit)
+    error = writeFunctionAddresses(**unit);
+  if (error) {
+    release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
+    return std::move(error);
+  }
+  for (const std::string &note : (*unit)->metadata.partialWarps)
+    runtime::log(LogLevel::Info, note);
+  slot = std::move(*unit);
+  return slot.get();
+}
+
+struct LoadedModule::Compiled {
+  void *hipFunction;
+  const CodeObjectMetadata::Kernel *code;
+};
+
+// For CTAs of a size, and for the memory that the program has. 0 threads: of the size that the code
+// is for, if it is for one.
+Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
+                                                        uint64_t threads,
+                                                        ArrayRef<uint8_t> parameters) {
+  if (!kernel.error.empty())
+    return launchError(Kind::CannotCompile, kernel.error);
+  if (kernel.unit != contents->functionUnit)
+    provideFunctionAddresses();
+  for (UnitVariant variant;;) {
+    Expected<Unit *> unit = loadUnit(kernel.unit, variant);
+    if (!unit)
+      return unit.takeError();
+    const CodeObjectMetadata &metadata = (*unit)->metadata;
+    const CodeObjectMetadata::Kernel *code = metadata.kernel(kernel.name);
+    if (!code)
+      return launchError(Kind::CannotCompile, "the code object lacks kernel '" + kernel.name + "'");
+    UnitVariant wanted = variant;
+    wanted.safeAtomics |=
+        metadata.fastAtomics && (DeviceServices::sharesHostMemory() ||
+                                 (services->pointsToHost && services->pointsToHost(parameters)));
+    wanted.halfFilled |=
+        code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
+    if (wanted.halfFilled && compiler->code().warpForm == settings::WarpFormChoice::Packed)
+      return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
+                                                 "': the packed form is only legal for CTAs of " +
+                                                 Twine(code->exactThreads) + " threads");
+    if (wanted.index() != variant.index()) {
+      variant = wanted;
+      continue;
+    }
+    void *function = nullptr;
+    if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
+      return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
+    return Compiled{function, code};
+  }
+}
+
+Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
+  Expected<Compiled> ready = compiled(kernel, 0);
+  if (!ready)
+    return ready.takeError();
+  return ready->hipFunction;
+}
+
+// The limits that PTX and the device set. PTX ISA: performance-tuning-directives-maxntid, -reqntid.
+static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata::Kernel &code,
+                        const LaunchShape &shape) {
+  uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
+  uint64_t maxThreads = code.maxThreads;
+  if (kernel.maxThreads[0])
+    maxThreads = std::min<uint64_t>(maxThreads, uint64_t(kernel.maxThreads[0]) *
+                                                    std::max(1u, kernel.maxThreads[1]) *
+                                                    std::max(1u, kernel.maxThreads[2]));
+  auto refuse = [&](const Twine &why) {
+    return launchError(Kind::InvalidShape, "kernel '" + kernel.name + "': " + why);
+  };
+  if (!threads || !shape.grid[0] || !shape.grid[1] || !shape.grid[2])
+    return refuse("an empty grid or block");
+  if (threads > maxThreads)
+    return refuse("a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads) +
+                  (code.warpForm == abi::WarpForm::HalfFilled
+                       ? " in the half-filled form, which it has because " + code.warpFormReason
+                       : ""));
+  if (kernel.requiredThreads[0])
+    for (int i = 0; i < 3; ++i)
+      if (shape.block[i] != std::max(1u, kernel.requiredThreads[i]))
+        return refuse("the block differs from .reqntid");
+  return Error::success();
+}
+
+Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
+                                         uint32_t dynamicSharedBytes) {
+  Expected<Compiled> ready = compiled(kernel, threads);
+  if (!ready)
+    return ready.takeError();
+  if (threads > ready->code->maxThreads)
+    return 0;
+  uint32_t workgroup = ready->code->warpForm == abi::WarpForm::HalfFilled
+                           ? abi::halfFilledWorkgroupSize(threads)
+                           : threads;
+  int ctas = 0;
+  if (int error = hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+          &ctas, ready->hipFunction, int(workgroup), dynamicSharedBytes))
+    return hipFailure(*hip, "occupancy of '" + kernel.name + "'", error);
+  return ctas;
+}
+
+Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                           ArrayRef<uint8_t> parameters, void *stream) {
+  if (parameters.size() != kernel.parameterBytes)
+    return launchError(Kind::InvalidShape,
+                       "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
+                           " bytes of parameters, got " + Twine(parameters.size()));
+  Expected<Compiled> ready =
+      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2], parameters);
+  if (!ready)
+    return ready.takeError();
+  const CodeObjectMetadata::Kernel *code = ready->code;
+  if (Error error = checkShape(kernel, *code, shape))
+    return error;
+
+  std::vector<uint8_t> arguments(
+      abi::launchArgumentsOffset(parameters.size()) + sizeof(abi::LaunchArguments), 0);
+  llvm::copy(parameters, arguments.begin());
+  abi::LaunchArguments trailing{};
+  memcpy(trailing.ntid, shape.block, sizeof(trailing.ntid));
+  memcpy(trailing.nctaid, shape.grid, sizeof(trailing.nctaid));
+  trailing.dynamicSharedBytes = shape.dynamicSharedBytes;
+  trailing.totalSharedBytes =
+      abi::totalSharedBytes(kernel.staticSharedBytes, shape.dynamicSharedBytes);
+  static std::atomic<uint64_t> launches{0};
+  trailing.gridId = launches.fetch_add(1, std::memory_order_relaxed) + 1;
+  trailing.gridWorkspace = shape.gridWorkspace;
+  trailing.flags = shape.explicitCluster ? abi::kExplicitCluster : 0;
+  memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
+
+  uint32_t block[3] = {shape.block[0], shape.block[1], shape.block[2]};
+  if (code->warpForm == abi::WarpForm::HalfFilled) {
+    block[0] = abi::halfFilledWorkgroupSize(block[0] * block[1] * block[2]);
+    block[1] = block[2] = 1;
+  }
+  const uint32_t (&grid)[3] = shape.grid;
+  int error;
+  if (shape.gridWorkspace) {
+    void *only[] = {arguments.data()}; // the code object's metadata has one argument
+    error = hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
+                                                  block[0], block[1], block[2],
+                                                  shape.dynamicSharedBytes, stream, only);
+  } else {
+    size_t size = arguments.size();
+    void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
+                     &size, kHipLaunchParamEnd};
+    error = hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
+                                       block[1], block[2], shape.dynamicSharedBytes, stream,
+                                       nullptr, extra);
+  }
+  if (error)
+    return hipFailure(*hip, "launch of '" + kernel.name + "'", error);
+  return Error::success();
+}
+
+std::vector<uint8_t> LoadedModule::pack(const Manifest::Kernel &kernel, void *const *values) {
+  std::vector<uint8_t> buffer(kernel.parameterBytes, 0);
+  for (size_t i = 0; i < kernel.parameters.size(); ++i)
+    memcpy(buffer.data() + kernel.parameters[i].offset, values[i], kernel.parameters[i].size);
+  return buffer;
+}
+
+std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto *record = static_cast<abi::TrapRecord *>(trapRecord);
+  if (!record || !__atomic_load_n(&record->claimed, __ATOMIC_ACQUIRE))
+    return std::nullopt;
+  abi::TrapRecord taken = *record;
+  memset(record, 0, sizeof(*record));
+  Trap trap{abi::TrapReason(taken.reason) == abi::TrapReason::Assertion, ""};
+  raw_string_ostream os(trap.text);
+  os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
+     << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
+  auto namePlace = [&] { // the record does not say which unit: name each that it can be
+    for (const std::unique_ptr<Unit> &unit : units)
+      if (unit && taken.place < unit->metadata.traps.size())
+        os << ": " << unit->metadata.traps[taken.place];
+  };
+  switch (abi::TrapReason(taken.reason)) {
+  case abi::TrapReason::Assertion:
+    os << "failed an assertion";
+    break;
+  case abi::TrapReason::Unsupported:
+    os << "called what cannot be compiled";
+    namePlace();
+    break;
+  case abi::TrapReason::NeedsIndependentScheduling:
+    os << "waits for a thread of its own warp, which needs independent thread scheduling";
+    namePlace();
+    break;
+  case abi::TrapReason::None:
+  case abi::TrapReason::TrapInstruction:
+    os << "executed trap";
+    break;
+  }
+  return trap;
+}
+
+} // namespace rubia::runtime

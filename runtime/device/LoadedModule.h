@@ -1,0 +1,119 @@
+// A module on a device: its state (variables, trap record) in device memory, its units loaded when
+// first needed. Used by the CUDA driver API and by `rubia launch`.
+#pragma once
+
+#include "runtime/cache/UnitVariants.h"
+#include "runtime/compiler/Compiler.h"
+#include "runtime/device/DeviceServices.h"
+#include "runtime/device/Hip.h"
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rubia::runtime {
+
+struct LaunchShape {
+  uint32_t grid[3] = {1, 1, 1};
+  uint32_t block[3] = {1, 1, 1};
+  uint32_t dynamicSharedBytes = 0;
+  // A cooperative launch: all CTAs at once, with this workspace for grid.sync(); else 0.
+  uint64_t gridWorkspace = 0;
+  bool explicitCluster = false; // the launch gave a cluster's size
+};
+
+// Why a launch was refused, for the caller to map to a driver code.
+class LaunchError : public llvm::ErrorInfo<LaunchError> {
+public:
+  static char ID;
+  enum class Kind { NotFound, CannotCompile, InvalidShape, OutOfResources, System, Hip };
+  Kind kind;
+  int hipError = 0; // Kind::Hip
+  std::string message;
+  LaunchError(Kind kind, std::string message, int hipError = 0)
+      : kind(kind), hipError(hipError), message(std::move(message)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
+class AtomicLocks;
+
+class LoadedModule {
+public:
+  // `bytes` is copied; `services` must outlive the module. The module belongs to HIP's current
+  // device; all calls must be made with that device current. `compiler` is not asked for anything
+  // after the module is gone.
+  static llvm::Expected<std::unique_ptr<LoadedModule>>
+  load(const Hip &hip, llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability,
+       DeviceServices &services, Compiler &compiler = Compiler::instance());
+  ~LoadedModule(); // frees device memory, unloads code
+
+  const Manifest &manifest() const { return *contents; }
+
+  struct Global {
+    void *address;
+    uint64_t size;
+  };
+  // Allocates and initialises the module's variables at the first call.
+  llvm::Expected<Global> global(llvm::StringRef name);
+
+  // The HIP function of a kernel: compiles and loads its unit at the first call.
+  llvm::Expected<void *> function(const Manifest::Kernel &kernel);
+
+  // `parameters` holds kernel.parameterBytes bytes, laid out as the manifest says. Asynchronous on
+  // `stream`.
+  llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                     llvm::ArrayRef<uint8_t> parameters, void *stream);
+
+  // How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
+  // is dispatched. Compiles the kernel's unit at the first call.
+  llvm::Expected<int> residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
+                                   uint32_t dynamicSharedBytes);
+
+  // Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
+  static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
+
+  // What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies in
+  // pinned host memory: this waits for nothing and works on a device that has faulted.
+  struct Trap {
+    bool isAssertion; // its text is printed by DeviceServices
+    std::string text;
+  };
+  std::optional<Trap> takeTrap();
+
+private:
+  LoadedModule() = default;
+  struct Unit;
+  struct Compiled; // a kernel that is ready to run
+  llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads,
+                                    llvm::ArrayRef<uint8_t> parameters = {});
+  llvm::Error initializeState();
+  llvm::Error makeState();
+  llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const UnitVariant &variant);
+  llvm::Expected<Unit *> loadUnit(uint32_t number, const UnitVariant &variant);
+  llvm::Error fillModuleTable(const Unit &unit);
+  void provideFunctionAddresses();
+  llvm::Error writeFunctionAddresses(const Unit &unit);
+  void releaseState();
+  const Hip *hip = nullptr;
+  Compiler *compiler = nullptr;
+  DeviceServices *services = nullptr;
+  std::vector<uint8_t> bytes;
+  RawImage image;
+  std::string arch;
+  std::shared_ptr<const Manifest> contents;
+  std::mutex mutex; // guards what follows; not held while anything is compiled
+  bool initialized = false;
+  bool functionsWritten = false; // their addresses, to the variables that hold them
+  bool functionsRefused = false; // they never will be
+  void *state = nullptr;         // the variables, in one allocation
+  void *trapRecord = nullptr;    // abi::TrapRecord, pinned host memory
+  void *trapRecordOnDevice = nullptr;
+  std::shared_ptr<AtomicLocks> atomicLocks; // null until a unit needs them
+  std::vector<void *> addresses;            // of the variables
+  std::vector<void *> managed;              // allocations of their own
+  std::vector<std::unique_ptr<Unit>> units; // by number and variant
+};
+
+} // namespace rubia::runtime

@@ -1,0 +1,260 @@
+// rubia launch: runs one kernel of a file with arguments from the command line, on a GPU or on the
+// emulator.
+#include "fatbin/Container.h"
+#include "input/File.h"
+#include "tools/CodeObjects.h"
+#include "tools/Commands.h"
+#include "tools/LaunchArguments.h"
+#include "tools/LaunchObservation.h"
+#include "tools/LaunchableKernels.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+namespace {
+struct LaunchOptions {
+  std::string entry, grid = "1", block = "1";
+  uint32_t shared = 0;
+  std::vector<std::string> arguments;
+};
+
+struct CommandOptions {
+  std::string file, batch;
+  settings::Settings settings;
+  ObservationOptions observation;
+  LaunchOptions launch;
+};
+
+void addLaunchOptions(CLI::App &command, LaunchOptions &options) {
+  command.add_option("--entry", options.entry, "kernel");
+  command.add_option("--grid", options.grid, "X[,Y,Z] in blocks")->capture_default_str();
+  command.add_option("--block", options.block, "X[,Y,Z] in threads")->capture_default_str();
+  command.add_option("--shared", options.shared, "dynamic shared memory in bytes")
+      ->capture_default_str();
+  command.add_option("argument", options.arguments,
+                     "i8: u8: i16: u16: i32: u32: i64: u64: f16: bf16: f32: f64:VALUE, "
+                     "buf:IN[:OUT], zero:BYTES[:OUT], "
+                     "bytes:HEX or bytes:@FILE; one for each parameter");
+}
+
+class Launcher {
+public:
+  Launcher(const runtime::Hip &hip, KernelFinder find) : hip(hip), find(std::move(find)) {}
+  Error launch(const LaunchOptions &options);
+
+private:
+  Error check(const Twine &what, int error) const;
+
+  const runtime::Hip &hip;
+  KernelFinder find;
+};
+
+Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+Error Launcher::check(const Twine &what, int error) const {
+  return error ? failure(what + ": " + hip.hipGetErrorString(error)) : Error::success();
+}
+
+// A device buffer that is freed at the end of the launch.
+struct Buffer {
+  const runtime::Hip &hip;
+  void *address = nullptr;
+  explicit Buffer(const runtime::Hip &hip) : hip(hip) {}
+  Buffer(Buffer &&other) : hip(other.hip), address(std::exchange(other.address, nullptr)) {}
+  ~Buffer() {
+    if (address)
+      hip.hipFree(address);
+  }
+};
+
+Error writeFile(const std::string &path, ArrayRef<uint8_t> bytes) {
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  if (error)
+    return failure(path + ": " + error.message());
+  os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  os.close();
+  if (os.has_error()) {
+    std::string text = os.error().message();
+    os.clear_error();
+    return failure(path + ": " + text);
+  }
+  return Error::success();
+}
+
+Error Launcher::launch(const LaunchOptions &options) {
+  runtime::LaunchShape shape;
+  shape.dynamicSharedBytes = options.shared;
+  if (Error error = parseDimensions(options.grid, shape.grid))
+    return error;
+  if (Error error = parseDimensions(options.block, shape.block))
+    return error;
+  Expected<LaunchableKernel> kernel = find(options.entry);
+  if (!kernel)
+    return kernel.takeError();
+
+  if (options.arguments.size() != kernel->parameters.size())
+    return failure("kernel '" + kernel->name + "' has " + Twine(kernel->parameters.size()) +
+                   " parameters, " + Twine(options.arguments.size()) + " arguments were given");
+  std::vector<LaunchArgument> arguments;
+  std::vector<Buffer> buffers;
+  std::vector<uint8_t> parameters(kernel->parameterBytes, 0);
+  for (size_t i = 0; i < options.arguments.size(); ++i) {
+    Expected<LaunchArgument> argument = parseLaunchArgument(options.arguments[i]);
+    if (!argument)
+      return argument.takeError();
+    const LaunchableKernel::Parameter &parameter = kernel->parameters[i];
+    size_t size = argument->isBuffer ? sizeof(void *) : argument->bytes.size();
+    if (size != parameter.size)
+      return failure("argument " + Twine(i + 1) + " ('" + argument->text + "') has " + Twine(size) +
+                     " bytes, the parameter of kernel '" + kernel->name + "' has " +
+                     Twine(parameter.size));
+    Buffer &buffer = buffers.emplace_back(hip);
+    if (argument->isBuffer) {
+      if (Error error =
+              check("hipMalloc",
+                    hip.hipMalloc(&buffer.address, std::max<size_t>(argument->bytes.size(), 1))))
+        return error;
+      if (Error error = check("hipMemcpy", hip.hipMemcpy(buffer.address, argument->bytes.data(),
+                                                         argument->bytes.size(),
+                                                         runtime::kHipMemcpyHostToDevice)))
+        return error;
+      memcpy(parameters.data() + parameter.offset, &buffer.address, sizeof(void *));
+    } else {
+      memcpy(parameters.data() + parameter.offset, argument->bytes.data(), size);
+    }
+    arguments.push_back(std::move(*argument));
+  }
+
+  if (Error error = kernel->launch(shape, parameters))
+    return error;
+  const int error = hip.hipDeviceSynchronize();
+  std::string detail = toString(kernel->finish());
+  if (error || !detail.empty())
+    return failure("kernel '" + kernel->name + "': " + (error ? hip.hipGetErrorString(error) : "") +
+                   (error && !detail.empty() ? ": " : "") + detail);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].output.empty())
+      continue;
+    std::vector<uint8_t> &bytes = arguments[i].bytes;
+    if (Error error =
+            check("hipMemcpy", hip.hipMemcpy(bytes.data(), buffers[i].address, bytes.size(),
+                                             runtime::kHipMemcpyDeviceToHost)))
+      return error;
+    if (Error error = writeFile(arguments[i].output, bytes))
+      return error;
+  }
+  return Error::success();
+}
+
+// One launch a line, in the form of the command line behind FILE.
+int launchBatch(Launcher &launcher, const std::string &path) {
+  auto file = input::readFile(path == "-" ? "/dev/stdin" : path, fatbin::kMaxPayloadBytes,
+                              input::Accept::PipesToo);
+  if (!file)
+    return fail(file.takeError());
+  SmallVector<StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string place = path + ":" + std::to_string(i + 1) + ": ";
+    Expected<std::vector<std::string>> words = splitLine(lines[i]);
+    if (!words)
+      return fail(place + toString(words.takeError()));
+    if (words->empty())
+      continue;
+    LaunchOptions options;
+    CLI::App line;
+    addLaunchOptions(line, options);
+    try {
+      std::vector<std::string> reversed(words->rbegin(), words->rend());
+      line.parse(reversed);
+    } catch (const CLI::ParseError &error) {
+      fail(place + error.what());
+      return kUsage;
+    }
+    if (Error error = launcher.launch(options))
+      return fail(place + toString(std::move(error)));
+  }
+  return kDone;
+}
+
+// Without --arch, the emulator is the processor that the file is for.
+Error chooseArch(const std::string &path, settings::Settings &settings) {
+  if (settings.isUsable(settings::Id::arch))
+    return Error::success();
+  Expected<CodeObjectFile> file = openCodeObjects(path);
+  if (!file)
+    return file.takeError();
+  settings.set(settings::Id::arch, file->images.front().info.target);
+  return Error::success();
+}
+
+int launch(const CommandOptions &options) {
+  settings::Settings settings = options.settings;
+  const bool isCodeObject = holdsCodeObjects(options.file);
+  if (isCodeObject)
+    if (Error error = chooseArch(options.file, settings))
+      return fail(std::move(error));
+  std::optional<LaunchObservation> observation;
+  if (!options.observation.json.empty() && !options.observation.any()) {
+    fail("--json needs --stats, --profile or --trace");
+    return kUsage;
+  }
+  if (options.observation.any()) {
+    Expected<LaunchObservation> started = LaunchObservation::start(options.observation, settings);
+    if (!started)
+      return fail(started.takeError());
+    observation.emplace(std::move(*started));
+  }
+  Expected<const runtime::Hip *> hip = runtime::Hip::open(settings);
+  if (!hip)
+    return fail(hip.takeError());
+  if (observation && !(*hip)->isEmulator)
+    return fail("--stats, --profile and --trace tell what the emulator executes: use "
+                "--device emulator");
+  Expected<KernelFinder> kernels = isCodeObject ? openCodeObjectKernels(**hip, options.file)
+                                                : openPtxKernels(**hip, options.file, settings);
+  if (!kernels)
+    return fail(kernels.takeError());
+  Launcher launcher(**hip, std::move(*kernels));
+  int status = kDone;
+  if (!options.batch.empty())
+    status = launchBatch(launcher, options.batch);
+  else if (Error error = launcher.launch(options.launch))
+    status = fail(std::move(error));
+  if (observation) // also of a launch that failed: how it got there
+    if (Error error = observation->print(options.file))
+      return fail(std::move(error));
+  if (observation && status == kDone) {
+    Expected<bool> missed = observation->missedTrace();
+    if (!missed)
+      return fail(missed.takeError());
+    if (*missed)
+      return fail("nothing was traced: no launch has what --trace-workgroup, --trace-wave or "
+                  "--trace-thread choose");
+  }
+  return status;
+}
+} // namespace
+
+void addLaunch(CLI::App &app, int &status) {
+  auto options = std::make_shared<CommandOptions>();
+  CLI::App *command = app.add_subcommand("launch", "Run one kernel of a file");
+  command->add_option("file", options->file, "whatever holds kernels")->required();
+  addLaunchOptions(*command, options->launch);
+  addSettingOption(*command, options->settings, settings::Id::device, "--device");
+  addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
+  addCodeOptions(*command, options->settings);
+  addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
+  command->add_option("--batch", options->batch,
+                      "file with one launch per line: --entry K --grid X --block X ARG...");
+  options->observation.addTo(*command);
+  command->callback([options, &status] { status = launch(*options); });
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,195 @@
+#include "tools/LaunchableKernels.h"
+#include "tools/CodeObjects.h"
+#include "tools/Sources.h"
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+namespace {
+Error failure(const Twine &message) { return createStringError(message); }
+
+Error noKernel(const std::string &path, const std::string &entry, const std::string &known) {
+  if (entry.empty())
+    return failure("--entry is needed: " + path + " has" +
+                   (known.empty() ? " no kernels" : ":" + known));
+  return failure(path + " has no kernel '" + entry + "'" +
+                 (known.empty() ? "" : "; it has:" + known));
+}
+
+// Modules of one file, loaded when a kernel of theirs is first launched.
+class PtxKernels {
+public:
+  PtxKernels(const runtime::Hip &hip, runtime::Compiler &compiler, std::string path,
+             SourceFile file, unsigned capability)
+      : hip(hip), compiler(compiler), path(std::move(path)), file(std::move(file)),
+        capability(capability), modules(this->file.sources.size()) {}
+  ~PtxKernels() {
+    modules.clear();
+    services.release(hip);
+  }
+  Expected<LaunchableKernel> find(const std::string &entry);
+
+private:
+  Expected<runtime::LoadedModule *> module(size_t source);
+
+  const runtime::Hip &hip;
+  runtime::Compiler &compiler;
+  std::string path;
+  SourceFile file;
+  unsigned capability;
+  runtime::DeviceServices services;
+  std::vector<std::unique_ptr<runtime::LoadedModule>> modules;
+};
+
+Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
+  if (!modules[source]) {
+    if (const std::string &refused = file.sources[source].refused; !refused.empty())
+      return failure(file.sources[source].place + ": " + refused);
+    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services,
+                                              compiler);
+    if (!loaded)
+      return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
+    modules[source] = std::move(*loaded);
+  }
+  return modules[source].get();
+}
+
+LaunchableKernel launchable(runtime::LoadedModule &module, runtime::DeviceServices &services,
+                            const runtime::Manifest::Kernel &kernel) {
+  LaunchableKernel result;
+  result.name = kernel.name;
+  for (const runtime::Manifest::Parameter &parameter : kernel.parameters)
+    result.parameters.push_back({uint32_t(parameter.offset), uint32_t(parameter.size)});
+  result.parameterBytes = kernel.parameterBytes;
+  result.launch = [&module, &kernel](const runtime::LaunchShape &shape, ArrayRef<uint8_t> bytes) {
+    return module.launch(kernel, shape, bytes, nullptr);
+  };
+  result.finish = [&module, &services] {
+    services.print(runtime::DeviceServices::kEverything);
+    std::optional<runtime::LoadedModule::Trap> trap = module.takeTrap();
+    return trap ? failure(trap->text) : Error::success();
+  };
+  return result;
+}
+
+Expected<LaunchableKernel> PtxKernels::find(const std::string &entry) {
+  std::string known;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    Expected<runtime::LoadedModule *> m = module(i);
+    if (!m) {
+      if (modules.size() == 1)
+        return m.takeError();
+      consumeError(m.takeError()); // another module may have the kernel
+      continue;
+    }
+    const runtime::Manifest &manifest = (*m)->manifest();
+    if (entry.empty() && modules.size() == 1 && manifest.kernels.size() == 1)
+      return launchable(**m, services, manifest.kernels.front());
+    if (const runtime::Manifest::Kernel *kernel = manifest.kernel(entry))
+      return launchable(**m, services, *kernel);
+    for (const runtime::Manifest::Kernel &kernel : manifest.kernels)
+      known += "\n  " + kernel.name;
+  }
+  return noKernel(path, entry, known);
+}
+
+// A code object that HIP has loaded.
+class CodeObjectKernels {
+public:
+  CodeObjectKernels(const runtime::Hip &hip, std::string path, CodeObjectFile file)
+      : hip(hip), path(std::move(path)), file(std::move(file)) {}
+  ~CodeObjectKernels() {
+    if (module)
+      hip.hipModuleUnload(module);
+  }
+  Error load();
+  Expected<LaunchableKernel> find(const std::string &entry);
+
+private:
+  Error check(const Twine &what, int error) const {
+    return error ? failure(what + ": " + hip.hipGetErrorString(error)) : Error::success();
+  }
+
+  const runtime::Hip &hip;
+  std::string path;
+  CodeObjectFile file;
+  const CodeObjectImage *image = nullptr;
+  void *module = nullptr;
+};
+
+Error CodeObjectKernels::load() {
+  int device = 0;
+  if (Error error = check("hipGetDevice", hip.hipGetDevice(&device)))
+    return error;
+  Expected<std::string> arch = hip.archName(device);
+  if (!arch)
+    return arch.takeError();
+  Expected<const CodeObjectImage *> selected = selectImage(file, StringRef(*arch).split(':').first);
+  if (!selected)
+    return selected.takeError();
+  image = *selected;
+  return check(image->place, hip.hipModuleLoadData(&module, image->bytes.data()));
+}
+
+Expected<LaunchableKernel> CodeObjectKernels::find(const std::string &entry) {
+  const emulator::KernelInfo *found = nullptr;
+  std::string known;
+  for (const emulator::KernelInfo &kernel : image->info.kernels) {
+    if (kernel.name == entry || (entry.empty() && image->info.kernels.size() == 1))
+      found = &kernel;
+    known += "\n  " + kernel.name;
+  }
+  if (!found)
+    return noKernel(path, entry, known);
+  LaunchableKernel result;
+  result.name = found->name;
+  result.parameterBytes = found->explicitKernargSize;
+  for (const emulator::KernelArgument &argument : found->arguments)
+    if (!argument.isHidden())
+      result.parameters.push_back({argument.offset, argument.size});
+  void *function = nullptr;
+  if (Error error = check("hipModuleGetFunction",
+                          hip.hipModuleGetFunction(&function, module, found->name.c_str())))
+    return std::move(error);
+  result.launch = [this, function](const runtime::LaunchShape &shape, ArrayRef<uint8_t> bytes) {
+    size_t size = bytes.size();
+    void *extra[] = {runtime::kHipLaunchParamBufferPointer, const_cast<uint8_t *>(bytes.data()),
+                     runtime::kHipLaunchParamBufferSize, &size, runtime::kHipLaunchParamEnd};
+    return check("hipModuleLaunchKernel",
+                 hip.hipModuleLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2],
+                                           shape.block[0], shape.block[1], shape.block[2],
+                                           shape.dynamicSharedBytes, nullptr, nullptr, extra));
+  };
+  result.finish = [] { return Error::success(); };
+  return result;
+}
+} // namespace
+
+Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path,
+                                      const settings::Settings &settings) {
+  Expected<unsigned> capability = computeCapability();
+  if (!capability)
+    return capability.takeError();
+  Expected<SourceFile> file = openSources(path);
+  if (!file)
+    return file.takeError();
+  if (file->sources.size() > 1)
+    llvm::erase_if(file->sources, [](const Source &s) { return !s.hasPtx() && !s.hasKernels(); });
+  const unsigned told = capabilityOf(*file, path, *capability);
+  auto &compiler = runtime::Compiler::create(runtime::KernelCache::from(settings), settings);
+  auto kernels = std::make_shared<PtxKernels>(hip, compiler, path, std::move(*file), told);
+  return [kernels](const std::string &entry) { return kernels->find(entry); };
+}
+
+Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip, const std::string &path) {
+  Expected<CodeObjectFile> file = openCodeObjects(path);
+  if (!file)
+    return file.takeError();
+  auto kernels = std::make_shared<CodeObjectKernels>(hip, path, std::move(*file));
+  if (Error error = kernels->load())
+    return std::move(error);
+  return [kernels](const std::string &entry) { return kernels->find(entry); };
+}
+
+} // namespace rubia::tools
