@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-namespace rubia::diff {
+namespace rubia::reference {
 
 /// The source operands of one thread, as written after the destination; a predicate is 0 or 1, an
 /// operand of fewer than 64 bits stands in the low bits.
@@ -68,4 +68,4 @@ double allowedError(const ErrorBound &bound);
 /// right; infinity for a NaN, or an infinity where none may be.
 double errorFraction(const ErrorBound &bound, uint64_t resultBits);
 
-} // namespace rubia::diff
+} // namespace rubia::reference

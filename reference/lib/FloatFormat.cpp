@@ -1,6 +1,6 @@
 #include "reference/lib/FloatFormat.h"
 
-namespace rubia::diff {
+namespace rubia::reference {
 
 mpq_class powerOfTwo(int exponent) {
   mpz_class power;
@@ -120,4 +120,4 @@ uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule 
   return sign | (field << (format.precision - 1) | (code & (hidden - 1))) << format.unusedBits;
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

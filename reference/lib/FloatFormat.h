@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <gmpxx.h>
 
-namespace rubia::diff {
+namespace rubia::reference {
 
 struct FloatFormat {
   unsigned bits;      // in memory
@@ -71,4 +71,4 @@ int exponentOf(const mpq_class &value);
 /// The integer nearest to `value` by the rounding.
 mpz_class roundToInteger(const mpq_class &value, Rounding rounding);
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -3,7 +3,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 
 Words::Words(StringRef mnemonic) {
   mnemonic.split(left, '.');
@@ -172,4 +172,4 @@ Expected<Reference> referenceFor(StringRef mnemonic, ArrayRef<std::string> selec
   return error(mnemonic, "not a scalar instruction");
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

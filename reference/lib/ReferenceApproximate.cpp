@@ -7,7 +7,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 constexpr unsigned kPrecision = 160;
@@ -254,4 +254,4 @@ double errorFraction(const ErrorBound &bound, uint64_t resultBits) {
   return std::fabs(result.value.get_d() - bound.trueValue) / allowed;
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

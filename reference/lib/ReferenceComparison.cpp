@@ -3,7 +3,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 enum class Order : uint8_t { Less, Equal, Greater, Unordered };
@@ -177,4 +177,4 @@ Reference comparisonReference(Words &words) {
   return {};
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

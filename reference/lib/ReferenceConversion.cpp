@@ -3,7 +3,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 struct ConversionRule {
@@ -386,4 +386,4 @@ Reference conversionReference(Words &words) {
   return packedConversion(toWord, fromWord, rule);
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -4,7 +4,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 struct FloatRule {
@@ -289,4 +289,4 @@ Reference floatReference(Words &words) {
   return isPacked ? packed(format->bits, reference) : reference;
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -5,7 +5,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 // Most instructions take all their operands as the same type and give a value of it.
@@ -304,4 +304,4 @@ Reference integerReference(Words &words) {
   return {};
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -4,7 +4,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 Reference bitwise(std::string op, unsigned bits) {
@@ -133,4 +133,4 @@ Reference logicReference(Words &words) {
   return {};
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

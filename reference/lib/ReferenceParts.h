@@ -7,7 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <initializer_list>
 
-namespace rubia::diff {
+namespace rubia::reference {
 
 struct IntegerType {
   unsigned bits;
@@ -81,4 +81,4 @@ Reference logicReference(Words &words);
 Reference conversionReference(Words &words);
 Reference videoReference(Words &words, llvm::ArrayRef<std::string> selectors);
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -5,7 +5,7 @@
 
 using namespace llvm;
 
-namespace rubia::diff {
+namespace rubia::reference {
 namespace {
 
 /// A byte, half or all of a register: bits `first` .. `first + width - 1`.
@@ -221,4 +221,4 @@ Reference videoReference(Words &words, ArrayRef<std::string> given) {
                       : scalarVideo(rule, selectors, !selectors[0].empty());
 }
 
-} // namespace rubia::diff
+} // namespace rubia::reference

@@ -6,14 +6,14 @@ using namespace llvm;
 namespace rubia::golden {
 
 Expected<Judge> Judge::create(const Case &test) {
-  auto reference = diff::referenceFor(test.mnemonic, test.selectors);
+  auto reference = reference::referenceFor(test.mnemonic, test.selectors);
   if (!reference)
     return reference.takeError();
   return Judge(test, std::move(*reference));
 }
 
-diff::ReferenceOutput Judge::reference(ArrayRef<uint64_t> sources) const {
-  diff::ReferenceInputs inputs;
+reference::ReferenceOutput Judge::reference(ArrayRef<uint64_t> sources) const {
+  reference::ReferenceInputs inputs;
   size_t at = 0;
   for (size_t i = 0; i < test->sources.size(); ++i, ++at) {
     if (test->immediate && i == test->immediateIndex)
@@ -27,7 +27,7 @@ diff::ReferenceOutput Judge::reference(ArrayRef<uint64_t> sources) const {
   bool hasBorrows = StringRef(test->mnemonic).starts_with("sub");
   inputs.carry = !test->sources.empty() && inputs.source[test->sources.size() - 1];
   inputs.carry ^= hasBorrows;
-  diff::ReferenceOutput output = evaluate(inputs);
+  reference::ReferenceOutput output = evaluate(inputs);
   output.second ^= uint64_t(hasBorrows);
   return output;
 }
@@ -37,7 +37,7 @@ static uint64_t maskOf(unsigned bits) {
 }
 
 std::vector<uint64_t> Judge::expected(ArrayRef<uint64_t> sources) const {
-  const diff::ReferenceOutput output = reference(sources);
+  const reference::ReferenceOutput output = reference(sources);
   const uint64_t values[] = {output.bits, output.second};
   std::vector<uint64_t> all;
   for (auto [value, operand] : zip(values, test->destinations))
@@ -82,7 +82,7 @@ bool Judge::isRight(ArrayRef<uint64_t> sources, ArrayRef<uint64_t> got, ArrayRef
                     bool anyNan) {
   if (got == expected)
     return true;
-  diff::ReferenceOutput output = reference(sources);
+  reference::ReferenceOutput output = reference(sources);
   for (size_t i = 0; i < got.size(); ++i) {
     const Operand &operand = test->destinations[i];
     NanRule rule = nanRuleOf(*test, operand.type).value_or(NanRule{operand.bits, ~uint64_t(0)});
@@ -95,7 +95,7 @@ bool Judge::isRight(ArrayRef<uint64_t> sources, ArrayRef<uint64_t> got, ArrayRef
         continue;
       if (i > 0 || element > 1 || !output.bounds[element])
         return false;
-      double fraction = diff::errorFraction(*output.bounds[element], a);
+      double fraction = reference::errorFraction(*output.bounds[element], a);
       if (!(fraction <= 1))
         return false;
       worstFraction = std::max(worstFraction, fraction);

@@ -15,7 +15,7 @@ public:
   static llvm::Expected<Judge> create(const Case &test);
 
   /// What the reference evaluator says of one tuple.
-  diff::ReferenceOutput reference(llvm::ArrayRef<uint64_t> sources) const;
+  reference::ReferenceOutput reference(llvm::ArrayRef<uint64_t> sources) const;
 
   /// The results of one tuple against the expected ones. An approximate result may differ within
   /// its documented bound. With `anyNan` a NaN may be any NaN.
@@ -29,10 +29,10 @@ public:
   double worst() const { return worstFraction; }
 
 private:
-  Judge(const Case &test, diff::Reference reference)
+  Judge(const Case &test, reference::Reference reference)
       : test(&test), evaluate(std::move(reference)) {}
   const Case *test;
-  diff::Reference evaluate;
+  reference::Reference evaluate;
   double worstFraction = 0;
 };
 

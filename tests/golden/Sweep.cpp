@@ -80,10 +80,10 @@ static double ulpAt(double value) {
 namespace {
 class Sweeper {
 public:
-  Sweeper(const Operation &operation, diff::Reference reference)
+  Sweeper(const Operation &operation, reference::Reference reference)
       : operation(operation), reference(std::move(reference)) {
     for (const Region &region : operation.regions) {
-      diff::ErrorBound bound = diff::documentedF32Bound(operation.opcode, region.sample);
+      reference::ErrorBound bound = reference::documentedF32Bound(operation.opcode, region.sample);
       bounds.push_back(bound);
       total.regions.push_back({region.name});
     }
@@ -105,7 +105,7 @@ public:
     if (!isNormal || !(magnitude > 0x1p-125 && magnitude < 0x1p127) || !std::isfinite(r))
       return judge(operand, result);
     unsigned region = operation.regionOf(a);
-    const diff::ErrorBound &bound = bounds[region];
+    const reference::ErrorBound &bound = bounds[region];
     double ulp = ulpAt(truth), error = std::fabs(r - truth);
     double fraction =
         error / std::max({bound.ulps * ulp, bound.relative * magnitude, bound.absolute});
@@ -127,12 +127,12 @@ private:
     region.worstInput = operand;
   }
   void judge(uint32_t operand, uint32_t result) {
-    diff::ReferenceInputs inputs;
+    reference::ReferenceInputs inputs;
     inputs.source[0] = operand;
-    diff::ReferenceOutput output = reference(inputs);
+    reference::ReferenceOutput output = reference(inputs);
     bool right;
     if (output.bounds[0]) {
-      double fraction = diff::errorFraction(*output.bounds[0], result);
+      double fraction = reference::errorFraction(*output.bounds[0], result);
       right = fraction <= 1;
       note(total.regions[operation.regionOf(bit_cast<float>(operand))], operand, fraction);
     } else
@@ -141,8 +141,8 @@ private:
       total.firstWrong = operand;
   }
   const Operation &operation;
-  diff::Reference reference;
-  std::vector<diff::ErrorBound> bounds; // by region
+  reference::Reference reference;
+  std::vector<reference::ErrorBound> bounds; // by region
 };
 } // namespace
 
@@ -167,7 +167,7 @@ Expected<SweepResult> sweep(Runner &runner, const std::string &mnemonic, uint32_
   const Operation *operation = find_if(kOperations, [&](const Operation &o) {
     return StringRef(mnemonic).split('.').first == o.opcode;
   });
-  auto reference = diff::referenceFor(mnemonic);
+  auto reference = reference::referenceFor(mnemonic);
   if (!reference)
     return reference.takeError();
   unsigned count = std::max(1u, std::thread::hardware_concurrency());

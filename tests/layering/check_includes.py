@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks #include lines against the module table of docs/architecture.md, and that settings/ alone reads the environment.
+"""Checks #include lines against the order of modules and rooms, the picture of both in docs/architecture.md, the size of
+folders, and that settings/ alone reads the environment.
 
 Usage: check_includes.py SOURCE_ROOT
 """
@@ -7,91 +8,172 @@ import pathlib
 import re
 import sys
 
-MODULES = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "tools"]
-
-# What a folder may include of the other modules: whole modules, or single headers. The longest matching prefix counts.
+# What a folder may include of the other modules: whole modules, folders of them, or single headers. The longest matching prefix
+# counts.
 ALLOWED = {
     "targets": set(),
     "input": set(),
     "settings": set(),
     "fatbin": {"input"},
     "ptx-frontend": set(),
-    "lowering": {"targets", "ptx-frontend", "settings"},
+    "lowering": {"targets", "settings", "ptx-frontend"},
     "codegen": {"targets"},
     "emulator": {"targets", "input", "settings"},
     "reference": set(),
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
-    "tools": set(MODULES),
+    "tools": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime"},
 }
+MODULES = [folder for folder in ALLOWED if "/" not in folder]
+
+# Rooms of a folder: each may include what stands before it. What lies in the folder itself is above them all if it is a source
+# file; headers there are the module's public ones, for every room.
+ROOMS = {
+    "lowering/lib": ["analysis", "frame", "instructions", "transform"],
+    "codegen/lib": ["check", "errata"],
+    "emulator": ["lib", "hip"],
+    "emulator/lib": ["machine", "object", "memory", "vector", "scalar", "decode", "run", "observe", "check", "order", "trace",
+                     "launch"],
+    "emulator/hip": ["api"],
+    "runtime": ["base", "cache", "compiler", "worker", "device", "cuda"],
+}
+# Rooms that end up in different programs.
+APART = {("runtime/device", "runtime/worker"), ("runtime/cuda", "runtime/worker")}
+
+MAX_FILES = 48  # of a folder: more need rooms
+SOURCES = (".h", ".cpp", ".def")
 
 # What of LLVM each may use; a module that is not named may use all of it.
 LLVM_ALLOWED = {
     "targets": ["ADT", "Support", "Config"],
     "input": ["ADT", "Support", "Config"],
     "settings": ["ADT", "Support", "Config"],
-    "settings": set(),
     "fatbin": ["ADT", "Support", "Config", "Object", "BinaryFormat"],
     "ptx-frontend": ["ADT", "Support", "Config"],
     "reference": ["ADT", "Support", "Config"],
     "runtime": ["ADT", "Support", "Config"],
+    "runtime/worker": None,
 }
-LLVM_ANY = {"runtime/worker"}
 
-# A variable is a row of settings/Settings.def, a set-user-ID program's caller has no say, and nothing is told through the environment of
-# the own process.
+# A variable is a row of settings/Settings.def, a set-user-ID program's caller has no say, and nothing is told through the
+# environment of the own process.
 ENVIRONMENT = re.compile(r"\b(secure_)?(getenv|setenv|putenv|unsetenv|clearenv)\(|systemVariable\(\"(RUBIA|CUDA)_")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]')
 
 
-def owner(path):
-    """The longest key of ALLOWED that is a prefix of the path."""
-    keys = [k for k in ALLOWED if path == k or path.startswith(k + "/")]
-    return max(keys, key=len) if keys else None
+def longest_prefix(path, keys):
+    """The longest key that is the path or a folder above it."""
+    matching = [key for key in keys if path == key or path.startswith(key + "/")]
+    return max(matching, key=len) if matching else None
 
 
-def check(root):
+def room_of(path, folder):
+    """The room of a folder that a path lies in, None if it lies elsewhere or in the folder itself."""
+    if not path.startswith(folder + "/"):
+        return None
+    name = path[len(folder) + 1 :].split("/")[0]
+    return name if name in ROOMS[folder] else None
+
+
+def rooms_problem(me, name):
+    """Why `me` must not include `name` by the order of rooms."""
+    for folder, rooms in ROOMS.items():
+        mine, other = room_of(me, folder), room_of(name, folder)
+        if not mine or not other or mine == other:
+            continue
+        if rooms.index(other) > rooms.index(mine) or (f"{folder}/{mine}", f"{folder}/{other}") in APART:
+            return f"{folder}/{mine} must not include {name}"
+    return None
+
+
+def include_problem(root, me, quote, name):
+    """Why the file `me` must not include `name`; None if it may."""
+    owner = longest_prefix(me, ALLOWED)
+    module = me.split("/")[0]
+    target = name.split("/")[0]
+    if target in MODULES:
+        if not (root / name).exists():
+            return f"{name} does not exist"
+        if target == module:
+            return rooms_problem(me, name)
+        if not longest_prefix(name, ALLOWED[owner]):
+            return f"{owner} must not include {name}"
+        if "/lib/" in name:
+            return f"{name} is private to {target}"
+    elif quote == '"' and "/" not in name:
+        return f"write {name} with its module in front"
+    elif target == "llvm":
+        allowed = LLVM_ALLOWED.get(longest_prefix(me, LLVM_ALLOWED))
+        if allowed and name.split("/")[1] not in allowed:
+            return f"{owner} must not include {name}"
+    return None
+
+
+def check_sources(root):
     errors = []
     files = 0
+    sizes = {}
     for module in MODULES:
         for file in sorted((root / module).rglob("*")):
-            if file.suffix not in (".h", ".cpp", ".def"):
+            if file.suffix not in SOURCES:
                 continue
             files += 1
-            relative = file.relative_to(root).as_posix()
-            me = owner(relative)
+            me = file.relative_to(root).as_posix()
+            sizes[file.parent] = sizes.get(file.parent, 0) + 1
             for number, line in enumerate(file.read_text().splitlines(), 1):
-                if ENVIRONMENT.search(line) and relative != "settings/lib/Settings.cpp":
-                    errors.append(f"{relative}:{number}: settings/ alone reads the environment")
+                if ENVIRONMENT.search(line) and me != "settings/lib/Settings.cpp":
+                    errors.append(f"{me}:{number}: settings/ alone reads the environment")
                 match = INCLUDE.match(line)
-                if not match:
-                    continue
-                name = match.group(2)
-                place = f"{relative}:{number}: "
-                target = next((m for m in MODULES if name.startswith(m + "/")), None)
-                if target:
-                    if not (root / name).exists():
-                        errors.append(place + f"{name} does not exist")
-                    inside = target == module
-                    private = "/lib/" in name and not inside
-                    if not inside and target not in ALLOWED[me] and name not in ALLOWED[me]:
-                        errors.append(place + f"{me} must not include {name}")
-                    elif private and module != "runtime":
-                        errors.append(place + f"{name} is private to {target}")
-                    elif inside and me == "runtime" and name.startswith("runtime/worker/"):
-                        errors.append(place + "libcuda must not include the worker's headers")
-                elif match.group(1) == '"' and "/" not in name:
-                    errors.append(place + f"write {name} with its module in front")
-                elif name.startswith("llvm/"):
-                    allowed = None if me in LLVM_ANY else LLVM_ALLOWED.get(module)
-                    if allowed and name.split("/")[1] not in allowed:
-                        errors.append(place + f"{module} must not include {name}")
+                problem = match and include_problem(root, me, *match.groups())
+                if problem:
+                    errors.append(f"{me}:{number}: {problem}")
+    errors += [f"{folder}: {size} files, more than {MAX_FILES}: it needs rooms" for folder, size in sizes.items() if size > MAX_FILES]
     return files, errors
 
 
+def check_rooms(root):
+    """Every folder with rooms has exactly these; every module is there."""
+    errors = [f"{module}/ is not there" for module in MODULES if not (root / module).is_dir()]
+    for folder, rooms in ROOMS.items():
+        found = {path.name for path in (root / folder).iterdir() if path.is_dir() and any(path.rglob("*.cpp"))}
+        errors += [f"{folder}/{name} has no place in the order of rooms" for name in sorted(found - set(rooms))]
+        errors += [f"{folder}/{name} is not there" for name in sorted(set(rooms) - found)]
+    return errors
+
+
+def picture():
+    """The modules and their rooms as a Mermaid flow chart: who points at whom may include it; of rooms, the next one and all
+    that follow it."""
+    lines = ["flowchart TB"]
+    for module in MODULES:
+        rooms = [folder for folder in ROOMS if folder.split("/")[0] == module]
+        if not rooms:
+            lines.append(f"  {module}")
+            continue
+        lines.append(f"  subgraph {module}")
+        for folder in rooms:
+            nodes = [f"{folder}/{room}[{room}]" for room in reversed(ROOMS[folder])]
+            lines += [f"    subgraph {folder}/[{folder}]", f"      {' --> '.join(nodes)}", "    end"]
+        lines.append("  end")
+    for folder, allowed in ALLOWED.items():
+        module = folder.split("/")[0]
+        lines += [f"  {folder} --> {other}" for other in sorted(allowed - {module})]
+    return lines
+
+
+def check_picture(root):
+    document = root / "docs" / "architecture.md"
+    missing = "\n".join(picture())
+    if missing in document.read_text():
+        return []
+    return [f"docs/architecture.md: the map of modules and rooms is to be:\n{missing}"]
+
+
 def main():
-    files, errors = check(pathlib.Path(sys.argv[1]))
+    root = pathlib.Path(sys.argv[1])
+    files, errors = check_sources(root)
+    errors += check_rooms(root) + check_picture(root)
     print("\n".join(errors))
     if not files:
         sys.exit("no source files found")

@@ -63,7 +63,7 @@ private:
   std::vector<bool> carry;
   std::vector<Loop> loops;
   std::vector<uint8_t> results, input, param, constant, shared, local, exchanged, cells;
-  std::map<std::string, diff::Reference> references;
+  std::map<std::string, reference::Reference> references;
   std::string error;
 };
 
@@ -152,17 +152,17 @@ void Evaluator::scalar(const Statement &statement, unsigned thread) {
     key += "," + selector;
   auto found = references.find(key);
   if (found == references.end()) {
-    auto reference = diff::referenceFor(word, statement.selectors);
+    auto reference = reference::referenceFor(word, statement.selectors);
     if (!reference) {
       error = toString(reference.takeError());
       return;
     }
     found = references.emplace(key, std::move(*reference)).first;
   }
-  diff::ReferenceInputs inputs;
+  reference::ReferenceInputs inputs;
   for (auto [i, operand] : enumerate(statement.sources))
     inputs.source[i] = read(operand, thread);
-  diff::ReferenceOutput output = found->second(inputs);
+  reference::ReferenceOutput output = found->second(inputs);
   write(statement.destinations[0], thread, output.bits);
   if (statement.destinations.size() > 1)
     write(statement.destinations[1], thread, output.second);

@@ -37,16 +37,16 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
                            std::string statement = "", std::string arch = "",
                            std::vector<Operands> tuples = {}) {
   bool isMinMax = mnemonic.starts_with("min") || mnemonic.starts_with("max");
-  auto found = diff::referenceFor(mnemonic + (sources.size() == 3 && isMinMax ? ".3" : ""));
+  auto found = reference::referenceFor(mnemonic + (sources.size() == 3 && isMinMax ? ".3" : ""));
   ASSERT_TRUE(bool(found)) << toString(found.takeError());
-  diff::Reference reference = *found;
+  reference::Reference reference = *found;
   if (statement.empty()) {
     statement = mnemonic + " d";
     for (unsigned n = 0; n < sources.size(); ++n)
       statement += std::string(", ") + "abc"[n];
   }
   auto evaluate = [reference](uint64_t a, uint64_t b, uint64_t c) {
-    diff::ReferenceInputs inputs;
+    reference::ReferenceInputs inputs;
     inputs.source = {a, b, c, 0, 0};
     return reference(inputs);
   };
@@ -55,19 +55,19 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
   uint64_t elementMask = elementBits == 64 ? ~0ull : (1ull << elementBits) - 1;
   bool pairOfPredicates = mnemonic.starts_with("setp") && halfBits(sources[0]) != 0;
   Case test = {statement, result, sources, [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
-                 diff::ReferenceOutput output = evaluate(a, b, c);
+                 reference::ReferenceOutput output = evaluate(a, b, c);
                  if (output.bounds[0] || output.bounds[1])
                    return ~uint64_t(0); // `accept` decides
                  return (output.bits & mask) | (pairOfPredicates ? output.second << 1 : 0);
                }};
   Accept accept = [=](uint64_t got, uint64_t expected, uint64_t a, uint64_t b) {
-    diff::ReferenceOutput output = evaluate(a, b, 0); // approximate instructions have no third one
+    reference::ReferenceOutput output = evaluate(a, b, 0); // approximate instructions have no third one
     if (output.bounds[0] || output.bounds[1])
       expected = output.bits;
     for (unsigned at = 0; at < bitsOf(result); at += elementBits) {
       uint64_t x = got >> at & elementMask, y = expected >> at & elementMask;
       const auto &bound = output.bounds[at ? 1 : 0];
-      bool isRight = bound ? diff::errorFraction(*bound, x) <= 1
+      bool isRight = bound ? reference::errorFraction(*bound, x) <= 1
                            : x == y || (elementBits == 32 && isRoundedUpToNormal(x, y));
       if (!isRight)
         return false;
@@ -118,7 +118,7 @@ TEST(HalfPrecision, Fma) {
 // Products and summands for which an f32 fma that is rounded to nearest, and then to bf16, is
 // wrong: the f32 result is halfway between two bf16 numbers, the exact one is not.
 TEST(HalfPrecision, Bf16FmaIsRoundedOnce) {
-  auto reference = diff::referenceFor("fma.rn.bf16");
+  auto reference = reference::referenceFor("fma.rn.bf16");
   ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
   std::vector<Operands> tuples;
   for (uint64_t a = 0x3f80; a < 0x4000; ++a)
@@ -130,7 +130,7 @@ TEST(HalfPrecision, Bf16FmaIsRoundedOnce) {
            Kind::BF16,
            {Kind::BF16, Kind::BF16, Kind::BF16},
            [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
-             diff::ReferenceInputs inputs;
+             reference::ReferenceInputs inputs;
              inputs.source = {a, b, c, 0, 0};
              return (*reference)(inputs).bits;
            }},
@@ -244,7 +244,7 @@ TEST(HalfPrecision, Bf16BesideFlushingF32) {
 TEST(HalfPrecision, Sequences) {
   struct Step {
     std::string text;
-    diff::Reference reference;
+    reference::Reference reference;
     unsigned destination, sources[3];
   };
   const std::vector<std::string> kBoth = {"add",    "sub",     "mul",     "fma.rn",
@@ -264,7 +264,7 @@ TEST(HalfPrecision, Sequences) {
       bool takesF16 = isF16(format) && below(3) == 0;
       std::string op = takesF16 ? kF16[below(kF16.size())] : kBoth[below(kBoth.size())];
       std::string mnemonic = op + "." + format.name;
-      auto reference = diff::referenceFor(mnemonic);
+      auto reference = reference::referenceFor(mnemonic);
       ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
       Step step{"", *reference, n == 9 ? 3 : below(4), {below(4), below(4), below(4)}};
       step.text = mnemonic + " " + names[step.destination];
@@ -280,7 +280,7 @@ TEST(HalfPrecision, Sequences) {
                  [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
                    uint64_t registers[] = {a, b, c, a};
                    for (const Step &step : steps) {
-                     diff::ReferenceInputs inputs;
+                     reference::ReferenceInputs inputs;
                      for (unsigned i = 0; i < 3; ++i)
                        inputs.source[i] = registers[step.sources[i]];
                      registers[step.destination] = step.reference(inputs).bits;

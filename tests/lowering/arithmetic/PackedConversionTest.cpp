@@ -19,12 +19,12 @@ const std::vector<Kind> kOne = {Kind::F32}, kTwo = {Kind::F32, Kind::F32},
 
 // Evaluates `mnemonic` on the tuples of operands. `body` computes d from a, b, c and e, by way of
 // registers b0, b1 (bytes), h0, h1 and w, and `inputs` gives the operands of the instruction.
-using Inputs = std::function<diff::ReferenceInputs(const uint64_t *)>;
+using Inputs = std::function<reference::ReferenceInputs(const uint64_t *)>;
 void checkConversion(const std::string &mnemonic, const std::string &body, Kind result,
                      const std::vector<Kind> &sources, const Inputs &inputs,
                      const Compilation &setup = kCanonical, std::vector<Operands> tuples = {}) {
   SCOPED_TRACE(mnemonic + " for " + setup.arch);
-  auto reference = diff::referenceFor(mnemonic);
+  auto reference = reference::referenceFor(mnemonic);
   ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
   std::string text = kernelText(
       "  .reg .b8 b0, b1;\n  .reg .b16 h0, h1;\n  .reg .b32 w;\n" + body + ";", result, sources);
@@ -50,10 +50,10 @@ void checkConversion(const std::string &mnemonic, const std::string &body, Kind 
   }
 }
 
-diff::ReferenceInputs asGiven(const uint64_t *values) {
+reference::ReferenceInputs asGiven(const uint64_t *values) {
   return {{values[0], values[1], values[2], values[3], 0}};
 }
-diff::ReferenceInputs lowHalf(const uint64_t *values) { return {{values[0] & 0xffff}}; }
+reference::ReferenceInputs lowHalf(const uint64_t *values) { return {{values[0] & 0xffff}}; }
 
 // A 16-bit result, or source, by way of h0; without the last semicolon.
 std::string narrowResult(const std::string &instruction) {
@@ -122,7 +122,7 @@ TEST(PackedConversion, IntegersRoundOnceToBfloat) {
                        " x, x, 1;\n" + narrowResult("  " + mnemonic + " h0, x");
     checkConversion(mnemonic, body, Kind::I32, {kind}, [=](const uint64_t *values) {
       uint64_t x = ((values[0] & 0x3ff) << (isLong ? 54 : 22)) + (values[0] >> 10 & 3) - 1;
-      return diff::ReferenceInputs{{isLong ? x : x & 0xffffffff}};
+      return reference::ReferenceInputs{{isLong ? x : x & 0xffffffff}};
     });
   }
 }
@@ -207,7 +207,7 @@ TEST(PackedConversion, RoundsEveryMidpoint) {
             (isNibble ? narrowResult(four + " h0, {a, b, c, e}, w") : four + " d, {a, b, c, e}, w"),
         Kind::I32, {Kind::F32, Kind::F32, Kind::F32, Kind::F32},
         [](const uint64_t *values) {
-          return diff::ReferenceInputs{{values[0], values[1], values[2], values[3], 0x7fff8001}};
+          return reference::ReferenceInputs{{values[0], values[1], values[2], values[3], 0x7fff8001}};
         },
         kCanonical, tuples);
   }
@@ -223,7 +223,7 @@ TEST(PackedConversion, FourBits) {
     std::string from = std::string("cvt.rn") + relu + ".f16x2.e2m1x2";
     checkConversion(
         from, "cvt.u8.u32 b0, a;\n  " + from + " d, b0", Kind::I32, {Kind::I32},
-        [](const uint64_t *values) { return diff::ReferenceInputs{{values[0] & 0xff}}; });
+        [](const uint64_t *values) { return reference::ReferenceInputs{{values[0] & 0xff}}; });
   }
 }
 
@@ -239,7 +239,7 @@ TEST(PackedConversion, EightBitsByHardware) {
                             narrowResult(to + " h0, a, b"),
                         Kind::I32, kTwo,
                         [](const uint64_t *values) {
-                          return diff::ReferenceInputs{
+                          return reference::ReferenceInputs{
                               {values[0] & 0xbfffffff, values[1] & 0xcfffffff}};
                         },
                         {arch});
@@ -247,7 +247,7 @@ TEST(PackedConversion, EightBitsByHardware) {
         checkConversion(
             from, "  and.b32 a, a, 0xfbfb;\n" + narrowSource(from + " d, h0"), Kind::I32,
             {Kind::I32},
-            [](const uint64_t *values) { return diff::ReferenceInputs{{values[0] & 0xfbfb}}; },
+            [](const uint64_t *values) { return reference::ReferenceInputs{{values[0] & 0xfbfb}}; },
             {arch});
       }
   checkConversion("cvt.rn.bf16x2.f32",
@@ -255,7 +255,7 @@ TEST(PackedConversion, EightBitsByHardware) {
                   "  add.f32 e, e, e;\n  cvt.rn.bf16x2.f32 d, a, b",
                   Kind::I32, {Kind::F32, Kind::F32, Kind::F32, Kind::F32},
                   [](const uint64_t *values) {
-                    return diff::ReferenceInputs{{values[0] & 0xbfffffff, values[1] & 0xbfffffff}};
+                    return reference::ReferenceInputs{{values[0] & 0xbfffffff, values[1] & 0xbfffffff}};
                   },
                   {"gfx950"});
 }
@@ -268,7 +268,7 @@ TEST(PackedConversion, StochasticRounding) {
     }
   auto fourAndBits = [](const uint64_t *values) {
     uint64_t random = (values[0] * 0x9e3779b1 + values[1]) & 0xffffffff;
-    return diff::ReferenceInputs{{values[0], values[1], values[2], values[3], random}};
+    return reference::ReferenceInputs{{values[0], values[1], values[2], values[3], random}};
   };
   const std::string kRandom = "  mad.lo.u32 w, a, 0x9e3779b1, b;\n  ";
   const std::vector<Kind> kFour = {Kind::F32, Kind::F32, Kind::F32, Kind::F32};
@@ -299,7 +299,7 @@ TEST(PackedConversion, Scales) {
 TEST(PackedConversion, FixedPoint) {
   auto scaled = [](unsigned last) {
     return [last](const uint64_t *values) {
-      diff::ReferenceInputs inputs = asGiven(values);
+      reference::ReferenceInputs inputs = asGiven(values);
       inputs.source[last] &= 0xffff;
       return inputs;
     };
@@ -323,7 +323,7 @@ TEST(PackedConversion, FixedPoint) {
       checkConversion(backScaled,
                       "  cvt.u16.u32 h1, b;\n" + narrowSource(backScaled + " d, h0, h1"), Kind::I32,
                       {Kind::I32, Kind::I32}, [](const uint64_t *values) {
-                        return diff::ReferenceInputs{{values[0] & 0xffff, values[1] & 0xffff}};
+                        return reference::ReferenceInputs{{values[0] & 0xffff, values[1] & 0xffff}};
                       });
     }
   }

@@ -21,7 +21,7 @@ static std::vector<Operands> sampleTuples() {
 // Selectors are of d, a and b.
 static void checkVideo(const std::string &mnemonic, const std::vector<std::string> &selectors) {
   static const std::vector<Operands> kTuples = sampleTuples();
-  auto reference = diff::referenceFor(mnemonic, selectors);
+  auto reference = reference::referenceFor(mnemonic, selectors);
   ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
   auto operand = [&](const char *name, unsigned n) {
     return std::string(name) + (selectors[n].empty() ? "" : "." + selectors[n]);
@@ -29,7 +29,7 @@ static void checkVideo(const std::string &mnemonic, const std::vector<std::strin
   check({mnemonic + " " + operand("d", 0) + ", " + operand("a", 1) + ", " + operand("b", 2) + ", c",
          Kind::I32, kThreeWords,
          [&](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
-           diff::ReferenceInputs inputs;
+           reference::ReferenceInputs inputs;
            inputs.source = {a, b, c};
            return (*reference)(inputs).bits & 0xffffffff;
          }},
