@@ -61,7 +61,8 @@ void checkAgainstReference(const std::string &mnemonic, Kind result, std::vector
                  return (output.bits & mask) | (pairOfPredicates ? output.second << 1 : 0);
                }};
   Accept accept = [=](uint64_t got, uint64_t expected, uint64_t a, uint64_t b) {
-    reference::ReferenceOutput output = evaluate(a, b, 0); // approximate instructions have no third one
+    reference::ReferenceOutput output =
+        evaluate(a, b, 0); // approximate instructions have no third one
     if (output.bounds[0] || output.bounds[1])
       expected = output.bits;
     for (unsigned at = 0; at < bitsOf(result); at += elementBits) {

@@ -207,7 +207,8 @@ TEST(PackedConversion, RoundsEveryMidpoint) {
             (isNibble ? narrowResult(four + " h0, {a, b, c, e}, w") : four + " d, {a, b, c, e}, w"),
         Kind::I32, {Kind::F32, Kind::F32, Kind::F32, Kind::F32},
         [](const uint64_t *values) {
-          return reference::ReferenceInputs{{values[0], values[1], values[2], values[3], 0x7fff8001}};
+          return reference::ReferenceInputs{
+              {values[0], values[1], values[2], values[3], 0x7fff8001}};
         },
         kCanonical, tuples);
   }
@@ -255,7 +256,8 @@ TEST(PackedConversion, EightBitsByHardware) {
                   "  add.f32 e, e, e;\n  cvt.rn.bf16x2.f32 d, a, b",
                   Kind::I32, {Kind::F32, Kind::F32, Kind::F32, Kind::F32},
                   [](const uint64_t *values) {
-                    return reference::ReferenceInputs{{values[0] & 0xbfffffff, values[1] & 0xbfffffff}};
+                    return reference::ReferenceInputs{
+                        {values[0] & 0xbfffffff, values[1] & 0xbfffffff}};
                   },
                   {"gfx950"});
 }
