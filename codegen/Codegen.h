@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From an llvm::Module for amdgcn-amd-amdhsa to a code object that a GPU (or the emulator) loads,
 // in this process.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proves on the final machine code that EXEC, the mask of the lanes that execute, is only written
 // from what came from EXEC. LLVM has written other values there (docs/errata.md); lanes without a
 // thread then load and store with whatever their registers hold.

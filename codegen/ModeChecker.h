@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proves on the final machine code that every floating-point instruction executes under the
 // rounding and denormal mode that it was written for. LLVM does not order plain floating-point
 // operations against writes of the MODE register, so this cannot be trusted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a code object says about itself, without loading or decoding it: also for processors that
 // the emulator does not know.
 #pragma once

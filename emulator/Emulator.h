@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The public interface of the emulator: real AMDGPU code objects (the ELF bytes that a GPU would
 // load) executed on the CPU.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files with code objects for several processors: generic targets (AMDGPUUsage "Generic Processor
 // Code Object Versioning") and clang's offload bundles (Clang Offload Bundler).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a launch cost, counted instruction by instruction: which kinds of instructions, how many
 // lanes took part, how many cache lines and LDS cycles they needed, and which line of the source
 // they came from. Nothing here is a time: what is counted follows from the program and from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the examples share: a failed CUDA call ends the program with a message, and every program
 // ends with `PASS <name>` and status 0, or says what differs and ends with status 1.
 

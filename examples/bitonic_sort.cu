@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts keys with their values by compare-and-exchange steps: far steps in global memory, near ones
 // in shared memory.
 

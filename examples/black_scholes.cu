@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Option prices: logarithm, exponential, square root and error function in single precision, and a
 // double-precision kernel beside it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 2D filter whose weights are a __constant__ array, on a pitched image; a __device__ variable
 // counts the border pixels, and a second filter is picked with a template.
 

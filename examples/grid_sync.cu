@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A barrier of the whole grid: heat spreads on a ring of cells, each step of all CTAs done before
 // the next one starts; then the sum of the ring.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 256 bins of bytes: with global atomics only, and with a private histogram of each block in shared
 // memory.
 

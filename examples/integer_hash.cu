@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic of every width: multiplication high and wide, division, shifts, rotation, bit
 // counts and reversals, byte permutation. A wrong bit anywhere changes the hash.
 

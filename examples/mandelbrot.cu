@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Iterations until a point leaves the circle: every lane of a warp loops a different number of
 // times. The arithmetic is rounded operation by operation (no contraction), so the host gets the
 // same numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C = A B with tiles in shared memory; no size is a multiple of the tile's.
 
 #include "Check.h"

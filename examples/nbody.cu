@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A few steps of gravity between all pairs of bodies, the bodies staged through shared memory as
 // float4.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sum, minimum and maximum of a vector: shuffles inside a warp, shared memory between warps,
 // atomics between blocks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // y = a x + y in chunks: each stream copies its chunk in, computes and copies it out. Events order
 // the streams where one needs another's result, and measure the time.
 

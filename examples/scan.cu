@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exclusive prefix sum in three launches: blocks, the sums of blocks, and the sums added back. The
 // size of the shared memory is given at launch.
 

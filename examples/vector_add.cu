@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // c = a + b, with a grid that does not divide the vector evenly; prints what the device says of
 // itself.
 

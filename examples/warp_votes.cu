@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ballots, votes and shuffles where lanes diverge: stream compaction with one atomic for each warp,
 // and masks that leave lanes out.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers of 128 bits: sums, products, quotients, remainders, shifts and decimal digits, against
 // the host's. Their carries and borrows go from one 64-bit instruction to the next.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's fatbin containers: bytes in memory -> the images (PTX, cubin, LTO-IR) that they hold.
 //
 // This part is linked into libcuda.so.1, so it needs LLVM's Support library, zstd and lz4 and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any file that may hold CUDA code -> the images in it, each with the place that it came from.
 //
 // PTX text, bare fatbins and cubins, ELF programs, libraries and objects, PE programs and objects,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that others may have made. Nothing is mapped: whoever cuts a file that is mapped ends the
 // process by SIGBUS. Nothing is opened that never ends or never begins: devices, and pipes where
 // nobody said that there may be one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text from outside (names in PTX, paths, what a code object or a server says) on its way to a
 // terminal or a log. Terminals obey escape sequences, and some characters reorder or hide others;
 // whoever writes a kernel must not be able to make us write them.

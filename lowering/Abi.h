@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every compiled code object agrees on with whoever loads and launches it: the module table,
 // the launch arguments that trail the kernel's own, and the names of both. docs/architecture.md
 // describes it; changing anything here makes every cached object unusable, so kVersion is part of

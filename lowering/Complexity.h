@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes LLVM slow, counted before anything is compiled. Some passes take the square of the
 // length of a chain or of the number of jumps to one place: a text of some thousand lines, which no
 // compiler writes, would occupy a compile process for minutes. Such kernels are refused.

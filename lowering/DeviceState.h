@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that device code and the loader share beside the module's variables: the ring that printf
 // and assert write to and the heap of malloc and free. Device functions (lowering/device) are
 // compiled with this header too, so it needs nothing but <stdint.h>.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX -> LLVM IR for amdgcn-amd-amdhsa, one unit at a time.
 #pragma once
 

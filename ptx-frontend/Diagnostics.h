@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors in PTX text are values with a place. One file can have many: each is kept, and none hides
 // a kernel.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operation does beside computing: the second column of Instructions.def, in the words
 // below. Whoever has to know whether an instruction may be moved, who waits at it, or whether its
 // result differs between threads asks here: nobody keeps a list of operations of his own. So an

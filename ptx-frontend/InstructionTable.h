@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instruction table in the form that programs use: what the rows of Instructions.def say after
 // their syntax strings were parsed, at compile time. The parser, the verifier, the printer, the
 // coverage report and the random instruction generators all read it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vocabulary of instructions: operations (rows of Instructions.def) and modifiers (rows of
 // Modifiers.def).
 #pragma once

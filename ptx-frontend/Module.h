@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A parsed PTX module: what the text says, with names resolved, and nothing more.
 // Every node lives in the module's arena and is trivially destructible; StringRefs point into the
 // text or the arena. Places are byte offsets into the text: line and column are computed only for a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX text -> Module. Parsing goes on after an error; the function it is in becomes invalid, all
 // others are kept.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module -> PTX text. Parsing the result gives the same module.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types and state spaces of PTX. PTX ISA: types, state-spaces.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scalar PTX instruction computes, in exact arithmetic: slow, obvious, and written from the
 // PTX manual and measurements alone, so that it can judge the lowering, which it shares no code
 // with. Integers are unbounded, floating-point values are rationals that are rounded once at the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one reader of environment variables, made of the rows of Settings.def. A setting is what the
 // command line gives, else what the environment has, else its default. Nothing is read from the
 // environment of a program with rights that its caller lacks (AT_SECURE).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a setting's text may be. Each type parses it, and says in words what it takes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What sets AMD's processors apart, as far as Rubia has to know it: the rows of Targets.def. What
 // LLVM alone has to know (which instructions to select, which hazards to avoid) is in LLVM's own
 // tables.

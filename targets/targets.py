@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of Targets.def, for tests and tools in Python.
 
 As a program: targets.py [all|whole|sampled|wave32|default] prints names; targets.py table prints the tables of docs/targets.md.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Which entries ctest has for a GoogleTest program: asked of the program when ctest starts. Starting a process costs more
 # than most cases take, so that an entry is a suite, and its output names the cases that failed. An entry is a case
 # where cases change their process, wait, or take so long that they should run on several cores.

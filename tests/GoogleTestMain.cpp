@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry point of GoogleTest programs. ctest cannot tell from GoogleTest's exit status whether
 // anything was run: a failure counts first, then a filter that selects nothing is one too, and only
 // what skipped every case is skipped.

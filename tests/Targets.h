@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets that a test runs on, from targets/Targets.def: by default those on which all tests
 // run, with RUBIA_TEST_TARGETS=all every one, which is what tests with the label `long` ask for.
 #pragma once

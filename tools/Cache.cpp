@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia cache: what is in the kernel cache, whether it is whole, and moving it between a directory
 // and packs.
 #include "tools/CacheCommands.h"
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -201,18 +203,9 @@ int show(const KernelCache &cache, const Options &options) {
     return fail("no entry whose digest begins with " + options.digest);
   if (ambiguous)
     return fail("several entries have a digest that begins with " + options.digest);
-  if (!options.output.empty()) {
-    std::error_code error;
-    raw_fd_ostream os(options.output, error);
-    if (!error) {
-      os << toStringRef(ArrayRef(found->payload));
-      os.close();
-      error = os.error();
-      os.clear_error();
-    }
-    if (error)
-      return fail(options.output + ": " + error.message());
-  }
+  if (!options.output.empty())
+    if (Error error = writeFile(options.output, toStringRef(ArrayRef(found->payload))))
+      return fail(std::move(error));
   ordered_json description = describe(*found);
   description["place"] = place;
   if (options.json) {

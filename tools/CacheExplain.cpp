@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia cache explain: whether the kernels of a file are in the cache, and if not, which fields of
 // the key keep the nearest entry from being taken.
 #include "codegen/Codegen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // check-library-ptx FILE_OR_FOLDER... [--show N]: every PTX image in libraries through the parser
 // and the verifier, with counts, and the largest of each number that lowering limits
 // (Complexity.h). What NVIDIA's compilers wrote is legal, so each error is a gap of ours. An image

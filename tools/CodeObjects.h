@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FILE of the commands -> the AMDGPU code objects in it: an ELF file (.co, .hsaco), or an offload
 // bundle of clang (compressed or not) with several.
 #pragma once

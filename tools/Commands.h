@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of `rubia`, one file each. Each adds its options to a CLI11 subcommand and sets what
 // runs.
 #pragma once

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia compile: PTX -> code objects, objects, assembly, LLVM IR or PTX, for any number of targets.
 // No GPU needed.
 #include "ptx-frontend/Printer.h"
 #include "targets/Target.h"
 #include "tools/CodeObjects.h"
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "tools/Sources.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -108,21 +110,6 @@ void compileImage(const runtime::PtxImage &image, const CompileOptions &options,
   }
 }
 
-Error write(const std::string &path, StringRef bytes) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (error)
-    return createStringError(error, path + ": " + error.message());
-  os << bytes;
-  os.close();
-  if (os.has_error()) {
-    error = os.error();
-    os.clear_error();
-    return createStringError(error, path + ": " + error.message());
-  }
-  return Error::success();
-}
-
 // One result goes to the file (or the folder) that -o names, several to the folder; all to stdout
 // for `-o -`, and text without -o.
 int writeOutputs(const CompileOptions &options, const std::vector<Output> &outputs) {
@@ -139,7 +126,7 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
     if (std::error_code error = sys::fs::create_directories(folder))
       return fail(folder + ": " + error.message());
   for (const Output &output : outputs)
-    if (Error error = write(toFile ? options.output : folder + "/" + output.name, output.bytes))
+    if (Error error = writeFile(toFile ? options.output : folder + "/" + output.name, output.bytes))
       return fail(std::move(error));
   return kDone;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia doctor: what works on this machine and what does not.
 #include "codegen/Codegen.h"
 #include "runtime/cache/CacheDirectory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/DriverCalls.h"
 #include "runtime/device/ClosedLibraries.h"
 #include "tools/Commands.h"

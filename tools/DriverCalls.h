@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which functions that Rubia's libcuda lacks a program will call, as far as its file tells.
 //
 // Three things can be read off a file. Functions of the driver and of a shared CUDA runtime that it

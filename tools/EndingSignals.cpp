@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/EndingSignals.h"
 #include <csignal>
 #include <cstdlib>

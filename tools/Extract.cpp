@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia extract: every PTX and cubin image of a file, as files.
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "tools/Sources.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -14,18 +16,6 @@ namespace {
 struct ExtractOptions {
   std::string file, folder;
 };
-
-Error writeFile(const std::string &path, StringRef bytes) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (!error) {
-    os << bytes;
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  return error ? createStringError(error, path + ": " + error.message()) : Error::success();
-}
 
 int extract(const ExtractOptions &options) {
   Expected<fatbin::ImageFile> file = fatbin::readFile(options.file);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia help: the options of a command, or what environment variables there are.
 #include "tools/Commands.h"
 #include "llvm/Support/raw_ostream.h"

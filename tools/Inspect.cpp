@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia inspect: the images of a file, and for every kernel whether it will work, and if not, why.
 #include "codegen/Codegen.h"
 #include "targets/Target.h"
@@ -84,13 +85,13 @@ struct ThreadLimit {
 };
 
 ThreadLimit threadLimitOf(const ptx::Function &kernel, const nlohmann::json &metadata) {
-  constexpr uint64_t kMost = 1024;
+  constexpr uint64_t kMax = 1024;
   const uint32_t (&sizes)[3] = kernel.attributes.maxThreads;
   const uint64_t own = uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
   for (const nlohmann::json &compiled : metadata["kernels"]) {
     const auto most = compiled["maxThreads"].get<uint64_t>();
     if (compiled["name"].get<std::string>() != kernel.name ||
-        kernel.attributes.requiredThreads[0] || most >= std::min(kMost, own ? own : kMost))
+        kernel.attributes.requiredThreads[0] || most >= std::min(kMax, own ? own : kMax))
       continue;
     return {most, "blocks of at most " + std::to_string(most) + " threads, one warp in a wave: " +
                       compiled["warpFormReason"].get<std::string>()};

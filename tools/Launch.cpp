@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia launch: runs one kernel of a file with arguments from the command line, on a GPU or on the
 // emulator.
 #include "fatbin/Container.h"
@@ -7,6 +8,8 @@
 #include "tools/LaunchArguments.h"
 #include "tools/LaunchObservation.h"
 #include "tools/LaunchableKernels.h"
+#include "tools/OutputFile.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -72,21 +75,6 @@ struct Buffer {
   }
 };
 
-Error writeFile(const std::string &path, ArrayRef<uint8_t> bytes) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (error)
-    return failure(path + ": " + error.message());
-  os.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  os.close();
-  if (os.has_error()) {
-    std::string text = os.error().message();
-    os.clear_error();
-    return failure(path + ": " + text);
-  }
-  return Error::success();
-}
-
 Error Launcher::launch(const LaunchOptions &options) {
   runtime::LaunchShape shape;
   shape.dynamicSharedBytes = options.shared;
@@ -146,7 +134,7 @@ Error Launcher::launch(const LaunchOptions &options) {
             check("hipMemcpy", hip.hipMemcpy(bytes.data(), buffers[i].address, bytes.size(),
                                              runtime::kHipMemcpyDeviceToHost)))
       return error;
-    if (Error error = writeFile(arguments[i].output, bytes))
+    if (Error error = writeFile(arguments[i].output, toStringRef(ArrayRef(bytes))))
       return error;
   }
   return Error::success();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of `rubia launch`: "i32:5", "f64:0.1", "buf:in.bin:out.bin", "zero:4096",
 // "bytes:00ff".
 #pragma once

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/LaunchObservation.h"
 #include "fatbin/Container.h"
 #include "input/File.h"
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -221,12 +223,7 @@ Error LaunchObservation::printJson(const ordered_json &all) const {
     document["launches"] = all;
   if (!trace.path.empty())
     document["trace"] = std::move(*lines);
-  std::error_code error;
-  raw_fd_ostream os(options.json, error); // "-" is stdout
-  if (error)
-    return createStringError(options.json + ": " + error.message());
-  os << document.dump(2) << "\n";
-  return Error::success();
+  return writeFile(options.json, document.dump(2) + "\n");
 }
 
 Expected<bool> LaunchObservation::missedTrace() const {

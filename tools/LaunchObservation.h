@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rubia launch --stats --profile --trace`: what the emulator executed. The emulator writes it to
 // files that environment variables name (docs/debugging.md), which are read back and shown here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches as tables of text.
 #include "tools/Commands.h"
 #include "tools/LaunchObservation.h"

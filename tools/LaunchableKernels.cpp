@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/LaunchableKernels.h"
 #include "tools/CodeObjects.h"
 #include "tools/Sources.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of a FILE as `rubia launch` sees them, whether they come from PTX (through the cache,
 // the compile worker and module loading, as for a CUDA program) or from an AMDGPU code object.
 #pragma once

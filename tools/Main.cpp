@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia: run CUDA programs on AMD GPUs without their source.
 #include "input/Printable.h"
 #include "tools/Commands.h"

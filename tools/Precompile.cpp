@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia precompile: everything that the given files hold, compiled for the given targets into a
 // cache. It asks for what `rubia run` would ask for, by the same way: so the entries are those that
 // programs look up, a unit that kills the compiler costs itself only, and what is in the cache
@@ -9,6 +10,7 @@
 #include "tools/CacheCommands.h"
 #include "tools/Commands.h"
 #include "tools/EndingSignals.h"
+#include "tools/OutputFile.h"
 #include "tools/PrecompileProgress.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -268,20 +270,14 @@ std::optional<PrecompileReport> Precompilation::interrupted(std::unique_lock<std
 }
 
 Error writeReport(const std::string &path, const PrecompileReport &report) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (!error) {
-    if (StringRef(path).ends_with(".json"))
+  return writeFile(path, [&](raw_ostream &os) {
+    if (StringRef(path).ends_with(".json")) {
       os << dump(report.json(), 2) << "\n";
-    else {
+    } else {
       input::PrintableStream table(os);
       report.printTable(table);
     }
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  return error ? createStringError(error, path + ": " + error.message()) : Error::success();
+  });
 }
 
 // The entries of `folder` as one file; what failed is not in it, so that it is tried again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/PrecompileArchive.h"
 #include "fatbin/Container.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of an archive that may hold CUDA code, by libarchive: tar with any compression, zip
 // (wheels), and Debian packages.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/PrecompileInputs.h"
 #include "tools/PrecompileArchive.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PATHs of `rubia precompile` -> the images that programs would load, each once. Directories are
 // walked in the order of their names, archives are opened, whatever is in them; files without CUDA
 // code are passed over.

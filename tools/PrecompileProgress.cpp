@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/PrecompileProgress.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `rubia precompile` shows while it works: a bar with rate and time left where somebody
 // watches, else one line of JSON for each event.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/PrecompileReport.h"
 #include "codegen/Codegen.h"
 #include "runtime/base/BoundedJson.h"
@@ -165,7 +166,7 @@ void PrecompileReport::printTable(raw_ostream &os) const {
 }
 
 void PrecompileReport::printSummary(raw_ostream &os) const {
-  constexpr size_t kMostReasons = 20;
+  constexpr size_t kMaxReasons = 20;
   for (const InputProblem &p : problems)
     os << "rubia: " << (StringRef(p.reason).starts_with(p.place) ? "" : p.place + ": ") << p.reason
        << "\n";
@@ -175,8 +176,8 @@ void PrecompileReport::printSummary(raw_ostream &os) const {
       reasons[k.reason].push_back(&k);
   size_t shown = 0;
   for (const auto &[reason, failed] : reasons) {
-    if (shown++ == kMostReasons) {
-      os << "rubia: " << reasons.size() - kMostReasons << " more reasons are in the report\n";
+    if (shown++ == kMaxReasons) {
+      os << "rubia: " << reasons.size() - kMaxReasons << " more reasons are in the report\n";
       break;
     }
     os << "rubia: kernel '" << failed.front()->name << "' for " << failed.front()->arch << ": "

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What became of every kernel: as lines of JSON while it happens, as one JSON document and as a
 // table for people at the end.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia run: starts a program with our libcuda.so.1 in front of all others.
 #include "runtime/device/Hip.h"
 #include "tools/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds one kernel for each check from LLVM IR, launches it on 64 threads (or several workgroups
 // of so many) for every case, all of them with the same inputs, and compares the bits of thread 0;
 // the others must agree with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rubia doctor --selftest`: does this device behave as docs/hardware-assumptions.md says? Each row
 // there has one check here under the same id: a small kernel, inputs, and the bits that the
 // emulator gives.

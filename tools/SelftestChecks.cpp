@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of checks. Inputs are chosen where the possible behaviours part: each case names what
 // it tells apart.
 #include "targets/Target.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command-line options of settings, made of their rows.
 #include "tools/Commands.h"
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/Sources.h"
 #include "fatbin/Container.h"
 #include "runtime/device/ClosedLibraries.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FILE of the commands -> the PTX in it. One source is what a program would load as one module: a
 // container, PTX text, or the translation units of relocatable device code. Which of a program's
 // containers belong together, and what it gets of them, is decided as libcuda does it.

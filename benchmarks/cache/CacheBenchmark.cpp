@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the cache costs a program that starts: a hit of 100 KB, a miss, the first look-up in a
 // directory and in a pack of 100,000 entries. The peer of a hit is the bare open, read and close of
 // the same file. Counters: median_us and p99_us of single operations, which is what the bounds are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX to code object, cold, for every kernel of the sample and of the files in RUBIA_PTX_FILES
 // (separated by colons), beside ptxas -O3 on the same text in the same run, where ptxas is found.
 // Each ptxas time includes its start, about 10 ms; `start` is that of an empty module.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the sandbox of the compile worker costs a cold compile: `rubia launch` of an empty kernel without a cache, without and with
 the sandbox by turns. Each start has a supervisor and one compile process, which makes the manifest and the code. Wall time, and the
 processor time of all processes, which a busy machine changes less.

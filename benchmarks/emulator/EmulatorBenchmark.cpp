@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lane operations per second: the active lanes times the vector instructions that they execute,
 // scalar instructions and waits not counted, pairs (V_DUAL_*) as two. They are counted in a run of
 // their own, outside of the time. `laneOps` is by elapsed time, `perCore` by processor time of all

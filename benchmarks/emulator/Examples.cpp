@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Told by RUBIA_EMULATOR_LAUNCHES, the emulator does each launch of a program once to count its
 // lane operations and then, from the same memory, several times to take the shortest time,
 // everything from the call to the return. The program is bound to one core, so that a launch has

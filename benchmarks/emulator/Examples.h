@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA programs in examples/ on the emulator, launch by launch.
 #pragma once
 

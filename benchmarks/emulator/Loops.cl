@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The named loops, for the emulated processors. NativeLoops.cpp has the same ones for the host.
 #define GID (__builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x())
 

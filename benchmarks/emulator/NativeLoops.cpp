@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks of lanes that the compiler keeps in vector registers, as a translator of the kernels
 // would.
 #include "benchmarks/emulator/NativeLoops.h"

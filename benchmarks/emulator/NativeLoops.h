@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of Loops.cl for the host's vector instructions, in whole: each call does what one
 // launch does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ptx::parse, verifier included: megabytes, tokens and instructions a second, and the most memory
 // that it holds, in bytes per byte of text (which counts itself). Over a generated text of the
 // libraries' mix, over kernels.ptx (nvcc's output for kernels.cu), and over the *.ptx files of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the kinds that programs have: nvcc -ptx -O3 -arch=compute_80 makes kernels.ptx of
 // them. No library functions, so that the text is ours throughout.
 //   nvcc -ptx -O3 -arch=compute_80 kernels.cu -o - | grep -v '^//' > kernels.ptx

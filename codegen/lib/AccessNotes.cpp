@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AMD's instructions do not tell a relaxed or volatile access from a plain one everywhere, nor
 // which alignment the program promised. LLVM's memory operands do, up to the end: they outlive
 // legalisation, and what merges or splits accesses makes operands for what comes out.
@@ -29,12 +30,12 @@ constexpr uint64_t kMemoryEncodings = 1ull << 17 | 1ull << 19 | 1ull << 24 | 1ul
 /// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong, 3 strong in
 /// its CTA only; 5 and 6: log2 of an element's bytes.
 uint8_t noteOf(const MachineInstr &inst) {
-  constexpr unsigned kMostAlignment = 7, kWeak = 1, kStrong = 2, kStrongInCta = 3;
+  constexpr unsigned kMaxAlignment = 7, kWeak = 1, kStrong = 2, kStrongInCta = 3;
   if (inst.memoperands_empty())
     return 0;
   const SyncScope::ID cta =
       inst.getMF()->getFunction().getContext().getOrInsertSyncScopeID("workgroup");
-  unsigned alignment = kMostAlignment, element = 3;
+  unsigned alignment = kMaxAlignment, element = 3;
   bool isStrong = false, isStrongInCta = false;
   for (const MachineMemOperand *operand : inst.memoperands()) {
     if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)

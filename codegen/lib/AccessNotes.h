@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each memory instruction of a code object was in the program.
 #pragma once
 

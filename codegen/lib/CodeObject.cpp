@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a code object back: the numbers and names that we report are those that a loader will see,
 // not what the compiler meant.
 #include "codegen/lib/CodeObject.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is read back from a linked code object, and what must be in it.
 #ifndef RUBIA_CODEGEN_LIB_CODEOBJECT_H
 #define RUBIA_CODEGEN_LIB_CODEOBJECT_H

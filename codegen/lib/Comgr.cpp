@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ROCm's code object manager as the linker. It is loaded with dlopen, because users without ROCm do
 // not have it and its LLVM must not meet ours: RTLD_LOCAL, C interface only.
 #include "codegen/lib/Link.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of contents of a compilation.
 #include "codegen/Codegen.h"
 #include "codegen/ExecChecker.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's back end reports what it cannot do to the context's diagnostic handler and goes on with
 // something meaningless; the default handler prints and exits. Here they become values that name
 // the function and, if there is debug information, the source line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the diagnostics that LLVM sends to the context into one llvm::Error.
 #ifndef RUBIA_CODEGEN_LIB_DIAGNOSTICS_H
 #define RUBIA_CODEGEN_LIB_DIAGNOSTICS_H

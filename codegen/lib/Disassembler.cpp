@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets up LLVM's disassembler. Two facts about AMDGPU opcodes are not in LLVM's public headers and
 // are taken from its tables by name and position: the MODE register, and the flag of vector ALU
 // instructions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's machine-code layer for one processor: bytes -> MCInst -> text, and what the checker asks
 // about an opcode.
 #ifndef RUBIA_CODEGEN_LIB_DISASSEMBLER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lld as a library. It reads and writes files, and a compile process may have no folder to write
 // to: so the input is a file in memory and the output a pipe, both by their names in /proc. What is
 // no regular file lld writes in one go, without a temporary beside it. It may end a run with its

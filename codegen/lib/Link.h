@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A relocatable object into a code object.
 #ifndef RUBIA_CODEGEN_LIB_LINK_H
 #define RUBIA_CODEGEN_LIB_LINK_H

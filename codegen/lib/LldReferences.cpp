@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lld's link-time optimiser refers to every target that LLVM was built with and, on Debian, to
 // Polly. It never runs here: lld sees ELF objects only. So these references are answered with
 // "nothing to initialise", which keeps 21 back ends out of each of our programs. The definitions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Target IDs: the processors are those of targets/Targets.def, their features LLVM's knowledge, the
 // syntax is AMDGPUUsage "Target ID".
 #include "codegen/lib/TargetId.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A target ID split into what LLVM wants: a processor and feature switches. AMDGPUUsage "Target
 // ID".
 #ifndef RUBIA_CODEGEN_LIB_TARGETID_H

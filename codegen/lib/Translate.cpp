@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The LLVM pipeline: the stock one, fed with the AMDGPU target machine's own passes. The verifier
 // runs before and after the middle end in every build, because distribution LLVM has no assertions
 // and a broken module would become broken code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything of a compilation that LLVM does: verify, optimise, select, assemble.
 #ifndef RUBIA_CODEGEN_LIB_TRANSLATE_H
 #define RUBIA_CODEGEN_LIB_TRANSLATE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocations as HIP knows them: where they were made, how, and from which pool.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all files of the HIP API share: HIP's own declarations, so that every definition is checked
 // against AMD's signature, and the one place where errors are remembered.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Device.h"
 #include "emulator/hip/Api.h"
 #include "llvm/ADT/StringExtras.h"
@@ -43,7 +44,7 @@ Machine::Machine() {
     device->ordinal = devices.size();
     const targets::Target *target = arch.contains(':') ? nullptr : targets::find(arch.trim());
     if (!target) {
-      trouble = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + targets::listOfNames())
+      problem = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + targets::listOfNames())
                     .str();
       devices.clear();
       return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulated machine behind the HIP API: devices, memory, streams and loaded modules. One for
 // each process, never destroyed: programs call HIP after their static destructors have run.
 #pragma once
@@ -70,7 +71,7 @@ struct Device {
 struct Machine {
   static Machine &instance();
   // Why there is no device (a RUBIA_ARCH that the emulator does not know), or empty.
-  std::string trouble;
+  std::string problem;
   std::vector<std::unique_ptr<Device>> devices;
   Memory memory; // shared by all devices: peers reach each other's memory
 

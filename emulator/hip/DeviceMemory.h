@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that the library itself needs for kernels: freed when its owner goes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events, and what streams and graphs need of them.
 #pragma once
 

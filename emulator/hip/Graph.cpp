@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Events.h"
 #include "llvm/ADT/DenseMap.h"

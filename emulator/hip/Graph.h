@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs: operations and what each of them has to wait for. An instantiated graph is a list of
 // operations in an order that honours the dependencies; a launch of it is one piece of work of a
 // stream.

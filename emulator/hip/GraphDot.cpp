@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph as text for Graphviz. HIP: hipGraphDebugDotPrint.
 #include "emulator/hip/Graph.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the hidden arguments of a kernel point to, for as long as it runs: the means by which HIP's
 // device library prints, allocates and joins the workgroups of a grid, or of several.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of the host by kernels: what printf, a failed assertion and the heap of HIP's device
 // library come down to (ROCm's device libraries, __ockl_hostcall_internal).
 //

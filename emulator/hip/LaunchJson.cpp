@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of a launch; docs/debugging.md describes it.
 #include "emulator/hip/LaunchRecords.h"
 #include "llvm/Support/JSON.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/Api.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What launches leave behind in files, as the environment asks for it:
 //
 //   RUBIA_EMULATOR_STATS=FILE    what each launch executed, by instruction

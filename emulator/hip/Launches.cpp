@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches: their checks, their arguments, and what happens when their turn comes.
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded code objects and launches of their kernels, as the module API, the API of registered
 // kernels (`<<<>>>`) and graphs share them.
 #pragma once

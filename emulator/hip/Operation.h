@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What streams execute and what the nodes of graphs are: one thing with its arguments copied.
 #pragma once
 

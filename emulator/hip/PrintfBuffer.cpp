@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/PrintfBuffer.h"
 #include "emulator/hip/PrintfMessages.h"
 #include "llvm/Support/Endian.h"

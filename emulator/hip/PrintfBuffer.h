@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The printf of kernels that were compiled for a buffer (-mprintf-kind=buffered): records that the
 // host reads when the kernel has ended (LLVM's AMDGPUEmitPrintf.cpp; ROCm's device libraries,
 // __printf_alloc).

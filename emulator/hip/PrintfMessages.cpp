@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/PrintfMessages.h"
 #include "llvm/ADT/bit.h"
 #include <cinttypes>
@@ -65,21 +66,21 @@ uint64_t narrowedUnsigned(StringRef length, uint64_t value) {
 }
 
 // Of widths and precisions: one that is wrong shall not take all memory.
-constexpr int kMostWidth = 1 << 16;
+constexpr int kMaxWidth = 1 << 16;
 
 // One conversion, from behind its '%' on. Returns what follows.
 StringRef convert(StringRef rest, Arguments &arguments, std::string &to) {
   std::string spec = "%";
   auto number = [&] {
     if (rest.consume_front("*")) {
-      spec += std::to_string(std::clamp(int(arguments.word()), -kMostWidth, kMostWidth));
+      spec += std::to_string(std::clamp(int(arguments.word()), -kMaxWidth, kMaxWidth));
       return;
     }
     StringRef digits = rest.take_while([](char c) { return c >= '0' && c <= '9'; });
     rest = rest.drop_front(digits.size());
-    if (int width = kMostWidth; !digits.empty()) {
+    if (int width = kMaxWidth; !digits.empty()) {
       (void)digits.getAsInteger(10, width); // if it is that large, it stays
-      spec += std::to_string(std::min(width, kMostWidth));
+      spec += std::to_string(std::min(width, kMaxWidth));
     }
   };
   StringRef flags = rest.take_while([](char c) { return c && strchr("-+ #0", c); });
@@ -146,7 +147,7 @@ StringRef convert(StringRef rest, Arguments &arguments, std::string &to) {
 std::string formatPrintf(StringRef format, ArrayRef<uint64_t> words) {
   Arguments arguments(words);
   std::string text;
-  while (!format.empty() && text.size() <= kMostText) {
+  while (!format.empty() && text.size() <= kMaxText) {
     const size_t percent = std::min(format.find('%'), format.size());
     text += format.take_front(percent);
     format = format.drop_front(percent);
@@ -173,10 +174,10 @@ void printMessage(bool toStderr, StringRef text) {
 Error PrintfMessages::receive(uint64_t (&values)[8]) {
   constexpr uint64_t kFirst = 1, kLast = 2;
   constexpr unsigned kLengthShift = 5, kNumberShift = 8;
-  constexpr size_t kMostOpen = 4 << 20; // more than a device has threads
+  constexpr size_t kMaxOpen = 4 << 20; // more than a device has threads
   uint64_t &descriptor = values[0];
   if (descriptor & kFirst) {
-    if (open.size() >= kMostOpen)
+    if (open.size() >= kMaxOpen)
       return createStringError("kernels have begun %zu messages and ended none", open.size());
     descriptor = (descriptor & 0xff & ~kFirst) | ++next << kNumberShift;
     open[next];
@@ -188,14 +189,14 @@ Error PrintfMessages::receive(uint64_t (&values)[8]) {
   const size_t length = descriptor >> kLengthShift & 7;
   words.insert(words.end(), values + 1, values + 1 + length);
   openWords += length;
-  const bool isTooLong = openWords > kMostWords;
+  const bool isTooLong = openWords > kMaxWords;
   if (!(descriptor & kLast) && !isTooLong)
     return Error::success();
   const std::vector<uint64_t> all = std::move(words);
   openWords -= all.size();
   open.erase(found);
   if (isTooLong)
-    return createStringError("kernels print messages of more than %zu words", kMostWords);
+    return createStringError("kernels print messages of more than %zu words", kMaxWords);
   const bool toStderr = !all.empty() && all.front() == 1;
   const std::string text = formatPrintf(ArrayRef(all).drop_front(all.empty() ? 0 : 1));
   printMessage(toStderr, text);

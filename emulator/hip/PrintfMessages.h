@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels print. HIP's device code hands a printf over as one message of 64-bit words: where
 // to, the format and the arguments, strings in place and filled up with zeros
 // (LLVM's AMDGPUEmitPrintf.cpp; ROCm's device libraries, __ockl_printf_*).
@@ -14,7 +15,7 @@
 namespace rubia::emulator::hip {
 
 // What a kernel's message may have: a longer text is cut, longer arguments are an error.
-constexpr size_t kMostText = 64 << 20, kMostWords = 8 << 20;
+constexpr size_t kMaxText = 64 << 20, kMaxWords = 8 << 20;
 
 // The text of a printf. Arguments that the format names and that are not there count as 0.
 std::string formatPrintf(llvm::StringRef format, llvm::ArrayRef<uint64_t> arguments);

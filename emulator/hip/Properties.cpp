@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device is like. HIP: hipGetDeviceProperties, hipDeviceGetAttribute. The structure that HIP
 // 5 returns is the header's; HIP 6 and 7 have another one, which programs reach by another name.
 #include "emulator/hip/Api.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Registration.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Operation.h"

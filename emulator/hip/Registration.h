@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels and variables that programs name by the address of something on the host, as `<<<>>>` and
 // hipMemcpyToSymbol do: clang's start-up code registers the fat binary that they are in, and its
 // code object for a device is loaded when something in it is first needed there.

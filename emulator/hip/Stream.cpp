@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Stream.h"
 #include "emulator/hip/Api.h"
 #include <system_error>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams: work in order within a stream, at the same time across streams. Each has a thread of its
 // own, started with its first work. The null stream keeps CUDA's and HIP's legacy rule: its work
 // waits for that of all blocking streams, and theirs for it.

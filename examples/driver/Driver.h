@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the CUDA driver API that the examples use, declared from its public documentation, so
 // that they build without NVIDIA's headers. The `_v2` names are the symbols behind the documented
 // names.

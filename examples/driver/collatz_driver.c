@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lengths of Collatz chains with the CUDA driver API: module variables, a stream, and launch
 // parameters as one buffer.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of collatz_driver: steps of n -> n/2 or 3n+1 until 1, their histogram and the longest
 // chain.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A barrier of the whole grid with the CUDA driver API: a cooperative launch of as many CTAs as the
 // device holds, one too many, and the same as an attribute of cuLaunchKernelEx. The kernel is PTX
 // text, which the driver compiles.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // c = a + b with the CUDA driver API: the kernel is a fatbin inside of this program.
 
 #include "Driver.h"

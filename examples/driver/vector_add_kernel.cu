@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of vector_add_driver.
 
 extern "C" __global__ void vectorAdd(const float *a, const float *b, float *c, int n) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images without a container: PTX text and cubins. What a container's entry header would say about
 // them (architecture, version, size) is read from the image itself.
 

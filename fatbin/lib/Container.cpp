@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Container bytes -> entries. The bytes may be hostile, so every field is compared with what is
 // left of its surroundings (an entry with its container, a string with its entry's header) before
 // it is followed, in a form that cannot overflow.

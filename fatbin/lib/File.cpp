@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the containers in files of many kinds. Known sections are walked: containers stand back to
 // back there, and anything else is a problem. All other data is searched for a container's first
 // eight bytes, because NVIDIA's libraries and programs built by other tools keep containers in

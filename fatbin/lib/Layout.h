@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the fields of wrappers, containers, entries and ELF files lie, and little-endian reads of
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs register device code by wrappers, which stand back to back in .nvFatBinSegment. With
 // -rdc=true the device linker adds one of version 2. It points to the container that was linked,
 // and to a list of translation units, which start-up code fills: so the list cannot be read from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which containers of a linked ELF file its code registers together.
 
 #ifndef RUBIA_FATBIN_LIB_LINKEDMODULES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stored bytes of an image -> the image: decompressed, and PTX freed of the NULs that end and pad
 // it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program hands to the driver is a bare pointer: no size, no kind. The first bytes tell the
 // kind, and each kind has its own way to tell its size. Nothing beyond those bytes may be touched,
 // as the next page need not be there: the magic number is compared byte by byte and a header is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which image to take, and how to say what there is.
 
 #include "fatbin/Container.h"

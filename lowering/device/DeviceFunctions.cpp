@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that CUDA's driver gives to device code: vprintf, malloc, free, __assertfail.
 //
 // They are written in C++, compiled to PTX while Rubia is built, and from then on are PTX like a

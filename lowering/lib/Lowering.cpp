@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The public entry: one unit in, one verified LLVM module out.
 #include "lowering/Lowering.h"
 #include "lowering/Complexity.h"

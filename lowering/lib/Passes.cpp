@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
 // order of memory accesses explicit last, since that reads the finished module.
 #include "lowering/lib/frame/DeviceFunctions.h"

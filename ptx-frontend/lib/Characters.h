@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a character can be part of, and runs of characters: sixteen at a time with SSE2, so that the
 // length of a word costs no unpredictable branch; one at a time near the end of the text and on
 // other processors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant expressions: C's operators on 64-bit integers, with casts to .s64 and .u64, and floating
 // point literals. `~` and `%` give .u64, comparisons and truth values .s64; where the manual leaves
 // room, ptxas 13.0 was asked. PTX ISA: constants, constant-expressions.

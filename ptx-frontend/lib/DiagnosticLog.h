@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The diagnostics of one module. Hostile text can have an error a character, and each names its
 // function, whose name can be a megabyte long: their number and their size are bounded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places and layout of messages.
 
 #include "ptx-frontend/Diagnostics.h"

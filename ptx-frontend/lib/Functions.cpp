@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .entry and .func: signature, attributes, body. PTX ISA: kernel-and-function-directives.
 
 #include "ptx-frontend/lib/Parser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisers: bytes, and relocations where an element is an address. Bytes are kept only up to
 // the last one that is not zero until the end, so that `x[1000000000] = {0}` costs nothing.
 // PTX ISA: initializers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of Instructions.def, parsed by the compiler.
 
 #include "ptx-frontend/InstructionTable.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lexical elements of PTX (PTX ISA: lexical-elements, constants). The first character tells what
 // follows; runs of blanks and words are measured sixteen characters at a time (Characters.h).
 

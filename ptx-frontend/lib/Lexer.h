@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Characters -> tokens. A dotted word is one token ("add.rn.ftz.f32", "%tid.x"), a directive or a
 // loose modifier one that starts with a dot (".reg", ".shared::cta"). Tokens are offsets into the
 // text; nothing is copied.

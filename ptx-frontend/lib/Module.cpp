@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small queries of Module.h.
 
 #include "ptx-frontend/lib/Spellings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interner's slow paths, and the words that it knows from the start.
 
 #include "ptx-frontend/lib/Names.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interner: every word of a module has one Name, which also holds what the word means at this
 // point of the text (symbol), what it means as an instruction (spelling, matched once) and as a
 // directive or modifier. So the meaning of a word costs one hash lookup.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands. PTX ISA: instruction-operands.
 
 #include "ptx-frontend/lib/Parser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module level: header, directives, recovery.
 
 #include "ptx-frontend/lib/Parser.h"

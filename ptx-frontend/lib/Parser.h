@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive descent with one token of lookahead, one function per directive. An error is reported
 // where it is found; the statement is skipped, the function it is in becomes invalid, and parsing
 // goes on. Nothing recurses without a bound: scopes have a stack, constant expressions and nested

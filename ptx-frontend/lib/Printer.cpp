@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module -> text that parses to the same module. Scopes are flattened in a Module, so names that
 // are declared in several blocks get a number; functions that are used before they are defined get
 // a declaration, in the order in which the module first named them.

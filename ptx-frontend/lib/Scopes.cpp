@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and scopes. A name's present meaning is in its Name; a scope remembers what it hid.
 // `.reg .b32 %r<10>` is one entry under "%r": "%r7" is looked up as "%r" and 7. PTX ISA:
 // parameterized-variable-names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the verifier's finding about an instruction depends on, in sixteen bytes: the kinds and
 // types of its operands, not which registers they are. An instruction whose spelling and shape were
 // found right once is right: of two million instructions all but some thousand are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matching a spelling: split at the dots, then try the opcode's forms, first in the order that the
 // manual gives, then, as ptxas accepts it, in any order.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dotted instruction words against the forms of the table: once a word, then memoised in its Name.
 #pragma once
 

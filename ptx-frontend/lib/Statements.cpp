@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statements of a body: directives, labels, instructions. PTX ISA: statements.
 
 #include "ptx-frontend/lib/Parser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Module owns: the arena of its nodes, and the index of its functions.
 #pragma once
 

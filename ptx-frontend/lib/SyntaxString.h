@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the syntax string of an Instructions.def row into a Form at compile time. A string that
 // does not follow the notation (head of Instructions.def), or that names an unknown modifier, calls
 // a function that is not constexpr, so that the row does not build.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How types, state spaces and special registers are written.
 
 #include "ptx-frontend/lib/TypeNames.h"

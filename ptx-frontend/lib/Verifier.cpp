@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks every instruction of a function against its row: number, kind and type of the operands,
 // address spaces, call signatures, PTX version and SM. Each error has a place and makes only its
 // function invalid. The rules follow the manual's tables and, where those leave room, what ptxas

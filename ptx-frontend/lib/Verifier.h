@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checks of one function's instructions. What follows from the spelling alone (version, target,
 // vector width) is decided once a module and spelling; the operands take a few compares each.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands in brackets: the address, its state space, and what stands beside it (coordinates,
 // samplers, masks). PTX ISA: addresses-as-operands.
 

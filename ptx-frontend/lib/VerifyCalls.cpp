@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls: results and arguments against the signature of the callee, or of the prototype of an
 // indirect call. PTX ISA: control-flow-instructions-call.
 

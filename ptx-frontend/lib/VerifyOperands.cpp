@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands against their places in the row: kind, type, constants, vectors.
 // PTX ISA: operand-type-checking, operand-size-exceeding-instruction-type-size.
 

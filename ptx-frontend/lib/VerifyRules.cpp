@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules that no single operand place can say.
 
 #include "ptx-frontend/Effects.h"

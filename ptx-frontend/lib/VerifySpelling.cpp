@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be said of an instruction's spelling alone, and is decided once a module: whether the
 // module's .version and .target have it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the words of Types.h, Modifiers.def and Instructions.def.
 
 #include "ptx-frontend/Modifiers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary floating-point formats, and rounding of exact values to them. IEEE 754-2019 sections 3.4,
 // 4.3 and 7.4; OCP "OFP8" and "MX" specifications for the formats without infinities.
 #pragma once

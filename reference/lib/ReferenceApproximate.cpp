@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: the approximate floating-point instructions. MPFR gives the true value; the bounds are
 // those that the PTX ISA documents under each instruction.
 #include "reference/lib/ReferenceParts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: data-movement-and-conversion-instructions-cvt and -cvt-pack.
 #include "reference/lib/ReferenceParts.h"
 

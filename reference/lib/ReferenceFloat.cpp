@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: floating-point-instructions, half-precision-floating-point-instructions and
 // mixed-precision-floating-point-instructions, those that are exact.
 #include "reference/lib/ReferenceParts.h"

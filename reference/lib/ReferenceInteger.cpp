@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: integer-arithmetic-instructions, extended-precision-integer-arithmetic-instructions.
 #include "reference/lib/ReferenceParts.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: logic-and-shift-instructions, data-movement mov and prmt.
 #include "reference/lib/ReferenceParts.h"
 #include <algorithm>

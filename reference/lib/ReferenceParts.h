@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the chapters of the reference evaluator share: the words of a mnemonic, operand types, and
 // the rules for floating-point operands and results that hold for all instructions.
 #pragma once

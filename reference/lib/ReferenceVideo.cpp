@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: scalar-video-instructions, simd-video-instructions. Where the manual's pseudocode and
 // the hardware differ, this is what the hardware does.
 #include "reference/lib/ReferenceParts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON that others may have written. LLVM's parser recurses once for each level of nesting, so that
 // 60,000 brackets end the program for want of stack.
 #pragma once

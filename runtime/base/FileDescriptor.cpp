@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/FileDescriptor.h"
 #include <cerrno>
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A descriptor that closes itself, and whole transfers of bytes.
 #pragma once
 

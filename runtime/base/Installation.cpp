@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dladdr gives a shared library's path as it was loaded, and for a program argv[0], which says
 // nothing when the program was found in PATH: there /proc/self/exe is asked.
 #include "runtime/base/Installation.h"

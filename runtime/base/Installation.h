@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where Rubia lies: the folder of the file that holds this code, be it libcuda.so.1, rubia or a
 // test.
 #pragma once

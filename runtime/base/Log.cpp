@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One write(2) a message, so that lines of several threads and processes do not mix, and nothing is
 // buffered at a crash.
 #include "runtime/base/Log.h"

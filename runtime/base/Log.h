@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUBIA_LOG=error|warn|info|debug: what the runtime says on stderr, one line a message, "rubia: "
 // in front. Default: error.
 #pragma once

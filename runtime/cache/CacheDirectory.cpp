@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ROOT/ab/cdef....rubia are entries, ROOT/rubia-temporaries/ holds what is being written and the
 // locks of what is being compiled; CacheRoot.h says which folder may be a root. An entry is written
 // to a temporary, synchronised and renamed; it is read in one piece, never mapped: a file that is

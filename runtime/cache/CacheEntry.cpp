@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout: Header, key, metadata, stored payload. The header's last digest is over the header up to
 // it and all that follows; it is checked before anything else is believed.
 #include "runtime/cache/CacheEntry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of one cache entry, the same in a directory and in a pack: a self-describing header,
 // the key material, metadata, the payload (zstd). Every byte is covered by a digest, so that
 // whatever is not as it was written is found when it is read. Equal entries have equal bytes.

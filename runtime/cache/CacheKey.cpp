@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A key is lines of name=value, so that two keys can be compared field by field (`rubia cache
 // explain`).
 #include "runtime/cache/CacheKey.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What names a cache entry: every field that changes the result, by name, and nothing else (no
 // path, user, clock or locale). The text of the key is stored in the entry and compared when it is
 // read.

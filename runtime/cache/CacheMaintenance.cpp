@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What keeps a cache directory small, clean and free of double work. The total size is kept in the
 // file `usage`, which every writer adds to; only when it passes the bound is the directory scanned,
 // the oldest tenth removed and the total made exact again. Whatever is held by a living process is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout: Header, rows sorted by key digest, entries in the order of the rows, back to back,
 // perhaps a signature.
 #include "runtime/cache/CachePack.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A read-only cache in one immutable file: an index sorted by key digest, then the entries. The
 // header's digest covers the index and the index holds the digest of every entry, so that the one
 // digest stands for all bytes, and a signature of it, which may be appended, for who made them. The

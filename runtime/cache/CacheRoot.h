@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which folders the kernel cache may use, and how it opens them.
 //
 // RUBIA_CACHE_DIR may name any folder: a home, the current one, a link that somebody else made. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The section .rubia.metadata of a code object. docs/architecture.md, "Metadata".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/KernelCache.h"
 #include "input/File.h"
 #include "runtime/base/FileDescriptor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tiers of the kernel cache below the map in each process: the local directory, then read-only
 // packs in the order of RUBIA_CACHE_PACKS. The remote one is asked by the compile supervisor
 // (worker/RemoteCache.h): a program never talks to a network.

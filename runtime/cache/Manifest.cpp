@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manifest <-> bytes: magic, size of the JSON text, JSON text, blob.
 #include "runtime/cache/Manifest.h"
 #include "runtime/base/BoundedJson.h"
@@ -10,8 +11,8 @@ namespace rubia::runtime {
 
 static constexpr StringRef kMagic = "RUBIAMF1";
 // Far above what can be launched or allocated, far below where sums wrap.
-static constexpr uint32_t kMostParameterBytes = 32764; // CUDA's own limit
-static constexpr uint64_t kMostVariableBytes = uint64_t(1) << 48;
+static constexpr uint32_t kMaxParameterBytes = 32764; // CUDA's own limit
+static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 48;
 
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
@@ -131,7 +132,7 @@ bool read(const json::Value &value, Manifest::Kernel &k) {
       !field(*object, "maxThreads", k.maxThreads) ||
       !field(*object, "requiredThreads", k.requiredThreads) ||
       !field(*object, "staticSharedBytes", k.staticSharedBytes) ||
-      !field(*object, "error", k.error) || k.parameterBytes > kMostParameterBytes)
+      !field(*object, "error", k.error) || k.parameterBytes > kMaxParameterBytes)
     return false;
   const json::Array *parameters = object->getArray("parameters");
   if (!parameters)
@@ -212,10 +213,10 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
   uint64_t variableBytes = 0;
   for (const json::Value &v : *variables) {
     Variable &variable = m.variables.emplace_back();
-    if (!read(v, variable, m.blob.size()) || variable.size > kMostVariableBytes)
+    if (!read(v, variable, m.blob.size()) || variable.size > kMaxVariableBytes)
       return malformed();
     variableBytes += variable.size + variable.alignment;
-    if (variableBytes > kMostVariableBytes)
+    if (variableBytes > kMaxVariableBytes)
       return malformed();
   }
   for (const Variable &v : m.variables)

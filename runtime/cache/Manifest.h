@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program may ask of a module before any of its kernels is compiled: kernels with their
 // parameter layouts and attributes, module variables with their initial contents, units,
 // diagnostics. One manifest per image; see docs/architecture.md. Stored as JSON plus one blob of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Only the functions of libsodium that are deterministic are used: none needs sodium_init, which
 // would open files in the program.
 #include "runtime/cache/Signature.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who made a pack or a remote entry: an ed25519 signature over the one digest that covers all its
 // bytes, appended to the file. So whoever checks it reads nothing more, and signing changes no byte
 // before it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a unit may be compiled for more than once: some of its code may be only for CTAs of one
 // size, or only for memory of the device. The metadata of its plain code object says which further
 // forms launches may want.

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // In-process map with single flight -> cache directory and packs -> compile worker, which asks the
-// remote cache first. Results and errors are kept, up to a bound; system trouble (no worker, a
-// broken connection) is not.
+// remote cache first. Results and errors are kept, up to a bound; a problem of the system (no
+// worker, a broken connection) is not.
 #include "runtime/compiler/Compiler.h"
 #include "runtime/base/Log.h"
 #include "runtime/cache/UnitVariants.h"
@@ -33,9 +34,9 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-char CompilerTrouble::ID = 0;
-void CompilerTrouble::log(raw_ostream &os) const { os << message; }
-std::error_code CompilerTrouble::convertToErrorCode() const { return inconvertibleErrorCode(); }
+char CompilerProblem::ID = 0;
+void CompilerProblem::log(raw_ostream &os) const { os << message; }
+std::error_code CompilerProblem::convertToErrorCode() const { return inconvertibleErrorCode(); }
 
 using Bytes = std::vector<uint8_t>;
 
@@ -55,7 +56,7 @@ struct Entry {
   bool pending = true;
   bool ahead = false, sent = false; // nobody waits for it yet; `request` is at the supervisor's
   protocol::Request request;
-  protocol::Outcome outcome = protocol::Outcome::Trouble;
+  protocol::Outcome outcome = protocol::Outcome::Problem;
   std::shared_ptr<const Bytes> bytes; // the result, or the text of the error
 };
 
@@ -84,13 +85,13 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
   case protocol::Outcome::Refused:
   case protocol::Outcome::Limited:
     return failure(text);
-  case protocol::Outcome::Trouble:
+  case protocol::Outcome::Problem:
   case protocol::Outcome::Crashed:
   case protocol::Outcome::Killed:
   case protocol::Outcome::Absent:
     break;
   }
-  return make_error<CompilerTrouble>(text.str());
+  return make_error<CompilerProblem>(text.str());
 }
 
 protocol::Answer failed(protocol::Outcome outcome, const Twine &message) {
@@ -101,8 +102,8 @@ protocol::Answer failed(protocol::Outcome outcome, const Twine &message) {
   return answer;
 }
 
-protocol::Answer trouble(const Twine &message) {
-  return failed(protocol::Outcome::Trouble, message);
+protocol::Answer problem(const Twine &message) {
+  return failed(protocol::Outcome::Problem, message);
 }
 
 protocol::Answer answerOf(CacheEntry entry) {
@@ -216,7 +217,7 @@ struct Compiler::State {
   protocol::Answer answer(const RawImage &image, Entry &entry, StringRef key, CompileCost *cost);
   protocol::Answer compile(const RawImage &image, Entry &entry, const CompileLock *lock);
   void countAnswer(const protocol::Answer &answer);
-  void hurry(Entry &entry);
+  void prioritize(Entry &entry);
   void keep(const std::string &key, std::shared_ptr<Entry> entry);
   void compileAheadForEver();
   Error connect();
@@ -268,25 +269,25 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
   protocol::Descriptors files;
   std::shared_ptr<FileDescriptor> imageFile = fileOf(image);
   if (!imageFile)
-    return trouble(Twine("cannot hand an image to the compile worker: ") + strerror(errno));
+    return problem(Twine("cannot hand an image to the compile worker: ") + strerror(errno));
   auto [ours, theirs] = protocol::socketPair();
   files.image = FileDescriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
   files.reply = std::move(theirs);
   files.pulse = FileDescriptor(eventfd(0, EFD_CLOEXEC));
   if (!files.image || !files.reply || !files.pulse)
-    return trouble(Twine("cannot talk to the compile worker: ") + strerror(errno));
+    return problem(Twine("cannot talk to the compile worker: ") + strerror(errno));
   unsigned connection;
   {
     std::lock_guard<std::mutex> guard(mutex);
     entry.request.ahead = entry.ahead;
     for (int attempt = 0;; ++attempt) {
       if (Error error = connect())
-        return trouble(toString(std::move(error)));
+        return problem(toString(std::move(error)));
       if (protocol::send(supervisor.get(), entry.request, files))
         break;
       supervisor.set({}); // it died: start another one
       if (attempt == 1)
-        return trouble("the compile supervisor does not answer");
+        return problem("the compile supervisor does not answer");
     }
     entry.sent = true;
     connection = connections;
@@ -302,11 +303,11 @@ protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
 }
 
 // Somebody waits now for what was asked for ahead. With the mutex held.
-void Compiler::State::hurry(Entry &entry) {
+void Compiler::State::prioritize(Entry &entry) {
   if (!std::exchange(entry.ahead, false) || !entry.sent || supervisor.get() < 0)
     return;
   protocol::Request request = entry.request;
-  request.hurry = true;
+  request.prioritize = true;
   (void)protocol::send(supervisor.get(), request, {}); // if it is dead, its client notices
 }
 
@@ -357,7 +358,7 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
   }
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);
-  if (const Outcome first = answer.outcome; first == Outcome::Trouble || isEndOfProcess(first)) {
+  if (const Outcome first = answer.outcome; first == Outcome::Problem || isEndOfProcess(first)) {
     answer = compile(image, entry, held); // killed for memory, say: once more
     if (isEndOfProcess(first) && isEndOfProcess(answer.outcome)) // twice alone: it is the unit
       answer.outcome = first == Outcome::Crashed && answer.outcome == Outcome::Crashed
@@ -378,10 +379,10 @@ protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, St
     break;
   case Outcome::Absent:
     if (answer.remote == protocol::Remote::Failed || answer.remote == protocol::Remote::Paused)
-      return trouble(forbidden(entry.request, key,
+      return problem(forbidden(entry.request, key,
                                "not in the local cache, the remote cache does not answer")); // yet
     return failed(Outcome::Refused, forbidden(entry.request, key, "not in the cache"));
-  case Outcome::Trouble:
+  case Outcome::Problem:
   case Outcome::Crashed:
   case Outcome::Killed:
   case Outcome::Limited:
@@ -408,7 +409,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
                                                             StringRef arch, CompileCost *cost) {
   Expected<std::string> compiler = compilerIdentity();
   if (!compiler)
-    return make_error<CompilerTrouble>(toString(compiler.takeError()));
+    return make_error<CompilerProblem>(toString(compiler.takeError()));
   if (arch.size() >= sizeof(request.arch))
     return failure("architecture name too long: " + arch);
   memcpy(request.arch, arch.data(), arch.size());
@@ -423,7 +424,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
     if (place && !(place->pending && place->owner != getpid())) {
       entry = place;
       if (!request.ahead)
-        hurry(*entry);
+        prioritize(*entry);
       changed.wait(lock, [&] { return !entry->pending; });
       return resultOf(*entry);
     }
@@ -436,14 +437,14 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &imag
   try {
     answer = this->answer(image, *entry, key, cost);
   } catch (const std::exception &error) { // no memory, say; others may wait for the entry
-    answer = trouble(error.what());
+    answer = problem(error.what());
   }
 
   std::lock_guard<std::mutex> lock(mutex);
   entry->outcome = answer.outcome;
   entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
   entry->pending = false;
-  if (entry->outcome == protocol::Outcome::Trouble || isEndOfProcess(entry->outcome))
+  if (entry->outcome == protocol::Outcome::Problem || isEndOfProcess(entry->outcome))
     entries.erase(key); // a later call may fare better
   else
     keep(key, entry);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where manifests and code objects come from: the cache, else the compile worker (a child process,
 // so that a compiler crash never kills the program). Safe to call from several threads; equal
 // requests are compiled once.
@@ -23,11 +24,11 @@ struct RawImage {
 
 // The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
 // later call may fare better.
-class CompilerTrouble : public llvm::ErrorInfo<CompilerTrouble> {
+class CompilerProblem : public llvm::ErrorInfo<CompilerProblem> {
 public:
   static char ID;
   std::string message;
-  explicit CompilerTrouble(std::string message) : message(std::move(message)) {}
+  explicit CompilerProblem(std::string message) : message(std::move(message)) {}
   void log(llvm::raw_ostream &os) const override;
   std::error_code convertToErrorCode() const override;
 };
@@ -48,7 +49,7 @@ public:
   const settings::Code &code() const; // that requests without any have
 
   // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
-  // CompilerTrouble.
+  // CompilerProblem.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const RawImage &image);
 
   // RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image

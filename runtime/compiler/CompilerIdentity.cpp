@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/compiler/CompilerIdentity.h"
 #include "runtime/compiler/Protocol.h"
 #include "runtime/compiler/SpawnSupervisor.h"

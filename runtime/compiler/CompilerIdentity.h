@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which compiler made a cached object: the build identifier that the linker put into rubia-worker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/compiler/Protocol.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cerrno>
@@ -97,9 +98,9 @@ bool send(int socket, const Request &request, const Descriptors &descriptors) {
 bool receive(int socket, Request &request, Descriptors &descriptors) {
   SmallVector<FileDescriptor, kMaxDescriptors> received;
   if (!receiveWith(socket, &request, sizeof(request), received) ||
-      received.size() != (request.hurry ? 0 : kMaxDescriptors))
+      received.size() != (request.prioritize ? 0 : kMaxDescriptors))
     return false;
-  if (!request.hurry)
+  if (!request.prioritize)
     descriptors = {std::move(received[0]), std::move(received[1]), std::move(received[2])};
   return true;
 }

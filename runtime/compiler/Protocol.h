@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How libcuda, the supervisor and the compile processes talk: messages over Unix sockets of one
 // machine and one build. A request carries three descriptors: the image (a memfd), the socket that
 // the answer goes to, so that nobody has to sort answers, and a client that waits hears at once
@@ -24,9 +25,9 @@ struct Request {
   Want want = Want::Manifest;
   uint32_t computeCapability = 0;
   uint32_t unit = 0;
-  bool ahead = false;     // nobody waits for it yet
-  bool hurry = false;     // not a request: what was asked for ahead is needed now; no descriptors
-  bool mayCompile = true; // false: from the remote cache or not at all
+  bool ahead = false;      // nobody waits for it yet
+  bool prioritize = false; // not a request: what was asked for ahead is needed now; no descriptors
+  bool mayCompile = true;  // false: from the remote cache or not at all
   settings::Code code;
   Digest digest{};
   char arch[64] = {};
@@ -49,30 +50,29 @@ bool receive(int socket, Request &request, Descriptors &descriptors);
 bool sendByte(int socket, char byte, int fd);
 bool receiveByte(int socket, char &byte, FileDescriptor &fd);
 
-// The answer: a result, the text of an error of the image or kernel, the text of system trouble, or
-// how the compile process ended that had the request: it crashed; it ran out of memory, was killed
-// or never began (Killed), for which the kernel is perhaps not to blame; it took too long, or was
-// killed twice (Limited), which holds for this process and its limits only.
-// It carries its digest, so that one which broke off and was followed by another is not taken for a
-// whole one.
+// The answer: a result, the text of an error of the image or kernel, the text of a problem of the
+// system, or how the compile process ended that had the request: it crashed; it ran out of memory,
+// was killed or never began (Killed), for which the kernel is perhaps not to blame; it took too
+// long, or was killed twice (Limited), which holds for this process and its limits only. It carries
+// its digest, so that one which broke off and was followed by another is not taken for a whole one.
 enum class Outcome : uint32_t {
   Result = 1,
   Refused = 2,
-  Trouble = 3,
+  Problem = 3,
   Crashed = 4,
   Absent = 5,
   Killed = 6,
   Limited = 7
 };
 struct Answer {
-  Outcome outcome = Outcome::Trouble;
+  Outcome outcome = Outcome::Problem;
   std::vector<uint8_t> bytes;
   uint64_t peakBytes = 0; // resident memory of the compile process; 0: not known
   Remote remote = Remote::NotAsked;
 };
 bool sendAnswer(int socket, Outcome outcome, llvm::ArrayRef<uint8_t> bytes, uint64_t peakBytes = 0,
                 Remote remote = Remote::NotAsked);
-// Trouble, with a text, if the connection broke.
+// Problem, with a text, if the connection broke.
 Answer receiveAnswer(int socket);
 // The same, when it comes; calls `goesOn` as often as `pulse`, an eventfd, was written to. The end
 // of the connection alone does not tell that nobody answers any more: a child that the program has

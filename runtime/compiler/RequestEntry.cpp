@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/compiler/RequestEntry.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "llvm/Support/JSON.h"

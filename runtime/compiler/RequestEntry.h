@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a request's result is called in a cache and what it looks like there: for the program, which
 // keeps entries in its directory, and for the worker, which fetches and stores remote ones.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A child made with exit signal 0 is invisible to wait(-1) and raises no SIGCHLD, but execve resets
 // the signal; so that child only starts a grandchild, which does the execve and is adopted by init.
 // Memory is shared until then (CLONE_VM|CLONE_VFORK): a program with a large address space is not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts the compile supervisor as a process that the program cannot notice.
 #pragma once
 

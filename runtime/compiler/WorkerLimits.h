@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the compile worker may take: set by whoever starts it, through its environment.
 #pragma once
 

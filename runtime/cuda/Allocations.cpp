@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every allocation that was handed out, by address: what cuPointerGetAttribute and
 // cuMemGetAddressRange answer from, and what a context that is destroyed frees.
 #include "runtime/cuda/Memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations of entry points that other files of this library call, above all those that have a
 // variant for the threads' own default streams.
 #pragma once

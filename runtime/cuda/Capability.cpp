@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compute capability is answered per caller. Programs see 8.9: high enough for current
 // frameworks, low enough that nobody asks for features of sm_90a. NVIDIA's closed libraries choose
 // kernels by it, and for each capability that they know many of these exist as machine code only; a

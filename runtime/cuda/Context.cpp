@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts. HIP has one context per device in all but name, so ours share the device: a context
 // here is the unit of error state, module state, thread stacks and local storage.
 #include "runtime/cuda/Context.h"
+#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
 #include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
-#include <shared_mutex>
 
 namespace rubia::runtime::cuda {
 
@@ -164,9 +165,9 @@ void Context::tearDown() {
   alive = false;
 }
 
-static std::shared_mutex &contextsMutex = *new std::shared_mutex;
-static std::set<Context *> &contexts = *new std::set<Context *>;
+static HandleTable<Context> &contexts = HandleTable<Context>::leaked();
 // Contexts that were destroyed: other threads may still have them on their stacks.
+static std::mutex &destroyedMutex = *new std::mutex;
 static std::vector<Context *> &destroyed = *new std::vector<Context *>;
 
 // After a fault HIP's own device state has to go too, and with it what other contexts have on the
@@ -181,27 +182,22 @@ void Context::resetDevice() {
   ++device.resets;
   AtomicLocks::forgetDevice(device.hipDevice);
   forgetPooled(device);
-  std::shared_lock<std::shared_mutex> lock(contextsMutex);
-  for (Context *other : contexts)
+  contexts.forEach([&](Context *other) {
     if (Result none = kSuccess; other != this && &other->device == &device && other->alive)
       other->sticky.compare_exchange_strong(none, sticky);
+  });
 }
 
-void registerContext(Context *context) {
-  std::unique_lock<std::shared_mutex> lock(contextsMutex);
-  contexts.insert(context);
-}
+void registerContext(Context *context) { contexts.add(context); }
 
 void unregisterContext(Context *context) {
-  std::unique_lock<std::shared_mutex> lock(contextsMutex);
-  if (contexts.erase(context))
-    destroyed.push_back(context);
+  if (!contexts.remove(context))
+    return;
+  std::lock_guard<std::mutex> lock(destroyedMutex);
+  destroyed.push_back(context);
 }
 
-bool isContext(Context *context) {
-  std::shared_lock<std::shared_mutex> lock(contextsMutex);
-  return contexts.count(context);
-}
+bool isContext(Context *context) { return contexts.contains(context); }
 
 // Thread state is reached by a plain pointer, which stays valid while thread_local destructors and
 // exit handlers run; a pthread key frees it when a thread ends.

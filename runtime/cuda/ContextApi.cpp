@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Context management, as entry points.
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
@@ -43,13 +44,6 @@ using namespace rubia::runtime::cuda;
 
 // The context that an entry point with an optional handle means.
 static Context *chosen(Context *context) { return context ? context : currentContext(); }
-
-// CUctxCreateParams: sharing of the device between processes or with graphics. We have neither.
-struct CreateParameters {
-  void *affinity;
-  int affinityCount;
-  void *sharing;
-};
 
 static Result createWith(Context **context, const CreateParameters *parameters, unsigned flags,
                          int device) {

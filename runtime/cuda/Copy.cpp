@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies and fills. A copy on the legacy default stream is HIP's synchronous one; on any other it
 // is an asynchronous one, which a synchronous entry point waits for.
 #include "runtime/cuda/Memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: what a program may ask before it makes a context.
 //
 // cudart reads 111 attributes when it starts and gives up if one of them fails, so an attribute

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisation, and the frame of entry points.
 #include "runtime/cuda/Driver.h"
 #include "targets/Target.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of the driver: devices, contexts and the calling thread, and the frame that every entry
 // point runs in.
 //

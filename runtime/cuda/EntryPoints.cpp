@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every function of the API is exported, so that a program that links against it starts. Those that
 // are not implemented say so once in the log and return CUDA_ERROR_NOT_SUPPORTED.
 #include "runtime/cuda/EntryPoints.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Status codes to names and texts.
 #include "runtime/cuda/Types.h"
 

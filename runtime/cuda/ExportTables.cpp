@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetExportTable: tables of functions without names, which NVIDIA's runtime and libraries ask for
 // by UUID. What the slots that are used do was found by measuring what callers accept, and in
 // ZLUDA's published source; see each table. The tables live as long as the process: their addresses

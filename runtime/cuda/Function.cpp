@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program may ask of a kernel and set on it.
 #include "runtime/cuda/Module.h"
 #include "runtime/cuda/Stream.h"

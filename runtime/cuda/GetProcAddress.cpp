@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking up entry points by name and version. A caller that was built for a version gets the
 // newest variant that it knows.
 #include "runtime/cuda/Driver.h"

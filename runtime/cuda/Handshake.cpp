@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer to the check that NVIDIA's CUDA runtime makes of the driver below it.
 //
 // When cudart starts, it calls slot 1 of the export table D4082055-BDE6-704B-8D34-BA123C66E1F2

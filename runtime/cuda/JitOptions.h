@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of cuModuleLoadDataEx and cuLibraryLoadData. Only the log buffers mean something to
 // us: what the others ask for (register limits, optimisation levels, targets) is about NVIDIA's
 // code.

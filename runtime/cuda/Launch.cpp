@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
 // cuLaunchKernelEx is honoured, documented as having no effect, or refused.
 #include "runtime/cuda/Memory.h"
@@ -115,12 +116,12 @@ static LaunchShape shapeOf(const unsigned (&grid)[3], const unsigned (&block)[3]
 }
 
 // What the attributes of a launch ask for beyond the launch itself.
-struct Wishes {
+struct LaunchOptions {
   bool cooperative = false, explicitCluster = false;
   SmallVector<Event *, 2> recordAfter;
 };
 
-static Result readAttribute(const LaunchAttribute &attribute, Wishes &wishes) {
+static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &options) {
   auto refuse = [&](const char *what) {
     return fail(kNotSupported, Twine("cuLaunchKernelEx: ") + what + " is not supported");
   };
@@ -139,20 +140,20 @@ static Result readAttribute(const LaunchAttribute &attribute, Wishes &wishes) {
   case kLaunchNvlinkUtilCentricScheduling:
     return kSuccess;
   case kLaunchCooperative:
-    wishes.cooperative = attribute.flag;
+    options.cooperative = attribute.flag;
     return kSuccess;
   case kLaunchClusterDimension:
   case kLaunchPreferredClusterDimension:
     if (attribute.cluster.x > 1 || attribute.cluster.y > 1 || attribute.cluster.z > 1)
       return refuse("a cluster of more than one CTA (AMD GPUs share no memory between CTAs)");
-    wishes.explicitCluster |= attribute.id == kLaunchClusterDimension;
+    options.explicitCluster |= attribute.id == kLaunchClusterDimension;
     return kSuccess;
   // Both events may come later than asked for, and then come after the whole kernel.
   case kLaunchProgrammaticEvent:
   case kLaunchCompletionEvent:
     if (!liveEvent(attribute.event))
       return kInvalidHandle;
-    wishes.recordAfter.push_back(attribute.event);
+    options.recordAfter.push_back(attribute.event);
     return kSuccess;
   case kLaunchDeviceUpdatableKernelNode:
     return attribute.flag ? refuse("a kernel node that the device may update") : kSuccess;
@@ -164,16 +165,16 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
                        void *const *values, void *const *extra) {
   if (!config || (config->attributeCount && !config->attributes))
     return kInvalidValue;
-  Wishes wishes;
+  LaunchOptions options;
   for (unsigned i = 0; i < config->attributeCount; ++i)
-    if (Result result = readAttribute(config->attributes[i], wishes))
+    if (Result result = readAttribute(config->attributes[i], options))
       return result;
   LaunchShape shape = shapeOf(config->grid, config->block, config->sharedBytes);
-  shape.explicitCluster = wishes.explicitCluster;
+  shape.explicitCluster = options.explicitCluster;
   if (Result result =
-          launch(context, function, shape, config->stream, values, extra, wishes.cooperative))
+          launch(context, function, shape, config->stream, values, extra, options.cooperative))
     return result;
-  for (Event *event : wishes.recordAfter) {
+  for (Event *event : options.recordAfter) {
     Result result = onStream(context, config->stream, [&](Context &context, void *hipStream) {
       event->recorded = true;
       return context.check(hip().hipEventRecord(event->hip, hipStream));

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuLink*: programs that make PTX at run time (Numba, NVRTC users) pass it through the linker
 // before they load it. One PTX text needs no linking: the image that comes out is the text. Several
 // would have to be linked with each other, and are refused.
 #include "fatbin/Container.h"
 #include "input/File.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -17,13 +19,7 @@ struct LinkState {
   JitOptions log;
 };
 
-static std::mutex &mutex = *new std::mutex;
-static std::set<LinkState *> &states = *new std::set<LinkState *>;
-
-static bool isLive(LinkState *state) {
-  std::lock_guard<std::mutex> lock(mutex);
-  return states.count(state);
-}
+static HandleTable<LinkState> &states = HandleTable<LinkState>::leaked();
 
 // CUjitInputType: 0 cubin, 1 PTX, 2 fatbin, 3 object, 4 library, 5 NVVM.
 static constexpr int kPtxInput = 1;
@@ -57,8 +53,7 @@ Result cuLinkCreate_v2(unsigned count, int *options, void **values, LinkState **
     if (!out)
       return kInvalidValue;
     auto *state = new LinkState{{}, {}, {count, options, values}};
-    std::lock_guard<std::mutex> lock(mutex);
-    states.insert(state);
+    states.add(state);
     *out = state;
     return kSuccess;
   });
@@ -67,7 +62,7 @@ Result cuLinkCreate_v2(unsigned count, int *options, void **values, LinkState **
 Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, const char *name,
                         unsigned, int *, void **) {
   return callIn(__func__, [&](Context &) {
-    if (!isLive(state))
+    if (!states.contains(state))
       return kInvalidHandle;
     if (!data || !size)
       return kInvalidValue;
@@ -80,7 +75,7 @@ Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, con
 
 Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, int *, void **) {
   return callIn(__func__, [&](Context &) {
-    if (!isLive(state))
+    if (!states.contains(state))
       return kInvalidHandle;
     if (!path)
       return kInvalidValue;
@@ -99,7 +94,7 @@ Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, 
 // The image lives as long as the state.
 Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
   return callIn(__func__, [&](Context &) {
-    if (!isLive(state))
+    if (!states.contains(state))
       return kInvalidHandle;
     if (!image || state->image.empty())
       return kInvalidValue;
@@ -113,8 +108,7 @@ Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
 
 Result cuLinkDestroy(LinkState *state) {
   return callToRelease(__func__, [&](Context &) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (!states.erase(state))
+    if (!states.remove(state))
       return kInvalidHandle;
     delete state;
     return kSuccess;

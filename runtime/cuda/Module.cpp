@@ -1,41 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading images, and the modules and libraries made of them. Nothing is compiled here: names,
 // layouts and variables come from the manifest.
 #include "runtime/cuda/Module.h"
 #include "fatbin/Container.h"
 #include "input/File.h"
+#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <shared_mutex>
 
 using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
-static std::shared_mutex &handlesMutex = *new std::shared_mutex;
-static std::set<Module *> &modules = *new std::set<Module *>;
-static std::set<Library *> &libraries = *new std::set<Library *>;
-static std::set<Function *> &functions = *new std::set<Function *>;
+static HandleTable<Module> &modules = HandleTable<Module>::leaked();
+static HandleTable<Library> &libraries = HandleTable<Library>::leaked();
+static HandleTable<Function> &functions = HandleTable<Function>::leaked();
 
-template <class T> static bool contains(const std::set<T *> &handles, T *handle) {
-  std::shared_lock<std::shared_mutex> lock(handlesMutex);
-  return handles.count(handle);
-}
-template <class T> static void add(std::set<T *> &handles, T *handle) {
-  std::unique_lock<std::shared_mutex> lock(handlesMutex);
-  handles.insert(handle);
-}
-template <class T> static void remove(std::set<T *> &handles, T *handle) {
-  std::unique_lock<std::shared_mutex> lock(handlesMutex);
-  handles.erase(handle);
-}
-
-bool isLive(Function *function) { return contains(functions, function); }
+bool isLive(Function *function) { return functions.contains(function); }
 
 // Maps an error of loading, compiling or launching; `otherwise`: what it is if it does not say. The
 // context may be null where HIP is not involved.
-static Result describe(Context *context, Error error, Result otherwise, std::string &text) {
-  Result result = otherwise;
+static Result describe(Context *context, Error error, Result fallback, std::string &text) {
+  Result result = fallback;
   handleAllErrors(
       std::move(error),
       [&](const LaunchError &e) {
@@ -62,7 +49,7 @@ static Result describe(Context *context, Error error, Result otherwise, std::str
           break;
         }
       },
-      [&](const CompilerTrouble &e) {
+      [&](const CompilerProblem &e) {
         text = e.message;
         result = kOperatingSystem;
       },
@@ -173,7 +160,7 @@ static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> byt
   if (isNothing((*loaded)->manifest()))
     return kInvalidPtx;
   auto *module = new Module(context, library, std::move(*loaded));
-  add(modules, module);
+  modules.add(module);
   {
     std::lock_guard<std::recursive_mutex> lock(context.mutex);
     context.modules.insert(module);
@@ -232,7 +219,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
     return fail(kInvalidPtx, text);
   }
   options.writeInfo(text);
-  add(libraries, made.get());
+  libraries.add(made.get());
   *library = made.release();
   return kSuccess;
 }
@@ -249,9 +236,9 @@ void unloadModule(Module *module) {
     std::lock_guard<std::mutex> lock(module->library->mutex);
     module->library->modules.erase(module->context);
   }
-  remove(modules, module);
+  modules.remove(module);
   for (auto &entry : module->functions)
-    remove(functions, entry.second.get());
+    functions.remove(entry.second.get());
   if (module->context->hasLostDevice())
     new std::shared_ptr<LoadedModule>(module->loaded); // leaked: nothing of it can be given back
   delete module;
@@ -324,7 +311,7 @@ static Function *functionOf(Owner &owner, StringMap<std::unique_ptr<Function>> &
     return nullptr;
   }
   function = std::make_unique<Function>(module, library, manifest, *kernel);
-  add(functions, function.get());
+  functions.add(function.get());
   return function.get();
 }
 
@@ -384,7 +371,7 @@ Result cuModuleLoad(Module **module, const char *path) {
 
 Result cuModuleUnload(Module *module) {
   return callToRelease(__func__, [&](Context &current) {
-    if (!contains(modules, module) || module->library)
+    if (!modules.contains(module) || module->library)
       return kInvalidHandle;
     finishKernels(*module->context);
     unloadModule(module);
@@ -397,7 +384,7 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
   return callIn(__func__, [&](Context &) {
     if (!function || !name)
       return kInvalidValue;
-    if (!contains(modules, module))
+    if (!modules.contains(module))
       return kInvalidHandle;
     *function = functionIn(*module, name);
     return *function ? kSuccess : kNotFound;
@@ -406,7 +393,7 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
 
 Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
   return callIn(__func__, [&](Context &) {
-    if (!contains(modules, module))
+    if (!modules.contains(module))
       return kInvalidHandle;
     return count ? (*count = module->loaded->manifest().kernels.size(), kSuccess) : kInvalidValue;
   });
@@ -414,7 +401,7 @@ Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
 
 Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module) {
   return callIn(__func__, [&](Context &) {
-    if (!contains(modules, module))
+    if (!modules.contains(module))
       return kInvalidHandle;
     auto &kernels = module->loaded->manifest().kernels;
     for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
@@ -427,7 +414,7 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
   return callIn(__func__, [&](Context &context) {
     if (!name)
       return kInvalidValue;
-    if (!contains(modules, module))
+    if (!modules.contains(module))
       return kInvalidHandle;
     return globalIn(context, *module, address, bytes, name);
   });
@@ -457,11 +444,10 @@ Result cuLibraryUnload(Library *library) {
   if (isExiting())
     return kSuccess;
   return call(__func__, [&] {
-    if (!contains(libraries, library))
+    if (!libraries.remove(library))
       return kInvalidHandle;
-    remove(libraries, library);
     for (auto &entry : library->kernels)
-      remove(functions, entry.second.get());
+      functions.remove(entry.second.get());
     std::map<Context *, Module *> loaded;
     {
       std::lock_guard<std::mutex> lock(library->mutex);
@@ -482,7 +468,7 @@ Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name)
   return call(__func__, [&] {
     if (!kernel || !name)
       return kInvalidValue;
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     *kernel = kernelIn(*library, name);
     return *kernel ? kSuccess : kNotFound;
@@ -491,7 +477,7 @@ Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name)
 
 Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
   return call(__func__, [&] {
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     return count ? (*count = library->manifest->kernels.size(), kSuccess) : kInvalidValue;
   });
@@ -499,7 +485,7 @@ Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
 
 Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *library) {
   return call(__func__, [&] {
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     auto &kernels = library->manifest->kernels;
     for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
@@ -512,7 +498,7 @@ Result cuLibraryGetModule(Module **module, Library *library) {
   return callIn(__func__, [&](Context &context) {
     if (!module)
       return kInvalidValue;
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     Bound bound = moduleOf(context, library);
     *module = bound.module;
@@ -524,7 +510,7 @@ Result cuLibraryGetGlobal(void **address, size_t *bytes, Library *library, const
   return callIn(__func__, [&](Context &context) {
     if (!name)
       return kInvalidValue;
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     Bound bound = moduleOf(context, library);
     return bound.error ? bound.error : globalIn(context, *bound.module, address, bytes, name);
@@ -537,7 +523,7 @@ Result cuLibraryGetManaged(void **address, size_t *bytes, Library *library, cons
   return call(__func__, [&]() -> Result {
     if (!name)
       return kInvalidValue;
-    if (!contains(libraries, library))
+    if (!libraries.contains(library))
       return kInvalidHandle;
     const Manifest::Variable *variable = library->manifest->variable(name);
     if (!variable || !variable->managed)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules, libraries and functions. A library is an image that belongs to no context; each context
 // that uses it gets a module of it. A CUkernel is a Function of a library, a CUfunction one of a
 // module, and every entry point takes either.

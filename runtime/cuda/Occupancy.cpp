@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Occupancy is HIP's answer for the code object; a kernel that is not compiled yet is compiled for
 // it.
 #include "runtime/cuda/Occupancy.h"
@@ -49,8 +50,6 @@ Result checkCooperative(Context &context, Module &module, Function &function,
                                                 Twine(room));
   return kSuccess;
 }
-
-using DynamicShared = size_t (*)(int blockSize);
 
 // The block size with the most threads in flight; of equals the larger one.
 static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Function *function,

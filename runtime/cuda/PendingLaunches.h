@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modules whose kernels may still run, so that a trap is looked for until the last of them is
 // done. A stream that is done says nothing about others: each launch stays until its own stream, or
 // the device, was waited for. Launches are numbered, since another thread may launch more while one

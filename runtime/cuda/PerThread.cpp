@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry points whose default stream is the calling thread's own (_ptds, _ptsz): what programs
 // built with --default-stream per-thread call. They differ in what handle 0 means, and in the
 // stream that functions without a stream argument use.

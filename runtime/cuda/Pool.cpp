@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered allocation. A freed block stays with its pool until the stream that it was freed
 // on has come that far: earlier only the same stream may have it again. The emulator gets every
 // allocation in its own size and none twice: it recognises accesses beyond it and after its end.
 #include "runtime/cuda/Context.h"
+#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
 
@@ -28,19 +30,16 @@ struct MemoryPool {
   bool destroyed = false; // by the program; blocks in use still come back to it
 };
 
-static std::mutex &poolsMutex = *new std::mutex;
-static std::set<MemoryPool *> &pools = *new std::set<MemoryPool *>;
+static HandleTable<MemoryPool> &pools = HandleTable<MemoryPool>::leaked();
 
 static MemoryPool *makePool(Device &device, bool isDefault) {
   auto *pool = new MemoryPool(device, isDefault);
-  std::lock_guard<std::mutex> lock(poolsMutex);
-  pools.insert(pool);
+  pools.add(pool);
   return pool;
 }
 
 static MemoryPool *livePool(MemoryPool *pool) {
-  std::lock_guard<std::mutex> lock(poolsMutex);
-  return pools.count(pool) && !pool->destroyed ? pool : nullptr;
+  return pools.contains(pool) && !pool->destroyed ? pool : nullptr;
 }
 
 static MemoryPool *defaultPool(Device &device) {
@@ -108,10 +107,10 @@ static void trim(MemoryPool &pool, uint64_t keep) {
 
 static std::vector<MemoryPool *> poolsOf(const Device &device) {
   std::vector<MemoryPool *> found;
-  std::lock_guard<std::mutex> lock(poolsMutex);
-  for (MemoryPool *pool : pools)
+  pools.forEach([&](MemoryPool *pool) {
     if (&pool->device == &device)
       found.push_back(pool);
+  });
   return found;
 }
 

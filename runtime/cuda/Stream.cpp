@@ -1,30 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams. A thread's default stream (handle 2, and handle 0 of the _ptds and _ptsz entry points)
 // is a blocking HIP stream that is made when the thread first uses it: like the legacy default
 // stream's other partners it waits for that one, and that one for it.
 #include "runtime/cuda/Stream.h"
 #include "runtime/cuda/Context.h"
-#include <shared_mutex>
+#include "runtime/cuda/HandleTable.h"
 
 namespace rubia::runtime::cuda {
 
-static std::shared_mutex &handlesMutex = *new std::shared_mutex;
-static std::set<Stream *> &streams = *new std::set<Stream *>;
-static std::set<Event *> &events = *new std::set<Event *>;
+static HandleTable<Stream> &streams = HandleTable<Stream>::leaked();
+static HandleTable<Event> &events = HandleTable<Event>::leaked();
 
 static uint64_t nextStreamId() {
   static std::atomic<uint64_t> last = 2; // 1 and 2: the default streams
   return ++last;
 }
 
-static Stream *liveStream(Stream *stream) {
-  std::shared_lock<std::shared_mutex> lock(handlesMutex);
-  return streams.count(stream) ? stream : nullptr;
-}
+static Stream *liveStream(Stream *stream) { return streams.contains(stream) ? stream : nullptr; }
 
-Event *liveEvent(Event *event) {
-  std::shared_lock<std::shared_mutex> lock(handlesMutex);
-  return events.count(event) ? event : nullptr;
-}
+Event *liveEvent(Event *event) { return events.contains(event) ? event : nullptr; }
 
 static HipStream perThreadStream(Context &context) {
   ThreadStream &stream = thread().streams[&context];
@@ -60,8 +54,7 @@ static Result createStream(Context &context, Stream **out, unsigned flags, int p
   if (Result result = context.check(error))
     return result;
   *out = new Stream{created, &context, flags, priority, nextStreamId()};
-  std::unique_lock<std::shared_mutex> lock(handlesMutex);
-  streams.insert(*out);
+  streams.add(*out);
   return kSuccess;
 }
 
@@ -103,11 +96,8 @@ static Result onDeviceOf(Context &owner, Context &current, llvm::function_ref<Re
 }
 
 static Result destroyStream(Context &context, Stream *stream) {
-  {
-    std::unique_lock<std::shared_mutex> lock(handlesMutex);
-    if (!streams.erase(stream))
-      return kInvalidHandle;
-  }
+  if (!streams.remove(stream))
+    return kInvalidHandle;
   Context &owner = *stream->context;
   Result result = onDeviceOf(owner, context, [&] {
     freeWorkspace(owner, stream);
@@ -121,29 +111,23 @@ static Result destroyStream(Context &context, Stream *stream) {
 // Also of the default streams of threads: they make new ones. Threads that still run keep a dead
 // entry in their table, so the streams are kept and reused, not destroyed.
 void destroyStreamsAndEvents(Context &context) {
-  std::unique_lock<std::shared_mutex> lock(handlesMutex);
-  for (auto i = streams.begin(); i != streams.end();) {
-    Stream *stream = *i;
-    if (stream->context != &context) {
-      ++i;
-      continue;
-    }
-    if (!context.hasLostDevice())
+  const bool isLost = context.hasLostDevice();
+  streams.removeIf([&](Stream *stream) {
+    if (stream->context != &context)
+      return false;
+    if (!isLost)
       context.check(hip().hipStreamDestroy(stream->hip));
     delete stream;
-    i = streams.erase(i);
-  }
-  for (auto i = events.begin(); i != events.end();) {
-    Event *event = *i;
-    if (event->context != &context) {
-      ++i;
-      continue;
-    }
-    if (!context.hasLostDevice())
+    return true;
+  });
+  events.removeIf([&](Event *event) {
+    if (event->context != &context)
+      return false;
+    if (!isLost)
       context.check(hip().hipEventDestroy(event->hip));
     delete event;
-    i = events.erase(i);
-  }
+    return true;
+  });
 }
 
 // Flags, priority and identity of any stream handle.
@@ -349,19 +333,15 @@ Result cuEventCreate(Event **event, unsigned flags) {
     if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags)))
       return result;
     *event = new Event{created, &context, flags};
-    std::unique_lock<std::shared_mutex> lock(handlesMutex);
-    events.insert(*event);
+    events.add(*event);
     return kSuccess;
   });
 }
 
 Result cuEventDestroy_v2(Event *event) {
   return callToRelease(__func__, [&](Context &context) {
-    {
-      std::unique_lock<std::shared_mutex> lock(handlesMutex);
-      if (!events.erase(event))
-        return kInvalidHandle;
-    }
+    if (!events.remove(event))
+      return kInvalidHandle;
     Context &owner = *event->context;
     Result result =
         onDeviceOf(owner, context, [&] { return owner.check(hip().hipEventDestroy(event->hip)); });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our own declarations of what crosses the boundary of the CUDA driver API: status codes, the few
 // enumerations and structures that implemented functions take, laid out as CUDA's ABI has them.
 // Handles are pointers to our own objects; device pointers are void * here (CUdeviceptr is a 64-bit
@@ -26,6 +27,7 @@ struct Module;
 struct Library;
 struct Function; // CUfunction and CUkernel
 struct MemoryPool;
+struct LinkState;
 
 struct Uuid {
   uint8_t bytes[16];
@@ -192,5 +194,14 @@ struct DeviceProperties { // CUdevprop, of the deprecated cuDeviceGetProperties
   int clockRate;
   int textureAlign;
 };
+
+// CUctxCreateParams: sharing of the device between processes or with graphics. We have neither.
+struct CreateParameters {
+  void *affinity;
+  int affinityCount;
+  void *sharing;
+};
+
+using DynamicShared = size_t (*)(int blockSize); // CUoccupancyB2DSize
 
 } // namespace rubia::runtime::cuda

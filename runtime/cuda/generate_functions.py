@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes Functions.def: every function of the CUDA driver API with the version that introduced it.
 
 Needs a CUDA toolkit; its output is committed, so that building Rubia needs none. Two facts are read

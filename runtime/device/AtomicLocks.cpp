@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/AtomicLocks.h"
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"

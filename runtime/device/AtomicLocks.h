@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The locks of atomics of 128 bits (abi::kAtomicLocksSlot): all modules of a device share them,
 // since two modules may have such an atomic on the same address.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's closed libraries are told another compute capability than programs are, so that they
 // fall back to the kernels that they carry as PTX. Which files these are: for the driver API, which
 // looks at its callers, and for offline compilation, which has to come to the same cache keys.

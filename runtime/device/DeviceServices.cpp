@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring lies in pinned host memory, so that it can be read while kernels run and after a fault
 // on the device. The device has copied formats and strings into it: nothing else has to be read.
 // Kernels can write all of it, at any time: the host keeps its size itself, and copies what it
@@ -116,7 +117,7 @@ public:
 
   bool atEnd() const { return position >= end; }
   // The end only grows; kernels can write it nevertheless.
-  bool isDamaged() const { return end < position || end > kMostPosition; }
+  bool isDamaged() const { return end < position || end > kMaxPosition; }
   bool isOverwritten() const { return end - position > capacity; }
 
   // Whether a whole record stands at the position.
@@ -150,7 +151,7 @@ public:
     return record;
   }
 
-  static constexpr uint64_t kMostPosition = UINT64_MAX / 2; // nobody prints so much
+  static constexpr uint64_t kMaxPosition = UINT64_MAX / 2; // nobody prints so much
 
   const abi::PrintfRing &ring;
   const uint64_t capacity;

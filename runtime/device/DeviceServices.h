@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CUDA's driver does for device code beyond running it: prints what printf and assert left in
 // the ring, and keeps the heap of malloc. One for each context, made when a module first needs it.
 #pragma once

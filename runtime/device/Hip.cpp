@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finding and opening the HIP library.
 #include "runtime/device/Hip.h"
 #include "runtime/base/Installation.h"

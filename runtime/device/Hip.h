@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one file that knows HIP: its functions, looked up in a library that is opened at run time
 // (libamdhip64, or Rubia's emulator, which exports the same names), and the few types and numbers
 // that we use. Structures differ between HIP 5, 6 and 7, so attributes are preferred; the device

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module state and launches. State is one allocation: the trap record, then every variable at its
 // alignment.
 #include "runtime/device/LoadedModule.h"
@@ -267,7 +268,7 @@ Expected<std::unique_ptr<LoadedModule::Unit>>
 LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
   auto code = compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
   if (!code) {
-    Kind kind = code.errorIsA<CompilerTrouble>() ? Kind::System : Kind::CannotCompile;
+    Kind kind = code.errorIsA<CompilerProblem>() ? Kind::System : Kind::CannotCompile;
     std::string text = toString(code.takeError());
     for (const Manifest::Kernel &kernel : contents->kernels) // the first: units have one, mostly
       if (kernel.unit == number) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module on a device: its state (variables, trap record) in device memory, its units loaded when
 // first needed. Used by the CUDA driver API and by `rubia launch`.
 #pragma once

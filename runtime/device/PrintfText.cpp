@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA hands each conversion to the host's printf, with the arguments that the device copied; so do
 // we. What the H100 prints was recorded (tests/device-runtime): an unknown conversion stands as it
 // is, without its length. Where NVIDIA's driver prints whatever lay in a register (a length hh, a
@@ -52,7 +53,7 @@ public:
 
   std::string format(const char *at) {
     while (*at) {
-      if (text.size() > kMostText) {
+      if (text.size() > kMaxText) {
         text += "... (cut: a call of printf may print 64 MiB)\n";
         break;
       }
@@ -101,15 +102,15 @@ private:
   }
 
   // The host would fill gigabytes with blanks.
-  static constexpr int kMostWidth = 1 << 16;
-  static constexpr size_t kMostText = 64 << 20;
+  static constexpr int kMaxWidth = 1 << 16;
+  static constexpr size_t kMaxText = 64 << 20;
   static std::string bounded(int width) {
-    return std::to_string(std::clamp(width, -kMostWidth, kMostWidth));
+    return std::to_string(std::clamp(width, -kMaxWidth, kMaxWidth));
   }
   static std::string bounded(StringRef digits) {
-    unsigned width = kMostWidth;
+    unsigned width = kMaxWidth;
     (void)digits.getAsInteger(10, width); // if it is that large, it stays
-    return std::to_string(std::min<unsigned>(width, kMostWidth));
+    return std::to_string(std::min<unsigned>(width, kMaxWidth));
   }
 
   void convert(const char *percent, const abi::FormatConversion &c) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A compile process: one request at a time from the supervisor, the answer straight to whoever
 // asked. It may die at any moment (LLVM's fatal errors, limits): the supervisor notices and answers
 // for it.
@@ -109,7 +110,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     last.reset();
     Expected<std::vector<uint8_t>> bytes = readFile(file);
     if (!bytes)
-      return make_error<CompilerTrouble>("the image cannot be read: " +
+      return make_error<CompilerProblem>("the image cannot be read: " +
                                          toString(bytes.takeError()));
     Expected<PtxImage::Text> found = PtxImage::textOf(*bytes, request.computeCapability);
     if (!found)
@@ -152,7 +153,7 @@ bool isOfTheSystem(const Error &error) {
     if (info.isA<codegen::CodegenError>())
       result |= static_cast<const codegen::CodegenError &>(info).fault == codegen::Fault::System;
     else
-      result |= info.isA<codegen::LinkerRetired>() || info.isA<CompilerTrouble>();
+      result |= info.isA<codegen::LinkerRetired>() || info.isA<CompilerProblem>();
   });
   return result;
 }
@@ -217,7 +218,7 @@ int runCompileProcess(int socket) {
     peak.forget();
     Expected<std::vector<uint8_t>> result =
         forbidden.empty() ? serve(request, files.image.get(), socket, last)
-                          : Expected<std::vector<uint8_t>>(make_error<CompilerTrouble>(forbidden));
+                          : Expected<std::vector<uint8_t>>(make_error<CompilerProblem>(forbidden));
     if (result) {
       if (storesRemotely) // before the answer: with that the program may end, and we too
         handOver(socket, request, *result);
@@ -226,7 +227,7 @@ int runCompileProcess(int socket) {
     } else {
       Error error = result.takeError();
       const auto outcome =
-          isOfTheSystem(error) ? protocol::Outcome::Trouble : protocol::Outcome::Refused;
+          isOfTheSystem(error) ? protocol::Outcome::Problem : protocol::Outcome::Refused;
       std::string text = toString(std::move(error));
       protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), peak.bytes(),
                            request.remote);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the supervisor and its compile processes agree on.
 #pragma once
 

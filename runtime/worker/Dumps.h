@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUBIA_DUMP: what the compiler makes of a unit on its way, as files for people. Compile processes
 // may not write files. They hand the contents to the supervisor, which decides what is written and
 // where.

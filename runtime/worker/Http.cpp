@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/Http.h"
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET, HEAD and PUT with bounds on time and size, by libcurl. The library is opened when it is
 // first needed: most compile workers never talk to a network, and start faster without it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3;
 // rubia-worker sandbox: by rubia doctor. Not for users.
 #include "runtime/compiler/WorkerLimits.h"

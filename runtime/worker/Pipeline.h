@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw image -> parsed module, manifest, code objects: what a compile process does, and what `rubia
 // compile`, `inspect` and `launch` do in their own process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A handler of SIGSYS, in the place of the call: it may use only what the filter permits, and
 // nothing that is not async-signal-safe. It gives no rights: it is part of what is confined.
 #include "runtime/worker/RefusedCalls.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/RemoteCache.h"
 #include "runtime/base/Log.h"
 #include "runtime/cache/CacheDirectory.h"

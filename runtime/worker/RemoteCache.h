@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tier that machines share: entries on any HTTP server that keeps what is PUT (nginx with DAV,
 // an S3-like store), or that serves a cache directory. Nothing that it does may cost more than a
 // compile: threads of its own talk to it, every request is bounded in time and size, one that fails

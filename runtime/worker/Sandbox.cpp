@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/Sandbox.h"
 #include "runtime/worker/SystemCallFilter.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a compile process gives up before it reads the first byte that a stranger wrote. LLVM parses
 // and compiles that; whoever takes it over should find nothing to do. A compile process needs no
 // files and no network: its supervisor hands it the image and the socket for the answer.

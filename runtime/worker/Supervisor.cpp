@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The supervisor: the remote cache, a queue, compile processes with limits, and an answer for every
 // request, whatever becomes of the process that served it. One thread, one poll loop; the network
 // has threads of its own. What somebody waits for never waits for what was asked for ahead.
@@ -87,7 +88,7 @@ public:
 
 private:
   bool acceptRequest();
-  void hurry(const protocol::Request &request);
+  void prioritize(const protocol::Request &request);
   void fetch(JobPointer job);
   void takeFetched();
   void giveUpFetching();
@@ -145,15 +146,15 @@ bool Supervisor::acceptRequest() {
   if (!protocol::receive(clients, job->request, job->files))
     return false;
   job->request.arch[sizeof(job->request.arch) - 1] = 0;
-  if (job->request.hurry)
-    hurry(job->request);
+  if (job->request.prioritize)
+    prioritize(job->request);
   else
     fetch(std::move(job));
   return true;
 }
 
 // What was asked for ahead is needed now.
-void Supervisor::hurry(const protocol::Request &request) {
+void Supervisor::prioritize(const protocol::Request &request) {
   auto isMeant = [&](const JobPointer &job) {
     const protocol::Request &r = job->request;
     return r.want == request.want && r.digest == request.digest && r.unit == request.unit &&
@@ -248,7 +249,7 @@ void Supervisor::dispatch(std::deque<JobPointer> &queue, bool ahead) {
   while (!queue.empty()) {
     Process *process = idleProcess(ahead);
     if (!process && processes.empty()) {
-      answerFailure(*queue.front(), Outcome::Trouble,
+      answerFailure(*queue.front(), Outcome::Problem,
                     Twine("cannot start a compile process: ") + strerror(errno));
       queue.pop_front();
       continue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table is assembled to a program of classic BPF that compares the number of the call with one
 // row after another. libseccomp would do that too; for a flat table it would only be a further
 // library to load in each compile process, and rules to build at each start.

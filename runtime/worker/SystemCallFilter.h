@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system calls of a compile process, as a seccomp filter: what is not listed is refused. A
 // refused call fails with EPERM, and a line on stderr names it. It does not end the process: so a C
 // library that tries a newer call first falls back as it would on an older kernel, and costs a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table for people: a page of documentation, and a help text.
 #include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every cached code object depends on, held fixed: docs/architecture.md, "What every code
 // object agrees on".
 #include "lowering/Abi.h"

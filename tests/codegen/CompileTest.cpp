@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole compilations: every target and both linkers, and what the code object says about itself.
 #include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The source lines of the module arrive at the instructions of the code object.
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What LLVM cannot do becomes an error that names the function, and never ends the process.
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/IR/Instructions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Good and bad cases for the rules of codegen/ExecChecker.h, on every generation.
 #include "codegen/ExecChecker.h"
 #include "tests/Targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One good case and one bad case for each rule of codegen/ModeChecker.h, on every generation.
 #include "codegen/ModeChecker.h"
 #include "tests/Targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IR text -> module, for the tests of codegen.
 #ifndef RUBIA_TESTS_CODEGEN_MODULEFROMTEXT_H
 #define RUBIA_TESTS_CODEGEN_MODULEFROMTEXT_H

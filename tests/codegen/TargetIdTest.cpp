@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which targets are accepted, and what the error of a misspelt one says.
 #include "codegen/Codegen.h"
 #include "tests/Targets.h"

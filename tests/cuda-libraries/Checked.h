@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs of this folder share: inputs, memory of the device, and comparison with what
 // the host computes. Each program prints one line per algorithm, type and size, and fails if any
 // result is wrong.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcu++'s atomics of TYPE: cuda::atomic, cuda::atomic_ref and cuda::std::atomic, each operation
 // with each order and scope, in global and shared memory, by threads alone and by many at once. A
 // script of operations runs on the device and, over a plain variable, on the host.

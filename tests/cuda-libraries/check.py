@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs that use CUB, Thrust and libcu++ under `rubia run`, compared with what the host computes.
 
 Usage: check.py NVCC RUBIA FOLDER ARCH[,ARCH...] SOURCE [--define NAME=VALUE] [--elements N] [--target 80] [--checks races]

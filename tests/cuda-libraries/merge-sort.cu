@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cub::DeviceMergeSort, cub::DeviceMerge
 #include "Checked.h"
 

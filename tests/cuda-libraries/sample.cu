@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sample of the other programs: scans, whose tiles publish pairs of 8 and of 16 bytes.
 #include "Checked.h"
 #include <thrust/device_vector.h>

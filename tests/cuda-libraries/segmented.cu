@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cub::DeviceSegmentedReduce, DeviceSegmentedSort, DeviceSegmentedRadixSort
 #include "Checked.h"
 

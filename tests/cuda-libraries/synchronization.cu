@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libcu++ builds on atomics: messages, fences, waiting and notifying, flags, locks,
 // semaphores, latches, barriers, atomics with a lock inside; among warps, blocks, and the device
 // and the host. BLOCK_BARRIER: also cuda::barrier of a block, which needs mbarrier instructions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thrust: what thrust.cu leaves out, algorithms over single elements, searches, keys with values,
 // and iterators that compute. TYPE is one of the types of Checked.h.
 #include "Checked.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thrust: scans, sums, sorts, sets and searches. TYPE is one of the types of Checked.h.
 #include "Checked.h"
 #include <thrust/adjacent_difference.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is compared of cuda_bf16.h: all of its functions but those that only rename another one.
 // B: a bf16 result, P: a pair of them, I: an integer. Operands: x, y, z (bf16), p, q, r (pairs), f
 // (float), d (double), n (integer). The last column is as in Functions.h; CUDA states one unit in

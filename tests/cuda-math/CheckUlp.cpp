@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CheckUlp FILE: compares what CudaMath or CudaBf16 wrote with MPFR's values. Prints the largest
 // error of each function and fails where one is beyond its bound. Functions that MPFR lacks are
 // named and left to the comparison with recorded results.

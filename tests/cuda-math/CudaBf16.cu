@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of cuda_bf16.h, as nvcc compiles them for one target, over inputs made from a fixed
 // seed: the first 65,536 have each bf16 as x once. Arguments and output as CudaMath's; check.py
 // compares.

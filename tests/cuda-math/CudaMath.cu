@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints, for every STEPth row of Functions.h, a digest of its results at many inputs, and some of
 // the results themselves: `CudaMath INPUTS SAMPLES STEP [FILE]`. Inputs are made from a fixed seed.
 // Rows that may be wrong by some units in the last place are written to FILE: a line with name,

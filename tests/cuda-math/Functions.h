@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is compared: functions of CUDA's headers and device library, by the class of their inputs.
 // D, F, H, I: a row of doubles, floats, 16-bit floats, integers; x, y, z are its values, in which
 // the expression is written. The last column is what the result may be wrong by, in units in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CudaMath and CudaBf16 share: noise, and running rows of kernels over inputs and printing
 // what they give.
 #pragma once

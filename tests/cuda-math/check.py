@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs CudaMath or CudaBf16 under `rubia run` and compares its results with those of an H100.
 
 Usage: check.py RUBIA PROGRAM RECORDED ARCH [--all CHECK_ULP]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls with nonsense get the codes that an H100's driver gave (CUDA 13.0), and crash nothing.
 #include "tests/cuda/LaunchFixture.h"
 #include <atomic>

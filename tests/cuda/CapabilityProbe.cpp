@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks for the compute capability from inside a library, whose name decides the answer. The status
 // is looked at after each call, so that neither is a tail call, which would have our caller's
 // return address.

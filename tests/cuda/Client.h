@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client of libcuda.so.1 that has no header of NVIDIA's: functions are called by name, each test
 // in a process of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libcuda.so.1 shows to the programs that load it, and what it brings with it.
 #include "tests/cuda/Client.h"
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A HIP library without a device: memory is the host's, streams do their work at once, kernels do
 // nothing. It lets the driver API be tested for what it does itself. Calls prefixed with fakeHip
 // are for the tests.

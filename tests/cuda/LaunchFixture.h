@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules, libraries, kernels and launches, with the real compiler and the emulator behind the API:
 // what the tests of each chapter begin with.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of libraries and their launches.
 #include "tests/cuda/LaunchFixture.h"
 #include <numeric>

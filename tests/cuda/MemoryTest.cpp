@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory, copies, streams and events, as far as they are the driver's work and not HIP's.
 #include "tests/cuda/Client.h"
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules of files, images and linked text; which form of their atomics is launched.
 #include "tests/cuda/LaunchFixture.h"
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches a kernel through the libcuda that is named, and prints whether the program has rights
 // that its caller lacks. secure.py makes it a set-user-ID program.
 #include <cstdint>

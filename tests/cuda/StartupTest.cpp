@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cudart does when it starts and ends, call by call: tables, local storage, contexts; and what
 // it must survive: forks, foreign LLVM libraries, exit handlers that run late.
 #include "tests/cuda/Client.h"

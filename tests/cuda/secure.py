@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A set-user-ID program takes nothing from its caller's environment: no worker, library, folder or file.
 
 Usage: secure.py PROBE LIBCUDA. Skipped (77) where set-user-ID programs cannot be made.

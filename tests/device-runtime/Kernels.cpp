@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that use what CUDA's driver gives to device code: printf, malloc, free, assert, traps.
 // Compiled to PTX by clang; Program.cpp launches them.
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches the kernels of Kernels.cpp through the driver API. `program PTX SCENARIO`: what a
 // scenario's kernels print and what it prints itself goes to stdout, in one order; assertions go to
 // stderr. The same program runs on NVIDIA's driver, where the expected output was recorded.
@@ -342,8 +343,8 @@ int main(int count, char **arguments) {
   module = load();
 
   std::string scenario = arguments[2];
-  auto number = [&](int n, size_t otherwise) {
-    return n < count ? strtoull(arguments[n], nullptr, 0) : otherwise;
+  auto number = [&](int n, size_t fallback) {
+    return n < count ? strtoull(arguments[n], nullptr, 0) : fallback;
   };
   if (scenario == "lines")
     lines();

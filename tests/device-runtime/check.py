@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs scenarios of Program.cpp under `rubia run` and compares them with what an H100 printed.
 
 usage: check.py RUBIA PROGRAM PTX RECORDED SCENARIO...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is read of the section .rubia.accesses.
 #include "emulator/lib/decode/AccessNotes.h"
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel's own source says about it: how it is launched, which fault is planted, in which
 // thread and line. So a test cannot pass by accident, nor drift from its kernel.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every planted bug is reported in its thread and line; its mended twin is not.
 #include "tests/emulator-checks/Launcher.h"
 #include "llvm/ADT/StringRef.h"

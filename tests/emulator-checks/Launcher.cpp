@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/emulator-checks/Launcher.h"
 #include "codegen/Codegen.h"
 #include "emulator/lib/decode/InstructionStep.h"

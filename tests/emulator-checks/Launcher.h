@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a module's PTX to the faults of its kernels on the emulator.
 #pragma once
 

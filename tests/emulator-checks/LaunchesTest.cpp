@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks say about whole launches: how much memory they take, whom they name, and what
 // they leave alone.
 #include "tests/Targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of RUBIA_EMULATOR_CHECK.
 #include "emulator/Emulator.h"
 #include <gtest/gtest.h>

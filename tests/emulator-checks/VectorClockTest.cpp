@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector clocks against maps, and what they share.
 #include "emulator/lib/machine/VectorClock.h"
 #include <gtest/gtest.h>

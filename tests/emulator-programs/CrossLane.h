@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations across the lanes of a wave: the instruction on the device, and on the host a model of
 // it, written from the ISA manuals' descriptions ("Data Parallel Primitives", "LDS instructions")
 // and AMDGPUUsage.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a generated program is written in: C that means the same on an AMDGPU and on the host.
 //
 // A program is a list of phases. On the device a kernel runs the phases one after another, with

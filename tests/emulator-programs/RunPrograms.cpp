@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs generated programs (generate.py) on the emulator and on the host and compares all that they
 // wrote, bit by bit.
 //

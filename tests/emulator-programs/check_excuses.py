@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether what check_programs.py excuses is clang's fault alone: with the construct that clang gets wrong or crashes on written differently, every program of the
 list must compute on the emulator what it does on the host. So no mistake of the emulator can hide behind one of clang.
 

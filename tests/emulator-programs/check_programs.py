@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles random programs with clang for AMDGPU targets and for the host, and compares what they compute on the emulator and on the host.
 
 Usage: check_programs.py --clang CLANG --runner RUN_PROGRAMS [options]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints random programs as one C file, for the device and for the host alike.
 
 Usage: generate.py [--seed N] [--skip N,N,...] FIRST[-LAST]...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random programs: the statements of their phases, and the families that a program can be of.
 
 Every statement carries a number, and printing leaves out those in `skip`: that is what reduce.py works with.

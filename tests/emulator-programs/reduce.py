@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Leaves out statements of a program that differs (see check_programs.py) as long as it still differs, and prints what is left.
 
 Usage: reduce.py --clang CLANG --runner RUN_PROGRAMS --target gfx1100 --setting O0 [--seed N] PROGRAM

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether clang still gets wrong what docs/errata.md says, each reduced to a few lines of LLVM IR in errata/*.ll: if one is mended, its programs leave the list
 in check_programs.py. And whether that list excuses what it names and nothing else.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of generated programs and random expressions over them.
 
 An expression is a C text of exactly its type, free of side effects and of anything that C leaves open (Program.h guards it).

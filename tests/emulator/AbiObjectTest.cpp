@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code objects as files: relocations, generic targets, offload bundles (AMDGPUUsage "Code Object",
 // "Generic Processors"; Clang Offload Bundler).
 #include "emulator/OffloadBundle.h"

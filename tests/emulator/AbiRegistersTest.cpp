@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar and vector registers of a wave when its kernel starts: which there are, in which order
 // and in which units, by assembly that asks for all of them (AMDGPUUsage "Initial Kernel Execution
 // State").

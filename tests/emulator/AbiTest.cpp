@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel may rely on when it starts and while it runs (AMDGPUUsage "Initial Kernel Execution
 // State", "Kernel Argument Metadata", "Trap Handler ABI"), for every target, with the code that
 // clang makes of it.

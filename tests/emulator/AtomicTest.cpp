@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics in all memories, on every processor.
 #include "tests/emulator/MemoryWave.h"
 #include "llvm/ADT/STLExtras.h"

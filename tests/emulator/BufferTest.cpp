@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What buffer resources let through, and where they lead.
 #include "tests/emulator/MemoryWave.h"
 

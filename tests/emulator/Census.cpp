@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/emulator/Census.h"
 #include "emulator/lib/machine/Target.h"
 #include "targets/Target.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every instruction that LLVM can encode for a processor, with stand-in operands.
 //
 // LLVM's opcode tables hold all generations. Whether a processor has an opcode is found by trying:

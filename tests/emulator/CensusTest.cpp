@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every instruction that LLVM can encode for a target has a row of semantics, or is out of scope
 // for a reason that is written down. That is a matter of decoding, with one choice of operands
 // (Census.h): what a row computes, and what modifiers do, is for the tests of the rows.
@@ -47,7 +48,7 @@ const Families &takeCensus(const TargetCase &wanted) {
     result.names[one.family].insert(key);
     MCInst inst;
     const uint64_t size = (*target)->disassemble(inst, one.bytes, 0);
-    Refusal refusal = decoder.decode(inst, 0, 0, size);
+    Diagnostic refusal = decoder.decode(inst, 0, 0, size);
     if (!refusal.empty())
       result.refused.push_back({std::move(one), key, refusal});
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code objects and offload bundles whose every field says something extreme, loaded, described and
 // run under a limit of memory: each is used or refused with a message, and none makes the emulator
 // touch what is not its own (which the sanitizers see) or ask for more than the file is worth.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errata E1: the tied source of a dual instruction's Y half.
 #include "tests/emulator/Fixture.h"
 #include "tests/emulator/VectorAluAssembly.h"

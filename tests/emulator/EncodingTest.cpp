@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encodings that no assembler writes: what is no instruction is refused, by LLVM's disassembler or
 // before it, and never executed.
 #include "tests/emulator/VectorAluAssembly.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel does wrong is reported with place and thread.
 #include "tests/emulator/Fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels for the emulator's tests: from OpenCL C through the clang that LLVM installs, or from
 // assembly text.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handlers of `hot` rows, and those of others, against the one that does everything, on each
 // instruction set of this machine: all ways in which sources are found, both wave sizes, all lanes
 // and some.

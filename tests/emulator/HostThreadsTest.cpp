@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that are kept between launches, and memory.
 #include "emulator/lib/machine/HostThreads.h"
 #include "emulator/lib/machine/HostFloat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruction families as the compiler uses them, end to end: operand decoding and modifiers count
 // as much as the operation.
 #include "tests/emulator/Fixture.h"

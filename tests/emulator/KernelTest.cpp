@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole kernels, compiled by clang for gfx1100, against the same computation on the host.
 #include "emulator/lib/machine/HostFloat.h"
 #include "tests/emulator/Fixture.h"

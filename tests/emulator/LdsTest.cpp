@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DS instructions that are not plain loads, stores or atomics: two addresses, addresses by lane,
 // counters, cross-lane moves, transposed loads; on every processor.
 #include "tests/emulator/MemoryWave.h"

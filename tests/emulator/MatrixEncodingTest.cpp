@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix instructions from assembly text: that operands and control fields of every encoding reach
 // the row that MfmaTest.cpp and WmmaTest.cpp test. Each instruction runs twice on the same random
 // registers, through the decoder and directly.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products that clang compiles from builtins, end to end: operands in whatever registers the
 // compiler chooses, accumulators kept over a loop and stored.
 #include "tests/emulator/Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrices of small integers, their encodings and their plain product: what the tests of the matrix
 // instructions compare with. Layouts are in the tests, each written from the manual's forward
 // formulas or printed tables; the emulator's are their inverses.

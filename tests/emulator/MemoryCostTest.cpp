@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules by which LDS cycles and cache lines are counted.
 #include "emulator/lib/observe/MemoryCost.h"
 #include "llvm/Support/Error.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads and stores of all widths through all address forms, on every processor.
 #include "tests/emulator/MemoryWave.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/emulator/MemoryWave.h"
 
 namespace rubia::emulator::test {

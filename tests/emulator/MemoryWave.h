@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wave with memory of all kinds, for tests of single memory instructions.
 #pragma once
 

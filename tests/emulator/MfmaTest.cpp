@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CDNA's matrix instructions: every one against the plain product, with layouts as CDNA4 ISA 7.1.4,
 // 7.1.5.1 and 7.5.1 give them, and what the manual says or we assume about numbers.
 #include "tests/emulator/MatrixReference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar instructions that act on more than a destination, in assembly: barriers, hardware
 // registers, relative moves, scalar stores and atomics, subvector loops.
 #include "tests/emulator/Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar rows, one line each: operands, SCC before, result, SCC after. Rows on floats obey
 // MODE. What touches more than its destination is tested by kernels (AbiTest, AbiScalarTest).
 #include "emulator/lib/machine/Workgroup.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small float formats: known codes of the specifications, and encoding against a search of all
 // codes for the nearest value.
 #include "emulator/lib/machine/SmallFloat.h"

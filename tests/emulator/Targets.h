@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets of tests in the wave sizes that they have, as the parameter of tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Single instructions from assembly text to their effects on a wave, through the disassembler and
 // the decoder: for what depends on an instruction's encoding.
 #pragma once

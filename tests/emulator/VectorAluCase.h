@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Table tests of the vector instruction rows: a case gives an instruction's sources and its result
 // as bits. Every case runs in all lanes, in both builds of the tables.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares. The low four bits of a float compare's opcode are the set of outcomes that make it true
 // (RDNA3 ISA "VOPC instructions"): 1 less, 2 equal, 4 greater, 8 unordered; three of them for
 // integers. That gives the expectations for all rows.

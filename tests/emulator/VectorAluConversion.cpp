@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions: saturation, NaN, rounding and its direction.
 #include "tests/emulator/VectorAluCase.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runner of the row tests, and what holds for all rows: each has a test, each name is used
 // once, both builds of the tables give the same bits.
 #include "tests/emulator/VectorAluCase.h"

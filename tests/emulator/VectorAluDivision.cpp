@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of division one by one, and put together in LLVM's sequence, whose quotients must be
 // those of IEEE 754.
 #include "tests/emulator/VectorAluCase.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Float arithmetic rows: edge values from the RDNA3 ISA's definitions, and f16 against exact
 // arithmetic.
 #include "emulator/lib/machine/HostFloat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions to and from 8, 6 and 4 bits, with and without a scale.
 #include "tests/emulator/VectorAluAssembly.h"
 #include "tests/emulator/VectorAluCase.h"

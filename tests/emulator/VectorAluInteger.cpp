@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic, logic, shifts, bytes: edge values from the RDNA3 ISA's definitions.
 #include "tests/emulator/VectorAluCase.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic in whole kernels: the same C expressions compiled for the processors, with LLVM's
 // expansions of division, square roots, conversions and 64-bit integers, and for the host.
 #include "tests/emulator/Fixture.h"

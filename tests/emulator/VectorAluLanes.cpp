@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves, and the instructions that look across lanes, on waves of 32 and 64 lanes.
 #include "tests/emulator/VectorAluWave.h"
 

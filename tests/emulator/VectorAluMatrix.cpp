@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WMMA on matrices of small integers, whose products are exact in any order.
 #include "tests/emulator/VectorAluWave.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What surrounds the rows, on every processor that has it: SDWA, DPP, byte and half selection, the
 // other half of 16-bit results, omod, gfx9's register indexing.
 #include "tests/emulator/Targets.h"

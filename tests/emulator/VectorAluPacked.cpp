@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed instructions, mixed-precision FMAs and dot products.
 #include "tests/emulator/VectorAluCase.h"
 

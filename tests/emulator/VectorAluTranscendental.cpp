@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transcendental unit: special cases, flushed denormals, and correct rounding against x87's
 // long double, which has 11 and more bits to spare over f32.
 #include "emulator/lib/vector/Transcendental.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wave to run the instructions on that look across lanes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast handlers of memory instructions, and of moves between lanes, against those that go lane
 // by lane, on each instruction set of this machine: addresses in all patterns, in bounds and
 // beyond, all lanes and some.
@@ -41,8 +42,8 @@ public:
   void compare(llvm::StringRef name, Handler fast) {
     MicroOp op;
     op.handler = fast;
-    op.otherwise = plain(name);
-    ASSERT_TRUE(op.otherwise) << name.str();
+    op.slowPath = plain(name);
+    ASSERT_TRUE(op.slowPath) << name.str();
     for (unsigned i = 0; i < 40; ++i) {
       begin.restore(w);
       place(name, op);
@@ -50,7 +51,7 @@ public:
       fast(w.wave, op);
       const State quick(w);
       before.restore(w);
-      op.otherwise(w.wave, op);
+      op.slowPath(w.wave, op);
       const State slow(w);
       EXPECT_EQ(quick.fault.set, slow.fault.set) << name.str();
       EXPECT_EQ(quick.fault.address, slow.fault.address) << name.str();

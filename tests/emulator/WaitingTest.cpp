@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workgroups that wait for each other, how many are resident, and what is said when nobody gets on.
 #include "tests/Targets.h"
 #include "tests/emulator/Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RDNA4's matrix instructions in both wave sizes against the plain product, with layouts as AMD's
 // matrix instruction calculator prints them.
 #include "tests/emulator/MatrixReference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program: file operations below FAULTY_FOLDER fail as FAULT says, which real
 // disks do too rarely to test with. eio-read, eio-write, eio-sync, eio-rename, short (reads and
 // writes do half of what is asked), emfile, eacces, enospc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program: at its end, what is mapped into its memory goes to MAPS_FILE.
 #include <cstdlib>
 #include <fstream>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The remote tier of the kernel cache: what machines share by it, and that no server, however bad, changes a
 result, ends a program or holds it up for long.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the tests execute every operation that lowering has: reads what they left in a folder
 // (ExecutedOperations.h), and empties it. What a test left before its program was built again does
 // not count.

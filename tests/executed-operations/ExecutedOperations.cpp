@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ExecutedOperations.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/xxhash.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which operations of the instruction table the tests execute. An operation that lowering has and
 // no test executes fails Operations.Executed (CheckExecuted.cpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer over everything in fatbin/ that reads outside bytes: any file -> images -> payloads ->
 // what those hold. There is nothing to compare with: what is asked for is no fault, no leak, and
 // payloads of the size that they claim.

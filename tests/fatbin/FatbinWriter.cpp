@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "FatbinWriter.h"
 #include <lz4.h>
 #include <zstd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds containers, wrappers, cubins, ELF and COFF objects and archives byte by byte, for the
 // tests of fatbin/.
 

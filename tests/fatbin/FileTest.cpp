@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fatbin/File.h"
 #include "FatbinWriter.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Containers with one thing wrong each, and the exact message that it gives: from readContainer,
 // else from the first payload.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nvcc makes of a small kernel, where there is an nvcc. Its output is never part of the
 // repository.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs hand to the driver: pointers without a size. The bytes are put right in front of an
 // inaccessible page, so that reading one byte too many is a fault.
 

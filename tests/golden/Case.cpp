@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Case.h"
 #include "ptx-frontend/lib/Spellings.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden cases: every scalar instruction of the table, with each combination of its modifiers, as a
 // kernel of its own whose inputs and outputs are raw bits. The same kernels run on an NVIDIA GPU
 // (to record) and through Rubia on the emulator or an AMD GPU (to compare).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Cost.h"
 #include "codegen/Codegen.h"
 #include "ptx-frontend/Parser.h"

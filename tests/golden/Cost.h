@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many machine instructions Rubia makes of one PTX instruction.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Driver.h"
 #include <dlfcn.h>
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA driver API as a test program uses it: NVIDIA's on an NVIDIA machine, Rubia's elsewhere.
 // It is opened at run time, so that nothing is needed to build.
 #pragma once

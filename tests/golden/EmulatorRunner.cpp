@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cases on the emulator: lowered, compiled and launched in this process.
 #include "Runner.h"
 #include "codegen/Codegen.h"

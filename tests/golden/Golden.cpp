@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden results: records them on the GPU at hand, compares another device
 // with them, and compares the reference evaluator with them.
 #include "Cost.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "GoldenFile.h"
 #include "PackedFile.h"
 #include "ptx-frontend/lib/TypeNames.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded cases in a file: texts, types, inputs and outputs, compressed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Edge values by type, and tuples of them.
 #include "Case.h"
 #include "llvm/Support/xxhash.h"

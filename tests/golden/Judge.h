@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the results of a case are right: equal to what hardware gave, or, where the manual allows
 // an error, within it.
 #pragma once

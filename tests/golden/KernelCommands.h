@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of rubia-golden about kernels: record-kernels, compare-kernels, kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many of the golden kernels two warps of a wave64 can share, and that what cannot says why.
 #include "KernelText.h"
 #include "lowering/Lowering.h"

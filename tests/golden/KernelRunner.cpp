@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The child writes a message for each kernel into a pipe: a number, the error's text, the outputs.
 // Its stderr goes to a file, whose new contents explain an error (Rubia's libcuda logs there). What
 // does not answer in time is killed, and another child takes the kernels that are left.

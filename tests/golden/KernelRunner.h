@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running kernels through the CUDA driver API, in a child process: one that hangs, crashes or
 // leaves the device unusable costs no other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of more than one thread (warps, CTAs, memory, calls), written as templates: a file holds
 // several, and each expands to kernels with a name, PTX text, launch and buffers of their own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "PackedFile.h"
 #include "llvm/Support/FileOutputBuffer.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of a JSON header and bytes, compressed: what recordings are kept in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running cases on a device: through the CUDA driver API (NVIDIA's on an NVIDIA machine, Rubia's
 // under `rubia run`), or compiled and emulated in this process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Approximate f32 instructions at all 2^32 operands, or evenly spaced ones.
 #pragma once
 

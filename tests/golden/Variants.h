@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other kernels whose results a recording gives too: what an instruction computes depends neither
 // on what stands beside it nor on whether its operands are constants, but what LLVM makes of it
 // does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code objects as they come from an assembler, without what compilers add.
 #define __HIP_PLATFORM_AMD__ 1
 #include "tests/emulator/Fixture.h"

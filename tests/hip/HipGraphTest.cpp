@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs as HIP 5.3 to 7 have them: nodes by one structure, nodes that are switched off, captures
 // into graphs that are there, and streams that go while they are captured.
 #include <gtest/gtest.h>

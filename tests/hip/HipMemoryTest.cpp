@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory beyond hipMalloc: pools, what is told of pointers and of managed memory, copies that are
 // described by structures, and streams that wait for words.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules from the forms in which HIP programs carry code objects: an ELF file, clang's offload
 // bundle, a compressed bundle.
 #define __HIP_PLATFORM_AMD__ 1

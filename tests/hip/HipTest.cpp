@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulator through its HIP functions, compiled against AMD's headers as a HIP program is.
 #include <gtest/gtest.h>
 #define __HIP_PLATFORM_AMD__ 1

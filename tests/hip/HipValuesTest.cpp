@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings that an emulator has no use for: values that HIP knows are taken, others are refused.
 #include <gtest/gtest.h>
 #define __HIP_PLATFORM_AMD__ 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that write what they like into what the host shares with them: the host neither crashes
 // nor loops, and tells of it.
 #define __HIP_PLATFORM_AMD__ 1

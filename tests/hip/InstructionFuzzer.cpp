@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random and damaged instruction streams through HIP's functions: whatever a code object holds, the
 // emulator executes it, refuses it or ends it with a fault, and neither crashes, hangs nor touches
 // what is not its own (which sanitizers see).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the functions that the emulator exports with those of AMD's library, where that is installed: each must be there, under the
 same version. Usage: check-exports.py NM EMULATOR AMDS-LIBRARY"""
 import os

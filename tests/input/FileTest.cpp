@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "input/File.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks #include lines against the order of modules and rooms, the picture of both in docs/architecture.md, the size of
 folders, and that settings/ alone reads the environment.
 

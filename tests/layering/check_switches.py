@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds switches with a `default:` over operations, targets or settings: what a new one means there is for a person to say.
 
 Usage: check_switches.py SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of the rubia command: .ptx files whose RUN lines drive it, with FileCheck where text is expected.
 import os
 

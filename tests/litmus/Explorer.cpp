@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Issuing, returning, and which states are alike.
 #include "tests/litmus/Explorer.h"
 #include "llvm/ADT/STLExtras.h"

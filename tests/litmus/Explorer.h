@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search of Machine.h for one placement of the threads: states and the steps between them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Performing operations: what memory and caches answer.
 #include "tests/litmus/Explorer.h"
 #include "llvm/ADT/STLExtras.h"

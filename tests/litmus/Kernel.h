@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A litmus test as a PTX kernel.
 //
 // k(.param .u64 results, .param .u64 location0, ...): each thread of the test is a group of 64

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests of the PTX memory model on the code that Rubia compiles, in the emulator's `order`
 // mode: no outcome that the model forbids, and relaxed ones where it allows them.
 #include "tests/Targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Machine.h"
 #include "tests/litmus/Explorer.h"
 #include "llvm/ADT/STLExtras.h"

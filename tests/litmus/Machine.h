@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All that a litmus test may show on the machine that docs/emulator-order.md describes, found by
 // trying everything.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Litmus tests as data, and what the PTX memory model allows them to show.
 //
 // A test is written as

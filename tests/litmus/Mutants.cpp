@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Mutants.h"
 #include "emulator/lib/decode/InstructionStep.h"
 #include "emulator/lib/machine/Target.h"

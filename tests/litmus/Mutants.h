@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code and IR of litmus tests with one thing less that keeps order: a wait, a cache operation, a
 // scope bit; a fence, an ordering, a scope.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers that are used, or filled anew, while a memory operation may still have to fill them.
 #include "tests/litmus/Machine.h"
 

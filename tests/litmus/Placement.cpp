@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Placement.h"
 #include "targets/Target.h"
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the threads of a litmus test may run: every way in which they can share caches.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the litmus tests would notice: each wait, cache operation and scope bit of their code,
 // and each fence, ordering and scope of their IR, is removed by itself. Then either the test must
 // fail in the emulator's `order` mode, or nothing can fail: no execution at all of the changed code
@@ -21,7 +22,7 @@ namespace {
 /// Rows that are compiled together.
 constexpr size_t kChunk = 6;
 /// Of one test. Nearly all removals show within some dozens.
-constexpr unsigned kMostLaunches = 50'000;
+constexpr unsigned kMaxLaunches = 50'000;
 
 /// About one removal. Same: LLVM gives the same code; NotExecuted: no thread of the test comes
 /// there; Redundant: nothing can show; Missed: something can, but did not.
@@ -62,7 +63,7 @@ protected:
       ADD_FAILURE() << rows[row].test.name << ": " << toString(runner.takeError());
       return 0;
     }
-    for (unsigned seed = 1; seed <= kMostLaunches; ++seed) {
+    for (unsigned seed = 1; seed <= kMaxLaunches; ++seed) {
       Histogram histogram;
       if (Error error = (*runner)->run(rows[row].test, index, seed, histogram)) {
         consumeError(std::move(error)); // a register that is used too early, a wait without end

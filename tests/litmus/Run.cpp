@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Run.h"
 #include "codegen/Codegen.h"
 #include "lowering/Abi.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiling litmus tests for a target, and running them in the emulator's `order` mode.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Table.h"
 #include "targets/Target.h"
 #include <algorithm>
@@ -63,9 +64,9 @@ bool isInSample(size_t i, unsigned n, const std::string &target) {
   return takesAll() || (i + number) % (isSampled ? 10 * n : n) == 0;
 }
 
-unsigned seedCount(unsigned otherwise) {
+unsigned seedCount(unsigned fallback) {
   const char *text = std::getenv("RUBIA_LITMUS_SEEDS");
-  return text ? unsigned(std::strtoul(text, nullptr, 10)) : otherwise;
+  return text ? unsigned(std::strtoul(text, nullptr, 10)) : fallback;
 }
 
 } // namespace rubia::litmus

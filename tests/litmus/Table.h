@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tests of Tests.def, one for each of their scopes.
 #pragma once
 
@@ -25,6 +26,6 @@ bool takesAll();
 /// those of which tests run a sample only (targets/Targets.def) a tenth as many.
 bool isInSample(size_t i, unsigned n, const std::string &target);
 /// How many launches of each test: RUBIA_LITMUS_SEEDS, or `otherwise`.
-unsigned seedCount(unsigned otherwise);
+unsigned seedCount(unsigned fallback);
 
 } // namespace rubia::litmus

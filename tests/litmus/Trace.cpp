@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Trace.h"
 #include "emulator/lib/observe/ObservedRun.h"
 #include "emulator/lib/observe/Observer.h"
@@ -16,7 +17,7 @@ namespace rubia::litmus {
 namespace {
 
 constexpr unsigned kRegisters = 512;
-constexpr unsigned kMostRuns = 100; // until each loop has had several rounds
+constexpr unsigned kMaxRuns = 100; // until each loop has had several rounds
 constexpr uint64_t kNowhere = ~uint64_t(0);
 constexpr uint64_t kLocationBytes = 16; // Kernel.cpp: what a location has for itself
 
@@ -302,7 +303,7 @@ Error Tracer::finish(MachineProgram &program) {
 
 Expected<MachineProgram> trace(Runner &runner, const Test &test, size_t index) {
   Error last = Error::success();
-  for (unsigned seed = 1; seed <= kMostRuns; ++seed) {
+  for (unsigned seed = 1; seed <= kMaxRuns; ++seed) {
     Prepared prepared;
     if (Error error = runner.prepare(test, index, false, prepared))
       return joinErrors(std::move(last), std::move(error));

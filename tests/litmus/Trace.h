@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a compiled litmus test to the program of each of its threads, as Machine.h takes it.
 //
 // The kernel is executed in program order, one instruction of a wave after the other. What the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atom and red: what they become. tests/lowering/execution/AtomicsTest.cpp executes them.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which barriers are the hardware's, which are counted, and what both are lowered to.
 #include "Lowered.h"
 #include "lowering/lib/analysis/BarrierPlan.h"

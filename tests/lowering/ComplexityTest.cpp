@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would take LLVM too long is counted, and refused by name; what compilers write is not.
 #include "lowering/Complexity.h"
 #include "Lowered.h"

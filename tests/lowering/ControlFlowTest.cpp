@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bra, brx.idx, ret, exit, trap, brkpt, nanosleep.
 #include "Lowered.h"
 #include "gmock/gmock.h"

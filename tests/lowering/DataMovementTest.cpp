@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mov, cvta, isspacep, prefetch and the registers behind them.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .loc and PTX lines.
 #include "Lowered.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors: where they are, and that they cost nobody else.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fences: membar, fence and its proxies.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checker itself: each form that it must find, and the guarded ones that it must let through.
 #include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/AsmParser/Parser.h"

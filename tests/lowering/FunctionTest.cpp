@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device functions and calls: values, structs, registers, pointers, exit.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Offsets that the host relies on.
 #include "Lowered.h"
 #include "lowering/Abi.h"

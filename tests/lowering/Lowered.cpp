@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Lowered.h"
 #include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/AsmParser/Parser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers PTX text for tests, and looks at the IR that comes out.
 #pragma once
 

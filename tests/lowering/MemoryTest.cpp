@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ld and st, state spaces, module variables. PTX ISA: data-movement-and-conversion-instructions-ld.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `!rubia.metadata`. docs/architecture.md: Metadata.
 #include "Lowered.h"
 #include "lowering/Abi.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What old PTX means without saying it: the code is that of the spelling that says it.
 #include "Lowered.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions for whole warps are noted because a branch may divide the warp, and which of
 // the usual forms are not.
 #include "lowering/lib/analysis/PartialWarps.h"

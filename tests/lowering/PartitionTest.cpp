@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is compiled together.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: special-registers.
 #include "Lowered.h"
 #include "gmock/gmock.h"

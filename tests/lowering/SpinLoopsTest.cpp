@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which loops are taken for ones in which threads wait for one another, and what becomes of them.
 #include "Lowered.h"
 #include "gmock/gmock.h"

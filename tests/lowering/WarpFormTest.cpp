@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which warp form is chosen on a target with wave64, and why.
 #include "Lowered.h"
 #include "llvm/Support/JSON.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shfl, vote, activemask, bar.warp.sync: text here; their results are checked by execution.
 #include "Lowered.h"
 #include "gmock/gmock.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles a few of the emulator's sources for AArch64: those that choose by processor, and tables whose loops are to become vectors of
 its own. Usage: compile-for-aarch64.py CLANG++ SOURCES LLVM-HEADERS FOLDER [ROOT]"""
 import os

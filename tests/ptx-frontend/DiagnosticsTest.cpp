@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad input: exact messages and places, and that an error costs no more than its function.
 
 #include "Dump.h"

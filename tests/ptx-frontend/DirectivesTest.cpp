@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What directives other than instructions leave in a module. PTX ISA: directives.
 
 #include "Dump.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules as text. Deliberately apart from the printer that it judges.
 
 #include "Dump.h"

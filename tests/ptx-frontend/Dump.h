@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules as text, for comparison: ids instead of the names of registers, labels and local
 // variables, which the printer may change.
 #pragma once

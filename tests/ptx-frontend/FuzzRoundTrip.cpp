@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes through lexer, parser and printer: no crash, no undefined behaviour, and what parses
 // without errors prints to text that parses to the same module.
 

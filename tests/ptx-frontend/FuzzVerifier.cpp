@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules made of right, wrong and nearly right instructions through the verifier: no crash, no
 // undefined behaviour, and what it remembers about a spelling and its operands (lib/Shape.h) never
 // changes what it finds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input that means harm: deep nesting, huge numbers, cut-off and mutilated text. It must cost
 // neither much time nor memory, and never more than a diagnostic.
 

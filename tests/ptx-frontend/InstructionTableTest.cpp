@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every row of the table, in every choice of its modifiers, parses to its own row and prints back
 // as it was written.
 

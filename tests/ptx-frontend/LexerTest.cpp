@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Characters -> tokens.
 
 #include "ptx-frontend/lib/Lexer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text -> Module: what the nodes say.
 
 #include "Dump.h"

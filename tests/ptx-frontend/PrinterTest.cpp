@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module -> text -> the same module.
 
 #include "ptx-frontend/Printer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Corner cases of syntax against what ptxas 13.0 said of them, for machines without it.
 #include "tests/ptx-generator/Probes.h"
 #include "ptx-frontend/Parser.h"

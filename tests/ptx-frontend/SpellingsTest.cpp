@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instruction words of real PTX, and one example of every instruction of the manual, against
 // the table. Words without a form stand in data/unmapped-spellings.txt with what ptxas says of
 // them; that list is kept exactly.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands against rows: what is legal and what is not, decided as ptxas 13.0 decides it.
 
 #include "Dump.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declarations from the names that occur in an instruction.
 
 #include "Instance.h"

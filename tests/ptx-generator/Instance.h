@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One PTX instruction as text, in parts that can be exchanged, and the module around it.
 // Everything that an instruction names is declared by its surroundings: names follow a convention
 // (below), and the declarations are made from the names that occur in the text. So a changed

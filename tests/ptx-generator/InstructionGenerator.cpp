@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operand at a time, from its place in the row.
 
 #include "InstructionGenerator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random instructions that the table calls legal: any choice of a row's modifiers, and operands of
 // every kind that its operand places take (registers of other fitting types, wider ones, constants,
 // special registers, addresses of names, vectors, sinks, negated predicates). Used against ptxas,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One function a kind of mistake, on the parts of the instance.
 
 #include "InstructionMutator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong (or perhaps still right) variants of an instruction: the mistakes that people and broken
 // tools make, one a variant. Whether a variant is legal is for a judge to say, ptxas or the front
 // end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes files of probes, and puts a module around a probe.
 
 #include "Probes.h"

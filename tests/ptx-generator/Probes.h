@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Corner cases of PTX's syntax as small texts of our own, each judged in several dialects: what
 // instructions made from the table cannot show (declarations, initialisers, names, scopes, numbers,
 // addresses). A file of probes (tests/ptx-frontend/data/probes.txt) reads

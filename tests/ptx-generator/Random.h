@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same everywhere: the standard library's distributions are not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "EmulatorRun.h"
 #include "codegen/Codegen.h"
 #include "emulator/Emulator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel compiled by Rubia and executed on the emulator, in this process.
 #pragma once
 

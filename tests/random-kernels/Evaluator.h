@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel executed by the reference evaluator: statement by statement, all threads together.
 // Slow, and it shares no code with what it judges.
 #pragma once

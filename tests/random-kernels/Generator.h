@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a random kernel is made: a family says what it is mostly made of, and statements are drawn
 // one after the other, each of registers that are in scope.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches, loops and switches of the generator.
 #include "Generator.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands around the statements of a kernel: inputs, first registers, functions, results.
 #include "Generator.h"
 #include <algorithm>

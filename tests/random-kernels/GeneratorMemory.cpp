@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements of the generator that are not scalar: memory, atomics, barriers, warps and calls.
 #include "Generator.h"
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels: what the generator makes, the evaluator executes, and the reducer takes apart.
 //
 // A kernel is a tree of statements over registers of kinds. A kind is a width and what the bits

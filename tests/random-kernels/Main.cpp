@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels: compares Rubia with the reference evaluator and with what an NVIDIA GPU gave, and
 // reduces what differs.
 #include "EmulatorRun.h"

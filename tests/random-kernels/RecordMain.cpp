@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs random kernels on the GPU at hand and records what they give, compiled with and without
 // optimisation. NVIDIA's compiler takes most of the time, so several processes share the work: a
 // kernel that hangs or faults costs its process, which is replaced.
@@ -26,7 +27,7 @@ struct Options {
   unsigned workers = 1, batch = 32, seconds = 100000;
 };
 
-constexpr size_t kMostColumns = 32;
+constexpr size_t kMaxColumns = 32;
 enum class State : uint8_t { Waiting, Taken, Done, Failed };
 
 // What the processes share.
@@ -35,7 +36,7 @@ struct Slot {
   uint32_t digest;
   uint8_t columns;
   bool ran[2];
-  uint32_t values[2][kMostColumns];
+  uint32_t values[2][kMaxColumns];
 };
 struct Shared {
   std::atomic<uint64_t> next;
@@ -145,7 +146,7 @@ bool Worker::record(const Batch &batch, unsigned level) {
       continue;
     }
     Columns columns = columnsOf(kernel, results[i]);
-    if (columns.size() > kMostColumns) {
+    if (columns.size() > kMaxColumns) {
       errs() << formatv("{0} has too many results\n", nameOf(kernel));
       continue;
     }
@@ -171,7 +172,7 @@ void Worker::run(unsigned size) {
   driver = *opened;
   snprintf(shared.device, sizeof(shared.device), "%s", driver.device.c_str());
   inputStride = 128 * kInputBytes + kUniformBytes + 256;
-  outputStride = 128 * (kGlobalBytes + 8 * kMostColumns) + 8 * kCells + 256;
+  outputStride = 128 * (kGlobalBytes + 8 * kMaxColumns) + 8 * kCells + 256;
   if (!check(driver.cuMemAlloc_v2(&input, inputStride * size), "cuMemAlloc") ||
       !check(driver.cuMemAlloc_v2(&output, outputStride * size), "cuMemAlloc"))
     _exit(2);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Recording.h"
 #include "tests/golden/PackedFile.h"
 #include "llvm/ADT/StringExtras.h"

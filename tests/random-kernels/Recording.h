@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a GPU gave for random kernels, at two levels of its compiler's optimisation.
 #pragma once
 

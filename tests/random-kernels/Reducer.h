@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a kernel smaller while something stays true of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar instructions that the generator draws from.
 //
 // The rows are the generator's own, not those of the instruction table: a recording is for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels as PTX.
 #include "Kernel.h"
 #include "llvm/ADT/StringExtras.h"

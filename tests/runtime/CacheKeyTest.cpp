@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/Abi.h"
 #include "runtime/cache/CacheDirectory.h"
 #include "llvm/ADT/STLExtras.h"

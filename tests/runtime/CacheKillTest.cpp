@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writers that are killed at any moment: what is read is always whole, and nothing stays behind.
 // RUBIA_TEST_KILLS is how often; CacheKill.Long of ctest (label long) kills 10,000 times.
 #include "runtime/cache/CacheDirectory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which folders the cache takes for its own, and that it leaves everything else alone.
 #include "runtime/cache/CacheDirectory.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compile worker as libcuda uses it: real processes, real compilations.
 #include "runtime/compiler/Compiler.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the host prints of the ring while others still write into it: HIP is played by malloc, the
 // device by the test.
 #include "runtime/device/DeviceServices.h"
@@ -142,13 +143,13 @@ TEST(PrintfText, WidthsAreBounded) {
   };
   EXPECT_EQ(textOf("%5d|%-5d|%.3d", {1, 2, 3}), "    1|2    |003");
   EXPECT_EQ(textOf("%*d|%.*d", {-5, 2, 3, 4}), "2    |004");
-  constexpr size_t kMost = 1 << 16;
-  EXPECT_EQ(textOf("%2000000000d|", {7}).size(), kMost + 1);
-  EXPECT_EQ(textOf("%-99999999999999999999d|", {7}).size(), kMost + 1);
-  EXPECT_EQ(textOf("%*d|", {2'000'000'000, 7}).size(), kMost + 1);
-  EXPECT_EQ(textOf("%*d|", {-2'000'000'000, 7}).size(), kMost + 1);
-  EXPECT_EQ(textOf("%.2000000000d|", {7}).size(), kMost + 1);
-  EXPECT_EQ(textOf("%.*d|", {2'000'000'000, 7}).size(), kMost + 1);
+  constexpr size_t kMax = 1 << 16;
+  EXPECT_EQ(textOf("%2000000000d|", {7}).size(), kMax + 1);
+  EXPECT_EQ(textOf("%-99999999999999999999d|", {7}).size(), kMax + 1);
+  EXPECT_EQ(textOf("%*d|", {2'000'000'000, 7}).size(), kMax + 1);
+  EXPECT_EQ(textOf("%*d|", {-2'000'000'000, 7}).size(), kMax + 1);
+  EXPECT_EQ(textOf("%.2000000000d|", {7}).size(), kMax + 1);
+  EXPECT_EQ(textOf("%.*d|", {2'000'000'000, 7}).size(), kMax + 1);
 }
 
 } // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process in the sandbox may still do. Each attempt is made twice by a child: without the
 // sandbox, where no line may say that it was refused, and inside.
 #include "runtime/worker/Sandbox.h"

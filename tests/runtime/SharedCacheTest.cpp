@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several processes with one cache directory, and real compilations.
 #include "runtime/compiler/Compiler.h"
 #include "runtime/compiler/CompilerIdentity.h"
@@ -159,7 +160,7 @@ TEST_F(SharedCacheTest, ALimitOfFileSizesIsNoErrorOfTheKernel) {
   EXPECT_TRUE(succeeded(ask({directory(), {}}, [] {})));
 }
 
-TEST_F(SharedCacheTest, ARemoteThatIsAwayIsTroubleNotTheKernelsError) {
+TEST_F(SharedCacheTest, ARemoteThatIsAwayIsAProblemNotTheKernelsError) {
   setenv("RUBIA_COMPILE", "never", 1);
   setenv("RUBIA_CACHE_REMOTE", "http://127.0.0.1:1/nobody", 1);
   Compiler &compiler = Compiler::create({directory(), {}}, {});
@@ -169,7 +170,7 @@ TEST_F(SharedCacheTest, ARemoteThatIsAwayIsTroubleNotTheKernelsError) {
     auto code = compiler.codeObject(image(kText), 0, "gfx1100");
     ASSERT_FALSE(bool(code));
     Error error = code.takeError();
-    EXPECT_TRUE(error.isA<CompilerTrouble>());
+    EXPECT_TRUE(error.isA<CompilerProblem>());
     EXPECT_TRUE(StringRef(toString(std::move(error))).contains("the remote cache does not answer"));
     EXPECT_EQ(times(event), before + 1);
   }
@@ -196,7 +197,7 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
       auto code = compiler.codeObject(image(text), 0, "gfx1100");
       ASSERT_FALSE(bool(code));
       Error error = code.takeError();
-      EXPECT_FALSE(error.isA<CompilerTrouble>());
+      EXPECT_FALSE(error.isA<CompilerProblem>());
       const std::string message = toString(std::move(error));
       EXPECT_TRUE(StringRef(message).contains(limit.says)) << message;
       EXPECT_EQ(times(CacheEvent::Compiled), compiled + (i == 0));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signatures, and packs that carry one. What libsodium does right is not tested again, but that we
 // ask it the right thing.
 #include "runtime/cache/CachePack.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compile supervisor: what is served first, what is said of a unit that takes its process with
 // it, what others who wait are told. The worker has kernels that take long (tests/tools).
 #include "runtime/compiler/Compiler.h"
@@ -84,9 +85,9 @@ public:
     replies.push_back(std::move(ours));
     units.push_back(unit);
   }
-  void hurry(uint32_t unit) {
+  void prioritize(uint32_t unit) {
     protocol::Request r = request(unit, true);
-    r.hurry = true;
+    r.prioritize = true;
     ASSERT_TRUE(protocol::send(supervisor.get(), r, {}));
   }
   // The units in the order in which they are answered; all must be results.
@@ -146,7 +147,7 @@ TEST_F(SupervisorTest, WhatWasAskedForAheadCanBeHurried) {
   conversation.ask(1, true);
   conversation.ask(2, true);
   conversation.ask(3, true);
-  conversation.hurry(3);
+  conversation.prioritize(3);
   EXPECT_EQ(conversation.order(), (std::vector<uint32_t>{0, 3, 1, 2}));
 }
 
@@ -239,7 +240,7 @@ TEST(Supervisor, ThatDiesIsNoticedThoughSomebodyHoldsItsEnd) {
   unsigned beats = 0, asked = 0;
   protocol::Answer answer = protocol::awaitAnswer(
       ours.get(), pulse.get(), [&] { ++beats; }, [&] { return ++asked == 1; });
-  EXPECT_EQ(answer.outcome, protocol::Outcome::Trouble);
+  EXPECT_EQ(answer.outcome, protocol::Outcome::Problem);
   EXPECT_EQ(beats, 1u);
   EXPECT_EQ(asked, 1u);
   EXPECT_TRUE(theirs);

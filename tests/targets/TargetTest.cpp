@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of targets/Targets.def against what LLVM knows of the same processors, and against the
 // lists that CMake and Python read from the same file.
 #include "targets/Target.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that the tables of docs/targets.md are those of targets/Targets.def. Usage: check_documentation.py SOURCE_ROOT"""
 import pathlib
 import sys

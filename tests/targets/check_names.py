@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that nothing outside targets/ knows processors by name, and that no test keeps a list of them.
 
 Usage: check_names.py SOURCE_ROOT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
 // (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
 // a second (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/environment.md is what the table of settings makes of it.
 
 Usage: environment.py RUBIA SOURCE_ROOT

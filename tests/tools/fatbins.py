@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fatbin containers and cubins without code, written for tests."""
 import struct
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Files that somebody may have made with bad intentions, given to the command and to the libraries.
 
 Usage: hostile_inputs.py RUBIA CLANG SOURCE_ROOT [TEST...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks a manifest against the OpenAPI description that every Kubernetes API server publishes.
 
 Usage: kubernetes_manifest.py OPENAPI_JSON MANIFEST_YAML

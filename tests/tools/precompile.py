@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rubia precompile, from the outside: what it finds, what it leaves in the cache, what it survives.
 
 Usage: precompile.py RUBIA FAULTY_WORKER [--units N] [--examples FOLDER] [TEST...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the cases of a unittest program side by side: most of their time, they wait."""
 import concurrent.futures
 import sys

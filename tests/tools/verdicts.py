@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What `rubia inspect` says of programs, and what then happens: each is run on the emulator.
 
 Usage: verdicts.py RUBIA CLANG SOURCE_ROOT [--nvcc NVCC] [--cache FOLDER] [--programs PROGRAM...] [-- TEST...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DIN=file -DOUT=file -P EmbedText.cmake: a text file as C++ string literals, for #include.
 file(READ ${IN} text)
 string(LENGTH "${text}" length)

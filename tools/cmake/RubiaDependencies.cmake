@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Everything that Rubia takes from the system. tools/install-dependencies installs it on Debian 12.
 
 find_program(RUBIA_CCACHE ccache)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The names in targets/Targets.def, for tests: RUBIA_TARGETS, all of them; RUBIA_WHOLE_TARGETS, on which all tests run;
 # RUBIA_SAMPLED_TARGETS, on which a sample runs by default. RUBIA_WAVE32_TARGETS has those with waves of 32 lanes,
 # RUBIA_DEFAULT_TARGET the one that commands take.

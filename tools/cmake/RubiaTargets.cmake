@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How a Rubia library, program or test is declared. Headers are included as "module/Header.h", from the top folder.
 
 # The installed tree and the build tree have the same shape, so that programs find each other in both:

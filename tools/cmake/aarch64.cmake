@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cross-compiling for AArch64 Linux, with a root of that system in RUBIA_SYSROOT (docs/hip.md):
 #   cmake -B build/aarch64 -G Ninja --toolchain tools/cmake/aarch64.cmake -DRUBIA_SYSROOT=... -DRUBIA_EMULATOR_ONLY=ON
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/check/Branches.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/MC/MCInst.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the control flow of a function goes on after an instruction.
 #ifndef RUBIA_CODEGEN_LIB_BRANCHES_H
 #define RUBIA_CODEGEN_LIB_BRANCHES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A forward analysis of each function: what is known of every scalar register before every block,
 // until nothing changes any more, and then one more walk that looks at the writes of EXEC. Half
 // registers are followed, so that wave32 and wave64 are alike.

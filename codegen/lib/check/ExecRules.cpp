@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/check/ExecRules.h"
 #include "llvm/MC/MCInstrDesc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each instruction does to the values that may come to EXEC.
 #ifndef RUBIA_CODEGEN_LIB_EXECRULES_H
 #define RUBIA_CODEGEN_LIB_EXECRULES_H

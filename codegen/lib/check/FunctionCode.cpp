@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds all code: what has a function symbol, and whatever else in an executable section is not the
 // padding between functions. So nothing that could be executed escapes a check that walks the
 // result.

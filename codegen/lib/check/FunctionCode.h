@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine code of a linked code object, function by function.
 #ifndef RUBIA_CODEGEN_LIB_FUNCTIONCODE_H
 #define RUBIA_CODEGEN_LIB_FUNCTIONCODE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/check/LaneMasks.h"
 
 namespace rubia::codegen {

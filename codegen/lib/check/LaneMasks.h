@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of the values in registers, as far as it matters for EXEC.
 #ifndef RUBIA_CODEGEN_LIB_LANEMASKS_H
 #define RUBIA_CODEGEN_LIB_LANEMASKS_H

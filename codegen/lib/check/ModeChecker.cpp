@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a linear scan is a proof: if the mode is the kernel's at the start of every basic block, then
 // it is also at every join, and if it is at every call and return, then it is at the start of every
 // callee and after every call. So it is enough to follow the mode inside each block, from the

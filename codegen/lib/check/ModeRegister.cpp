@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MODE is written by s_round_mode and s_denorm_mode (gfx10 and later), and by s_setreg on any bit
 // range of any hardware register.
 #include "codegen/lib/check/ModeRegister.h"

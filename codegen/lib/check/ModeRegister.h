@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floating-point fields of the MODE register, and the instructions that write them.
 #ifndef RUBIA_CODEGEN_LIB_MODEREGISTER_H
 #define RUBIA_CODEGEN_LIB_MODEREGISTER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The classification works on mnemonics in AMD's notation, operation and types ("v_fma_mixlo_f16",
 // "v_cvt_f32_f64_e32"), because they are the same for every generation. Whether an instruction
 // depends on MODE at all is in LLVM's tables; which of its fields is in the types. AMD does not

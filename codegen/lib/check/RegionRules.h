@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions may stand in a region of another floating-point mode, and which fields of MODE
 // they need.
 #ifndef RUBIA_CODEGEN_LIB_REGIONRULES_H

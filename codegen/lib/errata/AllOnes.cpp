@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where LLVM's folding of operands meets x | -1, it makes a move of x out of it. Selection folds
 // such words itself, but for words of long values, which it takes apart last. Here x | -1 becomes
 // -1, wherever that pass could find it.

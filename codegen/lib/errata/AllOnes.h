@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `or` with all ones, which LLVM's folding of operands gets wrong.
 #ifndef RUBIA_CODEGEN_LIB_ALLONES_H
 #define RUBIA_CODEGEN_LIB_ALLONES_H

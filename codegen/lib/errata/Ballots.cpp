@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ballot of a comparison is selected as one instruction, whose result is a mask of lanes. LLVM
 // takes the wrong one for `fcmp one`: that of `fcmp une`, which is true for NaNs (docs/errata.md).
 // Two numbers differ in the lanes in which the first is less and in those in which it is greater.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Masks of the lanes in which two numbers differ.
 #ifndef RUBIA_CODEGEN_LIB_BALLOTS_H
 #define RUBIA_CODEGEN_LIB_BALLOTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's back end folds (x + y) + 0 + carry into x + y + carry, word by word, and takes the carry
 // out of the latter for that of the former (docs/errata.md): wrong where x + y wraps. It comes to
 // such words in many ways. It may find that a word is zero, or that a carrying sum is a plain one;

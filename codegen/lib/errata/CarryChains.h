@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps carries away from what LLVM's instruction selection gets wrong about them.
 #ifndef RUBIA_CODEGEN_LIB_CARRYCHAINS_H
 #define RUBIA_CODEGEN_LIB_CARRYCHAINS_H

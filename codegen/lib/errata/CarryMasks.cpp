@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A uniform addition with a carry that comes in is selected as S_ADD_CO_PSEUDO, whose carry is a
 // mask of lanes. LLVM expands it to a comparison of the whole mask with 0, in front of s_addc_u32.
 // Where the mask was inverted on its way (s_not_b64, s_nor_b64: "no borrow"), the bits of lanes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries that come into scalar additions as masks of lanes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On gfx9 most instructions with a half as their result clear the upper half of the register;
 // fused and three-operand ones keep it. Selection takes a clamp, a minimum or maximum of three and
 // a median for some that clear it, and leaves out the zero extension behind them. But the latter

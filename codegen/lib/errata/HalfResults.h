@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Upper halves of registers that instructions of gfx9 with a half as their result keep.
 #ifndef RUBIA_CODEGEN_LIB_HALFRESULTS_H
 #define RUBIA_CODEGEN_LIB_HALFRESULTS_H

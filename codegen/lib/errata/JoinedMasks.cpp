@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Behind the start or end of a branch, SILowerControlFlow joins an `and` of an `and` (an `or` of an
 // `or`) that have an operand in common, since masks of lanes are often made so. It makes y & y of
 // (x & x) & y, and of (x & y) & y, and it may erase the instruction that is to be looked at next.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar `and` and `or` that LLVM takes for masks of lanes, and joins wrongly.
 #ifndef RUBIA_CODEGEN_LIB_JOINEDMASKS_H
 #define RUBIA_CODEGEN_LIB_JOINEDMASKS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's machine instructions and registers by name: their numbers stand in headers of its target,
 // which are private.
 #ifndef RUBIA_CODEGEN_LIB_MACHINENAMES_H

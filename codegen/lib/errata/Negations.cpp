@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's back end moves a negation into its operand. Where that is a bitcast of a vector of words,
 // it negates the last word alone: this is right for an f64, and wrong for vectors (docs/errata.md).
 // It moves negations through arithmetic and roundings first, and makes negations of integer

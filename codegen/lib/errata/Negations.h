@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the signs of all elements of negated vectors.
 #ifndef RUBIA_CODEGEN_LIB_NEGATIONS_H
 #define RUBIA_CODEGEN_LIB_NEGATIONS_H

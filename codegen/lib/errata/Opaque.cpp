@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // llvm.amdgcn.softwqm hands its operand on, in the registers of that operand's kind, and nothing in
 // instruction selection looks through it. It is meant for pixel shaders, and has no effect without
 // them. LLVM makes a copy of it behind the scheduler, too late for the copy to go away: here it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that LLVM's instruction selection cannot look into.
 #ifndef RUBIA_CODEGEN_LIB_OPAQUE_H
 #define RUBIA_CODEGEN_LIB_OPAQUE_H

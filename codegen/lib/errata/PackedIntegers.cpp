@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruction selection takes the sign that an f16 gets on its way into a vector for a modifier of
 // whatever reads the vector. Floating-point instructions have such modifiers; packed integer
 // instructions have the bits, but not the meaning (docs/errata.md). So the signs are flipped by a

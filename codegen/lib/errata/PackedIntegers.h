@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed integer instructions have no signs of floating-point numbers.
 #ifndef RUBIA_CODEGEN_LIB_PACKEDINTEGERS_H
 #define RUBIA_CODEGEN_LIB_PACKEDINTEGERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's StraightLineStrengthReduce compares every addition, multiplication and address computation
 // with those that dominate it: a block of 20,000 instructions (5,000 multiplications) takes it 120
 // s, one of 5,000 takes 3.5 s, and everything else together 3 s and 0.5 s. With the limit below it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which passes are too slow, or wrong, for which functions.
 #ifndef RUBIA_CODEGEN_LIB_PASSLIMITS_H
 #define RUBIA_CODEGEN_LIB_PASSLIMITS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's back end selects a product in single precision that is rounded to half precision as
 // v_fma_mixlo_f16 or v_fma_mixhi_f16 with +0 for an addend, which makes +0 of a product -0
 // (docs/errata.md). A fused multiplication and addition of -0 gives what the product is, and is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the sign of products that are rounded to half precision.
 #ifndef RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H
 #define RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H

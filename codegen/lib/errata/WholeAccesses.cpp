@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's IR allows no atomic access of 16 bytes for AMDGPU: AtomicExpand would make a call of it.
 // A volatile access stays one instruction, but pays the cache policy of the system and a wait of
 // its own. Machine instructions know no such limit: what the memory legaliser does follows from the

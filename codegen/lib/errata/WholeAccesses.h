@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomic loads and stores of 16 bytes, which LLVM's IR cannot express for AMDGPU.
 #pragma once
 

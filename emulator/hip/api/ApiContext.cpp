@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts, peers, limits and settings of devices. A context is its device: HIP has kept them only
 // for programs that were written for CUDA's driver API. HIP: "Context Management", "PeerToPeer
 // Device Memory Access", "Device Management".

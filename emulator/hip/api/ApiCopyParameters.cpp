@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies whose places stand in a structure, as CUDA's driver API has them. HIP: "Memory
 // Management", hip_Memcpy2D, HIP_MEMCPY3D.
 #include "emulator/hip/Operation.h"

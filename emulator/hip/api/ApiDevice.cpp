@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initialisation and devices. HIP: "Initialization and Version", "Device Management".
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/api/Version.h"

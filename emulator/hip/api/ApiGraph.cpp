@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes of graphs. HIP: "Graph Management". A node's parameters are an operation; the functions
 // that add nodes, change them, and change them in an instantiated graph all make one and put it in
 // its place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executable graphs: how they are made of graphs, changed and launched. HIP: "Graph Management".
 #include "emulator/hip/Graph.h"
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes whose parameters come in one structure for all types (hipGraphNodeParams), or in those of
 // CUDA's driver API. HIP: "Graph Management". What HIP 5.2's headers do not have is declared here.
 #include "emulator/hip/Graph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs ask of graphs and their nodes, and the edges between these. HIP: "Graph
 // Management".
 #include "emulator/hip/Events.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches whose workgroups wait for each other, over one device or several. HIP: "Launch API",
 // hipLaunchCooperativeKernel and its kin.
 #include "emulator/hip/DeviceMemory.h"

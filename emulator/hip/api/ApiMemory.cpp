@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory. HIP: "Memory Management". Device addresses are host addresses, so a copy is a memmove in
 // stream order.
 #include "emulator/hip/Allocations.h"

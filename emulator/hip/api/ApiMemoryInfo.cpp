@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs ask and say of memory that is there. HIP: "Memory Management", "Managed Memory".
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"

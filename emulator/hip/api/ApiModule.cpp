@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
 #include "emulator/hip/Graph.h"

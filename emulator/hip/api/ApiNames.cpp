@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small questions: names of kernels, streams' devices, functions by name; and what HIP 5.3 to 7
 // have added under other names. HIP: "Runtime API", "Error Handling", "Device Management".
 #include "emulator/hip/Registration.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many workgroups fit. HIP: "Occupancy".
 #include "emulator/hip/Registration.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions under the names that programs call which were built for a default stream of each
 // thread (-fgpu-default-stream=per-thread): null means hipStreamPerThread.
 #include "emulator/hip/Api.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory in stream order. HIP: "Stream Ordered Memory Allocator".
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"

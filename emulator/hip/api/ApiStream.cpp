@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams and events. HIP: "Stream Management", "Event Management".
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams that write a word of memory, or wait until one says what they want. HIP: "Stream Memory
 // Operations".
 #include "emulator/hip/Graph.h"

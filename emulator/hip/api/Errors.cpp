@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What went wrong: the last error of a thread, the sticky one of a device, and names. HIP: "Error
 // Handling".
 #include "emulator/hip/Api.h"
@@ -29,7 +30,7 @@ void complain(const llvm::Twine &text) {
 
 hipError_t noDevice() {
   static std::once_flag said;
-  std::call_once(said, [] { complain(Machine::instance().trouble); });
+  std::call_once(said, [] { complain(Machine::instance().problem); });
   return hipErrorNoDevice;
 }
 

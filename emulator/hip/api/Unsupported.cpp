@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is not there says so. The functions are defined without HIP's declarations: they take
 // nothing of what they are called with.
 #include "emulator/hip/Api.h"

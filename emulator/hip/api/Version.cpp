@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/api/Version.h"
 #include "emulator/Emulator.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hardware counts waves, not threads, and forgets waves that have ended. CUDA wants all threads of
 // a block, or none, at a __syncthreads() (CUDA C++ Programming Guide "Synchronization Functions").
 //

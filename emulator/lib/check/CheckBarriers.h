@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check `barriers`: barriers that not all threads of a workgroup come to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AMD GPUs split misaligned accesses, atomics aside; CUDA wants every access aligned to its size.
 // LLVM joins neighbouring accesses into wider ones, which are aligned as the first of them is. What
 // the program had, AccessNotes tell of code that Rubia has made. Where they say nothing of an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is set, as the options of launches.
 #include "emulator/Emulator.h"
 

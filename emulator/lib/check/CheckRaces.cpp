@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector clocks (Flanagan and Freund, "FastTrack", 2009) over what orders accesses on AMD GPUs. A
 // thread here is a warp: its lanes run together.
 //
@@ -168,7 +169,7 @@ private:
                Thread &thread);
   void report(const Instruction &now, const Touched &touched, const RaceAccess &other,
               StringRef kind);
-  bool tellCandidate(RunningGroup &group, uint64_t ofGroup);
+  bool reportCandidate(RunningGroup &group, uint64_t ofGroup);
   std::optional<bool> conflict(const RaceAccess &now, const RaceAccess &other) const;
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
@@ -210,11 +211,11 @@ void RaceCheck::groupStarted(RunningGroup &running) {
 
 void RaceCheck::groupEnded(RunningGroup &running) {
   const uint64_t number = groups[&running]->number;
-  tellCandidate(running, number);
+  reportCandidate(running, number);
   groups.erase(&running);
 }
 
-void RaceCheck::launchEnded(RunningGroup &last) { tellCandidate(last, 0); }
+void RaceCheck::launchEnded(RunningGroup &last) { reportCandidate(last, 0); }
 
 // What orders.
 
@@ -305,8 +306,8 @@ void RaceCheck::report(const Instruction &now, const Touched &touched, const Rac
 /// once for each pair of instructions.
 void RaceCheck::doubt(const Instruction &now, const Touched &touched, const RaceAccess &other,
                       StringRef kind) {
-  constexpr size_t kMost = 16;
-  if (!launch.warn || doubted.size() >= kMost || !doubted.insert({now.op.pc, other.pc}).second)
+  constexpr size_t kMax = 16;
+  if (!launch.warn || doubted.size() >= kMax || !doubted.insert({now.op.pc, other.pc}).second)
     return;
   const RaceAccess here = {0, 0, now.op.pc, uint8_t(touched.lane)};
   launch.warn("kernel " + launch.kernel->name + ": a data race in LDS at 0x" +
@@ -549,7 +550,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
 }
 
 /// Reports the first candidate that is a race after all.
-bool RaceCheck::tellCandidate(RunningGroup &group, uint64_t ofGroup) {
+bool RaceCheck::reportCandidate(RunningGroup &group, uint64_t ofGroup) {
   for (const Candidate &candidate : candidates) {
     if (candidate.group != ofGroup || group.shared.fault.set)
       continue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check `races`: two accesses to the same bytes by different waves, one of them a write, with
 // nothing that orders them.
 #pragma once

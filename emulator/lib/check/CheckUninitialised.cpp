@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bits that nobody has written are followed through registers, LDS and private memory (as
 // Valgrind's Memcheck does: Seward and Nethercote, 2005), since compilers move undefined values
 // around freely. They are reported where they decide something: in an address, in EXEC, in a
@@ -120,10 +121,10 @@ void UninitialisedCheck::groupStarted(RunningGroup &group) {
 
 /// To be asked once undefined bits have been found.
 uint32_t UninitialisedCheck::originAt(const Now &now, unsigned lane, const LaneAccess *access) {
-  constexpr size_t kMost = 1 << 22; // later ones of the same instruction and lane share one
+  constexpr size_t kMax = 1 << 22; // later ones of the same instruction and lane share one
   uint32_t &origin = known[{now.op.pc, uint64_t(now.wave.indexInGroup) << 8 | lane}];
   if (origin == 0 ||
-      (access && origins[origin].address != access->address && origins.size() < kMost)) {
+      (access && origins[origin].address != access->address && origins.size() < kMax)) {
     origin = uint32_t(origins.size());
     origins.push_back({now.op.pc, now.wave.indexInGroup, lane, access != nullptr,
                        access ? access->address : 0, access ? access->bytes : 0u});

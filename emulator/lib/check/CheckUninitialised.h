@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check `uninitialised`: values that nobody has written, where they make a difference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slow sides of the memory checks: look-ups in the registry, and noting a fault.
 #include "emulator/lib/machine/Addressing.h"
 #include "emulator/lib/memory/MemoryRegistry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which bits of a wave's registers, of LDS and of private memory somebody has written, for the
 // check `uninitialised`. A bit that is set is undefined.
 #pragma once

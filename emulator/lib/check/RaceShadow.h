@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who touched each byte of memory last, for the check `races`: a cell for every dword, or for each
 // byte of a dword that is not always accessed as a whole.
 #pragma once

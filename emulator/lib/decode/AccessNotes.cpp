@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For each function: its address in 64 bits, a number in 32 bits, and as many bytes, one for each
 // instruction in a memory encoding, in the order of the code.
 #include "emulator/lib/decode/AccessNotes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What memory instructions were in the program that a code object was made from, as Rubia's own
 // section .rubia.accesses tells (docs/architecture.md). The instructions themselves do not say
 // everywhere whether they are relaxed or volatile, nor which alignment the program promised.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading a code object: kernel descriptors, metadata, decoding; Image.cpp does the memory.
 #include "emulator/lib/decode/AccessNotes.h"
 #include "emulator/lib/decode/Instructions.h"

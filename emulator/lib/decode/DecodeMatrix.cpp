@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MFMA, SMFMAC, WMMA and SWMMAC: operands that are wide groups of registers, and control fields
 // that no other vector instruction has.
 //
@@ -28,26 +29,26 @@ bool Decoder::isMatrixInstruction() const {
 
 /// A source of a function on the wave's operands: a register or group of registers, or the same
 /// value in all lanes.
-Refusal Decoder::matrixSource(MicroOp &op, unsigned i, OperandName operand) {
+Diagnostic Decoder::matrixSource(MicroOp &op, unsigned i, OperandName operand) {
   const int at = index(operand);
   if (at < 0)
     return "unexpected operands";
   if (this->at(unsigned(at)).isReg() && registerAt(unsigned(at)).kind == RegisterOperand::Vector) {
     uint32_t offset;
-    if (Refusal refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
+    if (Diagnostic refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
       return refusal;
     op.kind[i] = OperandKind::Vector;
     op.source[i] = offset;
     return {};
   }
-  if (Refusal refusal = scalarSource(op, i, unsigned(at)); !refusal.empty())
+  if (Diagnostic refusal = scalarSource(op, i, unsigned(at)); !refusal.empty())
     return refusal;
   if (op.kind[i] == OperandKind::Constant)
     op.source[i] = reinterpret_cast<uint64_t>(program.constants.get(op.source[i], 2));
   return {};
 }
 
-Refusal Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDetail &detail) {
+Diagnostic Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDetail &detail) {
   const Semantics *row = findVectorAlu(key);
   if (!row || !row->operation.function)
     return "no semantics for " + key.str();
@@ -62,7 +63,7 @@ Refusal Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDet
   return {};
 }
 
-Refusal Decoder::decodeMatrix() {
+Diagnostic Decoder::decodeMatrix() {
   const StringRef key = rowName(name);
   const bool selectsFormats = key.ends_with("_F8F6F4"), isScaled = key.starts_with("V_MFMA_SCALE_");
   VectorDetail detail;
@@ -101,7 +102,7 @@ Refusal Decoder::decodeMatrix() {
   static constexpr OperandName kModifiers[] = {
       OperandName::src0_modifiers, OperandName::src1_modifiers, OperandName::src2_modifiers};
   for (unsigned i = 0; i < 3; ++i) {
-    if (Refusal refusal = matrixSource(op, i, sources[i]); !refusal.empty())
+    if (Diagnostic refusal = matrixSource(op, i, sources[i]); !refusal.empty())
       return refusal;
     if (i < 2 && op.kind[i] != OperandKind::Vector)
       return "expected a vector register";
@@ -114,7 +115,7 @@ Refusal Decoder::decodeMatrix() {
     if (key.contains("_I32_"))
       detail.modifiers[i] &= ~kNegHigh;
   }
-  if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
+  if (Diagnostic refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
     return refusal;
   SmallVector<unsigned, 3> operands;
   for (OperandName source : sources)
@@ -128,13 +129,13 @@ Refusal Decoder::decodeMatrix() {
     loadDetail.sourceCount = 2;
     static constexpr OperandName kScales[] = {OperandName::scale_src0, OperandName::scale_src1};
     for (unsigned i = 0; i < 2; ++i) {
-      if (Refusal refusal = matrixSource(load, i, kScales[i]); !refusal.empty())
+      if (Diagnostic refusal = matrixSource(load, i, kScales[i]); !refusal.empty())
         return refusal;
       loadDetail.registers[i] = load.kind[i] == OperandKind::Vector;
       loadDetail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
     }
     load.result = kTemporaryRegister;
-    if (Refusal refusal = emitMatrixOperation("V_MFMA_LD_SCALE_B32", load, loadDetail);
+    if (Diagnostic refusal = emitMatrixOperation("V_MFMA_LD_SCALE_B32", load, loadDetail);
         !refusal.empty())
       return refusal;
     op.kind[3] = OperandKind::Vector;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FLAT, GLOBAL, SCRATCH, DS and MUBUF.
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
@@ -58,7 +59,7 @@ bool isWavewise(const MicroOp &op) {
 /// Gives an operation the fast handler of the instruction, if it has one.
 static void speedUp(MicroOp &op, StringRef name) {
   if (Handler fast = findFast(name)) {
-    op.otherwise = op.handler;
+    op.slowPath = op.handler;
     op.handler = fast;
   }
 }
@@ -110,19 +111,19 @@ static Handler cacheOperation(StringRef name) {
 }
 
 /// Source `i` from a vector register operand, if the instruction has it.
-Refusal Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
+Diagnostic Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
   const int at = index(operand);
   if (at < 0)
     return {};
   uint32_t offset = 0;
-  if (Refusal refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
+  if (Diagnostic refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
     return refusal;
   op.kind[i] = OperandKind::Vector;
   op.source[i] = offset;
   return {};
 }
 
-Refusal Decoder::decodeFlat(StringRef prefix) {
+Diagnostic Decoder::decodeFlat(StringRef prefix) {
   MicroOp op = start();
   if (Handler handler = cacheOperation(name)) {
     op.handler = handler;
@@ -140,19 +141,19 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   if (!op.handler)
     return "no semantics for " + name.str();
 
-  if (Refusal refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
+  if (Diagnostic refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
     return refusal;
-  if (Refusal refusal = vectorSource(op, 2, OperandName::vdata); !refusal.empty())
+  if (Diagnostic refusal = vectorSource(op, 2, OperandName::vdata); !refusal.empty())
     return refusal;
   if (int saddr = index(OperandName::saddr);
       saddr >= 0 && registerAt(unsigned(saddr)).kind != RegisterOperand::Null) {
-    if (Refusal refusal = scalarSource(op, 1, unsigned(saddr)); !refusal.empty())
+    if (Diagnostic refusal = scalarSource(op, 1, unsigned(saddr)); !refusal.empty())
       return refusal;
     if (prefix != "SCRATCH_" && op.kind[1] != OperandKind::Scalar)
       return "unsupported base register";
   }
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
-    if (Refusal refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
+    if (Diagnostic refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
       return refusal;
     op.data = kAtomicReturns;
   }
@@ -169,7 +170,7 @@ Refusal Decoder::decodeFlat(StringRef prefix) {
   return {};
 }
 
-Refusal Decoder::decodeLocal() {
+Diagnostic Decoder::decodeLocal() {
   if (name == "DS_NOP")
     return {};
   std::string key = name.str();
@@ -187,10 +188,10 @@ Refusal Decoder::decodeLocal() {
   static constexpr std::pair<OperandName, unsigned> kOperands[] = {
       {OperandName::addr, 0}, {OperandName::data0, 2}, {OperandName::data1, 3}};
   for (auto [operand, i] : kOperands)
-    if (Refusal refusal = vectorSource(op, i, operand); !refusal.empty())
+    if (Diagnostic refusal = vectorSource(op, i, operand); !refusal.empty())
       return refusal;
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
-    if (Refusal refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
+    if (Diagnostic refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
       return refusal;
     op.data = kAtomicReturns;
   }
@@ -206,7 +207,7 @@ Refusal Decoder::decodeLocal() {
   return {};
 }
 
-Refusal Decoder::decodeBuffer() {
+Diagnostic Decoder::decodeBuffer() {
   MicroOp op = start();
   if (Handler handler = cacheOperation(name)) {
     op.handler = handler;
@@ -229,13 +230,13 @@ Refusal Decoder::decodeBuffer() {
   op.data = (both || full.contains("_OFFEN") ? kBufferOffset : 0) |
             (both || full.contains("_IDXEN") ? kBufferIndex : 0) |
             (full.contains("_RTN") ? kAtomicReturns : 0);
-  if (Refusal refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
+  if (Diagnostic refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
     return refusal;
   if (offset >= 0)
-    if (Refusal refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
+    if (Diagnostic refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
       return refusal;
   if (data >= 0) // loaded, stored, or both in an atomic
-    if (Refusal refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
+    if (Diagnostic refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
       return refusal;
   op.source[2] = op.result;
   if (registerAt(unsigned(resource)).kind != RegisterOperand::Scalar)

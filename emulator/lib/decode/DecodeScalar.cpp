@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar ALU, program flow and scalar loads.
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
@@ -35,9 +36,9 @@ RegisterOperand Decoder::registerAt(unsigned operand) const {
   return at(operand).isReg() ? target.reg(at(operand).getReg()) : RegisterOperand();
 }
 
-int64_t Decoder::immediate(OperandName name, int64_t otherwise) const {
+int64_t Decoder::immediate(OperandName name, int64_t fallback) const {
   int i = index(name);
-  return i >= 0 && at(unsigned(i)).isImm() ? at(unsigned(i)).getImm() : otherwise;
+  return i >= 0 && at(unsigned(i)).isImm() ? at(unsigned(i)).getImm() : fallback;
 }
 
 uint64_t Decoder::flags() const { return target.description(inst->getOpcode()).TSFlags; }
@@ -53,7 +54,7 @@ uint16_t Decoder::maskIndex(unsigned operand) const {
   return reg.kind == RegisterOperand::Scalar ? reg.index : uint16_t(kSink);
 }
 
-Refusal Decoder::scalarSource(MicroOp &op, unsigned i, unsigned operand) {
+Diagnostic Decoder::scalarSource(MicroOp &op, unsigned i, unsigned operand) {
   const MCOperand &mc = at(operand);
   auto constant = [&](uint64_t value) {
     op.kind[i] = OperandKind::Constant;
@@ -106,7 +107,7 @@ Refusal Decoder::scalarSource(MicroOp &op, unsigned i, unsigned operand) {
   return "unsupported operand register";
 }
 
-Refusal Decoder::scalarResult(MicroOp &op, unsigned operand) {
+Diagnostic Decoder::scalarResult(MicroOp &op, unsigned operand) {
   RegisterOperand reg = registerAt(operand);
   if (reg.kind == RegisterOperand::Null)
     op.result = kSink;
@@ -129,7 +130,7 @@ static ScalarHandlers findScalar(StringRef name) {
   return index.lookup(name);
 }
 
-Refusal Decoder::decodeScalar() {
+Diagnostic Decoder::decodeScalar() {
   if (isHint(name))
     return {};
   MicroOp op = start();
@@ -146,7 +147,7 @@ Refusal Decoder::decodeScalar() {
   const unsigned results = name.starts_with("S_MOVRELD_") ? 1 : description.getNumDefs();
   op.source[3] = address + size; // where calls return to
   if (results > 0)
-    if (Refusal refusal = scalarResult(op, 0); !refusal.empty())
+    if (Diagnostic refusal = scalarResult(op, 0); !refusal.empty())
       return refusal;
 
   const int simm16 = index(OperandName::simm16);
@@ -173,7 +174,7 @@ Refusal Decoder::decodeScalar() {
     }
     if (next == 3)
       return "too many operands";
-    if (Refusal refusal = scalarSource(op, next++, i); !refusal.empty())
+    if (Diagnostic refusal = scalarSource(op, next++, i); !refusal.empty())
       return refusal;
   }
   if (isHardwareRegister) {
@@ -213,7 +214,7 @@ static Handler findScalarAtomic(StringRef name) {
   return nullptr;
 }
 
-Refusal Decoder::decodeScalarMemory() {
+Diagnostic Decoder::decodeScalarMemory() {
   if (isScalarMemoryHint(name))
     return {};
   if (name == "S_MEMTIME" || name == "S_MEMREALTIME")
@@ -232,7 +233,7 @@ Refusal Decoder::decodeScalarMemory() {
   }
   if (!op.handler)
     return "no semantics for " + name.str();
-  if (Refusal refusal = scalarResult(op, 0); !refusal.empty())
+  if (Diagnostic refusal = scalarResult(op, 0); !refusal.empty())
     return refusal;
   int base = index(OperandName::sbase), offset = index(OperandName::soffset);
   if (base < 0 || registerAt(unsigned(base)).kind != RegisterOperand::Scalar)
@@ -240,7 +241,7 @@ Refusal Decoder::decodeScalarMemory() {
   op.kind[0] = OperandKind::Scalar;
   op.source[0] = registerAt(unsigned(base)).index;
   if (offset >= 0)
-    if (Refusal refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
+    if (Diagnostic refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
       return refusal;
   op.immediate = int32_t(immediate(OperandName::offset));
   emit(op);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector ALU: all encodings (VOP1, VOP2, VOP3, VOPC, VOP3P, DPP, VOPD) come down to a row of the
 // tables, its operands and, where needed, a VectorDetail.
 #include "emulator/lib/decode/Decoder.h"
@@ -31,7 +32,7 @@ static uint8_t flushClass(Element e) {
   return 0;
 }
 
-Refusal Decoder::vectorRegister(unsigned operand, uint32_t &offset) {
+Diagnostic Decoder::vectorRegister(unsigned operand, uint32_t &offset) {
   if (!at(operand).isReg())
     return "expected a vector register";
   RegisterOperand reg = registerAt(operand);
@@ -131,8 +132,9 @@ const Semantics *Decoder::findRow(const std::string &key) const {
 }
 
 /// The mask operands: an explicit one is the last source, an explicit result is sdst; else VCC.
-Refusal Decoder::readMasks(const Shape &shape, bool writesExec, int sdst,
-                           SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail) {
+Diagnostic Decoder::readMasks(const Shape &shape, bool writesExec, int sdst,
+                              SmallVectorImpl<unsigned> &sources, MicroOp &op,
+                              VectorDetail &detail) {
   if (shape.carryIn && sources.size() == shape.sourceCount + 1u) {
     if (!at(sources.back()).isReg())
       return "unsupported mask operand";
@@ -152,21 +154,21 @@ Refusal Decoder::readMasks(const Shape &shape, bool writesExec, int sdst,
   return {};
 }
 
-Refusal Decoder::readSources(const Semantics &row, ArrayRef<unsigned> sources, MicroOp &op,
-                             const VectorDetail &detail) {
+Diagnostic Decoder::readSources(const Semantics &row, ArrayRef<unsigned> sources, MicroOp &op,
+                                const VectorDetail &detail) {
   if (sources.size() > 4)
     return "too many sources";
   for (unsigned i = 0; i < sources.size(); ++i) {
     const MCOperand &mc = at(sources[i]);
     if (mc.isReg() && registerAt(sources[i]).kind == RegisterOperand::Vector) {
       uint32_t offset;
-      if (Refusal refusal = vectorRegister(sources[i], offset); !refusal.empty())
+      if (Diagnostic refusal = vectorRegister(sources[i], offset); !refusal.empty())
         return refusal;
       op.kind[i] = OperandKind::Vector;
       op.source[i] = offset;
       continue;
     }
-    if (Refusal refusal = scalarSource(op, i, sources[i]); !refusal.empty())
+    if (Diagnostic refusal = scalarSource(op, i, sources[i]); !refusal.empty())
       return refusal;
     if (op.kind[i] == OperandKind::Constant) {
       uint64_t value = op.source[i];
@@ -229,8 +231,8 @@ static bool writesScalar(StringRef key) {
   return key == "V_READLANE_B32" || key == "V_READFIRSTLANE_B32";
 }
 
-Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands, bool plain,
-                            MicroOp &op) {
+Diagnostic Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> operands,
+                               bool plain, MicroOp &op) {
   std::string key = rowName.str();
   const bool writesExec = rowName.starts_with("V_CMPX_");
   if (writesExec)
@@ -248,7 +250,8 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   op.maskResult = kSink;
   if (!row->operation.function) {
     const int sdst = plain ? -1 : index(OperandName::sdst);
-    if (Refusal refusal = readMasks(shape, writesExec, sdst, sources, op, detail); !refusal.empty())
+    if (Diagnostic refusal = readMasks(shape, writesExec, sdst, sources, op, detail);
+        !refusal.empty())
       return refusal;
     // The destination's old contents, for instructions that write a part of it.
     if (sources.size() == shape.sourceCount + 1u && int(sources.back()) == result)
@@ -262,23 +265,23 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   for (VectorDetail::Source &source : detail.sources)
     source.selectHighForHigh = true;
   if (!plain) {
-    if (Refusal refusal = readModifiers(*row, sources, detail); !refusal.empty())
+    if (Diagnostic refusal = readModifiers(*row, sources, detail); !refusal.empty())
       return refusal;
-    if (Refusal refusal = readDpp(detail); !refusal.empty())
+    if (Diagnostic refusal = readDpp(detail); !refusal.empty())
       return refusal;
   }
-  if (Refusal refusal = readSources(*row, sources, op, detail); !refusal.empty())
+  if (Diagnostic refusal = readSources(*row, sources, op, detail); !refusal.empty())
     return refusal;
 
   bool highResult = false, scalarDestination = false;
   if (result >= 0) {
     RegisterOperand reg = registerAt(unsigned(result));
     if (reg.kind == RegisterOperand::Vector && !writesScalar(key)) {
-      if (Refusal refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
+      if (Diagnostic refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
         return refusal;
       highResult = reg.highHalf;
     } else if (row->operation.function && writesScalar(key)) {
-      if (Refusal refusal = scalarResult(op, unsigned(result)); !refusal.empty())
+      if (Diagnostic refusal = scalarResult(op, unsigned(result)); !refusal.empty())
         return refusal;
     } else if (rowName.starts_with("V_S_")) {
       scalarDestination = true;
@@ -315,7 +318,7 @@ Refusal Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned> op
   return {};
 }
 
-Refusal Decoder::decodeVector() {
+Diagnostic Decoder::decodeVector() {
   if (name == "V_NOP")
     return {};
   static constexpr OperandName kSources[] = {OperandName::src0, OperandName::src1,
@@ -341,14 +344,14 @@ Refusal Decoder::decodeVector() {
   for (unsigned &source : sources)
     if (result >= 0 && description.getOperandConstraint(source, MCOI::TIED_TO) == result)
       source = unsigned(result);
-  if (Refusal refusal = makeVector(name, result, sources, false, op); !refusal.empty())
+  if (Diagnostic refusal = makeVector(name, result, sources, false, op); !refusal.empty())
     return refusal;
   emit(op);
   return {};
 }
 
 /// VOPD: both halves read their sources before either writes.
-Refusal Decoder::decodeDual() {
+Diagnostic Decoder::decodeDual() {
   auto [nameX, nameY] = target.dualNames(inst->getOpcode());
   int sourceX = index(OperandName::src0X), sourceY = index(OperandName::src0Y);
   int resultX = index(OperandName::vdstX), resultY = index(OperandName::vdstY);
@@ -368,9 +371,9 @@ Refusal Decoder::decodeDual() {
   tie(nameX, resultX, sourcesX);
   tie(nameY, resultY, sourcesY);
   MicroOp x = start(), y = start();
-  if (Refusal refusal = makeVector(nameX, resultX, sourcesX, true, x); !refusal.empty())
+  if (Diagnostic refusal = makeVector(nameX, resultX, sourcesX, true, x); !refusal.empty())
     return refusal;
-  if (Refusal refusal = makeVector(nameY, resultY, sourcesY, true, y); !refusal.empty())
+  if (Diagnostic refusal = makeVector(nameY, resultY, sourcesY, true, y); !refusal.empty())
     return refusal;
   auto reads = [](const MicroOp &op, uint32_t offset) {
     for (unsigned i = 0; i < 4; ++i)

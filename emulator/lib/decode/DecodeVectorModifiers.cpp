@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modifiers of vector instructions: neg and abs, op_sel, SDWA, DPP, clamp, omod, as
 // VectorPath's handlers want them.
 #include "emulator/lib/decode/Decoder.h"
@@ -20,7 +21,7 @@ enum Modifier : unsigned {
 static constexpr OperandName kModifiers[] = {
     OperandName::src0_modifiers, OperandName::src1_modifiers, OperandName::src2_modifiers};
 
-Refusal Decoder::readDpp(VectorDetail &detail) {
+Diagnostic Decoder::readDpp(VectorDetail &detail) {
   if (index(OperandName::dpp8) >= 0) {
     detail.dpp = VectorDetail::Dpp::Dpp8;
     constexpr int64_t kFetchInactive = 0xea; // the encoding's src0; 0xe9 is without
@@ -44,7 +45,8 @@ Refusal Decoder::readDpp(VectorDetail &detail) {
       ((group == 0x100 || group == 0x110 || group == 0x120) && detail.control & 15) ||
       detail.control == 0x140 || detail.control == 0x141 || group == 0x150 ||
       (group == 0x160 && major >= 10) || (major < 10 && is_contained(kWaveWide, detail.control));
-  return known ? Refusal() : "DPP control " + std::to_string(detail.control) + " is not supported";
+  return known ? Diagnostic()
+               : "DPP control " + std::to_string(detail.control) + " is not supported";
 }
 
 /// SDWA's selections (CDNA3 ISA "SDWA"; LLVM's SdwaSel): bytes 0 to 3, words 0 and 1, all.
@@ -89,8 +91,8 @@ void Decoder::readResultPlace(const Semantics &row, bool named, bool highRegiste
   }
 }
 
-Refusal Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
-                               VectorDetail &detail) {
+Diagnostic Decoder::readModifiers(const Semantics &row, ArrayRef<unsigned> sources,
+                                  VectorDetail &detail) {
   const bool packed = flags() & kFlagVop3p, sdwa = flags() & kFlagSdwa;
   const Shape &shape = row.operation.shape;
   for (unsigned i = 0; i < 3; ++i)

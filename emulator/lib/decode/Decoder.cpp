@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the bytes of functions to a Program: disassembles each function from start to end, drops
 // hints, resolves branches.
 #include "emulator/lib/decode/Decoder.h"
@@ -25,7 +26,8 @@ const uint32_t *ConstantPool::get(uint64_t value, unsigned registers) {
   return lanes;
 }
 
-Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t at, uint64_t bytes) {
+Diagnostic Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t at,
+                           uint64_t bytes) {
   plain = instruction;
   // Literals that would also fit an inline constant arrive as expressions, "lit(0xffffffff)".
   for (MCOperand &operand : plain)
@@ -37,14 +39,14 @@ Refusal Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_t a
   size = bytes;
   name = target.name(inst->getOpcode());
   const size_t first = program.operations.size();
-  Refusal refusal = decodeByEncoding();
+  Diagnostic refusal = decodeByEncoding();
   if (target.row().isa < 10 && !(flags() & (kFlagSalu | kFlagSmrd)))
     for (MicroOp &op : MutableArrayRef(program.operations).drop_front(first))
       op.special |= kSkipVector;
   return refusal;
 }
 
-Refusal Decoder::decodeByEncoding() {
+Diagnostic Decoder::decodeByEncoding() {
   const uint64_t bits = flags();
   const StringRef fullName = target.fullName(inst->getOpcode());
   if (const OutOfScope *row = findOutOfScope(name.empty() ? fullName : name, fullName))
@@ -144,7 +146,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         continue;
       }
       const size_t before = program->operations.size();
-      Refusal refusal = decoder.decode(inst, pc, at, size);
+      Diagnostic refusal = decoder.decode(inst, pc, at, size);
       if (!refusal.empty()) {
         program->operations.resize(before);
         refuse(range, pc, target.print(inst, pc), refusal);

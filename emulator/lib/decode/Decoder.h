@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One instruction to one or more operations. The families are in DecodeScalar.cpp, DecodeVector.cpp
 // and DecodeMemory.cpp.
 #pragma once
@@ -9,7 +10,7 @@
 namespace rubia::emulator {
 
 /// Why an instruction cannot be executed; empty: it can.
-using Refusal = std::string;
+using Diagnostic = std::string;
 
 class Decoder {
 public:
@@ -17,58 +18,58 @@ public:
       : target(target), program(program), waveSize(waveSize) {}
 
   /// Appends the operations of `inst`, which lies at `pc` in the image and `address` in memory.
-  Refusal decode(const llvm::MCInst &inst, uint64_t pc, uint64_t address, uint64_t size);
+  Diagnostic decode(const llvm::MCInst &inst, uint64_t pc, uint64_t address, uint64_t size);
 
   /// Branches to resolve once all code is decoded: operation index and target pc.
   std::vector<std::pair<uint32_t, uint64_t>> branches;
 
 private:
-  Refusal decodeByEncoding();
-  Refusal decodeScalar();
-  Refusal decodeScalarMemory();
-  Refusal decodeVector();
-  Refusal decodeDual();
+  Diagnostic decodeByEncoding();
+  Diagnostic decodeScalar();
+  Diagnostic decodeScalarMemory();
+  Diagnostic decodeVector();
+  Diagnostic decodeDual();
   bool isMatrixInstruction() const;
-  Refusal decodeMatrix();
-  Refusal matrixSource(MicroOp &op, unsigned i, OperandName operand);
-  Refusal emitMatrixOperation(llvm::StringRef key, MicroOp &op, const VectorDetail &detail);
-  Refusal decodeFlat(llvm::StringRef prefix);
-  Refusal decodeLocal();
-  Refusal decodeBuffer();
+  Diagnostic decodeMatrix();
+  Diagnostic matrixSource(MicroOp &op, unsigned i, OperandName operand);
+  Diagnostic emitMatrixOperation(llvm::StringRef key, MicroOp &op, const VectorDetail &detail);
+  Diagnostic decodeFlat(llvm::StringRef prefix);
+  Diagnostic decodeLocal();
+  Diagnostic decodeBuffer();
 
   /// One vector operation. `sources` are MCInst operand indices; `named` false: no modifiers
   /// (VOPD).
-  Refusal makeVector(llvm::StringRef name, int result, llvm::ArrayRef<unsigned> sources, bool plain,
-                     MicroOp &op);
+  Diagnostic makeVector(llvm::StringRef name, int result, llvm::ArrayRef<unsigned> sources,
+                        bool plain, MicroOp &op);
   void noteRegisters(llvm::ArrayRef<unsigned> sources, int result, const MicroOp &op,
                      VectorDetail &detail) const;
   const struct Semantics *findRow(const std::string &key) const;
-  Refusal readMasks(const Shape &shape, bool writesExec, int sdst,
-                    llvm::SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail);
-  Refusal readSources(const struct Semantics &row, llvm::ArrayRef<unsigned> sources, MicroOp &op,
-                      const VectorDetail &detail);
+  Diagnostic readMasks(const Shape &shape, bool writesExec, int sdst,
+                       llvm::SmallVectorImpl<unsigned> &sources, MicroOp &op, VectorDetail &detail);
+  Diagnostic readSources(const struct Semantics &row, llvm::ArrayRef<unsigned> sources, MicroOp &op,
+                         const VectorDetail &detail);
   void readModes(const struct Semantics &row, bool plain, MicroOp &op) const;
-  Refusal readModifiers(const struct Semantics &row, llvm::ArrayRef<unsigned> sources,
-                        VectorDetail &detail);
+  Diagnostic readModifiers(const struct Semantics &row, llvm::ArrayRef<unsigned> sources,
+                           VectorDetail &detail);
   void readResultPlace(const struct Semantics &row, bool named, bool highRegister,
                        VectorDetail &detail);
   void noteApproximation(const struct Semantics &row, VectorDetail &detail) const;
-  Refusal readDpp(VectorDetail &detail);
+  Diagnostic readDpp(VectorDetail &detail);
   Handler chooseHandler(MicroOp &op, const VectorDetail &detail, const Semantics &row) const;
 
   MicroOp start() const;
   void emit(const MicroOp &op) { program.operations.push_back(op); }
   int index(OperandName name) const { return target.operand(*inst, name); }
   const llvm::MCOperand &at(unsigned i) const { return inst->getOperand(i); }
-  int64_t immediate(OperandName name, int64_t otherwise = 0) const;
+  int64_t immediate(OperandName name, int64_t fallback = 0) const;
   uint64_t flags() const;
   /// Sets source `i` of a scalar operation.
-  Refusal scalarSource(MicroOp &op, unsigned i, unsigned operand);
-  Refusal scalarResult(MicroOp &op, unsigned operand);
+  Diagnostic scalarSource(MicroOp &op, unsigned i, unsigned operand);
+  Diagnostic scalarResult(MicroOp &op, unsigned operand);
   /// Sets source `i` to a vector register operand, counting its use.
-  Refusal vectorRegister(unsigned operand, uint32_t &offset);
+  Diagnostic vectorRegister(unsigned operand, uint32_t &offset);
   /// Source `i` from a vector register operand, if the instruction has it.
-  Refusal vectorSource(MicroOp &op, unsigned i, OperandName operand);
+  Diagnostic vectorSource(MicroOp &op, unsigned i, OperandName operand);
   RegisterOperand registerAt(unsigned operand) const;
   uint16_t maskIndex(unsigned operand) const;
 

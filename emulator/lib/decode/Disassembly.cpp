@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/decode/Disassembly.h"
 #include "emulator/lib/scalar/ControlFlow.h"
 #include "llvm/ADT/SmallVector.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/decode/InstructionClass.h"
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/machine/Wave.h"

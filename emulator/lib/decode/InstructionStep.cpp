@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AMDGPUUsage "Memory Model" (each generation's section), SIInsertWaitcnts' view of the counters,
 // and the ISA manuals' chapters on memory scopes.
 #include "emulator/lib/decode/InstructionStep.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of an instruction beyond its effect, for the checks and others who look on: what it
 // touches in memory, which registers it uses, and for the check `order` which counters it
 // increments, how far down the caches it must go, and what waits and cache operations do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index over all instruction tables, one for each instruction set of the host.
 #include "emulator/lib/decode/Instructions.h"
 #include "emulator/Emulator.h"

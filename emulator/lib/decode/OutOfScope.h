@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that LLVM can encode for the emulated processors and that the emulator refuses on
 // purpose.
 #pragma once

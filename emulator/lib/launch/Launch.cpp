@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch: checks it, lays out kernel arguments and the dispatch packet, and runs the workgroups
 // on host threads.
 #include "emulator/lib/check/CheckBarriers.h"
@@ -202,7 +203,7 @@ public:
     return log;
   }
   bool isOn() const { return file; }
-  std::string trouble; // why the file cannot be written, or empty
+  std::string problem; // why the file cannot be written, or empty
   void add(const Launch &launch, const Statistics &statistics, double seconds) {
     std::lock_guard lock(mutex);
     std::fprintf(file, "%s\t%llu\t%llu\t%.9f\n", launch.kernel->name.c_str(),
@@ -218,7 +219,7 @@ private:
       return;
     file = std::fopen(path.c_str(), "ae");
     if (!file)
-      trouble = "RUBIA_EMULATOR_LAUNCHES: " + path + ": " + std::strerror(errno);
+      problem = "RUBIA_EMULATOR_LAUNCHES: " + path + ": " + std::strerror(errno);
   }
   FILE *file = nullptr;
   std::mutex mutex;
@@ -266,7 +267,7 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
 
 static Expected<Statistics> runMeasured(const Launch &launch, Memory &memory, LaunchLog &log) {
   constexpr double kSeconds = 0.05;
-  constexpr unsigned kMost = 200;
+  constexpr unsigned kMax = 200;
   const std::vector<MemoryContents> before = contentsOf(memory);
   Launch counting = launch;
   counting.countOperations = true;
@@ -274,7 +275,7 @@ static Expected<Statistics> runMeasured(const Launch &launch, Memory &memory, La
   if (!statistics)
     return statistics;
   double total = 0, best = 0;
-  for (unsigned i = 0; i < kMost && total < kSeconds; ++i) {
+  for (unsigned i = 0; i < kMax && total < kSeconds; ++i) {
     restoreContents(before);
     const auto start = std::chrono::steady_clock::now();
     if (Expected<Statistics> again = runLaunch(launch, memory); !again)
@@ -290,8 +291,8 @@ static Expected<Statistics> runMeasured(const Launch &launch, Memory &memory, La
 
 Expected<Statistics> run(const Launch &launch, Memory &memory) {
   LaunchLog &log = LaunchLog::instance();
-  if (!log.trouble.empty())
-    return createStringError(log.trouble);
+  if (!log.problem.empty())
+    return createStringError(log.problem);
   return log.isOn() ? runMeasured(launch, memory, log) : runLaunch(launch, memory);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many workgroups are resident at once: waves, vector registers, LDS and barriers of a compute
 // unit, or of a workgroup processor, are handed out until one of them is used up. RDNA3 ISA, CDNA3
 // ISA "Wave"; the numbers are those that LLVM's occupancy estimates use.

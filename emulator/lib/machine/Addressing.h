@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the operands of a memory instruction to host addresses, and the checks on the way.
 //
 // Operands of a memory operation: source 0 the address register (Vector), source 1 a scalar base

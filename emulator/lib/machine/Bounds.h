@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges whose ends come from a file or a program, and may be anything.
 #pragma once
 

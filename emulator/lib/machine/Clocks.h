@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clocks that a wave can read, all from the host's steady clock so that they never run
 // backwards.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/machine/Encodings.h"
 #include "emulator/lib/machine/Target.h"
 #include "llvm/Support/Endian.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encodings that the manuals reserve or forbid and that LLVM's disassembler takes for instructions,
 // or dies of (docs/errata.md E17). What comes before and after a call of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MODE.gpr_idx_en of gfx9 (CDNA3 ISA "VGPR Indexing"): M0[7:0] is added to the numbers of the
 // vector registers of a vector ALU instruction. M0[15:12] says of which: source 0, 1, 2 and the
 // result; a source that is the result's old value (V_FMAC) goes with the result.

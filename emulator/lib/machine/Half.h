@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic of the 16-bit float types beyond Half(float): results that are computed exactly, or to
 // 53 bits, in double and then rounded once.
 //

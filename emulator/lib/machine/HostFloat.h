@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's floating point: the one place that knows how a processor other than the emulated one
 // is told to round, and what it calls a number of 113 bits. MXCSR on x86-64 (Intel SDM "MXCSR
 // Control and Status Register"), FPCR on AArch64 (Arm ARM "FPCR, Floating-point Control Register").

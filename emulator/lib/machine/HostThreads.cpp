@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch asks for help and does not wait for it to come: it works by itself at once, and calls
 // that no thread has come to when it is done are dropped. So a launch of microseconds costs no more
 // than waking threads. Those that nobody needs for a while end.

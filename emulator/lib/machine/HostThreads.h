@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host threads that launches run on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/machine/InitialState.h"
 #include "emulator/lib/machine/Program.h"
 #include <algorithm>

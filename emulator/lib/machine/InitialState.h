@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registers of a wave when its kernel starts (AMDGPUUsage "Initial Kernel Execution State").
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 16-bit float types, and `lanewise`: from a lambda on one lane to a vectorised loop over a
 // block of lanes and the description of its operands. Include Semantics.h instead.
 //

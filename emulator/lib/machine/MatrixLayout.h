@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the elements of the matrix instructions' operands are: which lane and which element of a
 // lane's registers hold row i, column j and depth k of a block.
 //

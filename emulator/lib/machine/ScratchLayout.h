@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private memory: one layout for all ways to reach it.
 //
 // A wave's private memory is `scratchPerLane` bytes for each of its lanes from `Wave::scratch` on,

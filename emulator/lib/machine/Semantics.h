@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a vector instruction means, written once per instruction as one row of a table.
 //
 //   constexpr Semantics kRows[] = {

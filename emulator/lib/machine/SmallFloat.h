@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 8-, 6- and 4-bit float formats of the matrix and conversion instructions: exact decoding, and
 // encoding with round to nearest even or stochastic rounding.
 //

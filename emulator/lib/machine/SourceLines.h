@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source lines of a code object, from its DWARF line tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/machine/SourceText.h"
 #include "emulator/Emulator.h"
 #include "input/File.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of source files. Which files these are, the debug information of a code object says,
 // whoever made it: so only those below folders that the user named are read.
 #pragma once

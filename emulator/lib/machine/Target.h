@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM's disassembler for one processor and wave size, and the names of its instructions.
 //
 // LLVM names the same instruction differently per generation and encoding

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far into the past of each thread something has seen: a vector clock.
 //
 // A launch has many of them that differ little: a persistent radix tree over the threads' numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a running wave and the decoded form of an instruction.
 //
 // Registers. A vector register is 32 consecutive dwords, one per lane of a block; a wave64 has two
@@ -105,7 +106,7 @@ struct MicroOp {
   union {
     LaneKernel kernel = nullptr;
     WaveFunction function;
-    Handler otherwise; // memory: what does all that `handler` does not
+    Handler slowPath; // memory: what does all that `handler` does not
     void *callee;
   };
   uint64_t source[4] = {};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands of wavewise instructions.
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/machine/GprIndexing.h"

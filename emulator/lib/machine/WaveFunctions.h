@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calling a wavewise row (Semantics.h) from an operation.
 #pragma once
 

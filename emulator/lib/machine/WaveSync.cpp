@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Global wave sync: counters that the workgroups of a cooperative launch meet at. HIP's grid.sync()
 // is one DS_GWS_BARRIER of a wave of each workgroup where the processor has it (RDNA2 ISA
 // "DS_GWS_BARRIER", CDNA2 ISA "Global Wave Sync").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of global wave sync of a launch; see WaveSync.cpp.
 #pragma once
 

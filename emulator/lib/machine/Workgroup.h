@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the waves of a workgroup share, as the handlers see it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Read-modify-write operations: a lambda from the old value and the data operands to the new value,
 // the same for GLOBAL, FLAT, BUFFER and DS instructions.
 //

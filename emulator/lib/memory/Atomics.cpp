@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GLOBAL, FLAT and BUFFER atomics (RDNA3 ISA "Memory Atomics"). They act on host memory with host
 // atomics, so that workgroups on several host threads, and the host program itself, see them as one
 // operation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MUBUF loads and stores (CDNA4 ISA "Vector Memory Buffer Instructions"). Private memory on targets
 // without architected flat scratch comes this way too.
 #include "emulator/lib/memory/BufferResource.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/memory/BufferResource.h"
 
 namespace rubia::emulator {

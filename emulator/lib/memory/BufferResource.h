@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffer resources: from index, offset and a V# to addresses, and which lanes are in range.
 //
 // (CDNA4 ISA "Buffer Addressing", RDNA4 ISA "Vector Memory Buffer Instructions".) What lies out of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GLOBAL, FLAT and SCRATCH loads and stores, and loads into LDS (RDNA3 ISA "Flat, Scratch and
 // Global Address Space Instructions").
 #include "emulator/lib/memory/LoadStore.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16 bytes in memory that other host threads access at the same time: the host's own 16-byte
 // instructions, which are single accesses where the address is aligned.
 //

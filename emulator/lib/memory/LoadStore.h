@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads and stores as types (how many bytes, which registers, how a narrow value lies in a
 // register), and the access itself in each kind of memory.
 #pragma once

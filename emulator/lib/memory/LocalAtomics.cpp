@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DS atomics (RDNA4 ISA "LDS Instructions"). A workgroup runs on one host thread, so they are plain
 // reads and writes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cross-lane moves through the crossbar of LDS (RDNA4 ISA "DS_SWIZZLE_B32", "DS_PERMUTE_B32",
 // "DS_BPERMUTE_B32"). No memory is touched. EXEC holds for reading and for writing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DS loads and stores (RDNA4 ISA "LDS Instructions").
 //
 // Operands: source 0 the address, source 2 and 3 the data; `immediate` the offset in bytes. The

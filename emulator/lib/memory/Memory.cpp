@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry of what kernels may touch: an ordered map of live allocations behind a shared mutex,
 // and a generation number that tells the waves' own caches when to forget. Freed memory is kept for
 // a while, unused, so that a use after free is recognised; small allocations are separated by red

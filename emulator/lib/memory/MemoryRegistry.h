@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the emulator's own parts see of a Memory besides its public members.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches come again and again with workgroups of the same size, so only memory of exactly the
 // size that is asked for is given out again. When the bound is reached all that is kept goes.
 #include "emulator/lib/memory/PooledMemory.h"
@@ -8,7 +9,7 @@
 
 namespace rubia::emulator {
 
-static constexpr size_t kMostKept = size_t(64) << 20, kLargest = kMostKept / 8;
+static constexpr size_t kMaxKept = size_t(64) << 20, kLargest = kMaxKept / 8;
 static constexpr auto kPage = std::align_val_t(4096);
 
 namespace {
@@ -42,7 +43,7 @@ PooledMemory::~PooledMemory() {
   }
   Pool &all = perProcess<Pool>();
   std::lock_guard lock(all.mutex);
-  if (all.bytes + size > kMostKept) {
+  if (all.bytes + size > kMaxKept) {
     for (auto [bytes, kept] : all.kept)
       ::operator delete(kept, kPage);
     all.kept.clear();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of workgroups, kept for those of the next launch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A code object as an ELF file (AMDGPUUsage "ELF Code Object"). What can be known without loading
 // it is checked here, once, for those who load it and for those who only describe it: all parts
 // that the headers speak of lie in the file, and no byte belongs to two of them, so that whatever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/object/Image.h"
 #include "emulator/lib/machine/Bounds.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a code object: its segments mapped, or, where it is what clang -c writes, its
 // sections laid out and linked; relocations applied; what its symbols stand for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code object's metadata note (AMDGPUUsage "Code Object V5 Metadata").
 #pragma once
 

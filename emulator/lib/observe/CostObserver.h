@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts what executed instructions cost, for Launch::profile.
 #pragma once
 

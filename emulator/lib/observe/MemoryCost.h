@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an access of a wave costs: the cache lines that it touches, and the cycles that LDS needs
 // for it.
 //

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop: waves of the resident workgroups take turns; a workgroup that gets nowhere within its
 // patience lets another one start, as it may wait for that.
 #include "emulator/lib/observe/ObservedRun.h"
 #include "emulator/lib/observe/Observer.h"
 #include "emulator/lib/observe/OrderRandom.h"
 #include "emulator/lib/run/OperationCounts.h"
-#include "emulator/lib/run/StallWatch.h"
+#include "emulator/lib/run/Watchdog.h"
 
 using namespace llvm;
 
@@ -42,7 +43,7 @@ private:
   ArrayRef<Observer *> observers;
   OrderRandom random;
   std::vector<uint64_t> counts; // per operation; empty unless they are asked for
-  StallWatch watch;
+  Watchdog watch;
   Accesses accesses;
   std::vector<std::unique_ptr<RunningGroup>> residents;
   std::array<uint32_t, 1 + Workgroup::kNamedBarriers> phases = {}; // before the operation

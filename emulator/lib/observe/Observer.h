@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who watches a launch instruction by instruction: checks, traces, statistics.
 //
 // The normal loops have no hooks. A launch that is observed runs in a loop of its own

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random choices of the `order` check: a function of the seed alone (SplitMix64).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/order/OrderCaches.h"
 #include <cstring>
 
@@ -234,9 +235,9 @@ void OrderCaches::writeBack(unsigned unit, const InstructionStep &step) {
 }
 
 void OrderCaches::expect(uint64_t address, uint64_t bytes) {
-  constexpr uint64_t kMost = 64; // lines of one allocation
+  constexpr uint64_t kMax = 64; // lines of one allocation
   const uint64_t first = lineOf(address);
-  for (uint64_t i = 0; i < kMost && first + i * kLineBytes < address + bytes; ++i)
+  for (uint64_t i = 0; i < kMax && first + i * kLineBytes < address + bytes; ++i)
     expected.push_back(first + i * kLineBytes);
 }
 

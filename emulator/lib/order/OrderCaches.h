@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The caches of the emulated device, as the `order` check sees them.
 //
 //   compute unit: L0 (the L1 of gfx9)   scalar cache: for a few compute units

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running workgroups with memory operations that take their time.
 //
 // A memory instruction is issued: its operands are kept aside. Its lanes are split by the lines of
@@ -19,7 +20,7 @@
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/run/OperationCounts.h"
 #include "emulator/lib/run/RunningGroup.h"
-#include "emulator/lib/run/StallWatch.h"
+#include "emulator/lib/run/Watchdog.h"
 #include <mutex>
 #include <queue>
 
@@ -93,7 +94,7 @@ private:
   unsigned wanted;              // workgroups in flight
   uint64_t slowness;            // chooses instructions that take long; 0: any may
   std::vector<uint64_t> counts; // per operation; empty unless they are asked for
-  StallWatch watch;
+  Watchdog watch;
   std::vector<Resident> residents;
   uint64_t nextGroup = 0;
   uint64_t now = 1, number = 0, idleTurns = 0;

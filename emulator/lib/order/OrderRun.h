@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch under the check `order`.
 #pragma once
 

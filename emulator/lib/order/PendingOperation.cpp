@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/order/PendingOperation.h"
 #include "emulator/lib/machine/Workgroup.h"
 #include "emulator/lib/run/Accesses.h"

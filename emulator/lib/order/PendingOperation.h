@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions under the check `order` that have been issued and have not returned: their operands,
 // kept aside, and the parts that they are split into, by the lines of memory that they touch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lanes of an instruction touch in memory, found out before it is executed: the addresses
 // that its handler will compute, from the same registers.
 #pragma once

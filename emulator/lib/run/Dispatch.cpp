@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running workgroups. Waves of a workgroup take turns at barriers; a workgroup that does not get
 // anywhere within a slice (it may wait for another one) gives way to a fresh one on the same host
 // thread, so that all workgroups of a grid make progress.
@@ -8,7 +9,7 @@
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/run/OperationCounts.h"
 #include "emulator/lib/run/RunningGroup.h"
-#include "emulator/lib/run/StallWatch.h"
+#include "emulator/lib/run/Watchdog.h"
 #include "emulator/lib/vector/VectorPath.h"
 #include <map>
 #include <sys/mman.h>
@@ -180,7 +181,7 @@ RunningGroup::Outcome RunningGroup::run() {
       ready |= wave.status == WaveStatus::Ready;
     }
     if (passed)
-      dispatch.wentOn();
+      dispatch.madeProgress();
     if (ended == waves.size())
       return Outcome::Finished;
     if (ran == 0) { // all wait for signals that nobody is left to give
@@ -256,7 +257,7 @@ std::vector<RunningGroup *> pointersTo(ArrayRef<std::unique_ptr<RunningGroup>> g
 
 void Dispatch::work(unsigned worker) {
   Groups mine, idle;
-  StallWatch watch(*this);
+  Watchdog watch(*this);
   uint64_t executed = 0;
   std::vector<OperationTally> myCounts(launch.countOperations ? program.operations.size() : 0);
   auto takeNext = [&]() -> std::unique_ptr<RunningGroup> {
@@ -281,7 +282,7 @@ void Dispatch::work(unsigned worker) {
       idle.pop_back();
     }
     group->start(linear);
-    wentOn();
+    madeProgress();
     return group;
   };
   size_t turn = 0;
@@ -322,7 +323,7 @@ void Dispatch::work(unsigned worker) {
     executed += group.executed();
     if (isLimited())
       resident.fetch_sub(1, std::memory_order_relaxed);
-    wentOn();
+    madeProgress();
     idle.push_back(std::move(mine[turn]));
     mine.erase(mine.begin() + ptrdiff_t(turn));
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workgroups of one launch, handed out to host threads.
 #pragma once
 
@@ -29,10 +30,10 @@ private:
   friend class RunningGroup;
   friend class ObservedRun;
   friend class OrderRun;
-  friend class StallWatch;
+  friend class Watchdog;
   using Groups = std::vector<std::unique_ptr<RunningGroup>>;
   void report(RunningGroup &group);
-  void wentOn() {
+  void madeProgress() {
     if (isWatched)
       progress.fetch_add(1, std::memory_order_relaxed);
   }

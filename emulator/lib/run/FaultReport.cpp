@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/decode/Disassembly.h"
 #include "llvm/ADT/StringExtras.h"

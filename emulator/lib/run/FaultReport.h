@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the wave's note of a fault to the error that users see.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/run/OperationCounts.h"
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Disassembly.h"

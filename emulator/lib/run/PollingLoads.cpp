@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loop is taken to be what lies between a branch back and its target.
 #include "emulator/lib/run/PollingLoads.h"
 
@@ -56,12 +57,12 @@ void findIn(ArrayRef<InstructionStep> body, size_t first, BitVector &found) {
   }
 }
 
-constexpr size_t kMostBetween = 64; // operations
+constexpr size_t kMaxBetween = 64; // operations
 
 /// Loads from the address of the compare-and-swap at `index`.
 void findExpecting(const SteppedProgram &code, size_t index, BitVector &found) {
   const MicroOp &swap = code.program->operations[index];
-  for (size_t i = index - std::min(index, kMostBetween); i < index; ++i) {
+  for (size_t i = index - std::min(index, kMaxBetween); i < index; ++i) {
     const InstructionStep &step = code.steps[i];
     const MicroOp &op = code.program->operations[i];
     if (!step.reads || step.writes)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers (RDNA4 ISA "Barriers"; S_BARRIER of the older generations is a signal and a wait in
 // one).
 //

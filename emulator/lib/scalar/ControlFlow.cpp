@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches, program end, traps, messages and clocks (RDNA3 ISA "Program Flow Control"; waits and
 // scheduling hints are dropped when code is decoded).
 #include "emulator/lib/scalar/ControlFlow.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which hardware registers exist, and the operation that stands where no instruction may be
 // executed.
 #pragma once

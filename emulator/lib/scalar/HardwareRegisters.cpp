@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // S_GETREG, S_SETREG and the MODE register (RDNA3 ISA "Hardware Registers"; the numbers differ
 // between generations, AMDGPUOperandSyntax "hwreg").
 #include "emulator/lib/machine/Clocks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar integer instructions: SOP1, SOP2, SOPC and SOPK (RDNA3 ISA "Scalar ALU Operations").
 #include "emulator/lib/scalar/ScalarAlu.h"
 

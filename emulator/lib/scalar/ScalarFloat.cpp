@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar float instructions of gfx12 (RDNA4 ISA "Scalar ALU Operations", "Scalar
 // Floating-Point"). Rounding and denormals are ScalarSemantics.h's work.
 #include "emulator/lib/scalar/ScalarAlu.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar memory operations (RDNA3 ISA "Scalar Memory Operations"; stores, atomics and scratch:
 // CDNA2 ISA): uniform accesses of 1 to 64 bytes from and to SGPRs.
 //

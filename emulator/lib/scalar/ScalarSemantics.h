@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar instructions as rows, in the style of Semantics.h.
 //
 // The lambda's operand parameters are uint32_t, int32_t, uint64_t, int64_t, float and Half, in

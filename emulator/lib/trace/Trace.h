@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes down executed instructions with what they changed, for Launch::trace.
 //
 // Registers are kept before an instruction and compared behind it: all scalar ones, and those

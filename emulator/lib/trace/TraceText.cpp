@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of a trace. Most vectors of values are the same in all lanes, or grow by the same step
 // from lane to lane; these are written short.
 #include "emulator/lib/trace/Trace.h"

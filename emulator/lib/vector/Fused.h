@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hot`: like `lanewise`, and with handlers of its own for the cases that most executed
 // instructions are, so that fetching, computing and masking are one function, in which the lanes
 // are a handful of the host's vector instructions. For rows whose sources and result are halves of

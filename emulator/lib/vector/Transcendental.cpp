@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Correct rounding by Ziv's strategy: libm's double functions are within one ulp of 2^-53, so the
 // float result is certain unless both ends of a 2^-50 interval round differently. Then x87's 64
 // bits decide; the hardest float arguments of these functions need fewer.

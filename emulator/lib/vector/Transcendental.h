@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transcendental instructions on single numbers, correctly rounded: the public documents bound
 // their error (1 ulp for most f32 ones) but do not say what the hardware's bits are.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves, selections and the instructions that look across lanes. The arithmetic is in the files
 // beside this one, by type of the operands.
 #include "emulator/lib/machine/Semantics.h"

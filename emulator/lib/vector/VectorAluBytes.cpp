@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions on the bytes of a register: permutations, averages, sums of absolute differences.
 #include "emulator/lib/vector/Fused.h"
 #include "emulator/lib/vector/VectorAluInteger.h"

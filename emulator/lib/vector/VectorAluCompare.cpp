@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares: V_CMP_* write a lane mask. V_CMPX_* are the same rows with EXEC as the destination.
 //
 // The sixteen float conditions are the sixteen sets of {less, equal, greater, unordered}.

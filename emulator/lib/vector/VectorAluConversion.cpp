@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between number types. MODE's rounding applies to conversions to a float type;
 // conversions to integers truncate and saturate.
 #include "emulator/lib/vector/Fused.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of IEEE division: V_DIV_SCALE_*, V_DIV_FMAS_*, V_DIV_FIXUP_*.
 //
 // The denominator d and the numerator n are scaled so that no intermediate of Newton's iteration

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dot products. Float ones add one product after the other in the order of RDNA3's pseudocode;
 // assumed: each step is rounded, and nothing but MODE flushes denormals, except that gfx90a always
 // flushes those of V_DOT2_F32_F16 and V_DOT2C_F32_F16 (PyTorch, "Reduced Precision FP16 and BF16

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the float instructions of all three widths share, written once on the bits: classes of
 // numbers, minimum and maximum as RDNA3 defines them, fraction and exponent.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16-bit float arithmetic: instructions on single f16 values. Packed ones are in
 // VectorAluPacked.cpp.
 #include "emulator/lib/vector/Fused.h"

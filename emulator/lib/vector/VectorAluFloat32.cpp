@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 32-bit float arithmetic: VOP2 and VOP3 instructions whose operands are f32.
 #include "emulator/lib/vector/Fused.h"
 #include "emulator/lib/vector/VectorAluFloat.h"

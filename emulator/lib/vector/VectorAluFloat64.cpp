@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 64-bit float arithmetic: instructions whose operands are f64. Reciprocals and square roots are in
 // VectorAluTranscendental.cpp, division steps in VectorAluDivision.cpp.
 #include "emulator/lib/vector/Fused.h"

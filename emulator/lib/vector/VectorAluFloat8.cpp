@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between f32 and FP8 (E4M3) and BF8 (E5M2), and stochastic rounding to 16 bits. Rows
 // in _FNUZ are gfx942's formats, the others OCP's.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer clamp: what the instructions of the 16-, 32- and 64-bit families and the packed ones
 // share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16-bit integer arithmetic, logic and shifts on single values.
 #include "emulator/lib/vector/Fused.h"
 #include "emulator/lib/vector/VectorAluInteger.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 64-bit integer shifts, additions and multiply-adds.
 #include "emulator/lib/vector/Fused.h"
 #include "emulator/lib/vector/VectorAluInteger.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix instructions of RDNA3 and RDNA4: WMMA, and SWMMAC with a sparse A, whose C is the
 // destination. The results are 16 by 16.
 //

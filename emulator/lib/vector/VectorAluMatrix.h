@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrix product behind MFMA, SMFMAC, WMMA and SWMMAC: gather the operands from the lanes,
 // multiply plain arrays, scatter the result.
 //
@@ -65,7 +66,7 @@ struct MatrixShape {
   MatrixFormat a, b, sum; // sum: F64, F32, F16, Bf16, or I8 for 32-bit integers
 };
 
-constexpr unsigned kMostElements = 2048; // of A, B or C over all blocks
+constexpr unsigned kMaxElements = 2048; // of A, B or C over all blocks
 
 /// One bit of an input's modifiers changes what all its elements are.
 struct InputReading {
@@ -171,11 +172,11 @@ struct DepthTable {
 /// A, B and the sums of one instruction. T is what elements are multiplied as, S what is summed.
 template <class T, class S> struct MatrixProduct {
   MatrixShape shape;
-  unsigned terms;                         // per row of A
-  alignas(64) T a[kMostElements];         // [block][row][term]
-  uint8_t depthOf[kMostElements];         // of the same; unused if terms == shape.depth
-  alignas(64) T b[kMostElements];         // [block][depth][column]
-  alignas(64) S sums[kMostElements] = {}; // [block][row][column]
+  unsigned terms;                        // per row of A
+  alignas(64) T a[kMaxElements];         // [block][row][term]
+  uint8_t depthOf[kMaxElements];         // of the same; unused if terms == shape.depth
+  alignas(64) T b[kMaxElements];         // [block][depth][column]
+  alignas(64) S sums[kMaxElements] = {}; // [block][row][column]
 
   MatrixProduct(const MatrixShape &shape, bool sparse)
       : shape(shape), terms(sparse ? shape.depth / 2 : shape.depth) {}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dense matrix instructions of CDNA (V_MFMA_*).
 //
 // EXEC plays no part, rounding is to nearest even whatever MODE says (CDNA4 ISA 7.1.5). Denormals:
@@ -155,8 +156,8 @@ void multiplySelected(WaveOperands &w, const MatrixShape &shape) {
 }
 
 template <MatrixShape kShape> void multiply(WaveOperands &w) {
-  static_assert(kShape.blocks * kShape.rows * kShape.columns <= kMostElements &&
-                kShape.blocks * kShape.rows * kShape.depth <= kMostElements);
+  static_assert(kShape.blocks * kShape.rows * kShape.columns <= kMaxElements &&
+                kShape.blocks * kShape.rows * kShape.depth <= kMaxElements);
   if constexpr (kShape.a == Selected)
     multiplySelected(w, kShape);
   else if constexpr (kShape.sum == F64)

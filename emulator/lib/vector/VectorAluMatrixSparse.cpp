@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sparse matrix instructions of CDNA (V_SMFMAC_*): of four neighbours in a row of A two are
 // stored, source 2 says which, C is the destination.
 //

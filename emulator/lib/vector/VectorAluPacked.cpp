@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed instructions (VOP3P): two 16-bit or 32-bit values at once, and the mixed-precision FMAs.
 #include "emulator/lib/vector/Fused.h"
 #include "emulator/lib/vector/VectorAluInteger.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gfx950's conversions with a scale, V_CVT_SCALEF32_*: f32, f16 and bf16 from and to FP8, BF8, FP6
 // (E2M3), BF6 (E3M2) and FP4 (E2M1), of one value, two or 32.
 //

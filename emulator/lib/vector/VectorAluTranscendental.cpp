@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reciprocals, roots, powers, logarithms, sines: the instructions of the transcendental unit.
 //
 // The f32 ones flush denormal sources and results whatever MODE says (LLVM scales around them); the

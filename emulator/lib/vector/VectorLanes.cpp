@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves of values between lanes by the host's vector instructions. What they do not do they leave
-// to the handlers in LocalLanes.cpp (MicroOp::otherwise) and to the rows in VectorAlu.cpp. Compiled
+// to the handlers in LocalLanes.cpp (MicroOp::slowPath) and to the rows in VectorAlu.cpp. Compiled
 // once per instruction set.
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/vector/VectorMemory.h"
@@ -12,7 +13,7 @@ void backwardPermute(Wave &w, const MicroOp &op) {
   const unsigned major = w.group->target->isa;
   if (w.blocks == 2 && (major == 10 || major == 11)) // within halves
       [[clang::musttail]]
-    return op.otherwise(w, op);
+    return op.slowPath(w, op);
   alignas(64) uint32_t values[2 * kBlockLanes], chosen[2 * kBlockLanes];
   const uint32_t lanes = w.lanes() - 1;
   for (unsigned block = 0; block < w.blocks; ++block) {
@@ -40,7 +41,7 @@ void swizzle(Wave &w, const MicroOp &op) {
   const uint32_t control = uint32_t(op.immediate);
   const bool isQuad = (control & 0xc000) == 0x8000;
   if (!isQuad && control & 0x8000) [[unlikely]] // rotation, FFT
-    [[clang::musttail]] return op.otherwise(w, op);
+    [[clang::musttail]] return op.slowPath(w, op);
   alignas(64) uint32_t which[kBlockLanes], values[kBlockLanes];
   if (isQuad)
     RUBIA_EACH_LANE which[lane] = (lane & ~3u) | (control >> (2 * (lane & 3)) & 3);

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory instructions that most kernels spend their time in, for the case that all is well: all
 // lanes of an instruction lie within one allocation that the wave knows, or within LDS. Then lanes
 // are loaded and stored with the host's vector instructions. Anything else is left to the handlers
-// in GlobalMemory.cpp and LocalMemory.cpp (MicroOp::otherwise), which check each lane and report
+// in GlobalMemory.cpp and LocalMemory.cpp (MicroOp::slowPath), which check each lane and report
 // faults; nothing has been changed by then. Compiled once per instruction set.
 #include "emulator/lib/vector/VectorMemory.h"
 #include "emulator/lib/machine/ScratchLayout.h"
@@ -435,7 +436,7 @@ template <class Kind, bool IsStore, unsigned kBlocks> void globalOf(Wave &w, con
   for (unsigned block = 0; block < kBlocks; ++block) {
     places[block].mask = w.scalars[kExec + block];
     if (places[block].mask && !findGlobal<Kind>(w, op, block, places[block])) [[unlikely]]
-      [[clang::musttail]] return op.otherwise(w, op);
+      [[clang::musttail]] return op.slowPath(w, op);
   }
   for (unsigned block = 0; block < kBlocks; ++block) {
     if (!places[block].mask)
@@ -477,7 +478,7 @@ void localOf(Wave &w, const MicroOp &op) {
     const int64_t least = int64_t(place.least) + (distance < 0 ? distance : 0);
     const int64_t most = int64_t(place.most) + (distance > 0 ? distance : 0);
     if (least < 0 || most + Kind::kBytes > int64_t(w.ldsSize)) [[unlikely]]
-      [[clang::musttail]] return op.otherwise(w, op);
+      [[clang::musttail]] return op.slowPath(w, op);
   }
   for (unsigned block = 0; block < kBlocks; ++block) {
     Places &place = places[block];
@@ -509,7 +510,7 @@ template <unsigned N, bool IsStore> void scratch(Wave &w, const MicroOp &op) {
   const bool isOwn = w.pair(kFlatScratch) == uint64_t(w.scratch);
   if (op.kind[0] != OperandKind::None || !isOwn || offset % kScratchElement != 0 ||
       uint64_t(offset) + 4 * N > w.scratchPerLane) [[unlikely]]
-    [[clang::musttail]] return op.otherwise(w, op);
+    [[clang::musttail]] return op.slowPath(w, op);
   for (unsigned block = 0; block < w.blocks; ++block) {
     uint32_t *registers = w.block(block) + (IsStore ? op.source[2] : op.result);
     uint8_t *row = scratchByte(w, block * kBlockLanes, offset);
@@ -543,7 +544,7 @@ template <auto Function> void localAtomic(Wave &w, const MicroOp &op) {
       bits |= place;
     }
     if (uint64_t(most) + 4 > w.ldsSize || bits % 4 != 0) [[unlikely]]
-      [[clang::musttail]] return op.otherwise(w, op);
+      [[clang::musttail]] return op.slowPath(w, op);
   }
   const bool returns = op.data & kAtomicReturns;
   for (unsigned block = 0; block < w.blocks; ++block) {
@@ -574,7 +575,7 @@ constexpr auto kMax = [](uint32_t old, uint32_t value) { return old > value ? ol
 /// they work in the host's memory on every GPU.
 template <auto Function, bool kOfBus> void globalAtomic(Wave &w, const MicroOp &op) {
   if (!kOfBus && !w.group->target->atomicsReachHost) [[clang::musttail]]
-    return op.otherwise(w, op);
+    return op.slowPath(w, op);
   Places places[2];
   for (unsigned block = 0; block < w.blocks; ++block) {
     Places &place = places[block];
@@ -582,13 +583,13 @@ template <auto Function, bool kOfBus> void globalAtomic(Wave &w, const MicroOp &
     if (!place.mask)
       continue;
     if (!findGlobal<Words<1>>(w, op, block, place)) [[unlikely]]
-      [[clang::musttail]] return op.otherwise(w, op);
+      [[clang::musttail]] return op.slowPath(w, op);
     const uint32_t low = uint32_t(place.base), mask = place.mask;
     const uint32_t *const offsets = place.offsets;
     uint32_t bits = 0;
     RUBIA_EACH_LANE bits |= mask & 1u << lane ? offsets[lane] + low : 0;
     if (bits % 4 != 0) [[unlikely]]
-      [[clang::musttail]] return op.otherwise(w, op);
+      [[clang::musttail]] return op.slowPath(w, op);
   }
   const bool returns = op.data & kAtomicReturns;
   for (unsigned block = 0; block < w.blocks; ++block) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast handlers of memory instructions and of moves between lanes, one set per instruction set
 // of the host.
 #pragma once
@@ -6,7 +7,7 @@
 
 namespace rubia::emulator {
 
-// Rows are named in full. Each calls MicroOp::otherwise for what it does not do.
+// Rows are named in full. Each calls MicroOp::slowPath for what it does not do.
 namespace baseline {
 extern const MemoryTable kVectorMemory, kVectorLanes;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything around a lanewise kernel: fetching sources, modifiers, DPP, EXEC, result modifiers and
 // masks. Compiled once per instruction set, like the tables.
 #include "emulator/lib/machine/GprIndexing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handlers of vector instructions, one set per instruction set of the host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modifiers around a lanewise kernel, each written once for all instructions: DPP, SDWA and
 // half selection, neg and abs, flushing of denormals, clamp and omod, the place of a narrow result.
 // Included by VectorPath.cpp only.

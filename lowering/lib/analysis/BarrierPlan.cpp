@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/BarrierPlan.h"
 #include "lowering/lib/analysis/Definitions.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
@@ -65,7 +66,7 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
     });
     if (use.noticesLate)
       plan.words.missed =
-          uint32_t(std::clamp<uint64_t>(sizes.most / 32, 1, BarrierWords::kMostWaves));
+          uint32_t(std::clamp<uint64_t>(sizes.most / 32, 1, BarrierWords::kMaxWaves));
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How each barrier instruction of a unit is brought about.
 //
 // AMD has one barrier a workgroup, which every wave that has not ended must reach. A PTX barrier
@@ -44,8 +45,8 @@ struct BarrierWords {
   uint32_t states = 0;     // of 8 bytes, at the start: one for each barrier number that is counted
   bool reductions = false; // then kReductionWords of 4 bytes for bar.red as s_barrier
   uint32_t missed = 0;     // of 4 bytes, one for each wave: lanes that have missed a barrier
-  static constexpr uint32_t kMostWaves = 32;
-  static constexpr uint32_t kReductionWords = 3 + kMostWaves;
+  static constexpr uint32_t kMaxWaves = 32;
+  static constexpr uint32_t kReductionWords = 3 + kMaxWaves;
 
   uint32_t reductionOffset() const { return states * 8; }
   uint32_t missedOffset() const { return states * 8 + (reductions ? kReductionWords * 4 : 0); }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/Complexity.h"
 #include "lowering/lib/analysis/ControlFlowGraph.h"
 #include "lowering/lib/analysis/Definitions.h"

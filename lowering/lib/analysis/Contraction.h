@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products and sums without rounding modifiers, which PTX allows to become one fused operation (PTX
 // ISA: floating-point-instructions-add, -mul): here they do exactly where NVIDIA's compiler fuses
 // them, since the bits of every CUDA program rest on that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The basic blocks of a PTX function, for what has to be known before anything is lowered: which
 // blocks a branch decides about, and what its loops are.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/CountedLoops.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "llvm/ADT/APInt.h"
@@ -13,9 +14,9 @@ struct Limit {
   uint32_t rounds;
 };
 static constexpr Limit kLimits[] = {{8, 200}, {12, 128}, {20, 48}, {36, 16}, {68, 6}, {132, 2}};
-static constexpr uint32_t kMostRounds = kLimits[0].rounds;
+static constexpr uint32_t kMaxRounds = kLimits[0].rounds;
 // In all loops of a function, to bound the time that is spent on them.
-static constexpr size_t kMostInFunction = 1 << 16;
+static constexpr size_t kMaxInFunction = 1 << 16;
 
 static std::optional<CmpInst::Predicate> predicateOf(const ptx::Instruction &setp) {
   const bool isSigned_ = ptx::classOf(setp.spelling->type()) == ptx::TypeClass::Signed;
@@ -153,13 +154,13 @@ std::optional<Counter> LoopUnroller::counterOf(const ControlFlowGraph::Loop &loo
   return counter;
 }
 
-// None: more than kMostRounds.
+// None: more than kMaxRounds.
 std::optional<uint32_t> roundsOf(const Counter &counter) {
   const unsigned bits = ptx::sizeInBits(counter.test->spelling->type());
   auto constant = [&](const ptx::Operand &operand) { return APInt(64, operand.bits).trunc(bits); };
   APInt value = constant(counter.start->operands[1]);
   const APInt step = constant(counter.step->operands[2]), end = constant(counter.test->operands[2]);
-  for (uint32_t round = 1; round <= kMostRounds; ++round) {
+  for (uint32_t round = 1; round <= kMaxRounds; ++round) {
     if (counter.stepsFirst)
       value += step;
     if (ICmpInst::compare(value, end, *predicateOf(*counter.test)) != counter.goesOnIf)
@@ -211,7 +212,7 @@ void LoopUnroller::unroll(const ControlFlowGraph::Loop &loop) {
       }))
     return;
   instructions *= *rounds;
-  if (total + instructions > kMostInFunction || !is_contained(nodes[last].successors, header))
+  if (total + instructions > kMaxInFunction || !is_contained(nodes[last].successors, header))
     return;
   total += instructions;
 

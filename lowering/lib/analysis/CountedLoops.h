@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops whose number of rounds is a constant, which NVIDIA's compiler unrolls: behind that, code
 // before, in and behind the loop is one stretch (Stretches.h).
 #pragma once

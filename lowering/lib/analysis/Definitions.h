@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions write a PTX register: enough to follow values backwards. Compilers write most
 // registers once; of the others nothing is said about which of its values an instruction reads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instruction does beside computing: the words of its operation (ptx-frontend/Effects.h),
 // refined by its modifiers and operands. Every analysis asks here, so that all of them agree, and
 // none has a list of operations that a new one is missing from.

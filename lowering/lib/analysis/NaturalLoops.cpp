@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/NaturalLoops.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/CFG.h"

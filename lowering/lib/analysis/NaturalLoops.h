@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The natural loops of a function while it is lowered.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that are for all threads of a warp, in branches that may divide the warp.
 //
 // On NVIDIA such an instruction brings the threads together, also from two branches; on AMD the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which kernels and functions are compiled together.
 //
 // A function that is only called directly is compiled into every unit that calls it, so that most

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/Stretches.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "llvm/ADT/STLExtras.h"
@@ -70,8 +71,8 @@ void Stretches::findNeededBranches(const ptx::Function &function, const ControlF
   }
   findShared(function);
   // What is between takes time in proportion to the square of the blocks.
-  constexpr uint32_t kMostBlocks = 2000;
-  if (graph.codeBlocks() > kMostBlocks)
+  constexpr uint32_t kMaxBlocks = 2000;
+  if (graph.codeBlocks() > kMaxBlocks)
     branches.set();
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stretches of a PTX function: instructions that are always executed one after the other, and what
 // registers hold for those behind.
 //

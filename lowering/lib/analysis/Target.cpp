@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/Target.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/TargetParser.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lowering has to know of a processor: its row of targets/Targets.def, what a unit is compiled
 // for, and what LLVM's TargetParser says of instructions (so that lowering needs no code
 // generator).

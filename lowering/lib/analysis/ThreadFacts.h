@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a special register or a unit says about the threads of a warp or CTA, for all analyses that
 // ask. What an instruction says is in InstructionEffects.h.
 #pragma once

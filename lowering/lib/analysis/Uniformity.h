@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which registers have the same value in all threads of a CTA (or of each warp) that come to use
 // them, and which blocks all of them execute together, in the functions of a unit. Nothing is known
 // of the order of a register's definitions: one that differs between threads makes all of it

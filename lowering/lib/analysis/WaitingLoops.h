@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that wait for another warp: an exit depends on a value that the loop itself reads with a
 // volatile or atomic access, so that another warp may have to write it first. Two warps that share
 // a wave cannot wait for each other so.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two warps may share a wave of 64 lanes if neither can have to wait for the other. The wave
 // executes one instruction at a time, so
 // - every barrier has to be AMD's own (a wave cannot wait in a loop for half of itself), and all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which warp form a unit is compiled in (docs/architecture.md, "Warp forms").
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // .file and .loc -> debug locations. PTX ISA: debugging-directives-loc.
 //
 // A function without any .loc gets the lines of the PTX text. One with .loc that an instruction

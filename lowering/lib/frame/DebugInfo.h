@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Line tables: every machine instruction knows the line of the CUDA source (where the PTX has .loc)
 // or of the PTX itself, so that a fault can always be named.
 #pragma once

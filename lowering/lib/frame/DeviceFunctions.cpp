@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions come from PTX that was made of lowering/device/DeviceFunctions.cpp when Rubia was
 // built. They are lowered by a UnitLowering of their own into the module of the unit that calls
 // them, so that they follow its target, warp form and modes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that a program declares and CUDA's driver defines: vprintf, malloc, free,
 // __assertfail.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: floating-point-instructions, without division and approximations, and
 // mixed-precision-floating-point-instructions. Plain operations are LLVM's, never contracted by it
 // (Contraction.h says what is fused here); others run in their own mode (DirectedRounding.cpp).

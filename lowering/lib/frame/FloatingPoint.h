@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the floating-point chapters share: rounding and denormal modes of single operations, and
 // what is done to every result (.sat, NaN bits).
 #pragma once

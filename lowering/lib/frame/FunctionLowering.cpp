@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
 // for every instruction.
 #include "lowering/lib/frame/FunctionLowering.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context of lowering one PTX function: where an instruction's lowering function reads its
 // operands, builds its instructions and leaves its results.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In wave32 and in the packed form the workgroup is the CTA, and the hardware deals its threads to
 // waves in the order that PTX deals them to warps. In the half-filled form the workgroup is
 // one-dimensional and each wave64 carries one warp in its lower half, so that a thread's place in

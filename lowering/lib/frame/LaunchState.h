@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread knows about its launch: the values behind %tid, %ntid and their kin, from the
 // hardware's ids and the launch arguments (docs/architecture.md), in every warp form.
 #pragma once

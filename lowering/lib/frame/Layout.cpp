@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where things lie that the host must know too: kernel parameters, module variables, and the size
 // of static shared memory.
 #include "lowering/Lowering.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands as LLVM values, and values into destinations.
 //
 // A register holds bits: reading gives them the type that the instruction has for the operand, and

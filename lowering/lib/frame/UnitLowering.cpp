@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module of one unit: declarations, attributes, shared memory and the module table. Passes.cpp
 // has the order in which it all is made.
 #include "lowering/lib/frame/UnitLowering.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context of lowering one unit: the LLVM module that is being built and what all of its
 // functions share.
 #pragma once

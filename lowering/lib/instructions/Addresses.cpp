@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State spaces: from the addresses that PTX computes with to pointers that LLVM knows the address
 // space of.
 //

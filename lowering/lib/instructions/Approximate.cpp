@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .approx operations of f32, those of f64 that are no more than f32, and those of f16 and bf16,
 // which are rounded f32. AMD's transcendental
 // instructions are within 1 ulp, but flush denormal operands and results whatever the mode is, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atom and red. PTX ISA: parallel-synchronization-and-communication-instructions-atom, -red.
 //
 // Most are one atomicrmw, and LLVM knows whether the target has an instruction for it. AMD's fast
@@ -57,7 +58,7 @@ void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
                                 update->getOperation() != AtomicRMWInst::Add &&
                                 update->getOperation() != AtomicRMWInst::Xchg;
   }
-  // Denormals are taken care of: wayOf().
+  // Denormals are taken care of: strategyFor().
   if (update && update->getType()->isFloatTy() && atomic.space() != kSharedSpace)
     inst->setMetadata("amdgpu.ignore.denormal.mode", empty);
   // A generic address of an atomic is global or shared, never local.
@@ -198,15 +199,16 @@ Value *instruction(FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::Bi
 }
 
 // How an operation is done.
-enum class Way { Instruction, Loop, LoopIfTiny };
+enum class Strategy { Instruction, Loop, LoopIfTiny };
 
-Way wayOf(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op, Type *type) {
+Strategy strategyFor(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
+                     Type *type) {
   if (!AtomicRMWInst::isFPOperation(op))
-    return Way::Instruction;
+    return Strategy::Instruction;
   if (!hasInstruction(fn, atomic, op, type))
-    return Way::Loop;
+    return Strategy::Loop;
   bool mayKeepDenormals = type->isFloatTy() && atomic.space() != kSharedSpace;
-  return mayKeepDenormals && isModern(fn.target()) ? Way::LoopIfTiny : Way::Instruction;
+  return mayKeepDenormals && isModern(fn.target()) ? Strategy::LoopIfTiny : Strategy::Instruction;
 }
 
 // An addition whose instruction may keep denormals where PTX's flushes them. From 2^-100 on an
@@ -240,12 +242,12 @@ Value *update(FunctionLowering &fn, const ptx::Instruction &inst, Atomic atomic,
   IRBuilder<> &b = fn.builder();
   if (offset)
     atomic.pointer = b.CreateConstGEP1_64(b.getInt8Ty(), atomic.pointer, offset);
-  switch (wayOf(fn, atomic, op, operand->getType())) {
-  case Way::Instruction:
+  switch (strategyFor(fn, atomic, op, operand->getType())) {
+  case Strategy::Instruction:
     return instruction(fn, atomic, op, operand);
-  case Way::Loop:
+  case Strategy::Loop:
     return loop(fn, inst, atomic, op, operand);
-  case Way::LoopIfTiny:
+  case Strategy::LoopIfTiny:
     return loopIfTiny(fn, inst, atomic, op, operand);
   }
   return nullptr;
@@ -269,7 +271,7 @@ Expected<Value *> readModifyWrite(FunctionLowering &fn, const ptx::Instruction &
   ptx::Type type = spelling.type(0);
   unsigned count = std::max(spelling.vectorWidth(), 1u);
   Type *llvmType = fn.typeOf(type);
-  if (count == 1 && wayOf(fn, *atomic, *op, llvmType) == Way::Instruction)
+  if (count == 1 && strategyFor(fn, *atomic, *op, llvmType) == Strategy::Instruction)
     return update(fn, inst, *atomic, *op, fn.read(operand, type), 0);
 
   auto sources = fn.elementsOf(operand, count);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the atomics share: how one becomes ordered, and what is done to 128 bits, for which LLVM has
 // no atomics.
 #pragma once

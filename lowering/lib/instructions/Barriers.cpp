@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers. PTX ISA: parallel-synchronization-and-communication-instructions-bar.
 //
 // BarrierPlan.h tells which are AMD's one barrier a workgroup. The others are counted in LDS: each

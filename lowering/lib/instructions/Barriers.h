@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels do about barriers before their own code starts.
 #pragma once
 

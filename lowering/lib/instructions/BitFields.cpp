@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: integer-arithmetic-instructions, those on bit fields and on the positions of bits: bfe,
 // bfi, szext, bmsk, fns.
 #include "lowering/lib/instructions/IntegerArithmetic.h"

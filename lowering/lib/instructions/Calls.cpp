@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // call. PTX ISA: control-flow-instructions-call, abstracting-the-abi.
 //
 // Values are passed as LLVM arguments of UnitLowering::passedType. PTX moves them through .param

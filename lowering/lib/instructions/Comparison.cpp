@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: comparison-and-selection-instructions, half-precision-comparison-instructions.
 #include "lowering/lib/frame/FloatingPoint.h"
 #include "lowering/lib/instructions/IntegerArithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bra, brx.idx, ret, exit. PTX ISA: control-flow-instructions. Guards are dispatch's work.
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cvt of one number: between integers, half, bfloat16, tf32, single and double precision.
 // PTX ISA: data-movement-and-conversion-instructions-cvt.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mov, cvta, isspacep, mapa, getctarank and hints for caches.
 // PTX ISA: data-movement-and-conversion-instructions-mov, -cvta, -isspacep, -mapa, -getctarank,
 // -prefetch, -applypriority, -discard, -createpolicy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounding and denormal modes of single operations. The hardware has them in the MODE register,
 // PTX in every instruction, and LLVM does not order plain operations against writes of MODE. So an
 // operation whose mode is not the kernel's is one inline assembly block that nothing can be moved

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: extended-precision-arithmetic-instructions: additions, subtractions and products whose
 // carry goes through CC.CF. As on NVIDIA GPUs, and unlike the manual's text, subtractions add the
 // complement: CC.CF is the carry of a + ~b + 1, which is 1 if nothing is borrowed. It matters where

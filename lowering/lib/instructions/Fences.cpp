@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // membar and fence. PTX ISA: parallel-synchronization-and-communication-instructions-membar.
 //
 // A fence is LLVM's fence with the same semantics and scope. AMD has no proxies: what PTX does in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Division, reciprocal and square root with the rounding of the instruction.
 //
 // Round to nearest is LLVM's fdiv and llvm.sqrt, which are correctly rounded without !fpmath.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: half-precision-floating-point-instructions, the arithmetic of f16, bf16 and pairs of
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: integer-arithmetic-instructions. PTX defines every result; LLVM does not: no operation
 // here carries nsw, nuw or exact, and divisors are made harmless before they are used.
 #include "lowering/lib/instructions/IntegerArithmetic.h"

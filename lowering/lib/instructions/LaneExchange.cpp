@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instruction moves values between lanes, by generation. DPP and PERMLANE take some cycles of
 // the vector ALU; DS_BPERMUTE and DS_SWIZZLE go through LDS's crossbar, with its latency, and the
 // former needs an address in a register.

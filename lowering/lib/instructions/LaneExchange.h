@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that travel between the lanes of a warp. All patterns stay within 32 lanes, so in the
 // packed form each half of the wave has its own exchange. What a lane gets from one that does not
 // take part is not defined.

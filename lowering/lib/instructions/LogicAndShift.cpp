@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: logic-and-shift-instructions, and prmt. Shift amounts beyond the width are defined: they
 // are clamped, or wrapped where the instruction says so.
 #include "lowering/lib/instructions/IntegerArithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ld and st. PTX ISA: data-movement-and-conversion-instructions-ld, -ld-global-nc, -st.
 //
 // A weak access is one LLVM load or store of the whole vector: PTX demands that it is aligned to

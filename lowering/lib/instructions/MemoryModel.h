@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX's memory consistency model as LLVM's: what each of PTX's words becomes, and nothing else.
 // docs/architecture.md "Memory model" has the same table. PTX ISA: memory-consistency-model;
 // AMDGPUUsage "Memory Model".

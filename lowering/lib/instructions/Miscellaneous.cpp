@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trap, brkpt, nanosleep, pmevent, setmaxnreg, griddepcontrol. PTX ISA: miscellaneous-instructions,
 // parallel-synchronization-and-communication-instructions-griddepcontrol.
 #include "lowering/lib/frame/FunctionLowering.h"
@@ -23,7 +24,7 @@ Expected<Value *> lowerBrkpt(FunctionLowering &fn, const ptx::Instruction &) {
 // constant number of 64 clocks, which is at most 128 ns at 500 MHz. What is longer than it can
 // sleep at once, or not constant, polls the 100 MHz counter between the shortest sleeps.
 Expected<Value *> lowerNanosleep(FunctionLowering &fn, const ptx::Instruction &) {
-  constexpr uint64_t kLongest = 127 * 64, kMost = 1'000'000;
+  constexpr uint64_t kLongest = 127 * 64, kMax = 1'000'000;
   IRBuilder<> &b = fn.builder();
   auto sleep = [&](uint64_t units) {
     b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_sleep, {b.getInt32(uint32_t(units))});
@@ -36,7 +37,7 @@ Expected<Value *> lowerNanosleep(FunctionLowering &fn, const ptx::Instruction &)
   auto counter = [&] {
     return b.CreateIntrinsic(b.getInt64Ty(), Intrinsic::readsteadycounter, {});
   };
-  Value *time = b.CreateBinaryIntrinsic(Intrinsic::umin, fn.source(0), b.getInt32(kMost));
+  Value *time = b.CreateBinaryIntrinsic(Intrinsic::umin, fn.source(0), b.getInt32(kMax));
   Value *ticks = b.CreateZExt(b.CreateUDiv(time, b.getInt32(10)), b.getInt64Ty());
   Value *start = counter();
   sleep(0);

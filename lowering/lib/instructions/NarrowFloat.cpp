@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/instructions/NarrowFloat.h"
 #include "llvm/IR/Intrinsics.h"
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floating-point formats of at most 19 bits, of which LLVM has types for two at best: a row of a
 // table says what a format is, and one routine each way converts between f32 and the bits of any of
 // them, in integer arithmetic that no mode of the hardware changes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cvt of two or four numbers at a time, and cvt.pack.
 // PTX ISA: data-movement-and-conversion-instructions-cvt, -cvt-pack.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: simd-video-instructions: two halves or four bytes at once.
 //
 // The elements that the selectors name are gathered by v_perm_b32 into two registers. An operation
@@ -28,11 +29,11 @@ struct Signs {
 };
 } // namespace
 
-// The elements that source n names (`otherwise`, if it names none) of the pair {b, a}, in order.
-static Value *gather(FunctionLowering &fn, unsigned n, Shape shape, unsigned otherwise) {
+// The elements that source n names (`identity`, if it names none) of the pair {b, a}, in order.
+static Value *gather(FunctionLowering &fn, unsigned n, Shape shape, unsigned identity) {
   IRBuilder<> &b = fn.builder();
   const ptx::Operand &operand = fn.sourceOperand(n);
-  unsigned digits = operand.selector == 0xff ? otherwise : unsigned(operand.offset);
+  unsigned digits = operand.selector == 0xff ? identity : unsigned(operand.offset);
   Value *low = fn.source(0, ptx::Type::B32), *high = fn.source(1, ptx::Type::B32);
   if (digits == shape.first())
     return low;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // alloca, stacksave, stackrestore. PTX ISA: stack-manipulation-instructions.
 //
 // Addresses are .local ones, like those of variables. The stack pointer is the wave's: an

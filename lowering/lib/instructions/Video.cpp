@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: scalar-video-instructions. Where the manual's pseudocode and NVIDIA's hardware differ,
 // this is what the hardware does (docs/numerics.md, "Video instructions").
 //

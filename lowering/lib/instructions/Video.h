@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What scalar and SIMD video instructions share: the operation on two numbers.
 #pragma once
 

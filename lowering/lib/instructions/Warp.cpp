@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the threads of a warp do together: shfl, vote, match, redux, elect, activemask,
 // bar.warp.sync.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomic accesses of 128 bits: atom.(cas|exch).b128, and ld and st of .b128 that are not weak.
 //
 // AMD has no atomic instruction of more than 64 bits. So all of these operations take a lock: a

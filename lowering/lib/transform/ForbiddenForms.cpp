@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"

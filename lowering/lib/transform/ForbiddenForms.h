@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX has no undefined behaviour. This finds the forms of LLVM IR that would bring some in.
 #pragma once
 

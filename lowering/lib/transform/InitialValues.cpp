@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/transform/InitialValues.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"

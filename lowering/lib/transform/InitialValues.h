@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A register starts with any value (FunctionLowering::undefinedBits), stored where the function
 // begins. With a second store LLVM has to look for the places where both values meet: of thousands
 // of registers in thousands of blocks that takes minutes, although most are written once, before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three rules, each of which a litmus test (tests/litmus) has shown to be needed:
 //
 // - An acquiring load is a relaxed one and a fence: LLVM's load-store vectoriser moves plain loads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What LLVM's code for atomics and fences leaves out of what PTX's memory model asks for.
 #pragma once
 

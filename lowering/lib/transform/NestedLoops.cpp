@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/transform/NestedLoops.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/NaturalLoops.h"

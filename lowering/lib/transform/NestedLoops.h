@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops within loops, where threads meet in the outer one behind the inner one:
 //
 //   L: ...; @p bra L; bar.sync 0; ...; @q bra L;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/transform/SpinLoops.h"
 #include "lowering/lib/analysis/Definitions.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
@@ -96,13 +97,13 @@ private:
   std::vector<uint32_t> pollIndexes, branchIndexes; // of body; branches that have a condition
 };
 
-constexpr unsigned kMostSteps = 8; // of following values backwards
+constexpr unsigned kMaxSteps = 8; // of following values backwards
 
 bool Treatment::isInvariant(const Loop &loop, ptx::RegisterId reg, unsigned depth) const {
   for (uint32_t writer : definitions.of(reg)) {
     if (!isIn(loop, writer))
       continue;
-    if (depth == kMostSteps || !isRepeatable(function.body[writer]))
+    if (depth == kMaxSteps || !isRepeatable(function.body[writer]))
       return false;
     bool invariant = true;
     for (const ptx::Operand &source : function.body[writer].operands.drop_front())
@@ -118,7 +119,7 @@ bool Treatment::isInvariant(const Loop &loop, ptx::RegisterId reg, unsigned dept
 // Whether a register certainly has one value for all threads of the warp that are in the loop.
 bool Treatment::isUniform(ptx::RegisterId reg, unsigned depth) const {
   ArrayRef<uint32_t> writers = definitions.of(reg);
-  if (writers.size() != 1 || writers[0] >= function.body.size() || depth == kMostSteps)
+  if (writers.size() != 1 || writers[0] >= function.body.size() || depth == kMaxSteps)
     return false;
   const ptx::Instruction &writer = function.body[writers[0]];
   bool isLoad = does(writer, effects::Loads);
@@ -359,7 +360,7 @@ void Treatment::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const voi
     const ptx::Instruction *writer = writers.size() == 1 && writers[0] < function.body.size()
                                          ? &function.body[writers[0]]
                                          : nullptr;
-    if (!writer || depth == kMostSteps || !isRepeatable(*writer))
+    if (!writer || depth == kMaxSteps || !isRepeatable(*writer))
       roots.insert(&function.registers[reg]);
     else
       for (const ptx::Operand &source : writer->operands.drop_front())

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops in which threads wait for one another.
 //
 // AMD has no independent thread scheduling: a thread that has left a loop waits for those of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relaxed loads and stores of 16 bytes. LLVM has no atomics of that size for AMDGPU, and would
 // split one that it has. A volatile access of <4 x i32> stays one instruction as it is: nothing
 // splits, narrows, joins or repeats it. What its scope is cannot be said of a volatile access; its

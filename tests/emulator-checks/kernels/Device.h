@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels need of CUDA C++, for clang without a CUDA toolkit.
 #pragma once
 

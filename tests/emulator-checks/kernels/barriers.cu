@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers that not all threads come to, and waiting in vain.
 #include "Device.h"
 

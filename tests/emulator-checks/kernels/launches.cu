@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of LaunchesTest.cpp, which says how they are launched and what is expected.
 #include "Device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must not be done with memory. Each kernel has `words` words of data (0, 1, 2, ...), and
 // `freed` is an allocation of 64 words that is gone.
 #include "Device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unordered accesses. Two lines are marked: either may be the one that comes second.
 #include "Device.h"
 

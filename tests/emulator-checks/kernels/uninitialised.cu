@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that nobody has written. The marked line is the one that reads them first.
 #include "Device.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """generate.py FOLDER: kernels of products and sums, as templates for rubia-golden.
 
 `shapes.kernels` has one question a kernel: whether a product is fused with a sum in one form of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names in the first table of docs/hardware-assumptions.md: the rows that `rubia doctor --selftest` checks."""
 import re
 import sys

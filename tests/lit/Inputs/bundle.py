@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An offload bundle as clang writes it (ClangOffloadBundler documentation): bundle.py [--compress] OUT ID=FILE..."""
 import hashlib
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kernel whose debug information names a file that exists, and one that cannot be compiled."""
 print(""".version 7.0
 .target sm_70

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """each_target.py COMMAND... :: COMMAND...: runs each pipeline with {} replaced by a target, for every target of the tests.
 
 Those are the targets on which all tests run (targets/Targets.def), with RUBIA_TEST_TARGETS=all every one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binary files of numbers: `floats.py write FILE FORMAT VALUE...`, `floats.py read FILE FORMAT` (struct's letters)."""
 import struct
 import sys

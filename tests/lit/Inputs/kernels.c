@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels for the tests of code objects, in C.
 #define KERNEL __attribute__((amdgpu_kernel, visibility("default"))) void
 #define GLOBAL __attribute__((address_space(1)))
-
 static unsigned index(void) {
   return __builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x() + __builtin_amdgcn_workitem_id_x();
 }

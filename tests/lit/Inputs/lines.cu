@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lines.h"
-
 __device__ float scaled(float x, float factor) {
   float y = length(x, factor);
   return y * factor;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workgroups that wait for all of their grid, and grids that wait for each other on two devices.
 // RUN: %hipcc %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %t | FileCheck %s

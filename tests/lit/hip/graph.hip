@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: %hipcc %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
 // RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s

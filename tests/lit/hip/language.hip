@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What HIP's samples do in kernels beyond loads and stores: lanes that talk, groups of them, calls
 // through pointers and virtual functions, recursion, objects made on the device, halves,
 // mathematical functions, assembly.

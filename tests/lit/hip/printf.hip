@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels print, allocate and assert, through calls of the host.
 // RUN: %hipcc %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %t > %t.out 2> %t.err

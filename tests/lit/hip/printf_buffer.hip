@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // printf by buffer: what HIP 6's device library does for -mprintf-kind=buffered, whose one function
 // HIP 5.2's lacks.
 // RUN: %hipcc -mprintf-kind=buffered %s -o %t

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN: %hipcc-gfx1030 %s -o %t
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
 #include "Inputs/check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types,
 // which calls hide the error of one before, what too many threads are, what may be null.
 // RUN: %hipcc-gfx1030 %s -o %t

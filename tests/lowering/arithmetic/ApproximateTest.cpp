@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .approx operations against the errors that the PTX manual promises, with operands over the
 // whole range: denormals, their neighbours, infinities, NaN.
 #include "tests/lowering/arithmetic/EdgeValues.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels of carry chains: additions, subtractions and products of both widths that write
 // and read CC.CF, among plain arithmetic, with constants, zeros that LLVM finds late, guards,
 // branches and a loop; on each target against an interpreter on the host that has 128 bits. LLVM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: comparison-and-selection-instructions.
 #include "tests/lowering/arithmetic/Harness.h"
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: data-movement-and-conversion-instructions-cvt: all pairs of types with all roundings,
 // .ftz and .sat. References follow NVIDIA's hardware where the manual leaves NaN open.
 #include "tests/lowering/arithmetic/Harness.h"

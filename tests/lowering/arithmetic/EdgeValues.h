@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shared list of edge values: what execution tests feed to every operation, by operand size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Miscompiles of LLVM 22.1 that arithmetic runs into (docs/errata.md): each test fails without the
 // work-around.
 #include "tests/Targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: floating-point-instructions with a defined result, in every rounding, with and without
 // .ftz and .sat, in kernels of either denormal mode.
 #include "tests/lowering/arithmetic/Harness.h"

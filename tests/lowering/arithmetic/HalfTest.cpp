@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // f16, bf16, packed and mixed-precision instructions against the reference evaluator, every bit of
 // the results with --nan=canonical. For the forms that a golden recording has, see tests/golden;
 // those of sm_100 are in no recording.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/lowering/arithmetic/Harness.h"
 #include "codegen/Codegen.h"
 #include "emulator/Emulator.h"
@@ -330,8 +331,8 @@ std::vector<Operands> operandsFor(ArrayRef<Kind> sources) {
     combinations *= values.size();
   // At most 8192 of all combinations, spread evenly by a stride that is prime to most counts.
   std::vector<Operands> tuples;
-  const uint64_t kMost = 8192;
-  uint64_t stride = combinations <= kMost ? 1 : combinations / kMost | 1;
+  const uint64_t kMax = 8192;
+  uint64_t stride = combinations <= kMax ? 1 : combinations / kMax | 1;
   for (uint64_t index = 0; index < combinations; index += stride) {
     Operands tuple;
     uint64_t rest = index;
@@ -368,7 +369,7 @@ struct Pending {
 };
 
 // Most of the time of a compilation goes into what each module costs, so the cases of a test are
-// kernels of one. They are compiled and executed when the test ends, or there are kMost.
+// kernels of one. They are compiled and executed when the test ends, or there are kMax.
 class Batch : public testing::EmptyTestEventListener {
 public:
   static Batch &get() {
@@ -382,14 +383,14 @@ public:
 
   void add(Pending fresh, const Compilation &setup) {
     const auto key = [](const Compilation &c) { return std::tie(c.arch, c.optLevel, c.nan); };
-    if (cases.size() == kMost || key(setup) != key(common))
+    if (cases.size() == kMax || key(setup) != key(common))
       flush();
     common = setup;
     cases.push_back(std::move(fresh));
   }
 
 private:
-  static constexpr size_t kMost = 32;
+  static constexpr size_t kMax = 32;
   void OnTestEnd(const testing::TestInfo &) override { flush(); }
   void flush();
   void run(const ptx::Module &module, const Unit &unit, ArrayRef<unsigned> members);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles PTX to a code object, checks the IR on the way, and executes it on the emulator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Float operations of the host under a rounding and a denormal mode: the reference for those of
 // PTX.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: integer-arithmetic-instructions and extended-precision-arithmetic-instructions, executed
 // on edge values and compared with references written from the manual's pseudocode.
 #include "tests/Targets.h"

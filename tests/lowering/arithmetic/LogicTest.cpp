@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: logic-and-shift-instructions, and prmt.
 #include "tests/lowering/arithmetic/Harness.h"
 

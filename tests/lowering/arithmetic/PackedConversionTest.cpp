@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: data-movement-and-conversion-instructions-cvt, -cvt-pack: bf16, tf32, and two and four
 // numbers at a time, against the reference evaluator, which gives what an H100 does where that has
 // the instruction (docs/numerics.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels that mix directed and plain rounding, flushing and keeping of denormals, f32 and
 // f64, guards and a loop: executed on gfx1100 against an interpreter on the host that sets MXCSR
 // for each operation, and compiled for gfx90a and gfx942 through the checker of MODE. LLVM moves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What PTX defines, or leaves harmless, and LLVM does not: an optimiser that may assume that it
 // never happens deletes the branches of programs that test for it afterwards. One kernel for each
 // family executes the operation first and tests for the case behind it.

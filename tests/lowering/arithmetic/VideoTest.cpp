@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX ISA: scalar-video-instructions, simd-video-instructions: every operation with selectors,
 // saturation and secondary operations, against the reference evaluator, which gives what an H100
 // does (docs/numerics.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/lowering/execution/AtomicOperations.h"
 #include "tests/lowering/arithmetic/EdgeValues.h"
 #include <bit>

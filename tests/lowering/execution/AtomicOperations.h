@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations of atom and red for tests: every one on every type and width, with what it
 // computes, and PTX text that executes one of them.
 #pragma once

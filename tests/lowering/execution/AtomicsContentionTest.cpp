@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All threads of a grid do the same atomic on one location, or all threads of a CTA on one in
 // shared memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operation of atom and red on every type, width and state space, on all targets, by the fast
 // and by the safe form: each thread has a location of its own and operands of its own, edge values
 // among them; the host computes what memory and the returned value must be. One kernel executes all

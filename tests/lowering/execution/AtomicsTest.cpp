@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // atom and red: each operation on one location by all threads, or on one's own.
 #include "tests/lowering/execution/Execution.h"
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers of all and of some threads of the CTA, on every target.
 #include "tests/lowering/execution/Execution.h"
 #include <algorithm>

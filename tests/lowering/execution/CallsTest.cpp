@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls, indirect calls, exit from functions, branches and switches.
 #include "tests/lowering/execution/Execution.h"
 

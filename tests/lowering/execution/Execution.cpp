@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/lowering/execution/Execution.h"
 #include "codegen/Codegen.h"
 #include "lowering/Lowering.h"

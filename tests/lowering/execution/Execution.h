@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles a module of one unit and runs its kernel `k` on the emulator, in every warp form.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scan in one pass over the input: each CTA takes the next tile, publishes its sum, and looks
 // back at the tiles before it until it finds one whose prefix is known. A tile's status and value
 // are one vector, published by relaxed stores and read by relaxed loads without any fence, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which machine instructions memory accesses become: atomics that the target has (LLVM expands one
 // whose metadata a pass dropped), state spaces that LLVM must not lose, loads by the scalar unit,
 // and the cache controls of scopes.

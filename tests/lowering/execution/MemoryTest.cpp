@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State spaces: module variables, shared, local and generic addresses.
 #include "tests/lowering/execution/Execution.h"
 #include <cstring>

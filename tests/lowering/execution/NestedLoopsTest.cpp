@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that threads leave in different rounds, within loops in which all of a warp or CTA meet.
 #include "tests/lowering/execution/Execution.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that wait for one another: what works without independent thread scheduling, and the
 // report of what does not.
 #include "tests/lowering/execution/Execution.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forms that old compilers and people write and that ptxas takes: what they compute.
 #include "tests/lowering/execution/Execution.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who a thread is, and barriers, traps and exits of many.
 #include "tests/lowering/execution/Execution.h"
 #include <algorithm>

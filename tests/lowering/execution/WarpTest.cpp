@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shfl, vote and activemask against models written from the manual.
 #include "tests/lowering/execution/Execution.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector accesses that are not weak are whole, up to 16 bytes: one instruction in the code, with
 // the waits and the cache policy that LLVM gives one word of the same semantics and scope; and one
 // access in the emulator.

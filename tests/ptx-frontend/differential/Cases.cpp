@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mistake of each kind in turn, so that every row meets wrong modifiers, types, numbers of
 // operands and dialects, as far as it can be got wrong in that way.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is judged: random legal instances and wrong variants of every row of the table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The front end against ptxas: random legal instances and wrong variants of every row, and broken
 // variants of real files, judged by both. Prints the agreement and the disagreements; fails below
 // what is wanted, and where no legal instance of a row is accepted by both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file is a list of lines, a line a list of tokens; every mutation is a change of one of them.
 
 #include "FileMutants.h"

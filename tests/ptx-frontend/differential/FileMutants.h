@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real PTX files and broken variants of them: lines lost, doubled, exchanged and taken from another
 // file; tokens lost and exchanged; names that clash or mean nothing; other dialects. What a parser
 // meets when files are cut, concatenated or written by broken tools, and what single instructions

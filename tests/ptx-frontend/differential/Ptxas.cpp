@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs ptxas and reads `ptxas FILE, line N; error   : TEXT`.
 
 #include "Ptxas.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's assembler as a judge of PTX text. It reports every wrong statement of a file with its
 // line, so many instances are judged in one process; only a syntax error ends it, after which the
 // rest goes to another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What came out: totals, how often each row met each kind of mistake, and the disagreements in
 // groups. A group that Reasons.def knows has a reason; the others are named after their message.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All instances are judged together in a dialect: we parse one module of them, and ptxas gets those
 // that we refuse.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From which .version on each target has an instruction, by ptxas and by the table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes docs/coverage.md: what becomes of every row of the instruction table. "Lowered": legal
 // instances of it go through lowering without an error. "Equal to hardware": its recorded cases.
 //   ptx_coverage            to standard output
@@ -25,7 +26,7 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr unsigned kMostSpellings = 24;
+constexpr unsigned kMaxSpellings = 24;
 using Modifiers = std::vector<std::string>;
 
 // All choices of modifiers of a row, until there are more than `most`.
@@ -85,10 +86,10 @@ Lowered lower(const ptx::Form &form) {
   Random random(1);
   std::vector<Modifiers> all;
   Modifiers chosen;
-  addSpellings(form.modifiers(), chosen, kMostSpellings, all);
-  if (all.size() > kMostSpellings) { // a sample
+  addSpellings(form.modifiers(), chosen, kMaxSpellings, all);
+  if (all.size() > kMaxSpellings) { // a sample
     all.clear();
-    while (all.size() < kMostSpellings)
+    while (all.size() < kMaxSpellings)
       all.push_back(generate(form, random).modifiers);
   }
   for (const Modifiers &modifiers : all) {
@@ -168,7 +169,7 @@ std::string coverage(const Hardware &hardware) {
          "and verified.\n\n"
          "**Lowered**: legal instances of the form become LLVM IR without an error: of all its "
          "spellings (\"yes\"), some\n(\"partly\") or none; where a form has more than " +
-         std::to_string(kMostSpellings) +
+         std::to_string(kMaxSpellings) +
          " spellings, of a sample. What is lowered is also emulated: the\nemulator has every "
          "instruction that LLVM selects for it, which `tests/emulator/CensusTest.cpp` checks.\n\n"
          "**Equal to hardware**: recorded on an " +

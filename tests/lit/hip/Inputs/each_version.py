@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a HIP program as one that was linked with HIP 5, with HIP 6 and with HIP 7: copies that differ in the name of the library. All
 must succeed and say the same, which is said once. Usage: each_version.py PROGRAM"""
 import os

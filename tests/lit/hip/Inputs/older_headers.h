@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the distribution's HIP headers and device library expect of the compiler, and newer
 // compilers no longer have.
 #pragma once

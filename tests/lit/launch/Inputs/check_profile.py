@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A profile as JSON is of one piece: its parts add up.
 
 Usage: check_profile.py FILE

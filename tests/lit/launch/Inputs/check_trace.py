@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trace of a saxpy of 20 elements as JSON: y = 3 * 2 + 2.
 
 Usage: check_trace.py FILE

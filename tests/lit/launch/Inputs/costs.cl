@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels whose costs are known. Local memory comes by pointer, so that nothing is known of it.
 typedef unsigned uint;
 typedef uint uint2 __attribute__((ext_vector_type(2)));

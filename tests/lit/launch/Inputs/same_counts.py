@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two files of `rubia launch --json` agree in what they count.
 
 Usage: same_counts.py FILE FILE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dumped code object is the payload of the cache entry whose digest its name has. Usage: cached.py RUBIA CACHE DUMPS"""
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-#include "emulator/lib/run/StallWatch.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/lib/run/Watchdog.h"
 #include "emulator/lib/run/RunningGroup.h"
 
 using namespace llvm;
@@ -7,12 +8,12 @@ namespace rubia::emulator {
 
 static constexpr size_t kDescribed = 4; // workgroups in a message
 
-StallWatch::StallWatch(Dispatch &dispatch)
+Watchdog::Watchdog(Dispatch &dispatch)
     : dispatch(dispatch), isOn(dispatch.launch.stallSeconds > 0 || dispatch.launch.warn) {
   restart();
 }
 
-void StallWatch::restart() {
+void Watchdog::restart() {
   seen = dispatch.progress.load(std::memory_order_relaxed);
   since = Clock::now();
   nextWarning = dispatch.launch.warnSeconds;
@@ -27,7 +28,7 @@ static std::string describe(ArrayRef<RunningGroup *> groups) {
   return text;
 }
 
-bool StallWatch::failed(function_ref<std::vector<RunningGroup *>()> waiting) {
+bool Watchdog::failed(function_ref<std::vector<RunningGroup *>()> waiting) {
   if (!isOn)
     return false;
   if (seen != dispatch.progress.load(std::memory_order_relaxed)) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices when nothing goes on for long: spinning workgroups look like working ones to a host
 // thread.
 #pragma once
@@ -9,9 +10,9 @@
 namespace rubia::emulator {
 
 /// One for each host thread. What is progress: Dispatch::progress.
-class StallWatch {
+class Watchdog {
 public:
-  explicit StallWatch(Dispatch &dispatch);
+  explicit Watchdog(Dispatch &dispatch);
 
   /// To be called after each turn of `waiting`, the workgroups of this host thread. Warns as
   /// Launch::warn says; returns whether the first of them has been made to fail

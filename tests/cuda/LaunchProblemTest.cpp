@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes wrong outside of kernels: broken devices, a worker that is not there, the end of the
 // program.
 #include "tests/cuda/LaunchFixture.h"
@@ -80,7 +81,7 @@ again:
 )";
 
 // What another stream does says nothing about a kernel that still runs.
-TEST(Trouble, AnAssertionIsFoundBesideAStreamThatIsDone) {
+TEST(LaunchProblem, AnAssertionIsFoundBesideAStreamThatIsDone) {
   ASSERT_EQ(cu("cuInit", 0u), kSuccess);
   Context *context = nullptr;
   ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
@@ -116,7 +117,7 @@ TEST(Trouble, AnAssertionIsFoundBesideAStreamThatIsDone) {
 }
 
 // One thread unloads modules while another one looks at their trap records.
-TEST(Trouble, ModulesMayGoWhileTheirTrapsAreLookedAt) {
+TEST(LaunchProblem, ModulesMayGoWhileTheirTrapsAreLookedAt) {
   ASSERT_EQ(cu("cuInit", 0u), kSuccess);
   Context *context = nullptr;
   ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
@@ -143,7 +144,7 @@ TEST(Trouble, ModulesMayGoWhileTheirTrapsAreLookedAt) {
 }
 
 // The emulator knows of each block of a pool: its size, and that it is gone.
-TEST(Trouble, PooledMemoryIsCheckedLikeOther) {
+TEST(LaunchProblem, PooledMemoryIsCheckedLikeOther) {
   for (const bool freed : {false, true}) {
     ASSERT_EQ(cu("cuInit", 0u), kSuccess);
     Context *context = nullptr;
@@ -169,9 +170,9 @@ TEST(Trouble, PooledMemoryIsCheckedLikeOther) {
 }
 
 // Without its worker the library cannot compile; that is no fault of the image, and passes.
-TEST(Trouble, OfTheWorkerIsTheSystems) {
+TEST(LaunchProblem, OfTheWorkerIsTheSystems) {
   namespace fs = std::filesystem;
-  fs::path folder = testing::TempDir() + "rubia-trouble-" + std::to_string(getpid());
+  fs::path folder = testing::TempDir() + "rubia-problem-" + std::to_string(getpid());
   fs::create_directory(folder);
   fs::path worker = folder / "rubia-worker";
   fs::copy_file(fs::path(RUBIA_LIBCUDA).parent_path() / "rubia-worker", worker);
@@ -196,7 +197,7 @@ TEST(Trouble, OfTheWorkerIsTheSystems) {
 
 // The compiler cannot be had when the addresses of functions are first wanted: they are written
 // later.
-TEST(Trouble, AddressesOfFunctionsAreWrittenOnceItIsOver) {
+TEST(LaunchProblem, AddressesOfFunctionsAreWrittenOnceItIsOver) {
   const char *text = R"(.version 7.0
 .target sm_80
 .address_size 64
