@@ -47,8 +47,9 @@ Expected<runtime::LoadedModule *> PtxKernels::module(size_t source) {
   if (!modules[source]) {
     if (const std::string &refused = file.sources[source].refused; !refused.empty())
       return failure(file.sources[source].place + ": " + refused);
-    auto loaded = runtime::LoadedModule::load(hip, file.sources[source].bytes, capability, services,
-                                              compiler);
+    auto loaded = runtime::LoadedModule::load(
+        hip, runtime::ModuleImage::view(file.sources[source].bytes, capability), services,
+        compiler);
     if (!loaded)
       return failure(file.sources[source].place + ": " + toString(loaded.takeError()));
     modules[source] = std::move(*loaded);

@@ -140,7 +140,7 @@ void Precompilation::readManifests() {
 
 // By content, so that machines that see different files still agree on who does what.
 bool Precompilation::isMine(const Unit &unit) const {
-  const runtime::RawImage &raw = inputs.images()[unit.image].raw;
+  const runtime::ModuleImage &raw = inputs.images()[unit.image].raw;
   std::string text = toHex(raw.digest, true) + "/" + std::to_string(raw.computeCapability) + "/" +
                      std::to_string(unit.number) + "/" + unit.arch;
   const runtime::Digest digest = runtime::digestOf(arrayRefFromStringRef(text));

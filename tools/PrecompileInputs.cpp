@@ -104,7 +104,7 @@ void PrecompileInputs::addSources(SourceFile file, StringRef name) {
         ++imagesWithoutKernels;
       continue;
     }
-    runtime::RawImage raw{s.bytes, runtime::digestOf(s.bytes), told};
+    const runtime::ModuleImage raw = runtime::ModuleImage::view(s.bytes, told);
     auto [place, isNew] = known.try_emplace({raw.digest, told}, imageList.size());
     if (isNew)
       imageList.push_back({s.place, raw, 1});

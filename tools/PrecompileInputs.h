@@ -20,7 +20,7 @@ namespace rubia::tools {
 
 struct PrecompileImage {
   std::string place; // where it was found first
-  runtime::RawImage raw;
+  runtime::ModuleImage raw;
   unsigned places = 1;
 };
 

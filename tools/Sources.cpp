@@ -152,14 +152,13 @@ Expected<SourceFile> sourcesOf(Expected<fatbin::ImageFile> file) {
 }
 
 Expected<runtime::PtxImage> parse(const Source &source, unsigned computeCapability) {
-  std::vector<fatbin::Image> images = plainImages(source);
-  const fatbin::Image *chosen = fatbin::selectPtx(images, computeCapability);
-  if (!chosen)
+  if (!source.hasPtx())
     return createStringError(inconvertibleErrorCode(), source.place + ": " + source.whyNoPtx());
-  Expected<std::string> text = fatbin::payload(*chosen);
-  if (!text)
-    return text.takeError();
-  return runtime::PtxImage::fromText(source.place, std::move(*text));
+  Expected<runtime::PtxImage::Text> found =
+      runtime::PtxImage::textOf(source.bytes, computeCapability);
+  if (!found)
+    return found.takeError();
+  return runtime::PtxImage::fromText(source.place, std::move(found->text));
 }
 
 } // namespace rubia::tools

@@ -133,8 +133,7 @@ bool hasRemoteCache(const settings::Settings &settings) {
 
 // A unit that is to be compiled although nobody has asked for it.
 struct AheadUnit {
-  std::shared_ptr<const Bytes> bytes;
-  RawImage image; // its bytes
+  ModuleImage image; // kept
   uint32_t unit;
   std::string arch;
   UnitVariant variant = {};
@@ -212,16 +211,16 @@ struct Compiler::State {
   State(KernelCache cache, const settings::Settings &settings)
       : cache(std::move(cache)), settings(settings) {}
 
-  Expected<std::shared_ptr<const Bytes>> get(const RawImage &image, protocol::Request request,
+  Expected<std::shared_ptr<const Bytes>> get(const ModuleImage &image, protocol::Request request,
                                              StringRef arch, CompileCost *cost = nullptr);
-  protocol::Answer answer(const RawImage &image, Entry &entry, StringRef key, CompileCost *cost);
-  protocol::Answer compile(const RawImage &image, Entry &entry, const CompileLock *lock);
+  protocol::Answer answer(const ModuleImage &image, Entry &entry, StringRef key, CompileCost *cost);
+  protocol::Answer compile(const ModuleImage &image, Entry &entry, const CompileLock *lock);
   void countAnswer(const protocol::Answer &answer);
   void prioritize(Entry &entry);
   void keep(const std::string &key, std::shared_ptr<Entry> entry);
   void compileAheadForEver();
   Error connect();
-  std::shared_ptr<FileDescriptor> fileOf(const RawImage &image);
+  std::shared_ptr<FileDescriptor> fileOf(const ModuleImage &image);
   bool isGone(unsigned connection);
 };
 
@@ -238,7 +237,7 @@ Error Compiler::State::connect() {
 
 // An image may be large, and many of its units are asked for at once. Null with errno set where no
 // file can be made.
-std::shared_ptr<FileDescriptor> Compiler::State::fileOf(const RawImage &image) {
+std::shared_ptr<FileDescriptor> Compiler::State::fileOf(const ModuleImage &image) {
   auto known = [&] {
     std::lock_guard<std::mutex> guard(mutex);
     erase_if(imageFiles, [](const auto &entry) { return entry.second.expired(); });
@@ -264,7 +263,7 @@ bool Compiler::State::isGone(unsigned connection) {
   return connection != connections || watched.fd < 0 || poll(&watched, 1, 0) > 0;
 }
 
-protocol::Answer Compiler::State::compile(const RawImage &image, Entry &entry,
+protocol::Answer Compiler::State::compile(const ModuleImage &image, Entry &entry,
                                           const CompileLock *lock) {
   protocol::Descriptors files;
   std::shared_ptr<FileDescriptor> imageFile = fileOf(image);
@@ -339,7 +338,7 @@ void Compiler::State::countAnswer(const protocol::Answer &answer) {
 
 // From the cache, else from the worker. Among all processes that share the cache directory, one
 // compiles and the others wait for it as long as they hear of it.
-protocol::Answer Compiler::State::answer(const RawImage &image, Entry &entry, StringRef key,
+protocol::Answer Compiler::State::answer(const ModuleImage &image, Entry &entry, StringRef key,
                                          CompileCost *cost) {
   using protocol::Outcome;
   if (!dumps)
@@ -404,7 +403,7 @@ void Compiler::State::keep(const std::string &key, std::shared_ptr<Entry> entry)
   }
 }
 
-Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const RawImage &image,
+Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const ModuleImage &image,
                                                             protocol::Request request,
                                                             StringRef arch, CompileCost *cost) {
   Expected<std::string> compiler = compilerIdentity();
@@ -497,7 +496,7 @@ Compiler &Compiler::instance() {
   return compiler;
 }
 
-Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &image) {
+Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const ModuleImage &image) {
   protocol::Request request;
   request.want = protocol::Want::Manifest;
   Expected<std::shared_ptr<const Bytes>> bytes = state->get(image, request, "");
@@ -513,12 +512,12 @@ Expected<std::shared_ptr<const Manifest>> Compiler::manifest(const RawImage &ima
 
 const settings::Code &Compiler::code() const { return state->code; }
 
-Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
+Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const ModuleImage &image, uint32_t unit,
                                                             StringRef arch, CompileCost *cost) {
   return codeObject(image, unit, arch, state->code, cost);
 }
 
-Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &image, uint32_t unit,
+Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const ModuleImage &image, uint32_t unit,
                                                             StringRef arch,
                                                             const settings::Code &code,
                                                             CompileCost *cost) {
@@ -529,7 +528,7 @@ Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const RawImage &imag
   return state->get(image, request, arch, cost);
 }
 
-void Compiler::compileAhead(const RawImage &image, const Manifest &manifest, StringRef arch) {
+void Compiler::compileAhead(const ModuleImage &image, const Manifest &manifest, StringRef arch) {
   if (state->mode != CompileMode::Eager)
     return;
   std::vector<bool> wanted(manifest.unitCount);
@@ -542,11 +541,10 @@ void Compiler::compileAhead(const RawImage &image, const Manifest &manifest, Str
     state->aheadUnits.clear();
     state->aheadThreads = 0;
   }
-  auto bytes = std::make_shared<const Bytes>(image.bytes.vec());
+  const ModuleImage kept = image.kept();
   for (uint32_t unit = 0; unit < wanted.size(); ++unit)
     if (wanted[unit])
-      state->aheadUnits.push_back(
-          {bytes, {*bytes, image.digest, image.computeCapability}, unit, arch.str()});
+      state->aheadUnits.push_back({kept, unit, arch.str()});
   const size_t threads = std::min<size_t>(WorkerLimits::from(state->settings).processCount(),
                                           state->aheadUnits.size());
   // No handler of the program may run in our threads.

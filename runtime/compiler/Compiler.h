@@ -6,21 +6,13 @@
 
 #include "runtime/cache/KernelCache.h"
 #include "runtime/cache/Manifest.h"
+#include "runtime/compiler/ModuleImage.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace rubia::runtime {
-
-// An image as the program handed it over: container or PTX text. `bytes` must stay alive as long as
-// the image.
-struct RawImage {
-  llvm::ArrayRef<uint8_t> bytes;
-  Digest digest; // of bytes
-  unsigned
-      computeCapability; // 10 * major + minor, as told to the caller: decides which PTX is taken
-};
 
 // The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
 // later call may fare better.
@@ -50,20 +42,20 @@ public:
 
   // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
   // CompilerProblem.
-  llvm::Expected<std::shared_ptr<const Manifest>> manifest(const RawImage &image);
+  llvm::Expected<std::shared_ptr<const Manifest>> manifest(const ModuleImage &image);
 
   // RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image
   // that have no errors, in the background; what is asked for overtakes them. Else nothing.
-  void compileAhead(const RawImage &image, const Manifest &manifest, llvm::StringRef arch);
+  void compileAhead(const ModuleImage &image, const Manifest &manifest, llvm::StringRef arch);
 
   // The code object of one unit for `arch`. The error names kernel, line and reason.
   // RUBIA_COMPILE=never: what is not in the cache is an error.
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
-  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch,
+  codeObject(const ModuleImage &image, uint32_t unit, llvm::StringRef arch,
              CompileCost *cost = nullptr);
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
-  codeObject(const RawImage &image, uint32_t unit, llvm::StringRef arch, const settings::Code &code,
-             CompileCost *cost = nullptr);
+  codeObject(const ModuleImage &image, uint32_t unit, llvm::StringRef arch,
+             const settings::Code &code, CompileCost *cost = nullptr);
 
 private:
   Compiler(KernelCache cache, const settings::Settings &settings);

@@ -149,11 +149,11 @@ static std::string joined(const std::vector<std::string> &lines) {
   return text;
 }
 
-static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> bytes,
-                       unsigned capability, Module **out, std::string &text) {
+static Result loadInto(Context &context, Library *library, ModuleImage image, Module **out,
+                       std::string &text) {
   context.services.print(/*ended=*/0); // as CUDA does
   Expected<std::unique_ptr<LoadedModule>> loaded =
-      LoadedModule::load(hip(), bytes, capability, context.services);
+      LoadedModule::load(hip(), std::move(image), context.services);
   if (!loaded)
     return describe(&context, loaded.takeError(), kInvalidPtx, text);
   text = joined((*loaded)->manifest().diagnostics);
@@ -169,14 +169,15 @@ static Result loadInto(Context &context, Library *library, ArrayRef<uint8_t> byt
   return kSuccess;
 }
 
-static Result load(Context &context, Module **out, const LoadedImage &read, const void *caller,
+static Result load(Context &context, Module **out, LoadedImage read, const void *caller,
                    JitOptions options) {
   if (read.error) {
     options.writeError(read.text);
     return fail(read.error, read.text);
   }
   std::string text;
-  Result result = loadInto(context, nullptr, read.bytes, capabilityFor(caller), out, text);
+  Result result =
+      loadInto(context, nullptr, {std::move(read.bytes), capabilityFor(caller)}, out, text);
   if (result) {
     options.writeError(text);
     return fail(result, text);
@@ -202,10 +203,8 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
     return fail(read.error, read.text);
   }
   auto made = std::make_unique<Library>();
-  made->bytes = std::move(read.bytes);
-  made->capability = capabilityFor(caller);
-  rubia::runtime::RawImage image{made->bytes, digestOf(made->bytes), made->capability};
-  auto manifest = Compiler::instance().manifest(image);
+  made->image = {std::move(read.bytes), capabilityFor(caller)};
+  auto manifest = Compiler::instance().manifest(made->image);
   if (!manifest) {
     std::string text;
     Result result = describe(nullptr, manifest.takeError(), kInvalidPtx, text);
@@ -273,8 +272,7 @@ static Bound moduleOf(Context &context, Library *library) {
   }
   Module *module = nullptr;
   std::string text;
-  if (Result result =
-          loadInto(context, library, library->bytes, library->capability, &module, text))
+  if (Result result = loadInto(context, library, library->image, &module, text))
     return {fail(result, text), nullptr};
   std::unique_lock<std::mutex> lock(library->mutex);
   auto [entry, isNew] = library->modules.try_emplace(&context, module);

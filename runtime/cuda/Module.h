@@ -23,8 +23,7 @@ struct Module {
 };
 
 struct Library {
-  std::vector<uint8_t> bytes;
-  unsigned capability;
+  ModuleImage image;
   std::shared_ptr<const Manifest> manifest;
   std::mutex mutex;
   std::map<Context *, Module *> modules;

@@ -44,16 +44,14 @@ static void release(const Hip &hip, const char *what, int error) {
     runtime::log(LogLevel::Warning, Twine(what) + ": " + hip.hipGetErrorString(error));
 }
 
-Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ArrayRef<uint8_t> bytes,
-                                                           unsigned computeCapability,
+Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ModuleImage image,
                                                            DeviceServices &services,
                                                            Compiler &compiler) {
   std::unique_ptr<LoadedModule> m(new LoadedModule);
   m->hip = &hip;
   m->compiler = &compiler;
   m->services = &services;
-  m->bytes.assign(bytes.begin(), bytes.end());
-  m->image = {m->bytes, digestOf(m->bytes), computeCapability};
+  m->image = std::move(image);
   int device = 0;
   if (int error = hip.hipGetDevice(&device))
     return hipFailure(hip, "hipGetDevice", error);

@@ -42,12 +42,12 @@ class AtomicLocks;
 
 class LoadedModule {
 public:
-  // `bytes` is copied; `services` must outlive the module. The module belongs to HIP's current
-  // device; all calls must be made with that device current. `compiler` is not asked for anything
-  // after the module is gone.
+  // `image` must keep its bytes, or who calls does; `services` must outlive the module. The module
+  // belongs to HIP's current device; all calls must be made with that device current. `compiler` is
+  // not asked for anything after the module is gone.
   static llvm::Expected<std::unique_ptr<LoadedModule>>
-  load(const Hip &hip, llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability,
-       DeviceServices &services, Compiler &compiler = Compiler::instance());
+  load(const Hip &hip, ModuleImage image, DeviceServices &services,
+       Compiler &compiler = Compiler::instance());
   ~LoadedModule(); // frees device memory, unloads code
 
   const Manifest &manifest() const { return *contents; }
@@ -100,8 +100,7 @@ private:
   const Hip *hip = nullptr;
   Compiler *compiler = nullptr;
   DeviceServices *services = nullptr;
-  std::vector<uint8_t> bytes;
-  RawImage image;
+  ModuleImage image;
   std::string arch;
   std::shared_ptr<const Manifest> contents;
   std::mutex mutex; // guards what follows; not held while anything is compiled

@@ -39,13 +39,6 @@ Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned comp
   return Text{std::move(name), std::move(*text)};
 }
 
-Expected<PtxImage> PtxImage::fromRawImage(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
-  Expected<Text> found = textOf(bytes, computeCapability);
-  if (!found)
-    return found.takeError();
-  return fromText(std::move(found->name), std::move(found->text));
-}
-
 std::string PtxImage::format(const ptx::Diagnostic &diagnostic) const {
   const ptx::Module &m = parsed.module;
   return ptx::format(diagnostic, m.name, m.text ? StringRef(*m.text) : StringRef());

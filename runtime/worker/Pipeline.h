@@ -25,9 +25,7 @@ public:
   // Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX text
   // as it is. The error says why there is nothing to compile.
   static llvm::Expected<Text> textOf(llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
-  // Errors inside of kernels do not fail these: they are in the manifest.
-  static llvm::Expected<PtxImage> fromRawImage(llvm::ArrayRef<uint8_t> bytes,
-                                               unsigned computeCapability);
+  // Errors inside of kernels do not fail this: they are in the manifest.
   static llvm::Expected<PtxImage> fromText(std::string name, std::string text);
 
   const ptx::Module &module() const { return parsed.module; }

@@ -24,10 +24,10 @@ protected:
     setenv("RUBIA_WORKER", RUBIA_WORKER_PATH, 1);
     setenv("RUBIA_CACHE_DISABLE", "1", 1);
   }
-  RawImage image(const std::string &text) {
+  ModuleImage image(const std::string &text) {
     texts.push_back(std::make_unique<std::string>(text));
     ArrayRef<uint8_t> bytes = arrayRefFromStringRef(*texts.back());
-    return {bytes, digestOf(bytes), 89};
+    return ModuleImage::view(bytes, 89);
   }
   std::vector<std::unique_ptr<std::string>> texts;
 };
@@ -40,7 +40,7 @@ const std::string kHeader = ".version 7.0\n.target sm_70\n.address_size 64\n";
 const std::string kGood = kHeader + kernel("k", "st.global.u32 [%d1], 1;");
 
 TEST_F(CompilerTest, GivesManifestAndCode) {
-  RawImage good = image(kGood);
+  ModuleImage good = image(kGood);
   auto manifest = Compiler::instance().manifest(good);
   ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
   ASSERT_EQ((*manifest)->kernels.size(), 1u);
@@ -66,7 +66,7 @@ TEST_F(CompilerTest, AnErrorOfOneKernelIsInTheManifest) {
 }
 
 TEST_F(CompilerTest, ManyThreadsAskForTheSameUnit) {
-  RawImage good = image(kGood);
+  ModuleImage good = image(kGood);
   std::vector<std::shared_ptr<const std::vector<uint8_t>>> results(8);
   std::vector<std::thread> threads;
   for (auto &result : results)

@@ -59,9 +59,9 @@ protected:
         return count.times;
     return 0;
   }
-  static RawImage image(const std::string &text) {
+  static ModuleImage image(const std::string &text) {
     ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
-    return {bytes, digestOf(bytes), 89};
+    return ModuleImage::view(bytes, 89);
   }
   // In a process of its own: whether the code object was to be had.
   template <typename Prepare> pid_t ask(KernelCache cache, Prepare prepare) {

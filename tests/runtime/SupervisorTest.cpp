@@ -45,14 +45,14 @@ protected:
   void TearDown() override { sys::fs::remove_directories(folder); }
 
   // An image with these kernels, each a unit.
-  RawImage image(std::vector<std::string> kernels) {
+  ModuleImage image(std::vector<std::string> kernels) {
     text = ".version 7.0\n.target sm_70\n.address_size 64\n";
     for (const std::string &name : kernels)
       text += ".visible .entry " + name +
               "(.param .u64 p)\n{\n.reg .b64 %d1;\nld.param.u64 %d1, [p];\n"
               "st.global.u32 [%d1], 1;\nret;\n}\n";
     ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
-    return {bytes, digestOf(bytes), 89};
+    return ModuleImage::view(bytes, 89);
   }
   CacheDirectory directory() { return CacheDirectory(folder.str().str(), 1 << 30); }
   uint64_t times(CacheEvent event) {
@@ -61,7 +61,7 @@ protected:
         return count.times;
     return 0;
   }
-  std::string codeKey(const RawImage &image, uint32_t unit) {
+  std::string codeKey(const ModuleImage &image, uint32_t unit) {
     return codeObjectKey(image.digest, 89, unit, "gfx1100", {}, cantFail(compilerIdentity()));
   }
 
@@ -72,7 +72,7 @@ protected:
 // Requests by hand: nothing but the supervisor decides on the order.
 class Conversation {
 public:
-  explicit Conversation(const RawImage &image)
+  explicit Conversation(const ModuleImage &image)
       : image(image), supervisor(cantFail(spawnSupervisor({}))) {}
 
   void ask(uint32_t unit, bool ahead) {
@@ -124,14 +124,14 @@ private:
     return r;
   }
 
-  const RawImage &image;
+  const ModuleImage &image;
   FileDescriptor supervisor;
   std::vector<FileDescriptor> replies;
   std::vector<uint32_t> units;
 };
 
 TEST_F(SupervisorTest, WhatIsNeededOvertakesWhatWasAskedForAhead) {
-  RawImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
+  ModuleImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
   Conversation conversation(i);
   conversation.ask(0, false); // holds the only process
   conversation.ask(1, true);
@@ -141,7 +141,7 @@ TEST_F(SupervisorTest, WhatIsNeededOvertakesWhatWasAskedForAhead) {
 }
 
 TEST_F(SupervisorTest, WhatWasAskedForAheadCanBeHurried) {
-  RawImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
+  ModuleImage i = image({"sleep_8_a", "sleep_1_b", "sleep_1_c", "sleep_1_d"});
   Conversation conversation(i);
   conversation.ask(0, false);
   conversation.ask(1, true);
@@ -152,7 +152,7 @@ TEST_F(SupervisorTest, WhatWasAskedForAheadCanBeHurried) {
 }
 
 TEST_F(SupervisorTest, WhatIsNeededDoesNotWaitForWhatIsBeingCompiledAhead) {
-  RawImage i = image({"sleep_20_a", "b"});
+  ModuleImage i = image({"sleep_20_a", "b"});
   Conversation conversation(i);
   conversation.ask(0, true);
   usleep(300'000);
@@ -162,7 +162,7 @@ TEST_F(SupervisorTest, WhatIsNeededDoesNotWaitForWhatIsBeingCompiledAhead) {
 
 TEST_F(SupervisorTest, EagerlyEverythingIsCompiled) {
   setenv("RUBIA_COMPILE", "eager", 1);
-  RawImage i = image({"a", "b", "c"});
+  ModuleImage i = image({"a", "b", "c"});
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   auto manifest = compiler.manifest(i);
   ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
@@ -177,7 +177,7 @@ TEST_F(SupervisorTest, EagerlyEverythingIsCompiled) {
 }
 
 TEST_F(SupervisorTest, LazilyNothingIsCompiledAhead) {
-  RawImage i = image({"a", "b"});
+  ModuleImage i = image({"a", "b"});
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   auto manifest = compiler.manifest(i);
   ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
@@ -189,7 +189,7 @@ TEST_F(SupervisorTest, LazilyNothingIsCompiledAhead) {
 // By the whole way, with a unit that is under way for somebody who does not need it yet.
 TEST_F(SupervisorTest, AProgramGetsWhatItNeedsWhileTheRestIsCompiled) {
   setenv("RUBIA_COMPILE", "eager", 1);
-  RawImage i = image({"sleep_30_a", "b", "sleep_30_c"});
+  ModuleImage i = image({"sleep_30_a", "b", "sleep_30_c"});
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   auto manifest = compiler.manifest(i);
   ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
@@ -206,7 +206,7 @@ TEST_F(SupervisorTest, AProgramGetsWhatItNeedsWhileTheRestIsCompiled) {
 
 // Large results go when others come; they are in the directory.
 TEST_F(SupervisorTest, MemoryForResultsIsBounded) {
-  RawImage i = image({"a", "b", "c", "d", "e"});
+  ModuleImage i = image({"a", "b", "c", "d", "e"});
   for (uint32_t unit = 0; unit < 5; ++unit)
     directory().write(codeKey(i, unit), std::vector<uint8_t>(20 << 20, unit));
   Compiler &compiler = Compiler::create({directory(), {}}, {});
@@ -220,7 +220,7 @@ TEST_F(SupervisorTest, MemoryForResultsIsBounded) {
 
 // Each of them holds three descriptors of the supervisor's.
 TEST_F(SupervisorTest, ManyRequestsWithFewDescriptors) {
-  RawImage i = image({"sleep_1_a"});
+  ModuleImage i = image({"sleep_1_a"});
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few{80, before.rlim_max}; // 26 requests
@@ -260,7 +260,7 @@ TEST(Protocol, MemoryFilesStayAsTheyAre) {
 // A child that the program leaves behind, and that has nothing to do with CUDA, does not keep the
 // supervisor.
 TEST_F(SupervisorTest, EndsWithTheProgramNotWithItsChildren) {
-  RawImage i = image({"a"});
+  ModuleImage i = image({"a"});
   int ends[2];
   ASSERT_EQ(pipe(ends), 0); // the supervisor's stderr: it ends when nobody has it any more
   pid_t program = fork();
@@ -363,7 +363,7 @@ TEST_F(Confined, WhatTheSwitchCannotMeanIsAnError) {
 class Waiting : public SupervisorTest {
 protected:
   // In a process of its own: asks for unit 0.
-  pid_t ask(const RawImage &i, bool stops) {
+  pid_t ask(const ModuleImage &i, bool stops) {
     pid_t pid = fork();
     if (pid == 0) {
       if (stops)
@@ -403,7 +403,7 @@ TEST_F(Waiting, TheLockOfWhoGoesOnIsWaitedFor) {
 TEST_F(Waiting, LongAUnitThatTakesLongIsCompiledOnce) {
   if (!getenv("RUBIA_TEST_LONG"))
     GTEST_SKIP() << "takes 12 seconds: RUBIA_TEST_LONG=1";
-  RawImage i = image({"sleep_120_a"});
+  ModuleImage i = image({"sleep_120_a"});
   std::vector<pid_t> processes;
   for (int n = 0; n < 8; ++n)
     processes.push_back(ask(i, false));
@@ -415,7 +415,7 @@ TEST_F(Waiting, LongAUnitThatTakesLongIsCompiledOnce) {
 TEST_F(Waiting, LongAStoppedCompileProcessIsWaitedForTenSecondsAtMost) {
   if (!getenv("RUBIA_TEST_LONG"))
     GTEST_SKIP() << "takes 9 seconds: RUBIA_TEST_LONG=1";
-  RawImage i = image({"stop_a"});
+  ModuleImage i = image({"stop_a"});
   pid_t stopped = ask(i, true);
   usleep(1'000'000);
   Clock::time_point begin = Clock::now();
