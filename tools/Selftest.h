@@ -26,7 +26,9 @@ struct SelftestCheck {
     Dot2,
     Dot2Flushes,
     Dot2Keeps,
-    Mfma,
+    MfmaInOrder,
+    MfmaPairwise,
+    MfmaAligned,
     MfmaFlushes,
     MfmaKeeps,
     Wmma

@@ -19,8 +19,13 @@ bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
     return target->hasDot2 && target->productsFlush16;
   case Dot2Keeps:
     return target->hasDot2 && !target->productsFlush16;
-  case Mfma:
-    return target->hasMfma();
+  case MfmaInOrder:
+    return target->generation == targets::Generation::Cdna4;
+  case MfmaPairwise:
+    return target->generation == targets::Generation::Cdna1 ||
+           target->generation == targets::Generation::Cdna2;
+  case MfmaAligned:
+    return target->generation == targets::Generation::Cdna3;
   case MfmaFlushes:
     return target->hasMfma() && target->productsFlush16;
   case MfmaKeeps:
@@ -412,13 +417,34 @@ static const SelftestCheck kChecks[] = {
      kDot2,
      {{0x00010000, 0x3c000000, 0x00000000, 0x33800000}}},
     {"mfma-order",
-     SelftestCheck::Mfma,
+     SelftestCheck::MfmaInOrder,
      SelftestCheck::Keep,
      64,
      kMfma,
      {
          {0x000000000c003c00, 0x000000000c003c00, 0x33000000, 0x3f800000},
          {0x000000003c000c00, 0x000000003c000c00, 0x33000000, 0x3f800001},
+         {0x0000000000003c00, 0x0000000000003c00, 0xa1800000, 0x3f800000}, // 1 - 2^-60
+     }},
+    {"mfma-order-mi200",
+     SelftestCheck::MfmaPairwise,
+     SelftestCheck::Keep,
+     64,
+     kMfma,
+     {
+         {0x000000000c003c00, 0x000000000c003c00, 0x33000000, 0x3f800000},
+         {0x000000003c000c00, 0x000000003c000c00, 0x33000000, 0x3f800000},
+         {0x0000000000003c00, 0x0000000000003c00, 0xa1800000, 0x3f800000},
+     }},
+    {"mfma-order-mi300",
+     SelftestCheck::MfmaAligned,
+     SelftestCheck::Keep,
+     64,
+     kMfma,
+     {
+         {0x000000000c003c00, 0x000000000c003c00, 0x33000000, 0x3f800000},
+         {0x000000003c000c00, 0x000000003c000c00, 0x33000000, 0x3f800000},
+         {0x0000000000003c00, 0x0000000000003c00, 0xa1800000, 0x3f7fffff}, // rounded down
      }},
     {"mfma-denormal-mi200",
      SelftestCheck::MfmaFlushes,

@@ -241,6 +241,14 @@ void expectSame(WideWave &w, TestWave &reference, const char *text) {
       ASSERT_EQ(w.v(r, lane), reference.at(r, lane)) << text << ": v" << r << " lane " << lane;
 }
 
+/// How the processors of these tests add products.
+ProductSum unitOf(const char *cpu) {
+  const targets::Generation generation = rubia::test::rowOf(cpu).generation;
+  return generation == targets::Generation::Cdna2   ? ProductSum::Pairwise
+         : generation == targets::Generation::Cdna3 ? ProductSum::Aligned
+                                                    : ProductSum::InOrder;
+}
+
 TestWave copyOf(WideWave &w) {
   TestWave copy(w.lanes(), kCount);
   for (unsigned r = 0; r < kCount; ++r)
@@ -265,11 +273,26 @@ TEST(MatrixEncoding, OperandsAndControlFields) {
       reference.modifiers(i, e.modifiers[i]);
     if (e.clamp)
       reference.clamp();
-    reference.run(e.row);
+    reference.unit(unitOf(e.cpu)).run(e.row);
     EXPECT_NE(reference.at(e.d, 0), w.v(e.d, 0)) << e.text;
     w.run(e.text);
     expectSame(w, reference, e.text);
   }
+}
+
+// EXEC plays no part in any of them: registers of inactive lanes are read and written. CDNA4 ISA
+// 7.1.5, RDNA3 ISA 7.9, RDNA4 ISA "WMMA".
+TEST(MatrixEncoding, InactiveLanes) {
+  for (const Encoding &e : kEncodings)
+    for (uint64_t exec : {0ull, 1ull, 0x5555555500000000ull, 0x00000000ffff0000ull}) {
+      WideWave all(e.cpu, e.waveSize), some(e.cpu, e.waveSize);
+      some.wave.setMask(kExec, e.waveSize == 64 ? exec : uint32_t(exec));
+      all.run(e.text);
+      some.run(e.text);
+      for (unsigned r = 0; r < kCount; ++r)
+        for (unsigned lane = 0; lane < all.lanes(); ++lane)
+          ASSERT_EQ(some.v(r, lane), all.v(r, lane)) << e.text << ": v" << r << " lane " << lane;
+    }
 }
 
 TEST(MatrixEncoding, ScaledProduct) {

@@ -194,4 +194,27 @@ struct SparseRows {
   }
 };
 
+struct Mfma {
+  const char *name;
+  unsigned size, depth, blocks;
+  Number a, b;
+};
+
+inline Number sumOf(const Mfma &m) {
+  return m.a == Number::F64 ? Number::F64 : m.a == Number::I8 ? Number::I32 : Number::F32;
+}
+
+/// CDNA4 ISA 7.1.4.1: A[b,i,k], and B[b,k,i].
+inline Spot inputSpot(const Mfma &m, unsigned b, unsigned i, unsigned k) {
+  const unsigned consecutive = m.depth / (64 / (m.size * m.blocks));
+  return {i + m.size * (b + m.blocks * (k / consecutive)), k % consecutive};
+}
+
+/// CDNA4 ISA 7.1.4.2, with rows and blocks of V_MFMA_F64_4X4X4_4B_F64 in the calculator's order.
+inline Spot outputSpot(const Mfma &m, unsigned b, unsigned i, unsigned j) {
+  const unsigned n = m.size, h = m.a == Number::F64 ? 1 : 4;
+  const unsigned bi = (64 + n * n / h - 1) / (n * n / h), mi = 64 / bi / n, g = n / (h * mi);
+  return {j + n * (b % bi + bi * (i / h % mi)), i % h + h * (i / (h * mi) + g * (b / bi))};
+}
+
 } // namespace rubia::emulator::test

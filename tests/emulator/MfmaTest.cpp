@@ -7,12 +7,6 @@ namespace rubia::emulator::test {
 
 namespace {
 
-struct Mfma {
-  const char *name;
-  unsigned size, depth, blocks;
-  Number a, b;
-};
-
 using enum Number;
 constexpr Mfma kDense[] = {
     {"V_MFMA_F32_32X32X1F32", 32, 1, 2, F32, F32},
@@ -92,21 +86,6 @@ constexpr Mfma kSparse[] = {
     {"V_SMFMAC_F32_32X32X64_BF8_FP8", 32, 64, 1, Bf8, Fp8},
     {"V_SMFMAC_F32_32X32X64_BF8_BF8", 32, 64, 1, Bf8, Bf8},
 };
-
-Number sumOf(const Mfma &m) { return m.a == F64 ? F64 : m.a == I8 ? I32 : F32; }
-
-/// CDNA4 ISA 7.1.4.1: A[b,i,k], and B[b,k,i].
-Spot inputSpot(const Mfma &m, unsigned b, unsigned i, unsigned k) {
-  const unsigned consecutive = m.depth / (64 / (m.size * m.blocks));
-  return {i + m.size * (b + m.blocks * (k / consecutive)), k % consecutive};
-}
-
-/// CDNA4 ISA 7.1.4.2, with rows and blocks of V_MFMA_F64_4X4X4_4B_F64 in the calculator's order.
-Spot outputSpot(const Mfma &m, unsigned b, unsigned i, unsigned j) {
-  const unsigned n = m.size, h = m.a == F64 ? 1 : 4;
-  const unsigned bi = (64 + n * n / h - 1) / (n * n / h), mi = 64 / bi / n, g = n / (h * mi);
-  return {j + n * (b % bi + bi * (i / h % mi)), i % h + h * (i / (h * mi) + g * (b / bi))};
-}
 
 /// Where a lane holds eight registers, the tables in 7.1.5.1 and 7.5.1 have runs of `run` values in
 /// each lane, the first half of the depth before the second.
@@ -327,7 +306,8 @@ static uint32_t uniform(const char *name, double a, double b, uint32_t c, bool f
   w.wave.lane.mode.fp16Overflow = overflow;
   MatrixControl control;
   control.flush16 = flush16;
-  w.vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, c).matrix(control).run(name);
+  w.vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, c).matrix(control);
+  w.unit(flush16 ? ProductSum::Pairwise : ProductSum::InOrder).run(name);
   return w.at(kRegisterD, 0);
 }
 
@@ -343,20 +323,91 @@ TEST(Mfma, EachStepRoundsToSingle) {
             f(0x1p-46f));
 }
 
-// RUBIA_EMULATOR_TRANS=worst: programs that rest on the order show.
-TEST(Mfma, SumsInTheOtherOrder) {
-  for (bool reversed : {false, true}) {
-    TestWave w(64, kMatrixRegisters);
-    const float values[] = {0x1p24f, 1, 1, 1}; // 2^24 + 1 + 1 + 1, and from the other end
-    for (unsigned lane = 0; lane < 64; ++lane) {
-      w.at(kRegisterA, lane) = uint32_t(f(values[lane / 16]));
-      w.at(kRegisterB, lane) = uint32_t(f(1));
+namespace {
+
+/// Random numbers between 1 and 2 with 10 fraction bits, and their sums in a given way.
+std::vector<uint32_t> sumsOfHalves(const Mfma &m, bool perturb, ProductSum unit, unsigned seed,
+                                   bool integers = false) {
+  std::mt19937 random(seed);
+  TestWave w(64, kMatrixRegisters);
+  const unsigned perLane = m.depth * m.size * m.blocks / 64;
+  for (unsigned lane = 0; lane < 64; ++lane)
+    for (unsigned item = 0; item < perLane; ++item)
+      for (unsigned first : {kRegisterA, kRegisterB}) {
+        const double value =
+            integers ? double(random() % 17) - 8 : 1 + double(random() % 1024) / 1024;
+        place(w, first, {lane, item}, bitsOf(m.a), encode(m.a, value));
+      }
+  if (perturb)
+    w.reverseSums();
+  w.vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, uint32_t(f(1.5f))).unit(unit).run(m.name);
+  std::vector<uint32_t> results;
+  for (unsigned item = 0; item < m.blocks * m.size * m.size / 64; ++item)
+    for (unsigned lane = 0; lane < 64; ++lane)
+      results.push_back(w.at(kRegisterD + item, lane));
+  return results;
+}
+
+} // namespace
+
+// RUBIA_EMULATOR_TRANS=worst: programs that rest on order, grouping or the last bit show, where
+// nobody has published how a unit adds. What is exact stays.
+TEST(Mfma, PerturbedSumsDifferWhereTheyAreNotExact) {
+  for (const char *name : {"V_MFMA_F32_16X16X16F16", "V_MFMA_F32_32X32X8F16", "V_MFMA_F32_16X16X32_F16"}) {
+    const Mfma &m = dense(name);
+    const auto plain = sumsOfHalves(m, false, ProductSum::InOrder, 1);
+    const auto worst = sumsOfHalves(m, true, ProductSum::InOrder, 1);
+    EXPECT_EQ(worst, sumsOfHalves(m, true, ProductSum::InOrder, 1));
+    unsigned differ = 0;
+    for (size_t i = 0; i < plain.size(); ++i) {
+      differ += plain[i] != worst[i];
+      EXPECT_LE(std::abs(int64_t(plain[i]) - int64_t(worst[i])), m.depth) << name << " " << i;
     }
-    if (reversed)
-      w.reverseSums();
-    w.vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, 0).run("V_MFMA_F32_16X16X4F32");
-    EXPECT_EQ(w.at(kRegisterD, 0), f(reversed ? 0x1p24f + 4 : 0x1p24f));
+    EXPECT_GT(differ, plain.size() / 4) << name;
+    EXPECT_LT(differ, plain.size()) << name;
+    EXPECT_EQ(sumsOfHalves(m, true, ProductSum::InOrder, 2, true),
+              sumsOfHalves(m, false, ProductSum::InOrder, 2, true));
+    for (ProductSum unit : {ProductSum::Pairwise, ProductSum::Aligned}) // are known
+      EXPECT_EQ(sumsOfHalves(m, true, unit, 3), sumsOfHalves(m, false, unit, 3));
   }
+}
+
+// The same row of A, column of B and C give the same sum, wherever they are in the tile.
+TEST(Mfma, PerturbedSumsDependOnTheirOwnNumbers) {
+  const Mfma &m = dense("V_MFMA_F32_16X16X16F16");
+  TestWave w(64, kMatrixRegisters);
+  std::mt19937 random(4);
+  for (unsigned group = 0; group < 4; ++group)
+    for (unsigned item = 0; item < 4; ++item)
+      for (unsigned first : {kRegisterA, kRegisterB}) {
+        const double value = 1 + double(random() % 1024) / 1024;
+        for (unsigned line = 0; line < 16; ++line)
+          place(w, first, {group * 16 + line, item}, 16, encode(F16, value));
+      }
+  w.reverseSums().vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, 0).run(m.name);
+  for (unsigned item = 0; item < 4; ++item)
+    for (unsigned lane = 0; lane < 64; ++lane)
+      EXPECT_EQ(w.at(kRegisterD + item, lane), w.at(kRegisterD, 0));
+}
+
+// CDNA 3 rounds what is far below down, not to nearest or zero: a C of -2^-60 costs a unit of
+// 2^-24. Of products a term far below is cut.
+TEST(Mfma, AlignedSumsAreFloored) {
+  auto sum = [](double b, float c) {
+    TestWave w(64, kMatrixRegisters);
+    for (unsigned r : {kRegisterA, kRegisterB})
+      for (unsigned lane = 0; lane < 64; ++lane)
+        w.at(r, lane) = w.at(r + 1, lane) = 0;
+    for (unsigned lane = 0; lane < 16; ++lane) {
+      w.at(kRegisterA, lane) = uint32_t(h(1)) | uint32_t(h(float(b))) << 16;
+      w.at(kRegisterB, lane) = uint32_t(h(1)) | uint32_t(h(0x1p-14f)) << 16;
+    }
+    w.vector(0, kRegisterA).vector(1, kRegisterB).scalar(2, uint32_t(f(c)));
+    return w.unit(ProductSum::Aligned).run("V_MFMA_F32_16X16X16F16").at(kRegisterD, 0);
+  };
+  EXPECT_EQ(sum(0, -0x1p-60f), f(1 - 0x1p-24f));
+  EXPECT_EQ(sum(0, 0x1p-60f), f(1));
+  EXPECT_EQ(sum(-0x1p-14f, 0), f(1));
 }
 
 // CDNA4 ISA 7.4: only the F32 sources of V_MFMA_F32_*_F32 obey MODE.

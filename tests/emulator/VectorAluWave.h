@@ -2,6 +2,7 @@
 // A wave to run the instructions on that look across lanes.
 #pragma once
 
+#include "emulator/lib/machine/MatrixUnit.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/machine/Workgroup.h"
 #include "tests/emulator/VectorAluCase.h"
@@ -43,6 +44,10 @@ public:
   }
   TestWave &matrix(const MatrixControl &control) {
     detail.matrix = control;
+    return *this;
+  }
+  TestWave &unit(ProductSum sum) {
+    op.immediate = int32_t(sum);
     return *this;
   }
   TestWave &reverseSums() {

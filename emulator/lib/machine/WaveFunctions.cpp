@@ -2,6 +2,7 @@
 // The operands of wavewise instructions.
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/machine/GprIndexing.h"
+#include "emulator/lib/machine/MatrixUnit.h"
 #include "emulator/lib/machine/Workgroup.h"
 #include <cassert>
 
@@ -17,7 +18,22 @@ struct WaveOperandsAccess {
     operands.op = &op;
     return operands;
   }
+  static const MicroOp &op(const WaveOperands &w) { return *w.op; }
+  static VectorRegisters registers(const WaveOperands &w, uint64_t offset) {
+    return {&w.wave->vgpr(uint32_t(offset), 0), w.wave->blockStride};
+  }
 };
+
+VectorRegisters sourceRegisters(const WaveOperands &w, unsigned i) {
+  return w.sourceIsVector(i) ? WaveOperandsAccess::registers(w, WaveOperandsAccess::op(w).source[i])
+                             : VectorRegisters();
+}
+VectorRegisters resultRegisters(const WaveOperands &w) {
+  return WaveOperandsAccess::registers(w, WaveOperandsAccess::op(w).result);
+}
+ProductSum productSum(const WaveOperands &w) {
+  return ProductSum(WaveOperandsAccess::op(w).immediate);
+}
 
 [[gnu::noinline]] static void callIndexed(Wave &wave, const MicroOp &op) {
   MicroOp indexed = op;

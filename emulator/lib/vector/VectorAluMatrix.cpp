@@ -16,27 +16,31 @@ using enum MatrixFormat;
 // Modifier immediates (Semantics.h, WaveOperands::modifiers).
 constexpr uint32_t kNegLow = 1, kNegHigh = 2, kOpSel = 4;
 
-/// Calls `visit(lane, item, sum)` for all of C or D.
-template <class T, class S, class Visit>
-void forOutput(const WaveOperands &w, MatrixProduct<T, S> &product, Visit visit) {
+constexpr unsigned kWide = kWmmaSize;
+using R = Run<kWide>;
+
+/// Calls `visit(lane, item, sums)` for all of C or D.
+template <class Visit>
+void forOutput(const WaveOperands &w, MatrixProduct<float> &product, Visit visit) {
   const unsigned lanes = w.laneCount(), items = kWmmaSize * kWmmaSize / lanes;
+  const bool packed = w.matrix().packedHalves;
   auto placeOf = [&](unsigned lane, unsigned item) {
-    return w.matrix().packedHalves ? packedOutput(lanes, lane, item)
-                                   : repeatedOutput(lanes, lane, item);
+    return packed ? packedOutput(lanes, lane, item) : repeatedOutput(lanes, lane, item);
   };
-  product.forOutput(lanes, items, placeOf, visit);
+  product.forOutput<kWide>(lanes, items, placeOf, visit);
 }
 
-template <class T, class S, bool kSparse>
-void loadInputs(WaveOperands &w, MatrixProduct<T, S> &product) {
+template <MatrixFormat kA, MatrixFormat kB, bool kSparse>
+void loadInputs(WaveOperands &w, MatrixProduct<float> &product) {
   const MatrixShape &shape = product.shape;
-  const unsigned lanes = w.laneCount(), bits = bitsOf(shape.a);
+  const unsigned lanes = w.laneCount(), bits = bitsOf(kA);
   auto reading = [&](unsigned source, MatrixFormat format) {
     const uint32_t modifiers = w.modifiers(source);
+    const bool isInteger = format == Iu8 || format == Iu4; // whose neg bits are something else
     return InputReading{.format = format,
                         .isSigned = bool(modifiers & kNegLow),
-                        .negateEven = bool(modifiers & kNegLow),
-                        .negateOdd = bool(modifiers & kNegHigh)};
+                        .negateEven = !isInteger && modifiers & kNegLow,
+                        .negateOdd = !isInteger && modifiers & kNegHigh};
   };
   auto layout = [&](bool sparse) {
     return w.matrix().packedHalves
@@ -45,88 +49,107 @@ void loadInputs(WaveOperands &w, MatrixProduct<T, S> &product) {
   };
   const InputLayout layoutA = layout(kSparse), layoutB = layout(false);
   if constexpr (kSparse)
-    product.loadSparseA(w, layoutA, reading(0, shape.a), w.matrix().indexKey * layoutA.perLane);
+    product.loadSparseA<kA, kWide>(w, layoutA, reading(0, kA),
+                                   w.matrix().indexKey * layoutA.perLane);
   else
-    product.loadA(w, layoutA, reading(0, shape.a),
-                  [&](unsigned block, unsigned row, unsigned group) {
-                    return layoutA.lane(block, row, group);
-                  });
-  product.loadB(w, layoutB, reading(1, shape.b),
-                [&](unsigned block, unsigned column, unsigned group) {
-                  return layoutB.lane(block, column, group);
-                });
+    product.loadA<kA, kWide>(w, layoutA, reading(0, kA),
+                             [&](unsigned block, unsigned row, unsigned group) {
+                               return layoutA.lane(block, row, group);
+                             });
+  product.loadB<kB, kWide>(w, layoutB, reading(1, kB),
+                           [&](unsigned block, unsigned column, unsigned group) {
+                             return layoutB.lane(block, column, group);
+                           });
 }
 
 /// C's register: that of source 2, or of the destination where source 2 has indices.
-template <bool kSparse> uint32_t addendWord(const WaveOperands &w, unsigned lane, unsigned r) {
-  return kSparse ? w.result(lane, r) : w.source(2, lane, w.sourceIsVector(2) ? r : 0);
+template <bool kSparse> VectorRegisters addendRegisters(const WaveOperands &w) {
+  return kSparse ? resultRegisters(w) : sourceRegisters(w, 2);
 }
-template <bool kSparse> float modifiedAddend(const WaveOperands &w, float value) {
-  value = !kSparse && w.modifiers(2) & kNegHigh ? __builtin_fabsf(value) : value;
-  return !kSparse && w.modifiers(2) & kNegLow ? -value : value;
+template <bool kSparse> R::Float modifiedAddend(const WaveOperands &w, R::Float value) {
+  const uint32_t modifiers = kSparse ? 0 : w.modifiers(2);
+  auto bits = std::bit_cast<R::Word>(value);
+  bits &= modifiers & kNegHigh ? 0x7fffffffu : 0xffffffffu;
+  bits ^= modifiers & kNegLow ? 0x80000000u : 0u;
+  return std::bit_cast<R::Float>(bits);
 }
 
-template <bool kSparse> void multiplyToFloat(WaveOperands &w, const MatrixShape &shape) {
-  MatrixProduct<float, float> product(shape, kSparse);
-  loadInputs<float, float, kSparse>(w, product);
-  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
-    const float c = std::bit_cast<float>(addendWord<kSparse>(w, lane, item));
-    sum = modifiedAddend<kSparse>(w, c);
+void addFloats(WaveOperands &w, MatrixProduct<float> &product) {
+  if (w.reversesSums())
+    product.addPerturbed<kWide>();
+  else
+    product.addInOrder<kWide>();
+}
+
+template <bool kSparse> void multiplyToFloat(WaveOperands &w, MatrixProduct<float> &product) {
+  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
+  forOutput(w, product, [&](unsigned lane, unsigned item, float *sums) {
+    const auto values = std::bit_cast<R::Float>(addendRun<kWide>(w, c, lane, item));
+    storeRun(sums, modifiedAddend<kSparse>(w, values));
   });
-  product.multiply(w.reversesSums());
-  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
-    w.setResult(lane, std::bit_cast<uint32_t>(sum), item);
+  addFloats(w, product);
+  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
+    storeRun(d.lanes(lane, item), loadRun<R::Float>(sums));
   });
 }
 
 /// T is the 16-bit type of C and D.
-template <class T, bool kSparse> void multiplyToHalf(WaveOperands &w, const MatrixShape &shape) {
+template <class T, bool kSparse>
+void multiplyToHalf(WaveOperands &w, MatrixProduct<float> &product) {
   const bool packed = w.matrix().packedHalves;
+  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
   auto at = [&](unsigned item) -> std::pair<unsigned, unsigned> { // register, first bit
     if (packed)
       return {item / 2, item % 2 * 16};
     return {item, w.modifiers(2) & kOpSel ? 16 : 0};
   };
-  MatrixProduct<float, float> product(shape, kSparse);
-  loadInputs<float, float, kSparse>(w, product);
-  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
+  forOutput(w, product, [&](unsigned lane, unsigned item, float *sums) {
     const auto [r, shift] = at(item);
-    const bool constant = !kSparse && !w.sourceIsVector(2);
-    const uint32_t word = addendWord<kSparse>(w, lane, r) >> (constant ? 0 : shift);
-    sum = modifiedAddend<kSparse>(w, std::bit_cast<T>(uint16_t(word)));
+    const R::Word words = addendRun<kWide>(w, c, lane, r) >> (c.first ? shift : 0);
+    R::Float values;
+    for (unsigned i = 0; i < kWide; ++i)
+      values[i] = std::bit_cast<T>(uint16_t(words[i]));
+    storeRun(sums, modifiedAddend<kSparse>(w, values));
   });
-  product.multiply(w.reversesSums());
-  forOutput(w, product, [&](unsigned lane, unsigned item, float &sum) {
+  addFloats(w, product);
+  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
     const auto [r, shift] = at(item);
-    const uint32_t bits = std::bit_cast<uint16_t>(T(sum));
-    w.setResult(lane, (w.result(lane, r) & ~(0xffffu << shift)) | bits << shift, r);
+    uint32_t *words = d.lanes(lane, r);
+    for (unsigned i = 0; i < kWide; ++i) {
+      const uint32_t bits = std::bit_cast<uint16_t>(T(sums[i]));
+      words[i] = (words[i] & ~(0xffffu << shift)) | bits << shift;
+    }
   });
 }
 
-template <bool kSparse> void multiplyToInteger(WaveOperands &w, const MatrixShape &shape) {
-  MatrixProduct<int32_t, int64_t> product(shape, kSparse);
-  loadInputs<int32_t, int64_t, kSparse>(w, product);
-  forOutput(w, product, [&](unsigned lane, unsigned item, int64_t &sum) {
-    sum = int32_t(addendWord<kSparse>(w, lane, item));
-  });
-  product.multiply(w.reversesSums());
-  forOutput(w, product, [&](unsigned lane, unsigned item, int64_t &sum) {
-    w.setResult(lane, uint32_t(narrowed<int32_t>(sum, Saturate{w.clamp()})), item);
+template <bool kSparse> void multiplyToInteger(WaveOperands &w, MatrixProduct<float> &product) {
+  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
+  product.clearSums();
+  product.addInOrder<kWide>();
+  const Saturate saturate{w.clamp()};
+  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
+    const R::Word addends = addendRun<kWide>(w, c, lane, item);
+    uint32_t *words = d.lanes(lane, item);
+    for (unsigned i = 0; i < kWide; ++i)
+      words[i] =
+          uint32_t(narrowed<int32_t>(int64_t(int32_t(addends[i])) + int32_t(sums[i]), saturate));
   });
 }
 
 template <unsigned kDepth, MatrixFormat kA, MatrixFormat kB, MatrixFormat kSum, bool kSparse>
 void multiply(WaveOperands &w) {
   const unsigned copies = w.matrix().packedHalves ? 1 : w.laneCount() / kWmmaSize;
-  const MatrixShape shape = {kWmmaSize, kWmmaSize, kDepth, copies, kA, kB, kSum};
+  MatrixProduct<float> product({kWmmaSize, kWmmaSize, kDepth, copies, kA, kB, kSum}, kSparse);
+  product.copies = copies > 1;
+  loadInputs<kA, kB, kSparse>(w, product);
   if constexpr (kSum == F16)
-    multiplyToHalf<Half, kSparse>(w, shape);
+    multiplyToHalf<Half, kSparse>(w, product);
   else if constexpr (kSum == Bf16)
-    multiplyToHalf<Bfloat, kSparse>(w, shape);
+    multiplyToHalf<Bfloat, kSparse>(w, product);
   else if constexpr (kSum == I8)
-    multiplyToInteger<kSparse>(w, shape);
+    multiplyToInteger<kSparse>(w, product);
   else
-    multiplyToFloat<kSparse>(w, shape);
+    multiplyToFloat<kSparse>(w, product);
 }
 template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
 constexpr Operation wmma = wavewise<multiply<kDepth, kA, kB, kSum, false>>;

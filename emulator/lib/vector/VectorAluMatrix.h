@@ -4,292 +4,316 @@
 //
 // An instruction is a MatrixShape, its family says where elements are (MatrixLayout.h). A row of A
 // is a list of terms, each with its depth: a sparse matrix differs from a dense one in nothing
-// else.
+// else. How terms are added up is the affair of MatrixSums.h.
 //
-// What no manual says and is assumed: terms are added in order of their depth, each step rounded to
-// the type of the sum, products not rounded; integer sums are exact and narrowed once; a NaN is the
-// positive quiet one without payload, whatever it came from.
+// In all layouts neighbouring lanes hold neighbouring rows of A, columns of B and columns of C, at
+// least four and mostly 16 of them. So a register is copied, decoded and multiplied in runs of
+// lanes.
+//
+// What no manual says and is assumed: integer sums are exact and narrowed once. They are computed
+// in f32, which holds them: 128 products of 255 by 255 are below 2^24.
 #pragma once
 
 #include "emulator/lib/machine/MatrixLayout.h"
-#include "emulator/lib/machine/SmallFloat.h"
+#include "emulator/lib/machine/MatrixUnit.h"
+#include "emulator/lib/vector/MatrixSums.h"
 #include "emulator/lib/vector/VectorAluInteger.h"
 
 namespace rubia::emulator {
 namespace RUBIA_ISA {
 
-enum class MatrixFormat : uint8_t {
-  F64,
-  F32,
-  Xf32, // F32 whose low 13 bits are ignored (assumed; CDNA3 ISA gives it 10 fraction bits)
-  F16,
-  Bf16,
-  Fp8,
-  Bf8,
-  Fp6,
-  Bf6,
-  Fp4,
-  I8,
-  Iu8, // the neg bit of a source says that it is signed
-  Iu4,
-  Selected, // CBSZ for A and BLGP for B choose one of Fp8, Bf8, Fp6, Bf6, Fp4
-};
-
-constexpr unsigned bitsOf(MatrixFormat format) {
-  switch (format) {
-  case MatrixFormat::F64:
-    return 64;
-  case MatrixFormat::F32:
-  case MatrixFormat::Xf32:
-    return 32;
-  case MatrixFormat::F16:
-  case MatrixFormat::Bf16:
-    return 16;
-  case MatrixFormat::Fp8:
-  case MatrixFormat::Bf8:
-  case MatrixFormat::I8:
-  case MatrixFormat::Iu8:
-  case MatrixFormat::Selected:
-    return 8;
-  case MatrixFormat::Fp6:
-  case MatrixFormat::Bf6:
-    return 6;
-  case MatrixFormat::Fp4:
-  case MatrixFormat::Iu4:
-    return 4;
-  }
-  return 0;
-}
-
 struct MatrixShape {
   unsigned rows, columns, depth, blocks;
   MatrixFormat a, b, sum; // sum: F64, F32, F16, Bf16, or I8 for 32-bit integers
+  constexpr bool operator==(const MatrixShape &) const = default;
 };
 
 constexpr unsigned kMaxElements = 2048; // of A, B or C over all blocks
-
-/// One bit of an input's modifiers changes what all its elements are.
-struct InputReading {
-  MatrixFormat format;
-  bool isSigned = false;   // Iu8, Iu4
-  bool negateEven = false; // elements of even number in a lane
-  bool negateOdd = false;
-  bool fnuz = false;
-  bool flush = false; // denormals of F32, F16, Bf16
-};
-
-/// All codes of a format up to 8 bits.
-template <SmallFormat kFormat> struct SmallValues {
-  float at[1u << kFormat.width()];
-  constexpr SmallValues() : at() {
-    for (unsigned code = 0; code < 1u << kFormat.width(); ++code)
-      at[code] = decodeSmall(kFormat, code);
-  }
-};
-template <SmallFormat kFormat> constexpr SmallValues<kFormat> kSmallValues;
-
-/// Zero of the same sign in place of a denormal of a format with `smallest` as normal number.
-inline float flushedBelow(float value, float smallest) {
-  return __builtin_fabsf(value) < smallest ? __builtin_copysignf(0.0f, value) : value;
-}
-
-/// A value of any format but F64; `code` has no bits above the format's.
-inline float decodeFloat(const InputReading &reading, uint32_t code) {
-  switch (reading.format) {
-  case MatrixFormat::F32: {
-    float value = std::bit_cast<float>(code);
-    return reading.flush ? flushedBelow(value, 0x1p-126f) : value;
-  }
-  case MatrixFormat::Xf32:
-    return std::bit_cast<float>(code & 0xffffe000);
-  case MatrixFormat::F16: {
-    float value = Half::fromBits(uint16_t(code));
-    return reading.flush ? flushedBelow(value, 0x1p-14f) : value;
-  }
-  case MatrixFormat::Bf16: {
-    float value = Bfloat::fromBits(uint16_t(code));
-    return reading.flush ? flushedBelow(value, 0x1p-126f) : value;
-  }
-  case MatrixFormat::Fp8:
-    return (reading.fnuz ? kSmallValues<kE4m3Fnuz>.at : kSmallValues<kE4m3>.at)[code];
-  case MatrixFormat::Bf8:
-    return (reading.fnuz ? kSmallValues<kE5m2Fnuz>.at : kSmallValues<kE5m2>.at)[code];
-  case MatrixFormat::Fp6:
-    return kSmallValues<kE2m3>.at[code];
-  case MatrixFormat::Bf6:
-    return kSmallValues<kE3m2>.at[code];
-  case MatrixFormat::Fp4:
-    return kSmallValues<kE2m1>.at[code];
-  case MatrixFormat::F64:
-  case MatrixFormat::I8:
-  case MatrixFormat::Iu8:
-  case MatrixFormat::Iu4:
-  case MatrixFormat::Selected:
-    break;
-  }
-  return 0;
-}
-
-/// The registers of one lane as a string of bits.
-struct LaneRegisters {
-  uint32_t words[10] = {};
-
-  void load(const WaveOperands &w, unsigned source, unsigned lane, unsigned bits) {
-    for (unsigned i = 0; i * 32 < bits; ++i)
-      words[i] = w.source(source, lane, i);
-  }
-  uint32_t field(unsigned bits, unsigned index) const {
-    const unsigned first = bits * index;
-    uint64_t window = uint64_t(words[first / 32 + 1]) << 32 | words[first / 32];
-    return uint32_t(window >> first % 32) & uint32_t((uint64_t(1) << bits) - 1);
-  }
-  template <class T> T element(const InputReading &reading, unsigned index) const {
-    const unsigned bits = bitsOf(reading.format);
-    if constexpr (std::is_integral_v<T>) {
-      const uint32_t code = field(bits, index);
-      const bool isSigned = reading.format == MatrixFormat::I8 || reading.isSigned;
-      return isSigned ? int32_t(code << (32 - bits)) >> (32 - bits) : int32_t(code);
-    } else {
-      T value;
-      if (reading.format == MatrixFormat::F64)
-        value = T(std::bit_cast<double>(uint64_t(words[index * 2 + 1]) << 32 | words[index * 2]));
-      else
-        value = T(decodeFloat(reading, field(bits, index)));
-      return (index & 1 ? reading.negateOdd : reading.negateEven) ? -value : value;
-    }
-  }
-};
 
 /// The depth of each element of a lane, relative to the first: the same in all groups.
 struct DepthTable {
   unsigned at[32];
   explicit DepthTable(const InputLayout &layout) {
-    for (unsigned e = 0; e < layout.perLane; ++e)
-      at[e] = layout.depth(0, e);
+    const unsigned stride =
+        layout.chunk * (layout.upperRegisters ? layout.groups / 2 : layout.groups);
+    for (unsigned e = 0, first = 0; e < layout.perLane; first += stride)
+      for (unsigned i = 0; i < layout.chunk && e < layout.perLane; ++i, ++e)
+        at[e] = first + i;
   }
 };
 
-/// A, B and the sums of one instruction. T is what elements are multiplied as, S what is summed.
-template <class T, class S> struct MatrixProduct {
+/// A, B and the sums of one instruction. T is what is summed.
+template <class T> struct MatrixProduct {
   MatrixShape shape;
-  unsigned terms;                        // per row of A
-  alignas(64) T a[kMaxElements];         // [block][row][term]
-  uint8_t depthOf[kMaxElements];         // of the same; unused if terms == shape.depth
-  alignas(64) T b[kMaxElements];         // [block][depth][column]
-  alignas(64) S sums[kMaxElements] = {}; // [block][row][column]
+  unsigned terms;      // per row of A
+  bool copies = false; // blocks are copies of one product, which take turns by rows
+  bool isSparse;
+  alignas(64) T a[kMaxElements];    // [block][term][row]
+  alignas(64) T b[kMaxElements];    // [block][depth][column]
+  alignas(64) T sums[kMaxElements]; // [block][row][column], of copies [row][column]
+  uint8_t depthOf[kMaxElements];    // [row][term]; used if sparse
 
   MatrixProduct(const MatrixShape &shape, bool sparse)
-      : shape(shape), terms(sparse ? shape.depth / 2 : shape.depth) {}
+      : shape(shape), terms(sparse ? shape.depth / 2 : shape.depth), isSparse(sparse) {}
 
-  /// `laneOf(block, row, group)` is the lane to read.
-  template <class LaneOf>
+  /// `laneOf(block, row, group)` is the lane to read; neighbouring rows lie in neighbouring lanes,
+  /// if the first is a multiple of 16.
+  template <MatrixFormat kFormat, unsigned N, class LaneOf>
   void loadA(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
              LaneOf laneOf) {
-    const DepthTable depths(layout);
-    forLanes(w, 0, layout, layout.perLane, reading, laneOf,
-             [&](const LaneRegisters &lane, unsigned block, unsigned row, unsigned group) {
-               T *values = a + (block * shape.rows + row) * terms + layout.depth(group, 0);
-               for (unsigned e = 0; e < layout.perLane; ++e)
-                 values[depths.at[e]] = lane.element<T>(reading, e);
-             });
+    loadDense<kFormat, N>(w, 0, a, terms, layout, reading, laneOf);
+  }
+  template <MatrixFormat kFormat, unsigned N, class LaneOf>
+  void loadB(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
+             LaneOf laneOf) {
+    loadDense<kFormat, N>(w, 1, b, shape.depth, layout, reading, laneOf);
   }
 
   /// Of four neighbours along the depth two are stored. Their positions are pairs of bits in
-  /// source 2, from bit `firstIndex` on, in the order of the stored elements.
+  /// source 2, from bit `firstIndex` on, in the order of the stored elements. There is one block.
+  template <MatrixFormat kFormat, unsigned N>
   void loadSparseA(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
                    unsigned firstIndex) {
     const DepthTable depths(layout);
     const unsigned stored = layout.perLane / 2;
-    forLanes(
-        w, 0, layout, stored, reading,
-        [&](unsigned block, unsigned row, unsigned group) {
-          return layout.lane(block, row, group);
-        },
-        [&](const LaneRegisters &lane, unsigned block, unsigned row, unsigned group) {
-          const uint32_t indices = w.source(2, layout.lane(block, row, group)) >> firstIndex;
-          for (unsigned e = 0; e < stored; ++e) {
-            const unsigned depth = layout.depth(group, 0) + depths.at[e / 2 * 4];
-            const unsigned at = (block * shape.rows + row) * terms + depth / 2 + e % 2;
-            a[at] = lane.element<T>(reading, e);
-            depthOf[at] = uint8_t(depth + (indices >> 2 * e & 3));
+    auto laneOf = [&](unsigned block, unsigned row, unsigned group) {
+      return layout.lane(block, row, group);
+    };
+    forRuns<kFormat, N>(
+        w, 0, layout, stored, reading, laneOf,
+        [&](unsigned, unsigned row, unsigned group, unsigned first, unsigned e, auto value) {
+          const unsigned depth = first + depths.at[e / 2 * 4];
+          const unsigned term = depth / 2 + e % 2;
+          store<N>(a + term * shape.rows + row, value);
+          for (unsigned i = 0; i < N; ++i) {
+            const uint32_t indices = w.source(2, laneOf(0, row + i, group)) >> firstIndex;
+            depthOf[(row + i) * terms + term] = uint8_t(depth + (indices >> 2 * e & 3));
           }
         });
   }
 
-  template <class LaneOf>
-  void loadB(const WaveOperands &w, const InputLayout &layout, const InputReading &reading,
-             LaneOf laneOf) {
-    const DepthTable depths(layout);
-    forLanes(w, 1, layout, layout.perLane, reading, laneOf,
-             [&](const LaneRegisters &lane, unsigned block, unsigned column, unsigned group) {
-               const unsigned first = block * shape.depth + layout.depth(group, 0);
-               T *values = b + first * shape.columns + column;
-               for (unsigned e = 0; e < layout.perLane; ++e)
-                 values[depths.at[e] * shape.columns] = lane.element<T>(reading, e);
-             });
-  }
-
-  /// Calls `visit(lane, item, sum)` for all elements of C or D. `placeOf(lane, item)` is where they
-  /// belong: the lane's part of that and the item's add up in all layouts.
-  template <class PlaceOf, class Visit>
+  /// Calls `visit(lane, item, sums)` for all runs of N elements of C or D. `placeOf(lane, item)` is
+  /// where the element of a lane belongs.
+  template <unsigned N, class PlaceOf, class Visit>
   void forOutput(unsigned lanes, unsigned items, PlaceOf placeOf, Visit visit) {
-    auto offset = [&](unsigned lane, unsigned item) {
-      const OutputPlace place = placeOf(lane, item);
-      return (place.block * shape.rows + place.row) * shape.columns + place.column;
-    };
-    unsigned itemOffset[32];
     for (unsigned item = 0; item < items; ++item)
-      itemOffset[item] = offset(0, item);
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      S *first = sums + offset(lane, 0);
-      for (unsigned item = 0; item < items; ++item)
-        visit(lane, item, first[itemOffset[item]]);
-    }
+      for (unsigned lane = 0; lane < lanes; lane += N) {
+        const OutputPlace place = placeOf(lane, item);
+        const unsigned row = (copies ? 0 : place.block * shape.rows) + place.row;
+        visit(lane, item, sums + row * shape.columns + place.column);
+      }
   }
 
-  /// Adds A * B to the sums; `reversed`: from the last term to the first.
-  void multiply(bool reversed) {
-    const bool sparse = terms != shape.depth;
-    for (unsigned row = 0; row < shape.blocks * shape.rows; ++row) {
-      const T *columns = b + row / shape.rows * shape.depth * shape.columns;
-      S *result = sums + row * shape.columns;
-      for (unsigned n = 0; n < terms; ++n) {
-        const unsigned t = reversed ? terms - 1 - n : n, at = row * terms + t;
-        addProduct(result, a[at], columns + (sparse ? depthOf[at] : t) * shape.columns);
-      }
-      if constexpr (std::is_floating_point_v<S>)
-        for (unsigned j = 0; j < shape.columns; ++j)
-          result[j] = result[j] == result[j] ? result[j] : std::numeric_limits<S>::quiet_NaN();
-    }
+  /// `add(product row, row of all blocks, column, sums)` gives the N sums with the products.
+  template <unsigned N, class Add> [[gnu::always_inline]] void forRows(Add add) {
+    for (unsigned block = 0; block < shape.blocks; ++block)
+      for (unsigned row = copies ? block : 0; row < shape.rows; row += rowStep())
+        for (unsigned column = 0; column < shape.columns; column += N) {
+          const ProductRow<T> product = {a + block * terms * shape.rows + row,
+                                         shape.rows,
+                                         b + block * shape.depth * shape.columns + column,
+                                         shape.columns,
+                                         isSparse ? depthOf + row * terms : nullptr,
+                                         terms};
+          using V = Sums<N>;
+          T *to = sumsOf(block, row, column);
+          storeRun(to, canonicalNans<V, T>(add(product, loadRun<V>(to))));
+        }
+  }
+
+  template <unsigned N> void addInOrder() {
+    constexpr unsigned kAtOnce = 4; // rows: their chains overlap, and share what is read of B
+    if (isSparse || shape.rows < kAtOnce * rowStep())
+      return forRows<N>(
+          [](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addInOrder(row, sum); });
+    for (unsigned block = 0; block < shape.blocks; ++block)
+      for (unsigned row = copies ? block : 0; row < shape.rows; row += kAtOnce * rowStep())
+        for (unsigned column = 0; column < shape.columns; column += N)
+          addRowsInOrder<N, kAtOnce>(block, row, column);
+  }
+  template <unsigned N> void addReversed() {
+    forRows<N>([](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addReversed(row, sum); });
+  }
+  template <unsigned N> void addPerturbed() {
+    forRows<N>(
+        [](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addPerturbed<N>(row, sum); });
+  }
+  /// `group`: 2 or 4.
+  template <unsigned N> void addPairwise(unsigned group, bool flush) {
+    auto add = [&]<bool kFlush, unsigned kGroup> {
+      forRows<N>([](const ProductRow<T> &row, auto sum) {
+        return RUBIA_ISA::addPairwise<N, kFlush, kGroup>(row, sum);
+      });
+    };
+    if (flush)
+      group == 2 ? add.template operator()<true, 2>() : add.template operator()<true, 4>();
+    else
+      group == 2 ? add.template operator()<false, 2>() : add.template operator()<false, 4>();
+  }
+  template <unsigned N> void addPerturbedBlocks() {
+    forRows<N>([](const ProductRow<T> &row, auto sum) {
+      return RUBIA_ISA::addPerturbedBlocks<N>(row, sum);
+    });
+  }
+  template <unsigned N, bool kFp8> void addAligned(unsigned group, int leastOfA, int leastOfB);
+  /// As the units of CDNA add products of formats below F32. `inLane`: elements that a lane holds.
+  /// Sparse products are taken for products of what is stored (assumed).
+  template <MatrixFormat kFormat, unsigned N>
+  void addAsUnit(ProductSum unit, bool flush16, unsigned inLane, const InputReading &ofA,
+                 const InputReading &ofB) {
+    using enum MatrixFormat;
+    constexpr bool kIsHalf = kFormat == F16 || kFormat == Bf16;
+    constexpr bool kIsFp8 = kFormat == Fp8 || kFormat == Bf8;
+    if constexpr (kIsHalf)
+      if (unit == ProductSum::Pairwise && inLane <= 4)
+        return addPairwise<N>(inLane, flush16);
+    if constexpr (kIsHalf || kIsFp8 || kFormat == Xf32)
+      if (unit == ProductSum::Aligned)
+        return addAligned<N, kIsFp8>(kIsFp8            ? 16
+                                     : kFormat == Xf32 ? 4
+                                                       : atMost(terms, 8),
+                                     ofA.leastExponent(), ofB.leastExponent());
+    addInOrder<N>();
+  }
+  void clearSums() {
+    std::memset(sums, 0, (copies ? 1 : shape.blocks) * shape.rows * shape.columns * sizeof(T));
   }
 
 private:
-  template <class LaneOf, class Visit>
-  static void forLanes(const WaveOperands &w, unsigned source, const InputLayout &layout,
-                       unsigned elements, const InputReading &reading, LaneOf laneOf, Visit visit) {
-    LaneRegisters registers;
-    for (unsigned block = 0; block < layout.blocks; ++block)
-      for (unsigned line = 0; line < layout.lines; ++line)
-        for (unsigned group = 0; group < layout.groups; ++group) {
-          registers.load(w, source, laneOf(block, line, group), elements * bitsOf(reading.format));
-          visit(registers, block, line, group);
-        }
+  template <unsigned N>
+  using Sums = std::conditional_t<sizeof(T) == 4, typename Run<N>::Float, typename Run<N>::Double>;
+
+  unsigned rowStep() const { return copies ? shape.blocks : 1; }
+  T *sumsOf(unsigned block, unsigned row, unsigned column) {
+    return sums + ((copies ? 0 : block * shape.rows) + row) * shape.columns + column;
   }
-  void addProduct(S *result, T x, const T *row) const {
-    for (unsigned j = 0; j < shape.columns; ++j) {
-      if constexpr (std::is_integral_v<T>)
-        result[j] += S(x) * row[j];
-      else
-        result[j] = std::fma(x, row[j], result[j]);
+  /// Rows `row`, row + rowStep(), ... of a dense product.
+  template <unsigned N, unsigned kCount>
+  [[gnu::always_inline]] void addRowsInOrder(unsigned block, unsigned row, unsigned column) {
+    using V = Sums<N>;
+    const T *x = a + block * terms * shape.rows + row;
+    const T *y = b + block * shape.depth * shape.columns + column;
+    const unsigned step = rowStep();
+    V sum[kCount];
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i)
+      sum[i] = loadRun<V>(sumsOf(block, row + i * step, column));
+    for (unsigned t = 0; t < terms; ++t, x += shape.rows, y += shape.columns) {
+      const V columns = loadRun<V>(y);
+#pragma unroll
+      for (unsigned i = 0; i < kCount; ++i)
+        sum[i] = __builtin_elementwise_fma(V{} + x[i * step], columns, sum[i]);
     }
+#pragma unroll
+    for (unsigned i = 0; i < kCount; ++i)
+      storeRun(sumsOf(block, row + i * step, column), canonicalNans<V, T>(sum[i]));
+  }
+
+  template <unsigned N, class V> [[gnu::always_inline]] static void store(T *to, V value) {
+    if constexpr (sizeof(T) == 8 && sizeof(value[0]) == 4)
+      storeRun(to, __builtin_convertvector(value, typename Run<N>::Double));
+    else
+      storeRun(to, value);
+  }
+
+  template <MatrixFormat kFormat, unsigned N, class LaneOf>
+  void loadDense(const WaveOperands &w, unsigned source, T *to, unsigned depth,
+                 const InputLayout &layout, const InputReading &reading, LaneOf laneOf) {
+    const DepthTable depths(layout);
+    forRuns<kFormat, N>(
+        w, source, layout, layout.perLane, reading, laneOf,
+        [&](unsigned block, unsigned line, unsigned, unsigned first, unsigned e, auto value) {
+          store<N>(to + (block * depth + first + depths.at[e]) * layout.lines + line, value);
+        });
+  }
+
+  /// Calls `visit(block, line, group, the group's first depth, element, values)` for each run of
+  /// lines.
+  template <MatrixFormat kFormat, unsigned N, class LaneOf, class Visit>
+  [[gnu::always_inline]] static void
+  forRuns(const WaveOperands &w, unsigned source, const InputLayout &layout, unsigned elements,
+          const InputReading &reading, LaneOf laneOf, Visit visit) {
+    using Word = typename Run<N>::Word;
+    constexpr unsigned kBits = bitsOf(kFormat);
+    constexpr uint32_t kMask = kBits < 32 ? (1u << kBits % 32) - 1 : ~0u;
+    const VectorRegisters registers = sourceRegisters(w, source);
+    for (unsigned block = 0; block < layout.blocks; ++block)
+      for (unsigned group = 0; group < layout.groups; ++group) {
+        const unsigned depth = layout.depth(group, 0);
+        for (unsigned line = 0; line < layout.lines; line += N) {
+          const unsigned lane = laneOf(block, line, group);
+          for (unsigned e = 0; e < elements; ++e) {
+            const bool negate = e & 1 ? reading.negateOdd : reading.negateEven;
+            if constexpr (kFormat == MatrixFormat::F64) {
+              auto value = doubles<N>(registers, lane, e);
+              visit(block, line, group, depth, e, negate ? -value : value);
+            } else {
+              const unsigned first = kBits * e;
+              Word codes = loadRun<Word>(registers.lanes(lane, first / 32)) >> first % 32;
+              if (32 % kBits != 0 && first % 32 + kBits > 32)
+                codes |= loadRun<Word>(registers.lanes(lane, first / 32 + 1)) << (32 - first % 32);
+              const auto value = decodeRun<N, kFormat>(reading, codes & kMask);
+              visit(block, line, group, depth, e, negate ? -value : value);
+            }
+          }
+        }
+      }
+  }
+  template <unsigned N>
+  static typename Run<N>::Double doubles(const VectorRegisters &registers, unsigned lane,
+                                         unsigned e) {
+    using Long = uint64_t __attribute__((vector_size(8 * N)));
+    using Word = typename Run<N>::Word;
+    auto dword = [&](unsigned which) {
+      return __builtin_convertvector(loadRun<Word>(registers.lanes(lane, e * 2 + which)), Long);
+    };
+    return std::bit_cast<typename Run<N>::Double>(dword(1) << 32 | dword(0));
   }
 };
+
+template <class T>
+template <unsigned N, bool kFp8>
+void MatrixProduct<T>::addAligned(unsigned group, int leastOfA, int leastOfB) {
+  struct Parts {
+    alignas(64) float significands[kMaxElements];
+    alignas(64) int32_t exponents[kMaxElements];
+    int32_t largest = -1000;
+    Parts(const float *values, unsigned count, int least) {
+      typename Run<N>::Int most = typename Run<N>::Int{} - 1000;
+      for (unsigned i = 0; i < count; i += N) {
+        const Split<N> parts = split<N>(loadRun<typename Run<N>::Float>(values + i), least);
+        storeRun(significands + i, parts.significand);
+        storeRun(exponents + i, parts.exponent);
+        most = larger(most, parts.exponent);
+      }
+      largest = __builtin_reduce_max(most);
+    }
+  };
+  const Parts partsOfA(a, shape.blocks * terms * shape.rows, leastOfA);
+  const Parts partsOfB(b, shape.blocks * shape.depth * shape.columns, leastOfB);
+  const bool mayBeSpecial = partsOfA.largest == 128 || partsOfB.largest == 128 ||
+                            partsOfA.largest + partsOfB.largest >= 127;
+  forRows<N>([&](const ProductRow<T> &row, auto sum) {
+    const SplitRow parts = {partsOfA.significands + (row.a - a),
+                            partsOfB.significands + (row.b - b), partsOfA.exponents + (row.a - a),
+                            partsOfB.exponents + (row.b - b), row};
+    return addAlignedGroups<N, kFp8>(parts, group, mayBeSpecial, sum);
+  });
+}
 
 /// With MODE.FP16_OVFL an infinite f32 result is the largest number (assumed: also one that is
 /// infinite because a source is).
 inline float clampedOverflow(const FloatMode &mode, float value) {
   return mode.fp16Overflow && isInfinite(value) ? __builtin_copysignf(0x1.fffffep127f, value)
                                                 : value;
+}
+
+/// N words of C, from its registers or a constant.
+template <unsigned N>
+[[gnu::always_inline]] inline typename Run<N>::Word
+addendRun(const WaveOperands &w, const VectorRegisters &c, unsigned lane, unsigned dword) {
+  using Word = typename Run<N>::Word;
+  return c.first ? loadRun<Word>(c.lanes(lane, dword)) : Word{} + w.source(2, lane, 0);
 }
 
 } // namespace RUBIA_ISA

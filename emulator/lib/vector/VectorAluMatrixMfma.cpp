@@ -3,9 +3,9 @@
 //
 // EXEC plays no part, rounding is to nearest even whatever MODE says (CDNA4 ISA 7.1.5). Denormals:
 // those of F32 sources obey MODE, everything else keeps them (CDNA4 ISA 7.4; assumed for gfx942),
-// except that gfx90a flushes F16 and BF16 sources and the results made from them (MIOpen, "MI200
-// matrix fused multiply-add behavior specifics"; assumed: the sign stays, and C is flushed too).
-// Assumed: XF32 keeps denormals.
+// except that gfx90a flushes F16 and BF16 sources, C and each step of the sums made from them
+// (MMA-Sim, which MatrixSums.h cites; MIOpen, "MI200 matrix fused multiply-add behavior
+// specifics").
 #include "emulator/lib/vector/VectorAluMatrix.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -42,116 +42,160 @@ MatrixFormat selectedFormat(unsigned code) {
   return kFormats[code < 5 ? code : 0]; // the decoder refuses others
 }
 
-/// Calls `visit(lane, item, sum)` for all of C or D.
-template <class T, class S, class Visit> void forOutput(MatrixProduct<T, S> &product, Visit visit) {
-  const MatrixShape &shape = product.shape;
-  const unsigned items = shape.blocks * shape.rows * shape.columns / 64;
-  auto placeOf = [&](unsigned lane, unsigned item) {
-    return mfmaOutput(shape.rows, shape.columns, shape.sum == F64, lane, item);
+template <MatrixShape kShape> constexpr unsigned kRun = kShape.columns < 16 ? kShape.columns : 16;
+
+/// Calls `visit(lane, item, sums)` for all of C or D.
+template <MatrixShape kShape, class T, class Visit>
+void forOutput(MatrixProduct<T> &product, Visit visit) {
+  constexpr unsigned kItems = kShape.blocks * kShape.rows * kShape.columns / 64;
+  auto placeOf = [](unsigned lane, unsigned item) {
+    return mfmaOutput(kShape.rows, kShape.columns, kShape.sum == F64, lane, item);
   };
-  product.forOutput(64, items, placeOf, visit);
+  product.template forOutput<kRun<kShape>>(64, kItems, placeOf, visit);
 }
 
-/// C's item in a lane; a constant is the same in all.
-uint32_t addendWord(const WaveOperands &w, unsigned lane, unsigned dword) {
-  return w.source(2, lane, w.sourceIsVector(2) ? dword : 0);
-}
-
-template <class T, class S>
-void loadInputs(WaveOperands &w, MatrixProduct<T, S> &product, const InputReading &a,
-                const InputReading &b) {
-  const MatrixShape &shape = product.shape;
+template <MatrixShape kShape, MatrixFormat kA, class T>
+void loadA(WaveOperands &w, MatrixProduct<T> &product, const InputReading &reading) {
   const MatrixControl &control = w.matrix();
-  const bool permutes = shape.sum != F64 && shape.a != Selected;
-  const InputLayout layoutA = mfmaInput(shape.rows, shape.depth, shape.blocks, bitsOf(a.format));
-  const InputLayout layoutB = mfmaInput(shape.columns, shape.depth, shape.blocks, bitsOf(b.format));
-  product.loadA(w, layoutA, a, [&](unsigned block, unsigned row, unsigned group) {
-    return layoutA.lane(permutes ? broadcastBlock(control, block) : block, row, group);
-  });
-  product.loadB(w, layoutB, b, [&](unsigned block, unsigned column, unsigned group) {
-    return permutedLane(permutes ? control.blgp : 0, layoutB.lane(block, column, group));
-  });
+  constexpr bool kPermutes = kShape.sum != F64 && kShape.a != Selected;
+  constexpr InputLayout kLayout = mfmaInput(kShape.rows, kShape.depth, kShape.blocks, bitsOf(kA));
+  product.template loadA<kA, kRun<kShape>>(
+      w, kLayout, reading, [&](unsigned block, unsigned row, unsigned group) {
+        return kLayout.lane(kPermutes ? broadcastBlock(control, block) : block, row, group);
+      });
+}
+template <MatrixShape kShape, MatrixFormat kB, class T>
+void loadB(WaveOperands &w, MatrixProduct<T> &product, const InputReading &reading) {
+  const unsigned blgp = kShape.sum != F64 && kShape.a != Selected ? w.matrix().blgp : 0;
+  constexpr InputLayout kLayout =
+      mfmaInput(kShape.columns, kShape.depth, kShape.blocks, bitsOf(kB));
+  product.template loadB<kB, kRun<kShape>>(
+      w, kLayout, reading, [&](unsigned block, unsigned column, unsigned group) {
+        return permutedLane(blgp, kLayout.lane(block, column, group));
+      });
 }
 
-void multiplyToFloat(WaveOperands &w, const MatrixShape &shape) {
+template <MatrixShape kShape> void multiplyToFloat(WaveOperands &w) {
+  constexpr unsigned kWide = kRun<kShape>;
+  using R = Run<kWide>;
   const MatrixControl &control = w.matrix();
-  const bool flush16 = control.flush16 && (shape.a == F16 || shape.a == Bf16);
+  const bool flush16 = control.flush16 && (kShape.a == F16 || kShape.a == Bf16);
   auto reading = [&](MatrixFormat format) {
     return InputReading{.format = format,
                         .fnuz = control.fnuz,
                         .flush = format == F32 ? w.mode().flushSource32 : flush16};
   };
-  MatrixProduct<float, float> product(shape, false);
-  loadInputs(w, product, reading(shape.a), reading(shape.b));
-  auto result = [&](float value) { return flush16 ? flushedBelow(value, 0x1p-126f) : value; };
-  forOutput(product, [&](unsigned lane, unsigned item, float &sum) {
-    sum = result(std::bit_cast<float>(addendWord(w, lane, item)));
+  MatrixProduct<float> product(kShape, false);
+  const InputReading a = reading(kShape.a), b = reading(kShape.b);
+  loadA<kShape, kShape.a>(w, product, a);
+  loadB<kShape, kShape.b>(w, product, b);
+  const VectorRegisters c = sourceRegisters(w, 2), d = resultRegisters(w);
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, float *sums) {
+    const auto values = std::bit_cast<typename R::Float>(addendRun<kWide>(w, c, lane, item));
+    storeRun(sums, flush16 ? flushedRun<kWide>(values, 0x1p-126f) : values);
   });
-  product.multiply(w.reversesSums());
-  forOutput(product, [&](unsigned lane, unsigned item, float &sum) {
-    w.setResult(lane, std::bit_cast<uint32_t>(result(sum)), item);
+  const ProductSum unit = productSum(w);
+  if (unit == ProductSum::InOrder && w.reversesSums())
+    product.template addPerturbed<kWide>();
+  else
+    product.template addAsUnit<kShape.a, kWide>(
+        unit, flush16,
+        mfmaInput(kShape.rows, kShape.depth, kShape.blocks, bitsOf(kShape.a)).perLane, a, b);
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, const float *sums) {
+    storeRun(d.lanes(lane, item), loadRun<typename R::Float>(sums));
   });
 }
 
 /// BLGP negates A, B and C (CDNA4 ISA 7.1.6.4).
-void multiplyToDouble(WaveOperands &w, const MatrixShape &shape) {
+template <MatrixShape kShape> void multiplyToDouble(WaveOperands &w) {
+  constexpr unsigned kWide = kRun<kShape>;
   const unsigned negate = w.matrix().blgp;
   auto reading = [](bool negated) {
     return InputReading{.format = F64, .negateEven = negated, .negateOdd = negated};
   };
-  MatrixProduct<double, double> product(shape, false);
-  loadInputs(w, product, reading(negate & 1), reading(negate & 2));
-  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
-    const unsigned first = w.sourceIsVector(2) ? item * 2 : 0;
-    const double c = std::bit_cast<double>(uint64_t(w.source(2, lane, first + 1)) << 32 |
-                                           w.source(2, lane, first));
-    sum = negate & 4 ? -c : c;
+  MatrixProduct<double> product(kShape, false);
+  loadA<kShape, F64>(w, product, reading(negate & 1));
+  loadB<kShape, F64>(w, product, reading(negate & 2));
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, double *sums) {
+    for (unsigned i = 0; i < kWide; ++i) {
+      const unsigned first = w.sourceIsVector(2) ? item * 2 : 0;
+      const double c = std::bit_cast<double>(uint64_t(w.source(2, lane + i, first + 1)) << 32 |
+                                             w.source(2, lane + i, first));
+      sums[i] = negate & 4 ? -c : c;
+    }
   });
-  product.multiply(w.reversesSums());
-  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
-    const uint64_t bits = std::bit_cast<uint64_t>(sum);
-    w.setResult(lane, uint32_t(bits), item * 2);
-    w.setResult(lane, uint32_t(bits >> 32), item * 2 + 1);
+  if (productSum(w) == ProductSum::InOrder && w.reversesSums())
+    product.template addReversed<kWide>();
+  else
+    product.template addInOrder<kWide>();
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, const double *sums) {
+    for (unsigned i = 0; i < kWide; ++i) {
+      const uint64_t bits = std::bit_cast<uint64_t>(sums[i]);
+      w.setResult(lane + i, uint32_t(bits), item * 2);
+      w.setResult(lane + i, uint32_t(bits >> 32), item * 2 + 1);
+    }
   });
 }
 
-void multiplyToInteger(WaveOperands &w, const MatrixShape &shape) {
-  MatrixProduct<int32_t, int64_t> product(shape, false);
-  loadInputs(w, product, {.format = I8}, {.format = I8});
-  forOutput(product, [&](unsigned lane, unsigned item, int64_t &sum) {
-    sum = int32_t(addendWord(w, lane, item));
+template <MatrixShape kShape> void multiplyToInteger(WaveOperands &w) {
+  constexpr unsigned kWide = kRun<kShape>;
+  using R = Run<kWide>;
+  MatrixProduct<float> product(kShape, false);
+  loadA<kShape, I8>(w, product, {.format = I8});
+  loadB<kShape, I8>(w, product, {.format = I8});
+  product.clearSums();
+  product.template addInOrder<kWide>();
+  const VectorRegisters c = sourceRegisters(w, 2), d = resultRegisters(w);
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, const float *sums) {
+    const auto sum = __builtin_convertvector(loadRun<typename R::Float>(sums), typename R::Int);
+    const auto word = std::bit_cast<typename R::Word>(sum);
+    storeRun(d.lanes(lane, item), addendRun<kWide>(w, c, lane, item) + word);
   });
-  product.multiply(w.reversesSums());
-  forOutput(product, [&](unsigned lane, unsigned item, int64_t &sum) {
-    w.setResult(lane, uint32_t(sum), item);
-  });
+}
+
+template <MatrixShape kShape, MatrixFormat... kFormats>
+void loadSelected(WaveOperands &w, MatrixProduct<double> &product) {
+  const MatrixFormat a = selectedFormat(w.matrix().cbsz), b = selectedFormat(w.matrix().blgp);
+  ((a == kFormats ? loadA<kShape, kFormats>(w, product, {.format = a}) : void()), ...);
+  ((b == kFormats ? loadB<kShape, kFormats>(w, product, {.format = b}) : void()), ...);
 }
 
 /// F8F6F4. Each 32 of the depth have a scale per row of A and per column of B: byte 0 and 1 of
 /// source 3, in the lane that the line has in an operand of 64 lines (CDNA4 ISA 7.2.1); without
 /// source 3 the scale is 1. Assumed: the sum is rounded to f32 once, from 53 bits.
-void multiplySelected(WaveOperands &w, const MatrixShape &shape) {
-  MatrixProduct<double, double> product(shape, false);
-  loadInputs(w, product, {.format = selectedFormat(w.matrix().cbsz)},
-             {.format = selectedFormat(w.matrix().blgp)});
+template <MatrixShape kShape> void multiplySelected(WaveOperands &w) {
+  constexpr unsigned kWide = kRun<kShape>;
+  using R = Run<kWide>;
+  MatrixProduct<double> product(kShape, false);
+  loadSelected<kShape, Fp8, Bf8, Fp6, Bf6, Fp4>(w, product);
   if (w.sourceCount() > 3) {
     constexpr unsigned kBlock = 32;
     auto scale = [&](unsigned line, unsigned depth, unsigned shift) {
-      return decodeScale(w.source(3, line + shape.rows * (depth / kBlock)) >> shift);
+      return decodeScale(w.source(3, line + kShape.rows * (depth / kBlock)) >> shift);
     };
-    for (unsigned line = 0; line < shape.rows; ++line)
-      for (unsigned depth = 0; depth < shape.depth; ++depth) {
-        product.a[line * shape.depth + depth] *= scale(line, depth, 0);
-        product.b[depth * shape.columns + line] *= scale(line, depth, 8);
+    for (unsigned depth = 0; depth < kShape.depth; depth += kBlock)
+      for (unsigned line = 0; line < kShape.rows; ++line) {
+        const float ofA = scale(line, depth, 0), ofB = scale(line, depth, 8);
+        for (unsigned k = depth; k < depth + kBlock; ++k) {
+          product.a[k * kShape.rows + line] *= ofA;
+          product.b[k * kShape.columns + line] *= ofB;
+        }
       }
   }
-  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
-    sum = std::bit_cast<float>(addendWord(w, lane, item));
+  const VectorRegisters c = sourceRegisters(w, 2), d = resultRegisters(w);
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, double *sums) {
+    const auto values = std::bit_cast<typename R::Float>(addendRun<kWide>(w, c, lane, item));
+    storeRun(sums, __builtin_convertvector(values, typename R::Double));
   });
-  product.multiply(w.reversesSums());
-  forOutput(product, [&](unsigned lane, unsigned item, double &sum) {
-    const float value = clampedOverflow(w.mode(), float(sum));
-    w.setResult(lane, std::bit_cast<uint32_t>(value), item);
+  if (w.reversesSums())
+    product.template addPerturbedBlocks<kWide>();
+  else
+    product.template addInOrder<kWide>();
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, const double *sums) {
+    for (unsigned i = 0; i < kWide; ++i) {
+      const float value = clampedOverflow(w.mode(), float(sums[i]));
+      d.lanes(lane, item)[i] = std::bit_cast<uint32_t>(value);
+    }
   });
 }
 
@@ -159,13 +203,13 @@ template <MatrixShape kShape> void multiply(WaveOperands &w) {
   static_assert(kShape.blocks * kShape.rows * kShape.columns <= kMaxElements &&
                 kShape.blocks * kShape.rows * kShape.depth <= kMaxElements);
   if constexpr (kShape.a == Selected)
-    multiplySelected(w, kShape);
+    multiplySelected<kShape>(w);
   else if constexpr (kShape.sum == F64)
-    multiplyToDouble(w, kShape);
+    multiplyToDouble<kShape>(w);
   else if constexpr (kShape.sum == I8)
-    multiplyToInteger(w, kShape);
+    multiplyToInteger<kShape>(w);
   else
-    multiplyToFloat(w, kShape);
+    multiplyToFloat<kShape>(w);
 }
 
 /// Square results, of 32-bit elements unless the sources are F64, which are never broadcast.

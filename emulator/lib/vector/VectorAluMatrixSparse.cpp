@@ -4,7 +4,7 @@
 //
 // CDNA3 and CDNA4 ISA "Sparse Matrices". A lane's register of indices holds as many sets as fit;
 // ABID chooses one if CBSZ is 0, else it is the first. Assumed: if both indices of a pair are
-// equal, both products are added.
+// equal, both products are added; gfx942 adds the stored products as those of a dense matrix.
 #include "emulator/lib/vector/VectorAluMatrix.h"
 
 namespace rubia::emulator::RUBIA_ISA {
@@ -12,47 +12,55 @@ namespace {
 
 using enum MatrixFormat;
 
-template <class T, class S>
-void multiplySparse(WaveOperands &w, const MatrixShape &shape, S (*addend)(uint32_t),
-                    uint32_t (*result)(const FloatMode &, S)) {
-  const MatrixControl &control = w.matrix();
-  const InputLayout layout =
-      mfmaInput(shape.rows, shape.depth, shape.blocks, bitsOf(shape.a)); // of B too
-  const unsigned bitsPerSet = layout.perLane, sets = 32 / bitsPerSet;
-  const unsigned set = control.cbsz == 0 ? control.abid % sets : 0;
-  MatrixProduct<T, S> product(shape, true);
-  product.loadSparseA(w, layout, {.format = shape.a, .fnuz = control.fnuz}, set * bitsPerSet);
-  product.loadB(w, layout, {.format = shape.b, .fnuz = control.fnuz},
-                [&](unsigned block, unsigned column, unsigned group) {
-                  return layout.lane(block, column, group);
-                });
-  const unsigned items = shape.rows * shape.columns / 64;
-  auto placeOf = [&](unsigned lane, unsigned item) {
-    return mfmaOutput(shape.rows, shape.columns, false, lane, item);
-  };
-  product.forOutput(64, items, placeOf, [&](unsigned lane, unsigned item, S &sum) {
-    sum = addend(w.result(lane, item));
-  });
-  product.multiply(w.reversesSums());
-  product.forOutput(64, items, placeOf, [&](unsigned lane, unsigned item, S &sum) {
-    w.setResult(lane, result(w.mode(), sum), item);
-  });
-}
-
-float floatAddend(uint32_t bits) { return std::bit_cast<float>(bits); }
-uint32_t floatResult(const FloatMode &mode, float value) {
-  return std::bit_cast<uint32_t>(clampedOverflow(mode, value));
-}
-int64_t integerAddend(uint32_t bits) { return int32_t(bits); }
-uint32_t integerResult(const FloatMode &mode, int64_t value) {
-  return uint32_t(narrowed<int32_t>(value, Saturate{mode.fp16Overflow}));
-}
-
 template <MatrixShape kShape> void multiply(WaveOperands &w) {
-  if constexpr (kShape.sum == I8)
-    multiplySparse<int32_t, int64_t>(w, kShape, integerAddend, integerResult);
-  else
-    multiplySparse<float, float>(w, kShape, floatAddend, floatResult);
+  constexpr unsigned kWide = 16;
+  using R = Run<kWide>;
+  const MatrixControl &control = w.matrix();
+  constexpr InputLayout kLayout =
+      mfmaInput(kShape.rows, kShape.depth, kShape.blocks, bitsOf(kShape.a)); // of B too
+  constexpr unsigned kBitsPerSet = kLayout.perLane, kSets = 32 / kBitsPerSet;
+  const unsigned set = control.cbsz == 0 ? control.abid % kSets : 0;
+  const InputReading a = {.format = kShape.a, .fnuz = control.fnuz};
+  const InputReading b = {.format = kShape.b, .fnuz = control.fnuz};
+  MatrixProduct<float> product(kShape, true);
+  product.template loadSparseA<kShape.a, kWide>(w, kLayout, a, set * kBitsPerSet);
+  product.template loadB<kShape.b, kWide>(w, kLayout, b,
+                                          [&](unsigned block, unsigned column, unsigned group) {
+                                            return kLayout.lane(block, column, group);
+                                          });
+  constexpr unsigned kItems = kShape.rows * kShape.columns / 64;
+  const VectorRegisters d = resultRegisters(w);
+  auto forOutput = [&](auto visit) {
+    product.template forOutput<kWide>(
+        64, kItems,
+        [](unsigned lane, unsigned item) {
+          return mfmaOutput(kShape.rows, kShape.columns, false, lane, item);
+        },
+        visit);
+  };
+  if constexpr (kShape.sum == I8) {
+    product.clearSums();
+    product.template addInOrder<kWide>();
+    forOutput([&](unsigned lane, unsigned item, const float *sums) {
+      uint32_t *words = d.lanes(lane, item);
+      const Saturate saturate{w.mode().fp16Overflow};
+      for (unsigned i = 0; i < kWide; ++i)
+        words[i] =
+            uint32_t(narrowed<int32_t>(int64_t(int32_t(words[i])) + int32_t(sums[i]), saturate));
+    });
+  } else {
+    forOutput([&](unsigned lane, unsigned item, float *sums) {
+      storeRun(sums, loadRun<typename R::Float>(d.lanes(lane, item)));
+    });
+    if (w.reversesSums())
+      product.template addPerturbed<kWide>();
+    else
+      product.template addAsUnit<kShape.a, kWide>(productSum(w), false, kLayout.perLane, a, b);
+    forOutput([&](unsigned lane, unsigned item, const float *sums) {
+      for (unsigned i = 0; i < kWide; ++i)
+        d.lanes(lane, item)[i] = std::bit_cast<uint32_t>(clampedOverflow(w.mode(), sums[i]));
+    });
+  }
 }
 template <unsigned kSize, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
 constexpr Operation smfmac =
