@@ -27,8 +27,22 @@ namespace {
 // llvm/lib/Target/AMDGPU/SIDefines.h, SIInstrFlags: MUBUF, SMRD, FLAT, DS.
 constexpr uint64_t kMemoryEncodings = 1ull << 17 | 1ull << 19 | 1ull << 24 | 1ull << 25;
 
+/// Whether lowering has marked a store as one of an asynchronous copy (lowering/lib/frame/
+/// AsyncNotes.h). TBAA's access tag is {base type, access type, offset}, a type begins with its
+/// name.
+bool isOfAsyncCopy(const MachineMemOperand &operand) {
+  const MDNode *tag = operand.getAAInfo().TBAA;
+  if (!tag || tag->getNumOperands() < 2)
+    return false;
+  const auto *type = dyn_cast_or_null<MDNode>(tag->getOperand(1).get());
+  if (!type || type->getNumOperands() == 0)
+    return false;
+  const auto *name = dyn_cast_or_null<MDString>(type->getOperand(0).get());
+  return name && name->getString() == "rubia.async.store";
+}
+
 /// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong, 3 strong in
-/// its CTA only; 5 and 6: log2 of an element's bytes.
+/// its CTA only; 5 and 6: log2 of an element's bytes; 7: a store of an asynchronous copy.
 uint8_t noteOf(const MachineInstr &inst) {
   constexpr unsigned kMaxAlignment = 7, kWeak = 1, kStrong = 2, kStrongInCta = 3;
   if (inst.memoperands_empty())
@@ -36,19 +50,20 @@ uint8_t noteOf(const MachineInstr &inst) {
   const SyncScope::ID cta =
       inst.getMF()->getFunction().getContext().getOrInsertSyncScopeID("workgroup");
   unsigned alignment = kMaxAlignment, element = 3;
-  bool isStrong = false, isStrongInCta = false;
+  bool isStrong = false, isStrongInCta = false, isAsync = false;
   for (const MachineMemOperand *operand : inst.memoperands()) {
     if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)
       isStrongInCta = true;
     else if (operand->isAtomic() || operand->isVolatile())
       isStrong = true;
+    isAsync |= isOfAsyncCopy(*operand);
     alignment = std::min(alignment, Log2(operand->getAlign()));
     const LLT type = operand->getMemoryType();
     const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;
     element = std::min(element, Log2_32(std::max(bits, 8u)) - 3);
   }
   const unsigned strength = isStrong ? kStrong : isStrongInCta ? kStrongInCta : kWeak;
-  return uint8_t(alignment | strength << 3 | element << 5);
+  return uint8_t(alignment | strength << 3 | element << 5 | unsigned(isAsync) << 7);
 }
 
 class AccessNotes : public AsmPrinterHandler {

@@ -24,6 +24,7 @@
 // launch. In LDS, an atomic operation and a plain access are only a warning: the access may be
 // relaxed.
 #include "emulator/lib/check/CheckRaces.h"
+#include "emulator/lib/check/AsyncCopies.h"
 #include "emulator/lib/check/RaceShadow.h"
 #include "emulator/lib/machine/Target.h"
 #include "emulator/lib/machine/VectorClock.h"
@@ -75,6 +76,7 @@ struct Group {
   std::vector<Thread> threads;
   RaceShadow lds;
   PublishedAt published; // in LDS
+  AsyncCopies copies;
   VectorClock arriving[1 + Workgroup::kNamedBarriers], passed[1 + Workgroup::kNamedBarriers];
   std::vector<uint8_t> waitsFor; // per wave: the barrier whose wait it has executed, plus one
 };
@@ -171,6 +173,8 @@ private:
               StringRef kind);
   bool reportCandidate(RunningGroup &group, uint64_t ofGroup);
   std::optional<bool> conflict(const RaceAccess &now, const RaceAccess &other) const;
+  void mark(Group &group, Wave &wave, const AsyncMark &mark);
+  bool isArrived(const Instruction &now, const LaneAccess &access);
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
   bool isNearWait(const MicroOp &op) const;
@@ -255,6 +259,7 @@ void RaceCheck::barrierCompleted(RunningGroup &running, unsigned barrier) {
   Group &group = *groups[&running];
   std::swap(group.passed[barrier], group.arriving[barrier]);
   group.arriving[barrier].clear();
+  group.copies.barrier();
 }
 
 /// Who completes the barrier does not wait. Grids' barriers of AMD's device library have the
@@ -446,6 +451,82 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     publish(now, thread, touched);
 }
 
+// Asynchronous copies.
+
+/// What the lanes that are on commit, wait for or learn. A copy that arrives counts as stored now:
+/// who reads it needs a barrier behind this.
+void RaceCheck::mark(Group &group, Wave &wave, const AsyncMark &mark) {
+  for (uint64_t rest = wave.exec(); rest; rest &= rest - 1) {
+    const unsigned lane = unsigned(std::countr_zero(rest));
+    const unsigned number = wave.indexInGroup * wave.lanes() + lane;
+    Thread &thread = threadOf(group, wave, lane);
+    auto arrived = [&](const AsyncStore &store) {
+      (store.isLds ? group.lds : global)
+          .visit(store.address, store.bytes, [&](RaceCell &cell, uint64_t, unsigned) {
+            if (cell.write.thread != thread.id || cell.write.pc != store.pc)
+              return;
+            cell.write.clock = thread.clock;
+            cell.write.known = thread.known;
+          });
+    };
+    switch (mark.kind) {
+    case AsyncMark::Kind::None:
+      break;
+    case AsyncMark::Kind::Commit:
+      group.copies.commit(number);
+      break;
+    case AsyncMark::Kind::WaitGroup:
+      group.copies.wait(number, mark.count, arrived);
+      break;
+    case AsyncMark::Kind::WaitAll:
+      group.copies.waitAll(number, arrived);
+      break;
+    case AsyncMark::Kind::HandedOver:
+      group.copies.handOver(number);
+      break;
+    case AsyncMark::Kind::Observed:
+      group.copies.observe(thread.id - group.firstThread);
+      break;
+    }
+  }
+}
+
+/// Notes a store of a copy; of other accesses, whether they leave alone what is on its way.
+bool RaceCheck::isArrived(const Instruction &now, const LaneAccess &access) {
+  const bool isLds = access.space == Space::Local;
+  AsyncCopies &copies = now.group.copies;
+  if (now.step.isAsync && access.writes) {
+    AsyncStore store;
+    store.address = access.address;
+    store.bytes = access.bytes;
+    store.pc = now.op.pc;
+    store.thread = uint16_t(now.wave.indexInGroup * now.wave.lanes() + access.lane);
+    store.lane = uint8_t(access.lane);
+    store.isLds = isLds;
+    copies.store(store);
+    return true;
+  }
+  if (copies.empty())
+    return true;
+  const unsigned warp = threadOf(now.group, now.wave, access.lane).id - now.group.firstThread;
+  const AsyncStore *copy = copies.find(isLds, access.address, access.bytes, warp);
+  if (!copy) {
+    if (access.writes)
+      copies.forget(isLds, access.address, access.bytes);
+    return true;
+  }
+  raise(now.wave, now.op, FaultKind::DataRace, access.lane, access.address, access.bytes,
+        access.writes);
+  const unsigned perWave = now.wave.lanes();
+  const Place place = {0, now.running.id, copy->thread / perWave};
+  const RaceAccess other = {0, 0, copy->pc, copy->lane};
+  now.running.faultDetail =
+      std::string(isLds ? "in LDS; " : "") +
+      "the other is an asynchronous copy, which has not been waited for, by " +
+      describe(other, place);
+  return false;
+}
+
 /// Whether a wait or a cache operation lies right before or behind: volatile accesses and releases
 /// have one. So do many plain ones.
 bool RaceCheck::isNearWait(const MicroOp &op) const {
@@ -502,6 +583,8 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
         ++thread.clock;
       });
   }
+  if (step.mark.kind != AsyncMark::Kind::None)
+    mark(group, wave, step.mark);
   if (step.kind == StepKind::Wait)
     forThreads(group, wave, [&](Thread &thread) {
       for (unsigned i = 0; i < kCounters; ++i)
@@ -537,6 +620,8 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
     const bool isLds = access.space == Space::Local;
     if (isLds && access.address + access.bytes > wave.ldsSize)
       continue; // its handler reports it
+    if (!isArrived(now, access))
+      return;
     RaceShadow &shadow = isLds ? group.lds : global;
     shadow.visit(
         access.address, access.bytes, [&](RaceCell &cell, uint64_t address, unsigned bytes) {

@@ -37,12 +37,31 @@ void AccessNotes::apply(uint64_t address, size_t count,
     if (!step.memoryIndex)
       continue;
     const uint8_t note = found->second[*step.memoryIndex];
+    step.isAsync = note >> 7;
     step.strength = Strength(note >> 3 & 3);
     if (step.strength == Strength::Unknown)
       continue;
     step.alignment = uint8_t(1u << (note & 7));
     step.elementBytes = uint8_t(1u << (note >> 5 & 3));
   }
+}
+
+// Each entry: an address in 64 bits, a byte for the kind and one for the count.
+Expected<AsyncNotes> AsyncNotes::read(ArrayRef<uint8_t> section) {
+  constexpr size_t kEntry = 10;
+  if (section.size() % kEntry != 0)
+    return malformed(".rubia.async ends within an entry");
+  AsyncNotes result;
+  for (; !section.empty(); section = section.drop_front(kEntry)) {
+    const uint64_t address = support::endian::read64le(section.data());
+    const uint8_t kind = section[8];
+    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::Observed))
+      return malformed(".rubia.async has an entry of kind " + Twine(unsigned(kind)));
+    if (address != DenseMapInfo<uint64_t>::getEmptyKey() &&
+        address != DenseMapInfo<uint64_t>::getTombstoneKey())
+      result.marks[address] = {AsyncMark::Kind(kind), section[9]};
+  }
+  return result;
 }
 
 } // namespace rubia::emulator

@@ -25,4 +25,17 @@ private:
   llvm::DenseMap<uint64_t, std::vector<uint8_t>> functions; // by address
 };
 
+/// Where a program commits and awaits asynchronous copies: the section .rubia.async.
+class AsyncNotes {
+public:
+  static llvm::Expected<AsyncNotes> read(llvm::ArrayRef<uint8_t> section);
+
+  bool empty() const { return marks.empty(); }
+  /// The mark at an address of the file, or one of kind None.
+  AsyncMark at(uint64_t address) const { return marks.lookup(address); }
+
+private:
+  llvm::DenseMap<uint64_t, AsyncMark> marks; // by address
+};
+
 } // namespace rubia::emulator

@@ -206,6 +206,13 @@ Error Loader::noteAccesses() {
   if (!notes)
     return notes.takeError();
   state->program->accessNotes = std::make_shared<const AccessNotes>(std::move(*notes));
+  const std::optional<StringRef> marks = contentsOf(".rubia.async");
+  if (!marks)
+    return Error::success();
+  Expected<AsyncNotes> asyncNotes = AsyncNotes::read(arrayRefFromStringRef(*marks));
+  if (!asyncNotes)
+    return asyncNotes.takeError();
+  state->program->asyncNotes = std::make_shared<const AsyncNotes>(std::move(*asyncNotes));
   return Error::success();
 }
 

@@ -74,11 +74,16 @@ Diagnostic Decoder::decodeByEncoding() {
   return "no semantics for " + name.str();
 }
 
-/// Completes `steps` for the operations that `inst` has just become. A wait becomes one.
+/// Completes `steps` for the operations that `inst` has just become. A wait becomes one, and so
+/// does a mark.
 static void noteStep(const MCInst &inst, uint64_t pc, Program &program,
-                     std::optional<uint32_t> memoryIndex, std::vector<InstructionStep> &steps) {
+                     std::optional<uint32_t> memoryIndex, AsyncMark mark,
+                     std::vector<InstructionStep> &steps) {
   InstructionStep step = describeStep(*program.target, inst);
   step.memoryIndex = memoryIndex;
+  step.mark = mark;
+  if (mark.kind != AsyncMark::Kind::None && steps.size() == program.operations.size())
+    step.kind = StepKind::Wait; // without limits
   if (step.kind == StepKind::Wait) {
     MicroOp op;
     op.pc = uint32_t(pc);
@@ -92,7 +97,7 @@ const SteppedProgram &Program::stepped() const {
     auto fresh = std::make_shared<SteppedProgram>();
     std::vector<Unsupported> unsupported; // none: the code has been decoded before
     fresh->program = decodeProgram(*target, image, textBegin, ranges, waveSize, unsupported,
-                                   perturb, &fresh->steps, accessNotes.get());
+                                   perturb, &fresh->steps, accessNotes.get(), asyncNotes.get());
     steppedProgram = std::move(fresh);
   });
   return *steppedProgram;
@@ -102,7 +107,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
                                        ArrayRef<CodeRange> ranges, unsigned waveSize,
                                        std::vector<Unsupported> &unsupported, bool perturb,
                                        std::vector<InstructionStep> *steps,
-                                       const AccessNotes *notes) {
+                                       const AccessNotes *notes, const AsyncNotes *marks) {
   auto program = std::make_unique<Program>();
   program->perturb = perturb;
   program->target = &target;
@@ -157,7 +162,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         std::optional<uint32_t> memoryIndex;
         if (isMemoryEncoding(target, inst))
           memoryIndex = memoryInstructions++;
-        noteStep(inst, pc, *program, memoryIndex, *steps);
+        noteStep(inst, pc, *program, memoryIndex, marks ? marks->at(pc) : AsyncMark(), *steps);
       }
       at += size;
     }

@@ -52,6 +52,14 @@ enum class Meaning : uint8_t {
 enum class Strength : uint8_t { Unknown, Weak, Strong, StrongInCta };
 constexpr bool isStrong(Strength strength) { return strength >= Strength::Strong; }
 
+/// A place where the program commits or awaits asynchronous copies, for the lanes that are on
+/// (lowering/lib/frame/AsyncNotes.h).
+struct AsyncMark {
+  enum class Kind : uint8_t { None, Commit, WaitGroup, WaitAll, HandedOver, Observed };
+  Kind kind = Kind::None;
+  uint8_t count = 0; // WaitGroup: how many groups may still be on their way
+};
+
 struct RegisterRange {
   uint16_t first = 0; // VGPR number (accumulators from kFirstAccumulator on) or ScalarIndex
   uint8_t count = 0;
@@ -102,6 +110,8 @@ struct InstructionStep {
   Strength strength = Strength::Unknown;
   uint8_t alignment = 0;    // in bytes, as the program has it; 0: unknown
   uint8_t elementBytes = 0; // of each of the program's values; 0: unknown
+  bool isAsync = false;     // a store of an asynchronous copy
+  AsyncMark mark;           // by AsyncNotes
 };
 
 /// Whether `inst` is in an encoding for memory: scalar, vector or LDS. Cache operations are.

@@ -38,6 +38,7 @@ struct CodeRange {
 };
 
 class AccessNotes;
+class AsyncNotes;
 struct SteppedProgram;
 struct InstructionStep;
 
@@ -53,6 +54,7 @@ struct Program {
   llvm::ArrayRef<uint8_t> image;      // the mapped segments, to disassemble again for messages
   std::unique_ptr<SourceLines> lines; // null if the file has none
   std::shared_ptr<const AccessNotes> accessNotes; // null if the file has none
+  std::shared_ptr<const AsyncNotes> asyncNotes;   // likewise
   uint64_t textBegin = 0; // address in the image that `pc` 0 stands for: the image's base
   std::vector<CodeRange> ranges;
   std::map<uint32_t, std::string> refused; // by pc: why an instruction that is a fault is none
@@ -86,6 +88,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, llvm::ArrayRef<uint
                                        unsigned waveSize, std::vector<Unsupported> &unsupported,
                                        bool perturb = false,
                                        std::vector<InstructionStep> *steps = nullptr,
-                                       const AccessNotes *notes = nullptr);
+                                       const AccessNotes *notes = nullptr,
+                                       const AsyncNotes *marks = nullptr);
 
 } // namespace rubia::emulator

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX ISA: data-movement-and-conversion-instructions-asynchronous-copy. A dword on its way belongs
+// to the thread that copies it, until that thread waits for its group; or until an mbarrier, which
+// it was handed over to, has told the reading warp. Which mbarrier is not followed: any will do.
+#include "emulator/lib/check/AsyncCopies.h"
+#include <algorithm>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+
+static void forDwords(uint64_t address, uint32_t bytes, function_ref<void(uint64_t)> visit) {
+  for (uint64_t dword = address & ~3ull; dword < address + bytes; dword += 4)
+    visit(dword);
+}
+
+void AsyncCopies::store(const AsyncStore &store) {
+  ThreadState &state = stateOf(store.thread);
+  AsyncStore numbered = store;
+  numbered.group = state.open;
+  state.pending.push_back(numbered);
+  forDwords(store.address, store.bytes,
+            [&](uint64_t dword) { inFlight[keyOf(store.isLds, dword)] = numbered; });
+}
+
+void AsyncCopies::forget(bool isLds, uint64_t address, uint32_t bytes) {
+  forDwords(address, bytes, [&](uint64_t dword) { inFlight.erase(keyOf(isLds, dword)); });
+}
+
+void AsyncCopies::arrive(ThreadState &state, function_ref<bool(const AsyncStore &)> isCovered,
+                         function_ref<void(const AsyncStore &)> arrived) {
+  erase_if(state.pending, [&](const AsyncStore &store) {
+    if (!isCovered(store))
+      return false;
+    bool isLast = false; // nobody has stored there since
+    forDwords(store.address, store.bytes, [&](uint64_t dword) {
+      auto found = inFlight.find(keyOf(store.isLds, dword));
+      if (found == inFlight.end() || found->second.thread != store.thread ||
+          found->second.pc != store.pc || found->second.group != store.group)
+        return;
+      inFlight.erase(found);
+      isLast = true;
+    });
+    if (isLast)
+      arrived(store);
+    return true;
+  });
+}
+
+void AsyncCopies::wait(unsigned thread, unsigned groups,
+                       function_ref<void(const AsyncStore &)> arrived) {
+  ThreadState &state = stateOf(thread);
+  arrive(
+      state, [&](const AsyncStore &store) { return uint64_t(store.group) + groups < state.open; },
+      arrived);
+}
+
+void AsyncCopies::waitAll(unsigned thread, function_ref<void(const AsyncStore &)> arrived) {
+  ThreadState &state = stateOf(thread);
+  ++state.open;
+  arrive(state, [](const AsyncStore &) { return true; }, arrived);
+}
+
+void AsyncCopies::handOver(unsigned thread) {
+  constexpr uint32_t kKept = 256; // who hands over rarely waits too
+  std::vector<AsyncStore> &pending = stateOf(thread).pending;
+  erase_if(pending, [&](const AsyncStore &store) {
+    return store.handedOver && store.handedOver + kKept < time;
+  });
+  for (AsyncStore &store : pending) {
+    if (store.handedOver)
+      continue;
+    store.handedOver = time;
+    forDwords(store.address, store.bytes, [&](uint64_t dword) {
+      auto found = inFlight.find(keyOf(store.isLds, dword));
+      if (found != inFlight.end() && found->second.thread == store.thread &&
+          found->second.group == store.group)
+        found->second.handedOver = time;
+    });
+  }
+  ++time;
+}
+
+void AsyncCopies::observe(unsigned warp) {
+  if (warp >= observed.size())
+    observed.resize(warp + 1);
+  observed[warp] = time;
+}
+
+void AsyncCopies::barrier() {
+  if (!observed.empty())
+    std::fill(observed.begin(), observed.end(),
+              *std::max_element(observed.begin(), observed.end()));
+}
+
+const AsyncStore *AsyncCopies::find(bool isLds, uint64_t address, uint32_t bytes,
+                                    unsigned warp) const {
+  const AsyncStore *result = nullptr;
+  forDwords(address, bytes, [&](uint64_t dword) {
+    auto found = inFlight.find(keyOf(isLds, dword));
+    if (found == inFlight.end())
+      return;
+    const uint32_t handed = found->second.handedOver;
+    if (handed == 0 || warp >= observed.size() || observed[warp] <= handed)
+      result = &found->second;
+  });
+  return result;
+}
+
+} // namespace rubia::emulator

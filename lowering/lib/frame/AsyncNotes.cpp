@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store is marked by the type that it has for alias analysis (TBAA), which machine instructions
+// keep. The type lies in a tree of its own, so that the store may be to anything.
+//
+// A mark is an s_nop, so that it has an address that no jump comes to by another way, and an entry
+// in a section that is not loaded: the address, a byte for the mark and one for the count.
+#include "lowering/lib/frame/AsyncNotes.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/MDBuilder.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+void markAsyncStore(Instruction *store) {
+  MDBuilder metadata(store->getContext());
+  MDNode *type = metadata.createTBAAScalarTypeNode("rubia.async.store",
+                                                   metadata.createTBAARoot("rubia.async"));
+  store->setMetadata(LLVMContext::MD_tbaa, metadata.createTBAAStructTagNode(type, type, 0));
+}
+
+void markAsync(IRBuilderBase &builder, AsyncMark mark, unsigned count) {
+  const std::string label = ".Lrubia_async_${:uid}";
+  const std::string text = label + ":\ns_nop 0\n.pushsection .rubia.async,\"\",@progbits\n.quad " +
+                           label + "\n.byte " + std::to_string(unsigned(mark)) + ", " +
+                           std::to_string(std::min(count, 255u)) + "\n.popsection";
+  auto *type = FunctionType::get(builder.getVoidTy(), false);
+  builder.CreateCall(InlineAsm::get(type, text, "~{memory}", /*hasSideEffects=*/true));
+}
+
+} // namespace rubia::lowering
