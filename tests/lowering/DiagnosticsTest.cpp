@@ -20,17 +20,15 @@ TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
 }
 
 TEST(LoweringDiagnostics, AllOfAUnit) {
-  Lowered result =
-      lowered(kernel("istypep.texref %p0, %rd0;\n mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
-                     "{%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};\n cvta.shared.u32 %r1, %r2;"));
+  Lowered result = lowered(kernel("istypep.texref %p0, %rd0;\n istypep.surfref %p0, %rd0;\n"
+                                  "cvta.shared.u32 %r1, %r2;"));
   EXPECT_EQ(result.diagnostics.size(), 3u);
 }
 
 TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
-  for (const char *instruction : {"multimem.st.relaxed.sys.global.u32 [%rd0], %r0;",
-                                  "@%p0 multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;",
-                                  "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
-                                  "{%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};"}) {
+  for (const char *instruction :
+       {"multimem.st.relaxed.sys.global.u32 [%rd0], %r0;",
+        "@%p0 multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;", "istypep.texref %p0, %rd0;"}) {
     Lowered result = lowered(kernel(instruction));
     ASSERT_EQ(result.diagnostics.size(), 1u) << instruction;
     EXPECT_TRUE(result.diagnostics[0].unsupported);
@@ -61,8 +59,7 @@ TEST(LoweringDiagnostics, WhatAMDsGpusLackIsSaid) {
 TEST(LoweringDiagnostics, OneBadKernelOfThree) {
   std::string text = withHeader(R"(
 .entry a() { ret; }
-.entry b() { .reg .u32 %r<4>; mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32
-  {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}; ret; }
+.entry b() { .reg .pred %p; .reg .b64 %d; istypep.texref %p, %d; ret; }
 .entry c() { ret; })");
   EXPECT_TRUE(lowered(text, {}, 0).module);
   Lowered bad = lowered(text, {}, 1);

@@ -32,6 +32,8 @@ Expected<Target> targetOf(StringRef arch) {
   target.hasUnsignedDot4 = map.lookup("dot7-insts");
   target.hasMixedSignDot4 = map.lookup("dot8-insts");
   target.hasBitop3 = map.lookup("bitop3-insts");
+  target.hasMfmaGfx90a = map.lookup("gfx90a-insts");
+  target.hasMfmaGfx940 = map.lookup("gfx940-insts");
   return target;
 }
 
