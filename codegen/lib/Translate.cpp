@@ -5,6 +5,7 @@
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/NativeFragments.h"
 #include "codegen/lib/errata/AllOnes.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
@@ -26,6 +27,9 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -268,6 +272,16 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
 
+  if (optLevel > 0 && hasNativeFragments(module)) {
+    // Before the functions are inlined that it knows by their names, and as early as registers are
+    // values.
+    FunctionPassManager fragments;
+    fragments.addPass(SROAPass(SROAOptions::ModifyCFG));
+    fragments.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+    fragments.addPass(InstCombinePass());
+    fragments.addPass(NativeFragmentsPass());
+    createModuleToFunctionPassAdaptor(std::move(fragments)).run(module, modules);
+  }
   ModulePassManager pipeline =
       optLevel == 0 ? builder.buildO0DefaultPipeline(OptimizationLevel::O0)
                     : builder.buildPerModuleDefaultPipeline(middleEndLevel(optLevel));

@@ -18,6 +18,7 @@ if config.nvcc and os.path.exists(config.nvcc):
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
+config.substitutions.append(("%examples", os.path.join(config.test_source_root, "..", "..", "examples")))
 for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx90a"])):
     config.substitutions.append((name + r"\b", " ".join(
         [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] +
