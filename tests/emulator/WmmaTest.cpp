@@ -221,6 +221,59 @@ TEST(Wmma, Rounding) {
   EXPECT_EQ(uniform("V_WMMA_F32_16X16X16_F16", 0x00010001, 0x3c003c00, 0, 0), f(0x1p-20f));
 }
 
+// RUBIA_EMULATOR_TRANS=worst: nobody has published how these units add, so results that are not
+// exact differ, those of 16 bits in theirs.
+TEST(Wmma, PerturbedSumsDifferWhereTheyAreNotExact) {
+  struct {
+    const char *name;
+    unsigned registers; // of D, in a wave32 of RDNA4
+  } constexpr kCases[] = {{"V_WMMA_F32_16X16X16_F16", 8},
+                          {"V_WMMA_F16_16X16X16_F16", 4},
+                          {"V_WMMA_F32_16X16X16_FP8_FP8", 8},
+                          {"V_SWMMAC_F32_16X16X32_F16", 8}};
+  for (const auto &one : kCases)
+    for (bool exact : {false, true}) {
+      auto results = [&](bool perturb) {
+        TestWave w(32, kMatrixRegisters);
+        std::mt19937 random(5);
+        for (unsigned lane = 0; lane < 32; ++lane)
+          for (unsigned r = 0; r < kMatrixRegisters; ++r) // halves from 1/8 to 2, or 1 and 2
+            w.at(r, lane) = (exact ? (uint32_t(random()) & 0x04000400) | 0x3c003c00
+                                   : (uint32_t(random()) & 0x0fff0fff) | 0x30003000);
+        for (unsigned lane = 0; lane < 32; ++lane) {
+          w.at(kRegisterIndex, lane) = 0x44444444;
+          for (unsigned r = 0; r < 8; ++r)
+            w.at(kRegisterD + r, lane) = 0; // C of V_SWMMAC_*
+        }
+        const bool sparse = llvm::StringRef(one.name).starts_with("V_SWMMAC");
+        w.vector(0, kRegisterA).vector(1, kRegisterB);
+        if (sparse)
+          w.vector(2, kRegisterIndex);
+        else
+          w.scalar(2, 0);
+        if (perturb)
+          w.reverseSums();
+        MatrixControl control;
+        control.packedHalves = true;
+        w.matrix(control).run(one.name);
+        std::vector<uint32_t> words;
+        for (unsigned r = 0; r < one.registers; ++r)
+          for (unsigned lane = 0; lane < 32; ++lane)
+            words.push_back(w.at(kRegisterD + r, lane));
+        return words;
+      };
+      const auto plain = results(false), worst = results(true);
+      EXPECT_EQ(worst, results(true)) << one.name;
+      unsigned differ = 0;
+      for (size_t i = 0; i < plain.size(); ++i)
+        differ += plain[i] != worst[i];
+      if (exact)
+        EXPECT_EQ(differ, 0u) << one.name;
+      else
+        EXPECT_GT(differ, plain.size() / 8) << one.name;
+    }
+}
+
 std::vector<const char *> matrixOperationsOfRdna() {
   std::vector<const char *> names;
   for (const Wmma &m : kDense)

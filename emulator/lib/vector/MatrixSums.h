@@ -264,18 +264,21 @@ template <unsigned N, class T>
 }
 
 /// A result that is not exact moves by one unit in its last place, for half of the elements. What
-/// is exact in any order stays: `exact` is the sum to 53 bits.
-template <unsigned N>
+/// is exact in any order stays: `exact` is the sum to 53 bits. `kUnit`: of the type that it is
+/// rounded to, in units of f32's last place.
+template <unsigned N, unsigned kUnit = 1>
 [[gnu::always_inline]] inline typename Run<N>::Float
 nudged(typename Run<N>::Float value, typename Run<N>::Double exact, typename Run<N>::Word choice) {
   using R = Run<N>;
   const auto word = std::bit_cast<typename R::Word>(value);
-  const auto differs = __builtin_convertvector(
-      __builtin_convertvector(value, typename R::Double) != exact, typename R::Int);
+  const auto differs =
+      __builtin_convertvector(__builtin_convertvector(value, typename R::Double) != exact,
+                              typename R::Int) |
+      ((word & (kUnit - 1)) != 0u);
   const auto magnitude = word & 0x7fffffffu;
   const auto free = std::bit_cast<typename R::Word>(
-      differs & (magnitude > 0u) & (magnitude < 0x7f7fffffu) & ((choice & 8u) != 0u));
-  const auto step = ((choice & 4u) >> 1) - 1u; // 1 or -1
+      differs & (magnitude > 0u) & (magnitude < 0x7f800000u - kUnit) & ((choice & 8u) != 0u));
+  const auto step = (((choice & 4u) >> 1) - 1u) * kUnit; // up or down
   return std::bit_cast<typename R::Float>(word + (step & free));
 }
 
@@ -293,7 +296,7 @@ template <unsigned N, class T>
 
 /// Each element by one of four ways: from the last term to the first, as pairs of pairs, even terms
 /// before odd ones, rounded once.
-template <unsigned N>
+template <unsigned N, unsigned kUnit = 1>
 [[gnu::always_inline]] inline typename Run<N>::Float addPerturbed(const ProductRow<float> &row,
                                                                   typename Run<N>::Float c) {
   using R = Run<N>;
@@ -305,7 +308,7 @@ template <unsigned N>
   const Float once = __builtin_convertvector(precise, Float);
   const Float pairs = row.terms % 4 == 0 ? addPairwise<N, false, 4>(row, c) : reversed;
   const Float sum = way == 0u ? reversed : way == 1u ? pairs : way == 2u ? apart : once;
-  return nudged<N>(sum, precise, choice);
+  return nudged<N, kUnit>(sum, precise, choice);
 }
 
 /// Products with scales: as assumed, rounded once, or each 32 terms rounded to f32 and then added.

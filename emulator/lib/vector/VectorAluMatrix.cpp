@@ -33,7 +33,8 @@ void forOutput(const WaveOperands &w, MatrixProduct<float> &product, Visit visit
 template <MatrixFormat kA, MatrixFormat kB, bool kSparse>
 void loadInputs(WaveOperands &w, MatrixProduct<float> &product) {
   const MatrixShape &shape = product.shape;
-  const unsigned lanes = w.laneCount(), bits = bitsOf(kA);
+  const unsigned lanes = product.copies ? product.shape.blocks * kWmmaSize : w.laneCount();
+  constexpr unsigned bits = bitsOf(kA);
   auto reading = [&](unsigned source, MatrixFormat format) {
     const uint32_t modifiers = w.modifiers(source);
     const bool isInteger = format == Iu8 || format == Iu4; // whose neg bits are something else
@@ -74,9 +75,9 @@ template <bool kSparse> R::Float modifiedAddend(const WaveOperands &w, R::Float 
   return std::bit_cast<R::Float>(bits);
 }
 
-void addFloats(WaveOperands &w, MatrixProduct<float> &product) {
+template <unsigned kUnit = 1> void addFloats(WaveOperands &w, MatrixProduct<float> &product) {
   if (w.reversesSums())
-    product.addPerturbed<kWide>();
+    product.addPerturbed<kWide, kUnit>();
   else
     product.addInOrder<kWide>();
 }
@@ -111,7 +112,7 @@ void multiplyToHalf(WaveOperands &w, MatrixProduct<float> &product) {
       values[i] = std::bit_cast<T>(uint16_t(words[i]));
     storeRun(sums, modifiedAddend<kSparse>(w, values));
   });
-  addFloats(w, product);
+  addFloats<(std::is_same_v<T, Half> ? 1u << 13 : 1u << 16)>(w, product);
   forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
     const auto [r, shift] = at(item);
     uint32_t *words = d.lanes(lane, r);
@@ -136,11 +137,25 @@ template <bool kSparse> void multiplyToInteger(WaveOperands &w, MatrixProduct<fl
   });
 }
 
+/// Whether all copies of A and B are the same, as they should be.
+bool areRepeated(const WaveOperands &w, unsigned words) {
+  for (unsigned source : {0u, 1u}) {
+    const VectorRegisters registers = sourceRegisters(w, source);
+    for (unsigned r = 0; r < words; ++r)
+      for (unsigned lane = kWmmaSize; lane < w.laneCount(); lane += kWmmaSize)
+        if (std::memcmp(registers.lanes(0, r), registers.lanes(lane, r), kWmmaSize * 4) != 0)
+          return false;
+  }
+  return true;
+}
+
 template <unsigned kDepth, MatrixFormat kA, MatrixFormat kB, MatrixFormat kSum, bool kSparse>
 void multiply(WaveOperands &w) {
-  const unsigned copies = w.matrix().packedHalves ? 1 : w.laneCount() / kWmmaSize;
-  MatrixProduct<float> product({kWmmaSize, kWmmaSize, kDepth, copies, kA, kB, kSum}, kSparse);
-  product.copies = copies > 1;
+  const bool copies = !w.matrix().packedHalves;
+  const unsigned blocks =
+      !copies || areRepeated(w, kDepth * bitsOf(kA) / 32) ? 1 : w.laneCount() / kWmmaSize;
+  MatrixProduct<float> product({kWmmaSize, kWmmaSize, kDepth, blocks, kA, kB, kSum}, kSparse);
+  product.copies = copies;
   loadInputs<kA, kB, kSparse>(w, product);
   if constexpr (kSum == F16)
     multiplyToHalf<Half, kSparse>(w, product);

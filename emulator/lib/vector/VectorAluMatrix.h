@@ -134,9 +134,11 @@ template <class T> struct MatrixProduct {
   template <unsigned N> void addReversed() {
     forRows<N>([](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addReversed(row, sum); });
   }
-  template <unsigned N> void addPerturbed() {
-    forRows<N>(
-        [](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addPerturbed<N>(row, sum); });
+  /// `kUnit`: the last place of D's type, in units of f32's.
+  template <unsigned N, unsigned kUnit = 1> void addPerturbed() {
+    forRows<N>([](const ProductRow<T> &row, auto sum) {
+      return RUBIA_ISA::addPerturbed<N, kUnit>(row, sum);
+    });
   }
   /// `group`: 2 or 4.
   template <unsigned N> void addPairwise(unsigned group, bool flush) {
