@@ -236,7 +236,7 @@ const std::vector<std::string> kIntegers = {
     "m16n8k64.row.col.s32.u4.s4.s32",           "m16n8k32.row.col.s32.s4.u4.s32",
     "m8n8k32.row.col.satfinite.s32.u4.u4.s32",  "m16n8k64.row.col.satfinite.s32.s4.s4.s32"};
 
-void check(const std::string &name, Inputs inputs) {
+void check(const std::string &name, Inputs inputs, unsigned optLevel = 3) {
   std::optional<MmaForm> mmaForm = formOf(name);
   if (!mmaForm)
     return;
@@ -246,6 +246,7 @@ void check(const std::string &name, Inputs inputs) {
   for (const char *arch : kTargets) {
     Form form;
     form.arch = arch;
+    form.optLevel = optLevel;
     form.block = {kThreads, 1, 1};
     // All targets are those of the software route too, which has tests of its own.
     Target target = cantFail(targetOf(arch));
@@ -286,4 +287,9 @@ TEST(NativeMma, Denormals) {
 TEST(NativeMma, Integers) {
   for (const std::string &name : kIntegers)
     check(name, Inputs::Whole);
+}
+
+TEST(NativeMma, Unoptimised) {
+  check("m16n8k16.row.col.f32.f16.f16.f32", Inputs::Whole, 0);
+  check("m16n8k32.row.col.s32.u8.u8.s32", Inputs::Whole, 0);
 }
