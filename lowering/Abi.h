@@ -8,6 +8,7 @@
 #include "lowering/DeviceState.h"
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rubia::abi {
 
@@ -27,13 +28,59 @@ enum ModuleTableSlot : unsigned {
   kPrintfRingSlot = 1,  // PrintfRing
   kDeviceHeapSlot = 2,  // DeviceHeap
   kAtomicLocksSlot = 3, // kAtomicLocks words, zero at first, one array for all modules of a device
+  kSharedPoolSlot = 4,  // SharedPool
   kFirstVariableSlot =
-      8, // slot kFirstVariableSlot + i: variable i of the manifest; 4..7 are reserved and zero
+      8, // slot kFirstVariableSlot + i: variable i of the manifest; 5..7 are reserved and zero
 };
 
 // Locks of atomics of 128 bits: an address's is (address >> 4 ^ address >> 14) % kAtomicLocks, of
 // the lower half of the address.
 inline constexpr unsigned kAtomicLocks = 1024;
+
+// Where the shared memory of CTAs lies that is not in LDS: slots in device memory, one for each CTA
+// that runs. A CTA takes a slot when it starts and gives it back when its last wave ends. Behind
+// this header: `words` words with a bit for each slot, 1 if it is taken, then for each bit a word
+// with the bytes that the CTA in the slot uses, which nobody needs but who checks accesses.
+struct SharedPool {
+  uint32_t words;
+  uint32_t reserved;
+  uint64_t slots; // the address of the first
+};
+static_assert(sizeof(SharedPool) == 16);
+
+// A slot: what a CTA may have (kMaxSharedBytes), what is reserved for libraries, and what
+// alignment costs.
+inline constexpr uint32_t kMaxSharedBytes = 99 << 10;
+inline constexpr uint32_t kSharedSlotBytes = 104 << 10;
+inline constexpr uint32_t kSharedSlotAlignment = 4 << 10;
+
+// Such a launch asks for this much dynamic LDS, which nobody uses: so no more CTAs run at once than
+// there are slots.
+inline constexpr uint32_t kSharedPoolLdsBytes = 15 << 10;
+
+// The slots that a multiprocessor with this much LDS needs.
+inline constexpr uint32_t sharedSlotsFor(uint32_t ldsBytes) {
+  return ldsBytes / kSharedPoolLdsBytes;
+}
+
+inline constexpr uint32_t sharedPoolWords(uint32_t slots) { return (slots + 31) / 32; }
+inline constexpr size_t sharedPoolHeaderBytes(uint32_t slots) {
+  return sizeof(SharedPool) + sharedPoolWords(slots) * size_t(4 + 32 * 4);
+}
+
+static_assert(kSharedSlotBytes % kSharedSlotAlignment == 0);
+
+// Writes sharedPoolHeaderBytes(slots) bytes: all slots are free.
+inline void makeSharedPoolHeader(void *header, uint32_t slots, uint64_t firstSlot) {
+  const uint32_t words = sharedPoolWords(slots);
+  const SharedPool pool{words, 0, firstSlot};
+  memset(header, 0, sharedPoolHeaderBytes(slots));
+  memcpy(header, &pool, sizeof(pool));
+  if (slots % 32) { // the last word has bits that stand for no slot
+    const uint32_t taken = ~uint32_t(0) << slots % 32;
+    memcpy(static_cast<char *>(header) + sizeof(pool) + (words - 1) * 4, &taken, 4);
+  }
+}
 
 // The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
 // says why and where.

@@ -219,7 +219,8 @@ void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
                                     variant.applyTo(compiler.code()), nullptr);
     if (!code)
       return failed(Twine(variant.halfFilled ? "half-filled form" : "form") +
-                    (variant.safeAtomics ? " with safe atomics: " : ": ") +
+                    (variant.safeAtomics ? " with safe atomics" : "") +
+                    (variant.deviceShared ? " with shared memory in device memory: " : ": ") +
                     toString(code.takeError()));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Device.h"
 #include "emulator/hip/Api.h"
+#include "emulator/lib/memory/SharedSlots.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cstdlib>
@@ -80,5 +81,14 @@ HIP_EXPORT int rubiaEmulatorSet(const char *const *assignments) {
   }
   emulator::hip::isHostRubia = true;
   emulator::setHostSettings(std::move(settings));
+  return 0;
+}
+
+// For Rubia's own programs: workgroups have shared memory in device memory, in `count` slots of
+// `stride` bytes from `first` on. Each writes to a word of `used` how many bytes it uses, when it
+// takes the slot that the word belongs to, and 0 when it gives it back. A `count` of 0: no longer.
+HIP_EXPORT int rubiaEmulatorSharedSlots(void *used, void *first, size_t stride, uint32_t count) {
+  rubia::emulator::setSharedSlots(
+      {reinterpret_cast<uint64_t>(used), reinterpret_cast<uint64_t>(first), stride, count});
   return 0;
 }

@@ -75,6 +75,9 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
   CodeObjectMetadata result;
   result.arch = object->getString("arch").value_or("").str();
   result.fastAtomics = object->getBoolean("fastAtomics").value_or(false);
+  result.dynamicShared = object->getBoolean("dynamicShared").value_or(false);
+  result.functionAddresses = object->getBoolean("functionAddresses").value_or(false);
+  result.sharedStart = uint64_t(object->getInteger("sharedStart").value_or(0));
   const json::Array *kernels = object->getArray("kernels");
   const json::Array *slots = object->getArray("slots");
   const json::Array *traps = object->getArray("traps");

@@ -21,7 +21,10 @@ struct CodeObjectMetadata {
     uint32_t exactThreads = 0;  // the code is only for CTAs of so many, in whole warps; 0: for all
   };
   std::string arch;
-  bool fastAtomics = false; // has atomics that are wrong on memory of the host
+  bool fastAtomics = false;       // has atomics that are wrong on memory of the host
+  bool dynamicShared = false;     // names dynamic shared memory
+  bool functionAddresses = false; // functions of the unit have addresses
+  uint64_t sharedStart = 0;       // of dynamic shared memory, where it lies in device memory
   std::vector<Kernel> kernels;
   std::vector<uint32_t> slots; // of the module table that the code reads
   std::vector<std::string> traps;

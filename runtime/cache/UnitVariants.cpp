@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/UnitVariants.h"
 #include "runtime/cache/CodeObjectMetadata.h"
+#include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -12,6 +13,8 @@ settings::Code UnitVariant::applyTo(settings::Code code) const {
     code.atomics = settings::AtomicsMode::Safe;
   if (halfFilled)
     code.warpForm = settings::WarpFormChoice::HalfFilled;
+  if (deviceShared)
+    code.shared = settings::SharedMemory::Device;
   return code;
 }
 
@@ -24,12 +27,19 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   const bool mayBeHalfFilled =
       code.warpForm != settings::WarpFormChoice::Packed &&
       any_of(metadata->kernels, [](const auto &kernel) { return kernel.exactThreads != 0; });
+  const targets::Target *target = targets::find(metadata->arch);
+  // Functions with addresses exist in one form (LoadedModule::compiled).
+  const bool mayExceedLds = code.shared == settings::SharedMemory::Lds && metadata->dynamicShared &&
+                            !metadata->functionAddresses && target &&
+                            target->maxLdsBytes < abi::kMaxSharedBytes;
   std::vector<UnitVariant> result;
-  for (bool safeAtomics : {false, true})
-    for (bool halfFilled : {false, true})
-      if ((safeAtomics || halfFilled) && (!safeAtomics || metadata->fastAtomics) &&
-          (!halfFilled || mayBeHalfFilled))
-        result.push_back({safeAtomics, halfFilled});
+  for (bool deviceShared : {false, true})
+    for (bool safeAtomics : {false, true})
+      for (bool halfFilled : {false, true})
+        if ((safeAtomics || halfFilled || deviceShared) &&
+            (!safeAtomics || metadata->fastAtomics) && (!halfFilled || mayBeHalfFilled) &&
+            (!deviceShared || mayExceedLds))
+          result.push_back({safeAtomics, halfFilled, deviceShared});
   return result;
 }
 

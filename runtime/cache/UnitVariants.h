@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a unit may be compiled for more than once: some of its code may be only for CTAs of one
-// size, or only for memory of the device. The metadata of its plain code object says which further
-// forms launches may want.
+// size, only for memory of the device, or only for CTAs whose shared memory fits into LDS. The
+// metadata of its plain code object says which further forms launches may want.
 #pragma once
 
 #include "runtime/cache/CacheKey.h"
@@ -12,10 +12,11 @@
 namespace rubia::runtime {
 
 struct UnitVariant {
-  bool safeAtomics = false; // where the plain code's would be wrong
-  bool halfFilled = false;  // for CTAs of sizes that the plain code is not for
-  static constexpr uint32_t kCount = 4;
-  uint32_t index() const { return safeAtomics + 2 * halfFilled; }
+  bool safeAtomics = false;  // where the plain code's would be wrong
+  bool halfFilled = false;   // for CTAs of sizes that the plain code is not for
+  bool deviceShared = false; // shared memory lies in device memory: there is more than LDS has
+  static constexpr uint32_t kCount = 8;
+  uint32_t index() const { return safeAtomics + 2 * halfFilled + 4 * deviceShared; }
   settings::Code applyTo(settings::Code code) const;
 };
 

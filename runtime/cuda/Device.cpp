@@ -4,7 +4,9 @@
 // cudart reads 111 attributes when it starts and gives up if one of them fails, so an attribute
 // that is not known is 0. Limits are CUDA's where Rubia keeps them (block and grid sizes), the
 // hardware's where they cost something (shared memory, multiprocessors).
+#include "lowering/Abi.h"
 #include "runtime/cuda/Driver.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstring>
 
@@ -115,8 +117,31 @@ static int fixedAttribute(int attribute) {
   return 0;
 }
 
-int Device::sharedPerBlockOptin() const {
+// Programs choose their tiles by what the compute capability that they are told has. It lies in LDS
+// or, if that has less, in device memory (abi::SharedPool).
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+static constexpr int sharedPerMultiprocessor(unsigned capability) {
+  return capability >= 80   ? int(abi::kMaxSharedBytes) + (1 << 10) // and what is reserved
+         : capability >= 75 ? 64 << 10
+         : capability >= 70 ? 96 << 10
+                            : 64 << 10;
+}
+static constexpr int reservedSharedPerBlock(unsigned capability) {
+  return capability >= 80 ? 1 << 10 : 0;
+}
+static constexpr int sharedPerBlockOptin(unsigned capability) {
+  return capability >= 70 ? sharedPerMultiprocessor(capability) - reservedSharedPerBlock(capability)
+                          : 48 << 10;
+}
+
+int Device::maxSharedPerBlock() { return abi::kMaxSharedBytes; }
+int Device::ldsPerBlock() const {
   return hip().attribute(HipAttribute::MaxSharedMemoryPerBlock, hipDevice);
+}
+
+static bool dependsOnCapability(int attribute) {
+  return is_contained({int(kComputeCapabilityMajor), int(kComputeCapabilityMinor), 81, 97, 111},
+                      attribute);
 }
 
 int Device::attribute(int attribute, unsigned capability) const {
@@ -147,8 +172,11 @@ int Device::attribute(int attribute, unsigned capability) const {
   case 39: // MAX_THREADS_PER_MULTIPROCESSOR
     return ofHip(HipAttribute::MaxThreadsPerMultiProcessor);
   case 81: // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+    return sharedPerMultiprocessor(capability);
   case 97: // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    return sharedPerBlockOptin();
+    return sharedPerBlockOptin(capability);
+  case 111: // RESERVED_SHARED_MEMORY_PER_BLOCK
+    return reservedSharedPerBlock(capability);
   case 95: // COOPERATIVE_LAUNCH
     return hip().hipModuleLaunchCooperativeKernel && ofHip(HipAttribute::CooperativeLaunch);
   case 134: // HOST_NUMA_ID
@@ -214,9 +242,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
   return callFor(__func__, device, [&](Device &found) {
     if (!value || attribute < 1 || attribute > kLastDeviceAttribute)
       return kInvalidValue;
-    bool asksCapability =
-        attribute == kComputeCapabilityMajor || attribute == kComputeCapabilityMinor;
-    *value = found.attribute(attribute, asksCapability ? capabilityFor(caller) : 0);
+    *value = found.attribute(attribute, dependsOnCapability(attribute) ? capabilityFor(caller) : 0);
     return kSuccess;
   });
 }

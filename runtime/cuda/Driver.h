@@ -102,7 +102,9 @@ struct Device {
   std::atomic<unsigned> resets = 0;         // how often hipDeviceReset took all handles with it
 
   int attribute(int attribute, unsigned capability) const;
-  int sharedPerBlockOptin() const;
+  // Static and dynamic shared memory that a CTA can have, wherever it lies.
+  static int maxSharedPerBlock();
+  int ldsPerBlock() const;
 };
 
 // HIP's status as the driver API knows it.

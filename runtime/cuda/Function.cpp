@@ -94,7 +94,7 @@ static Result setAttribute(const Device &device, Function &function, int attribu
   Function::Settings &settings = function.settings[device.ordinal];
   switch (attribute) {
   case kMaxDynamicSharedSizeBytes: {
-    int limit = device.sharedPerBlockOptin() - int(function.kernel.staticSharedBytes);
+    int limit = Device::maxSharedPerBlock() - int(function.kernel.staticSharedBytes);
     if (value < 0 || value > limit)
       return fail(kInvalidValue, "kernel '" + function.kernel.name + "': " + Twine(value) +
                                      " bytes of dynamic shared memory, at most " + Twine(limit));

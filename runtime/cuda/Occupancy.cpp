@@ -129,8 +129,10 @@ Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function
       return kInvalidValue;
     if (!isLive(function))
       return kInvalidHandle;
+    // One block alone may have its shared memory in device memory.
     int64_t share =
-        context.device.sharedPerBlockOptin() / blocks - int64_t(function->kernel.staticSharedBytes);
+        (blocks == 1 ? Device::maxSharedPerBlock() : context.device.ldsPerBlock() / blocks) -
+        int64_t(function->kernel.staticSharedBytes);
     *bytes = std::clamp<int64_t>(share, 0, maxDynamicShared(context.device, *function));
     return kSuccess;
   });

@@ -7,6 +7,7 @@
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"
 #include "runtime/device/PrintfText.h"
+#include "targets/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/MathExtras.h"
 #include <atomic>
@@ -32,6 +33,8 @@ void DeviceServices::release(const Hip &hip) {
       given("hipHostFree", hip.hipHostFree(ringOnHost));
     if (heapOnDevice)
       given("hipFree", hip.hipFree(heapOnDevice));
+    if (sharedPoolOnDevice)
+      given("hipFree", hip.hipFree(sharedPoolOnDevice));
   }
   forget();
 }
@@ -39,7 +42,7 @@ void DeviceServices::release(const Hip &hip) {
 void DeviceServices::forget() {
   std::lock_guard<std::mutex> lock(mutex);
   ringOnHost = nullptr;
-  ringOnDevice = heapOnDevice = nullptr;
+  ringOnDevice = heapOnDevice = sharedPoolOnDevice = nullptr;
   ringSize = kDefaultRing;
   heapSize = kDefaultHeap;
 }
@@ -104,6 +107,55 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
     return hipFailure(hip, "the heap of malloc", error);
   }
   return heapOnDevice = memory;
+}
+
+// The slots that CTAs which run at once can need, on the device that is current. HIP may count an
+// RDNA workgroup processor, which has LDS for two compute units, as one multiprocessor.
+static Expected<uint32_t> sharedSlots(const Hip &hip) {
+  int device = 0;
+  if (int error = hip.hipGetDevice(&device))
+    return hipFailure(hip, "hipGetDevice", error);
+  Expected<std::string> arch = hip.archName(device);
+  if (!arch)
+    return arch.takeError();
+  const targets::Target *target = targets::find(*arch);
+  if (!target)
+    return createStringError(inconvertibleErrorCode(), targets::messageForUnknown(*arch));
+  const uint32_t ldsBytes = target->maxLdsBytes * (target->hasWave32 ? 2 : 1);
+  return abi::sharedSlotsFor(ldsBytes) *
+         uint32_t(std::max(hip.attribute(HipAttribute::MultiprocessorCount, device), 1));
+}
+
+Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (sharedPoolOnDevice)
+    return sharedPoolOnDevice;
+  Expected<uint32_t> slots = sharedSlots(hip);
+  if (!slots)
+    return slots.takeError();
+  const uint64_t first = alignTo(abi::sharedPoolHeaderBytes(*slots), abi::kSharedSlotAlignment);
+  const uint64_t bytes =
+      first + uint64_t(*slots) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
+  const std::string what = "shared memory in device memory (" + std::to_string(bytes) + " bytes)";
+  void *memory = nullptr;
+  if (int error = hip.hipMalloc(&memory, bytes))
+    return hipFailure(hip, what, error);
+  std::vector<uint8_t> header(abi::sharedPoolHeaderBytes(*slots));
+  abi::makeSharedPoolHeader(
+      header.data(), *slots,
+      alignTo(reinterpret_cast<uint64_t>(memory) + first, abi::kSharedSlotAlignment));
+  if (int error = hip.hipMemcpy(memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
+    hip.hipFree(memory);
+    return hipFailure(hip, what, error);
+  }
+  if (hip.rubiaEmulatorSharedSlots) {
+    abi::SharedPool pool;
+    memcpy(&pool, header.data(), sizeof(pool));
+    hip.rubiaEmulatorSharedSlots(
+        static_cast<char *>(memory) + sizeof(pool) + pool.words * sizeof(uint32_t),
+        reinterpret_cast<void *>(pool.slots), abi::kSharedSlotBytes, *slots);
+  }
+  return sharedPoolOnDevice = memory;
 }
 
 namespace {

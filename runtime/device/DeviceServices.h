@@ -30,6 +30,8 @@ public:
   // Device addresses; made at the first call. HIP's current device must be the context's.
   llvm::Expected<void *> ring(const Hip &hip);
   llvm::Expected<void *> heap(const Hip &hip);
+  // abi::SharedPool, with slots for all CTAs that can run at once.
+  llvm::Expected<void *> sharedPool(const Hip &hip);
 
   // How far kernels have reserved places in the ring, for print(); 0 if there is none.
   uint64_t reserved();
@@ -59,7 +61,7 @@ private:
   std::mutex mutex; // guards what follows
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;
-  void *ringOnDevice = nullptr, *heapOnDevice = nullptr;
+  void *ringOnDevice = nullptr, *heapOnDevice = nullptr, *sharedPoolOnDevice = nullptr;
   uint64_t ringCapacity = 0; // as kernels may write what the ring says of itself
   uint64_t printed = 0;      // a position in the ring
 };

@@ -48,7 +48,8 @@ enum class HipAttribute {
   MaxRegistersPerBlock,
 };
 
-inline constexpr int kHipLimitStackSize = 0; // hipLimit_t
+inline constexpr int kHipLimitStackSize = 0;  // hipLimit_t
+inline constexpr int kHipSharedSizeBytes = 1; // hipFunction_attribute
 
 enum HipMemcpyKind : int {
   kHipMemcpyHostToHost,

@@ -6,6 +6,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
+#include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -242,6 +243,8 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
           return std::move(error);
       return atomicLocks->address();
     }
+    if (slot == abi::kSharedPoolSlot)
+      return services->sharedPool(*hip);
     if (slot < abi::kFirstVariableSlot)
       return launchError(Kind::CannotCompile,
                          "code object reads reserved slot " + Twine(slot) + " of the module table");
@@ -285,6 +288,18 @@ LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
   return unit;
 }
 
+static void warnOfDeviceShared(const Manifest &manifest, uint32_t unit, StringRef arch) {
+  for (const Manifest::Kernel &kernel : manifest.kernels)
+    if (kernel.unit == unit)
+      runtime::log(LogLevel::Warning,
+                   "kernel '" + kernel.name +
+                       "' is launched with more shared memory than the LDS "
+                       "of " +
+                       arch +
+                       " holds: all of its shared memory lies in device memory, which "
+                       "is several times slower");
+}
+
 // Compiles and loads a unit if that is not done yet.
 Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const UnitVariant &variant) {
   std::unique_lock<std::mutex> lock(mutex);
@@ -313,6 +328,8 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
   }
   for (const std::string &note : (*unit)->metadata.partialWarps)
     runtime::log(LogLevel::Info, note);
+  if (variant.deviceShared)
+    warnOfDeviceShared(*contents, number, arch);
   slot = std::move(*unit);
   return slot.get();
 }
@@ -320,12 +337,47 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
 struct LoadedModule::Compiled {
   void *hipFunction;
   const CodeObjectMetadata::Kernel *code;
+  uint32_t ldsBytes; // that a launch asks for beside what the code has
 };
+
+// Whether a launch needs more shared memory than this code can give it. `function` is HIP's.
+Expected<bool> LoadedModule::exceedsLds(const Unit &unit, const Manifest::Kernel &kernel,
+                                        void *function, uint32_t dynamicSharedBytes) {
+  const targets::Target *target = targets::find(arch);
+  int ldsBytes = 0; // static
+  if (!dynamicSharedBytes || !target)
+    return false;
+  if (int error = hip->hipFuncGetAttribute(&ldsBytes, kHipSharedSizeBytes, function))
+    return hipFailure(*hip, "hipFuncGetAttribute of '" + kernel.name + "'", error);
+  if (uint64_t(ldsBytes) + dynamicSharedBytes <= target->maxLdsBytes)
+    return false;
+  if (unit.metadata.functionAddresses)
+    return launchError(Kind::CannotCompile,
+                       "kernel '" + kernel.name + "': " + Twine(dynamicSharedBytes) +
+                           " bytes of dynamic shared memory, where " + arch + " has " +
+                           Twine(target->maxLdsBytes) +
+                           " bytes of LDS, and functions whose addresses are taken exist in one "
+                           "form only: RUBIA_SHARED_MEMORY=device");
+  return true;
+}
+
+// A launch in the form that has shared memory in device memory: static and dynamic must fit into a
+// slot.
+static Error checkSlot(const Manifest::Kernel &kernel, const CodeObjectMetadata &metadata,
+                       uint32_t dynamicSharedBytes) {
+  if (metadata.sharedStart + dynamicSharedBytes <= abi::kSharedSlotBytes)
+    return Error::success();
+  return launchError(Kind::InvalidShape,
+                     "kernel '" + kernel.name + "': " + Twine(dynamicSharedBytes) +
+                         " bytes of dynamic shared memory behind " + Twine(metadata.sharedStart) +
+                         " bytes of static, at most " + Twine(abi::kSharedSlotBytes) + " in all");
+}
 
 // For CTAs of a size, and for the memory that the program has. 0 threads: of the size that the code
 // is for, if it is for one.
 Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
                                                         uint64_t threads,
+                                                        uint32_t dynamicSharedBytes,
                                                         ArrayRef<uint8_t> parameters) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
@@ -349,14 +401,22 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
       return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
                                                  "': the packed form is only legal for CTAs of " +
                                                  Twine(code->exactThreads) + " threads");
-    if (wanted.index() != variant.index()) {
-      variant = wanted;
-      continue;
-    }
     void *function = nullptr;
     if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
       return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
-    return Compiled{function, code};
+    const bool inMemory = is_contained(metadata.slots, uint32_t(abi::kSharedPoolSlot));
+    if (inMemory) {
+      if (Error error = checkSlot(kernel, metadata, dynamicSharedBytes))
+        return std::move(error);
+    } else {
+      Expected<bool> exceeds = exceedsLds(**unit, kernel, function, dynamicSharedBytes);
+      if (!exceeds)
+        return exceeds.takeError();
+      wanted.deviceShared |= *exceeds;
+    }
+    if (wanted.index() == variant.index())
+      return Compiled{function, code, inMemory ? abi::kSharedPoolLdsBytes : dynamicSharedBytes};
+    variant = wanted;
   }
 }
 
@@ -395,7 +455,7 @@ static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata
 
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
                                          uint32_t dynamicSharedBytes) {
-  Expected<Compiled> ready = compiled(kernel, threads);
+  Expected<Compiled> ready = compiled(kernel, threads, dynamicSharedBytes);
   if (!ready)
     return ready.takeError();
   if (threads > ready->code->maxThreads)
@@ -405,7 +465,7 @@ Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_
                            : threads;
   int ctas = 0;
   if (int error = hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-          &ctas, ready->hipFunction, int(workgroup), dynamicSharedBytes))
+          &ctas, ready->hipFunction, int(workgroup), ready->ldsBytes))
     return hipFailure(*hip, "occupancy of '" + kernel.name + "'", error);
   return ctas;
 }
@@ -417,7 +477,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
                        "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
                            " bytes of parameters, got " + Twine(parameters.size()));
   Expected<Compiled> ready =
-      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2], parameters);
+      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2],
+               shape.dynamicSharedBytes, parameters);
   if (!ready)
     return ready.takeError();
   const CodeObjectMetadata::Kernel *code = ready->code;
@@ -449,15 +510,14 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   if (shape.gridWorkspace) {
     void *only[] = {arguments.data()}; // the code object's metadata has one argument
     error = hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
-                                                  block[0], block[1], block[2],
-                                                  shape.dynamicSharedBytes, stream, only);
+                                                  block[0], block[1], block[2], ready->ldsBytes,
+                                                  stream, only);
   } else {
     size_t size = arguments.size();
     void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
                      &size, kHipLaunchParamEnd};
     error = hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
-                                       block[1], block[2], shape.dynamicSharedBytes, stream,
-                                       nullptr, extra);
+                                       block[1], block[2], ready->ldsBytes, stream, nullptr, extra);
   }
   if (error)
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);

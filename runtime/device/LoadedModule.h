@@ -88,7 +88,10 @@ private:
   struct Unit;
   struct Compiled; // a kernel that is ready to run
   llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads,
+                                    uint32_t dynamicSharedBytes = 0,
                                     llvm::ArrayRef<uint8_t> parameters = {});
+  llvm::Expected<bool> exceedsLds(const Unit &unit, const Manifest::Kernel &kernel, void *function,
+                                  uint32_t dynamicSharedBytes);
   llvm::Error initializeState();
   llvm::Error makeState();
   llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const UnitVariant &variant);

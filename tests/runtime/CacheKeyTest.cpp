@@ -56,7 +56,7 @@ TEST(CacheKey, BeginsAsItAlwaysDid) {
       "rubia cache key\nabi=" + std::to_string(rubia::abi::kVersion) + "\ncompiler=id\nimage=ab" +
       std::string(62, '0') +
       "\ncapability=89\nkind=code\nunit=7\narch=gfx942\nnan=any\natomics=fast\n"
-      "warp-form=auto\ncontract=nvidia\n"))
+      "warp-form=auto\ncontract=nvidia\nshared-memory=lds\n"))
       << key;
 }
 

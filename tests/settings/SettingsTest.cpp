@@ -51,9 +51,10 @@ TEST(Settings, ComeFromTheEnvironment) {
   Environment environment{{"RUBIA_NAN", "canonical"},
                           {"RUBIA_WARP_FORM", "packed"},
                           {"RUBIA_SAFE_ATOMICS", "1"},
-                          {"RUBIA_CONTRACT", "never"}};
+                          {"RUBIA_CONTRACT", "never"},
+                          {"RUBIA_SHARED_MEMORY", "device"}};
   EXPECT_EQ(Settings().code(), (Code{NanMode::Canonical, AtomicsMode::Safe, WarpFormChoice::Packed,
-                                     ContractMode::Never}));
+                                     ContractMode::Never, SharedMemory::Device}));
 }
 
 TEST(Settings, WhatIsGivenGoesBeforeTheEnvironment) {

@@ -40,7 +40,7 @@ struct WaveState {
 
 struct GroupState {
   std::vector<WaveState> waves;
-  MemoryDefinedness lds;
+  MemoryDefinedness lds; // and shared memory in device memory
 };
 
 /// What an operation may read and write, saved to be tried.
@@ -52,8 +52,8 @@ struct Saved {
 
 class UninitialisedCheck : public Observer {
 public:
-  explicit UninitialisedCheck(const Launch &launch)
-      : program(*launch.kernel->program), origins(1) {}
+  UninitialisedCheck(const Launch &launch, std::vector<SharedSlots> slots)
+      : program(*launch.kernel->program), slots(std::move(slots)), origins(1) {}
 
   void groupStarted(RunningGroup &group) override;
   void groupEnded(RunningGroup &group) override { groups.erase(&group); }
@@ -80,11 +80,18 @@ private:
   void access(const Now &now, const Accesses &accesses);
   void store(const Now &now, const LaneAccess &access);
   void load(const Now &now, const LaneAccess &access);
+  /// Memory that others see, which is taken to be written.
+  bool isGlobal(const LaneAccess &access) const {
+    return access.space == Space::Global && none_of(slots, [&](const SharedSlots &of) {
+             return of.slotAt(access.address).has_value();
+           });
+  }
+  /// Host addresses in slots are none in LDS.
   MemoryDefinedness &memoryOf(const Now &now, const LaneAccess &access) {
-    return access.space == Space::Local ? now.all.lds : now.state.scratch;
+    return access.space == Space::Scratch ? now.state.scratch : now.all.lds;
   }
   static uint64_t dwordOf(const LaneAccess &access, unsigned byte) {
-    const uint64_t lane = access.space == Space::Local ? 0 : uint64_t(access.lane) << 48;
+    const uint64_t lane = access.space == Space::Scratch ? uint64_t(access.lane) << 48 : 0;
     return lane | (access.address + byte) / 4;
   }
   void compute(const Now &now);
@@ -97,6 +104,7 @@ private:
   void checkDecisions(const Now &now);
 
   const Program &program; // has lines
+  const std::vector<SharedSlots> slots;
   std::vector<Origin> origins;
   DenseMap<uint32_t, AtomicLogic> atomicLogic;             // by pc; those that have been asked for
   DenseMap<std::pair<uint64_t, uint64_t>, uint32_t> known; // pc, wave and lane: origin
@@ -236,7 +244,7 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
     Undefined value = now.state.vectors.at(first + byte / 4 * kBlockLanes, access.lane) >> shift;
     const unsigned bits = 8 * std::min(4u, access.bytes - byte);
     const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
-    if (access.space == Space::Global) {
+    if (isGlobal(access)) {
       // Padding, also of bit fields, does not begin a word, but for whole words of structures.
       const bool isUpperWord =
           byte % 8 == 4 && now.step.elementBytes == 8 && now.step.alignment >= 8;
@@ -268,7 +276,7 @@ void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
   uint32_t to = now.op.result + access.operand * (access.bytes / 4) * kBlockLanes;
   for (unsigned byte = 0; byte < access.bytes; byte += 4, to += kBlockLanes) {
     Undefined value;
-    if (access.space != Space::Global) {
+    if (!isGlobal(access)) {
       const MemoryDefinedness &memory = memoryOf(now, access);
       const unsigned place = 8 * (access.address % 4);
       value = memory.load(dwordOf(access, byte)) >> place;
@@ -652,8 +660,9 @@ void UninitialisedCheck::before(RunningGroup &group, Wave &wave, const MicroOp &
 
 } // namespace
 
-std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch) {
-  return std::make_unique<UninitialisedCheck>(launch);
+std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch,
+                                                 std::vector<SharedSlots> slots) {
+  return std::make_unique<UninitialisedCheck>(launch, std::move(slots));
 }
 
 } // namespace rubia::emulator

@@ -2,10 +2,12 @@
 // The check `uninitialised`: values that nobody has written, where they make a difference.
 #pragma once
 
+#include "emulator/lib/memory/SharedSlots.h"
 #include "emulator/lib/observe/Observer.h"
 
 namespace rubia::emulator {
 
-std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch);
+std::unique_ptr<Observer> makeUninitialisedCheck(const Launch &launch,
+                                                 std::vector<SharedSlots> slots);
 
 } // namespace rubia::emulator

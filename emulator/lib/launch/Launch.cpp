@@ -4,6 +4,7 @@
 #include "emulator/lib/check/CheckBarriers.h"
 #include "emulator/lib/check/CheckMemory.h"
 #include "emulator/lib/check/CheckRaces.h"
+#include "emulator/lib/check/CheckSlots.h"
 #include "emulator/lib/check/CheckUninitialised.h"
 #include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/machine/HostThreads.h"
@@ -153,23 +154,28 @@ void fillPacket(const Launch &launch, const uint8_t *kernarg, uint8_t *packet) {
 }
 
 /// Who is to check a launch.
-std::vector<std::unique_ptr<Observer>> observersOf(const Launch &launch, const Checks &checks) {
+std::vector<std::unique_ptr<Observer>> observersOf(const Launch &launch, const Checks &checks,
+                                                   const Memory &memory) {
   std::vector<std::unique_ptr<Observer>> observers;
   const Program &program = *launch.kernel->program;
+  const std::vector<SharedSlots> slots = sharedSlotsIn(memory);
   if (checks.memory)
     observers.push_back(makeMemoryCheck(program));
+  if (checks.memory && !slots.empty())
+    observers.push_back(makeSlotCheck(slots));
   if (checks.barriers)
     observers.push_back(makeBarrierCheck(launch));
   if (checks.uninitialised)
-    observers.push_back(makeUninitialisedCheck(launch));
+    observers.push_back(makeUninitialisedCheck(launch, slots));
   if (checks.races)
     observers.push_back(makeRaceCheck(program.stepped(), launch, program.warpLanes));
   return observers;
 }
 
 /// With the observers that check, and that tell what is executed.
-Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch, const Checks &checks) {
-  std::vector<std::unique_ptr<Observer>> checkers = observersOf(launch, checks);
+Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch, const Checks &checks,
+                                const Memory &memory) {
+  std::vector<std::unique_ptr<Observer>> checkers = observersOf(launch, checks, memory);
   std::optional<TraceObserver> trace;
   std::optional<CostObserver> costs;
   SmallVector<Observer *, 6> observers;
@@ -256,7 +262,7 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   }
   if (launch.profile || launch.trace || checks->memory || checks->races || checks->uninitialised ||
       checks->barriers)
-    return runWatched(dispatch, launch, *checks);
+    return runWatched(dispatch, launch, *checks, memory);
   HostThreads::instance().run(threads, [&](unsigned i) { dispatch.work(i); });
   if (std::unique_ptr<Fault> fault = dispatch.takeFault())
     return Error(std::move(fault));

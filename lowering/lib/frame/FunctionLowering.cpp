@@ -4,6 +4,7 @@
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
@@ -98,6 +99,8 @@ void FunctionLowering::prepareEntry() {
     ParameterLayout layout = layoutOf(source_);
     for (auto [index, parameter] : enumerate(source_.parameters))
       kernelParameters[parameter] = layout.parameters[index].offset;
+    if (unitLowering.sharedInMemory())
+      slot = takeSharedSlot(unitLowering, source_, prologueBuilder);
     return;
   }
   for (auto [index, parameter] : enumerate(source_.parameters)) {
@@ -220,7 +223,18 @@ BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]
 
 void FunctionLowering::leave(bool exits) {
   if (source_.isKernel) {
-    irBuilder.CreateRetVoid();
+    if (!unitLowering.sharedInMemory()) {
+      irBuilder.CreateRetVoid();
+      return;
+    }
+    if (!leaveBlock) {
+      leaveBlock = newBlock("leave");
+      IRBuilder<> builder(leaveBlock);
+      builder.SetCurrentDebugLocation(prologueBuilder.getCurrentDebugLocation());
+      leaveSharedSlot(unitLowering, builder, launchState.waveIndex());
+      builder.CreateRetVoid();
+    }
+    irBuilder.CreateBr(leaveBlock);
     return;
   }
   SmallVector<Value *> values;

@@ -129,8 +129,19 @@ public:
   // kernels in .const, those of functions and arguments for them in .local. Other spaces are
   // themselves.
   ptx::StateSpace memoryOf(ptx::StateSpace space);
-  // A register's value as a pointer into a state space.
+  // The memory that an address operand of an instruction with this state space names: that of a
+  // variable named directly.
+  ptx::StateSpace spaceOf(const ptx::Operand &address, ptx::StateSpace space) const;
+  // A register's value as a pointer into a state space. Shared memory is not always in LLVM's
+  // address space 3: this, pointer() and variablePointer() know.
   llvm::Value *toPointer(llvm::Value *address, ptx::StateSpace space);
+  // A pointer that is known to point to shared memory, also a generic one, in the address space of
+  // shared memory.
+  llvm::Value *intoShared(llvm::Value *pointer);
+  // Whether a generic pointer points to shared memory.
+  llvm::Value *isShared(llvm::Value *pointer);
+  // Where the CTA's shared memory starts, if UnitLowering::sharedInMemory().
+  llvm::Value *sharedSlot();
   // The address of a variable in its own state space, as an i64: what `mov` gives.
   llvm::Value *addressOf(const ptx::Variable &variable);
   // The generic address that corresponds to an address (i64) in a state space.
@@ -202,12 +213,14 @@ private:
   llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;
   llvm::Value *moduleLocalFrame = nullptr;
+  llvm::Value *slot = nullptr;
   llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
   std::vector<llvm::BasicBlock *> labels;
   // Of a kernel: whether it takes the address of parameters of its own, and of arguments for
   // others.
   bool takesParameterAddress = false, takesArgumentAddress = false;
   llvm::BasicBlock *trapBlock = nullptr;
+  llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;
 };

@@ -5,6 +5,7 @@
 // the CTA has to be computed: its linear index from the hardware's id, and %tid from that by
 // division.
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/SharedSlot.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include <cstddef>
 
@@ -191,6 +192,8 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   if (reason == abi::TrapReason::Assertion)
     ending = Intrinsic::amdgcn_endpgm;
   builder.SetInsertPoint(end);
+  if (ending == Intrinsic::amdgcn_endpgm && unit.sharedInMemory())
+    loseWave(unit, builder, LaunchState(unit, nullptr, builder).waveIndex());
   builder.CreateIntrinsic(builder.getVoidTy(), ending, {});
 }
 

@@ -7,6 +7,7 @@
 #include "lowering/lib/analysis/PartialWarps.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/SharedSlot.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
@@ -19,7 +20,7 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
                            Target target, WarpFormDecision warpForm, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
-      debugInfo(ptxModule, module) {
+      sharedLayout(layOutShared(unit)), debugInfo(ptxModule, module) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }
@@ -295,6 +296,13 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             " bytes of shared memory, " + target.name() + " has " +
                             Twine(target.row->maxLdsBytes),
                         /*unsupported=*/true));
+  if (sharedInMemory() && sharedLayout.dynamic > abi::kSharedSlotBytes)
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name + "' and the functions it is compiled with have " +
+                            Twine(sharedLayout.dynamic) +
+                            " bytes of static shared memory, a CTA at most " +
+                            Twine(abi::kSharedSlotBytes),
+                        /*unsupported=*/true));
   // .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
   if (uint64_t ctas = threadsOf(kernel.attributes.requiredCluster); ctas > 1)
     report(diagnosticAt(kernel.place, kernel,
@@ -358,6 +366,19 @@ GlobalVariable *UnitLowering::reservedShared() {
     reserved->setAlignment(Align(16));
   }
   return reserved;
+}
+
+GlobalVariable *UnitLowering::slotWords() {
+  if (parent)
+    return parent->slotWords();
+  if (!slotVariable) {
+    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), SlotWords::kBytes);
+    slotVariable = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
+                                      PoisonValue::get(type), "__rubia_shared_slot", nullptr,
+                                      GlobalValue::NotThreadLocal, kSharedSpace);
+    slotVariable->setAlignment(Align(8));
+  }
+  return slotVariable;
 }
 
 unsigned UnitLowering::slotOf(const ptx::Variable &variable) const {
@@ -491,9 +512,12 @@ std::string UnitLowering::metadata() const {
     partialWarps.push_back(std::move(note));
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
+                                 {"dynamicShared", usesDynamicShared(unit)},
                                  {"fastAtomics", hasFastAtomics},
+                                 {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
                                  {"partialWarps", std::move(partialWarps)},
+                                 {"sharedStart", int64_t(sharedLayout.dynamic)},
                                  {"slots", std::move(slotList)},
                                  {"spinLoops", std::move(spinLoopList)},
                                  {"traps", std::move(trapList)}};

@@ -6,6 +6,7 @@
 #include "lowering/Lowering.h"
 #include "lowering/lib/analysis/BarrierPlan.h"
 #include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/analysis/SharedLayout.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/frame/DebugInfo.h"
@@ -88,7 +89,12 @@ public:
 
   // ---------- Variables
 
-  // A .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
+  // Whether shared memory lies in device memory, in a slot that the CTA has (SharedSlot.h).
+  bool sharedInMemory() const {
+    return parent ? parent->sharedInMemory()
+                  : options.code.shared == settings::SharedMemory::Device && sharedLayout.isUsed;
+  }
+  // Else: a .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
   llvm::GlobalVariable *sharedVariable(const ptx::Variable &variable);
   // An element of abi::kModuleTable, an i64.
   llvm::Value *loadModuleTable(llvm::IRBuilder<> &builder, unsigned slot);
@@ -97,12 +103,19 @@ public:
   // BarrierWords.
   llvm::GlobalVariable *barrierWords();
   // The shared memory of %reserved_smem_offset_*.
-  static constexpr unsigned kReservedSharedBytes = 1024; // as on sm_80 and later
   llvm::GlobalVariable *reservedShared();
+  // Where a .shared variable lies in the slot.
+  uint32_t sharedOffset(const ptx::Variable &variable) const {
+    return variable.incomplete ? uint32_t(sharedLayout.dynamic)
+                               : sharedLayout.offsets.lookup(&variable);
+  }
+  // What a CTA keeps in LDS of its slot (SharedSlot.cpp).
+  llvm::GlobalVariable *slotWords();
 
   // ---------- Facts
 
   const BarrierPlan barriers;
+  const SharedLayout sharedLayout;
 
   // See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
@@ -154,6 +167,7 @@ private:
   llvm::GlobalVariable *dynamicShared = nullptr;
   llvm::GlobalVariable *barrierVariable = nullptr;
   llvm::GlobalVariable *reserved = nullptr;
+  llvm::GlobalVariable *slotVariable = nullptr;
   std::set<unsigned> slotsRead;
   std::vector<std::string> traps;
 };

@@ -6,8 +6,14 @@
 // address spaces 3 and 5, zero-extended; everywhere else it is the 64-bit address itself, so that
 // .global, .const and .param addresses are their own generic addresses. No pointer is `inbounds`:
 // PTX may compute any address.
+//
+// Where shared memory lies in device memory (SharedSlot.h), a .shared address is the 32-bit offset
+// in the CTA's slot. What is computed from it wraps in 32 bits, as in LDS, before it becomes a
+// pointer.
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -67,7 +73,9 @@ Value *FunctionLowering::moduleLocals() {
 Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
   switch (variable.space) {
   case ptx::StateSpace::Shared:
-    return unitLowering.sharedVariable(variable);
+    return unitLowering.sharedInMemory()
+               ? toPointer(irBuilder.getInt32(unitLowering.sharedOffset(variable)), variable.space)
+               : static_cast<Value *>(unitLowering.sharedVariable(variable));
   case ptx::StateSpace::Local:
     if (!variable.function && unitLowering.passesModuleLocals)
       return irBuilder.CreateConstGEP1_64(irBuilder.getInt8Ty(), moduleLocals(),
@@ -99,6 +107,8 @@ Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
 Value *FunctionLowering::addressOf(const ptx::Variable &variable) {
   if (variable.space == ptx::StateSpace::Global || variable.space == ptx::StateSpace::Const)
     return unitLowering.loadModuleTable(irBuilder, unitLowering.slotOf(variable));
+  if (variable.space == ptx::StateSpace::Shared && unitLowering.sharedInMemory())
+    return irBuilder.getInt64(unitLowering.sharedOffset(variable));
   Value *pointer = variablePointer(variable);
   if (!pointer) {
     ptx::Operand here{};
@@ -145,10 +155,41 @@ ptx::StateSpace FunctionLowering::memoryOf(ptx::StateSpace space) {
   return takesArgumentAddress ? ptx::StateSpace::Local : ptx::StateSpace::Const;
 }
 
+ptx::StateSpace FunctionLowering::spaceOf(const ptx::Operand &address,
+                                          ptx::StateSpace space) const {
+  return address.variable() ? address.variable()->space : space;
+}
+
+Value *FunctionLowering::sharedSlot() {
+  if (!slot)
+    slot = loadSharedSlot(unitLowering, prologueBuilder);
+  return slot;
+}
+
+Value *FunctionLowering::intoShared(Value *pointer) {
+  unsigned own = unitLowering.sharedInMemory() ? kGlobalSpace : kSharedSpace;
+  return pointer->getType()->getPointerAddressSpace() == own
+             ? pointer
+             : irBuilder.CreateAddrSpaceCast(pointer, irBuilder.getPtrTy(own));
+}
+
+Value *FunctionLowering::isShared(Value *pointer) {
+  if (!unitLowering.sharedInMemory())
+    return irBuilder.CreateIntrinsic(irBuilder.getInt1Ty(), Intrinsic::amdgcn_is_shared, {pointer});
+  Value *start = irBuilder.CreatePtrToInt(sharedSlot(), intType(64));
+  Value *offset = irBuilder.CreateSub(irBuilder.CreatePtrToInt(pointer, intType(64)), start);
+  return irBuilder.CreateICmpULT(offset, irBuilder.getInt64(abi::kSharedSlotBytes));
+}
+
 Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
   unsigned addressSpace = kFlatSpace;
   switch (memoryOf(space)) {
   case ptx::StateSpace::Shared:
+    if (unitLowering.sharedInMemory()) {
+      Value *offset = irBuilder.CreateZExtOrTrunc(address, intType(32));
+      return irBuilder.CreateGEP(irBuilder.getInt8Ty(), sharedSlot(),
+                                 irBuilder.CreateZExt(offset, intType(64)));
+    }
     addressSpace = kSharedSpace;
     break;
   case ptx::StateSpace::Local:
@@ -189,6 +230,18 @@ Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace sp
     return nullptr;
   }
   Value *base;
+  if (unitLowering.sharedInMemory() && spaceOf(address, space) == ptx::StateSpace::Shared &&
+      (space == ptx::StateSpace::Shared || space == ptx::StateSpace::None)) {
+    Value *offset = irBuilder.getInt32(uint32_t(address.offset));
+    if (address.variable())
+      offset = irBuilder.CreateAdd(
+          offset, irBuilder.getInt32(unitLowering.sharedOffset(*address.variable())));
+    if (address.reg != ptx::kNone)
+      offset = irBuilder.CreateAdd(
+          irBuilder.CreateZExtOrTrunc(readRegister(address.reg, address.component), intType(32)),
+          offset);
+    return toPointer(offset, ptx::StateSpace::Shared);
+  }
   if (address.variable()) {
     ptx::StateSpace own = address.variable()->space;
     if (space != ptx::StateSpace::None && own != space) {

@@ -25,9 +25,11 @@ struct Atomic {
   Value *pointer;
   AtomicOrdering ordering;
   SyncScope::ID scope;
-  bool fast; // may use instructions that work only in memory of this device
+  bool fast;     // may use instructions that work only in memory of this device
+  bool isShared; // certainly in shared memory, which may lie in LDS or in memory of this device
 
   unsigned space() const { return pointer->getType()->getPointerAddressSpace(); }
+  bool inLds() const { return space() == kSharedSpace; }
 };
 
 // Where atomics of the agent's scope work in any memory (AMDGPUUsage "Memory Model"), two halves of
@@ -43,23 +45,25 @@ std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &ins
   ptx::Mod scope = spelling.first(ptx::ModCategory::Scope);
   bool safe = fn.options().code.atomics == settings::AtomicsMode::Safe ||
               (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
+  bool isShared = fn.spaceOf(address, spelling.space()) == ptx::StateSpace::Shared;
   return Atomic{pointer, orderingOf(spelling.first(ptx::ModCategory::Semantics)),
-                syncScopeOf(fn.context(), scope), scope != ptx::Mod::Sys && !safe};
+                syncScopeOf(fn.context(), scope), isShared || (scope != ptx::Mod::Sys && !safe),
+                isShared};
 }
 
 void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
   LLVMContext &context = fn.context();
   MDNode *empty = MDNode::get(context, {});
   auto *update = dyn_cast<AtomicRMWInst>(inst);
-  if (atomic.fast && atomic.space() != kSharedSpace) {
+  if (atomic.fast && !atomic.inLds()) {
     inst->setMetadata("amdgpu.no.fine.grained.memory", empty);
     inst->setMetadata("amdgpu.no.remote.memory", empty);
-    fn.unit().hasFastAtomics |= update && !isModern(fn.target()) &&
+    fn.unit().hasFastAtomics |= update && !atomic.isShared && !isModern(fn.target()) &&
                                 update->getOperation() != AtomicRMWInst::Add &&
                                 update->getOperation() != AtomicRMWInst::Xchg;
   }
   // Denormals are taken care of: strategyFor().
-  if (update && update->getType()->isFloatTy() && atomic.space() != kSharedSpace)
+  if (update && update->getType()->isFloatTy() && !atomic.inLds())
     inst->setMetadata("amdgpu.ignore.denormal.mode", empty);
   // A generic address of an atomic is global or shared, never local.
   if (atomic.space() == kFlatSpace)
@@ -106,10 +110,10 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
   if (fn.options().code.nan == settings::NanMode::Canonical && !type->isDoubleTy())
     return false;
   bool anyMemory = isModern(target) && atomic.scope != SyncScope::System;
-  bool thisMemory = atomic.fast || anyMemory || atomic.space() == kSharedSpace;
+  bool thisMemory = atomic.fast || anyMemory;
   if (type->getScalarType()->isBFloatTy())
     return type->isVectorTy() && isModern(target) && thisMemory;
-  if (!type->isFloatTy() || atomic.space() == kSharedSpace)
+  if (!type->isFloatTy() || atomic.inLds())
     return true; // LLVM's loops for f64 and f16 are as good: their denormals are always kept
   return target.row->addsF32InMemory && thisMemory;
 }
@@ -117,13 +121,13 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
 // PTX ISA: atom.add.f32 in global memory flushes denormals, in shared memory it does not. A generic
 // address may be either's.
 Value *flushedOutsideShared(FunctionLowering &fn, const Atomic &atomic, Value *value) {
-  if (atomic.space() == kSharedSpace)
+  if (atomic.isShared)
     return value;
   Value *flushed = flushDenormal(fn, value);
   if (atomic.space() == kGlobalSpace)
     return flushed;
   IRBuilder<> &b = fn.builder();
-  Value *shared = b.CreateIntrinsic(b.getInt1Ty(), Intrinsic::amdgcn_is_shared, {atomic.pointer});
+  Value *shared = fn.isShared(atomic.pointer);
   return b.CreateSelect(shared, value, flushed);
 }
 
@@ -201,19 +205,23 @@ Value *instruction(FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::Bi
 // How an operation is done.
 enum class Strategy { Instruction, Loop, LoopIfTiny };
 
-Strategy strategyFor(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
+Strategy strategyFor(FunctionLowering &fn, const Atomic &atomic, AtomicRMWInst::BinOp op,
                      Type *type) {
   if (!AtomicRMWInst::isFPOperation(op))
     return Strategy::Instruction;
   if (!hasInstruction(fn, atomic, op, type))
     return Strategy::Loop;
-  bool mayKeepDenormals = type->isFloatTy() && atomic.space() != kSharedSpace;
-  return mayKeepDenormals && isModern(fn.target()) ? Strategy::LoopIfTiny : Strategy::Instruction;
+  // PTX flushes denormals in global memory, where modern instructions may keep them, and keeps them
+  // in shared memory, where the others flush them if it is no LDS.
+  bool mayBeShared = fn.unit().sharedInMemory() && atomic.space() != kGlobalSpace;
+  bool mayDiffer = type->isFloatTy() && !atomic.inLds() &&
+                   (isModern(fn.target()) || atomic.isShared || mayBeShared);
+  return mayDiffer ? Strategy::LoopIfTiny : Strategy::Instruction;
 }
 
-// An addition whose instruction may keep denormals where PTX's flushes them. From 2^-100 on an
-// operand hides the difference: a denormal in memory is below half of its last place, and a sum
-// with anything else is a multiple of 2^-124 or 0.
+// An addition whose instruction may keep denormals where PTX's flushes them, or the reverse. From
+// 2^-100 on an operand hides the difference: a denormal in memory is below half of its last place,
+// and a sum with anything else is a multiple of 2^-124 or 0.
 Value *loopIfTiny(FunctionLowering &fn, const ptx::Instruction &inst, const Atomic &atomic,
                   AtomicRMWInst::BinOp op, Value *operand) {
   IRBuilder<> &b = fn.builder();

@@ -66,6 +66,10 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
     return fn.toGeneric(address, space);
   }
   space = fn.memoryOf(space);
+  if (space == ptx::StateSpace::Shared && fn.unit().sharedInMemory()) {
+    Value *start = b.CreatePtrToInt(fn.sharedSlot(), fn.intType(64));
+    return b.CreateAnd(b.CreateSub(address, start), b.getInt64(0xffffffff));
+  }
   // The aperture is in the upper half, the offset in the lower.
   if (space == ptx::StateSpace::Shared || space == ptx::StateSpace::Local)
     return b.CreateZExt(b.CreateTrunc(address, fn.intType(32)), fn.intType(64));
@@ -99,12 +103,12 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   };
   switch (inst.spelling->space()) {
   case ptx::StateSpace::Shared:
-    return is(Intrinsic::amdgcn_is_shared);
+    return fn.isShared(address);
   case ptx::StateSpace::Local:
     return is(Intrinsic::amdgcn_is_private);
   case ptx::StateSpace::Global:
-    return b.CreateNot(b.CreateOr(
-        b.CreateOr(is(Intrinsic::amdgcn_is_shared), is(Intrinsic::amdgcn_is_private)), isConst()));
+    return b.CreateNot(
+        b.CreateOr(b.CreateOr(fn.isShared(address), is(Intrinsic::amdgcn_is_private)), isConst()));
   case ptx::StateSpace::Const:
     return isConst();
   case ptx::StateSpace::Param: {

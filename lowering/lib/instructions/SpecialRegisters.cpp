@@ -85,6 +85,8 @@ static Value *multiprocessor(FunctionLowering &fn) {
 // warp, up to 288 bytes at %reserved_smem_offset_1.
 static Value *reservedSharedOffset(FunctionLowering &fn, unsigned beyond) {
   IRBuilder<> &b = fn.builder();
+  if (fn.unit().sharedInMemory())
+    return b.getInt32(fn.unit().sharedLayout.reserved + beyond);
   Value *start = b.CreatePtrToInt(fn.unit().reservedShared(), b.getInt32Ty());
   return b.CreateAdd(start, b.getInt32(beyond));
 }
@@ -174,16 +176,16 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
     return launch.argument(offsetof(abi::LaunchArguments, totalSharedBytes), 32);
   case Special::AggrSmemSize: // with what is reserved for libraries
     return b.CreateAdd(launch.argument(offsetof(abi::LaunchArguments, totalSharedBytes), 32),
-                       b.getInt32(UnitLowering::kReservedSharedBytes));
+                       b.getInt32(kReservedSharedBytes));
   case Special::ReservedSmemOffsetBegin:
   case Special::ReservedSmemOffset0:
     return reservedSharedOffset(*this, 0);
   case Special::ReservedSmemOffset1:
-    return reservedSharedOffset(*this, UnitLowering::kReservedSharedBytes / 2);
+    return reservedSharedOffset(*this, kReservedSharedBytes / 2);
   case Special::ReservedSmemOffsetEnd:
-    return reservedSharedOffset(*this, UnitLowering::kReservedSharedBytes);
+    return reservedSharedOffset(*this, kReservedSharedBytes);
   case Special::ReservedSmemOffsetCap:
-    return b.getInt32(UnitLowering::kReservedSharedBytes);
+    return b.getInt32(kReservedSharedBytes);
   case Special::CurrentGraphExec: // no graph is launched from the device
     return b.getInt64(0);
   case Special::DynamicSmemSize:

@@ -4,6 +4,7 @@
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
 #include "tests/executed-operations/ExecutedOperations.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
@@ -80,6 +81,8 @@ Compiled compile(const std::string &ptx, const Form &form) {
   options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;
+  options.code.shared =
+      form.sharedInMemory ? settings::SharedMemory::Device : settings::SharedMemory::Lds;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -98,7 +101,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
 // What the loader does: memory for the module's variables, initialised, and the table of their
 // addresses. Gives the trap record.
 abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeObject &object,
-                               emulator::Memory &memory) {
+                               emulator::Memory &memory, const Form &form) {
   std::vector<const ptx::Variable *> variables = moduleVariables(module);
   std::vector<uint64_t> table(abi::kFirstVariableSlot + variables.size());
   auto allocate = [&](uint64_t size) {
@@ -108,6 +111,16 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
   };
   table[abi::kTrapRecordSlot] = allocate(sizeof(abi::TrapRecord));
   table[abi::kAtomicLocksSlot] = allocate(abi::kAtomicLocks * sizeof(uint32_t));
+  if (form.sharedInMemory) {
+    const uint64_t slots = uint64_t(form.sharedSlots) * abi::kSharedSlotBytes;
+    void *pool = take(memory.allocate(abi::sharedPoolHeaderBytes(form.sharedSlots),
+                                      emulator::MemoryKind::Device));
+    void *first =
+        take(memory.allocate(slots, emulator::MemoryKind::Device, abi::kSharedSlotAlignment));
+    memset(first, 0xa5, slots);
+    abi::makeSharedPoolHeader(pool, form.sharedSlots, reinterpret_cast<uint64_t>(first));
+    table[abi::kSharedPoolSlot] = reinterpret_cast<uint64_t>(pool);
+  }
   for (size_t i = 0; i < variables.size(); ++i)
     table[abi::kFirstVariableSlot + i] = allocate(std::max<uint64_t>(variables[i]->sizeInBytes, 1));
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -144,7 +157,8 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   SCOPED_TRACE(form.arch + ", -O" + std::to_string(form.optLevel) +
                (form.packed       ? ", packed"
                 : form.halfFilled ? ", half-filled"
-                                  : ", wave32"));
+                                  : ", wave32") +
+               (form.sharedInMemory ? ", shared memory in device memory" : ""));
   Outcome outcome;
   Compiled compiled = compile(ptx, form);
   if (compiled.code.empty())
@@ -154,7 +168,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
       take(emulator::CodeObject::load(compiled.code, memory));
   if (!object)
     return outcome;
-  abi::TrapRecord *trap = loadVariables(compiled.module, *object, memory);
+  abi::TrapRecord *trap = loadVariables(compiled.module, *object, memory, form);
   void *buffer = take(memory.allocate(words.size() * 4, emulator::MemoryKind::Device));
   memcpy(buffer, words.data(), words.size() * 4);
 
@@ -189,7 +203,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   launch.block = form.block;
   if (form.halfFilled && !form.packed)
     launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
-  launch.dynamicLdsBytes = form.dynamicSharedBytes;
+  launch.dynamicLdsBytes = form.sharedInMemory ? abi::kSharedPoolLdsBytes : form.dynamicSharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = form.hostThreads;
   launch.instructionLimit = 10'000'000;
@@ -242,17 +256,27 @@ WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch) {
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form) {
   std::vector<uint32_t> first = run(ptx, words, form).words;
+  const bool hasShared = StringRef(ptx).contains(".shared");
+  auto checkInMemory = [&] {
+    Form inMemory = form;
+    inMemory.sharedInMemory = true;
+    if (hasShared)
+      EXPECT_EQ(run(ptx, words, inMemory).words, first) << "in device memory";
+  };
+  checkInMemory();
   form.optLevel = 0;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, wave32";
   form.halfFilled = true;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, half-filled";
   form.optLevel = 3;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, half-filled";
+  checkInMemory();
   WarpFormOf automatic = warpFormOf(ptx, "gfx942");
   if (automatic.form != "packed" || automatic.exactThreads)
     return first;
   form.packed = true;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, packed";
+  checkInMemory();
   form.optLevel = 0;
   EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, packed";
   return first;
@@ -267,7 +291,8 @@ std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<
       first = result;
     EXPECT_EQ(result, first) << form.arch << (form.packed ? ", packed" : "");
   };
-  for (const char *arch : kTargets) {
+  const bool hasShared = StringRef(ptx).contains(".shared") && !form.sharedInMemory;
+  for (auto [index, arch] : enumerate(kTargets)) {
     form.arch = arch;
     form.packed = false;
     form.halfFilled = isWave64(arch);
@@ -276,6 +301,11 @@ std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<
     form.packed = automatic.form == "packed" && !automatic.exactThreads;
     if (form.packed)
       check();
+    if (!hasShared || (index % 2 == 0 && !getenv("RUBIA_TEST_TARGETS")))
+      continue;
+    form.sharedInMemory = true;
+    check();
+    form.sharedInMemory = false;
   }
   return first;
 }

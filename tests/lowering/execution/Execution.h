@@ -22,6 +22,8 @@ struct Form {
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;
+  bool sharedInMemory = false; // shared memory lies in device memory
+  uint32_t sharedSlots = 64;   // then: for so many CTAs
   unsigned hostThreads = 1;
   std::optional<uint64_t> orderSeed; // the emulator's check `order`
   bool expectTrap = false, mayTrap = false;
@@ -51,11 +53,12 @@ struct WarpFormOf {
 WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch = "gfx942");
 
 // Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and not,
-// and checks that all agree.
+// and checks that all agree. Where there is shared memory, also with it in device memory.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
 
-// The same for all targets, optimised; those with wave64 in each form that is sound.
+// The same for all targets, optimised; those with wave64 in each form that is sound. Shared memory
+// is also in device memory on every second target, or on all with RUBIA_TEST_TARGETS.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
 inline const std::vector<const char *> kTargets = rubia::test::testTargets();
