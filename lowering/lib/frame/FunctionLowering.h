@@ -138,6 +138,8 @@ public:
   // A pointer that is known to point to shared memory, also a generic one, in the address space of
   // shared memory.
   llvm::Value *intoShared(llvm::Value *pointer);
+  // The 32-bit .shared address of a pointer that intoShared() gave.
+  llvm::Value *sharedAddress(llvm::Value *pointer);
   // Whether a generic pointer points to shared memory.
   llvm::Value *isShared(llvm::Value *pointer);
   // Where the CTA's shared memory starts, if UnitLowering::sharedInMemory().

@@ -218,6 +218,12 @@ Value *loadSharedSlot(UnitLowering &unit, IRBuilder<> &b) {
   return b.CreateIntToPtr(c.firstLane(start), b.getPtrTy(kGlobalSpace));
 }
 
+Value *sharedPointer(UnitLowering &unit, IRBuilder<> &b, Value *address) {
+  if (!unit.sharedInMemory())
+    return b.CreateIntToPtr(address, b.getPtrTy(kSharedSpace));
+  return b.CreateGEP(b.getInt8Ty(), loadSharedSlot(unit, b), b.CreateZExt(address, b.getInt64Ty()));
+}
+
 void leaveSharedSlot(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.workgroup);

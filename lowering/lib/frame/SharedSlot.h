@@ -29,6 +29,10 @@ llvm::Value *takeSharedSlot(UnitLowering &unit, const ptx::Function &kernel,
 // The same for a function, in its prologue.
 llvm::Value *loadSharedSlot(UnitLowering &unit, llvm::IRBuilder<> &builder);
 
+// A pointer to a 32-bit .shared address, wherever shared memory lies: in functions that Rubia makes
+// itself. Elsewhere FunctionLowering::toPointer.
+llvm::Value *sharedPointer(UnitLowering &unit, llvm::IRBuilder<> &builder, llvm::Value *address);
+
 // Builds what threads do before they end: any of the wave, at any time. The last thread of the CTA
 // gives back the slot. `wave`: LaunchState::waveIndex().
 void leaveSharedSlot(UnitLowering &unit, llvm::IRBuilder<> &builder, llvm::Value *wave);

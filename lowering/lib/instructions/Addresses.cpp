@@ -173,6 +173,14 @@ Value *FunctionLowering::intoShared(Value *pointer) {
              : irBuilder.CreateAddrSpaceCast(pointer, irBuilder.getPtrTy(own));
 }
 
+Value *FunctionLowering::sharedAddress(Value *pointer) {
+  if (!unitLowering.sharedInMemory())
+    return irBuilder.CreatePtrToInt(pointer, intType(32));
+  Value *start = irBuilder.CreatePtrToInt(sharedSlot(), intType(64));
+  Value *address = irBuilder.CreatePtrToInt(pointer, intType(64));
+  return irBuilder.CreateTrunc(irBuilder.CreateSub(address, start), intType(32));
+}
+
 Value *FunctionLowering::isShared(Value *pointer) {
   if (!unitLowering.sharedInMemory())
     return irBuilder.CreateIntrinsic(irBuilder.getInt1Ty(), Intrinsic::amdgcn_is_shared, {pointer});

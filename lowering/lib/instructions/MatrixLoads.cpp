@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/instructions/MatrixLoads.h"
+#include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MatrixUnit.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
@@ -81,8 +82,7 @@ private:
   }
 
   Value *read(IRBuilder<> &b, Type *type, Value *address, unsigned alignment) {
-    Value *pointer = b.CreateIntToPtr(address, PointerType::get(b.getContext(), kSharedSpace));
-    return b.CreateAlignedLoad(type, pointer, Align(alignment));
+    return b.CreateAlignedLoad(type, sharedPointer(unit, b, address), Align(alignment));
   }
   Value *readPair(IRBuilder<> &b, Value *low, Value *high) {
     Value *first = b.CreateZExt(read(b, b.getInt16Ty(), low, 2), word());

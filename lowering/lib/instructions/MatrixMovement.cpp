@@ -54,16 +54,13 @@ SmallVector<Value *, 2> placesOf(FunctionLowering &fn, Value *rows, unsigned mat
 // The rows' address that this lane names, in shared memory: a generic address points there too.
 Value *rowPointer(FunctionLowering &fn, const ptx::Operand &address, ptx::StateSpace space) {
   Value *pointer = fn.pointer(address, space);
-  if (!pointer || pointer->getType()->getPointerAddressSpace() != kFlatSpace)
-    return pointer;
-  return fn.builder().CreateAddrSpaceCast(pointer, PointerType::get(fn.context(), kSharedSpace));
+  return pointer ? fn.intoShared(pointer) : nullptr;
 }
 
 } // namespace
 
 // ldmatrix.sync.aligned.m8n8.num{.trans}{.shared{::cta}}.b16 r, [p]
 Expected<Value *> lowerLdmatrix(FunctionLowering &fn, const ptx::Instruction &inst) {
-  IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
   const unsigned count = matrixCount(spelling);
   Value *rows = rowPointer(fn, fn.sourceOperand(0), spelling.space());
@@ -73,8 +70,8 @@ Expected<Value *> lowerLdmatrix(FunctionLowering &fn, const ptx::Instruction &in
   if (destinations.size() != count)
     return fn.malformed(inst, "a register for each matrix is needed");
 
-  SmallVector<Value *, 4> values = loadMatrices(fn, b.CreatePtrToInt(rows, b.getInt32Ty()), count,
-                                                spelling.has(ptx::Mod::Trans));
+  SmallVector<Value *, 4> values =
+      loadMatrices(fn, fn.sharedAddress(rows), count, spelling.has(ptx::Mod::Trans));
   // All is read before any register changes, since one may hold the address.
   for (auto [destination, value] : zip_equal(destinations, values))
     fn.write(destination, value, ptx::Type::B32);
