@@ -22,7 +22,7 @@ static Expected<StringRef> section(ArrayRef<uint8_t> file, StringRef wanted) {
     return malformed("too short");
   memcpy(&header, file.data(), sizeof(header));
   if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_shentsize != sizeof(Elf64_Shdr) ||
-      !at(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr)))
+      header.e_shnum == 0 || !at(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr)))
     return malformed("no section table");
   std::vector<Elf64_Shdr> sections(header.e_shnum);
   memcpy(sections.data(), file.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));

@@ -3,6 +3,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -95,10 +96,29 @@ bool send(int socket, const Request &request, const Descriptors &descriptors) {
                   descriptors.image ? ArrayRef(fds) : ArrayRef<int>());
 }
 
+// Whether bytes from a socket are a request: no truth value but 0 and 1, no word that there is not.
+static bool isRequest(const char (&bytes)[sizeof(Request)]) {
+  for (size_t truth :
+       {offsetof(Request, ahead), offsetof(Request, prioritize), offsetof(Request, mayCompile)})
+    if (uint8_t(bytes[truth]) > 1)
+      return false;
+  Request request;
+  memcpy(static_cast<void *>(&request), bytes, sizeof(request));
+  bool isKnown = request.want <= Want::CodeObject && request.remote <= Remote::Paused &&
+                 memchr(request.arch, 0, sizeof(request.arch));
+#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
+  isKnown &= size_t(request.code.Name) < settings::countWords(Words);
+#include "settings/Settings.def"
+  return isKnown;
+}
+
 bool receive(int socket, Request &request, Descriptors &descriptors) {
   SmallVector<FileDescriptor, kMaxDescriptors> received;
-  if (!receiveWith(socket, &request, sizeof(request), received) ||
-      received.size() != (request.prioritize ? 0 : kMaxDescriptors))
+  char bytes[sizeof(Request)];
+  if (!receiveWith(socket, bytes, sizeof(bytes), received) || !isRequest(bytes))
+    return false;
+  memcpy(static_cast<void *>(&request), bytes, sizeof(request));
+  if (received.size() != (request.prioritize ? 0 : kMaxDescriptors))
     return false;
   if (!request.prioritize)
     descriptors = {std::move(received[0]), std::move(received[1]), std::move(received[2])};
@@ -132,17 +152,28 @@ bool sendAnswer(int socket, Outcome outcome, ArrayRef<uint8_t> bytes, uint64_t p
   return writeAll(socket, &header, sizeof(header)) && writeAll(socket, bytes.data(), bytes.size());
 }
 
+/// `size` is what the other end says: memory is taken for what has come.
+static bool readGrowing(int socket, uint64_t size, std::vector<uint8_t> &bytes) {
+  constexpr uint64_t kPiece = 1 << 20;
+  while (bytes.size() < size) {
+    const size_t have = bytes.size();
+    bytes.resize(have + std::min<uint64_t>(kPiece, size - have));
+    if (!readAll(socket, bytes.data() + have, bytes.size() - have))
+      return false;
+  }
+  return true;
+}
+
 Answer receiveAnswer(int socket) {
   AnswerHeader header;
   Answer answer;
   if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 &&
-      header.outcome <= uint64_t(Outcome::Limited) && header.size <= (uint64_t(1) << 32)) {
+      header.outcome <= uint64_t(Outcome::Limited) && header.size <= (uint64_t(1) << 32) &&
+      header.remote <= uint64_t(Remote::Paused)) {
     answer.outcome = Outcome(header.outcome);
     answer.peakBytes = header.peakBytes;
     answer.remote = Remote(header.remote);
-    answer.bytes.resize(header.size);
-    if (readAll(socket, answer.bytes.data(), answer.bytes.size()) &&
-        digestOf(answer.bytes) == header.digest)
+    if (readGrowing(socket, header.size, answer.bytes) && digestOf(answer.bytes) == header.digest)
       return answer;
   }
   constexpr StringRef kText = "the compile worker went away";
