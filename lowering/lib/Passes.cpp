@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
 // order of memory accesses explicit last, since that reads the finished module.
-#include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Barriers.h"
@@ -37,13 +36,13 @@ void UnitLowering::lowerAll() {
   makeFunctionTable();
 
   debugInfo.finalize();
-  if (driverFunctions)
-    driverFunctions->debugInfo.finalize();
+  for (std::unique_ptr<UnitLowering> &library : deviceFunctions)
+    if (library)
+      library->debugInfo.finalize();
 }
 
 void FunctionLowering::lowerBody() {
-  // No thread waits for another one in the functions of the driver.
-  const bool mayWait = &unitLowering.ptxModule != &deviceModule();
+  const bool mayWait = !unitLowering.isDeviceLibrary;
   DenseSet<uint32_t> releases;
   if (mayWait)
     releases = possibleReleases(source_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "KernelText.h"
+#include "MatrixInputs.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -114,7 +115,7 @@ std::optional<std::vector<uint8_t>> contentsFrom(StringRef rule, size_t size, St
   else if (rule == "bf16")
     fill([&](size_t) { return among(kBrains); });
   else
-    return std::nullopt;
+    return matrixElements(rule, size, random);
   return bytes;
 }
 
@@ -154,7 +155,7 @@ private:
   std::vector<Line> lines;
   // of the kernel at hand
   unsigned slotEnd = 0;
-  std::string declarations, prologue, attributes;
+  std::string declarations, prologue, attributes, version, target;
   unsigned perThread = 0;
   std::string perThreadRule;
 };
@@ -316,6 +317,10 @@ Error Template::applyHeader(const Line &line, StringRef arguments, KernelCase &k
       return wrong(line, "not a floating-point type: " + arguments);
     return Error::success();
   }
+  if (line.directive == "target") {
+    std::tie(version, target) = arguments.split(' ');
+    return Error::success();
+  }
   if (line.directive == "attributes") {
     attributes += arguments.str() + "\n";
     return Error::success();
@@ -364,6 +369,7 @@ Expected<KernelCase> Template::instantiate(Values values) {
   kernel.topic = sys::path::stem(file).str();
   slotEnd = perThread = 0;
   declarations.clear(), prologue.clear(), attributes.clear();
+  version = "8.5", target = "sm_90";
   std::string module, body;
   for (size_t i = 0; i < lines.size(); ++i) {
     const Line &line = lines[i];
@@ -415,9 +421,10 @@ Expected<KernelCase> Template::instantiate(Values values) {
     return wrong(lines.front(), "a kernel without results");
   for (char c : kernel.name)
     kernel.entry += isAlnum(c) ? c : '_';
-  kernel.text = ".version 8.5\n.target sm_90\n.address_size 64\n" + module + ".visible .entry " +
-                kernel.entry + "(\n" + StringRef(declarations).drop_back(2).str() + ")\n" +
-                attributes + "{\n" + kProlog + prologue + body + "  ret;\n}\n";
+  kernel.text = ".version " + version + "\n.target " + target + "\n.address_size 64\n" + module +
+                ".visible .entry " + kernel.entry + "(\n" +
+                StringRef(declarations).drop_back(2).str() + ")\n" + attributes + "{\n" + kProlog +
+                prologue + body + "  ret;\n}\n";
   return kernel;
 }
 

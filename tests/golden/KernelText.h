@@ -7,8 +7,10 @@
 //   //! kernel vote.${mode}             starts a kernel; the name is unique in all files
 //   //! each mode, type: all pred; ballot b32     a kernel for each row; several multiply
 //   //! launch grid=2,1,1 block=64 shared=1024 cooperative     defaults: 1, 32, 0
+//   //! target 8.8 sm_90a               PTX version and target; default: 8.5 sm_90
 //   //! attributes .reqntid 64          between the parameters and the body
 //   //! in a 256 random                 a buffer of so many bytes, in the 64-bit register `a`
+//   //! in m 4096 f16/normal            the same, of elements of a matrix: MatrixInputs.h
 //   //! out b 256 zero                  likewise; what the kernel leaves there is its result
 //   //! per-thread 8 random             bytes of input for each thread of the grid, at `i`
 //   //! nan f32                         results are of that type; one NaN is as good as another

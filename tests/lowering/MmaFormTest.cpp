@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MmaForm: what is read from an instruction, and where elements lie. All of the parser's forms that
 // have fragments are here, with the registers that the table gives each operand.
-#include "lowering/lib/instructions/MmaForm.h"
+#include "lowering/lib/analysis/MmaForm.h"
 #include "ptx-frontend/Parser.h"
 #include "gmock/gmock.h"
 #include <map>

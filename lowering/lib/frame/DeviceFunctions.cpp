@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions come from PTX that was made of lowering/device/DeviceFunctions.cpp when Rubia was
-// built. They are lowered by a UnitLowering of their own into the module of the unit that calls
+// Definitions come from PTX that was made of the files in lowering/device/ when Rubia was built.
+// They are lowered by a UnitLowering of their own into the module of the unit that calls
 // them, so that they follow its target, warp form and modes.
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -11,8 +11,11 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-static constexpr char kText[] =
+static constexpr char kDriverText[] =
 #include "generated/DeviceFunctions.inc"
+    ;
+static constexpr char kMatrixText[] =
+#include "generated/MatrixFunctions.inc"
     ;
 
 static constexpr abi::ModuleTableSlot kRing[] = {abi::kPrintfRingSlot};
@@ -28,36 +31,59 @@ const DeviceFunction *deviceFunction(StringRef name) {
   return found == std::end(kFunctions) ? nullptr : found;
 }
 
-const ptx::Module &deviceModule() {
-  static const ptx::Module module =
-      std::move(ptx::parse("rubia-device-functions.ptx", kText).module);
-  return module;
+static ptx::Module parseOwn(const char *name, const char *text) {
+  return std::move(ptx::parse(name, text).module);
 }
 
-const Unit &deviceUnit() {
-  static const Unit unit{{}, deviceModule().functions, {}, {}};
-  return unit;
+const ptx::Module &deviceModule(DeviceLibrary library) {
+  // Each is parsed when it is first needed.
+  if (library == DeviceLibrary::Driver) {
+    static const ptx::Module driver = parseOwn("rubia-device-functions.ptx", kDriverText);
+    return driver;
+  }
+  static const ptx::Module matrices = parseOwn("rubia-matrix-functions.ptx", kMatrixText);
+  return matrices;
+}
+
+static const Unit &deviceUnit(DeviceLibrary library) {
+  if (library == DeviceLibrary::Driver) {
+    static const Unit driver{{}, deviceModule(library).functions, {}, {}};
+    return driver;
+  }
+  static const Unit matrices{{}, deviceModule(library).functions, {}, {}};
+  return matrices;
+}
+
+Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
+  const ptx::Module &definitions = deviceModule(library);
+  const ptx::Function *function = definitions.function(name);
+  if (!function)
+    return nullptr;
+  std::unique_ptr<UnitLowering> &lowering = deviceFunctions[size_t(library)];
+  if (!lowering) {
+    lowering = std::make_unique<UnitLowering>(definitions, deviceUnit(library), options, target,
+                                              warpForm, module);
+    lowering->parent = this;
+    lowering->isDeviceLibrary = true;
+    lowering->flushesF32Denormals = flushesF32Denormals;
+  }
+  if (Function *made = lowering->functionFor(*function))
+    return made;
+  lowering->directlyCalled.insert(function);
+  lowering->declareFunction(*function);
+  Function *made = lowering->functionFor(*function);
+  made->setName("__rubia_" + name); // LLVM has ideas of its own about a function named malloc
+  made->addFnAttr(Attribute::NoInline);
+  lowering->lowerBody(*function);
+  return made;
 }
 
 Function *UnitLowering::driverFunction(StringRef name) {
-  const ptx::Function *function = deviceModule().function(name);
-  if (!function)
-    return nullptr;
-  if (!driverFunctions) {
-    driverFunctions = std::make_unique<UnitLowering>(deviceModule(), deviceUnit(), options, target,
-                                                     warpForm, module);
-    driverFunctions->parent = this;
-    driverFunctions->flushesF32Denormals = flushesF32Denormals;
-  }
-  if (Function *made = driverFunctions->functionFor(*function))
-    return made;
-  driverFunctions->directlyCalled.insert(function);
-  driverFunctions->declareFunction(*function);
-  Function *made = driverFunctions->functionFor(*function);
-  made->setName("__rubia_" + name); // LLVM has ideas of its own about a function named malloc
-  made->addFnAttr(Attribute::NoInline);
-  driverFunctions->lowerBody(*function);
-  return made;
+  return deviceFunction(DeviceLibrary::Driver, name);
+}
+
+Function *UnitLowering::matrixFunction(StringRef name) {
+  return deviceFunction(DeviceLibrary::Matrices, name);
 }
 
 } // namespace rubia::lowering

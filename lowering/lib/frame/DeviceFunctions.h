@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a program declares and CUDA's driver defines: vprintf, malloc, free,
-// __assertfail.
+// Functions that are written in C++, in lowering/device/: those that a program declares and CUDA's
+// driver defines (vprintf, malloc, free, __assertfail), and the products of matrices.
 #pragma once
 
 #include "lowering/Abi.h"
 #include "lowering/Lowering.h"
+#include "lowering/lib/frame/UnitLowering.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace rubia::lowering {
@@ -19,8 +20,7 @@ struct DeviceFunction {
 // Null for any other name.
 const DeviceFunction *deviceFunction(llvm::StringRef name);
 
-// The definitions, as a module with one unit of functions.
-const ptx::Module &deviceModule();
-const Unit &deviceUnit();
+// The definitions.
+const ptx::Module &deviceModule(DeviceLibrary library);
 
 } // namespace rubia::lowering

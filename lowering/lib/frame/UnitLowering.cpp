@@ -507,6 +507,9 @@ std::string UnitLowering::metadata() const {
   json::Array spinLoopList;
   for (const std::string &loop : spinLoops)
     spinLoopList.push_back(loop);
+  json::Array matrixRouteList;
+  for (const std::string &route : matrixRoutes)
+    matrixRouteList.push_back(route);
   json::Array partialWarps;
   for (std::string &note : describePartialWarps())
     partialWarps.push_back(std::move(note));
@@ -516,6 +519,7 @@ std::string UnitLowering::metadata() const {
                                  {"fastAtomics", hasFastAtomics},
                                  {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
+                                 {"matrixRoutes", std::move(matrixRouteList)},
                                  {"partialWarps", std::move(partialWarps)},
                                  {"sharedStart", int64_t(sharedLayout.dynamic)},
                                  {"slots", std::move(slotList)},

@@ -13,6 +13,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/IRBuilder.h"
+#include <array>
 #include <set>
 
 namespace rubia::lowering {
@@ -25,6 +26,9 @@ enum AddressSpace : unsigned {
   kConstantSpace = 4,
   kPrivateSpace = 5,
 };
+
+// Files of lowering/device/.
+enum class DeviceLibrary : uint8_t { Driver, Matrices };
 
 class UnitLowering {
 public:
@@ -83,6 +87,10 @@ public:
   llvm::Function *ownFunction(llvm::StringRef name, llvm::FunctionType *type);
   // The definition of a function of CUDA's driver (DeviceFunctions.h); null if the name is none.
   llvm::Function *driverFunction(llvm::StringRef name);
+  // The same of lowering/device/MatrixFunctions.cpp.
+  llvm::Function *matrixFunction(llvm::StringRef name);
+  // Whether this is a library of lowering/device/, in which no thread waits for another one.
+  bool isDeviceLibrary = false;
 
   // The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
@@ -135,6 +143,8 @@ public:
   unsigned addTrap(std::string what);
   // Loops that are watched (SpinLoops.h), for the metadata.
   std::vector<std::string> spinLoops;
+  // How the unit's products of matrices are computed, for the metadata: "software", "unit".
+  std::set<std::string> matrixRoutes;
 
   // The text of `!rubia.metadata`. docs/architecture.md: Metadata.
   std::string metadata() const;
@@ -153,9 +163,11 @@ private:
   bool chooseDenormalMode() const;
   void checkKernel(const ptx::Function &kernel);
 
-  // Functions of the driver are lowered by a UnitLowering of their own, whose parent has the module
+  llvm::Function *deviceFunction(DeviceLibrary library, llvm::StringRef name);
+
+  // Device functions are lowered by a UnitLowering for each library, whose parent has the module
   // table.
-  std::unique_ptr<UnitLowering> driverFunctions;
+  std::array<std::unique_ptr<UnitLowering>, 2> deviceFunctions;
   UnitLowering *parent = nullptr;
 
   llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;

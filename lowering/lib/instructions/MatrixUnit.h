@@ -2,8 +2,8 @@
 // AMD's matrix units: the layouts of their fragments, and the instructions that multiply them.
 #pragma once
 
+#include "lowering/lib/analysis/MmaForm.h"
 #include "lowering/lib/instructions/FragmentLayout.h"
-#include "lowering/lib/instructions/MmaForm.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace rubia::lowering {

@@ -22,8 +22,8 @@
 // between (llvm.amdgcn.strict.wwm), and in the packed form computes the product of each half.
 #pragma once
 
+#include "lowering/lib/analysis/MmaForm.h"
 #include "lowering/lib/frame/FunctionLowering.h"
-#include "lowering/lib/instructions/MmaForm.h"
 
 namespace rubia::lowering {
 

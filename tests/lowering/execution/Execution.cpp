@@ -78,6 +78,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   options.arch = form.arch;
   options.spinLimit = form.spinLimit;
   options.code.atomics = settings::AtomicsMode(form.safeAtomics);
+  options.code.mma = form.mma;
   options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;

@@ -19,6 +19,7 @@ struct Form {
   bool halfFilled = false;
   bool safeAtomics = false;
   bool packed = false; // where it is not sound, it is an error
+  settings::MmaMode mma = settings::MmaMode::Ieee;
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;

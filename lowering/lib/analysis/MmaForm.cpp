@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/MmaForm.h"
+#include "lowering/lib/analysis/MmaForm.h"
 #include <cassert>
 #include <utility>
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The software route of mma, mma.sp and wmma: every form that an H100 executes, with its bits, on
+// every target and in every warp form.
+#pragma once
+
+#include "lowering/lib/analysis/MmaForm.h"
+#include "lowering/lib/frame/FunctionLowering.h"
+
+namespace rubia::lowering {
+
+// Registers of fragments as PTX has them: i32, of f64 i64.
+using MmaFragment = llvm::SmallVector<llvm::Value *, 8>;
+
+struct MmaOperands {
+  MmaFragment a, b, c;
+  llvm::Value *metadata = nullptr; // of a sparse form
+};
+
+// Why there is no software route; empty if there is one.
+llvm::StringRef whyNotInSoftware(const MmaForm &form);
+
+// D, for a form of mma or wmma.mma that has a software route.
+MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
+                               const MmaOperands &operands);
+
+} // namespace rubia::lowering
