@@ -3,6 +3,7 @@
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "codegen/Codegen.h"
 #include "emulator/Emulator.h"
+#include "tests/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/LLVMContext.h"
@@ -83,10 +84,8 @@ std::string reportOf(const char *arch, const Kernel &kernel) {
   return result ? "" : toString(result.takeError());
 }
 
-constexpr const char *kArchs[] = {"gfx1030", "gfx1100", "gfx1201", "gfx90a", "gfx942", "gfx950"};
-
 TEST(AsyncNotes, AMissingWaitIsReported) {
-  for (const char *arch : kArchs) {
+  for (const char *arch : rubia::test::testTargets()) {
     EXPECT_EQ(reportOf(arch, {}), "") << arch;
     const std::string report = reportOf(arch, {.waits = false});
     EXPECT_NE(report.find("an asynchronous copy, which has not been waited for"), std::string::npos)

@@ -32,8 +32,11 @@ Expected<Target> targetOf(StringRef arch) {
   target.hasUnsignedDot4 = map.lookup("dot7-insts");
   target.hasMixedSignDot4 = map.lookup("dot8-insts");
   target.hasBitop3 = map.lookup("bitop3-insts");
-  target.hasMfmaGfx90a = map.lookup("gfx90a-insts");
-  target.hasMfmaGfx940 = map.lookup("gfx940-insts");
+  const targets::Generation generation = target.row->generation;
+  const bool isCdna =
+      generation >= targets::Generation::Cdna1 && generation <= targets::Generation::Cdna4;
+  target.hasMfmaOfCdna2 = isCdna && generation >= targets::Generation::Cdna2;
+  target.hasMfmaOfCdna3 = isCdna && generation >= targets::Generation::Cdna3;
   return target;
 }
 

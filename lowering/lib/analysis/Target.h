@@ -28,7 +28,7 @@ struct Target {
   bool hasSignedDot4 = false, hasUnsignedDot4 = false, hasMixedSignDot4 = false;
   bool hasBitop3 = false; // v_bitop3_b32
   // v_mfma_* of CDNA 2 (f64, bf16 four by four) and of CDNA 3 (i8 eight by eight).
-  bool hasMfmaGfx90a = false, hasMfmaGfx940 = false;
+  bool hasMfmaOfCdna2 = false, hasMfmaOfCdna3 = false;
 };
 
 // Fails for what is not in the table, or not a target ID.

@@ -199,10 +199,10 @@ private:
       });
     }
     // CDNA 2 flushes denormals of f16 and bf16, and CDNA 1 is taken to.
-    if (!target.hasMfmaGfx940 && !types.flushes)
+    if (!target.hasMfmaOfCdna3 && !types.flushes)
       return multiplySingles(asSingles(aWords, isBf16), asSingles(bWords, isBf16));
     // CDNA 1 has bf16 two by two.
-    const unsigned words = isBf16 && !target.hasMfmaGfx90a ? 1 : 2;
+    const unsigned words = isBf16 && !target.hasMfmaOfCdna2 ? 1 : 2;
     Type *type = vectorOf(isBf16 ? b.getInt16Ty() : b.getHalfTy(), 2 * words);
     Intrinsic::ID id = !isBf16      ? Intrinsic::amdgcn_mfma_f32_16x16x16f16
                        : words == 2 ? Intrinsic::amdgcn_mfma_f32_16x16x16bf16_1k
@@ -306,7 +306,7 @@ private:
   }
 
   void multiplySignedBytes(ArrayRef<Value *> aWords, ArrayRef<Value *> bWords) {
-    if (!target.hasMfmaGfx940)
+    if (!target.hasMfmaOfCdna3)
       return inSteps(aWords, bWords, 1, [&](Value *first, Value *second) {
         mfma(Intrinsic::amdgcn_mfma_i32_16x16x16i8, first, second);
       });
