@@ -353,7 +353,8 @@ std::vector<uint32_t> sumsOfHalves(const Mfma &m, bool perturb, ProductSum unit,
 // RUBIA_EMULATOR_TRANS=worst: programs that rest on order, grouping or the last bit show, where
 // nobody has published how a unit adds. What is exact stays.
 TEST(Mfma, PerturbedSumsDifferWhereTheyAreNotExact) {
-  for (const char *name : {"V_MFMA_F32_16X16X16F16", "V_MFMA_F32_32X32X8F16", "V_MFMA_F32_16X16X32_F16"}) {
+  for (const char *name :
+       {"V_MFMA_F32_16X16X16F16", "V_MFMA_F32_32X32X8F16", "V_MFMA_F32_16X16X32_F16"}) {
     const Mfma &m = dense(name);
     const auto plain = sumsOfHalves(m, false, ProductSum::InOrder, 1);
     const auto worst = sumsOfHalves(m, true, ProductSum::InOrder, 1);
