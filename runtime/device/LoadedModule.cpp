@@ -6,6 +6,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
+#include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -411,13 +412,7 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
       Expected<bool> exceeds = exceedsLds(**unit, kernel, function, dynamicSharedBytes);
       if (!exceeds)
         return exceeds.takeError();
-      // A CTA's results are lost at times in the other form. Whoever asks for it gets it.
-      if (*exceeds)
-        return launchError(Kind::InvalidShape,
-                           "kernel '" + kernel.name + "': more shared memory than the LDS of " +
-                               arch +
-                               "; in device memory (RUBIA_SHARED_MEMORY=device) it is not "
-                               "reliable yet");
+      wanted.deviceShared |= *exceeds;
     }
     if (wanted.index() == variant.index())
       return Compiled{function, code, inMemory ? abi::kSharedPoolLdsBytes : dynamicSharedBytes};
