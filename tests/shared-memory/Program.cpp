@@ -70,10 +70,12 @@ std::vector<uint32_t> fetch(Address from, size_t count) {
   return values;
 }
 
+// Zeroed. The fill runs in the null stream, for which the streams of run() do not wait.
 Address allocate(size_t words) {
   Address address = 0;
   CU("cuMemAlloc_v2", &address, words * 4);
   CU("cuMemsetD8_v2", address, static_cast<unsigned char>(0), words * 4);
+  expect("cuCtxSynchronize", cu("cuCtxSynchronize"), 0);
   return address;
 }
 
