@@ -91,6 +91,30 @@ public:
   std::optional<Allocation> nearest(uint64_t address) const;
   /// Says of the allocation that contains `address` what Allocation::coarseGrained says.
   void setCoarseGrained(const void *address, bool coarseGrained);
+  /// Live owned allocations, by address.
+  std::vector<Allocation> allocations() const;
+
+  /// What has been written of allocations that are followed, for the check `uninitialised`; all
+  /// others count as written. `address` is where one starts: from now on none of its bytes is.
+  void followWrites(const void *address);
+  void markWritten(uint64_t address, uint64_t bytes);
+  /// What was copied is as much written as where it came from.
+  void copyWritten(uint64_t to, uint64_t from, uint64_t bytes);
+  /// A bit for each of up to 64 bytes that nobody has written.
+  uint64_t unwritten(uint64_t address, unsigned bytes) const;
+
+  /// The heap of a program's device code, for the check `memory`: its bytes, and a number for every
+  /// kDeviceHeapUnit of these that kernels write: at the start of a block in use its size, and
+  /// with kDeviceHeapFreed once it was freed; 0 elsewhere.
+  struct DeviceHeap {
+    uint64_t begin = 0, end = 0;
+    const uint32_t *blocks = nullptr;
+  };
+  static constexpr unsigned kDeviceHeapUnit = 16;
+  static constexpr uint32_t kDeviceHeapFreed = 1u << 31;
+  /// It lies in an allocation, with which it ends.
+  void setDeviceHeap(const DeviceHeap &heap);
+  std::optional<DeviceHeap> deviceHeapAt(uint64_t address) const;
 
 private:
   friend const std::atomic<uint64_t> &generationOf(const Memory &memory);
@@ -182,7 +206,9 @@ struct Checks {
   bool races = false;
   bool uninitialised = false;
   bool barriers = false;
-  uint64_t seed = 1; // of the turns that waves take
+  bool warps = false; // what lanes of one warp do to each other's memory, and their membermasks
+  uint64_t seed = 1;  // of the turns that waves take
+  bool any() const { return memory || races || uninitialised || barriers || warps; }
 };
 /// What RUBIA_EMULATOR_CHECK and RUBIA_EMULATOR_SEED ask for; unknown words are an error.
 llvm::Expected<Checks> checksOf(const settings::Settings &settings);
@@ -232,6 +258,12 @@ struct Launch {
   /// time that this has doubled.
   std::function<void(const std::string &)> warn;
   double warnSeconds = 20;
+  /// Told what the checks find, from one thread: errors as they happen, the last one included that
+  /// run() returns too, and warnings that are about a thread. Without it warnings go to `warn`.
+  std::function<void(const class Fault &, bool goesOn)> report;
+  /// Errors before the launch ends. More than one: a checked launch goes on after the others, and
+  /// run() returns no error unless this number is reached or it cannot go on.
+  uint64_t maxReports = 1;
   bool countOperations = false; // fills Statistics::operations, which costs some speed
   bool profile = false; // fills Statistics::profile and operations: the launch is much slower
   std::optional<TraceRequest> trace; // likewise slower
@@ -278,10 +310,15 @@ public:
     DataRace,           // the check `races`
     Uninitialised,      // the check `uninitialised`
     AtomicOnHostMemory, // one that is dropped there on hardware: float additions, minima, ...
+    WarpHazard,         // the check `warps`: lanes of one warp that nothing orders
+    InvalidMask,        // likewise: a membermask that the executing threads do not agree with
   };
+  /// What is only told (the launch goes on and nobody fails), and what is wrong.
+  enum class Severity : uint8_t { Warning, Error };
   static char ID;
 
   Kind kind = OutOfBounds;
+  Severity severity = Severity::Error;
   std::string kernel;
   Dim3 workgroup{0, 0, 0};
   Dim3 thread{0, 0, 0}; // local id of the (first) lane at fault
@@ -297,6 +334,8 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 llvm::StringRef toString(Fault::Kind kind);
+/// A word for files: "out-of-bounds".
+llvm::StringRef wordOf(Fault::Kind kind);
 
 /// How many workgroups of a launch a compute unit (RDNA: a workgroup processor) holds at once, and
 /// what keeps it from holding more.

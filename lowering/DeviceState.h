@@ -165,8 +165,14 @@ struct DeviceHeap {
   uint64_t pages; // address
   uint32_t pageCount;
   uint32_t hint[kHeapClasses]; // where a page of the class was found last
-  uint32_t unused[15];
+  uint32_t unused;
+  // Address of a number for every kHeapSmallest bytes of the pages, or 0: where a block begins, how
+  // many bytes the program asked for, with kHeapFreed once it was freed; 0 elsewhere. For the
+  // emulator's checks; blocks are then kHeapRedZone longer.
+  uint64_t blocks;
+  uint32_t unused2[12];
 };
 static_assert(sizeof(DeviceHeap) == 128);
+inline constexpr uint32_t kHeapFreed = 1u << 31, kHeapRedZone = 16;
 
 } // namespace rubia::abi

@@ -44,12 +44,13 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", RUBIA_VERSION);
   // Before any command does its work. What `run` starts reports itself.
   app.parse_complete_callback([&app] {
-    if (!app.got_subcommand("run"))
+    if (!app.got_subcommand("run") && !app.got_subcommand("check"))
       for (const std::string &problem : rubia::settings::Settings().problems())
         messages() << "rubia: " << problem << "\n";
   });
   int status = kDone;
   addRun(app, status);
+  addCheck(app, status);
   addInspect(app, status);
   addExtract(app, status);
   addCompile(app, status);

@@ -6,13 +6,20 @@
 // The section has one byte for each instruction in a memory encoding, in the order of the code,
 // which is all that a reader needs to find an instruction's byte: labels cannot be placed within
 // the bundles that LLVM makes of memory instructions, and would make the section large.
+//
+// A __syncwarp() is no instruction: waves run in lockstep, so it only stops the compiler. What is
+// left of it in the end is a pseudo instruction without code, whose place the section
+// .rubia.warpsyncs keeps: addresses of 64 bits.
 #include "codegen/lib/AccessNotes.h"
+#include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/AsmPrinterHandler.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineInstr.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/MC/MCContext.h"
@@ -70,7 +77,21 @@ class AccessNotes : public AsmPrinterHandler {
 public:
   explicit AccessNotes(AsmPrinter &printer) : printer(printer) {}
 
-  void beginFunction(const MachineFunction *) override {}
+  void beginFunction(const MachineFunction *function) override {
+    warpSync = findOpcode(*function->getSubtarget().getInstrInfo(), "WAVE_BARRIER");
+  }
+  void beginInstruction(const MachineInstr *inst) override {
+    auto isSync = [&](const MachineInstr &one) { return one.getOpcode() == warpSync; };
+    bool found = isSync(*inst);
+    if (inst->isBundle())
+      for (auto at = std::next(inst->getIterator());
+           at != inst->getParent()->instr_end() && at->isBundledWithPred(); ++at)
+        found |= isSync(*at);
+    if (!found)
+      return;
+    warpSyncs.push_back(printer.OutContext.createTempSymbol("rubia_warpsync"));
+    printer.OutStreamer->emitLabel(warpSyncs.back());
+  }
   void endFunction(const MachineFunction *function) override {
     std::string notes;
     for (const MachineBasicBlock &block : *function)
@@ -81,11 +102,17 @@ public:
       functions.push_back({printer.CurrentFnSym, std::move(notes)});
   }
   void endModule() override {
-    if (functions.empty())
+    if (functions.empty() && warpSyncs.empty())
       return;
     MCStreamer &out = *printer.OutStreamer;
+    auto open = [&](const char *name) {
+      out.switchSection(printer.OutContext.getELFSection(name, ELF::SHT_PROGBITS, 0));
+    };
     out.pushSection();
-    out.switchSection(printer.OutContext.getELFSection(".rubia.accesses", ELF::SHT_PROGBITS, 0));
+    open(".rubia.warpsyncs");
+    for (const MCSymbol *place : warpSyncs)
+      out.emitSymbolValue(place, 8);
+    open(".rubia.accesses");
     for (const auto &[symbol, notes] : functions) {
       out.emitSymbolValue(symbol, 8);
       out.emitInt32(uint32_t(notes.size()));
@@ -96,6 +123,8 @@ public:
 
 private:
   AsmPrinter &printer;
+  unsigned warpSync = 0; // the opcode
+  std::vector<MCSymbol *> warpSyncs;
   std::vector<std::pair<const MCSymbol *, std::string>> functions;
 };
 

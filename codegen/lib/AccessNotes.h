@@ -11,8 +11,8 @@ class AsmPrinterHandler;
 
 namespace rubia::codegen {
 
-/// Writes the section .rubia.accesses (docs/architecture.md) behind the code that `printer` prints.
-/// The code itself stays as it is.
+/// Writes the sections .rubia.accesses and .rubia.warpsyncs (docs/architecture.md) behind the code
+/// that `printer` prints. The code itself stays as it is.
 std::unique_ptr<llvm::AsmPrinterHandler> makeAccessNotes(llvm::AsmPrinter &printer);
 
 } // namespace rubia::codegen

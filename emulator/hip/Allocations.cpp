@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Allocations.h"
+#include "emulator/hip/CheckReports.h"
 
 namespace rubia::emulator::hip {
 
@@ -35,6 +36,8 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
     return hipErrorOutOfMemory;
   }
   *pointer = *address;
+  if (kind == MemoryKind::Device && followsWrites())
+    memory().followWrites(*pointer);
   remember(*pointer, {unsigned(currentDeviceOrdinal()), flags});
   return hipSuccess;
 }

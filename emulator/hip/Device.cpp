@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Device.h"
 #include "emulator/hip/Api.h"
+#include "emulator/hip/CheckReports.h"
 #include "emulator/lib/memory/SharedSlots.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
@@ -34,6 +35,7 @@ static void reportSettings() {
 
 Machine::Machine() {
   reportSettings();
+  reportLeaksAtExit();
   const std::string wanted = hostSettings().arch();
   SmallVector<StringRef> archs;
   StringRef names = targets::byDefault().name;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches: their checks, their arguments, and what happens when their turn comes.
+#include "emulator/hip/CheckReports.h"
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/api/Version.h"
@@ -91,7 +92,8 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
   launch.stallSeconds = hostSettings().emulatorTimeout();
-  launch.warn = [](const std::string &text) { complain(text); };
+  if (llvm::Error error = requestReports(launch))
+    return (void)reportFailure(device, std::move(error));
   auto hidden = HiddenArguments::make(device, request);
   if (!hidden)
     return (void)reportFailure(device, hidden.takeError());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Operation.h"
+#include "emulator/hip/CheckReports.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
 #include "llvm/Support/raw_ostream.h"
@@ -32,10 +33,15 @@ bool wasFreed(const void *pointer) {
 
 void run(const CopyOperation &copy) {
   for (size_t z = 0; z < copy.depth; ++z)
-    for (size_t y = 0; y < copy.height; ++y)
-      memmove(static_cast<char *>(copy.to) + z * copy.toSlice + y * copy.toPitch,
-              static_cast<const char *>(copy.from) + z * copy.fromSlice + y * copy.fromPitch,
-              copy.width);
+    for (size_t y = 0; y < copy.height; ++y) {
+      char *to = static_cast<char *>(copy.to) + z * copy.toSlice + y * copy.toPitch;
+      const char *from =
+          static_cast<const char *>(copy.from) + z * copy.fromSlice + y * copy.fromPitch;
+      if (followsWrites())
+        memory().copyWritten(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from),
+                             copy.width);
+      memmove(to, from, copy.width);
+    }
 }
 
 template <typename T> void fillRows(const FillOperation &fill) {
@@ -47,6 +53,10 @@ template <typename T> void fillRows(const FillOperation &fill) {
 }
 
 void run(const FillOperation &fill) {
+  for (size_t z = 0; followsWrites() && z < fill.depth; ++z)
+    for (size_t y = 0; y < fill.height; ++y)
+      memory().markWritten(reinterpret_cast<uint64_t>(fill.to) + z * fill.slice + y * fill.pitch,
+                           fill.count * fill.elementBytes);
   switch (fill.elementBytes) {
   case 1:
     return fillRows<uint8_t>(fill);

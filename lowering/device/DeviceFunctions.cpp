@@ -305,8 +305,8 @@ struct Heap {
 
 } // namespace
 
-DEVICE_FUNCTION void *malloc(uint64_t bytes, GLOBAL DeviceHeap *state) {
-  Heap heap(state);
+namespace {
+void *allocate(const Heap &heap, uint64_t bytes) {
   if (bytes > uint64_t(heap.count) * kHeapPageBytes)
     return nullptr;
   for (uint32_t kind = 0; kind < kHeapClasses; ++kind)
@@ -315,12 +315,34 @@ DEVICE_FUNCTION void *malloc(uint64_t bytes, GLOBAL DeviceHeap *state) {
   return heap.allocateRun(uint32_t((bytes + kHeapPageBytes - 1) / kHeapPageBytes));
 }
 
+// Of a block of the heap, in the table of blocks.
+GLOBAL uint32_t *tableEntry(GLOBAL DeviceHeap *heap, void *block) {
+  return (GLOBAL uint32_t *)heap->blocks + (uint64_t(block) - heap->pages) / kHeapSmallest;
+}
+} // namespace
+
+DEVICE_FUNCTION void *malloc(uint64_t bytes, GLOBAL DeviceHeap *state) {
+  Heap heap(state);
+  if (!state->blocks)
+    return allocate(heap, bytes);
+  void *block = bytes < kHeapFreed ? allocate(heap, bytes + kHeapRedZone) : nullptr;
+  if (!block)
+    return nullptr;
+  GLOBAL uint32_t *entry = tableEntry(state, block);
+  for (uint64_t i = 1; i < (bytes + kHeapRedZone) / kHeapSmallest; ++i)
+    store(entry + i, 0); // of blocks that were freed
+  store(entry, uint32_t(bytes));
+  return block;
+}
+
 // What is not of the heap is left alone, as the H100 does; a block that is not in use is a fault.
 DEVICE_FUNCTION void free(void *block, GLOBAL DeviceHeap *state) {
   Heap heap(state);
   const uint64_t place = uint64_t(block) - state->pages;
   if (place >= uint64_t(heap.count) * kHeapPageBytes)
     return;
+  if (state->blocks && place % kHeapSmallest == 0)
+    setBits(tableEntry(state, block), kHeapFreed);
   const uint32_t page = uint32_t(place / kHeapPageBytes), offset = place % kHeapPageBytes;
   GLOBAL HeapPage &entry = heap.entries[page];
   uint32_t seen = load(&entry.state);

@@ -35,6 +35,7 @@ Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &h
   void *memory = nullptr;
   if (int error = hip.hipMalloc(&memory, kBytes))
     return hipFailure(hip, error);
+  ownedByRuntime(hip, memory);
   std::shared_ptr<AtomicLocks> made(new AtomicLocks(hip, memory));
   if (int error = hip.hipMemsetD8(memory, 0, kBytes))
     return hipFailure(hip, error);

@@ -76,6 +76,7 @@ Expected<void *> DeviceServices::ring(const Hip &hip) {
     hip.hipHostFree(memory);
     return hipFailure(hip, "hipHostGetDevicePointer", error);
   }
+  ownedByRuntime(hip, memory);
   ringOnHost = new (memory) abi::PrintfRing{};
   ringOnHost->capacity = ringCapacity = capacity;
   printed = 0;
@@ -88,23 +89,39 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
   std::lock_guard<std::mutex> lock(mutex);
   if (heapOnDevice)
     return heapOnDevice;
-  const uint32_t pages = uint32_t(std::min<uint64_t>(
-      2 * divideCeil(std::max<uint64_t>(heapSize, kLeastHeap), abi::kHeapPageBytes), 0xfffffff));
+  // For the emulator's checks: more room, as blocks are longer then, and a table behind the pages.
+  const bool isChecked =
+      hip.rubiaEmulatorDeviceHeap && hip.rubiaEmulatorDeviceHeap(nullptr, 0, nullptr);
+  const uint32_t pages = uint32_t(
+      std::min<uint64_t>((isChecked ? 4 : 2) * divideCeil(std::max<uint64_t>(heapSize, kLeastHeap),
+                                                          abi::kHeapPageBytes),
+                         0xfffffff));
   const uint64_t first =
       alignTo(sizeof(abi::DeviceHeap) + pages * sizeof(abi::HeapPage), abi::kHeapPageBytes);
   const uint64_t bytes = first + uint64_t(pages) * abi::kHeapPageBytes;
+  const uint64_t tableBytes =
+      isChecked ? uint64_t(pages) * abi::kHeapPageBytes / abi::kHeapSmallest * sizeof(uint32_t) : 0;
   void *memory = nullptr;
-  if (int error = hip.hipMalloc(&memory, bytes))
+  if (int error = hip.hipMalloc(&memory, bytes + tableBytes))
     return hipFailure(hip, "the heap of malloc (" + Twine(bytes) + " bytes)", error);
+  ownedByRuntime(hip, memory);
   abi::DeviceHeap header{};
   header.pages = reinterpret_cast<uint64_t>(memory) + first;
   header.pageCount = pages;
+  if (isChecked)
+    header.blocks = reinterpret_cast<uint64_t>(memory) + bytes;
   int error = hip.hipMemsetD8(memory, 0, first);
+  if (!error && isChecked)
+    error = hip.hipMemsetD8(static_cast<char *>(memory) + bytes, 0, tableBytes);
   if (!error)
     error = hip.hipMemcpy(memory, &header, sizeof(header), kHipMemcpyHostToDevice);
   if (error) {
     hip.hipFree(memory);
     return hipFailure(hip, "the heap of malloc", error);
+  }
+  if (isChecked) {
+    char *start = static_cast<char *>(memory);
+    hip.rubiaEmulatorDeviceHeap(start + first, bytes - first, start + bytes);
   }
   return heapOnDevice = memory;
 }
@@ -140,6 +157,7 @@ Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
   void *memory = nullptr;
   if (int error = hip.hipMalloc(&memory, bytes))
     return hipFailure(hip, what, error);
+  ownedByRuntime(hip, memory);
   std::vector<uint8_t> header(abi::sharedPoolHeaderBytes(*slots));
   abi::makeSharedPoolHeader(
       header.data(), *slots,

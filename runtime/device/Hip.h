@@ -85,4 +85,10 @@ public:
   const char *(*hipGetErrorString)(int error) = nullptr;
 };
 
+// Tells the emulator that this allocation is not the program's: it is no leak.
+inline void ownedByRuntime(const Hip &hip, void *pointer) {
+  if (hip.rubiaEmulatorOwn)
+    hip.rubiaEmulatorOwn(pointer);
+}
+
 } // namespace rubia::runtime

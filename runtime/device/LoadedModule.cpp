@@ -163,6 +163,7 @@ Error LoadedModule::makeState() {
     trapRecord = nullptr;
     return hipFailure(*hip, "trap record", error);
   }
+  ownedByRuntime(*hip, trapRecord);
   memset(trapRecord, 0, sizeof(abi::TrapRecord));
   if (int error = hip->hipHostGetDevicePointer(&trapRecordOnDevice, trapRecord, 0))
     return hipFailure(*hip, "hipHostGetDevicePointer", error);
@@ -179,6 +180,7 @@ Error LoadedModule::makeState() {
     state = nullptr;
     return hipFailure(*hip, "module variables (" + Twine(size) + " bytes)", error);
   }
+  ownedByRuntime(*hip, state);
   if (int error = hip->hipMemsetD8(state, 0, size))
     return hipFailure(*hip, "hipMemsetD8", error);
 
@@ -191,6 +193,7 @@ Error LoadedModule::makeState() {
     }
     if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
       return hipFailure(*hip, "managed variable '" + v.name + "'", error);
+    ownedByRuntime(*hip, addresses[i]);
     managed.push_back(addresses[i]);
     DeviceServices::shareHostMemory();
     if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))

@@ -56,5 +56,15 @@ TEST(AccessNotes, RefuseWhatEndsEarly) {
   EXPECT_TRUE(cantFail(AccessNotes::read({})).empty());
 }
 
+TEST(AccessNotes, KnowWhereWarpsMeet) {
+  AccessNotes notes;
+  std::vector<uint8_t> bytes = {0x10, 0x15, 0, 0, 0, 0, 0, 0, 0x24, 0x15, 0, 0, 0, 0, 0, 0};
+  cantFail(notes.readWarpSyncs(bytes));
+  EXPECT_TRUE(notes.isWarpSync(0x1510) && notes.isWarpSync(0x1524));
+  EXPECT_FALSE(notes.isWarpSync(0x1514));
+  bytes.pop_back();
+  EXPECT_TRUE(errorToBool(notes.readWarpSyncs(bytes)));
+}
+
 } // namespace
 } // namespace rubia::emulator

@@ -26,11 +26,13 @@ static Expected<Case> readCase(StringRef words, unsigned line) {
   Case result;
   for (StringRef word : split(words.trim(), ' ')) {
     const auto [name, value] = word.split('=');
-    unsigned *number = name == "block"    ? &result.block
-                       : name == "grid"   ? &result.grid
-                       : name == "words"  ? &result.words
-                       : name == "shared" ? &result.sharedBytes
-                                          : nullptr;
+    unsigned *number = name == "block"     ? &result.block
+                       : name == "grid"    ? &result.grid
+                       : name == "words"   ? &result.words
+                       : name == "shared"  ? &result.sharedBytes
+                       : name == "heap"    ? &result.heap
+                       : name == "written" ? &result.written.emplace()
+                                           : nullptr;
     uint64_t address;
     if (name == "fault" && !value.empty())
       result.fault = value.str();
@@ -64,6 +66,10 @@ static Expected<std::vector<Mark>> readMarks(StringRef words, unsigned line) {
   return std::vector<Mark>(twice ? 2 : 1, mark);
 }
 
+bool hasTwoPlaces(const Case &test) {
+  return test.fault == "DataRace" || test.fault == "WarpHazard";
+}
+
 Expected<std::vector<Case>> readCases(const std::string &source) {
   std::vector<Case> cases;
   std::vector<Mark> outside; // of functions before the kernel that calls them
@@ -88,9 +94,8 @@ Expected<std::vector<Case>> readCases(const std::string &source) {
         return here.takeError();
       // A function outside of kernels belongs to the next one.
       const bool inKernel = !cases.empty() && cases.back().marks.empty();
-      std::vector<Mark> &marks = inKernel || (!cases.empty() && cases.back().fault == "DataRace")
-                                     ? cases.back().marks
-                                     : outside;
+      std::vector<Mark> &marks =
+          inKernel || (!cases.empty() && hasTwoPlaces(cases.back())) ? cases.back().marks : outside;
       marks.insert(marks.end(), here->begin(), here->end());
     }
   }

@@ -10,7 +10,13 @@ using namespace llvm;
 namespace rubia::emulator::test {
 namespace {
 
-constexpr const char *kFiles[] = {"memory", "races", "uninitialised", "barriers"}; // also checks
+constexpr const char *kFiles[] = {"memory", "races", "uninitialised", "barriers",
+                                  "warps",  "heap",  "global"};
+
+/// The check that is to find what is planted in a file.
+const char *checkOf(StringRef file) {
+  return file == "heap" ? "memory" : file == "global" ? "uninitialised" : file.data();
+}
 
 std::vector<Case> casesOf(const std::string &file) {
   auto text = MemoryBuffer::getFile(std::string(RUBIA_KERNELS "/") + file + ".cu");
@@ -51,6 +57,10 @@ std::string nameOf(Fault::Kind kind) {
     return "Uninitialised";
   case Fault::AtomicOnHostMemory:
     return "AtomicOnHostMemory";
+  case Fault::WarpHazard:
+    return "WarpHazard";
+  case Fault::InvalidMask:
+    return "InvalidMask";
   }
   return "";
 }
@@ -80,12 +90,12 @@ void expectReport(const Fault &fault, const Case &test, const std::string &file)
     return (mark.thread.empty() || mark.thread == thread) && isLine(source, file, mark.line);
   };
   const std::string thread = triple(fault.thread);
-  if (test.fault != "DataRace") {
+  if (!hasTwoPlaces(test)) {
     EXPECT_TRUE(isMarked(test.marks[0], thread, fault.source)) << text;
     return;
   }
   ASSERT_EQ(test.marks.size(), 2u);
-  const StringRef other = StringRef(fault.detail).split(" thread ").second;
+  const StringRef other = StringRef(fault.detail).split("thread ").second;
   const std::string otherThread = (other.split(')').first + ")").str();
   auto isPair = [&](const Mark &first, const Mark &second) {
     return isMarked(first, thread, fault.source) && isMarked(second, otherThread, other);
@@ -105,7 +115,7 @@ TEST_P(EmulatorChecks, ReportPlantedBugs) {
   const auto [file, arch] = GetParam();
   const std::vector<Case> cases = casesOf(file);
   const Checks checks =
-      cantFail(checksOf(settings::Settings().set(settings::Id::emulatorCheck, file)));
+      cantFail(checksOf(settings::Settings().set(settings::Id::emulatorCheck, checkOf(file))));
   const std::string path = std::string(RUBIA_PTX "/") + file;
   const auto outcomes = runAll(path + ".planted.ptx", cases, arch, checks);
   for (const auto &[kernel, outcome] : outcomes)
@@ -139,13 +149,18 @@ TEST_P(EmulatorChecks, ReportNothingOnceTheyAreMended) {
   }
 }
 
+std::string nameOfParameters(const testing::TestParamInfo<EmulatorChecks::ParamType> &info) {
+  return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+}
 INSTANTIATE_TEST_SUITE_P(All, EmulatorChecks,
                          testing::Combine(testing::ValuesIn(kFiles),
                                           testing::Values("gfx1100", "gfx942")),
-                         [](const auto &info) {
-                           return std::string(std::get<0>(info.param)) + "_" +
-                                  std::get<1>(info.param);
-                         });
+                         nameOfParameters);
+// Scalar loads of bytes, and barriers that are signalled and waited for.
+INSTANTIATE_TEST_SUITE_P(Gfx12, EmulatorChecks,
+                         testing::Combine(testing::Values("warps", "global"),
+                                          testing::Values("gfx1201")),
+                         nameOfParameters);
 
 TEST(EmulatorCheckCases, RefuseWordsTheyDoNotKnow) {
   auto isRead = [](const std::string &words, const std::string &mark) {
@@ -168,11 +183,11 @@ TEST(EmulatorCheckCases, RefuseWordsTheyDoNotKnow) {
   EXPECT_FALSE(isRead("fault=DataRace", " thread=(5,0,0) twise"));
 }
 
-TEST(EmulatorCheckCases, AreAtLeastThirty) {
+TEST(EmulatorCheckCases, AreAtLeastAHundred) {
   size_t count = 0;
   for (const char *file : kFiles)
     count += casesOf(file).size();
-  EXPECT_GE(count, 30u);
+  EXPECT_GE(count, 100u);
 }
 
 } // namespace

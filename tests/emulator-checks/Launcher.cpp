@@ -3,6 +3,7 @@
 #include "codegen/Codegen.h"
 #include "emulator/lib/decode/InstructionStep.h"
 #include "lowering/Abi.h"
+#include "lowering/DeviceState.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,6 +30,7 @@ Expected<Compiled> compile(const ptx::Module &module, const lowering::Unit &unit
                            const std::string &arch) {
   lowering::Options options;
   options.arch = arch;
+  options.code.masks = settings::MaskMode::Checked;
   LLVMContext context;
   auto lowered = lowering::lower(module, unit, options, context);
   if (!lowered)
@@ -73,6 +75,34 @@ Expected<uint64_t> allocateWords(Memory &memory, unsigned words) {
   return reinterpret_cast<uint64_t>(*pointer);
 }
 
+/// What the runtime makes for malloc(), with the table that the check `memory` reads
+/// (runtime/device/DeviceServices.cpp).
+Expected<uint64_t> allocateHeap(Memory &memory) {
+  constexpr uint32_t kPages = 64;
+  constexpr uint64_t kFirst =
+      (sizeof(abi::DeviceHeap) + kPages * sizeof(abi::HeapPage) + abi::kHeapPageBytes - 1) /
+      abi::kHeapPageBytes * abi::kHeapPageBytes;
+  constexpr uint64_t kBytes = kPages * uint64_t(abi::kHeapPageBytes);
+  Expected<void *> pointer =
+      memory.allocate(kFirst + kBytes + kBytes / 4, MemoryKind::Device, abi::kHeapPageBytes);
+  if (!pointer)
+    return pointer.takeError();
+  auto *bytes = static_cast<uint8_t *>(*pointer);
+  std::memset(bytes, 0, kFirst);
+  std::memset(bytes + kFirst + kBytes, 0, kBytes / 4);
+  abi::DeviceHeap header{};
+  header.pages = uint64_t(bytes + kFirst);
+  header.pageCount = kPages;
+  header.blocks = uint64_t(bytes + kFirst + kBytes);
+  std::memcpy(bytes, &header, sizeof(header));
+  memory.followWrites(bytes);
+  memory.markWritten(uint64_t(bytes), kFirst);
+  memory.markWritten(header.blocks, kBytes / 4);
+  memory.setDeviceHeap(
+      {header.pages, header.pages + kBytes, reinterpret_cast<const uint32_t *>(header.blocks)});
+  return uint64_t(bytes);
+}
+
 /// Of everything that touches memory it is known what it was.
 void expectNotes(const Program &program) {
   for (const InstructionStep &step : program.stepped().steps)
@@ -92,13 +122,23 @@ Expected<Statistics> launchCase(const Case &test, const Compiled &compiled, cons
     return joinErrors(data.takeError(), freed.takeError());
   if (Error error = memory.free(reinterpret_cast<void *>(*freed)))
     return std::move(error);
-  // Only the record of traps: no kernel here has variables.
+  if (test.written) {
+    memory.followWrites(reinterpret_cast<void *>(*data));
+    memory.markWritten(*data, 4 * *test.written);
+  }
+  // The record of traps, and the heap: no kernel here has variables.
   if (std::optional<Symbol> table = (*object)->symbol(abi::kModuleTable)) {
     Expected<void *> slots = memory.allocateZeroed(4096, MemoryKind::Device);
     if (!slots)
       return slots.takeError();
     for (uint64_t at = 0; at < table->size; at += 8)
       std::memcpy(reinterpret_cast<void *>(table->address + at), &*slots, 8);
+    if (test.heap && table->size > 8 * abi::kDeviceHeapSlot) {
+      Expected<uint64_t> heap = allocateHeap(memory);
+      if (!heap)
+        return heap.takeError();
+      std::memcpy(reinterpret_cast<void *>(table->address + 8 * abi::kDeviceHeapSlot), &*heap, 8);
+    }
   }
   Arguments arguments = {*data, test.words, 0, *freed, {}};
   abi::LaunchArguments &last = arguments.launch;

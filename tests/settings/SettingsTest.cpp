@@ -116,12 +116,13 @@ TEST(Settings, SetsOfWords) {
   EXPECT_TRUE(checks.has(EmulatorCheck::Races) && checks.has(EmulatorCheck::Memory));
   EXPECT_FALSE(checks.has(EmulatorCheck::Order));
   EXPECT_TRUE(Settings().set(Id::emulatorCheck, "").emulatorCheck().empty());
-  EXPECT_EQ(toString(Settings().set(Id::emulatorCheck, "races,rice").check(Id::emulatorCheck)),
-            "RUBIA_EMULATOR_CHECK is 'races,rice', expected one or more of memory, races, "
-            "uninitialised, barriers, all or order, with commas (did you mean races?)");
+  EXPECT_EQ(
+      toString(Settings().set(Id::emulatorCheck, "races,rice").check(Id::emulatorCheck)),
+      "RUBIA_EMULATOR_CHECK is 'races,rice', expected one or more of memory, races, "
+      "uninitialised, barriers, warps, all, leaks or order, with commas (did you mean races?)");
   EXPECT_EQ(toString(Settings().set(Id::emulatorCheck, "all,x").check(Id::emulatorCheck)),
             "RUBIA_EMULATOR_CHECK is 'all,x', expected one or more of memory, races, "
-            "uninitialised, barriers, all or order, with commas");
+            "uninitialised, barriers, warps, all, leaks or order, with commas");
 }
 
 TEST(Settings, WhatMakesNoSenseIsReportedAndIgnored) {

@@ -54,7 +54,10 @@ template <typename Word>
 static hipError_t write(hipStream_t handle, void *pointer, Word value, unsigned flags) {
   if (flags)
     return result(hipErrorInvalidValue);
-  auto work = [=](Word &word, const Device &) { std::atomic_ref(word).store(value); };
+  auto work = [=](Word &word, const Device &) {
+    std::atomic_ref(word).store(value);
+    Machine::instance().memory.markWritten(reinterpret_cast<uint64_t>(&word), sizeof(word));
+  };
   return result(submitOn<Word>("hipStreamWriteValue", handle, pointer, work));
 }
 

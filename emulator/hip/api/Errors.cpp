@@ -62,6 +62,8 @@ static hipError_t codeOf(const llvm::Error &error) {
     case Fault::DataRace:
     case Fault::Uninitialised:
     case Fault::AtomicOnHostMemory:
+    case Fault::WarpHazard:
+    case Fault::InvalidMask:
       code = hipErrorLaunchFailure;
       break;
     }

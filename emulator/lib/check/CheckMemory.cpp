@@ -6,7 +6,11 @@
 // of 4: that leaves out joined dwords and pairs of joined halves, and would be wrong only of bytes,
 // or more halves, that the program knows to lie side by side. Code without notes is not CUDA's: it
 // may do what hardware does (HIP's device library reads texts by 8 bytes, wherever they start).
+//
+// The heap of a program's malloc() is one allocation; its blocks, those in use and those that were
+// freed, are in a table that the program's own malloc() keeps (Memory::DeviceHeap).
 #include "emulator/lib/check/CheckMemory.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
@@ -33,10 +37,48 @@ public:
         group.faultDetail = "this is code";
         return;
       }
+      if (access.space == Space::Global && !checkHeap(group, wave, op, access))
+        return;
     }
   }
 
 private:
+  struct HeapBlock {
+    uint64_t begin = 0, size = 0;
+    bool isFreed = false;
+  };
+  /// The block at or before `address`.
+  static std::optional<HeapBlock> blockBefore(const Memory::DeviceHeap &heap, uint64_t address) {
+    for (uint64_t unit = (address - heap.begin) / Memory::kDeviceHeapUnit + 1; unit-- > 0;)
+      if (const uint32_t entry = __atomic_load_n(&heap.blocks[unit], __ATOMIC_RELAXED))
+        return HeapBlock{heap.begin + unit * Memory::kDeviceHeapUnit,
+                         entry & ~Memory::kDeviceHeapFreed,
+                         (entry & Memory::kDeviceHeapFreed) != 0};
+    return std::nullopt;
+  }
+  /// Whether the access, if it is in a heap, lies in a block that is in use; else reports it.
+  bool checkHeap(RunningGroup &group, Wave &wave, const MicroOp &op, const LaneAccess &access) {
+    const std::optional<Memory::DeviceHeap> heap = wave.group->memory->deviceHeapAt(access.address);
+    if (!heap)
+      return true;
+    const std::optional<HeapBlock> block = blockBefore(*heap, access.address);
+    const uint64_t end = access.address + access.bytes;
+    const bool isInside = block && access.address < block->begin + block->size;
+    if (isInside && !block->isFreed && end <= block->begin + block->size)
+      return true;
+    raise(wave, op, isInside && block->isFreed ? FaultKind::UseAfterFree : FaultKind::OutOfBounds,
+          access.lane, access.address, access.bytes, access.writes);
+    const std::string what = block ? std::string(block->isFreed ? "freed " : "") +
+                                         "block of malloc() of " + std::to_string(block->size) +
+                                         " bytes at 0x" + utohexstr(block->begin, true)
+                                   : "";
+    group.faultDetail =
+        !block     ? "no block of the device's heap lies there"
+        : isInside ? (block->isFreed ? "in a " + what : "the access ends beyond the " + what)
+                   : std::to_string(access.address - block->begin - block->size) +
+                         " bytes behind the " + what;
+    return false;
+  }
   /// The notes are about the first of two joined accesses. Unless there are any, scalar loads
   /// are not checked: they ignore the lowest bits.
   unsigned alignmentOf(const InstructionStep &step, const LaneAccess &access) const {

@@ -30,9 +30,10 @@ Expected<Checks> checksOf(const settings::Settings &settings) {
   checks.races = isOn(EmulatorCheck::Races);
   checks.uninitialised = isOn(EmulatorCheck::Uninitialised);
   checks.barriers = isOn(EmulatorCheck::Barriers);
+  checks.warps = isOn(EmulatorCheck::Warps);
   if (words.has(EmulatorCheck::Order))
     checks.order = OrderCheck();
-  if (checks.order && (checks.memory || checks.races || checks.uninitialised || checks.barriers))
+  if (checks.order && (checks.any() || words.has(EmulatorCheck::Leaks)))
     return createStringError("RUBIA_EMULATOR_CHECK: order performs memory operations late and "
                              "cannot be combined with other checks");
   if (!settings.isUsable(Id::emulatorSeed))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits that nobody has written are followed through registers, LDS and private memory (as
+// Bits that nobody has written are followed through registers, LDS, private and device memory (as
 // Valgrind's Memcheck does: Seward and Nethercote, 2005), since compilers move undefined values
 // around freely. They are reported where they decide something: in an address, in EXEC, in a
 // branch, or when they go to global memory: computed ones always, copied ones (structures have
@@ -80,7 +80,9 @@ private:
   void access(const Now &now, const Accesses &accesses);
   void store(const Now &now, const LaneAccess &access);
   void load(const Now &now, const LaneAccess &access);
-  /// Memory that others see, which is taken to be written.
+  void loadScalar(const Now &now, const LaneAccess &access);
+  static uint32_t unwrittenBits(const Now &now, uint64_t address, unsigned bytes);
+  /// Memory that others see.
   bool isGlobal(const LaneAccess &access) const {
     return access.space == Space::Global && none_of(slots, [&](const SharedSlots &of) {
              return of.slotAt(access.address).has_value();
@@ -248,7 +250,14 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
       // Padding, also of bit fields, does not begin a word, but for whole words of structures.
       const bool isUpperWord =
           byte % 8 == 4 && now.step.elementBytes == 8 && now.step.alignment >= 8;
-      if ((value.bits & 1 && !isUpperWord) || value.computed & mask)
+      bool counts = (value.bits & 1 && !isUpperWord) || value.computed & mask;
+      const uint32_t old = access.reads ? unwrittenBits(now, access.address + byte, bits / 8) : 0;
+      if (old && !counts && atomicLogicAt(now.op) != AtomicLogic::Exchange) {
+        value = {old, originAt(now, access.lane, &access), old};
+        counts = true;
+      }
+      now.wave.group->memory->markWritten(access.address + byte, bits / 8);
+      if (counts)
         return report(now, value, access.lane, "in a store to global memory");
       continue;
     }
@@ -272,6 +281,31 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
   }
 }
 
+/// Of up to 4 bytes of global memory.
+uint32_t UninitialisedCheck::unwrittenBits(const Now &now, uint64_t address, unsigned bytes) {
+  const uint64_t mask = now.wave.group->memory->unwritten(address, bytes);
+  uint32_t bits = 0;
+  for (unsigned i = 0; i < bytes; ++i)
+    bits |= mask >> i & 1 ? 0xffu << 8 * i : 0;
+  return bits;
+}
+
+void UninitialisedCheck::loadScalar(const Now &now, const LaneAccess &access) {
+  if (access.writes)
+    return;
+  for (unsigned byte = 0; byte < access.bytes; byte += 4) {
+    const unsigned index = now.op.result + byte / 4;
+    const unsigned count = std::min(4u, access.bytes - byte);
+    uint32_t bits = unwrittenBits(now, access.address + byte, count);
+    if (!bits || index >= kScalarCount)
+      continue;
+    if (now.step.signExtends && bits >> (8 * count - 1) & 1)
+      bits |= uint32_t(~uint64_t(0) << 8 * count);
+    const unsigned lane = now.wave.exec() ? unsigned(std::countr_zero(now.wave.exec())) : 0;
+    now.state.scalars[index] = {bits, originAt(now, lane, &access)};
+  }
+}
+
 void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
   uint32_t to = now.op.result + access.operand * (access.bytes / 4) * kBlockLanes;
   for (unsigned byte = 0; byte < access.bytes; byte += 4, to += kBlockLanes) {
@@ -282,6 +316,8 @@ void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
       value = memory.load(dwordOf(access, byte)) >> place;
       if (place + 8 * std::min(4u, access.bytes - byte) > 32)
         value = value | memory.load(dwordOf(access, byte) + 1) << (32 - place);
+    } else {
+      value.bits = unwrittenBits(now, access.address + byte, std::min(4u, access.bytes - byte));
     }
     const unsigned bits = 8 * (access.bytes - byte);
     if (bits < 32)
@@ -310,11 +346,16 @@ void UninitialisedCheck::access(const Now &now, const Accesses &accesses) {
   if (!checkAddresses(now))
     return;
   defineResults(now);
-  if (now.step.kind == StepKind::Scalar)
+  if (now.step.kind == StepKind::Scalar) {
+    for (const LaneAccess &access : accesses.lanes)
+      loadScalar(now, access);
     return;
+  }
   for (const LaneAccess &access : accesses.lanes) {
     if (now.group.shared.fault.set)
       return;
+    if (access.space == Space::Global && access.writes && now.step.direct)
+      now.wave.group->memory->markWritten(access.address, access.bytes);
     const bool outside =
         access.space == Space::Local && access.address + access.bytes > now.wave.ldsSize;
     if (outside)

@@ -28,6 +28,14 @@ Expected<AccessNotes> AccessNotes::read(ArrayRef<uint8_t> section) {
   return result;
 }
 
+Error AccessNotes::readWarpSyncs(ArrayRef<uint8_t> section) {
+  if (section.size() % 8)
+    return malformed(".rubia.warpsyncs ends within an address");
+  for (; !section.empty(); section = section.drop_front(8))
+    warpSyncs.insert(support::endian::read64le(section.data()));
+  return Error::success();
+}
+
 void AccessNotes::apply(uint64_t address, size_t count,
                         MutableArrayRef<InstructionStep> steps) const {
   const auto found = functions.find(address);

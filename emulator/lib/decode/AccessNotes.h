@@ -8,6 +8,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Error.h"
+#include <unordered_set>
 
 namespace rubia::emulator {
 
@@ -16,13 +17,18 @@ public:
   /// Copies what it needs of the section's contents.
   static llvm::Expected<AccessNotes> read(llvm::ArrayRef<uint8_t> section);
 
+  /// Those of the section .rubia.warpsyncs: addresses of the file at which a __syncwarp() stood.
+  llvm::Error readWarpSyncs(llvm::ArrayRef<uint8_t> section);
+
   bool empty() const { return functions.empty(); }
+  bool isWarpSync(uint64_t address) const { return warpSyncs.contains(address); }
   /// Completes the steps of the function at `address` of the file, which has `count` instructions
   /// in memory encodings. Notes of another number are of other code, and tell nothing.
   void apply(uint64_t address, size_t count, llvm::MutableArrayRef<InstructionStep> steps) const;
 
 private:
   llvm::DenseMap<uint64_t, std::vector<uint8_t>> functions; // by address
+  std::unordered_set<uint64_t> warpSyncs;
 };
 
 /// Where a program commits and awaits asynchronous copies: the section .rubia.async.

@@ -205,6 +205,9 @@ Error Loader::noteAccesses() {
   Expected<AccessNotes> notes = AccessNotes::read(arrayRefFromStringRef(*section));
   if (!notes)
     return notes.takeError();
+  if (const std::optional<StringRef> syncs = contentsOf(".rubia.warpsyncs"))
+    if (Error error = notes->readWarpSyncs(arrayRefFromStringRef(*syncs)))
+      return error;
   state->program->accessNotes = std::make_shared<const AccessNotes>(std::move(*notes));
   const std::optional<StringRef> marks = contentsOf(".rubia.async");
   if (!marks)

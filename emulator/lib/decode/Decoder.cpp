@@ -139,6 +139,7 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
   };
   for (const CodeRange &range : ranges) {
     uint32_t memoryInstructions = 0;
+    bool isBehindSync = false;
     const size_t first = program->operations.size();
     for (uint64_t at = range.begin; at < range.end;) {
       const uint64_t pc = at - base;
@@ -162,7 +163,11 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         std::optional<uint32_t> memoryIndex;
         if (isMemoryEncoding(target, inst))
           memoryIndex = memoryInstructions++;
+        const size_t firstStep = steps->size();
         noteStep(inst, pc, *program, memoryIndex, marks ? marks->at(pc) : AsyncMark(), *steps);
+        isBehindSync |= notes && notes->isWarpSync(pc);
+        if (firstStep < steps->size()) // else a hint
+          (*steps)[firstStep].warpSync = std::exchange(isBehindSync, false);
       }
       at += size;
     }

@@ -198,6 +198,7 @@ void Describer::describeScalar() {
     step.bytes = 2;
   else
     step.bytes = uint16_t(4 * dwordsAtEnd(name));
+  step.signExtends = name.contains("_I8") || name.contains("_I16");
   count(Counter::Scalar);
 }
 

@@ -82,6 +82,7 @@ struct InstructionStep {
   bool gridBarrier = false;    // DS_GWS_BARRIER
   bool compares = false;       // an atomic that stores only if it finds what it expects
   bool ends = false;           // S_ENDPGM
+  bool warpSync = false;       // a __syncwarp() stood before it
   bool branch = false;         // to a place in the code that the instruction names
   bool coherent = false;       // asks caches for more than plain accesses do: atomic or volatile
   bool highHalf = false;       // D16_HI: the data is the high half of its register

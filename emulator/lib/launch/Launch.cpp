@@ -6,6 +6,7 @@
 #include "emulator/lib/check/CheckRaces.h"
 #include "emulator/lib/check/CheckSlots.h"
 #include "emulator/lib/check/CheckUninitialised.h"
+#include "emulator/lib/check/CheckWarps.h"
 #include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/machine/HostThreads.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
@@ -169,6 +170,8 @@ std::vector<std::unique_ptr<Observer>> observersOf(const Launch &launch, const C
     observers.push_back(makeUninitialisedCheck(launch, slots));
   if (checks.races)
     observers.push_back(makeRaceCheck(program.stepped(), launch, program.warpLanes));
+  if (checks.warps)
+    observers.push_back(makeWarpCheck(launch, program.warpLanes));
   return observers;
 }
 
@@ -260,8 +263,7 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
       return createStringError("a launch under the check order cannot be traced or profiled");
     return runInOrder(dispatch, *checks->order);
   }
-  if (launch.profile || launch.trace || checks->memory || checks->races || checks->uninitialised ||
-      checks->barriers)
+  if (launch.profile || launch.trace || checks->any())
     return runWatched(dispatch, launch, *checks, memory);
   HostThreads::instance().run(threads, [&](unsigned i) { dispatch.work(i); });
   if (std::unique_ptr<Fault> fault = dispatch.takeFault())

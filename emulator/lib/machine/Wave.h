@@ -233,7 +233,12 @@ enum class FaultKind : uint8_t {
   DataRace,
   Uninitialised,
   AtomicOnHostMemory,
+  WarpHazard,
+  InvalidMask,
 };
+
+/// S_TRAP of code that has found an invalid membermask (lowering/lib/instructions/Warp.cpp).
+constexpr int kMaskTrap = 77;
 
 /// Records the wave's fault at `op` and stops it. The first fault of a wave stays.
 void raise(Wave &wave, const MicroOp &op, FaultKind kind, unsigned lane = 0, uint64_t address = 0,

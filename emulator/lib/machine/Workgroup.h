@@ -35,6 +35,7 @@ struct FaultRecord {
   uint64_t address = 0;
   uint32_t size = 0;
   bool isWrite = false;
+  bool isWarning = false;
 };
 
 /// Address bits 63:32 of the LDS and scratch apertures. They lie above the host's user space.

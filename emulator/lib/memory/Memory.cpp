@@ -4,6 +4,7 @@
 // a while, unused, so that a use after free is recognised; small allocations are separated by red
 // zones simply because nothing else is ever placed there.
 #include "emulator/lib/memory/MemoryRegistry.h"
+#include "emulator/lib/memory/WrittenBytes.h"
 #include <cstring>
 #include <deque>
 #include <map>
@@ -44,6 +45,8 @@ struct Memory::State {
   uint64_t inUse = 0;
   std::atomic<uint64_t> generation{1};
   bool wholePages = false;
+  WrittenBytes written;
+  std::map<uint64_t, DeviceHeap> heaps; // by their first byte
 
   /// The live block that starts at or before `address`.
   Block *before(uint64_t address) {
@@ -156,6 +159,9 @@ llvm::Error Memory::free(void *address) {
   if (!block.allocation.owned)
     return llvm::Error::success();
   state->inUse -= block.allocation.size;
+  state->written.forget(block.allocation.address);
+  state->heaps.erase(state->heaps.lower_bound(block.allocation.address),
+                     state->heaps.lower_bound(block.allocation.end()));
   if (block.mapped) // keep the addresses, not the pages
     ::madvise(block.raw, block.mapped, MADV_DONTNEED);
   state->quarantine.push_back(block);
@@ -214,6 +220,41 @@ void Memory::setCoarseGrained(const void *address, bool coarseGrained) {
     return;
   block->allocation.coarseGrained = coarseGrained;
   state->generation.fetch_add(1, std::memory_order_release);
+}
+
+std::vector<Allocation> Memory::allocations() const {
+  std::vector<Allocation> all;
+  std::shared_lock lock(state->mutex);
+  for (const auto &[address, block] : state->live)
+    if (block.allocation.owned)
+      all.push_back(block.allocation);
+  return all;
+}
+
+void Memory::followWrites(const void *address) {
+  if (std::optional<Allocation> allocation = find(address))
+    state->written.follow(allocation->address, allocation->size);
+}
+void Memory::markWritten(uint64_t address, uint64_t bytes) { state->written.mark(address, bytes); }
+void Memory::copyWritten(uint64_t to, uint64_t from, uint64_t bytes) {
+  state->written.copy(to, from, bytes);
+}
+uint64_t Memory::unwritten(uint64_t address, unsigned bytes) const {
+  return state->written.unwritten(address, bytes);
+}
+
+void Memory::setDeviceHeap(const DeviceHeap &heap) {
+  std::unique_lock lock(state->mutex);
+  state->heaps[heap.begin] = heap;
+}
+
+std::optional<Memory::DeviceHeap> Memory::deviceHeapAt(uint64_t address) const {
+  std::shared_lock lock(state->mutex);
+  auto next = state->heaps.upper_bound(address);
+  if (next == state->heaps.begin())
+    return std::nullopt;
+  const DeviceHeap &heap = std::prev(next)->second;
+  return address < heap.end ? std::optional(heap) : std::nullopt;
 }
 
 uint64_t Memory::bytesInUse() const {

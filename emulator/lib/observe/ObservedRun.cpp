@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop: waves of the resident workgroups take turns; a workgroup that gets nowhere within its
 // patience lets another one start, as it may wait for that.
+//
+// A launch that may report more than one error goes on behind those that say nothing about what
+// comes next: what an observer found, and accesses that lead nowhere. Lanes with such an access are
+// left out of the instruction. Each kind of error is reported once for an instruction.
 #include "emulator/lib/observe/ObservedRun.h"
+#include "emulator/lib/memory/MemoryRegistry.h"
 #include "emulator/lib/observe/Observer.h"
 #include "emulator/lib/observe/OrderRandom.h"
+#include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/run/OperationCounts.h"
 #include "emulator/lib/run/Watchdog.h"
+#include <set>
 
 using namespace llvm;
 
@@ -34,6 +41,9 @@ private:
   bool round(RunningGroup &group);
   void runWave(RunningGroup &group, Wave &wave);
   void step(RunningGroup &group, Wave &wave);
+  bool settle(RunningGroup &group, Wave *wave);
+  bool leavesLanesOut(RunningGroup &group, Wave &wave, const MicroOp &op,
+                      const InstructionStep &step, uint64_t &out);
   void observeBarriers(RunningGroup &group);
   void reportStuck(RunningGroup &group);
   void end(RunningGroup &group);
@@ -48,6 +58,8 @@ private:
   std::vector<std::unique_ptr<RunningGroup>> residents;
   std::array<uint32_t, 1 + Workgroup::kNamedBarriers> phases = {}; // before the operation
   uint64_t nextGroup = 0, executed = 0;
+  uint64_t reported = 0;                            // errors after which the launch went on
+  std::set<std::pair<uint32_t, FaultKind>> settled; // pc and kind of these, and of warnings
   RunningGroup *faulted = nullptr;
 };
 
@@ -72,6 +84,96 @@ void ObservedRun::observeBarriers(RunningGroup &group) {
         observer->barrierCompleted(group, i);
 }
 
+/// Whether what comes after such an error is worth anything.
+static bool mayGoOn(FaultKind kind) {
+  switch (kind) {
+  case FaultKind::OutOfBounds:
+  case FaultKind::UseAfterFree:
+  case FaultKind::Misaligned:
+  case FaultKind::BarrierDivergence:
+  case FaultKind::LdsOutOfBounds:
+  case FaultKind::ScratchOverflow:
+  case FaultKind::DataRace:
+  case FaultKind::Uninitialised:
+  case FaultKind::WarpHazard:
+  case FaultKind::InvalidMask:
+    return true;
+  case FaultKind::Trap:
+  case FaultKind::Deadlock:
+  case FaultKind::IllegalInstruction:
+  case FaultKind::UnwaitedRegister:
+  case FaultKind::AtomicOnHostMemory:
+    return false;
+  }
+  return false;
+}
+
+/// After a fault of the group: reports it, and takes it back if the launch may go on. `wave`: the
+/// one that raise() has stopped.
+bool ObservedRun::settle(RunningGroup &group, Wave *wave) {
+  const Launch &launch = dispatch.launch;
+  const FaultRecord record = group.shared.fault;
+  const bool isLast =
+      !record.isWarning && (!mayGoOn(record.kind) || reported + 1 >= launch.maxReports);
+  if (isLast)
+    return false;
+  if (settled.insert({record.pc, record.kind}).second) {
+    reported += !record.isWarning;
+    const std::unique_ptr<Fault> fault = dispatch.describe(group);
+    if (launch.report)
+      launch.report(*fault, true);
+    else if (launch.warn)
+      launch.warn(fault->message());
+  }
+  group.shared.fault = {};
+  group.faultDetail.clear();
+  if (wave) {
+    wave->status = WaveStatus::Ready;
+    wave->stop = false;
+  }
+  return true;
+}
+
+/// Whether an access of a lane leads nowhere, of a launch that goes on after errors: reports it.
+/// `out` gets those lanes. False: the launch is to end.
+bool ObservedRun::leavesLanesOut(RunningGroup &group, Wave &wave, const MicroOp &op,
+                                 const InstructionStep &step, uint64_t &out) {
+  out = 0;
+  if (dispatch.launch.maxReports < 2 || step.kind == StepKind::Other)
+    return true;
+  for (const LaneAccess &access : accesses.lanes) {
+    FaultKind kind = FaultKind::OutOfBounds;
+    switch (access.space) {
+    case Space::Global: {
+      const std::optional<Allocation> at = dispatch.memory.lookup(access.address);
+      if (at && at->end() - access.address >= access.bytes)
+        continue;
+      break;
+    }
+    case Space::Local:
+      if (group.shared.ldsHole || access.address + access.bytes <= wave.ldsSize)
+        continue;
+      kind = FaultKind::LdsOutOfBounds;
+      break;
+    case Space::Scratch:
+      if (access.address + access.bytes <= wave.scratchPerLane)
+        continue;
+      kind = FaultKind::ScratchOverflow;
+      break;
+    case Space::Flat:
+    case Space::Buffer:
+      continue;
+    }
+    out |= uint64_t(1) << access.lane;
+    raise(wave, op, kind, access.lane, access.address, access.bytes, access.writes);
+    if (!settle(group, &wave))
+      return false;
+  }
+  if (step.kind == StepKind::Scalar && out)
+    out = ~uint64_t(0);
+  return true;
+}
+
 void ObservedRun::step(RunningGroup &group, Wave &wave) {
   const MicroOp *op = wave.next;
   if (wave.special & op->special & kSkipVector) {
@@ -84,20 +186,29 @@ void ObservedRun::step(RunningGroup &group, Wave &wave) {
   locate(wave, *op, step, accesses);
   for (Observer *observer : observers) {
     observer->before(group, wave, *op, step, accesses);
-    if (wave.status == WaveStatus::Faulted)
+    if (wave.status == WaveStatus::Faulted && !settle(group, &wave))
       return;
   }
+  uint64_t leftOut = 0;
+  if (!leavesLanesOut(group, wave, *op, step, leftOut))
+    return;
   if (step.barrier)
     for (unsigned i = 0; i < phases.size(); ++i)
       phases[i] = group.shared.barriers[i].phase;
   wave.next = op + 1;
-  if (step.kind != StepKind::Wait) {
+  const uint64_t exec = wave.exec();
+  const bool isSkipped = step.kind == StepKind::Wait || (leftOut && (exec & ~leftOut) == 0);
+  if (!isSkipped) {
+    if (leftOut)
+      wave.setMask(kExec, exec & ~leftOut);
     op->handler(wave, *op);
+    if (leftOut)
+      wave.setMask(kExec, exec);
     ++wave.instructions;
     if (!counts.empty())
       ++counts[index];
   }
-  if (wave.status == WaveStatus::Faulted)
+  if (wave.status == WaveStatus::Faulted && !settle(group, &wave))
     return;
   for (Observer *observer : observers)
     observer->after(group, wave, *op, step);
@@ -169,11 +280,19 @@ static bool isDone(const RunningGroup &group) {
 }
 
 void ObservedRun::end(RunningGroup &group) {
-  for (Observer *observer : observers)
+  auto isAtFault = [&] { return group.shared.fault.set && !settle(group, nullptr); };
+  for (Observer *observer : observers) {
     observer->groupEnded(group);
-  if (residents.size() == 1 && nextGroup >= dispatch.groupCount)
-    for (Observer *observer : observers)
-      observer->launchEnded(group);
+    if (isAtFault())
+      return;
+  }
+  if (residents.size() != 1 || nextGroup < dispatch.groupCount)
+    return;
+  for (Observer *observer : observers) {
+    observer->launchEnded(group);
+    if (isAtFault())
+      return;
+  }
 }
 
 void ObservedRun::run() {

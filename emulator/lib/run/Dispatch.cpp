@@ -353,16 +353,23 @@ Statistics Dispatch::statistics() const {
 
 std::unique_ptr<Fault> Dispatch::takeFault() { return std::move(fault); }
 
+std::unique_ptr<Fault> Dispatch::describe(RunningGroup &group) const {
+  auto found = describeFault(group.shared.fault, launch, program, memory, group.id);
+  if (found->kind == Fault::Deadlock)
+    found->detail = group.describe();
+  if (!group.faultDetail.empty())
+    found->detail = group.faultDetail;
+  return found;
+}
+
 void Dispatch::report(RunningGroup &group) {
   failed.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex);
   if (fault)
     return;
-  fault = describeFault(group.shared.fault, launch, program, memory, group.id);
-  if (fault->kind == Fault::Deadlock)
-    fault->detail = group.describe();
-  if (!group.faultDetail.empty())
-    fault->detail = group.faultDetail;
+  fault = describe(group);
+  if (launch.report)
+    launch.report(*fault, false);
 }
 
 } // namespace rubia::emulator

@@ -32,6 +32,7 @@ private:
   friend class OrderRun;
   friend class Watchdog;
   using Groups = std::vector<std::unique_ptr<RunningGroup>>;
+  std::unique_ptr<Fault> describe(RunningGroup &group) const;
   void report(RunningGroup &group);
   void madeProgress() {
     if (isWatched)

@@ -40,6 +40,46 @@ StringRef toString(Fault::Kind kind) {
     return "use of a value that was never written";
   case Fault::AtomicOnHostMemory:
     return "atomic that GPUs drop in memory of the host";
+  case Fault::WarpHazard:
+    return "hazard within a warp";
+  case Fault::InvalidMask:
+    return "invalid membermask";
+  }
+  return "";
+}
+
+StringRef wordOf(Fault::Kind kind) {
+  switch (kind) {
+  case Fault::OutOfBounds:
+    return "out-of-bounds";
+  case Fault::UseAfterFree:
+    return "use-after-free";
+  case Fault::Misaligned:
+    return "misaligned";
+  case Fault::Trap:
+    return "trap";
+  case Fault::BarrierDivergence:
+    return "divergent-barrier";
+  case Fault::Deadlock:
+    return "no-progress";
+  case Fault::IllegalInstruction:
+    return "illegal-instruction";
+  case Fault::LdsOutOfBounds:
+    return "shared-out-of-bounds";
+  case Fault::ScratchOverflow:
+    return "stack-overflow";
+  case Fault::UnwaitedRegister:
+    return "unwaited-register";
+  case Fault::DataRace:
+    return "data-race";
+  case Fault::Uninitialised:
+    return "uninitialised";
+  case Fault::AtomicOnHostMemory:
+    return "dropped-atomic";
+  case Fault::WarpHazard:
+    return "warp-hazard";
+  case Fault::InvalidMask:
+    return "invalid-mask";
   }
   return "";
 }
@@ -93,6 +133,10 @@ static Fault::Kind publicKind(FaultKind kind) {
     return Fault::Uninitialised;
   case FaultKind::AtomicOnHostMemory:
     return Fault::AtomicOnHostMemory;
+  case FaultKind::WarpHazard:
+    return Fault::WarpHazard;
+  case FaultKind::InvalidMask:
+    return Fault::InvalidMask;
   }
   return Fault::IllegalInstruction;
 }
@@ -169,6 +213,7 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
                                      const Program &program, const Memory &memory, Dim3 workgroup) {
   auto fault = std::make_unique<Fault>();
   fault->kind = publicKind(record.kind);
+  fault->severity = record.isWarning ? Fault::Severity::Warning : Fault::Severity::Error;
   fault->kernel = launch.kernel->name;
   fault->workgroup = workgroup;
   fault->thread = threadOf(launch, program, record.wave, record.lane);
@@ -188,6 +233,8 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
   if (auto why = program.refused.find(record.pc);
       fault->kind == Fault::IllegalInstruction && why != program.refused.end())
     fault->detail = why->second;
+  if (fault->kind == Fault::InvalidMask)
+    fault->detail = "the thread is not in its own membermask, or threads in it have another one";
   if (fault->kind == Fault::LdsOutOfBounds)
     fault->detail = "the workgroup has " +
                     std::to_string(launch.kernel->ldsBytes + launch.dynamicLdsBytes) + " bytes";

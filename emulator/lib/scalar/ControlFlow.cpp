@@ -81,7 +81,7 @@ constexpr ScalarSemantics kRows[] = {
     {"S_SLEEP_VAR", scalar<[](Wave &w) { w.halt(WaveStatus::Yielded); }>},
     {"S_TRAP", scalar<[](Wave &w, const MicroOp &op) {
        if (op.immediate != 3) // 3 is llvm.debugtrap, which goes on without a debugger
-         raise(w, op, FaultKind::Trap);
+         raise(w, op, op.immediate == kMaskTrap ? FaultKind::InvalidMask : FaultKind::Trap);
      }>},
     {"S_SETHALT", scalar<[](Wave &w, const MicroOp &op) {
        if (op.immediate & 1)

@@ -12,6 +12,7 @@
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/LaneExchange.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
@@ -33,6 +34,54 @@ static Value *ballot(FunctionLowering &fn, Value *condition) {
 // 32 if there is none: where a lane executes what it is no member of.
 static Value *lowestLane(FunctionLowering &fn, Value *mask) {
   return fn.builder().CreateBinaryIntrinsic(Intrinsic::cttz, mask, fn.builder().getFalse());
+}
+
+// Repeats a step for each value that `key` has among the active lanes, with the lanes that have it
+// (`isTurn`): the result of a lane's own turn. The step is executed by all lanes that still wait
+// for their turn.
+static Value *forEachValue(FunctionLowering &fn, Value *key, Type *type,
+                           function_ref<Value *(Value *isTurn)> step) {
+  IRBuilder<> &b = fn.builder();
+  BasicBlock *before = b.GetInsertBlock();
+  BasicBlock *turn = fn.newBlock("turn"), *done = fn.newBlock("turns.done");
+  b.CreateBr(turn);
+  b.SetInsertPoint(turn);
+  // A select, not an exit with the result: that would be taken by all lanes at once, after the
+  // loop.
+  PHINode *result = b.CreatePHI(type, 2);
+  Value *first = b.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane, {key->getType()}, {key});
+  Value *isTurn = b.CreateICmpEQ(key, first);
+  Value *next = b.CreateSelect(isTurn, step(isTurn), result);
+  result->addIncoming(Constant::getNullValue(type), before);
+  result->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(isTurn, done, turn);
+  b.SetInsertPoint(done);
+  return next;
+}
+
+// The number of the s_trap that the emulator reports as an invalid membermask (kMaskTrap of
+// emulator/lib/machine/Wave.h).
+static constexpr const char *kMaskTrap = "s_trap 77";
+
+// With settings::MaskMode::Checked: reports threads that are not in their own membermask, or have
+// another one than a thread in it that executes the instruction too: both are undefined in PTX.
+// Members that are not here may have exited, or come later.
+static void checkMembers(FunctionLowering &fn, Value *members) {
+  if (fn.options().code.masks != settings::MaskMode::Checked)
+    return;
+  IRBuilder<> &b = fn.builder();
+  members = b.CreateFreeze(members);
+  Value *alike =
+      forEachValue(fn, members, b.getInt32Ty(), [&](Value *isTurn) { return ballot(fn, isTurn); });
+  Value *others = b.CreateAnd(b.CreateAnd(members, ballot(fn, b.getTrue())), b.CreateNot(alike));
+  Value *isMember = b.CreateTrunc(b.CreateLShr(members, fn.launch().laneIndex()), b.getInt1Ty());
+  Value *isWrong = b.CreateOr(b.CreateNot(isMember), b.CreateIsNotNull(others));
+  BasicBlock *wrong = fn.newBlock("mask.invalid"), *right = fn.newBlock("mask.valid");
+  b.CreateCondBr(isWrong, wrong, right);
+  b.SetInsertPoint(wrong);
+  b.CreateCall(InlineAsm::get(FunctionType::get(b.getVoidTy(), false), kMaskTrap, "", true));
+  b.CreateBr(right);
+  b.SetInsertPoint(right);
 }
 
 // ---------- shfl
@@ -81,6 +130,8 @@ Value *exchangeByPattern(FunctionLowering &fn, const Shuffle &shuffle, Value *va
 // undefined in PTX, so membermask needs no attention.
 Expected<Value *> lowerShfl(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
+  if (inst.spelling->has(ptx::Mod::Sync))
+    checkMembers(fn, fn.source(3));
   Value *value = fn.source(0);
   Value *lane = fn.launch().laneIndex();
   Value *offset = b.CreateAnd(fn.source(1), 31);
@@ -129,6 +180,8 @@ Expected<Value *> lowerVote(FunctionLowering &fn, const ptx::Instruction &inst) 
   IRBuilder<> &b = fn.builder();
   Value *condition = fn.source(0);
   Value *members = inst.spelling->has(ptx::Mod::Sync) ? fn.source(1) : b.getInt32(~0u);
+  if (inst.spelling->has(ptx::Mod::Sync))
+    checkMembers(fn, members);
   auto among = [&](Value *which) { return b.CreateAnd(ballot(fn, which), members); };
   auto none = [&](Value *mask) { return b.CreateICmpEQ(mask, b.getInt32(0)); };
   switch (inst.spelling->first(ptx::ModCategory::Vote)) {
@@ -155,6 +208,7 @@ Expected<Value *> lowerActivemask(FunctionLowering &fn, const ptx::Instruction &
 // elected is not defined but always the same: the lowest, as on NVIDIA.
 Expected<Value *> lowerElect(FunctionLowering &fn, const ptx::Instruction &) {
   IRBuilder<> &b = fn.builder();
+  checkMembers(fn, fn.source(0));
   Value *leader = lowestLane(fn, b.CreateAnd(ballot(fn, b.getTrue()), fn.source(0)));
   fn.setDestination(1, b.CreateICmpEQ(leader, fn.launch().laneIndex()));
   return leader;
@@ -162,35 +216,13 @@ Expected<Value *> lowerElect(FunctionLowering &fn, const ptx::Instruction &) {
 
 // ---------- match, redux
 
-// Repeats a step for each value that `key` has among the active lanes, with the lanes that have it
-// (`isTurn`): the result of a lane's own turn. The step is executed by all lanes that still wait
-// for their turn.
-static Value *forEachValue(FunctionLowering &fn, Value *key, Type *type,
-                           function_ref<Value *(Value *isTurn)> step) {
-  IRBuilder<> &b = fn.builder();
-  BasicBlock *before = b.GetInsertBlock();
-  BasicBlock *turn = fn.newBlock("turn"), *done = fn.newBlock("turns.done");
-  b.CreateBr(turn);
-  b.SetInsertPoint(turn);
-  // A select, not an exit with the result: that would be taken by all lanes at once, after the
-  // loop.
-  PHINode *result = b.CreatePHI(type, 2);
-  Value *first = b.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane, {key->getType()}, {key});
-  Value *isTurn = b.CreateICmpEQ(key, first);
-  Value *next = b.CreateSelect(isTurn, step(isTurn), result);
-  result->addIncoming(Constant::getNullValue(type), before);
-  result->addIncoming(next, b.GetInsertBlock());
-  b.CreateCondBr(isTurn, done, turn);
-  b.SetInsertPoint(done);
-  return next;
-}
-
 // match.any.sync.type d, a, membermask; match.all.sync.type d{|p}, a, membermask
 // PTX ISA: parallel-synchronization-and-communication-instructions-match-sync
 Expected<Value *> lowerMatch(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   // A register that was never written may be another value at each look.
   Value *value = b.CreateFreeze(fn.source(0)), *members = fn.source(1);
+  checkMembers(fn, members);
   if (inst.spelling->has(ptx::Mod::Any))
     return b.CreateAnd(
         forEachValue(fn, value, b.getInt32Ty(), [&](Value *isTurn) { return ballot(fn, isTurn); }),
@@ -281,6 +313,7 @@ Expected<Value *> lowerRedux(FunctionLowering &fn, const ptx::Instruction &inst)
   const ptx::Spelling &spelling = *inst.spelling;
   Reduction reduction = reductionOf(spelling);
   Value *value = b.CreateFreeze(fn.source(0, ptx::Type::B32)), *members = fn.source(1);
+  checkMembers(fn, members);
   const bool isFloat = spelling.type() == ptx::Type::F32;
   OrderedFloat order{spelling.has(ptx::Mod::Min), spelling.has(ptx::Mod::NaN),
                      spelling.has(ptx::Mod::Abs)};
@@ -303,6 +336,7 @@ Expected<Value *> lowerRedux(FunctionLowering &fn, const ptx::Instruction &inst)
 // in lockstep and its memory operations in order, so it only has to stop the compiler.
 Expected<Value *> lowerBarWarpSync(FunctionLowering &fn, const ptx::Instruction &) {
   IRBuilder<> &b = fn.builder();
+  checkMembers(fn, fn.source(0));
   SyncScope::ID wave = fn.context().getOrInsertSyncScopeID("wavefront");
   b.CreateFence(AtomicOrdering::Release, wave);
   b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});

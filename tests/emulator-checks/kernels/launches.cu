@@ -280,3 +280,18 @@ KERNEL atomic_halves(unsigned short *data, unsigned n, unsigned *) {
                  "red.relaxed.cta.shared.add.noftz.f16 [place], %1; }" ::"l"(cells + at),
                  "h"(value));
 }
+
+/// Errors, each of which a launch survives that goes on.
+KERNEL several_errors(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  const unsigned value = data[32 + (t & 7)]; // nobody has written it
+  if (value + t == 0xfffffff0)
+    data[1] = 5;
+  if (t == 3)
+    data[n + 2] = 1; // behind the allocation
+  cells[t] = t;
+  if (t == 4)
+    data[2] = cells[data[0] + 100000]; // behind shared memory
+  data[t] = cells[63 - t];             // what the other warp writes
+}

@@ -285,7 +285,9 @@ KERNEL stack_overflow(unsigned *data, unsigned n, unsigned *) {
 #else
   const unsigned depth = n * 1000;
 #endif
-  data[t] = deeper(data, depth);
+  const unsigned value = deeper(data, depth);
+  syncThreads();
+  data[t] = value;
 }
 
 // CASE fault=ScratchOverflow block=32 words=64

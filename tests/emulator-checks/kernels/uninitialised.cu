@@ -143,7 +143,7 @@ KERNEL uniform_loop_bound(unsigned *data, unsigned n, unsigned *) {
   unsigned sum = 0;
   for (unsigned i = 0; i < bound; ++i)
     sum += data[i];
-  data[t] = sum;
+  data[t + 64] = sum;
 }
 
 // CASE fault=Uninitialised block=32 words=128
@@ -162,7 +162,7 @@ KERNEL uniform_address(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[32];
   const unsigned t = fillAllButOne(cells, data, n);
   const unsigned at = cells[9] & 63; // BUG thread=(0,0,0)
-  data[t] = data[at];
+  data[t + 64] = data[at];
 }
 
 // CASE fault=Uninitialised block=32 words=128

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// A wave's lanes run together and in order, so that AMD's hardware never shows what is wrong here.
+// NVIDIA's lanes may run apart: between them, only __syncwarp(), barriers and strong accesses
+// order anything (CUDA C++ programming guide, "Independent Thread Scheduling").
+//
+// Two accesses of different lanes to one byte, one of them a write, are a hazard unless the lane of
+// the first has come to a __syncwarp() (InstructionStep::warpSync), a barrier or a strong write
+// since then. Of the second lane nothing is asked: what it waited with, the first one has come to.
+// Where all lanes that are on come to one together, all that was before is forgotten.
+//
+// Lanes of one instruction that store different values to one byte are a warning: CUDA stores one
+// of them, but says not which.
+//
+// Only accesses are looked at of which the notes say that they are weak: relaxed, volatile and
+// atomic ones are no hazard, and code without notes does not tell where its __syncwarp() were.
+#include "emulator/lib/check/CheckWarps.h"
+#include "emulator/lib/machine/InitialState.h"
+#include "emulator/lib/run/FaultReport.h"
+#include <array>
+
+using namespace llvm;
+
+namespace rubia::emulator {
+namespace {
+
+constexpr unsigned kMaxLanes = 64;
+constexpr uint8_t kNobody = 255;
+
+struct Access {
+  uint32_t pc = 0;
+  uint32_t time = 0;   // of its lane
+  uint32_t number = 0; // of the wave's instruction
+  uint8_t lane = kNobody;
+  std::optional<uint8_t> value = std::nullopt; // that is stored
+};
+
+struct Byte {
+  Access write;
+  Access reads[2]; // the first since its lane was ordered, and the last of another lane
+};
+
+/// The memory that a wave has touched, in dwords.
+using Touched = DenseMap<uint64_t, std::array<Byte, 4>>;
+
+struct WaveState {
+  std::array<uint32_t, kMaxLanes> time = {}; // how often each lane has come to what orders
+  uint64_t seen = 0;                         // lanes that have touched memory
+  Touched global, lds;
+};
+
+class WarpCheck : public Observer {
+public:
+  WarpCheck(const Launch &launch, unsigned warpLanes)
+      : program(*launch.kernel->program), launch(launch), warpLanes(warpLanes) {}
+
+  void groupStarted(RunningGroup &group) override { groups[&group].resize(group.waves.size()); }
+  void groupEnded(RunningGroup &group) override { groups.erase(&group); }
+  void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
+              const Accesses &accesses) override;
+
+private:
+  struct Now {
+    RunningGroup &group;
+    Wave &wave;
+    const MicroOp &op;
+    const InstructionStep &step;
+    WaveState &state;
+  };
+  bool isSameWarp(unsigned a, unsigned b) const { return a / warpLanes == b / warpLanes; }
+  static void order(WaveState &state, uint64_t lanes);
+  Access accessOf(const Now &now, unsigned lane) const {
+    return {now.op.pc, now.state.time[lane], uint32_t(now.wave.instructions), uint8_t(lane)};
+  }
+  bool isHazard(const Now &now, const Access &earlier, unsigned lane) const {
+    return earlier.lane != kNobody && earlier.lane != lane && isSameWarp(earlier.lane, lane) &&
+           now.state.time[earlier.lane] == earlier.time;
+  }
+  void read(const Now &now, const LaneAccess &access, Byte &byte);
+  void write(const Now &now, const LaneAccess &access, unsigned which, Byte &byte);
+  void report(const Now &now, const LaneAccess &access, const Access &earlier, StringRef what);
+  void compareStores(const Now &now, const Accesses &accesses);
+  uint8_t storedByte(const Now &now, const LaneAccess &access, unsigned byte) const;
+
+  const Program &program; // has lines
+  const Launch &launch;
+  const unsigned warpLanes;
+  DenseMap<const RunningGroup *, std::vector<WaveState>> groups;
+};
+
+/// `lanes` come to something that orders what they did before.
+void WarpCheck::order(WaveState &state, uint64_t lanes) {
+  if ((state.seen & ~lanes) == 0) {
+    state.global.clear();
+    state.lds.clear();
+    state.seen = 0;
+  }
+  for (uint64_t rest = lanes; rest; rest &= rest - 1)
+    ++state.time[unsigned(std::countr_zero(rest))];
+}
+
+void WarpCheck::report(const Now &now, const LaneAccess &access, const Access &earlier,
+                       StringRef what) {
+  if (now.wave.status == WaveStatus::Faulted)
+    return;
+  raise(now.wave, now.op, FaultKind::WarpHazard, access.lane, access.address, access.bytes,
+        access.writes);
+  const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, earlier.lane);
+  now.group.faultDetail = std::string(access.space == Space::Local ? "in LDS; " : "") + what.str() +
+                          " by thread " + triple(other) + " at " +
+                          describePlace(program, earlier.pc) + ", and no __syncwarp() between them";
+}
+
+void WarpCheck::read(const Now &now, const LaneAccess &access, Byte &byte) {
+  if (isHazard(now, byte.write, access.lane))
+    report(now, access, byte.write, "after a write");
+  Access &first = byte.reads[0];
+  const bool isFirst = first.lane == kNobody || first.lane == access.lane ||
+                       now.state.time[first.lane] != first.time;
+  byte.reads[isFirst ? 0 : 1] = accessOf(now, access.lane);
+}
+
+/// `which`: of the bytes of the access.
+void WarpCheck::write(const Now &now, const LaneAccess &access, unsigned which, Byte &byte) {
+  Access here = accessOf(now, access.lane);
+  if (!now.step.toLds && !now.step.direct)
+    here.value = storedByte(now, access, which);
+  const bool isSame = here.value && here.value == byte.write.value;
+  // Those of one instruction, compareStores() compares.
+  if (isHazard(now, byte.write, access.lane) && byte.write.number != here.number && !isSame)
+    report(now, access, byte.write, "after a write");
+  for (const Access &earlier : byte.reads)
+    if (isHazard(now, earlier, access.lane))
+      report(now, access, earlier, "after a read");
+  byte.write = here;
+}
+
+uint8_t WarpCheck::storedByte(const Now &now, const LaneAccess &access, unsigned byte) const {
+  const uint32_t offset = uint32_t(now.op.source[2 + access.operand]) + byte / 4 * kBlockLanes;
+  const uint32_t word = now.wave.vgpr(offset, access.lane) >> (now.step.highHalf ? 16 : 0);
+  return uint8_t(word >> 8 * (byte % 4));
+}
+
+/// Different values of lanes of one warp for one byte.
+void WarpCheck::compareStores(const Now &now, const Accesses &accesses) {
+  struct Store {
+    uint8_t lane = 0, value = 0;
+  };
+  DenseMap<std::pair<uint64_t, unsigned>, Store> stored; // by byte, and by space and warp
+  for (const LaneAccess &access : accesses.lanes) {
+    if (!access.writes || access.space == Space::Scratch)
+      continue;
+    const unsigned place = access.lane / warpLanes * 2 + (access.space == Space::Local);
+    for (unsigned i = 0; i < access.bytes; ++i) {
+      const Store store = {access.lane, storedByte(now, access, i)};
+      auto [found, isNew] = stored.try_emplace({access.address + i, place}, store);
+      if (isNew || found->second.value == store.value || found->second.lane == access.lane)
+        continue;
+      raise(now.wave, now.op, FaultKind::WarpHazard, access.lane, access.address, access.bytes,
+            true);
+      now.group.shared.fault.isWarning = true;
+      const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, found->second.lane);
+      now.group.faultDetail = std::string(access.space == Space::Local ? "in LDS; " : "") +
+                              "thread " + triple(other) +
+                              " stores another value there with the same instruction: either may "
+                              "be what stays";
+      return;
+    }
+  }
+}
+
+/// The lanes that a strong write orders. An atomic operation of one lane may be what LLVM has made
+/// of those of all lanes.
+uint64_t releasingLanes(const Wave &wave, const InstructionStep &step, const Accesses &accesses) {
+  const bool mayStandForAll = accesses.atomic && !step.compares && std::popcount(wave.exec()) == 1;
+  return mayStandForAll ? ~uint64_t(0) : wave.exec();
+}
+
+void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
+                       const InstructionStep &step, const Accesses &accesses) {
+  const Now now = {group, wave, op, step, groups[&group][wave.indexInGroup]};
+  if (step.warpSync)
+    order(now.state, wave.exec());
+  // Barriers are for the wave, whatever is on.
+  if (step.barrierSignals || step.gridBarrier) {
+    now.state.global.clear();
+    now.state.lds.clear();
+  }
+  if (step.kind != StepKind::Vector && step.kind != StepKind::Lds)
+    return;
+  if (isStrong(step.strength) && step.writes)
+    return order(now.state, releasingLanes(wave, step, accesses));
+  if (step.strength != Strength::Weak || accesses.atomic)
+    return;
+  for (const LaneAccess &access : accesses.lanes) {
+    if (access.space == Space::Scratch)
+      continue;
+    const bool isLds = access.space == Space::Local;
+    if (isLds && access.address + access.bytes > wave.ldsSize)
+      continue; // its handler reports it
+    now.state.seen |= uint64_t(1) << access.lane;
+    for (unsigned i = 0; i < access.bytes; ++i) {
+      const uint64_t address = access.address + i;
+      Byte &byte = (isLds ? now.state.lds : now.state.global)[address / 4][address % 4];
+      access.writes ? write(now, access, i, byte) : read(now, access, byte);
+    }
+  }
+  if (step.writes && !step.toLds && !step.direct && wave.status != WaveStatus::Faulted)
+    compareStores(now, accesses);
+}
+
+} // namespace
+
+std::unique_ptr<Observer> makeWarpCheck(const Launch &launch, unsigned warpLanes) {
+  return std::make_unique<WarpCheck>(launch, warpLanes);
+}
+
+} // namespace rubia::emulator
