@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The book of what fuzzers have tried, and how their ends are counted. Usage: campaign_test.py"""
+import argparse
+import contextlib
+import io
+import os
+import random
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import campaign
+import mutants
+
+
+def row(family, seed, inputs, failures=0, date="2026-01-02", commit="abc"):
+    return campaign.Row(date, commit, family, seed, seed, inputs, 5, failures)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = Path(self.temporary.name)
+
+    def script(self, name, text):
+        path = self.folder / name
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+
+class Book(Folder):
+    def test_slices_of_a_day_commit_and_family_are_one_row(self):
+        rows = []
+        for new in [row("ptx", 1, 10), row("ptx", 2, 20, 1), row("streams", 1, 5), row("ptx", 3, 1, commit="def")]:
+            campaign.add(rows, new)
+        self.assertEqual([(one.family, one.first, one.last, one.inputs, one.failures) for one in rows],
+                         [("ptx", 1, 2, 30, 1), ("streams", 1, 1, 5, 0), ("ptx", 3, 3, 1, 0)])
+        self.assertEqual((campaign.next_seed(rows, "ptx"), campaign.next_seed(rows, "streams"), campaign.next_seed(rows, "cache")), (4, 2, 1))
+
+    def test_is_read_as_it_was_written(self):
+        book = self.folder / "book.tsv"
+        self.assertEqual(campaign.read_book(book), [])
+        rows = [row("ptx", 1, 10), row("compile", 7, 20, 3)]
+        campaign.write_book(book, rows)
+        self.assertEqual(campaign.read_book(book), rows)
+
+    def test_what_is_no_row_is_refused(self):
+        book = self.folder / "book.tsv"
+        head = "\t".join(campaign.COLUMNS) + "\n"
+        for text in ["", "date\n", head + "2026-01-02\tabc\tptx\t1-2\t10\t5\n", head + "2026-01-02\tabc\tpxt\t1-2\t10\t5\t0\n",
+                     head + "2026-01-02\tabc\tptx\t2-1\t10\t5\t0\n"]:
+            book.write_text(text)
+            with self.assertRaises(ValueError):
+                campaign.read_book(book)
+
+    def test_the_one_of_the_repository_is_sound(self):
+        self.assertTrue((campaign.HERE / "book.tsv").exists())
+        rows = campaign.read_book(campaign.HERE / "book.tsv")
+        for family in campaign.GOALS:
+            self.assertIn(family, campaign.summary(rows))
+
+
+class Ends(Folder):
+    def run_script(self, text):
+        return campaign.run([self.script("fuzzer", text)], 1, io.StringIO())
+
+    def test_counts(self):
+        self.assertEqual(self.run_script("echo 'stat::number_of_executed_units: 1234'"), (1234, 0))
+        self.assertEqual(self.run_script("echo 'gfx1: 100 streams, 20 of them to their end'; echo 'gfx2: 7 streams, 0'; echo '0 failures, seed 3'"), (107, 0))
+        self.assertEqual(self.run_script("echo 'precompile: 80 mutants, seed 3'; echo '2 failures'; exit 1"), (80, 2))
+
+    def test_a_crash_is_a_failure(self):
+        self.assertEqual(self.run_script("printf '#2\\tINITED\\n#512\\tpulse\\n'; exit 77"), (512, 1))
+        self.assertEqual(self.run_script("echo 'stat::number_of_executed_units: 3'; kill -SEGV $$"), (3, 1))
+
+    def test_silence_is_a_failure(self):
+        self.assertEqual(self.run_script("true"), (0, 1))
+
+    def test_a_hang_is_a_failure_and_leaves_nobody(self):
+        left = self.folder / "left"
+        with mock.patch.object(campaign, "GRACE", 0):
+            self.assertEqual(self.run_script(f"sleep 100 & echo $! > {left}; echo 'stat::number_of_executed_units: 9'; wait")[1], 1)
+        with self.assertRaises(ProcessLookupError):
+            for _ in range(100):
+                os.kill(int(left.read_text()), 0)
+                subprocess.run(["sleep", "0.05"])
+
+
+class Campaign(Folder):
+    def test_goes_on_where_the_book_ends(self):
+        good = self.script("good", "echo 'stat::number_of_executed_units: 10'")
+        bad = self.script("bad", "echo 'stat::number_of_executed_units: 1'; exit 1")
+        seeds = []
+
+        def commands(_, family):
+            def make(seed, _):
+                seeds.append((family, seed))
+                return [good if family == "ptx" else bad]
+            return [make]
+        options = argparse.Namespace(build=self.folder, families=["ptx", "cache"], minutes=1, slice=1, book=self.folder / "book.tsv")
+        ticks = iter(range(0, 10**6, 8))
+        with mock.patch.object(campaign.Fuzzers, "commands", commands), mock.patch.object(campaign.time, "monotonic", lambda: next(ticks)), \
+                contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(campaign.campaign(options), 1)
+        rows = campaign.read_book(options.book)
+        turns = {family: [seed for name, seed in seeds if name == family] for family in options.families}
+        self.assertEqual(turns["ptx"], list(range(1, len(turns["ptx"]) + 1)))
+        self.assertTrue(turns["cache"])
+        self.assertEqual([(one.family, one.inputs, one.failures) for one in rows],
+                         [("ptx", 10 * len(turns["ptx"]), 0), ("cache", len(turns["cache"]), len(turns["cache"]))])
+        self.assertIn("bad", (self.folder / "fuzz-failures/log").read_text())
+
+    def test_all_families_have_commands(self):
+        fuzzers = campaign.Fuzzers(self.folder)
+        for family in campaign.GOALS:
+            for make in fuzzers.commands(family):
+                words = [str(word) for word in make(17, 60)]
+                self.assertTrue(any("17" in word for word in words) and any("60" in word for word in words), words)
+
+
+class Mutants(Folder):
+    def batch(self, text):
+        return mutants.batch(str(self.script("rubia", text)), 0, 5, mutants.seeds()[:3], self.folder / "failures")
+
+    REPORT = 'while [ "$1" != --report ]; do shift; done; echo \'{"kernels": [{"image": "i", "kernel": "k", "reason": "%s"}]}\' > "$2"; exit 3'
+
+    def test_are_the_same_for_a_seed(self):
+        texts = mutants.seeds()
+        self.assertGreater(len(texts), 10)
+        self.assertEqual([mutants.mutant(random.Random("a"), texts) for _ in range(20)], [mutants.mutant(random.Random("a"), texts) for _ in range(20)])
+        self.assertGreater(sum(mutants.mutant(random.Random(i), texts) not in texts for i in range(50)), 40)
+
+    def test_an_error_of_a_kernel_is_none_of_ours(self):
+        self.assertEqual(self.batch(self.REPORT % "<image>:1:1: error: what crashed: this"), [])
+        self.assertEqual(self.batch("exit 1"), [])
+        self.assertFalse((self.folder / "failures").exists())
+
+    def test_what_is(self):
+        for reason in ["the compiler crashed: Segmentation fault", "the compiler took longer than 60 s", "it ran out of memory (it may take 6 MiB)",
+                       "it ended with status 7"]:
+            self.assertEqual(len(self.batch(self.REPORT % reason)), 1, reason)
+        self.assertEqual(len(self.batch("kill -ABRT $$")), 1)
+        with mock.patch.object(mutants, "UNIT_LIMIT", 0.01):
+            self.assertEqual(self.batch("exec sleep 10"), ["a hang"])
+        self.assertEqual(len(list((self.folder / "failures/mutants-5-0").glob("*.ptx"))), mutants.BATCH)
+
+
+if __name__ == "__main__":
+    unittest.main()
