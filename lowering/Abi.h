@@ -6,13 +6,14 @@
 #pragma once
 
 #include "lowering/DeviceState.h"
+#include "lowering/TensorMap.h"
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 3;
+inline constexpr unsigned kVersion = 4;
 
 // Module state lives in memory that the loader owns; each code object that needs any of it has this
 // symbol, an array of 64-bit device addresses. The loader writes it after loading the code object
@@ -87,7 +88,7 @@ inline void makeSharedPoolHeader(void *header, uint32_t slots, uint64_t firstSlo
 struct TrapRecord {
   uint32_t claimed;
   uint32_t reason; // TrapReason
-  uint32_t place;  // Unsupported, NeedsIndependentScheduling: index into the unit's "traps" list of
+  uint32_t place;  // Unsupported and what follows Assertion: index into the unit's "traps" list of
                    // the metadata; else 0
   uint32_t ctaid[3];
   uint32_t tid[3];
@@ -101,6 +102,10 @@ enum class TrapReason : uint32_t {
   Unsupported = 2,
   Assertion = 3, // what it says is in the printf ring; the wave ended without a trap
   NeedsIndependentScheduling = 4,
+  // What NVIDIA's hardware refuses; the unit's "traps" say what and where.
+  IllegalInstruction = 5,
+  MisalignedAddress = 6,
+  BarrierMisuse = 7,
 };
 
 // Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.

@@ -362,3 +362,5 @@ DEVICE_FUNCTION void free(void *block, GLOBAL DeviceHeap *state) {
       return;
   }
 }
+
+#include "lowering/device/TensorCopies.h"

@@ -79,8 +79,12 @@ Result Context::check(int hipError) {
     for (Module *module : modules)
       suspects.push_back(module->loaded);
   }
+  // This logs which thread it was. HIP knows one kind of trap; what the kernel refused says more.
   for (const auto &module : suspects)
-    (void)takeTrap(*module); // logs which thread it was; the status is the fault's own
+    if (Result trap = takeTrap(*module); trap && result == kLaunchFailed) {
+      result = trap;
+      sticky = trap;
+    }
   return result;
 }
 

@@ -258,8 +258,18 @@ Result takeTrap(LoadedModule &module) {
   if (!trap)
     return kSuccess;
   // An assertion has its own words on stderr, which CUDA's programs know.
-  log(trap->isAssertion ? LogLevel::Info : LogLevel::Error, trap->text);
-  return trap->isAssertion ? kAssert : kLaunchFailed;
+  const bool isAssertion = trap->reason == abi::TrapReason::Assertion;
+  log(isAssertion ? LogLevel::Info : LogLevel::Error, trap->text);
+  switch (trap->reason) {
+  case abi::TrapReason::Assertion:
+    return kAssert;
+  case abi::TrapReason::IllegalInstruction:
+    return kIllegalInstruction;
+  case abi::TrapReason::MisalignedAddress:
+    return kMisalignedAddress;
+  default:
+    return kLaunchFailed;
+  }
 }
 
 // The module of a library in a context.

@@ -541,7 +541,7 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
     return std::nullopt;
   abi::TrapRecord taken = *record;
   memset(record, 0, sizeof(*record));
-  Trap trap{abi::TrapReason(taken.reason) == abi::TrapReason::Assertion, ""};
+  Trap trap{abi::TrapReason(taken.reason), ""};
   raw_string_ostream os(trap.text);
   os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
      << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
@@ -560,6 +560,12 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
     break;
   case abi::TrapReason::NeedsIndependentScheduling:
     os << "waits for a thread of its own warp, which needs independent thread scheduling";
+    namePlace();
+    break;
+  case abi::TrapReason::IllegalInstruction:
+  case abi::TrapReason::MisalignedAddress:
+  case abi::TrapReason::BarrierMisuse:
+    os << "did what the hardware refuses";
     namePlace();
     break;
   case abi::TrapReason::None:

@@ -3,6 +3,7 @@
 // first needed. Used by the CUDA driver API and by `rubia launch`.
 #pragma once
 
+#include "lowering/Abi.h"
 #include "runtime/cache/UnitVariants.h"
 #include "runtime/compiler/Compiler.h"
 #include "runtime/device/DeviceServices.h"
@@ -78,7 +79,7 @@ public:
   // What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies in
   // pinned host memory: this waits for nothing and works on a device that has faulted.
   struct Trap {
-    bool isAssertion; // its text is printed by DeviceServices
+    abi::TrapReason reason; // the text of an assertion is printed by DeviceServices
     std::string text;
   };
   std::optional<Trap> takeTrap();

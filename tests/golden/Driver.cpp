@@ -45,9 +45,11 @@ Expected<Driver> Driver::open(const std::string &path) {
   LOAD(cuLaunchCooperativeKernel);
   LOAD(cuCtxSynchronize);
   LOAD(cuGetErrorName);
-#undef LOAD
   if (missing)
     return createStringError(Twine("the CUDA driver has no ") + missing);
+  LOAD(cuTensorMapEncodeTiled);
+  LOAD(cuTensorMapEncodeIm2col);
+#undef LOAD
   int device = 0, version = 0, major = 0, minor = 0;
   void *context = nullptr;
   char name[256] = "";

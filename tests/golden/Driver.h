@@ -34,6 +34,12 @@ struct Driver {
                                    unsigned, unsigned, void *, void **);
   int (*cuCtxSynchronize)();
   int (*cuGetErrorName)(int, const char **);
+  // Null in drivers without them.
+  int (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                const uint32_t *, const uint32_t *, int, int, int, int);
+  int (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                 const int *, const int *, uint32_t, uint32_t, const uint32_t *,
+                                 int, int, int, int);
 
   std::string device; // "NVIDIA H100 80GB HBM3, driver 13000"
   unsigned computeCapability = 0;

@@ -45,6 +45,7 @@ public:
   void run(ArrayRef<KernelCase> kernels);
 
 private:
+  Error encode(const TensorMapRequest &request, uint64_t buffer, void *map);
   Expected<KernelResult> runOnce(const KernelCase &kernel, void *function);
   Expected<KernelResult> run(const KernelCase &kernel);
   Error check(int status, const char *what) {
@@ -67,6 +68,39 @@ std::string Child::takeLog() {
   return text;
 }
 
+Error Child::encode(const TensorMapRequest &request, uint64_t buffer, void *map) {
+  auto words = [](const std::vector<int64_t> &values, size_t least, int64_t otherwise) {
+    std::vector<uint32_t> result(values.begin(), values.end());
+    result.resize(std::max(least, values.size()), uint32_t(otherwise));
+    return result;
+  };
+  auto one = [](const std::vector<int64_t> &values) { return values.empty() ? 0 : int(values[0]); };
+  const size_t rank = request.dims.size();
+  std::vector<uint64_t> dims(request.dims.begin(), request.dims.end());
+  std::vector<uint64_t> strides(request.strides.begin(), request.strides.end());
+  strides.resize(std::max(strides.size(), rank));
+  std::vector<uint32_t> box = words(request.box, rank, 1),
+                        elements = words(request.elements, rank, 1);
+  std::vector<int> lower(request.lower.begin(), request.lower.end()),
+      upper(request.upper.begin(), request.upper.end());
+  lower.resize(3), upper.resize(3);
+  void *address = reinterpret_cast<void *>(buffer);
+  if (!driver.cuTensorMapEncodeTiled || !driver.cuTensorMapEncodeIm2col)
+    return createStringError("the CUDA driver encodes no tensor maps");
+  if (request.channels.empty())
+    return check(driver.cuTensorMapEncodeTiled(map, one(request.type), uint32_t(rank), address,
+                                               dims.data(), strides.data(), box.data(),
+                                               elements.data(), one(request.interleave),
+                                               one(request.swizzle), 0, one(request.fill)),
+                 "cuTensorMapEncodeTiled");
+  return check(driver.cuTensorMapEncodeIm2col(
+                   map, one(request.type), uint32_t(rank), address, dims.data(), strides.data(),
+                   lower.data(), upper.data(), uint32_t(one(request.channels)),
+                   uint32_t(one(request.pixels)), elements.data(), one(request.interleave),
+                   one(request.swizzle), 0, one(request.fill)),
+               "cuTensorMapEncodeIm2col");
+}
+
 Expected<KernelResult> Child::runOnce(const KernelCase &kernel, void *function) {
   std::vector<uint64_t> buffers(kernel.parameters.size());
   scope_exit freeAll([&] {
@@ -75,7 +109,23 @@ Expected<KernelResult> Child::runOnce(const KernelCase &kernel, void *function) 
         driver.cuMemFree_v2(buffer); // after a fault this fails, and the process ends
   });
   std::vector<void *> arguments;
-  for (auto [parameter, buffer] : zip_equal(kernel.parameters, buffers)) {
+  struct alignas(64) Map {
+    uint8_t bytes[128];
+  };
+  std::vector<Map> maps(kernel.parameters.size());
+  for (auto [parameter, buffer, map] : zip_equal(kernel.parameters, buffers, maps)) {
+    if (parameter.tensorMap) { // behind the buffer that it is of
+      arguments.push_back(&map);
+      auto of = find_if(kernel.parameters, [&](const KernelParameter &other) {
+        return other.isBuffer && other.name == parameter.tensorMap->buffer;
+      });
+      if (of == kernel.parameters.end())
+        return createStringError("there is no buffer '" + parameter.tensorMap->buffer + "'");
+      if (Error error =
+              encode(*parameter.tensorMap, buffers[size_t(of - kernel.parameters.begin())], &map))
+        return std::move(error);
+      continue;
+    }
     if (!parameter.isBuffer) {
       arguments.push_back(const_cast<uint8_t *>(parameter.bytes.data()));
       continue;

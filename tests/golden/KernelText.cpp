@@ -147,6 +147,7 @@ private:
   Error applyHeader(const Line &line, StringRef arguments, KernelCase &kernel);
   Error applyLaunch(const Line &line, StringRef arguments, KernelCase &kernel);
   Error addParameter(const Line &line, StringRef arguments, KernelCase &kernel);
+  Error addTensorMap(const Line &line, StringRef arguments, KernelCase &kernel);
   Error putLines(ArrayRef<Line> part, Values &values, std::string &text);
   Expected<std::string> substitute(const Line &line, StringRef text, const Values &values);
   std::optional<int64_t> evaluate(StringRef text, const Values &values) const;
@@ -291,6 +292,7 @@ Error Template::addParameter(const Line &line, StringRef arguments, KernelCase &
       return wrong(line, "expected: " + line.directive + " NAME BYTES RULE");
     seed = words[0], size = words[1], rule = words[2];
     std::string name = words[0].str();
+    parameter.name = name;
     declarations += "  .param .u64 " + name + "_param,\n";
     prologue += "  .reg .b64 " + name + ";\n  ld.param.u64 " + name + ", [" + name +
                 "_param];\n  cvta.to.global.u64 " + name + ", " + name + ";\n";
@@ -306,11 +308,50 @@ Error Template::addParameter(const Line &line, StringRef arguments, KernelCase &
   return Error::success();
 }
 
+Error Template::addTensorMap(const Line &line, StringRef arguments, KernelCase &kernel) {
+  std::vector<StringRef> words = wordsOf(arguments);
+  if (words.size() < 3 || words[1] != "=")
+    return wrong(line, "expected: tensormap NAME = BUFFER KEY=VALUES...");
+  TensorMapRequest request;
+  request.buffer = words[2];
+  for (StringRef word : ArrayRef(words).drop_front(3)) {
+    auto [key, values] = word.split('=');
+    std::pair<StringRef, std::vector<int64_t> *> fields[] = {
+        {"type", &request.type},         {"dims", &request.dims},
+        {"strides", &request.strides},   {"box", &request.box},
+        {"elements", &request.elements}, {"interleave", &request.interleave},
+        {"swizzle", &request.swizzle},   {"fill", &request.fill},
+        {"lower", &request.lower},       {"upper", &request.upper},
+        {"channels", &request.channels}, {"pixels", &request.pixels}};
+    auto *field = find_if(fields, [&](auto &f) { return f.first == key; });
+    if (field == std::end(fields))
+      return wrong(line, "not understood: " + word);
+    if (values.empty())
+      continue;
+    for (StringRef value : split(values, ','))
+      if (value.getAsInteger(0, field->second->emplace_back()))
+        return wrong(line, "not a number: " + value);
+  }
+  std::string name = words[0].str();
+  declarations += "  .param .align 64 .b8 " + name + "_param[128],\n";
+  prologue += "  .reg .b64 " + name + ";\n  mov.b64 " + name + ", " + name +
+              "_param;\n  cvta.param.u64 " + name + ", " + name + ";\n";
+  KernelParameter parameter;
+  parameter.name = arguments.str(); // the digest is of all that was said
+  parameter.tensorMap = std::move(request);
+  parameter.isBuffer = false;
+  parameter.bytes.resize(128);
+  kernel.parameters.push_back(std::move(parameter));
+  return Error::success();
+}
+
 Error Template::applyHeader(const Line &line, StringRef arguments, KernelCase &kernel) {
   if (line.directive == "launch")
     return applyLaunch(line, arguments, kernel);
   if (line.directive == "in" || line.directive == "out" || line.directive == "param")
     return addParameter(line, arguments, kernel);
+  if (line.directive == "tensormap")
+    return addTensorMap(line, arguments, kernel);
   if (line.directive == "nan") {
     kernel.nanType = arguments;
     if (!formatNamed(arguments))
@@ -488,6 +529,8 @@ uint64_t KernelCase::digest() const {
   for (const KernelParameter &p : parameters) {
     all += formatv(",{0}{1}{2}:", p.bytes.size(), p.isBuffer, p.isResult);
     all.append(p.bytes.begin(), p.bytes.end());
+    if (p.tensorMap)
+      all += p.name;
   }
   return xxh3_64bits(all);
 }

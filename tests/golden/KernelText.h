@@ -15,6 +15,10 @@
 //   //! per-thread 8 random             bytes of input for each thread of the grid, at `i`
 //   //! nan f32                         results are of that type; one NaN is as good as another
 //   //! param .align 8 .b8 s[12] = random 12       a parameter that is no pointer
+//   //! tensormap m = a type=7 dims=64,32 strides=256 box=16,8      of buffer `a`, for
+//                                     cuTensorMapEncodeTiled; its address is the register `m`.
+//                                     Also elements=1,1 interleave= swizzle= fill=, and for
+//                                     cuTensorMapEncodeIm2col lower= upper= channels= pixels=
 //   //! module                          what follows stands before the kernel
 //   //! body                            what follows is the kernel's body
 //   //! do k, op: 0 add; 1 min          the lines up to the matching `end`, for each row
@@ -33,12 +37,22 @@
 #include "llvm/Support/Error.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace rubia::golden {
 
+// What the driver makes a tensor map of.
+struct TensorMapRequest {
+  std::string buffer; // its name
+  std::vector<int64_t> type, dims, strides, box, elements, interleave, swizzle, fill, lower, upper,
+      channels, pixels;
+};
+
 struct KernelParameter {
+  std::string name = {};
+  std::optional<TensorMapRequest> tensorMap = {}; // the value is made of it
   std::vector<uint8_t> bytes; // the value, or what the buffer holds before the launch
   bool isBuffer = true;
   bool isResult = false;

@@ -40,13 +40,7 @@ TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
 TEST(LoweringDiagnostics, WhatAMDsGpusLackIsSaid) {
   for (auto [instruction, why] :
        {std::pair("multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%rd0];", "several GPUs"),
-        {"multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;", "several GPUs"},
-        {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r0], %r1, [%r2];",
-         "no mbarrier objects"},
-        {"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r0], "
-         "%r1, [%r2];",
-         "no mbarrier objects"},
-        {"mbarrier.init.shared.b64 [%r0], 1;", "no mbarrier objects"}}) {
+        {"multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;", "several GPUs"}}) {
     Lowered result = lowered(kernel(instruction));
     ASSERT_EQ(result.diagnostics.size(), 1u) << instruction;
     EXPECT_TRUE(result.diagnostics[0].unsupported);

@@ -131,6 +131,7 @@ TEST(LoweringWarpForm, ResultsOfOtherLanesDiffer) {
        {"shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;", "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;",
         "vote.sync.ballot.b32 %r0, %p1, -1;", "match.any.sync.b32 %r0, %r1, -1;",
         "redux.sync.add.u32 %r0, %r1, -1;", "elect.sync %r0|%p2, -1;", "activemask.b32 %r0;",
+        "mbarrier.test_wait.parity.b64 %p2, [%rd0], 0; selp.u32 %r0, 1, 0, %p2;",
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%r1];",
         "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;", "atom.global.add.u32 %r0, [%rd0], 1;",
         "stacksave.u32 %r0;", "alloca.u32 %r0, 16;"})

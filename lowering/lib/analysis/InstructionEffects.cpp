@@ -28,6 +28,8 @@ bool isSamePlace(const ptx::Operand &a, const ptx::Operand &b) {
 }
 
 bool hasSemantics(const ptx::Instruction &instruction) {
+  if (instruction.op() != ptx::Op::Ld && does(instruction, effects::Polls))
+    return true; // that is what it is for
   for (Mod mod : {Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio, Mod::Cv})
     if (instruction.spelling->has(mod))
       return true;
@@ -143,8 +145,9 @@ bool needsF32Denormals(const ptx::Instruction &instruction) {
   if (spelling.has(Mod::Ftz))
     return false;
   // Arithmetic, minima and maxima of bf16, f32 operations too, are written for both modes.
+  // What names no type, as a reduction into a tensor, may find f32.
   if (does(instruction, effects::F32))
-    return isF32(spelling.type());
+    return isF32(spelling.type()) || spelling.type() == ptx::Type::None;
   if (does(instruction, effects::F32Compared))
     return isF32(lastType(spelling)) || isBf16(lastType(spelling));
   if (does(instruction, effects::F32Converted))

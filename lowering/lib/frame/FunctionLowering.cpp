@@ -167,8 +167,6 @@ static LoweringFunction *const kLoweringFunctions[] = {
 static StringRef whyNotLowered(StringRef spelling) {
   if (spelling.starts_with("multimem."))
     return ": it acts on the memory of several GPUs at once, which AMD's GPUs cannot";
-  if (spelling.contains("mbarrier"))
-    return ": there are no mbarrier objects, which complete copies and other warps' work";
   return "";
 }
 

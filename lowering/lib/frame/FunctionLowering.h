@@ -67,6 +67,12 @@ public:
   std::optional<uint64_t> sourceConstant(unsigned n) const;
   // Also of a register that only ever gets one constant.
   std::optional<uint64_t> knownConstant(unsigned n) const;
+  const Definitions &registerDefinitions() const { return definitions; }
+  // Whether an operand is a predicate register, where it may be something else.
+  bool isPredicate(const ptx::Operand &operand) const {
+    return operand.kind == ptx::Operand::Kind::Register &&
+           source_.registers[operand.reg].type == ptx::Type::Pred;
+  }
   const ptx::Operand &sourceOperand(unsigned n) const;
 
   // Any operand as a value of a type; what source() is made of.
@@ -232,6 +238,7 @@ private:
 // unsupported() or malformed().
 #define PTX_OP(Name, Effects)                                                                      \
   llvm::Expected<llvm::Value *> lower##Name(FunctionLowering &fn, const ptx::Instruction &inst);
+#define PTX_OP_PARSED(Name, Effects) PTX_OP(Name, Effects) // so that a new one rebuilds one file
 #include "ptx-frontend/Instructions.def"
 
 } // namespace rubia::lowering

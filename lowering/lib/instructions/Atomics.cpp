@@ -27,6 +27,7 @@ struct Atomic {
   SyncScope::ID scope;
   bool fast;     // may use instructions that work only in memory of this device
   bool isShared; // certainly in shared memory, which may lie in LDS or in memory of this device
+  bool keepsDenormals = false; // of f32, in global memory too
 
   unsigned space() const { return pointer->getType()->getPointerAddressSpace(); }
   bool inLds() const { return space() == kSharedSpace; }
@@ -36,19 +37,24 @@ struct Atomic {
 // bf16 are added too, and additions of f32 may keep denormals.
 bool isModern(const Target &target) { return target.row->atomicsReachHost; }
 
+// A relaxed one.
+Atomic atomicAt(FunctionLowering &fn, Value *pointer, ptx::Mod scope, bool isShared) {
+  bool safe = fn.options().code.atomics == settings::AtomicsMode::Safe ||
+              (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
+  return {pointer, AtomicOrdering::Monotonic, syncScopeOf(fn.context(), scope),
+          isShared || (scope != ptx::Mod::Sys && !safe), isShared};
+}
+
 std::optional<Atomic> atomicOf(FunctionLowering &fn, const ptx::Instruction &inst,
                                const ptx::Operand &address) {
   const ptx::Spelling &spelling = *inst.spelling;
   Value *pointer = fn.pointer(address, spelling.space());
   if (!pointer)
     return std::nullopt;
-  ptx::Mod scope = spelling.first(ptx::ModCategory::Scope);
-  bool safe = fn.options().code.atomics == settings::AtomicsMode::Safe ||
-              (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
   bool isShared = fn.spaceOf(address, spelling.space()) == ptx::StateSpace::Shared;
-  return Atomic{pointer, orderingOf(spelling.first(ptx::ModCategory::Semantics)),
-                syncScopeOf(fn.context(), scope), isShared || (scope != ptx::Mod::Sys && !safe),
-                isShared};
+  Atomic atomic = atomicAt(fn, pointer, spelling.first(ptx::ModCategory::Scope), isShared);
+  atomic.ordering = orderingOf(spelling.first(ptx::ModCategory::Semantics));
+  return atomic;
 }
 
 void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
@@ -72,16 +78,16 @@ void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
         MDBuilder(context).createRange(APInt(32, kPrivateSpace), APInt(32, kPrivateSpace + 1)));
 }
 
-std::optional<AtomicRMWInst::BinOp> operationOf(const ptx::Spelling &spelling) {
-  ptx::TypeClass type = ptx::classOf(spelling.type(0));
-  if (spelling.has(ptx::Mod::And))
-    return AtomicRMWInst::And;
-  if (spelling.has(ptx::Mod::Or))
-    return AtomicRMWInst::Or;
-  if (spelling.has(ptx::Mod::Xor))
-    return AtomicRMWInst::Xor;
+std::optional<AtomicRMWInst::BinOp> operationOf(ptx::Mod operation, ptx::Type of) {
+  ptx::TypeClass type = ptx::classOf(of);
   bool isFloat = type == ptx::TypeClass::Float, isSigned = type == ptx::TypeClass::Signed;
-  switch (spelling.first(ptx::ModCategory::Atomic)) {
+  switch (operation) {
+  case ptx::Mod::And:
+    return AtomicRMWInst::And;
+  case ptx::Mod::Or:
+    return AtomicRMWInst::Or;
+  case ptx::Mod::Xor:
+    return AtomicRMWInst::Xor;
   case ptx::Mod::Exch:
     return AtomicRMWInst::Xchg;
   case ptx::Mod::Add:
@@ -113,6 +119,8 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
   bool thisMemory = atomic.fast || anyMemory;
   if (type->getScalarType()->isBFloatTy())
     return type->isVectorTy() && isModern(target) && thisMemory;
+  if (atomic.keepsDenormals && type->isFloatTy())
+    return false;
   if (!type->isFloatTy() || atomic.inLds())
     return true; // LLVM's loops for f64 and f16 are as good: their denormals are always kept
   return target.row->addsF32InMemory && thisMemory;
@@ -121,7 +129,7 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
 // PTX ISA: atom.add.f32 in global memory flushes denormals, in shared memory it does not. A generic
 // address may be either's.
 Value *flushedOutsideShared(FunctionLowering &fn, const Atomic &atomic, Value *value) {
-  if (atomic.isShared)
+  if (atomic.isShared || atomic.keepsDenormals)
     return value;
   Value *flushed = flushDenormal(fn, value);
   if (atomic.space() == kGlobalSpace)
@@ -270,7 +278,7 @@ Expected<Value *> readModifyWrite(FunctionLowering &fn, const ptx::Instruction &
                                   const ptx::Operand &operand) {
   const ptx::Spelling &spelling = *inst.spelling;
   IRBuilder<> &b = fn.builder();
-  std::optional<AtomicRMWInst::BinOp> op = operationOf(spelling);
+  std::optional<AtomicRMWInst::BinOp> op = operationOf(reductionOf(spelling), spelling.type(0));
   if (!op)
     return fn.malformed(inst, "an operation is needed");
   std::optional<Atomic> atomic = atomicOf(fn, inst, address);
@@ -351,6 +359,23 @@ Value *withSemantics(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope,
   return result;
 }
 
+ptx::Mod reductionOf(const ptx::Spelling &spelling) {
+  for (ptx::Mod logical : {ptx::Mod::And, ptx::Mod::Or, ptx::Mod::Xor})
+    if (spelling.has(logical))
+      return logical;
+  return spelling.first(ptx::ModCategory::Atomic);
+}
+
+void reduceElement(FunctionLowering &fn, const ptx::Instruction &inst, Value *pointer,
+                   bool isShared, ptx::Mod operation, ptx::Type type, Value *operand) {
+  std::optional<AtomicRMWInst::BinOp> op = operationOf(operation, type);
+  if (!op)
+    return fn.problem(inst.operands[0], "an operation is needed");
+  Atomic atomic = atomicAt(fn, pointer, isShared ? ptx::Mod::Cta : ptx::Mod::Gpu, isShared);
+  atomic.keepsDenormals = true;
+  update(fn, inst, atomic, *op, operand, 0);
+}
+
 // atom{.sem}{.scope}{.space}.op{.noftz}{.level::cache_hint}{.vec}.type d, [a], b{, c}{, policy}
 Expected<Value *> lowerAtom(FunctionLowering &fn, const ptx::Instruction &inst) {
   ptx::Type type = inst.spelling->type(0);
@@ -376,11 +401,6 @@ Expected<Value *> lowerRed(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (!old)
     return old.takeError();
   return nullptr;
-}
-
-// red.async{.mmio}.release.scope{.global}.add.type [a], b: of which nothing says when it is done.
-Expected<Value *> lowerRedAsync(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerRed(fn, inst);
 }
 
 } // namespace rubia::lowering

@@ -28,4 +28,12 @@ void storeWhole(FunctionLowering &fn, llvm::Value *value, llvm::Value *pointer, 
 llvm::Value *updateWide(FunctionLowering &fn, llvm::Value *pointer, ptx::Mod scope,
                         llvm::function_ref<llvm::Value *(llvm::Value *old)> update);
 
+// The operation that a spelling names: .add, .min, .inc, .and ...; None: none.
+ptx::Mod reductionOf(const ptx::Spelling &spelling);
+
+// One relaxed operation on memory of the CTA or the device, as cp.reduce.async.bulk and red.async
+// do it: additions of f32 keep denormals everywhere.
+void reduceElement(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *pointer,
+                   bool isShared, ptx::Mod operation, ptx::Type type, llvm::Value *operand);
+
 } // namespace rubia::lowering

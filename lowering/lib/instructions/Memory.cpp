@@ -211,12 +211,6 @@ Expected<Value *> lowerSt(FunctionLowering &fn, const ptx::Instruction &inst) {
   return nullptr;
 }
 
-// st.async{.mmio}.release.scope{.global}.type [a], b: a store of which nothing says when it is
-// done.
-Expected<Value *> lowerStAsync(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return lowerSt(fn, inst);
-}
-
 // st.bulk{.weak}{.shared::cta} [a], size, 0
 Expected<Value *> lowerStBulk(FunctionLowering &fn, const ptx::Instruction &inst) {
   Value *pointer = fn.pointer(inst.operands[0], inst.spelling->space());

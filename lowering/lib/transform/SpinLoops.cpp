@@ -63,7 +63,11 @@ private:
   bool isFixed(const Loop &loop, const ptx::Operand &operand) const;
   bool waitsAtOneAddress(const Loop &loop, uint32_t poll) const;
   bool releasesInside(const Loop &loop, uint32_t poll) const;
-  bool othersMayAnswer(const Loop &loop, uint32_t poll);
+  bool othersMayAnswer(const Loop &loop, uint32_t poll,
+                       SmallVectorImpl<uint32_t> *branches = nullptr);
+  Blocks reachedFrom(BasicBlock *first, BasicBlock *end) const;
+  BasicBlock *waysFrom(BasicBlock *branch, Blocks (&ways)[2]) const;
+  bool letAnswersGoFirst(const Loop &loop, uint32_t branch);
   bool isGridWorkspace(const ptx::Operand &operand, SmallDenseSet<ptx::RegisterId> &visited) const;
   bool comesTo(BasicBlock *from, const Loop &loop, function_ref<bool(uint32_t)> found) const;
   void findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
@@ -370,17 +374,23 @@ void Treatment::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const voi
 
 // Whether threads that take another way at a branch, while some of their warp come to the loop, may
 // write what is waited for: by an address that is made of the same variable.
-bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
+// `branches`: all of these branches.
+bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll,
+                                SmallVectorImpl<uint32_t> *branches) {
   SmallPtrSet<const void *, 8> awaited;
   findRoots(*addressOf(function.body[poll]), awaited);
   auto answers = [&](uint32_t i) {
     const ptx::Instruction &inst = function.body[i];
-    const ptx::Operand *address = addressOf(inst);
-    if (!address || isIn(loop, i) || !does(inst, effects::Writes))
+    if (isIn(loop, i) || !does(inst, effects::Writes))
       return false;
-    SmallPtrSet<const void *, 8> roots;
-    findRoots(*address, roots);
-    return any_of(roots, [&](const void *root) { return awaited.contains(root); });
+    // Copies write at several addresses: what they copy to, and the mbarrier that counts them.
+    return any_of(inst.operands, [&](const ptx::Operand &operand) {
+      if (operand.kind != Kind::Address && operand.kind != Kind::AddressList)
+        return false;
+      SmallPtrSet<const void *, 8> roots;
+      findRoots(operand, roots);
+      return any_of(roots, [&](const void *root) { return awaited.contains(root); });
+    });
   };
   for (uint32_t i : branchIndexes) {
     const ptx::Instruction &branch = function.body[i];
@@ -402,12 +412,95 @@ bool Treatment::othersMayAnswer(const Loop &loop, uint32_t poll) {
     for (BasicBlock *way : ways) {
       if (way != loop.header && !comesTo(way, Loop{nullptr, {}, {}}, isLoop))
         continue;
-      if (any_of(ways,
-                 [&](BasicBlock *other) { return other != way && comesTo(other, loop, answers); }))
+      if (none_of(ways,
+                  [&](BasicBlock *other) { return other != way && comesTo(other, loop, answers); }))
+        continue;
+      if (!branches)
         return true;
+      branches->push_back(i);
+      break;
     }
   }
-  return false;
+  return branches && !branches->empty();
+}
+
+// The blocks that one leads to, without passing another one.
+Blocks Treatment::reachedFrom(BasicBlock *first, BasicBlock *end) const {
+  Blocks reached;
+  reached.insert(first);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (BasicBlock *next : successors(reached[i]))
+      if (next != end)
+        reached.insert(next);
+  return reached;
+}
+
+// The block where the two ways from a branch meet, and what lies on each before; null if they do
+// not meet, or at several blocks. Where a kernel ends by a trap nobody meets.
+BasicBlock *Treatment::waysFrom(BasicBlock *branch, Blocks (&ways)[2]) const {
+  Blocks reached[2];
+  for (unsigned side : {0, 1})
+    reached[side] = reachedFrom(branch->getTerminator()->getSuccessor(side), branch);
+  SmallPtrSet<BasicBlock *, 4> meetings;
+  auto noteMeetings = [&](BasicBlock *block) {
+    for (BasicBlock *next : successors(block))
+      if (reached[0].contains(next) && reached[1].contains(next))
+        meetings.insert(next);
+  };
+  noteMeetings(branch);
+  for (unsigned side : {0, 1})
+    for (BasicBlock *block : reached[side])
+      if (!reached[1 - side].contains(block)) {
+        ways[side].insert(block);
+        noteMeetings(block);
+      }
+  return meetings.size() == 1 ? *meetings.begin() : nullptr;
+}
+
+// Where some threads of a warp wait in a loop for what others do on the other way of a branch,
+// before both meet, the others have to go first. LLVM executes the ways in the order that it likes,
+// so the branch becomes two, one after the other.
+bool Treatment::letAnswersGoFirst(const Loop &loop, uint32_t branch) {
+  BasicBlock *from = starts[branch];
+  auto *jump = dyn_cast<BranchInst>(from->getTerminator());
+  if (!jump || !jump->isConditional())
+    return false;
+  Blocks ways[2];
+  BasicBlock *meet = waysFrom(from, ways);
+  if (!meet || isa<PHINode>(meet->front()))
+    return false;
+  const bool first = ways[0].contains(loop.header), second = ways[1].contains(loop.header);
+  if (first == second)
+    return false;
+  const Blocks &answering = ways[first ? 1 : 0];
+  BasicBlock *waiting = jump->getSuccessor(first ? 0 : 1),
+             *answer = jump->getSuccessor(first ? 1 : 0);
+  for (BasicBlock *block : answering)
+    for (BasicBlock *before : predecessors(block))
+      if (!answering.contains(before) && (block != answer || before != from))
+        return false;
+  const bool answers = any_of(answering, [](BasicBlock *block) {
+    return any_of(*block, [](const Instruction &inst) { return inst.mayWriteToMemory(); });
+  });
+  if (!answers || isa<PHINode>(waiting->front()))
+    return false;
+
+  BasicBlock *behind = fn.newBlock("answered");
+  behind->moveBefore(meet);
+  AllocaInst *mustWait = variable(IntegerType::getInt1Ty(fn.context()));
+  IRBuilder<> b(jump);
+  Value *waits = first ? jump->getCondition() : b.CreateNot(jump->getCondition());
+  b.CreateStore(waits, mustWait);
+  b.CreateCondBr(waits, behind, answer);
+  jump->eraseFromParent();
+  for (BasicBlock *block : answering)
+    block->getTerminator()->replaceSuccessorWith(meet, behind);
+  // A convergent operation keeps the optimiser from making one branch of both again.
+  b.SetInsertPoint(behind);
+  b.SetCurrentDebugLocation(loop.header->getTerminator()->getDebugLoc());
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
+  b.CreateCondBr(b.CreateLoad(b.getInt1Ty(), mustWait), waiting, meet);
+  return true;
 }
 
 // ---------- Locks
@@ -577,7 +670,7 @@ void Treatment::watch(const Loop &loop, uint32_t poll) {
 }
 
 void Treatment::run() {
-  DenseSet<uint32_t> treated;
+  DenseSet<uint32_t> treated, ordered;
   for (bool changed = true; changed;) {
     changed = false;
     tree.recalculate(fn.llvmFunction());
@@ -591,6 +684,12 @@ void Treatment::run() {
         const bool inside = releasesInside(loop, i);
         if (!inside && !mayWaitForOwnWarp(loop, i))
           continue;
+        SmallVector<uint32_t> branches;
+        if (!inside && othersMayAnswer(loop, i, &branches))
+          for (uint32_t branch : branches)
+            changed = changed || (ordered.insert(branch).second && letAnswersGoFirst(loop, branch));
+        if (changed)
+          break; // the blocks are others now
         for (uint32_t other : pollIndexes)
           if (isIn(loop, other))
             treated.insert(other);

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor. One thread copies the whole
+// box. PTX ISA: tensor-tiled-mode, tensor-im2col-mode, tensor-swizzling-modes.
+//
+// A box is a number of rows, each a multiple of 16 bytes of the innermost dimension. In shared
+// memory the rows follow each other, and swizzling changes the order of the pieces of 16 bytes.
+#include "lowering/TensorMap.h"
+
+namespace {
+
+#define SHARED __attribute__((address_space(3)))
+#define UNROLL _Pragma("clang loop unroll(full)")
+// A device function is lowered alone: it calls no other.
+#define INLINE __attribute__((always_inline)) inline
+#define INLINE_LAMBDA __attribute__((always_inline))
+
+using Piece = uint32_t __attribute__((ext_vector_type(4)));
+constexpr uint32_t kPiece = sizeof(Piece), kSharedAlignment = 128;
+
+struct TensorCoordinates {
+  int32_t at[kMaxTensorRank];
+  uint32_t offsets[3]; // im2col
+};
+
+// A row of the box: where its dimension's first element would be, and which part of it there is.
+struct TensorRow {
+  uint64_t address; // of element 0 of the innermost dimension
+  int64_t start;    // bytes from there, also negative
+  bool isInside;    // as far as the outer dimensions are concerned
+  uint32_t shared;  // offset
+};
+
+class Tensor {
+public:
+  Tensor(const TensorMap *map, const TensorCoordinates &coordinates, TensorForm form)
+      : map(map), coordinates(coordinates), form(form),
+        elementBytes(tensorElementBytes(map->type)) {}
+
+  // 0: nothing is wrong with it.
+  INLINE uint32_t error(bool writes) const {
+    if (map->magic != kTensorMapMagic || elementBytes == 0 || map->rank == 0 ||
+        map->rank > kMaxTensorRank || map->interleave != TensorInterleave::None)
+      return kTensorMapInvalid;
+    if (map->rank != form.rank() || (map->access == TensorAccess::Im2col) != form.isIm2col())
+      return kTensorWrongAccess;
+    if (uint32_t(coordinates.at[0]) * elementBytes % kPiece)
+      return kTensorCoordinateMisaligned;
+    if (writes) {
+      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+        if (i < map->rank && coordinates.at[i] < 0)
+          return kTensorCoordinateNegative;
+      }
+    }
+    return 0;
+  }
+
+  INLINE uint32_t rowBytes() const {
+    return (form.isIm2col() ? map->channels : map->box[0]) * elementBytes;
+  }
+  INLINE uint32_t bytes() const {
+    uint32_t total = rowBytes();
+    if (form.isIm2col())
+      return total * map->pixels;
+    UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+      if (i < map->rank)
+        total *= extent(i);
+    }
+    return total;
+  }
+  // The bytes of the innermost dimension; an H100 writes whole pieces.
+  INLINE int64_t limit() const { return int64_t(size(0)) * elementBytes; }
+  INLINE int64_t writeLimit() const { return (limit() + kPiece - 1) & -int64_t(kPiece); }
+  // From row to row in shared memory: with swizzling its span, whatever the row is.
+  INLINE uint32_t pitch() const {
+    return map->swizzle == TensorSwizzle::None ? rowBytes() : kPiece << uint32_t(map->swizzle);
+  }
+
+  template <class Visit> INLINE void forEachRow(Visit visit) const {
+    form.isIm2col() ? forEachPixel(visit) : forEachTiledRow(visit);
+  }
+
+  const TensorMap *map;
+
+private:
+  INLINE uint64_t size(unsigned i) const {
+    return map->sizes[i] ? map->sizes[i] : uint64_t(1) << 32;
+  }
+  INLINE uint32_t extent(unsigned i) const {
+    return (map->box[i] + map->elementStrides[i] - 1u) / map->elementStrides[i];
+  }
+  INLINE int64_t start() const { return int64_t(coordinates.at[0]) * elementBytes; }
+
+  template <class Visit> INLINE void forEachTiledRow(Visit visit) const {
+    const unsigned rank = map->rank;
+    const uint32_t row = pitch();
+    uint32_t index[kMaxTensorRank] = {};
+    for (uint32_t shared = 0;; shared += row) {
+      bool isInside = true;
+      uint64_t address = map->base;
+      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+        if (i >= rank)
+          continue;
+        int64_t at = coordinates.at[i] + int64_t(index[i]) * map->elementStrides[i];
+        isInside &= at >= 0 && uint64_t(at) < size(i);
+        address += uint64_t(at) * map->strides[i - 1];
+      }
+      visit(TensorRow{address, start(), isInside, shared});
+      bool carries = true;
+      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+        if (!carries || i >= rank)
+          continue;
+        carries = ++index[i] == extent(i);
+        if (carries)
+          index[i] = 0;
+      }
+      if (carries)
+        return;
+    }
+  }
+
+  // Pixel after pixel within the bounding box of each image, then of the next image.
+  template <class Visit> INLINE void forEachPixel(Visit visit) const {
+    const unsigned spatial = map->rank - 2u; // dimensions, from 1 on
+    const uint32_t row = pitch();
+    int64_t at[3], lower[3], end[3];
+    UNROLL for (unsigned i = 0; i < 3; ++i) {
+      at[i] = coordinates.at[i + 1];
+      lower[i] = map->lowerCorner[i];
+      end[i] = i < spatial ? int64_t(size(i + 1)) + map->upperCorner[i] : 0;
+    }
+    int64_t image = coordinates.at[1];
+    UNROLL for (unsigned i = 2; i < kMaxTensorRank; ++i) {
+      if (i == map->rank - 1u)
+        image = coordinates.at[i];
+    }
+    for (uint32_t pixel = 0, shared = 0; pixel < map->pixels; ++pixel, shared += row) {
+      bool isInside = true;
+      uint64_t address = map->base;
+      UNROLL for (unsigned i = 0; i < 3; ++i) {
+        if (i >= spatial)
+          continue;
+        int64_t place = at[i] + int64_t(coordinates.offsets[i]);
+        isInside &= place >= 0 && uint64_t(place) < size(i + 1);
+        address += uint64_t(place) * map->strides[i];
+      }
+      uint64_t imageStride = 0, images = 0;
+      UNROLL for (unsigned i = 2; i < kMaxTensorRank; ++i) {
+        if (i == map->rank - 1u) {
+          imageStride = map->strides[i - 1];
+          images = size(i);
+        }
+      }
+      isInside &= image >= 0 && uint64_t(image) < images;
+      visit(TensorRow{address + uint64_t(image) * imageStride, start(), isInside, shared});
+      bool carries = true;
+      UNROLL for (unsigned i = 0; i < 3; ++i) {
+        if (!carries || i >= spatial)
+          continue;
+        at[i] += map->elementStrides[i + 1];
+        carries = at[i] >= end[i];
+        if (carries)
+          at[i] = lower[i];
+      }
+      image += carries;
+    }
+  }
+
+  TensorCoordinates coordinates;
+  TensorForm form;
+  unsigned elementBytes;
+};
+
+// The piece at an address, of the swizzled order.
+INLINE SHARED Piece *swizzled(TensorSwizzle swizzle, uint32_t address) {
+  uint32_t mask = (1u << uint32_t(swizzle)) - 1; // 0, 1, 3, 7 pieces change places
+  return (SHARED Piece *)(uint64_t)(address ^ ((address >> 7 & mask) << 4));
+}
+
+// What a load makes of a word: tf32 is rounded to nearest, ties away from zero, and all NaNs are
+// one. Measured on an H100, where .ftz changes nothing.
+INLINE uint32_t asType(TensorType type, uint32_t word) {
+  constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fffe000;
+  if (type != TensorType::Tf32 && type != TensorType::Tf32Ftz)
+    return word;
+  if ((word & 0x7fffffff) > kInfinity)
+    return kNaN;
+  return (word + 0x1000) & ~0x1fffu; // infinity stays
+}
+INLINE Piece asType(TensorType type, Piece piece) {
+  return {asType(type, piece.x), asType(type, piece.y), asType(type, piece.z),
+          asType(type, piece.w)};
+}
+
+// How much of a piece is there.
+INLINE uint32_t presentBytes(const TensorRow &row, int64_t at, int64_t limit) {
+  if (!row.isInside || at < 0 || at >= limit)
+    return 0;
+  return limit - at < kPiece ? uint32_t(limit - at) : kPiece;
+}
+
+INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared) {
+  const TensorMap *map = tensor.map;
+  const int64_t limit = tensor.limit();
+  const uint32_t filler = map->fill == TensorFill::NaN ? 0x7ff77ff7 : 0;
+  for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
+    const int64_t at = row.start + x;
+    const uint32_t present = presentBytes(row, at, limit);
+    SHARED Piece *to = swizzled(map->swizzle, shared + row.shared + x);
+    auto *from = (GLOBAL uint8_t *)(row.address + uint64_t(at));
+    if (present == kPiece) {
+      *to = asType(map->type, *(GLOBAL Piece *)from);
+      continue;
+    }
+    *to = Piece{filler, filler, filler, filler};
+    if (!present)
+      continue;
+    for (uint32_t i = 0; i < present; ++i)
+      ((SHARED uint8_t *)to)[i] = from[i];
+    for (uint32_t i = 0; i < present / 4; ++i) { // the filler stays as it is
+      SHARED uint32_t &word = ((SHARED uint32_t *)to)[i];
+      word = asType(map->type, word);
+    }
+  }
+}
+
+INLINE void storeRow(const Tensor &tensor, const TensorRow &row, uint32_t shared) {
+  const int64_t limit = tensor.writeLimit();
+  for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
+    const int64_t at = row.start + x;
+    const uint32_t present = presentBytes(row, at, limit);
+    SHARED Piece *from = swizzled(tensor.map->swizzle, shared + row.shared + x);
+    auto *to = (GLOBAL uint8_t *)(row.address + uint64_t(at));
+    if (present == kPiece)
+      *(GLOBAL Piece *)to = *from;
+    else
+      for (uint32_t i = 0; i < present; ++i)
+        to[i] = ((SHARED uint8_t *)from)[i];
+  }
+}
+
+// ---------- Reductions
+
+#define REDUCE(OPERATION, CONSTRAINT, VALUE)                                                       \
+  asm volatile("red.relaxed.gpu.global." OPERATION " [%0], %1;"                                    \
+               :                                                                                   \
+               : "l"(to), CONSTRAINT(VALUE)                                                        \
+               : "memory")
+
+// Changes a word of memory by compare and swap.
+template <class Change> INLINE void exchangeWord(GLOBAL uint32_t *to, Change change) {
+  uint32_t old = *(volatile GLOBAL uint32_t *)to, seen;
+  for (;; old = seen) {
+    asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(seen)
+                 : "l"(to), "r"(old), "r"(change(old))
+                 : "memory");
+    if (seen == old)
+      return;
+  }
+}
+
+template <class Change> INLINE void exchangeHalf(GLOBAL uint8_t *to, Change change) {
+  const uint32_t shift = ((uint64_t)to & 2) * 8;
+  exchangeWord((GLOBAL uint32_t *)((uint64_t)to & ~uint64_t(3)), [&](uint32_t word) {
+    return (word & ~(0xffffu << shift)) | uint32_t(change(uint16_t(word >> shift))) << shift;
+  });
+}
+
+#define HALF_OPERATION(NAME)                                                                       \
+  exchangeHalf(to, [&](uint16_t old) {                                                             \
+    uint16_t made;                                                                                 \
+    asm(NAME " %0, %1, %2;" : "=h"(made) : "h"(old), "h"(value));                                  \
+    return made;                                                                                   \
+  })
+
+INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *to,
+                          SHARED const uint8_t *from) {
+  const unsigned bytes = tensorElementBytes(type);
+  if (bytes == 4) {
+    uint32_t value = *(SHARED const uint32_t *)from;
+    const bool isSigned = type == TensorType::S32;
+    const bool isFloat = type != TensorType::S32 && type != TensorType::U32;
+    if (isFloat) {
+      if (reduction != kAdd)
+        return false;
+      const bool flushes = type == TensorType::F32Ftz;
+      auto flushed = [&](uint32_t word) {
+        return flushes && !(word & 0x7f800000) ? word & 0x80000000 : word;
+      };
+      exchangeWord((GLOBAL uint32_t *)to, [&](uint32_t old) {
+        const float sum =
+            __builtin_bit_cast(float, flushed(old)) + __builtin_bit_cast(float, flushed(value));
+        return flushed(__builtin_bit_cast(uint32_t, sum));
+      });
+      return true;
+    }
+    switch (reduction) {
+    case kAdd:
+      REDUCE("add.u32", "r", value);
+      return true;
+    case kMin:
+      if (isSigned)
+        REDUCE("min.s32", "r", value);
+      else
+        REDUCE("min.u32", "r", value);
+      return true;
+    case kMax:
+      if (isSigned)
+        REDUCE("max.s32", "r", value);
+      else
+        REDUCE("max.u32", "r", value);
+      return true;
+    case kInc:
+      REDUCE("inc.u32", "r", value);
+      return !isSigned;
+    case kDec:
+      REDUCE("dec.u32", "r", value);
+      return !isSigned;
+    case kAnd:
+      REDUCE("and.b32", "r", value);
+      return true;
+    case kOr:
+      REDUCE("or.b32", "r", value);
+      return true;
+    default:
+      REDUCE("xor.b32", "r", value);
+      return true;
+    }
+  }
+  if (bytes == 8) {
+    uint64_t value = *(SHARED const uint64_t *)from;
+    const bool isSigned = type == TensorType::S64;
+    switch (reduction) {
+    case kAdd:
+      if (type == TensorType::F64)
+        REDUCE("add.f64", "d", __builtin_bit_cast(double, value));
+      else
+        REDUCE("add.u64", "l", value);
+      return true;
+    case kMin:
+      if (isSigned)
+        REDUCE("min.s64", "l", value);
+      else
+        REDUCE("min.u64", "l", value);
+      return type != TensorType::F64;
+    case kMax:
+      if (isSigned)
+        REDUCE("max.s64", "l", value);
+      else
+        REDUCE("max.u64", "l", value);
+      return type != TensorType::F64;
+    case kAnd:
+      REDUCE("and.b64", "l", value);
+      return true;
+    case kOr:
+      REDUCE("or.b64", "l", value);
+      return true;
+    case kXor:
+      REDUCE("xor.b64", "l", value);
+      return true;
+    default:
+      return false;
+    }
+  }
+  if (type != TensorType::F16 && type != TensorType::Bf16)
+    return false;
+  uint16_t value = *(SHARED const uint16_t *)from;
+  const bool isHalf = type == TensorType::F16;
+  switch (reduction) {
+  case kAdd:
+    if (isHalf)
+      HALF_OPERATION("add.rn.f16");
+    else
+      HALF_OPERATION("add.rn.bf16");
+    return true;
+  case kMin:
+    if (isHalf)
+      HALF_OPERATION("min.f16");
+    else
+      HALF_OPERATION("min.bf16");
+    return true;
+  case kMax:
+    if (isHalf)
+      HALF_OPERATION("max.f16");
+    else
+      HALF_OPERATION("max.bf16");
+    return true;
+  default:
+    return false;
+  }
+}
+
+INLINE bool reduceRow(const Tensor &tensor, const TensorRow &row, uint32_t shared,
+                      uint32_t reduction) {
+  const int64_t limit = tensor.writeLimit();
+  const unsigned elementBytes = tensorElementBytes(tensor.map->type);
+  bool exists = true;
+  for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
+    const int64_t at = row.start + x;
+    const uint32_t present = presentBytes(row, at, limit);
+    auto *from = (SHARED const uint8_t *)swizzled(tensor.map->swizzle, shared + row.shared + x);
+    auto *to = (GLOBAL uint8_t *)(row.address + uint64_t(at));
+    for (uint32_t i = 0; i < present && exists; i += elementBytes)
+      exists = reduceElement(tensor.map->type, reduction, to + i, from + i);
+  }
+  return exists;
+}
+
+INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared,
+                           const TensorCoordinates &coordinates, TensorForm form, bool writes,
+                           bool reduces) {
+  Tensor tensor(map, coordinates, form);
+  if (uint32_t error = tensor.error(writes))
+    return error;
+  if (shared % kSharedAlignment)
+    return kTensorSharedMisaligned;
+  bool exists = true;
+  tensor.forEachRow([&](const TensorRow &row) INLINE_LAMBDA {
+    if (!writes)
+      loadRow(tensor, row, shared);
+    else if (!reduces)
+      storeRow(tensor, row, shared);
+    else
+      exists &= reduceRow(tensor, row, shared, form.reduction());
+  });
+  return exists ? tensor.bytes() : uint32_t(kTensorWrongAccess);
+}
+
+} // namespace
+
+#define COORDINATES int32_t c0, int32_t c1, int32_t c2, int32_t c3, int32_t c4
+
+// The bytes of the box, also of what lies outside of the tensor, or a TensorError.
+DEVICE_FUNCTION uint32_t tensor_load(const TensorMap *map, uint32_t shared, COORDINATES,
+                                     uint32_t offset0, uint32_t offset1, uint32_t offset2,
+                                     uint32_t form) {
+  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {offset0, offset1, offset2}},
+                    TensorForm{form}, false, false);
+}
+DEVICE_FUNCTION uint32_t tensor_store(const TensorMap *map, uint32_t shared, COORDINATES,
+                                      uint32_t form) {
+  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, false);
+}
+DEVICE_FUNCTION uint32_t tensor_reduce(const TensorMap *map, uint32_t shared, COORDINATES,
+                                       uint32_t form) {
+  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, true);
+}

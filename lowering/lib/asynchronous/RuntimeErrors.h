@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVIDIA's hardware refuses while a kernel runs ends it here too, with CUDA's error, and a
+// report that names the kernel and line.
+#pragma once
+
+#include "lowering/Abi.h"
+#include "lowering/lib/frame/FunctionLowering.h"
+
+namespace rubia::lowering {
+
+// The builder goes on where the condition is false.
+void failIf(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *condition,
+            abi::TrapReason reason, const llvm::Twine &what);
+
+// `bytes` is a power of two. Where the alignment is known there is no code.
+void failIfMisaligned(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *pointer,
+                      uint64_t bytes);
+
+} // namespace rubia::lowering

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies and tensor maps. PTX ISA: data-movement-and-conversion-instructions-cp-async-bulk-
+// tensor, -cp-reduce-async-bulk-tensor, -tensormap-replace, -tensormap-cp-fenceproxy.
+//
+// A tensor map says at run time what is copied, so that the copy is a device function
+// (lowering/device/TensorCopies.h). It is done at once, by the thread that starts it.
+#include "lowering/Abi.h"
+#include "lowering/TensorMap.h"
+#include "lowering/lib/asynchronous/BulkCopies.h"
+#include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/frame/UnitLowering.h"
+#include "lowering/lib/instructions/MemoryModel.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+namespace {
+
+unsigned rankOf(const ptx::Spelling &spelling) {
+  switch (spelling.first(ptx::ModCategory::Geometry)) {
+  case ptx::Mod::Geometry1d:
+    return 1;
+  case ptx::Mod::Geometry2d:
+    return 2;
+  case ptx::Mod::Geometry3d:
+    return 3;
+  case ptx::Mod::Geometry4d:
+    return 4;
+  default:
+    return 5;
+  }
+}
+
+uint32_t tensorReductionOf(const ptx::Spelling &spelling) {
+  constexpr std::pair<ptx::Mod, abi::TensorReduction> kReductions[] = {
+      {ptx::Mod::Add, abi::kAdd}, {ptx::Mod::Min, abi::kMin}, {ptx::Mod::Max, abi::kMax},
+      {ptx::Mod::Inc, abi::kInc}, {ptx::Mod::Dec, abi::kDec}, {ptx::Mod::And, abi::kAnd},
+      {ptx::Mod::Or, abi::kOr},   {ptx::Mod::Xor, abi::kXor}};
+  for (auto [mod, reduction] : kReductions)
+    if (spelling.has(mod))
+      return reduction;
+  return 0;
+}
+
+// The arguments that all of the device functions begin with: map, shared address, coordinates.
+bool addPlace(FunctionLowering &fn, const ptx::Spelling &spelling, const ptx::Operand &tensor,
+              const ptx::Operand &shared, SmallVectorImpl<Value *> &arguments) {
+  IRBuilder<> &b = fn.builder();
+  if (fn.unit().sharedInMemory()) {
+    fn.problem(shared, "tensor copies with more shared memory than the target's LDS", true);
+    return false;
+  }
+  ArrayRef<ptx::Operand> parts = tensor.elements();
+  Value *map = fn.pointer(parts[0], ptx::StateSpace::None);
+  Value *place = fn.pointer(shared, ptx::StateSpace::Shared);
+  if (!map || !place)
+    return false;
+  arguments.push_back(
+      b.CreatePtrToInt(b.CreateAddrSpaceCast(map, b.getPtrTy(kFlatSpace)), b.getInt64Ty()));
+  arguments.push_back(b.CreatePtrToInt(place, b.getInt32Ty()));
+  SmallVector<ptx::Operand, 8> coordinates;
+  for (const ptx::Operand &part : parts.drop_front())
+    append_range(coordinates, fn.elementsOf(part, rankOf(spelling)));
+  for (unsigned i = 0; i < abi::kMaxTensorRank; ++i)
+    arguments.push_back(i < coordinates.size() ? fn.read(coordinates[i], ptx::Type::S32)
+                                               : b.getInt32(0));
+  return true;
+}
+
+// Calls a device function, and ends the kernel where the H100 does.
+Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef name,
+                  ArrayRef<Value *> arguments) {
+  IRBuilder<> &b = fn.builder();
+  CallInst *bytes = b.CreateCall(fn.unit().driverFunction(name), arguments);
+  struct Wrong {
+    uint32_t code;
+    abi::TrapReason reason;
+    const char *text;
+  };
+  using Reason = abi::TrapReason;
+  constexpr Wrong kErrors[] = {
+      {abi::kTensorMapInvalid, Reason::IllegalInstruction, "the tensor map is none"},
+      {abi::kTensorCoordinateMisaligned, Reason::IllegalInstruction,
+       "the innermost coordinate is no multiple of 16 bytes"},
+      {abi::kTensorCoordinateNegative, Reason::IllegalInstruction,
+       "a coordinate of what is written is negative"},
+      {abi::kTensorWrongAccess, Reason::IllegalInstruction,
+       "the tensor map is for another mode, number of dimensions or type"},
+      {abi::kTensorSharedMisaligned, Reason::MisalignedAddress,
+       "the address in shared memory is no multiple of 128"}};
+  BasicBlock *wrong = fn.newBlock("tensor.wrong"), *right = fn.newBlock("tensor.right");
+  b.CreateCondBr(b.CreateICmpUGE(bytes, b.getInt32(abi::kTensorLastError)), wrong, right);
+  b.SetInsertPoint(wrong);
+  for (const Wrong &error : kErrors)
+    failIf(fn, inst, b.CreateICmpEQ(bytes, b.getInt32(error.code)), error.reason, error.text);
+  b.CreateBr(right);
+  b.SetInsertPoint(right);
+  return bytes;
+}
+
+Expected<Value *> writeTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef name,
+                              uint32_t reduction) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  SmallVector<Value *, 8> arguments;
+  if (!addPlace(fn, spelling, inst.operands[0], inst.operands[1], arguments))
+    return nullptr;
+  uint32_t form = rankOf(spelling) | (spelling.has(ptx::Mod::Im2colNoOffs) ? 8 : 0);
+  arguments.push_back(fn.builder().getInt32(form | reduction << 4));
+  callTensor(fn, inst, name, arguments);
+  return nullptr;
+}
+
+} // namespace
+
+// cp.async.bulk.tensor.dim.shared.global{.tile|.im2col}.mbarrier::complete_tx::bytes{.multicast}
+//   [d], [map, {coordinates}], [mbar]{, {offsets}}{, mask}
+// cp.async.bulk.tensor.dim.global.shared::cta{.tile|.im2col_no_offs}.bulk_group
+//   [map, {coordinates}], [a]
+// The mbarrier is charged with the whole box, also with what lies outside of the tensor.
+Expected<Value *> lowerCpAsyncBulkTensor(FunctionLowering &fn, const ptx::Instruction &inst) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  if (spelling.has(ptx::Mod::BulkGroup))
+    return writeTensor(fn, inst, "tensor_store", 0);
+  IRBuilder<> &b = fn.builder();
+  SmallVector<Value *, 12> arguments;
+  Value *mbarrier = fn.pointer(inst.operands[2], ptx::StateSpace::Shared);
+  if (!mbarrier || !addPlace(fn, spelling, inst.operands[1], inst.operands[0], arguments))
+    return nullptr;
+  const bool isIm2col = spelling.has(ptx::Mod::Im2col);
+  const unsigned offsets = isIm2col ? rankOf(spelling) - 2 : 0;
+  SmallVector<ptx::Operand, 8> given;
+  if (isIm2col)
+    given = fn.elementsOf(inst.operands[3], offsets);
+  for (unsigned i = 0; i < 3; ++i)
+    arguments.push_back(i < given.size()
+                            ? b.CreateZExt(fn.read(given[i], ptx::Type::U16), b.getInt32Ty())
+                            : b.getInt32(0));
+  arguments.push_back(b.getInt32(rankOf(spelling) | (isIm2col ? 8 : 0)));
+  inMulticast(fn, inst, isIm2col ? 4 : 3, [&] {
+    completeBytes(fn, inst, mbarrier, callTensor(fn, inst, "tensor_load", arguments));
+  });
+  return nullptr;
+}
+
+// cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile|.im2col_no_offs}.bulk_group
+//   [map, {coordinates}], [a]
+Expected<Value *> lowerCpReduceAsyncBulkTensor(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return writeTensor(fn, inst, "tensor_reduce", tensorReductionOf(*inst.spelling));
+}
+
+// cp.async.bulk.prefetch.tensor: a hint
+Expected<Value *> lowerCpAsyncBulkPrefetchTensor(FunctionLowering &, const ptx::Instruction &) {
+  return nullptr;
+}
+
+// ---------- Tensor maps
+
+// tensormap.replace.tile.field{.space}.b1024.type [a]{, ord}, b
+Expected<Value *> lowerTensormapReplace(FunctionLowering &fn, const ptx::Instruction &inst) {
+  const ptx::Spelling &spelling = *inst.spelling;
+  IRBuilder<> &b = fn.builder();
+  Value *map = fn.pointer(inst.operands[0], spelling.space());
+  if (!map)
+    return nullptr;
+  const ptx::Operand &last = inst.operands.back();
+  const unsigned ordinal =
+      inst.operands.size() == 3 ? unsigned(fn.sourceConstant(1).value_or(0)) : 0;
+  auto put = [&](size_t offset, unsigned bits, Value *value) -> Value * {
+    b.CreateAlignedStore(b.CreateZExtOrTrunc(value, fn.intType(bits)),
+                         b.CreateConstGEP1_64(b.getInt8Ty(), map, offset), Align(bits / 8));
+    return nullptr;
+  };
+  auto word = [&] { return fn.read(last, ptx::Type::B32); };
+  auto checked = [&](unsigned limit) -> Expected<unsigned> {
+    if (ordinal >= limit)
+      return fn.malformed(inst, "there is no such dimension");
+    return ordinal;
+  };
+  using abi::TensorMap;
+  if (spelling.has(ptx::Mod::GlobalAddress))
+    return put(offsetof(TensorMap, base), 64, fn.read(last, ptx::Type::B64));
+  if (spelling.has(ptx::Mod::Rank)) // counted from 0
+    return put(offsetof(TensorMap, rank), 8, b.CreateAdd(word(), b.getInt32(1)));
+  if (spelling.has(ptx::Mod::GlobalStride)) {
+    Expected<unsigned> which = checked(abi::kMaxTensorRank - 1);
+    if (!which)
+      return which.takeError();
+    return put(offsetof(TensorMap, strides) + 8 * *which, 64, fn.read(last, ptx::Type::B64));
+  }
+  if (spelling.has(ptx::Mod::GlobalDim))
+    return put(offsetof(TensorMap, sizes) + 4 * ordinal, 32, word());
+  if (spelling.has(ptx::Mod::BoxDim))
+    return put(offsetof(TensorMap, box) + 2 * ordinal, 16, word());
+  if (spelling.has(ptx::Mod::ElementStride))
+    return put(offsetof(TensorMap, elementStrides) + ordinal, 8, word());
+  if (spelling.has(ptx::Mod::Elemtype))
+    return put(offsetof(TensorMap, type), 8, word());
+  if (spelling.has(ptx::Mod::InterleaveLayout))
+    return put(offsetof(TensorMap, interleave), 8, word());
+  if (spelling.has(ptx::Mod::SwizzleMode))
+    return put(offsetof(TensorMap, swizzle), 8, word());
+  if (spelling.has(ptx::Mod::FillMode))
+    return put(offsetof(TensorMap, fill), 8, word());
+  return fn.unsupported(inst, "unknown field of a tensor map");
+}
+
+// tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned
+//   [a], [b], 128   A copy of 128 bytes for all of the warp, and a release.
+Expected<Value *> lowerTensormapCpFenceproxy(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  Value *to = fn.pointer(inst.operands[0], ptx::StateSpace::Global);
+  Value *from = fn.pointer(inst.operands[1], ptx::StateSpace::Shared);
+  if (!to || !from)
+    return nullptr;
+  b.CreateMemCpy(to, Align(16), from, Align(16), sizeof(abi::TensorMap));
+  b.CreateFence(AtomicOrdering::Release,
+                syncScopeOf(fn.context(), inst.spelling->first(ptx::ModCategory::Scope)));
+  return nullptr;
+}
+
+} // namespace rubia::lowering

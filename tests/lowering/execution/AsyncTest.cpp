@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async, mbarriers, bulk and tensor copies: what they do, in every warp form, and what ends a
+// kernel. Recorded results of an NVIDIA GPU are in tests/golden/kernels.
+#include "lowering/TensorMap.h"
+#include "tests/lowering/execution/Execution.h"
+#include <cstring>
+
+using namespace rubia::lowering::test;
+
+namespace {
+
+// For sm_90a.
+std::string executable90(const std::string &body, const std::string &before = "",
+                         const std::string &attributes = "") {
+  std::string text = executable(body, before, attributes);
+  const std::string old = ".version 8.0\n.target sm_80";
+  return text.replace(text.find(old), old.size(), ".version 8.6\n.target sm_90a");
+}
+
+const std::string kVariables = ".shared .align 8 .b64 bar;\n.shared .align 1024 .b8 tile[4096];\n";
+const std::string kStart = "mov.u32 %r0, bar; mov.u32 %r1, tile; setp.eq.u32 %p0, %tid, 0;";
+const std::string kWait = "WAIT: mbarrier.try_wait.parity.shared.b64 %p9, [%r0], 0;"
+                          "@!%p9 bra WAIT;";
+
+Form blockOf(unsigned threads) {
+  Form form;
+  form.block = {threads, 1, 1};
+  return form;
+}
+
+} // namespace
+
+TEST(AsyncCopies, PiecesAndZeros) {
+  // Each thread copies 16 bytes, of which the first 5 * lane % 17 are there.
+  std::string ptx = executable(kStart + R"(
+    mad.lo.u32 %r2, %tid, 16, %r1;
+    mul.wide.u32 %rd0, %tid, 16; add.u64 %rd0, %rd0, %buf;
+    mul.lo.u32 %r3, %tid, 5; rem.u32 %r3, %r3, 17;
+    cp.async.ca.shared.global [%r2], [%rd0], 16, %r3;
+    cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;
+    ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r2];
+    bar.sync 0;
+    st.global.v4.u32 [%rd0], {%r4, %r5, %r6, %r7};
+    ret;)",
+                               kVariables);
+  std::vector<uint32_t> words(64 * 4);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = uint32_t(0x01010101 * (i + 1));
+  std::vector<uint32_t> expected = words;
+  auto *bytes = reinterpret_cast<uint8_t *>(expected.data());
+  for (unsigned thread = 0; thread < 64; ++thread)
+    for (unsigned i = thread * 5 % 17; i < 16; ++i)
+      bytes[thread * 16 + i] = 0;
+  EXPECT_EQ(runAll(ptx, words, blockOf(64)), expected);
+}
+
+// What is not copied is not read: the address is bad.
+TEST(AsyncCopies, NothingIsReadThatIsNotCopied) {
+  for (const char *last : {"%r3", "%p1", "0"}) {
+    std::string ptx = executable(kStart + R"(
+      mad.lo.u32 %r2, %tid, 8, %r1; mov.u32 %r4, -1;
+      st.shared.v2.u32 [%r2], {%r4, %r4};
+      setp.ge.u32 %p1, %tid, 0; selp.b32 %r3, 0, 8, %p1; mov.u64 %rd0, 16;
+      cp.async.ca.shared.global [%r2], [%rd0], 8, )" +
+                                     std::string(last) + R"(;
+      cp.async.wait_all;
+      ld.shared.v2.u32 {%r4, %r5}, [%r2]; or.b32 %r4, %r4, %r5;
+      st.global.u32 [%mine], %r4; ret;)",
+                                 kVariables);
+    EXPECT_EQ(runAll(ptx, std::vector<uint32_t>(32, 7)), std::vector<uint32_t>(32, 0)) << last;
+  }
+}
+
+TEST(Mbarriers, ProducersAndConsumers) {
+  // The second warp waits for the first, round after round, by one mbarrier in each direction.
+  std::string ptx = executable90(R"(
+    mov.u32 %r0, bars; mov.u32 %r1, cells; mov.u32 %r9, 0; mov.u32 %r8, 0;
+    setp.ne.u32 %p0, %tid, 0; @%p0 bra READY;
+    mbarrier.init.shared.b64 [%r0], 32; mbarrier.init.shared.b64 [%r0+8], 32;
+    READY: bar.sync 0;
+    and.b32 %r2, %tid, 31; mad.lo.u32 %r2, %r2, 4, %r1;
+    setp.ge.u32 %p1, %tid, 32; ld.global.u32 %r3, [%mine]; @%p1 bra CONSUMER;
+    PRODUCER: st.shared.u32 [%r2], %r3; add.u32 %r3, %r3, 1;
+    mbarrier.arrive.shared.b64 %rd0, [%r0];
+    and.b32 %r4, %r9, 1;
+    EMPTY: mbarrier.try_wait.parity.shared.b64 %p2, [%r0+8], %r4; @!%p2 bra EMPTY;
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 6; @%p3 bra PRODUCER;
+    bra DONE;
+    CONSUMER: and.b32 %r4, %r9, 1;
+    FULL: mbarrier.try_wait.parity.shared.b64 %p2, [%r0], %r4; @!%p2 bra FULL;
+    ld.shared.u32 %r5, [%r2]; mad.lo.u32 %r8, %r8, 3, %r5;
+    mbarrier.arrive.shared.b64 %rd0, [%r0+8];
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 6; @%p3 bra CONSUMER;
+    DONE: st.global.u32 [%mine], %r8; ret;)",
+                                 ".shared .align 8 .b8 bars[16];\n.shared .align 4 .b8 "
+                                 "cells[128];\n");
+  std::vector<uint32_t> expected(64, 0);
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    for (uint32_t round = 0; round < 6; ++round)
+      expected[32 + lane] = expected[32 + lane] * 3 + lane + round;
+  EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected);
+  EXPECT_EQ(warpFormOf(ptx).form, "half-filled");
+}
+
+// A lane waits for lane 0 of its own warp: it runs, or the loop is named.
+TEST(Mbarriers, LanesOfOneWarp) {
+  const std::string arrives = "mbarrier.arrive.shared.b64 %rd0, [%r0];";
+  const std::string waits = "WAIT: mbarrier.try_wait.parity.shared.b64 %p9, [%r0], 0; "
+                            "@!%p9 bra WAIT;";
+  for (bool waitsFirst : {false, true}) {
+    std::string ptx = executable90(
+        kStart + "@%p0 mbarrier.init.shared.b64 [%r0], 1; bar.warp.sync -1;" +
+            (waitsFirst ? "@%p0 bra ARRIVES; " + waits + "bra MEET; ARRIVES: " + arrives
+                        : "@!%p0 bra WAIT; " + arrives + "bra MEET; " + waits) +
+            "MEET: bar.warp.sync -1; mov.u32 %r3, 5; st.global.u32 [%mine], %r3; ret;",
+        kVariables);
+    for (const char *arch : kTargets) {
+      Form form;
+      form.arch = arch;
+      form.halfFilled = isWave64(arch);
+      form.mayTrap = true;
+      form.spinLimit = 1000;
+      Outcome outcome = run(ptx, std::vector<uint32_t>(32, 0), form);
+      if (outcome.trap.claimed)
+        EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+            << arch << waitsFirst;
+      else
+        EXPECT_EQ(outcome.words, std::vector<uint32_t>(32, 5)) << arch << waitsFirst;
+    }
+  }
+}
+
+// Copies started and awaited by one warp, alone or with others.
+TEST(BulkCopies, FetchAndWait) {
+  for (const char *space : {"cta", "cluster"}) {
+    std::string ptx =
+        executable90(kStart + R"(
+      @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+      READY: bar.sync 0; @!%p0 bra WAIT;
+      cp.async.bulk.prefetch.L2.global [%buf], 256;
+      mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 256;
+      cp.async.bulk.shared::)" +
+                         std::string(space) +
+                         R"(.global.mbarrier::complete_tx::bytes [%r1], [%buf], 256, [%r0];
+      )" + kWait + R"(
+      xor.b32 %r2, %tid, 63; mad.lo.u32 %r2, %r2, 4, %r1; ld.shared.u32 %r3, [%r2];
+      st.global.u32 [%mine], %r3; ret;)",
+                     kVariables);
+    std::vector<uint32_t> expected(64);
+    for (uint32_t i = 0; i < 64; ++i)
+      expected[i] = 63 - i;
+    EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected) << space;
+  }
+}
+
+TEST(BulkCopies, ReduceAndStore) {
+  std::string ptx = executable90(kStart + R"(
+    mad.lo.u32 %r2, %tid, 4, %r1; mul.lo.u32 %r3, %tid, 3; st.shared.u32 [%r2], %r3;
+    fence.proxy.async.shared::cta; bar.sync 0; @!%p0 bra DONE;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%buf], [%r1], 128;
+    cp.async.bulk.global.shared::cta.bulk_group [%buf+128], [%r1], 64;
+    cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%buf+192], [%r1+64], 64, 0x000f;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+    DONE: ret;)",
+                                 kVariables);
+  const std::string old = ".target sm_90a";
+  ptx.replace(ptx.find(old), old.size(), ".target sm_100");
+  std::vector<uint32_t> expected(64);
+  for (uint32_t i = 0; i < 64; ++i)
+    expected[i] = i < 32 ? i * 4 : i < 48 ? (i - 32) * 3 : i % 4 == 0 ? (i - 32) * 3 : i;
+  EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected);
+}
+
+TEST(BulkCopies, StoresAndReductionsOfThreads) {
+  std::string ptx = executable90(kStart + R"(
+    mad.lo.u32 %r2, %tid, 8, %r1; st.shared.v2.u32 [%r2], {%tid, %tid};
+    @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 64; fence.mbarrier_init.release.cluster;
+    READY: bar.sync 0;
+    xor.b32 %r3, %tid, 5; mad.lo.u32 %r3, %r3, 8, %r1; mul.lo.u32 %r4, %tid, 7;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 8;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r4, [%r0];
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3+4], %r4, [%r0];
+    )" + kWait + R"(
+    ld.shared.v2.u32 {%r5, %r6}, [%r2]; add.u32 %r5, %r5, %r6; st.global.u32 [%mine], %r5; ret;)",
+                                 kVariables, ".explicitcluster .reqnctapercluster 1");
+  std::vector<uint32_t> expected(64);
+  for (uint32_t i = 0; i < 64; ++i)
+    expected[i] = (i ^ 5) * 14 + i;
+  EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected);
+}
+
+// A tensor map made by the test, completed and published by the kernel.
+TEST(TensorCopies, ReplaceFetchReduceStore) {
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 2;
+  map.type = rubia::abi::TensorType::U32;
+  map.strides[0] = 32;
+  map.sizes[0] = 7, map.sizes[1] = 5;
+  map.box[0] = 4, map.box[1] = 3;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  std::string ptx = executable90(kStart + R"(
+    mul.wide.u32 %rd2, %tid, 4; add.u64 %rd2, %rd2, %buf; mov.u32 %r8, copy;
+    mad.lo.u32 %r2, %tid, 4, %r8; ld.global.u32 %r3, [%rd2]; st.shared.u32 [%r2], %r3;
+    bar.warp.sync -1; @!%p0 bra READY;
+    add.u64 %rd3, %buf, 256;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r8], %rd3;
+    mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    READY: bar.warp.sync -1;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%buf], [%r8], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%buf], 128;
+    @!%p0 bra WAIT;
+    cp.async.bulk.prefetch.tensor.2d.L2.global [%buf, {4, 3}];
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 48;
+    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {4, 3}], [%r0];
+    )" + kWait + R"(
+    @!%p0 bra DONE;
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%buf, {0, 0}], [%r1];
+    cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%buf, {0, 0}], [%r1];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+    mov.u64 %rd4, 0; st.global.u64 [%buf], %rd4; // the address is another one each time
+    DONE: ret;)",
+                                 kVariables + ".shared .align 128 .b8 copy[128];\n");
+  std::vector<uint32_t> words = counting(64 + 40);
+  memcpy(words.data(), &map, sizeof(map));
+  std::vector<uint32_t> result = runAll(ptx, words);
+  for (uint32_t row = 0; row < 5; ++row)
+    for (uint32_t column = 0; column < 8; ++column) {
+      const uint32_t at = 64 + row * 8 + column;
+      // What lies at (4 + column, 3 + row), twice; outside of the tensor it is 0.
+      uint32_t from = 4 + column < 7 && 3 + row < 5 ? 64 + (3 + row) * 8 + 4 + column : 0;
+      EXPECT_EQ(result[at], row < 3 && column < 4 ? 2 * from : at) << row << " " << column;
+    }
+}
+
+TEST(AsyncErrors, EndTheKernel) {
+  struct Wrong {
+    const char *code;
+    rubia::abi::TrapReason reason;
+  };
+  const std::string init = "mbarrier.init.shared.b64 [%r0], 1;";
+  for (const Wrong &wrong : {
+           Wrong{"mbarrier.arrive.shared.b64 %rd0, [%r0], 2;",
+                 rubia::abi::TrapReason::BarrierMisuse},
+           {"mbarrier.arrive_drop.shared.b64 %rd0, [%r0]; mbarrier.arrive.shared.b64 %rd0, [%r0];",
+            rubia::abi::TrapReason::BarrierMisuse},
+           {"cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+64], "
+            "[%r1], 16, [%r0];",
+            rubia::abi::TrapReason::IllegalInstruction},
+           {"st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r0, [%r0];",
+            rubia::abi::TrapReason::IllegalInstruction},
+       }) {
+    Form form;
+    form.expectTrap = true;
+    form.block = {1, 1, 1};
+    Outcome outcome = run(executable90(kStart + init + wrong.code + "ret;", kVariables), {0}, form);
+    EXPECT_EQ(outcome.trap.reason, uint32_t(wrong.reason)) << wrong.code;
+  }
+}
