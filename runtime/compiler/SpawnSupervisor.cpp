@@ -45,6 +45,29 @@ int startGrandchild(void *argument) {
                              start->environment);
   return 0;
 }
+
+// Returns an errno, or 0.
+int startFromChild(Start &start) {
+#if __has_feature(thread_sanitizer)
+  // ThreadSanitizer follows no child that shares our memory. The supervisor is our own child then.
+  startGrandchild(&start);
+#else
+  std::vector<char> stack(256 * 1024);
+  // No handler of the program may run in the child that shares our memory.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  pid_t child = clone(startGrandchild, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK, &start);
+  const int cloneError = child < 0 ? errno : 0;
+  if (child > 0)
+    while (waitpid(child, nullptr, __WCLONE) < 0 && errno == EINTR) {
+    }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  if (cloneError)
+    return cloneError;
+#endif
+  return start.error;
+}
 } // namespace
 
 // The worker must not run under what the program was started with: our own libcuda, preloaded
@@ -85,22 +108,12 @@ Expected<FileDescriptor> spawnSupervisor(const settings::Settings &settings) {
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
 
   Start start{path->c_str(), environment.data(), &actions, &attributes};
-  std::vector<char> stack(256 * 1024);
-  // No handler of the program may run in the child that shares our memory.
-  sigset_t old;
-  pthread_sigmask(SIG_BLOCK, &all, &old);
-  pid_t child = clone(startGrandchild, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK, &start);
-  int cloneError = errno;
-  if (child > 0)
-    while (waitpid(child, nullptr, __WCLONE) < 0 && errno == EINTR) {
-    }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  const int error = startFromChild(start);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (child < 0 || start.error)
-    return createStringError(
-        std::error_code(child < 0 ? cloneError : start.error, std::generic_category()),
-        "cannot start " + *path);
+  if (error)
+    return createStringError(std::error_code(error, std::generic_category()),
+                             "cannot start " + *path);
   return std::move(ours);
 }
 

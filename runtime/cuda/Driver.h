@@ -47,8 +47,10 @@ struct Context {
   // The value of device.resets that its handles of HIP's are from.
   std::atomic<unsigned> resets;
 
+  // Of a primary context: whether it is retained. Calls ask without the mutex.
+  std::atomic<bool> alive = true;
+
   std::recursive_mutex mutex; // guards what follows
-  bool alive = true;          // primary: it is retained
   unsigned references = 0;    // primary
   std::array<size_t, kLimitCount> limits;
   struct Local {

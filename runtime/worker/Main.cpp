@@ -18,7 +18,7 @@ static constexpr int kSocket = 3;
 
 // A compilation that eats all memory must not take the program down with it.
 static void limitMemory() {
-#if !__has_feature(address_sanitizer)
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
   const uint64_t bytes = WorkerLimits::from({}).bytesPerProcess;
   rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);

@@ -6,6 +6,13 @@
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(RUBIA_LIBRARY_DIR ${PROJECT_BINARY_DIR}/lib/rubia)
 
+# Sanitized libraries have symbols that only a sanitized program brings. ThreadSanitizer has to see the C++ library's locks, those of
+# static variables among them: libraries do not have it within then.
+set(RUBIA_SANITIZED FALSE)
+if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
+  set(RUBIA_SANITIZED TRUE)
+endif()
+
 # LLVM's static archives: programs bring their own libLLVM.so, and LLVM's private MC functions are only in the archives.
 function(rubia_llvm_libraries OUT)
   llvm_map_components_to_libnames(libs ${ARGN})
