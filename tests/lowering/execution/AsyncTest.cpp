@@ -102,31 +102,57 @@ TEST(Mbarriers, ProducersAndConsumers) {
   EXPECT_EQ(warpFormOf(ptx).form, "half-filled");
 }
 
-// A lane waits for lane 0 of its own warp: it runs, or the loop is named.
+// Lanes wait for lane 0 of their own warp, which arrives itself or starts a copy that does. Each
+// side may come first in the text, and lane 0 may wait behind what it does.
 TEST(Mbarriers, LanesOfOneWarp) {
   const std::string arrives = "mbarrier.arrive.shared.b64 %rd0, [%r0];";
-  const std::string waits = "WAIT: mbarrier.try_wait.parity.shared.b64 %p9, [%r0], 0; "
-                            "@!%p9 bra WAIT;";
-  for (bool waitsFirst : {false, true}) {
-    std::string ptx = executable90(
-        kStart + "@%p0 mbarrier.init.shared.b64 [%r0], 1; bar.warp.sync -1;" +
-            (waitsFirst ? "@%p0 bra ARRIVES; " + waits + "bra MEET; ARRIVES: " + arrives
-                        : "@!%p0 bra WAIT; " + arrives + "bra MEET; " + waits) +
-            "MEET: bar.warp.sync -1; mov.u32 %r3, 5; st.global.u32 [%mine], %r3; ret;",
-        kVariables);
-    for (const char *arch : kTargets) {
-      Form form;
-      form.arch = arch;
-      form.halfFilled = isWave64(arch);
-      form.mayTrap = true;
-      form.spinLimit = 1000;
-      Outcome outcome = run(ptx, std::vector<uint32_t>(32, 0), form);
-      if (outcome.trap.claimed)
-        EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
-            << arch << waitsFirst;
-      else
-        EXPECT_EQ(outcome.words, std::vector<uint32_t>(32, 5)) << arch << waitsFirst;
+  const std::string copies = R"(
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%buf], 16, [%r0];)";
+  const std::string own = "OWN: mbarrier.try_wait.parity.shared.b64 %p8, [%r0], 0; @!%p8 bra OWN;";
+  for (const std::string &answers : {arrives, copies, copies + own})
+    for (bool waitsFirst : {false, true}) {
+      std::string ptx = executable90(
+          kStart + "@%p0 mbarrier.init.shared.b64 [%r0], 1; bar.warp.sync -1;" +
+              (waitsFirst ? "@%p0 bra ANSWERS; " + kWait + "bra MEET; ANSWERS: " + answers
+                          : "@!%p0 bra WAIT; " + answers + "bra MEET; " + kWait) +
+              "MEET: bar.warp.sync -1; mov.u32 %r3, 5; st.global.u32 [%mine], %r3; ret;",
+          kVariables);
+      for (const char *arch : kTargets) {
+        Form form;
+        form.arch = arch;
+        form.halfFilled = isWave64(arch);
+        form.spinLimit = 1000;
+        EXPECT_EQ(run(ptx, std::vector<uint32_t>(32, 0), form).words, std::vector<uint32_t>(32, 5))
+            << arch << waitsFirst << answers;
+      }
     }
+}
+
+// Lane 0 and the others of its warp take turns, which needs independent scheduling: that is said.
+TEST(Mbarriers, LanesThatTakeTurns) {
+  std::string ptx = executable90(kStart + R"(
+    @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; mbarrier.init.shared.b64 [%r1], 31;
+    READY: bar.warp.sync -1; mov.u32 %r9, 0; @!%p0 bra OTHERS;
+    ZERO: mbarrier.arrive.shared.b64 %rd0, [%r0]; and.b32 %r4, %r9, 1;
+    EMPTY: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], %r4; @!%p2 bra EMPTY;
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 3; @%p3 bra ZERO; bra DONE;
+    OTHERS: and.b32 %r4, %r9, 1;
+    FULL: mbarrier.try_wait.parity.shared.b64 %p2, [%r0], %r4; @!%p2 bra FULL;
+    mbarrier.arrive.shared.b64 %rd0, [%r1];
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 3; @%p3 bra OTHERS;
+    DONE: st.global.u32 [%mine], %r9; ret;)",
+                                 kVariables);
+  for (const char *arch : kTargets) {
+    Form form;
+    form.arch = arch;
+    form.halfFilled = isWave64(arch);
+    form.expectTrap = true;
+    form.spinLimit = 1000;
+    Outcome outcome = run(ptx, std::vector<uint32_t>(32, 0), form);
+    EXPECT_EQ(outcome.trap.claimed, 1u) << arch;
+    EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+        << arch;
   }
 }
 
