@@ -198,6 +198,23 @@ INLINE uint32_t presentBytes(const TensorRow &row, int64_t at, int64_t limit) {
   return limit - at < kPiece ? uint32_t(limit - at) : kPiece;
 }
 
+// A piece of which nothing but the first bytes is there: the rest is the filler, as it is.
+INLINE Piece partialPiece(TensorType type, GLOBAL const uint8_t *from, uint32_t present,
+                          uint32_t filler) {
+  uint32_t words[4];
+  UNROLL for (uint32_t w = 0; w < 4; ++w) {
+    words[w] = filler;
+    if (present >= 4 * w + 4)
+      words[w] = asType(type, ((GLOBAL const uint32_t *)from)[w]);
+    else
+      UNROLL for (uint32_t i = 0; i < 4; ++i) {
+        if (4 * w + i < present)
+          words[w] = (words[w] & ~(0xffu << 8 * i)) | uint32_t(from[4 * w + i]) << 8 * i;
+      }
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
 INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared) {
   const TensorMap *map = tensor.map;
   const int64_t limit = tensor.limit();
@@ -211,15 +228,7 @@ INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared)
       *to = asType(map->type, *(GLOBAL Piece *)from);
       continue;
     }
-    *to = Piece{filler, filler, filler, filler};
-    if (!present)
-      continue;
-    for (uint32_t i = 0; i < present; ++i)
-      ((SHARED uint8_t *)to)[i] = from[i];
-    for (uint32_t i = 0; i < present / 4; ++i) { // the filler stays as it is
-      SHARED uint32_t &word = ((SHARED uint32_t *)to)[i];
-      word = asType(map->type, word);
-    }
+    *to = partialPiece(map->type, from, present, filler);
   }
 }
 

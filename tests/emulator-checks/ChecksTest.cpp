@@ -10,11 +10,13 @@ using namespace llvm;
 namespace rubia::emulator::test {
 namespace {
 
-constexpr const char *kFiles[] = {"memory", "races", "uninitialised", "barriers",
-                                  "warps",  "heap",  "global"};
+constexpr const char *kFiles[] = {"memory",   "races", "asynchronous", "uninitialised",
+                                  "barriers", "warps", "heap",         "global"};
 
 /// The check that is to find what is planted in a file.
 const char *checkOf(StringRef file) {
+  if (file == "asynchronous")
+    return "races";
   return file == "heap" ? "memory" : file == "global" ? "uninitialised" : file.data();
 }
 

@@ -88,20 +88,20 @@ void AsyncCopies::observe(unsigned warp) {
 }
 
 void AsyncCopies::barrier() {
-  if (!observed.empty())
-    std::fill(observed.begin(), observed.end(),
-              *std::max_element(observed.begin(), observed.end()));
+  for (uint32_t of : observed)
+    observedByAll = std::max(observedByAll, of);
 }
 
 const AsyncStore *AsyncCopies::find(bool isLds, uint64_t address, uint32_t bytes,
                                     unsigned warp) const {
   const AsyncStore *result = nullptr;
+  const uint32_t known = std::max(observedByAll, warp < observed.size() ? observed[warp] : 0);
   forDwords(address, bytes, [&](uint64_t dword) {
     auto found = inFlight.find(keyOf(isLds, dword));
     if (found == inFlight.end())
       return;
     const uint32_t handed = found->second.handedOver;
-    if (handed == 0 || warp >= observed.size() || observed[warp] <= handed)
+    if (handed == 0 || known <= handed)
       result = &found->second;
   });
   return result;

@@ -66,6 +66,7 @@ private:
   llvm::DenseMap<uint64_t, AsyncStore> inFlight; // by dword
   uint32_t time = 1;                             // of the next handing over
   std::vector<uint32_t> observed;                // by warp: what was handed over before
+  uint32_t observedByAll = 0;                    // at the latest barrier
 };
 
 } // namespace rubia::emulator

@@ -4,8 +4,10 @@
 //
 // The copy is done at once. PTX says only that it is done when the thread has waited for its group,
 // so groups need no attention: what the thread waits for lies in shared memory already, in the
-// order of its own accesses. Other threads see it as they see any store. Cache operators, policies
-// and prefetch sizes are hints.
+// order of its own accesses. Notes tell the emulator's check what the program relies on too early.
+// Other threads see it as they see any store. Cache operators, policies and prefetch sizes are
+// hints.
+#include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 
@@ -173,14 +175,27 @@ Expected<Value *> lowerCpAsync(FunctionLowering &fn, const ptx::Instruction &ins
     value = copy.first(fn.read(limit, ptx::Type::U32),
                        isAllOrNothing(fn.registerDefinitions(), fn.ptxFunction(), limit, bytes));
   }
-  fn.builder().CreateAlignedStore(value, to, Align(bytes));
+  markAsyncStore(fn.builder().CreateAlignedStore(value, to, Align(bytes)));
   return nullptr;
 }
 
-// cp.async.commit_group; cp.async.wait_group n; cp.async.wait_all   All copies are done already.
-Expected<Value *> lowerCpAsyncCommitGroup(FunctionLowering &, const ptx::Instruction &) {
+// cp.async.commit_group   All copies are done already.
+Expected<Value *> lowerCpAsyncCommitGroup(FunctionLowering &fn, const ptx::Instruction &) {
+  markAsync(fn.builder(), AsyncMark::Commit);
   return nullptr;
 }
-Expected<Value *> lowerCpAsyncWait(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
+
+// cp.async.wait_group n; cp.async.wait_all
+Expected<Value *> lowerCpAsyncWait(FunctionLowering &fn, const ptx::Instruction &inst) {
+  if (inst.operands.empty()) {
+    markAsync(fn.builder(), AsyncMark::WaitAll);
+    return nullptr;
+  }
+  std::optional<uint64_t> groups = fn.sourceConstant(0);
+  if (!groups)
+    return fn.malformed(inst, "the number of groups is not a constant");
+  markAsync(fn.builder(), AsyncMark::WaitGroup, unsigned(*groups));
+  return nullptr;
+}
 
 } // namespace rubia::lowering

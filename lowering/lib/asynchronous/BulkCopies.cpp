@@ -8,6 +8,7 @@
 #include "lowering/lib/asynchronous/BulkCopies.h"
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Atomics.h"
 
@@ -19,6 +20,7 @@ constexpr unsigned kBulkUnit = 16; // addresses and sizes are multiples
 
 void completeBytes(FunctionLowering &fn, const ptx::Instruction &inst, Value *mbarrier,
                    Value *bytes) {
+  markAsync(fn.builder(), AsyncMark::HandedOver);
   MbarrierChange change;
   change.tx = fn.builder().CreateNeg(bytes);
   change.releases = true;
@@ -89,6 +91,27 @@ Value *at(IRBuilder<> &b, Value *base, Value *offset) {
   return b.CreateGEP(b.getInt8Ty(), base, b.CreateZExt(offset, b.getInt64Ty()));
 }
 
+// Copies whole units to shared memory, some at once so that the reads overlap. The stores are
+// marked, which a memcpy's would not be.
+void copyToShared(FunctionLowering &fn, const Bulk &bulk) {
+  constexpr unsigned kAtOnce = 8;
+  IRBuilder<> &b = fn.builder();
+  auto *unit = FixedVectorType::get(b.getInt32Ty(), kBulkUnit / 4);
+  auto move = [&](Value *offset, unsigned count) {
+    SmallVector<Value *, kAtOnce> units;
+    Value *from = at(b, bulk.from, offset), *to = at(b, bulk.to, offset);
+    auto place = [&](Value *base, unsigned i) { return b.CreateConstGEP1_64(unit, base, i); };
+    for (unsigned i = 0; i < count; ++i)
+      units.push_back(b.CreateAlignedLoad(unit, place(from, i), Align(kBulkUnit)));
+    for (unsigned i = 0; i < count; ++i)
+      markAsyncStore(b.CreateAlignedStore(units[i], place(to, i), Align(kBulkUnit)));
+  };
+  Value *most = b.CreateAnd(bulk.bytes, ~(kAtOnce * kBulkUnit - 1));
+  forEachStep(fn, most, kAtOnce * kBulkUnit, [&](Value *offset) { move(offset, kAtOnce); });
+  forEachStep(fn, b.CreateSub(bulk.bytes, most), kBulkUnit,
+              [&](Value *offset) { move(b.CreateAdd(most, offset), 1); });
+}
+
 // Of each 16 bytes those that have a bit in the mask.
 void copyMasked(FunctionLowering &fn, const Bulk &bulk, Value *mask) {
   IRBuilder<> &b = fn.builder();
@@ -136,10 +159,13 @@ Expected<Value *> lowerCpAsyncBulk(FunctionLowering &fn, const ptx::Instruction 
     return nullptr;
   }
   inMulticast(fn, inst, 4, [&] {
-    fn.builder().CreateMemCpy(bulk->to, Align(kBulkUnit), bulk->from, Align(kBulkUnit),
-                              bulk->bytes);
-    if (bulk->mbarrier)
-      completeBytes(fn, inst, bulk->mbarrier, bulk->bytes);
+    if (!bulk->mbarrier) {
+      fn.builder().CreateMemCpy(bulk->to, Align(kBulkUnit), bulk->from, Align(kBulkUnit),
+                                bulk->bytes);
+      return;
+    }
+    copyToShared(fn, *bulk);
+    completeBytes(fn, inst, bulk->mbarrier, bulk->bytes);
   });
   return nullptr;
 }
@@ -200,7 +226,7 @@ Expected<Value *> storeAndComplete(FunctionLowering &fn, const ptx::Instruction 
   for (auto [i, source] : enumerate(sources))
     value = b.CreateInsertElement(value, b.CreateBitCast(fn.read(source, type), element), i);
   failIfMisaligned(fn, inst, to, bytes);
-  b.CreateAlignedStore(value, to, Align(bytes));
+  markAsyncStore(b.CreateAlignedStore(value, to, Align(bytes)));
   completeBytes(fn, inst, mbarrier, b.getInt32(bytes));
   return nullptr;
 }

@@ -13,6 +13,7 @@
 // is the object before it. A cluster is one CTA, so that .cluster asks for no more than .cta.
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MemoryModel.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
@@ -160,15 +161,17 @@ Expected<Value *> lowerMbarrierWait(FunctionLowering &fn, const ptx::Instruction
                        ? b.CreateZExt(b.CreateAnd(fn.source(1), 1), b.getInt64Ty())
                        : b.CreateLShr(fn.source(1), kPhaseAt);
   Value *isOver = b.CreateICmpNE(phase, awaited);
-  if (spelling.has(ptx::Mod::TryWait)) {
-    // Who waits leaves the time to others.
-    BasicBlock *rest = fn.newBlock("mbarrier.rest"), *next = fn.newBlock("mbarrier.next");
-    b.CreateCondBr(isOver, next, rest);
-    b.SetInsertPoint(rest);
+  BasicBlock *over = fn.newBlock("mbarrier.over"), *rest = fn.newBlock("mbarrier.rest"),
+             *next = fn.newBlock("mbarrier.next");
+  b.CreateCondBr(isOver, over, rest);
+  b.SetInsertPoint(over);
+  markAsync(b, AsyncMark::Observed);
+  b.CreateBr(next);
+  b.SetInsertPoint(rest);
+  if (spelling.has(ptx::Mod::TryWait)) // who waits leaves the time to others
     b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_sleep, {b.getInt32(1)});
-    b.CreateBr(next);
-    b.SetInsertPoint(next);
-  }
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
   if (!spelling.has(ptx::Mod::Relaxed))
     b.CreateFence(AtomicOrdering::Acquire, workgroup(fn));
   return isOver;
@@ -187,6 +190,7 @@ Expected<Value *> lowerCpAsyncMbarrierArrive(FunctionLowering &fn, const ptx::In
   Value *place = fn.pointer(inst.operands[0], inst.spelling->space());
   if (!place)
     return nullptr;
+  markAsync(fn.builder(), AsyncMark::HandedOver);
   MbarrierChange change;
   change.releases = true;
   if (inst.spelling->has(ptx::Mod::Noinc)) {

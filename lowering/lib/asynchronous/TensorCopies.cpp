@@ -8,8 +8,11 @@
 #include "lowering/TensorMap.h"
 #include "lowering/lib/asynchronous/BulkCopies.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MemoryModel.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
 
@@ -99,6 +102,14 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
   return bytes;
 }
 
+// What the device function writes to shared memory is on its way until somebody has waited for it.
+void markStores(Function &load) {
+  for (Instruction &inst : instructions(load))
+    if (auto *store = dyn_cast<StoreInst>(&inst);
+        store && store->getPointerAddressSpace() == kSharedSpace)
+      markAsyncStore(store);
+}
+
 Expected<Value *> writeTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef name,
                               uint32_t reduction) {
   const ptx::Spelling &spelling = *inst.spelling;
@@ -137,6 +148,7 @@ Expected<Value *> lowerCpAsyncBulkTensor(FunctionLowering &fn, const ptx::Instru
                             ? b.CreateZExt(fn.read(given[i], ptx::Type::U16), b.getInt32Ty())
                             : b.getInt32(0));
   arguments.push_back(b.getInt32(rankOf(spelling) | (isIm2col ? 8 : 0)));
+  markStores(*fn.unit().driverFunction("tensor_load"));
   inMulticast(fn, inst, isIm2col ? 4 : 3, [&] {
     completeBytes(fn, inst, mbarrier, callTensor(fn, inst, "tensor_load", arguments));
   });
@@ -216,6 +228,8 @@ Expected<Value *> lowerTensormapCpFenceproxy(FunctionLowering &fn, const ptx::In
   b.CreateMemCpy(to, Align(16), from, Align(16), sizeof(abi::TensorMap));
   b.CreateFence(AtomicOrdering::Release,
                 syncScopeOf(fn.context(), inst.spelling->first(ptx::ModCategory::Scope)));
+  // Each lane of the warp may use the copy, which all of them have written.
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
   return nullptr;
 }
 

@@ -25,3 +25,38 @@ struct uint4 {
 #define atomicLoad(at) __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #define atomicStore(at, value)                                                                     \
   __scoped_atomic_store_n(at, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+
+// Asynchronous copies and mbarriers.
+#define sharedAddress(at) unsigned((unsigned long)(__attribute__((address_space(3))) void *)(at))
+#define globalAddress(at) ((unsigned long)(__attribute__((address_space(1))) void *)(at))
+#define copyWord(to, from) copyPart(to, from, 4u)
+#define copyPart(to, from, bytes)                                                                  \
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(sharedAddress(to)),            \
+               "l"(globalAddress(from)), "r"(bytes)                                                \
+               : "memory")
+#define commitCopies() asm volatile("cp.async.commit_group;" ::: "memory")
+#define waitForCopies(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
+#define waitForAllCopies() asm volatile("cp.async.wait_all;" ::: "memory")
+#define initBarrier(bar, count)                                                                    \
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(sharedAddress(bar)), "r"(count)          \
+               : "memory")
+#define arriveWithCopies(bar)                                                                      \
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(sharedAddress(bar))         \
+               : "memory")
+#define announceBytes(bar, bytes)                                                                  \
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sharedAddress(bar)),      \
+               "r"(bytes)                                                                          \
+               : "memory")
+#define copyBulk(to, from, bytes, bar)                                                             \
+  asm volatile(                                                                                    \
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: \
+          "r"(sharedAddress(to)),                                                                  \
+      "l"(globalAddress(from)), "r"(bytes), "r"(sharedAddress(bar))                                \
+      : "memory")
+#define waitForPhase(bar, parity)                                                                  \
+  for (unsigned isOver = 0; !isOver;)                                                              \
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2;"                  \
+               " selp.b32 %0, 1, 0, p; }"                                                          \
+               : "=r"(isOver)                                                                      \
+               : "r"(sharedAddress(bar)), "r"(parity)                                              \
+               : "memory")
