@@ -2,10 +2,11 @@
 // cp.async: each thread copies 4, 8 or 16 bytes from global into shared memory.
 // PTX ISA: data-movement-and-conversion-instructions-cp-async.
 //
-// The copy is done at once. PTX says only that it is done when the thread has waited for its group,
-// so groups need no attention: what the thread waits for lies in shared memory already, in the
-// order of its own accesses. Notes tell the emulator's check what the program relies on too early.
-// Other threads see it as they see any store. Cache operators, policies and prefetch sizes are
+// PTX says only that a copy is done when the thread has waited for its group. Where all ways lead
+// to such a wait, the copy is loaded at once and stored at the wait (analysis/HeldCopies.h); else
+// it is done at once. Either way it lies in shared memory behind the wait, in the order of the
+// thread's own accesses. Other threads see it as they see any store. Notes tell the emulator's
+// check what the program relies on too early. Cache operators, policies and prefetch sizes are
 // hints.
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
@@ -17,13 +18,15 @@ namespace rubia::lowering {
 
 namespace {
 
+Type *typeOfCopy(IRBuilder<> &b, unsigned bytes) {
+  return bytes == 4 ? cast<Type>(b.getInt32Ty()) : FixedVectorType::get(b.getInt32Ty(), bytes / 4);
+}
+
 // A copy of which some bytes come from global memory and the rest is zero.
 class AsyncCopy {
 public:
   AsyncCopy(FunctionLowering &fn, Value *from, unsigned bytes)
-      : fn(fn), b(fn.builder()), from(from), bytes(bytes),
-        type(bytes == 4 ? cast<Type>(b.getInt32Ty())
-                        : FixedVectorType::get(b.getInt32Ty(), bytes / 4)) {}
+      : fn(fn), b(fn.builder()), from(from), bytes(bytes), type(typeOfCopy(b, bytes)) {}
 
   Value *zeros() { return Constant::getNullValue(type); }
   Value *all() { return b.CreateAlignedLoad(type, from, Align(bytes)); }
@@ -148,6 +151,39 @@ bool isAllOrNothing(const Definitions &definitions, const ptx::Function &functio
   });
 }
 
+// Shared memory that lies in device memory is as far away as what is copied.
+bool isHeld(FunctionLowering &fn, uint32_t copy) {
+  return fn.heldCopies().isHeld(copy) && !fn.unit().sharedInMemory();
+}
+
+void holdBack(FunctionLowering &fn, Value *value, Value *place) {
+  IRBuilder<> &b = fn.builder();
+  const FunctionLowering::HeldCopy &part = fn.heldCopy(fn.currentIndex(), value->getType());
+  b.CreateStore(b.getTrue(), part.isOn);
+  b.CreateStore(value, part.value);
+  b.CreateStore(place, part.place);
+}
+
+// The store of a copy, if the thread has come by the copy.
+void finish(FunctionLowering &fn, uint32_t copy) {
+  IRBuilder<> &b = fn.builder();
+  const uint64_t bytes =
+      fn.registerDefinitions().constant(fn.ptxFunction().body[copy].operands[2]).value_or(4);
+  const FunctionLowering::HeldCopy &part = fn.heldCopy(copy, typeOfCopy(b, unsigned(bytes)));
+  const DebugLoc here = b.getCurrentDebugLocation();
+  BasicBlock *store = fn.newBlock("copy.finish"), *next = fn.newBlock("copy.finished");
+  b.CreateCondBr(b.CreateLoad(b.getInt1Ty(), part.isOn), store, next);
+  b.SetInsertPoint(store);
+  b.SetCurrentDebugLocation(fn.unit().debugInfo.locationOf(fn.ptxFunction().body[copy],
+                                                           fn.llvmFunction().getSubprogram()));
+  b.CreateAlignedStore(b.CreateLoad(part.value->getAllocatedType(), part.value),
+                       b.CreateLoad(part.place->getAllocatedType(), part.place), Align(bytes));
+  b.SetCurrentDebugLocation(here);
+  b.CreateStore(b.getFalse(), part.isOn);
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+}
+
 } // namespace
 
 // cp.async.(ca|cg).shared.global{.L2::cache_hint}{.level::prefetch} [a], [b], size{, src-size |
@@ -175,7 +211,10 @@ Expected<Value *> lowerCpAsync(FunctionLowering &fn, const ptx::Instruction &ins
     value = copy.first(fn.read(limit, ptx::Type::U32),
                        isAllOrNothing(fn.registerDefinitions(), fn.ptxFunction(), limit, bytes));
   }
-  markAsyncStore(fn.builder().CreateAlignedStore(value, to, Align(bytes)));
+  if (isHeld(fn, fn.currentIndex()))
+    holdBack(fn, value, to);
+  else
+    markAsyncStore(fn.builder().CreateAlignedStore(value, to, Align(bytes)));
   return nullptr;
 }
 
@@ -187,6 +226,9 @@ Expected<Value *> lowerCpAsyncCommitGroup(FunctionLowering &fn, const ptx::Instr
 
 // cp.async.wait_group n; cp.async.wait_all
 Expected<Value *> lowerCpAsyncWait(FunctionLowering &fn, const ptx::Instruction &inst) {
+  for (uint32_t copy : fn.heldCopies().finishedBy(fn.currentIndex()))
+    if (isHeld(fn, copy))
+      finish(fn, copy);
   if (inst.operands.empty()) {
     markAsync(fn.builder(), AsyncMark::WaitAll);
     return nullptr;

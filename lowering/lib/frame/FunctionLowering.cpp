@@ -20,9 +20,9 @@ FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxF
       contraction(unit.options.code.contract == settings::ContractMode::Nvidia
                       ? Contraction(ptxFunction)
                       : Contraction()),
-      function(llvmFunction), subprogram(subprogram), entryBuilder(unit.module.getContext()),
-      prologueBuilder(unit.module.getContext()), irBuilder(unit.module.getContext()),
-      launchState(unit, &ptxFunction, prologueBuilder) {}
+      copies(ptxFunction), function(llvmFunction), subprogram(subprogram),
+      entryBuilder(unit.module.getContext()), prologueBuilder(unit.module.getContext()),
+      irBuilder(unit.module.getContext()), launchState(unit, &ptxFunction, prologueBuilder) {}
 
 Module &FunctionLowering::module() { return unitLowering.module; }
 const Options &FunctionLowering::options() const { return unitLowering.options; }
@@ -218,6 +218,16 @@ std::array<Value *, 2> FunctionLowering::factorsOf(uint32_t product) {
 // ---------- Control flow
 
 BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]; }
+
+const FunctionLowering::HeldCopy &FunctionLowering::heldCopy(uint32_t copy, Type *value) {
+  HeldCopy &part = heldParts[copy];
+  if (part.isOn)
+    return part;
+  auto slot = [&](Type *type) { return entryBuilder.CreateAlloca(type, kPrivateSpace); };
+  part = {slot(entryBuilder.getInt1Ty()), slot(value), slot(entryBuilder.getPtrTy(kSharedSpace))};
+  entryBuilder.CreateStore(entryBuilder.getFalse(), part.isOn);
+  return part;
+}
 
 void FunctionLowering::leave(bool exits) {
   if (source_.isKernel) {

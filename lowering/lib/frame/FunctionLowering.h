@@ -11,6 +11,7 @@
 #include "lowering/Lowering.h"
 #include "lowering/lib/analysis/Contraction.h"
 #include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/analysis/HeldCopies.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "ptx-frontend/Module.h"
@@ -19,6 +20,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/Error.h"
+#include <map>
 #include <optional>
 
 namespace rubia::lowering {
@@ -120,6 +122,15 @@ public:
   void keepFactors(llvm::Value *first, llvm::Value *second);
   std::array<llvm::Value *, 2> factorsOf(uint32_t product);
 
+  // Copies of cp.async that waits finish, and what is kept of one: whether it is on its way, its
+  // bytes and where they go, which is in LDS.
+  const HeldCopies &heldCopies() const { return copies; }
+  struct HeldCopy {
+    llvm::AllocaInst *isOn = nullptr, *value = nullptr, *place = nullptr;
+  };
+  const HeldCopy &heldCopy(uint32_t copy, llvm::Type *value);
+  uint32_t currentIndex() const { return uint32_t(current - source_.body.data()); }
+
   // A special register's value, with the width that it has. Null, with a recorded problem, for
   // those that cannot be right yet.
   llvm::Value *specialRegister(ptx::SpecialRegister special, uint8_t component);
@@ -176,7 +187,6 @@ public:
   void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
 
 private:
-  uint32_t currentIndex() const { return uint32_t(current - source_.body.data()); }
   void lowerInstruction(const ptx::Instruction &inst);
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
@@ -204,6 +214,7 @@ private:
   const ptx::Function &source_;
   const Definitions definitions;
   const Contraction contraction;
+  const HeldCopies copies;
   llvm::Function &function;
   llvm::DISubprogram *subprogram;
 
@@ -217,6 +228,7 @@ private:
   llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false
   std::vector<llvm::AllocaInst *> registers; // the first component of each
   llvm::DenseMap<uint32_t, std::array<llvm::AllocaInst *, 2>> factors; // of fused products
+  std::map<uint32_t, HeldCopy> heldParts;                              // by copy
   llvm::DenseMap<std::pair<ptx::RegisterId, uint8_t>, llvm::AllocaInst *> components;
   llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;

@@ -39,11 +39,11 @@ KERNEL one_group_too_few(unsigned *data, unsigned n, unsigned *) {
 KERNEL stage_of_a_ring(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[2][64];
   const unsigned t = threadX();
-  copyWord(&cells[0][t], &data[t]); // BUG thread=(9,0,0)
+  copyWord(&cells[0][t], &data[t]);
   commitCopies();
   unsigned sum = 0;
   for (unsigned i = 0; i < n / 16; ++i) {
-    copyWord(&cells[(i + 1) & 1][t], &data[t]);
+    copyWord(&cells[(i + 1) & 1][t], &data[t]); // BUG thread=(9,0,0)
     commitCopies();
 #ifdef MENDED
     waitForCopies(1);
@@ -94,8 +94,9 @@ KERNEL written_before_wait(unsigned *data, unsigned n, unsigned *) {
 #endif
   if (t == 6)
     cells[t] = n; // BUG thread=(6,0,0)
-  waitForAllCopies();
-  data[t] = cells[t];
+  syncThreads();
+  if (t == 7)
+    data[t] = cells[6];
 }
 
 // CASE fault=DataRace block=64 words=64

@@ -71,6 +71,57 @@ TEST(AsyncCopies, NothingIsReadThatIsNotCopied) {
   }
 }
 
+// Stages of a ring: copies are under way while others are used. Whether they are made at once or
+// at the wait, the results are the same.
+TEST(AsyncCopies, StagesOfARing) {
+  const std::string start = kStart + R"(
+    mov.u32 %r9, 0; mov.u32 %r8, 0; mad.lo.u32 %r2, %tid, 4, %r1;
+    mul.wide.u32 %rd0, %tid, 4; add.u64 %rd0, %rd0, %buf;)";
+  // Copies round %r3 into its stage, of two or three.
+  auto placesOf = [](unsigned stages) {
+    return "rem.u32 %r4, %r3, " + std::to_string(stages) +
+           "; mad.lo.u32 %r4, %r4, 256, %r2; mul.wide.u32 %rd1, %r3, 256; add.u64 %rd1, %rd1, "
+           "%rd0; setp.lt.u32 %p1, %r3, 6;";
+  };
+  auto use = [](unsigned stages) {
+    return "rem.u32 %r5, %r9, " + std::to_string(stages) +
+           "; xor.b32 %r6, %tid, 33; shl.b32 %r6, %r6, 2; mad.lo.u32 %r5, %r5, 256, %r1; "
+           "add.u32 %r5, %r5, %r6; ld.shared.u32 %r7, [%r5]; mad.lo.u32 %r8, %r8, 3, %r7;";
+  };
+  const std::string copy = "cp.async.ca.shared.global [%r4], [%rd1], 4;";
+  const std::string commit = "cp.async.commit_group;", next = "add.u32 %r3, %r9, 1;";
+  const std::string again = "add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, 6; @%p2 bra LOOP;";
+  const std::string end = "st.global.u32 [%mine], %r8; ret;";
+  const std::string first = "mov.u32 %r3, 0;" + placesOf(2) + copy + commit;
+  const std::string wait = "cp.async.wait_group 0; bar.sync 0;";
+  const std::string bodies[] = {
+      // by a guard
+      first + wait + "LOOP:" + next + placesOf(2) + "@%p1 " + copy + commit + use(2) + wait + again,
+      // in a branch
+      first + wait + "LOOP:" + next + placesOf(2) + "@!%p1 bra SKIP;" + copy + "SKIP:" + commit +
+          use(2) + wait + again,
+      // with a number of bytes, and a wait at the beginning
+      first + "LOOP:" + wait + next + placesOf(2) + "selp.b32 %r10, 4, 0, %p1;" +
+          "min.u32 %r3, %r3, 5; mul.wide.u32 %rd1, %r3, 256; add.u64 %rd1, %rd1, %rd0;"
+          "cp.async.ca.shared.global [%r4], [%rd1], 4, %r10;" +
+          commit + use(2) + again + "cp.async.wait_all;",
+      // of three stages
+      "mov.u32 %r3, 0;" + placesOf(3) + copy + commit + "mov.u32 %r3, 1;" + placesOf(3) + copy +
+          commit + "LOOP: cp.async.wait_group 1; bar.sync 0; add.u32 %r3, %r9, 2;" + placesOf(3) +
+          "@%p1 " + copy + commit + use(3) + again + "cp.async.wait_all;",
+  };
+  std::vector<uint32_t> expected = counting(64 * 6);
+  for (uint32_t thread = 0; thread < 64; ++thread) {
+    expected[thread] = 0;
+    for (uint32_t round = 0; round < 6; ++round)
+      expected[thread] = expected[thread] * 3 + round * 64 + (thread ^ 33);
+  }
+  for (const std::string &body : bodies)
+    EXPECT_EQ(runAll(executable(start + body + end, kVariables), counting(64 * 6), blockOf(64)),
+              expected)
+        << body;
+}
+
 TEST(Mbarriers, ProducersAndConsumers) {
   // The second warp waits for the first, round after round, by one mbarrier in each direction.
   std::string ptx = executable90(R"(
