@@ -17,6 +17,19 @@ namespace {
 using Piece = uint32_t __attribute__((ext_vector_type(4)));
 constexpr uint32_t kPiece = sizeof(Piece), kSharedAlignment = 128;
 
+// Where shared memory lies: in LDS, or beyond it, in memory of the device.
+struct Lds {
+  template <class T> INLINE SHARED T *at(uint32_t address) const {
+    return (SHARED T *)(uint64_t)address;
+  }
+};
+struct DeviceMemory {
+  uint64_t slot; // where the CTA's shared memory begins
+  template <class T> INLINE GLOBAL T *at(uint32_t address) const {
+    return (GLOBAL T *)(slot + address);
+  }
+};
+
 struct TensorCoordinates {
   int32_t at[kMaxTensorRank];
   uint32_t offsets[3]; // im2col
@@ -171,9 +184,9 @@ private:
 };
 
 // The piece at an address, of the swizzled order.
-INLINE SHARED Piece *swizzled(TensorSwizzle swizzle, uint32_t address) {
+INLINE uint32_t swizzled(TensorSwizzle swizzle, uint32_t address) {
   uint32_t mask = (1u << uint32_t(swizzle)) - 1; // 0, 1, 3, 7 pieces change places
-  return (SHARED Piece *)(uint64_t)(address ^ ((address >> 7 & mask) << 4));
+  return address ^ ((address >> 7 & mask) << 4);
 }
 
 // What a load makes of a word: tf32 is rounded to nearest, ties away from zero, and all NaNs are
@@ -215,14 +228,15 @@ INLINE Piece partialPiece(TensorType type, GLOBAL const uint8_t *from, uint32_t 
   return {words[0], words[1], words[2], words[3]};
 }
 
-INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared) {
+template <class Memory>
+INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared, Memory memory) {
   const TensorMap *map = tensor.map;
   const int64_t limit = tensor.limit();
   const uint32_t filler = map->fill == TensorFill::NaN ? 0x7ff77ff7 : 0;
   for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
     const int64_t at = row.start + x;
     const uint32_t present = presentBytes(row, at, limit);
-    SHARED Piece *to = swizzled(map->swizzle, shared + row.shared + x);
+    auto *to = memory.template at<Piece>(swizzled(map->swizzle, shared + row.shared + x));
     auto *from = (GLOBAL uint8_t *)(row.address + uint64_t(at));
     if (present == kPiece) {
       *to = asType(map->type, *(GLOBAL Piece *)from);
@@ -232,18 +246,19 @@ INLINE void loadRow(const Tensor &tensor, const TensorRow &row, uint32_t shared)
   }
 }
 
-INLINE void storeRow(const Tensor &tensor, const TensorRow &row, uint32_t shared) {
+template <class Memory>
+INLINE void storeRow(const Tensor &tensor, const TensorRow &row, uint32_t shared, Memory memory) {
   const int64_t limit = tensor.writeLimit();
   for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
     const int64_t at = row.start + x;
     const uint32_t present = presentBytes(row, at, limit);
-    SHARED Piece *from = swizzled(tensor.map->swizzle, shared + row.shared + x);
+    const uint32_t from = swizzled(tensor.map->swizzle, shared + row.shared + x);
     auto *to = (GLOBAL uint8_t *)(row.address + uint64_t(at));
     if (present == kPiece)
-      *(GLOBAL Piece *)to = *from;
+      *(GLOBAL Piece *)to = *memory.template at<Piece>(from);
     else
       for (uint32_t i = 0; i < present; ++i)
-        to[i] = ((SHARED uint8_t *)from)[i];
+        to[i] = *memory.template at<uint8_t>(from + i);
   }
 }
 
@@ -282,11 +297,12 @@ template <class Change> INLINE void exchangeHalf(GLOBAL uint8_t *to, Change chan
     return made;                                                                                   \
   })
 
-INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *to,
-                          SHARED const uint8_t *from) {
+template <class Memory>
+INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *to, uint32_t from,
+                          Memory memory) {
   const unsigned bytes = tensorElementBytes(type);
   if (bytes == 4) {
-    uint32_t value = *(SHARED const uint32_t *)from;
+    uint32_t value = *memory.template at<uint32_t>(from);
     const bool isSigned = type == TensorType::S32;
     const bool isFloat = type != TensorType::S32 && type != TensorType::U32;
     if (isFloat) {
@@ -337,7 +353,7 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
     }
   }
   if (bytes == 8) {
-    uint64_t value = *(SHARED const uint64_t *)from;
+    uint64_t value = *memory.template at<uint64_t>(from);
     const bool isSigned = type == TensorType::S64;
     switch (reduction) {
     case kAdd:
@@ -373,7 +389,7 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
   }
   if (type != TensorType::F16 && type != TensorType::Bf16)
     return false;
-  uint16_t value = *(SHARED const uint16_t *)from;
+  uint16_t value = *memory.template at<uint16_t>(from);
   const bool isHalf = type == TensorType::F16;
   switch (reduction) {
   case kAdd:
@@ -399,23 +415,25 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
   }
 }
 
+template <class Memory>
 INLINE bool reduceRow(const Tensor &tensor, const TensorRow &row, uint32_t shared,
-                      uint32_t reduction) {
+                      uint32_t reduction, Memory memory) {
   const int64_t limit = tensor.writeLimit();
   const unsigned elementBytes = tensorElementBytes(tensor.map->type);
   bool exists = true;
   for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
     const int64_t at = row.start + x;
     const uint32_t present = presentBytes(row, at, limit);
-    auto *from = (SHARED const uint8_t *)swizzled(tensor.map->swizzle, shared + row.shared + x);
+    const uint32_t from = swizzled(tensor.map->swizzle, shared + row.shared + x);
     auto *to = (GLOBAL uint8_t *)(row.address + uint64_t(at));
     for (uint32_t i = 0; i < present && exists; i += elementBytes)
-      exists = reduceElement(tensor.map->type, reduction, to + i, from + i);
+      exists = reduceElement(tensor.map->type, reduction, to + i, from + i, memory);
   }
   return exists;
 }
 
-INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared,
+template <class Memory>
+INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared, Memory memory,
                            const TensorCoordinates &coordinates, TensorForm form, bool writes,
                            bool reduces) {
   Tensor tensor(map, coordinates, form);
@@ -426,11 +444,11 @@ INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared,
   bool exists = true;
   tensor.forEachRow([&](const TensorRow &row) INLINE_LAMBDA {
     if (!writes)
-      loadRow(tensor, row, shared);
+      loadRow(tensor, row, shared, memory);
     else if (!reduces)
-      storeRow(tensor, row, shared);
+      storeRow(tensor, row, shared, memory);
     else
-      exists &= reduceRow(tensor, row, shared, form.reduction());
+      exists &= reduceRow(tensor, row, shared, form.reduction(), memory);
   });
   return exists ? tensor.bytes() : uint32_t(kTensorWrongAccess);
 }
@@ -443,14 +461,33 @@ INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared,
 DEVICE_FUNCTION uint32_t tensor_load(const TensorMap *map, uint32_t shared, COORDINATES,
                                      uint32_t offset0, uint32_t offset1, uint32_t offset2,
                                      uint32_t form) {
-  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {offset0, offset1, offset2}},
+  return copyTensor(map, shared, Lds(), {{c0, c1, c2, c3, c4}, {offset0, offset1, offset2}},
                     TensorForm{form}, false, false);
 }
 DEVICE_FUNCTION uint32_t tensor_store(const TensorMap *map, uint32_t shared, COORDINATES,
                                       uint32_t form) {
-  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, false);
+  return copyTensor(map, shared, Lds(), {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, false);
 }
 DEVICE_FUNCTION uint32_t tensor_reduce(const TensorMap *map, uint32_t shared, COORDINATES,
                                        uint32_t form) {
-  return copyTensor(map, shared, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, true);
+  return copyTensor(map, shared, Lds(), {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, true);
+}
+
+// The same where shared memory lies in memory of the device.
+DEVICE_FUNCTION uint32_t tensor_load_beyond(const TensorMap *map, uint32_t shared, COORDINATES,
+                                            uint32_t offset0, uint32_t offset1, uint32_t offset2,
+                                            uint32_t form, uint64_t slot) {
+  return copyTensor(map, shared, DeviceMemory{slot},
+                    {{c0, c1, c2, c3, c4}, {offset0, offset1, offset2}}, TensorForm{form}, false,
+                    false);
+}
+DEVICE_FUNCTION uint32_t tensor_store_beyond(const TensorMap *map, uint32_t shared, COORDINATES,
+                                             uint32_t form, uint64_t slot) {
+  return copyTensor(map, shared, DeviceMemory{slot}, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form},
+                    true, false);
+}
+DEVICE_FUNCTION uint32_t tensor_reduce_beyond(const TensorMap *map, uint32_t shared, COORDINATES,
+                                              uint32_t form, uint64_t slot) {
+  return copyTensor(map, shared, DeviceMemory{slot}, {{c0, c1, c2, c3, c4}, {}}, TensorForm{form},
+                    true, true);
 }

@@ -50,10 +50,6 @@ uint32_t tensorReductionOf(const ptx::Spelling &spelling) {
 bool addPlace(FunctionLowering &fn, const ptx::Spelling &spelling, const ptx::Operand &tensor,
               const ptx::Operand &shared, SmallVectorImpl<Value *> &arguments) {
   IRBuilder<> &b = fn.builder();
-  if (fn.unit().sharedInMemory()) {
-    fn.problem(shared, "tensor copies with more shared memory than the target's LDS", true);
-    return false;
-  }
   ArrayRef<ptx::Operand> parts = tensor.elements();
   Value *map = fn.pointer(parts[0], ptx::StateSpace::None);
   Value *place = fn.pointer(shared, ptx::StateSpace::Shared);
@@ -61,7 +57,7 @@ bool addPlace(FunctionLowering &fn, const ptx::Spelling &spelling, const ptx::Op
     return false;
   arguments.push_back(
       b.CreatePtrToInt(b.CreateAddrSpaceCast(map, b.getPtrTy(kFlatSpace)), b.getInt64Ty()));
-  arguments.push_back(b.CreatePtrToInt(place, b.getInt32Ty()));
+  arguments.push_back(fn.sharedAddress(place));
   SmallVector<ptx::Operand, 8> coordinates;
   for (const ptx::Operand &part : parts.drop_front())
     append_range(coordinates, fn.elementsOf(part, rankOf(spelling)));
@@ -71,11 +67,19 @@ bool addPlace(FunctionLowering &fn, const ptx::Spelling &spelling, const ptx::Op
   return true;
 }
 
+// Where shared memory lies beyond LDS other functions copy, which are told where.
+Function *tensorFunction(FunctionLowering &fn, StringRef name) {
+  return fn.unit().driverFunction(fn.unit().sharedInMemory() ? name.str() + "_beyond" : name.str());
+}
+
 // Calls a device function, and ends the kernel where the H100 does.
 Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef name,
-                  ArrayRef<Value *> arguments) {
+                  ArrayRef<Value *> given) {
   IRBuilder<> &b = fn.builder();
-  CallInst *bytes = b.CreateCall(fn.unit().driverFunction(name), arguments);
+  SmallVector<Value *, 12> arguments(given);
+  if (fn.unit().sharedInMemory())
+    arguments.push_back(b.CreatePtrToInt(fn.sharedSlot(), b.getInt64Ty()));
+  CallInst *bytes = b.CreateCall(tensorFunction(fn, name), arguments);
   struct Wrong {
     uint32_t code;
     abi::TrapReason reason;
@@ -106,7 +110,7 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
 void markStores(Function &load) {
   for (Instruction &inst : instructions(load))
     if (auto *store = dyn_cast<StoreInst>(&inst);
-        store && store->getPointerAddressSpace() == kSharedSpace)
+        store && store->getPointerAddressSpace() != kPrivateSpace)
       markAsyncStore(store);
 }
 
@@ -148,7 +152,7 @@ Expected<Value *> lowerCpAsyncBulkTensor(FunctionLowering &fn, const ptx::Instru
                             ? b.CreateZExt(fn.read(given[i], ptx::Type::U16), b.getInt32Ty())
                             : b.getInt32(0));
   arguments.push_back(b.getInt32(rankOf(spelling) | (isIm2col ? 8 : 0)));
-  markStores(*fn.unit().driverFunction("tensor_load"));
+  markStores(*tensorFunction(fn, "tensor_load"));
   inMulticast(fn, inst, isIm2col ? 4 : 3, [&] {
     completeBytes(fn, inst, mbarrier, callTensor(fn, inst, "tensor_load", arguments));
   });

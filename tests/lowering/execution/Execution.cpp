@@ -257,8 +257,7 @@ WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch) {
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form) {
   std::vector<uint32_t> first = run(ptx, words, form).words;
-  // Tensor copies are from and to LDS alone; lowering refuses others.
-  const bool hasShared = StringRef(ptx).contains(".shared") && !StringRef(ptx).contains(".tensor.");
+  const bool hasShared = StringRef(ptx).contains(".shared");
   auto checkInMemory = [&] {
     Form inMemory = form;
     inMemory.sharedInMemory = true;
