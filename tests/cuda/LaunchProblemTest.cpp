@@ -110,7 +110,7 @@ TEST(LaunchProblem, AnAssertionIsFoundBesideAStreamThatIsDone) {
       while (Result result = cu("cuStreamQuery", quick))
         ASSERT_EQ(result, kNotReady);
     EXPECT_EQ(cu("cuStreamQuery", slow), kNotReady);
-    *go = 1;
+    __atomic_store_n(go, 1, __ATOMIC_RELEASE);
     EXPECT_EQ(cu("cuStreamSynchronize", slow), kAssert);
     ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
   }

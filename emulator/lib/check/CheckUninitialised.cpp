@@ -98,6 +98,7 @@ private:
   }
   void compute(const Now &now);
   bool readsUndefined(const Now &now) const;
+  bool readsWholeDword(const Now &now, unsigned lane) const;
   void defineResults(const Now &now);
   void tryOut(const Now &now);
   void patch(const Now &now, const Saved &saved, unsigned variant, bool onlyComputed);
@@ -483,6 +484,18 @@ Undefined UninitialisedCheck::firstSource(const Now &now, int lane) {
   return found;
 }
 
+/// Whether no bit of a dword that is read is defined.
+bool UninitialisedCheck::readsWholeDword(const Now &now, unsigned lane) const {
+  return any_of(now.registers, [&](const RegisterRange &range) {
+    if (range.written)
+      return false;
+    if (range.vector)
+      return now.state.vectors.contains(vectorOffset(range.first)) &&
+             now.state.vectors.at(vectorOffset(range.first), lane).bits == ~0u;
+    return range.first < kScalarCount && now.state.scalars[range.first].bits == ~0u;
+  });
+}
+
 static Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
   if (!step.dual)
     return step.meaning;
@@ -583,6 +596,8 @@ void UninitialisedCheck::tryOut(const Now &now) {
           isMask ? result.differs : widened(result.differs, meaning, now.step.ofHalves);
       result.differs |= wide & result.written;
       result.computed = (result.differs & result.written) | (old.computed & ~result.written);
+    } else if (now.step.scales && readsWholeDword(now, result.vector ? result.lane : 0)) {
+      result.computed = result.differs & result.written; // of parts of a word: a field's place
     }
     Undefined value = {result.differs, 0, result.computed & result.differs};
     const int lane = result.vector ? int(result.lane)

@@ -11,6 +11,9 @@
 // Lanes of one instruction that store different values to one byte are a warning: CUDA stores one
 // of them, but says not which.
 //
+// Of writes to LDS it matters which one stays only to who reads it, so they are reported then: CUB
+// has a cell to which all lanes write what nobody wants. Global memory is read after the launch.
+//
 // Only accesses are looked at of which the notes say that they are weak: relaxed, volatile and
 // atomic ones are no hazard, and code without notes does not tell where its __syncwarp() were.
 #include "emulator/lib/check/CheckWarps.h"
@@ -48,12 +51,25 @@ struct WaveState {
   Touched global, lds;
 };
 
+/// Writes to a byte of LDS that nothing orders, and that nobody has read.
+struct Unread {
+  FaultRecord fault;
+  std::string detail;
+};
+
+struct GroupState {
+  std::vector<WaveState> waves;
+  DenseMap<uint64_t, Unread> unread; // by address
+};
+
 class WarpCheck : public Observer {
 public:
   WarpCheck(const Launch &launch, unsigned warpLanes)
       : program(*launch.kernel->program), launch(launch), warpLanes(warpLanes) {}
 
-  void groupStarted(RunningGroup &group) override { groups[&group].resize(group.waves.size()); }
+  void groupStarted(RunningGroup &group) override {
+    groups[&group].waves.resize(group.waves.size());
+  }
   void groupEnded(RunningGroup &group) override { groups.erase(&group); }
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
               const Accesses &accesses) override;
@@ -64,6 +80,7 @@ private:
     Wave &wave;
     const MicroOp &op;
     const InstructionStep &step;
+    GroupState &all;
     WaveState &state;
   };
   bool isSameWarp(unsigned a, unsigned b) const { return a / warpLanes == b / warpLanes; }
@@ -78,13 +95,17 @@ private:
   void read(const Now &now, const LaneAccess &access, Byte &byte);
   void write(const Now &now, const LaneAccess &access, unsigned which, Byte &byte);
   void report(const Now &now, const LaneAccess &access, const Access &earlier, StringRef what);
+  void postpone(const Now &now, const LaneAccess &access, uint64_t address, bool isWarning,
+                std::string detail);
+  void reportWhatIsRead(const Now &now, const Accesses &accesses);
+  std::string hazardWith(const Now &now, const Access &earlier, StringRef what) const;
   void compareStores(const Now &now, const Accesses &accesses);
   uint8_t storedByte(const Now &now, const LaneAccess &access, unsigned byte) const;
 
   const Program &program; // has lines
   const Launch &launch;
   const unsigned warpLanes;
-  DenseMap<const RunningGroup *, std::vector<WaveState>> groups;
+  DenseMap<const RunningGroup *, GroupState> groups;
 };
 
 /// `lanes` come to something that orders what they did before.
@@ -98,16 +119,43 @@ void WarpCheck::order(WaveState &state, uint64_t lanes) {
     ++state.time[unsigned(std::countr_zero(rest))];
 }
 
+std::string WarpCheck::hazardWith(const Now &now, const Access &earlier, StringRef what) const {
+  const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, earlier.lane);
+  return what.str() + " by thread " + triple(other) + " at " + describePlace(program, earlier.pc) +
+         ", and no __syncwarp() between them";
+}
+
 void WarpCheck::report(const Now &now, const LaneAccess &access, const Access &earlier,
                        StringRef what) {
   if (now.wave.status == WaveStatus::Faulted)
     return;
   raise(now.wave, now.op, FaultKind::WarpHazard, access.lane, access.address, access.bytes,
         access.writes);
-  const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, earlier.lane);
-  now.group.faultDetail = std::string(access.space == Space::Local ? "in LDS; " : "") + what.str() +
-                          " by thread " + triple(other) + " at " +
-                          describePlace(program, earlier.pc) + ", and no __syncwarp() between them";
+  now.group.faultDetail =
+      (access.space == Space::Local ? "in LDS; " : "") + hazardWith(now, earlier, what);
+}
+
+/// Of a write to LDS. The first of an instruction stays.
+void WarpCheck::postpone(const Now &now, const LaneAccess &access, uint64_t address, bool isWarning,
+                         std::string detail) {
+  const FaultRecord fault = {true,      FaultKind::WarpHazard, now.wave.indexInGroup, access.lane,
+                             now.op.pc, access.address,        access.bytes,          true,
+                             isWarning};
+  now.all.unread.try_emplace(address, Unread{fault, "in LDS; " + std::move(detail)});
+}
+
+void WarpCheck::reportWhatIsRead(const Now &now, const Accesses &accesses) {
+  for (const LaneAccess &access : accesses.lanes)
+    for (unsigned i = 0; access.reads && access.space == Space::Local && i < access.bytes; ++i) {
+      const auto found = now.all.unread.find(access.address + i);
+      if (found == now.all.unread.end() || now.group.shared.fault.set)
+        continue;
+      now.wave.halt(WaveStatus::Faulted);
+      now.group.shared.fault = found->second.fault;
+      now.group.faultDetail = found->second.detail;
+      now.all.unread.erase(found);
+      return;
+    }
 }
 
 void WarpCheck::read(const Now &now, const LaneAccess &access, Byte &byte) {
@@ -126,8 +174,16 @@ void WarpCheck::write(const Now &now, const LaneAccess &access, unsigned which, 
     here.value = storedByte(now, access, which);
   const bool isSame = here.value && here.value == byte.write.value;
   // Those of one instruction, compareStores() compares.
-  if (isHazard(now, byte.write, access.lane) && byte.write.number != here.number && !isSame)
-    report(now, access, byte.write, "after a write");
+  if (byte.write.number != here.number) {
+    const bool isLds = access.space == Space::Local, races = isHazard(now, byte.write, access.lane);
+    if (isLds)
+      now.all.unread.erase(access.address + which);
+    if (races && !isSame && isLds)
+      postpone(now, access, access.address + which, false,
+               hazardWith(now, byte.write, "after a write"));
+    else if (races && !isSame)
+      report(now, access, byte.write, "after a write");
+  }
   for (const Access &earlier : byte.reads)
     if (isHazard(now, earlier, access.lane))
       report(now, access, earlier, "after a read");
@@ -155,14 +211,18 @@ void WarpCheck::compareStores(const Now &now, const Accesses &accesses) {
       auto [found, isNew] = stored.try_emplace({access.address + i, place}, store);
       if (isNew || found->second.value == store.value || found->second.lane == access.lane)
         continue;
+      const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, found->second.lane);
+      std::string detail = "thread " + triple(other) +
+                           " stores another value there with the same instruction: either may be "
+                           "what stays";
+      if (access.space == Space::Local) {
+        postpone(now, access, access.address + i, true, std::move(detail));
+        continue;
+      }
       raise(now.wave, now.op, FaultKind::WarpHazard, access.lane, access.address, access.bytes,
             true);
       now.group.shared.fault.isWarning = true;
-      const Dim3 other = threadOf(launch, program, now.wave.indexInGroup, found->second.lane);
-      now.group.faultDetail = std::string(access.space == Space::Local ? "in LDS; " : "") +
-                              "thread " + triple(other) +
-                              " stores another value there with the same instruction: either may "
-                              "be what stays";
+      now.group.faultDetail = std::move(detail);
       return;
     }
   }
@@ -177,7 +237,8 @@ uint64_t releasingLanes(const Wave &wave, const InstructionStep &step, const Acc
 
 void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
                        const InstructionStep &step, const Accesses &accesses) {
-  const Now now = {group, wave, op, step, groups[&group][wave.indexInGroup]};
+  GroupState &all = groups[&group];
+  const Now now = {group, wave, op, step, all, all.waves[wave.indexInGroup]};
   if (step.warpSync)
     order(now.state, wave.exec());
   // Barriers are for the wave, whatever is on.
@@ -187,6 +248,8 @@ void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
   }
   if (step.kind != StepKind::Vector && step.kind != StepKind::Lds)
     return;
+  if (!all.unread.empty() && step.reads)
+    reportWhatIsRead(now, accesses);
   if (isStrong(step.strength) && step.writes)
     return order(now.state, releasingLanes(wave, step, accesses));
   if (step.strength != Strength::Weak || accesses.atomic)

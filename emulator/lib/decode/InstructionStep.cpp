@@ -366,6 +366,11 @@ InstructionStep Describer::describe() {
   step.dual = target.fullName(inst.getOpcode()).starts_with("V_DUAL_");
   step.meaning = meaningOf(name);
   step.ofHalves = name.contains("16");
+  step.scales = !step.dual && !step.ofHalves &&
+                (name.starts_with("V_LSHLREV_B") || name.starts_with("S_LSHL_B")) &&
+                any_of(inst, [](const MCOperand &operand) {
+                  return operand.isImm() && operand.getImm() % 8 != 0;
+                });
   if (step.dual) { // both halves must agree, or be of floats, which their elements tell
     const auto [x, y] = target.dualNames(inst.getOpcode());
     auto adds = [](StringRef half) { return half.contains("ADD_NC_U32"); };

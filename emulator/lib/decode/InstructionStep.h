@@ -91,6 +91,7 @@ struct InstructionStep {
   bool movesRelative = false;  // V_MOVREL*: M0 says which registers
   bool readsScc = false, writesScc = false;
   Meaning meaning = Meaning::Copies; // V_DUAL_*: of the halves that are not of floats
+  bool scales = false;               // shifts left by a constant that is no number of bytes
   bool ofHalves = false;             // results are of 16 bits
   bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
   uint8_t counters = 0;  // bit per Counter that it increments

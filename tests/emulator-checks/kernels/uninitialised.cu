@@ -362,3 +362,17 @@ KERNEL sign_of_byte(unsigned *data, unsigned n, unsigned *) {
   const int value = cells[t]; // BUG thread=(9,0,0)
   data[t] = unsigned(value) >> 12;
 }
+
+// A product with a power of two, which is a shift.
+// CASE fault=Uninitialised block=32 words=64
+KERNEL shared_scaled(unsigned *data, unsigned, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  cells[t] = data[t];
+  syncThreads();
+#ifdef MENDED
+  data[t] = cells[t] * 2;
+#else
+  data[t] = cells[t + 1] * 2; // BUG thread=(31,0,0)
+#endif
+}

@@ -214,6 +214,23 @@ KERNEL warp_store_to_few(unsigned *data, unsigned n, unsigned *) {
   data[t] = cells[t];
 }
 
+// A cell that nobody reads may have any of them, written once or twice.
+// CASE fault=Warning block=32 words=64
+KERNEL warp_cell_for_all(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[33];
+  const unsigned t = threadX();
+  cells[t] = data[t];
+  cells[n / 2] = t; // BUG thread=(1,0,0)
+#ifdef MENDED
+  cells[data[t] < 5 ? n / 2 : t] = data[t];
+#endif
+  syncThreads();
+  data[t] = cells[t ^ 1];
+#ifndef MENDED
+  data[32 + t] = cells[n / 2];
+#endif
+}
+
 // CASE fault=InvalidMask block=32 words=64
 KERNEL mask_of_shuffle(unsigned *data, unsigned, unsigned *) {
   const unsigned t = threadX();
