@@ -5,6 +5,7 @@
 #include "GoldenFile.h"
 #include "Judge.h"
 #include "KernelCommands.h"
+#include "MatrixJudge.h"
 #include "Runner.h"
 #include "Sweep.h"
 #include "Variants.h"
@@ -458,7 +459,7 @@ int main(int argc, char **argv) {
   sweeping->add_option("--match", options.match, "only instructions that match this expression");
   sweeping->add_option("--stride", stride, "every N-th operand only")->check(CLI::PositiveNumber);
   int kernelStatus = -1;
-  addKernelCommands(app, kernelStatus);
+  addKernelCommands(app, kernelStatus, makeMatrixJudge());
   CLI11_PARSE(app, argc, argv);
   if (kernelStatus >= 0)
     return kernelStatus;

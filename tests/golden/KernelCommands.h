@@ -2,11 +2,27 @@
 // The commands of rubia-golden about kernels: record-kernels, compare-kernels, kernels.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include <CLI/CLI.hpp>
+#include <memory>
 
 namespace rubia::golden {
 
-/// `status` gets the exit status of the command that was chosen, when it has run.
-void addKernelCommands(CLI::App &app, int &status);
+struct KernelCase;
+
+/// Whether results that differ from what is recorded are right nevertheless.
+class KernelJudge {
+public:
+  virtual ~KernelJudge() = default;
+  /// Empty: right. Else what is wrong, as a line.
+  virtual std::string judge(const KernelCase &kernel, llvm::ArrayRef<std::vector<uint8_t>> got,
+                            llvm::ArrayRef<std::vector<uint8_t>> expected) = 0;
+  /// Of all that was judged, a line.
+  virtual std::string summary() const = 0;
+};
+
+/// `status` gets the exit status of the command that was chosen, when it has run. `judge`: of
+/// compare-kernels --bounds; none without it.
+void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> judge = nullptr);
 
 } // namespace rubia::golden
