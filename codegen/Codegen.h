@@ -6,8 +6,7 @@
 // the ELF that was linked, every kernel must be found in its dynamic symbol table, and the rounding
 // mode is verified at every floating-point instruction (ModeChecker.h), and what is written to EXEC
 // (ExecChecker.h).
-#ifndef RUBIA_CODEGEN_CODEGEN_H
-#define RUBIA_CODEGEN_CODEGEN_H
+#pragma once
 
 #include "targets/Target.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -133,5 +132,3 @@ llvm::Expected<std::string> readMetadata(llvm::ArrayRef<uint8_t> codeObject);
 llvm::Expected<std::vector<KernelResources>> readResources(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen
-
-#endif

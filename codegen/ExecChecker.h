@@ -2,8 +2,7 @@
 // Proves on the final machine code that EXEC, the mask of the lanes that execute, is only written
 // from what came from EXEC. LLVM has written other values there (docs/errata.md); lanes without a
 // thread then load and store with whatever their registers hold.
-#ifndef RUBIA_CODEGEN_EXECCHECKER_H
-#define RUBIA_CODEGEN_EXECCHECKER_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -25,5 +24,3 @@ namespace rubia::codegen {
 llvm::Error checkExec(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen
-
-#endif

@@ -6,8 +6,7 @@
 // The protocol with lowering: a kernel runs in the mode of its descriptor. An operation that needs
 // another one is emitted as one inline asm block: switch the mode, the operations, switch back.
 // Such a *region* is straight-line code inside one basic block.
-#ifndef RUBIA_CODEGEN_MODECHECKER_H
-#define RUBIA_CODEGEN_MODECHECKER_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -35,5 +34,3 @@ namespace rubia::codegen {
 llvm::Error checkMode(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen
-
-#endif

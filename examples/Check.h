@@ -2,8 +2,7 @@
 // What the examples share: a failed CUDA call ends the program with a message, and every program
 // ends with `PASS <name>` and status 0, or says what differs and ends with status 1.
 
-#ifndef RUBIA_EXAMPLES_CHECK_H
-#define RUBIA_EXAMPLES_CHECK_H
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -20,7 +19,7 @@ inline void checkCuda(cudaError_t status, const char *call, int line) {
   exit(1);
 }
 
-// The error of a launch, and of the kernel that it started.
+/// The error of a launch, and of the kernel that it started.
 inline void checkLaunch(const char *kernel) {
   cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess)
@@ -43,7 +42,7 @@ void expectEqual(const char *what, const std::vector<T> &found, const std::vecto
       fail(what, i, double(expected[i]), double(found[i]));
 }
 
-// |found - expected| <= tolerance * max(1, |expected|); a NaN is never near.
+/// |found - expected| <= tolerance * max(1, |expected|); a NaN is never near.
 inline void expectNear(const char *what, const std::vector<float> &found,
                        const std::vector<float> &expected, double tolerance) {
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -58,8 +57,8 @@ inline int pass(const char *name) {
   return 0;
 }
 
-// The same numbers on every machine: the 32-bit finaliser of MurmurHash3 as a counter-based
-// generator.
+/// The same numbers on every machine: the 32-bit finaliser of MurmurHash3 as a counter-based
+/// generator.
 __host__ __device__ inline uint32_t mix(uint32_t x) {
   x ^= x >> 16;
   x *= 0x85ebca6bu;
@@ -68,10 +67,10 @@ __host__ __device__ inline uint32_t mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// In [0, 1), a multiple of 2^-24.
+/// In [0, 1), a multiple of 2^-24.
 inline float uniform(uint32_t index) { return (mix(index + 1) >> 8) * (1.0f / 16777216.0f); }
 
-// A copy of a vector in device memory.
+/// A copy of a vector in device memory.
 template <typename T> T *upload(const std::vector<T> &host) {
   T *device;
   CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
@@ -84,5 +83,3 @@ template <typename T> std::vector<T> download(const T *device, size_t count) {
   CHECK(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
   return host;
 }
-
-#endif

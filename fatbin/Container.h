@@ -10,8 +10,7 @@
 // container is a header and a row of *entries*, each entry is one image for one architecture. The
 // layouts are in lib/Layout.h.
 
-#ifndef RUBIA_FATBIN_CONTAINER_H
-#define RUBIA_FATBIN_CONTAINER_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -158,5 +157,3 @@ ModuleChoice chooseModule(llvm::ArrayRef<RawImage> images);
 std::string describe(llvm::ArrayRef<Image> images);
 
 } // namespace rubia::fatbin
-
-#endif

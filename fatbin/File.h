@@ -4,8 +4,7 @@
 // PTX text, bare fatbins and cubins, ELF programs, libraries and objects, PE programs and objects,
 // and archives of all these. Not for libcuda.so.1: it needs LLVM's Object library.
 
-#ifndef RUBIA_FATBIN_FILE_H
-#define RUBIA_FATBIN_FILE_H
+#pragma once
 
 #include "fatbin/Container.h"
 #include <memory>
@@ -96,5 +95,3 @@ llvm::Expected<ImageFile> readFile(llvm::StringRef path);
 llvm::Expected<ImageFile> readBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer);
 
 } // namespace rubia::fatbin
-
-#endif

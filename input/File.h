@@ -3,8 +3,7 @@
 // process by SIGBUS. Nothing is opened that never ends or never begins: devices, and pipes where
 // nobody said that there may be one.
 
-#ifndef RUBIA_INPUT_FILE_H
-#define RUBIA_INPUT_FILE_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -55,5 +54,3 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef pat
                                                              Accept accept = Accept::RegularFiles);
 
 } // namespace rubia::input
-
-#endif

@@ -3,8 +3,7 @@
 // terminal or a log. Terminals obey escape sequences, and some characters reorder or hide others;
 // whoever writes a kernel must not be able to make us write them.
 
-#ifndef RUBIA_INPUT_PRINTABLE_H
-#define RUBIA_INPUT_PRINTABLE_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -33,5 +32,3 @@ private:
 };
 
 } // namespace rubia::input
-
-#endif

@@ -15,13 +15,14 @@ namespace rubia::abi {
 
 inline constexpr unsigned kVersion = 4;
 
-// Module state lives in memory that the loader owns; each code object that needs any of it has this
-// symbol, an array of 64-bit device addresses. The loader writes it after loading the code object
-// and before the first launch.
+/// Module state lives in memory that the loader owns; each code object that needs any of it has
+/// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
+/// object and before the first launch.
 inline constexpr const char *kModuleTable = "__rubia_module_table";
 
-// The device addresses of the manifest's functions, in the code object of the unit that has them:
-// the loader reads them after loading it and writes them where initialisers of variables hold them.
+/// The device addresses of the manifest's functions, in the code object of the unit that has them:
+/// the loader reads them after loading it and writes them where initialisers of variables hold
+/// them.
 inline constexpr const char *kFunctionTable = "__rubia_function_table";
 
 enum ModuleTableSlot : unsigned {
@@ -34,14 +35,14 @@ enum ModuleTableSlot : unsigned {
       8, // slot kFirstVariableSlot + i: variable i of the manifest; 5..7 are reserved and zero
 };
 
-// Locks of atomics of 128 bits: an address's is (address >> 4 ^ address >> 14) % kAtomicLocks, of
-// the lower half of the address.
+/// Locks of atomics of 128 bits: an address's is (address >> 4 ^ address >> 14) % kAtomicLocks, of
+/// the lower half of the address.
 inline constexpr unsigned kAtomicLocks = 1024;
 
-// Where the shared memory of CTAs lies that is not in LDS: slots in device memory, one for each CTA
-// that runs. A CTA takes a slot when it starts and gives it back when its last wave ends. Behind
-// this header: `words` words with a bit for each slot, 1 if it is taken, then for each bit a word
-// with the bytes that the CTA in the slot uses, which nobody needs but who checks accesses.
+/// Where the shared memory of CTAs lies that is not in LDS: slots in device memory, one for each
+/// CTA that runs. A CTA takes a slot when it starts and gives it back when its last wave ends.
+/// Behind this header: `words` words with a bit for each slot, 1 if it is taken, then for each bit
+/// a word with the bytes that the CTA in the slot uses, which nobody needs but who checks accesses.
 struct SharedPool {
   uint32_t words;
   uint32_t reserved;
@@ -49,17 +50,17 @@ struct SharedPool {
 };
 static_assert(sizeof(SharedPool) == 16);
 
-// A slot: what a CTA may have (kMaxSharedBytes), what is reserved for libraries, and what
-// alignment costs.
+/// A slot: what a CTA may have (kMaxSharedBytes), what is reserved for libraries, and what
+/// alignment costs.
 inline constexpr uint32_t kMaxSharedBytes = 99 << 10;
 inline constexpr uint32_t kSharedSlotBytes = 104 << 10;
 inline constexpr uint32_t kSharedSlotAlignment = 4 << 10;
 
-// Such a launch asks for this much dynamic LDS, which nobody uses: so no more CTAs run at once than
-// there are slots.
+/// Such a launch asks for this much dynamic LDS, which nobody uses: so no more CTAs run at once
+/// than there are slots.
 inline constexpr uint32_t kSharedPoolLdsBytes = 15 << 10;
 
-// The slots that a multiprocessor with this much LDS needs.
+/// The slots that a multiprocessor with this much LDS needs.
 inline constexpr uint32_t sharedSlotsFor(uint32_t ldsBytes) {
   return ldsBytes / kSharedPoolLdsBytes;
 }
@@ -71,7 +72,7 @@ inline constexpr size_t sharedPoolHeaderBytes(uint32_t slots) {
 
 static_assert(kSharedSlotBytes % kSharedSlotAlignment == 0);
 
-// Writes sharedPoolHeaderBytes(slots) bytes: all slots are free.
+/// Writes sharedPoolHeaderBytes(slots) bytes: all slots are free.
 inline void makeSharedPoolHeader(void *header, uint32_t slots, uint64_t firstSlot) {
   const uint32_t words = sharedPoolWords(slots);
   const SharedPool pool{words, 0, firstSlot};
@@ -83,13 +84,13 @@ inline void makeSharedPoolHeader(void *header, uint32_t slots, uint64_t firstSlo
   }
 }
 
-// The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
-// says why and where.
+/// The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
+/// says why and where.
 struct TrapRecord {
   uint32_t claimed;
   uint32_t reason; // TrapReason
   uint32_t place;  // Unsupported and what follows Assertion: index into the unit's "traps" list of
-                   // the metadata; else 0
+                   /// the metadata; else 0
   uint32_t ctaid[3];
   uint32_t tid[3];
   uint32_t reserved[7];
@@ -102,16 +103,16 @@ enum class TrapReason : uint32_t {
   Unsupported = 2,
   Assertion = 3, // what it says is in the printf ring; the wave ended without a trap
   NeedsIndependentScheduling = 4,
-  // What NVIDIA's hardware refuses; the unit's "traps" say what and where.
+  /// What NVIDIA's hardware refuses; the unit's "traps" say what and where.
   IllegalInstruction = 5,
   MisalignedAddress = 6,
   BarrierMisuse = 7,
 };
 
-// Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.
-// The hidden arguments of AMDGPUUsage follow it at once, so that code without access to the kernarg
-// segment (a function called by several kernels) finds it at llvm.amdgcn.implicitarg.ptr -
-// sizeof(LaunchArguments).
+/// Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.
+/// The hidden arguments of AMDGPUUsage follow it at once, so that code without access to the
+/// kernarg segment (a function called by several kernels) finds it at llvm.amdgcn.implicitarg.ptr -
+/// sizeof(LaunchArguments).
 struct LaunchArguments {
   uint32_t ntid[3];            // %ntid as CUDA means it, whatever the dispatched workgroup is
   uint32_t dynamicSharedBytes; // %dynamic_smem_size
@@ -119,7 +120,7 @@ struct LaunchArguments {
   uint32_t totalSharedBytes; // %total_smem_size: static and dynamic, in whole allocation units
   uint64_t gridId;           // %gridid
   uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): workspace of cooperative
-                             // launches, or 0
+                             /// launches, or 0
   uint32_t flags;            // LaunchFlag
   uint32_t reserved0;
   uint64_t reserved1;
@@ -130,7 +131,7 @@ enum LaunchFlag : uint32_t {
   kExplicitCluster = 1, // %is_explicit_cluster: the launch gave a cluster's size (of one CTA)
 };
 
-// The unit in which %total_smem_size counts. PTX ISA: special-registers-total-smem-size, sm_8x.
+/// The unit in which %total_smem_size counts. PTX ISA: special-registers-total-smem-size, sm_8x.
 inline constexpr uint32_t kSharedAllocationUnit = 128;
 
 inline constexpr uint32_t totalSharedBytes(uint64_t staticBytes, uint32_t dynamicBytes) {
@@ -142,16 +143,16 @@ inline constexpr size_t launchArgumentsOffset(size_t parameterBytes) {
   return (parameterBytes + 7) & ~size_t(7);
 }
 
-// How PTX's 32-thread warp lies in AMD's waves. In the metadata of every kernel, with the reason
-// for the choice.
+/// How PTX's 32-thread warp lies in AMD's waves. In the metadata of every kernel, with the reason
+/// for the choice.
 enum class WarpForm : uint8_t {
   Wave32,     // one warp is one wave32
   HalfFilled, // one warp per wave64, lanes 32..63 idle: the workgroup is {64 * number of warps, 1,
-              // 1}
+              /// 1}
   Packed,     // two warps share a wave64
 };
 
-// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
+/// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
 inline constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) {
   return (threads + 31) / 32 * 64;
 }

@@ -20,7 +20,7 @@ struct Complexity {
 
 Complexity complexityOf(const ptx::Function &function);
 
-// Which limit is exceeded, as a sentence; empty if none is.
+/// Which limit is exceeded, as a sentence; empty if none is.
 std::string excessOf(const Complexity &complexity);
 
 } // namespace rubia::lowering

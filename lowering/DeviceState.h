@@ -10,11 +10,11 @@ namespace rubia::abi {
 
 // ---------- The ring of printf
 
-// In host memory that the device reaches. A writer reserves bytes by adding to `reserved`, which
-// only ever grows: position p lies at byte p % capacity behind the header. If nobody reads, the
-// oldest records are overwritten, as CUDA has it. A record is whole when its first word holds
-// stampOf(its position), written last; no record but the one at that position can have this value,
-// so that the reader finds the first whole record after others were overwritten.
+/// In host memory that the device reaches. A writer reserves bytes by adding to `reserved`, which
+/// only ever grows: position p lies at byte p % capacity behind the header. If nobody reads, the
+/// oldest records are overwritten, as CUDA has it. A record is whole when its first word holds
+/// stampOf(its position), written last; no record but the one at that position can have this value,
+/// so that the reader finds the first whole record after others were overwritten.
 struct PrintfRing {
   uint64_t reserved;
   uint64_t capacity; // a power of two
@@ -24,9 +24,9 @@ static_assert(sizeof(PrintfRing) == 64);
 
 inline constexpr uint64_t stampOf(uint64_t position) { return (position + 1) * 0x9e3779b97f4a7c15; }
 
-// Kind Printf: the arguments as the caller laid them out, filled up to 8 bytes; the format; the
-// text of each argument of %s that is not null, in order. Kind Assertion: AssertionRecord, then
-// message, file and function, where not null. All text ends in NUL.
+/// Kind Printf: the arguments as the caller laid them out, filled up to 8 bytes; the format; the
+/// text of each argument of %s that is not null, in order. Kind Assertion: AssertionRecord, then
+/// message, file and function, where not null. All text ends in NUL.
 enum PrintfRecordKind : uint32_t { kPrintfRecord = 1, kAssertionRecord = 2 };
 struct PrintfRecord {
   uint64_t stamp;
@@ -45,8 +45,8 @@ static_assert(sizeof(AssertionRecord) == 32);
 
 // ---------- Formats
 
-// One conversion of a format, from the character behind '%' on. What NVIDIA's H100 prints decides
-// what is a conversion: 'z', 'j' and 't' are none, and what is none takes no argument.
+/// One conversion of a format, from the character behind '%' on. What NVIDIA's H100 prints decides
+/// what is a conversion: 'z', 'j' and 't' are none, and what is none takes no argument.
 struct FormatConversion {
   char letter = 0; // 0: the format ends within it
   bool starWidth = false, starPrecision = false, hasPrecision = false;
@@ -123,20 +123,20 @@ inline FormatConversion parseConversion(const char *at) {
   return c;
 }
 
-// Where an argument lies that follows others up to `offset`.
+/// Where an argument lies that follows others up to `offset`.
 inline constexpr uint32_t argumentOffset(uint32_t offset, uint32_t bytes) {
   return (offset + bytes - 1) & ~(bytes - 1);
 }
 
 // ---------- The heap of malloc
 
-// Pages of 4 KiB, each with an entry. A page holds blocks of one size class, or is one of
-// a run of pages that is one block. All changes are made by compare and swap of `state`, and bits
-// of `used` are set only by who has counted a block before, so that no thread ever waits for
-// another one: a wave has no order among its threads.
+/// Pages of 4 KiB, each with an entry. A page holds blocks of one size class, or is one of
+/// a run of pages that is one block. All changes are made by compare and swap of `state`, and bits
+/// of `used` are set only by who has counted a block before, so that no thread ever waits for
+/// another one: a wave has no order among its threads.
 inline constexpr uint32_t kHeapPageBytes = 4096, kHeapClasses = 14, kHeapSmallest = 16;
-// 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 672, 1008, 1360, 2048: no table, so that device
-// functions need no memory of their own.
+/// 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 672, 1008, 1360, 2048: no table, so that device
+/// functions need no memory of their own.
 inline constexpr uint32_t heapBlockBytes(uint32_t kind) {
   return uint32_t((kind < 8 ? 0x100c080604030201 : 0x80553f2a2018) >> 8 * (kind % 8) & 0xff) *
          kHeapSmallest;
@@ -160,15 +160,16 @@ struct HeapPage {
 };
 static_assert(sizeof(HeapPage) == 64);
 
-// In device memory; zero but for the first two. The entries follow it, then, at `pages`, the pages.
+/// In device memory; zero but for the first two. The entries follow it, then, at `pages`, the
+/// pages.
 struct DeviceHeap {
   uint64_t pages; // address
   uint32_t pageCount;
   uint32_t hint[kHeapClasses]; // where a page of the class was found last
   uint32_t unused;
-  // Address of a number for every kHeapSmallest bytes of the pages, or 0: where a block begins, how
-  // many bytes the program asked for, with kHeapFreed once it was freed; 0 elsewhere. For the
-  // emulator's checks; blocks are then kHeapRedZone longer.
+  /// Address of a number for every kHeapSmallest bytes of the pages, or 0: where a block begins,
+  /// how many bytes the program asked for, with kHeapFreed once it was freed; 0 elsewhere. For the
+  /// emulator's checks; blocks are then kHeapRedZone longer.
   uint64_t blocks;
   uint32_t unused2[12];
 };

@@ -19,27 +19,27 @@ class Module;
 
 namespace rubia::lowering {
 
-// What is compiled together: a connected component of kernels and functions, joined by functions
-// whose address escapes and by indirect calls with unknown targets. In the common case one kernel
-// with its callees.
+/// What is compiled together: a connected component of kernels and functions, joined by functions
+/// whose address escapes and by indirect calls with unknown targets. In the common case one kernel
+/// with its callees.
 struct Unit {
   std::vector<const ptx::Function *> kernels;   // in order of the module
   std::vector<const ptx::Function *> functions; // callees with bodies, in order of the module
   std::vector<uint32_t> variables; // module variables in use: indexes into moduleVariables()
-  // Those of the functions whose addresses stand in initialisers of module variables. At most one
-  // unit has any: it has them all, and everybody who calls through an unknown address.
+  /// Those of the functions whose addresses stand in initialisers of module variables. At most one
+  /// unit has any: it has them all, and everybody who calls through an unknown address.
   std::vector<const ptx::Function *> inInitializers;
 };
 
-// Every kernel of the module is in exactly one unit; order: first kernel of each. Deterministic.
+/// Every kernel of the module is in exactly one unit; order: first kernel of each. Deterministic.
 std::vector<Unit> partition(const ptx::Module &module);
 
-// The variables that live in module state (.global, .const, managed), in the order of their slots
-// in the module table (slot = abi::kFirstVariableSlot + index).
+/// The variables that live in module state (.global, .const, managed), in the order of their slots
+/// in the module table (slot = abi::kFirstVariableSlot + index).
 std::vector<const ptx::Variable *> moduleVariables(const ptx::Module &module);
 
-// Where each parameter of a kernel lies in the kernarg segment. PTX ISA:
-// kernel-function-parameters.
+/// Where each parameter of a kernel lies in the kernarg segment. PTX ISA:
+/// kernel-function-parameters.
 struct ParameterLayout {
   struct Parameter {
     uint32_t offset, size, alignment;
@@ -49,30 +49,30 @@ struct ParameterLayout {
 };
 ParameterLayout layoutOf(const ptx::Function &kernel);
 
-// Static shared memory of a kernel of the unit and the functions it can reach, in bytes: what PTX
-// declares, and what barriers need.
+/// Static shared memory of a kernel of the unit and the functions it can reach, in bytes: what PTX
+/// declares, and what barriers need.
 uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
 struct Options {
   std::string arch = targets::byDefault().name.str(); // a processor or target ID of the table
-  // What the user chooses (settings/Settings.def):
-  // - contract: what becomes of a product without rounding modifier that is added to something
-  //   (lib/Contraction.h).
-  // - atomics: Safe ones are also right on memory of the host or of another device (managed,
-  //   mapped): slower, since float atomics and some integer ones become compare-and-swap loops.
-  //   `.sys` atomics always take this form.
-  // - warpForm: Auto is wave32 where the target has it, else packed where that is sound, else
-  //   half-filled. The others are also made on targets that have wave32, with waves of 64 lanes
-  //   there. Packed is an error where it is not sound.
+  /// What the user chooses (settings/Settings.def):
+  /// - contract: what becomes of a product without rounding modifier that is added to something
+  ///   (lib/Contraction.h).
+  /// - atomics: Safe ones are also right on memory of the host or of another device (managed,
+  ///   mapped): slower, since float atomics and some integer ones become compare-and-swap loops.
+  ///   `.sys` atomics always take this form.
+  /// - warpForm: Auto is wave32 where the target has it, else packed where that is sound, else
+  ///   half-filled. The others are also made on targets that have wave32, with waves of 64 lanes
+  ///   there. Packed is an error where it is not sound.
   settings::Code code;
-  // How many rounds threads may wait in a loop that others of their warp have left, with none
-  // leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes about
-  // a microsecond.
+  /// How many rounds threads may wait in a loop that others of their warp have left, with none
+  /// leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes
+  /// about a microsecond.
   uint32_t spinLimit = 1 << 22;
 };
 
-// A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported input
-// gives this.
+/// A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported
+/// input gives this.
 class LoweringError : public llvm::ErrorInfo<LoweringError> {
 public:
   static char ID;
@@ -82,10 +82,10 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
-// The module carries everything codegen needs: triple, data layout, kernel attributes, debug
-// information from .loc, and
-// `!rubia.metadata` (JSON, see docs/architecture.md) that ends up in the section .rubia.metadata of
-// the code object.
+/// The module carries everything codegen needs: triple, data layout, kernel attributes, debug
+/// information from .loc, and
+/// `!rubia.metadata` (JSON, see docs/architecture.md) that ends up in the section .rubia.metadata
+/// of the code object.
 llvm::Expected<std::unique_ptr<llvm::Module>> lower(const ptx::Module &module, const Unit &unit,
                                                     const Options &options,
                                                     llvm::LLVMContext &context);

@@ -15,7 +15,7 @@ enum class TensorInterleave : uint8_t { None, Bytes16, Bytes32 };
 enum class TensorSwizzle : uint8_t { None, Bytes32, Bytes64, Bytes128 };
 enum class TensorFill : uint8_t { Zero, NaN };
 
-// As PTX numbers them in tensormap.replace.
+/// As PTX numbers them in tensormap.replace.
 enum class TensorType : uint8_t {
   U8,
   U16,
@@ -75,7 +75,7 @@ constexpr unsigned tensorElementBytes(TensorType type) {
   return 0;
 }
 
-// What the device functions of tensor copies give instead of a number of bytes.
+/// What the device functions of tensor copies give instead of a number of bytes.
 enum TensorError : uint32_t {
   kTensorMapInvalid = 0xfffffff0,
   kTensorCoordinateMisaligned = 0xfffffff1,
@@ -85,7 +85,7 @@ enum TensorError : uint32_t {
   kTensorLastError = 0xfffffff0, // the least of them
 };
 
-// How an instruction accesses a tensor: the last argument of the device functions.
+/// How an instruction accesses a tensor: the last argument of the device functions.
 struct TensorForm {
   uint32_t bits; // rank, 8: im2col, 16 and up: the reduction
   constexpr unsigned rank() const { return bits & 7; }

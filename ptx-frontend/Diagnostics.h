@@ -21,10 +21,10 @@ struct Diagnostic {
   bool unsupported = false;      // legal PTX that Rubia cannot compile (yet)
 };
 
-// `file:line:col: error: message`, the source line, and a caret.
+/// `file:line:col: error: message`, the source line, and a caret.
 std::string format(const Diagnostic &diagnostic, llvm::StringRef file, llvm::StringRef text);
 
-// Line and column (1-based) of a byte offset.
+/// Line and column (1-based) of a byte offset.
 std::pair<uint32_t, uint32_t> lineAndColumn(llvm::StringRef text, uint32_t place);
 
 } // namespace rubia::ptx

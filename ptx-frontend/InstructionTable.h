@@ -26,9 +26,9 @@ struct Version {
   }
 };
 
-// The versions that have a form: from `first` on, and before `removed` where the module is for
-// removedSm or later.
-// `earlier`: for earlierSm and later targets, the first version is that one.
+/// The versions that have a form: from `first` on, and before `removed` where the module is for
+/// removedSm or later.
+/// `earlier`: for earlierSm and later targets, the first version is that one.
 struct Availability {
   Version first, removed;
   uint16_t removedSm = 0;
@@ -46,8 +46,8 @@ struct Availability {
   }
 };
 
-// The targets that have a form: all from a number on, or a list of architecture-specific (`sm_90a`)
-// and family-specific (`sm_100f`) ones. PTX ISA: ptx-module-directives-target.
+/// The targets that have a form: all from a number on, or a list of architecture-specific
+/// (`sm_90a`) and family-specific (`sm_100f`) ones. PTX ISA: ptx-module-directives-target.
 struct Targets {
   struct Specific {
     uint16_t sm = 0;
@@ -60,11 +60,11 @@ struct Targets {
   constexpr Targets(unsigned sm = 0) : first(uint16_t(sm)) {}
   constexpr Targets(const char *list); // "90a 100f 110f"; SyntaxString.h
 
-  // `variant`: 'a', 'f' or 0. sm_101 is the old name of sm_110.
+  /// `variant`: 'a', 'f' or 0. sm_101 is the old name of sm_110.
   bool allows(unsigned sm, char variant) const;
 };
 
-// One place of a spelling: `.(lo|hi)`, `{.ftz}`, `.rnd`.
+/// One place of a spelling: `.(lo|hi)`, `{.ftz}`, `.rnd`.
 struct ModifierSlot {
   ModifierSet choices;
   bool optional = false;
@@ -73,7 +73,7 @@ struct ModifierSlot {
   uint16_t sm = 0;
 };
 
-// Constants that an operand may be.
+/// Constants that an operand may be.
 struct ConstantRange {
   enum class Kind : uint8_t { Any, List, Interval };
   Kind kind = Kind::Any;
@@ -82,8 +82,8 @@ struct ConstantRange {
   bool allows(int64_t value) const;
 };
 
-// One place of the operand list. Its type is that of the instruction's last type modifier unless an
-// annotation says otherwise.
+/// One place of the operand list. Its type is that of the instruction's last type modifier unless
+/// an annotation says otherwise.
 struct OperandSlot {
   enum class Kind : uint8_t { Value, Address, Label, LabelList, Call };
   enum class TypeRule : uint8_t { Last, First, Second, Third, Wide, Fixed };
@@ -97,9 +97,10 @@ struct OperandSlot {
     Gradients,   // :grads  of derivatives and offsets of a texture
     Im2col,      // :im2col of a tensor's im2col offsets
   };
-  // :sel, :sel2, :sel4, :mask2, :mask4. PTX ISA: video-instructions
+  /// :sel, :sel2, :sel4, :mask2, :mask4. PTX ISA: video-instructions
   enum class Selector : uint8_t { None, Scalar, Halves, Bytes, HalfMask, ByteMask };
-  // The state space of an address: that of the spelling's first or second space modifier, or fixed.
+  /// The state space of an address: that of the spelling's first or second space modifier, or
+  /// fixed.
   enum class SpaceRule : uint8_t { First, Second, Fixed };
 
   Kind kind = Kind::Value;
@@ -142,7 +143,7 @@ inline constexpr unsigned kMaxModifierSlots = 15;
 inline constexpr unsigned kMaxOperandSlots = 10;
 inline constexpr unsigned kMaxInsideSlots = 3;
 
-// A row of Instructions.def.
+/// A row of Instructions.def.
 struct Form {
   Op op{};
   bool lowered = false;   // false: parsed and verified, but lowering cannot do it yet
@@ -164,13 +165,13 @@ struct Form {
   unsigned requiredOperands() const; // without the optional and conditional ones
 };
 
-// All rows, in the order of Instructions.def; Spelling::form is an index into it.
+/// All rows, in the order of Instructions.def; Spelling::form is an index into it.
 llvm::ArrayRef<Form> instructionForms();
 
-// The modifier with this text (".ftz"), or Mod::None.
+/// The modifier with this text (".ftz"), or Mod::None.
 Mod modifierNamed(llvm::StringRef text);
 
-// What a spelling with this modifier needs, whatever else it has: 0.0 and 0 for most.
+/// What a spelling with this modifier needs, whatever else it has: 0.0 and 0 for most.
 Version versionOf(Mod mod);
 unsigned smOf(Mod mod);
 

@@ -15,7 +15,7 @@ enum class Op : uint16_t {
 #include "ptx-frontend/Instructions.def"
 };
 
-// What a modifier is about; a spelling has at most one of most categories.
+/// What a modifier is about; a spelling has at most one of most categories.
 enum class ModCategory : uint8_t {
   Type,
   Space,

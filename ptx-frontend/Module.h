@@ -24,14 +24,14 @@ using RegisterId = uint32_t; // index into Function::registers
 using LabelId = uint32_t;    // index into Function::labels
 inline constexpr uint32_t kNone = ~0u;
 
-// One virtual register; `.reg .b32 %r<4>` declares four. Scopes are resolved: each declaration has
-// its own ids. Function::registerName tells how it is written.
+/// One virtual register; `.reg .b32 %r<4>` declares four. Scopes are resolved: each declaration has
+/// its own ids. Function::registerName tells how it is written.
 struct Register {
   Type type;
   uint8_t vectorWidth = 1; // 2 or 4 for `.reg .v4 .f32 %v`
 };
 
-// A declaration of registers with consecutive ids.
+/// A declaration of registers with consecutive ids.
 struct RegisterRange {
   llvm::StringRef name; // "%r" of `%r<4>`, "x" of `.reg .b32 x`
   RegisterId first = 0; // id of %r0
@@ -39,14 +39,14 @@ struct RegisterRange {
   bool isNumbered = false; // `%r<4>`: the names are %r0 to %r3
 };
 
-// PTX ISA: special-registers.
+/// PTX ISA: special-registers.
 enum class SpecialRegister : uint8_t {
 #define PTX_SPECIAL_REGISTER(Name, ...) Name,
 #include "ptx-frontend/SpecialRegisters.def"
 };
 
-// 24 bytes: a module has three for each instruction. What only some kinds have shares memory, so it
-// is read through functions that give nothing (null, empty) for all other kinds.
+/// 24 bytes: a module has three for each instruction. What only some kinds have shares memory, so
+/// it is read through functions that give nothing (null, empty) for all other kinds.
 struct Operand {
   enum class Kind : uint8_t {
     Register, // reg, component (0..3 for .x .y .z .w), negated (`!%p`, `-%r`)
@@ -72,9 +72,9 @@ struct Operand {
   bool unified : 1 = false; // Address: `[a].unified`
   bool braced : 1 = false;  // {a}: a vector of one element, which matrix instructions insist on
   uint8_t component = 0xff; // 0..3; 0xff: none
-  // Register: the part of it that a video instruction takes, as `.b0`, `.h10`, `.b7610`: the number
-  // of digits (1 to 4), plus 8 for halves; the digits are in `offset`, four bits each, as written.
-  // 0xff: all of it. PTX ISA: video-instructions
+  /// Register: the part of it that a video instruction takes, as `.b0`, `.h10`, `.b7610`: the
+  /// number of digits (1 to 4), plus 8 for halves; the digits are in `offset`, four bits each, as
+  /// written. 0xff: all of it. PTX ISA: video-instructions
   uint8_t selector = 0xff;
   uint32_t place = 0;     // byte offset in the text
   RegisterId reg = kNone; // Register; base of Address
@@ -111,38 +111,38 @@ struct Operand {
 };
 static_assert(sizeof(Operand) == 24);
 
-// A dotted word that was met in the text, matched against the table once and shared by all its
-// instructions.
+/// A dotted word that was met in the text, matched against the table once and shared by all its
+/// instructions.
 struct Spelling {
   llvm::StringRef text; // "add.rn.ftz.f32"
   Op op;
   uint16_t form; // row of Instructions.def
-  // In textual order, without the opcode; then those that the module's version and target imply
-  // (.ftz on sm_1x).
+  /// In textual order, without the opcode; then those that the module's version and target imply
+  /// (.ftz on sm_1x).
   llvm::ArrayRef<Mod> modifiers;
 
   bool has(Mod mod) const;
-  // The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
-  // are fewer.
+  /// The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
+  /// are fewer.
   Type type(unsigned n = 0) const;
-  // The type that the table gives operand n as written (0 = the destination, `d|p` counts as one;
-  // for a pair the type of its first): `setp.eq.s32 p|q, a, b` has Pred, S32, S32; `mul.wide.s32 d,
-  // a, b` S64, S32, S32; vector operands: the element's type. Type::None for labels, lists,
-  // addresses and `mov` of anything.
+  /// The type that the table gives operand n as written (0 = the destination, `d|p` counts as one;
+  /// for a pair the type of its first): `setp.eq.s32 p|q, a, b` has Pred, S32, S32; `mul.wide.s32
+  /// d, a, b` S64, S32, S32; vector operands: the element's type. Type::None for labels, lists,
+  /// addresses and `mov` of anything.
   Type operandType(unsigned n) const;
-  // First modifier of a category, or Mod::None.
+  /// First modifier of a category, or Mod::None.
   Mod first(ModCategory category) const;
   StateSpace space() const;     // of .global, .shared, .shared::cta, ...; None: generic
   unsigned vectorWidth() const; // 1, 2, 4, 8
 };
 
-// `@p` / `@!p`.
+/// `@p` / `@!p`.
 struct Guard {
   RegisterId reg = kNone;
   bool negated = false;
 };
 
-// PTX ISA: debugging-directives-loc.
+/// PTX ISA: debugging-directives-loc.
 struct SourceLine {
   uint32_t file = 0, line = 0, column = 0; // file: number given by .file
   uint32_t inlinedAt = kNone;              // index into Module::sourceLines
@@ -165,8 +165,8 @@ struct Label {
   uint32_t instruction; // index of the instruction it precedes; = size of the body at its end
 };
 
-// An element of an initialiser that is an address: written at `offset` of the variable, `width`
-// bytes.
+/// An element of an initialiser that is an address: written at `offset` of the variable, `width`
+/// bytes.
 struct Relocation {
   uint64_t offset;
   uint8_t width;                      // 8 or 4; 1 for mask() elements of a byte array
@@ -177,16 +177,16 @@ struct Relocation {
   uint64_t mask = ~0ull; // PTX ISA: initializers, mask() operator
 };
 
-// A field of a texture, sampler or surface reference: `addr_mode_0 = wrap`.
-// PTX ISA: texture-sampler-and-surface-types.
+/// A field of a texture, sampler or surface reference: `addr_mode_0 = wrap`.
+/// PTX ISA: texture-sampler-and-surface-types.
 struct OpaqueField {
   uint64_t element; // of the array
   llvm::StringRef name, word;
   int64_t value; // where there is no word
 };
 
-// .attribute(.unified(a, b)): identifies a function or variable across hosts and devices.
-// PTX ISA: variable-and-function-attribute-directive-attribute.
+/// .attribute(.unified(a, b)): identifies a function or variable across hosts and devices.
+/// PTX ISA: variable-and-function-attribute-directive-attribute.
 struct UnifiedId {
   uint64_t first = 0, second = 0;
   bool given = false;
@@ -219,7 +219,7 @@ struct Variable {
   uint32_t place = 0;
 };
 
-// PTX ISA: performance-tuning-directives, cluster-dimension-directives.
+/// PTX ISA: performance-tuning-directives, cluster-dimension-directives.
 struct KernelAttributes {
   uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; 0: not given
   uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
@@ -231,11 +231,11 @@ struct KernelAttributes {
   bool blocksAreClusters = false;
   uint32_t maxClusterRank = 0; // .maxclusterrank
   bool noReturn = false;       // .noreturn
-  // Registers that a call preserves: .abi_preserve, .abi_preserve_control; kNone: not given
+  /// Registers that a call preserves: .abi_preserve, .abi_preserve_control; kNone: not given
   uint32_t abiPreserve = kNone, abiPreserveControl = kNone;
 };
 
-// The signature of an indirect call. PTX ISA: kernel-and-function-directives-callprototype.
+/// The signature of an indirect call. PTX ISA: kernel-and-function-directives-callprototype.
 struct Prototype {
   llvm::StringRef name;
   llvm::ArrayRef<const Variable *> results, parameters;
@@ -245,7 +245,7 @@ struct Prototype {
   uint32_t abiPreserve = kNone, abiPreserveControl = kNone; // as in KernelAttributes
 };
 
-// A hint to a compiler. PTX ISA: pragma-strings.
+/// A hint to a compiler. PTX ISA: pragma-strings.
 struct Pragma {
   llvm::StringRef text;
   uint32_t instruction; // that it stands before; kNone: before the body
@@ -280,7 +280,7 @@ struct SourceFile {
   std::optional<uint64_t> modified, size; // time stamp and bytes, where given
 };
 
-// DWARF data. PTX ISA: debugging-directives-section.
+/// DWARF data. PTX ISA: debugging-directives-section.
 struct Section {
   llvm::StringRef name;     // ".debug_str"
   llvm::StringRef contents; // what stands between its braces
@@ -298,7 +298,7 @@ struct Module {
   char smVariant = 0;                          // 'a', 'f' or 0
   bool texmodeIndependent = false;
   bool debug = false; // .target debug
-  // .target map_f64_to_f32 (sm_1x): allows .f64, which is .f64, as on all newer GPUs
+  /// .target map_f64_to_f32 (sm_1x): allows .f64, which is .f64, as on all newer GPUs
   bool mapF64ToF32 = false;
   unsigned addressSize = 64;
   std::vector<const Variable *> variables; // module scope, in order of declaration

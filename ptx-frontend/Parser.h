@@ -15,7 +15,7 @@ struct ParseResult {
   bool hasErrors() const;
 };
 
-// `name` is used in diagnostics. Runs the verifier on every function.
+/// `name` is used in diagnostics. Runs the verifier on every function.
 ParseResult parse(std::string name, std::string text);
 
 } // namespace rubia::ptx

@@ -6,7 +6,7 @@
 
 namespace rubia::ptx {
 
-// PTX ISA: fundamental-types, alternate-floating-point-data-formats, packed-data-types.
+/// PTX ISA: fundamental-types, alternate-floating-point-data-formats, packed-data-types.
 enum class Type : uint8_t {
   None,
   Pred,
@@ -66,11 +66,11 @@ enum class TypeClass : uint8_t { None, Predicate, Bits, Unsigned, Signed, Float,
 
 unsigned sizeInBits(Type type); // 0 for None and Pred; 64 for opaque references
 TypeClass classOf(Type type);   // packed types have the class of their element
-// Types that no register or variable has: their values are held in untyped ones. PTX ISA:
-// alternate-floating-point-data-formats, packed-data-types.
+/// Types that no register or variable has: their values are held in untyped ones. PTX ISA:
+/// alternate-floating-point-data-formats, packed-data-types.
 bool isOnlyInstructionType(Type type);
 
-// PTX ISA: state-spaces. None is a generic address.
+/// PTX ISA: state-spaces. None is a generic address.
 enum class StateSpace : uint8_t { None, Reg, SReg, Const, Global, Local, Param, Shared, Tex };
 
 } // namespace rubia::ptx

@@ -2,8 +2,7 @@
 // What sets AMD's processors apart, as far as Rubia has to know it: the rows of Targets.def. What
 // LLVM alone has to know (which instructions to select, which hazards to avoid) is in LLVM's own
 // tables.
-#ifndef RUBIA_TARGETS_TARGET_H
-#define RUBIA_TARGETS_TARGET_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -33,6 +32,13 @@ enum class HardwareId : uint8_t {
   Id8,   ///< HW_ID, eight bits
   IdXcc, ///< HW_ID, seven bits, and XCC_ID
   Id1    ///< HW_ID1
+};
+
+/// How a matrix unit adds products of f16 and smaller formats, of xf32 too.
+enum class ProductSum : uint8_t {
+  InOrder,  ///< nobody has published how
+  Pairwise, ///< two products at a time
+  Aligned   ///< aligned to the largest, and truncated
 };
 
 enum class Matrix : uint8_t { NoMatrix, Mfma, MfmaScaled, Wmma, WmmaPacked };
@@ -102,5 +108,3 @@ std::string messageForUnknown(llvm::StringRef target);
 bool runsOn(llvm::StringRef target, llvm::StringRef arch);
 
 } // namespace rubia::targets
-
-#endif

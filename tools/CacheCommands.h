@@ -12,13 +12,13 @@ class App;
 
 namespace rubia::tools {
 
-// The tiers of the environment, the directory being --dir if it was given.
+/// The tiers of the environment, the directory being --dir if it was given.
 runtime::KernelCache openCache(const std::string &folder);
 
-// The key of an option --sign; nothing if the option was not given.
+/// The key of an option --sign; nothing if the option was not given.
 llvm::Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path);
 
-// rubia cache explain.
+/// rubia cache explain.
 void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &status);
 
 } // namespace rubia::tools

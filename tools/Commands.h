@@ -18,7 +18,7 @@ class App;
 
 namespace rubia::tools {
 
-// Exit status of every command: 0 done, 1 the work failed, 2 usage, 3 a part of it failed.
+/// Exit status of every command: 0 done, 1 the work failed, 2 usage, 3 a part of it failed.
 inline constexpr int kDone = 0, kFailed = 1, kUsage = 2, kPartlyFailed = 3;
 
 void addRun(CLI::App &app, int &status);
@@ -32,24 +32,24 @@ void addDoctor(CLI::App &app, int &status);
 void addCache(CLI::App &app, int &status);
 void addHelp(CLI::App &app, int &status);
 
-// stdout and stderr for people: names and texts from files are written so that a terminal shows
-// them and does not obey them (input/Printable.h). Code, PTX and JSON go to outs() as they are.
+/// stdout and stderr for people: names and texts from files are written so that a terminal shows
+/// them and does not obey them (input/Printable.h). Code, PTX and JSON go to outs() as they are.
 llvm::raw_ostream &printed();
 llvm::raw_ostream &messages();
 
-// "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
-// is); returns kFailed.
+/// "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
+/// is); returns kFailed.
 int fail(llvm::StringRef message);
 int fail(llvm::Error error);
 
-// Options that set what an environment variable sets too: `--nan` and the others that change code
-// (settings/Settings.def), and one that is named here. They put what they are given into
-// `settings`, which must outlive the parsing.
+/// Options that set what an environment variable sets too: `--nan` and the others that change code
+/// (settings/Settings.def), and one that is named here. They put what they are given into
+/// `settings`, which must outlive the parsing.
 void addCodeOptions(CLI::App &command, settings::Settings &settings);
 void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Id id,
                       const std::string &option);
 
-// The folder of the running program, without a slash at the end.
+/// The folder of the running program, without a slash at the end.
 std::string programFolder();
 
 } // namespace rubia::tools

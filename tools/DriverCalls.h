@@ -16,22 +16,22 @@
 
 namespace rubia::tools {
 
-// The functions that our libcuda.so.1 exports, and whether each is implemented.
+/// The functions that our libcuda.so.1 exports, and whether each is implemented.
 class DriverFunctions {
 public:
-  // Read from the library beside this program, so that there is no list to keep up to date.
+  /// Read from the library beside this program, so that there is no list to keep up to date.
   static llvm::Expected<DriverFunctions> installed();
 
-  // As a symbol, which is one variant of a function (cuMemAlloc, cuMemAlloc_v2).
+  /// As a symbol, which is one variant of a function (cuMemAlloc, cuMemAlloc_v2).
   bool hasSymbol(llvm::StringRef name) const { return symbols.contains(name); }
   bool isMissingSymbol(llvm::StringRef name) const { return !symbols.lookup(name); }
 
-  // As cuGetProcAddress knows it: whatever variant there is will do.
+  /// As cuGetProcAddress knows it: whatever variant there is will do.
   bool isKnown(llvm::StringRef name) const;
   bool isMissing(llvm::StringRef name) const;
 
 private:
-  // True: implemented. The second by names without _v2 and _ptsz.
+  /// True: implemented. The second by names without _v2 and _ptsz.
   llvm::StringMap<bool> symbols, functions;
 };
 
@@ -45,12 +45,12 @@ struct DriverCalls {
   bool isUncertain = false;       // it may call any of the functions that are missing
 };
 
-// `elf`: a program, shared library or object. Anything else calls nothing.
+/// `elf`: a program, shared library or object. Anything else calls nothing.
 llvm::Expected<DriverCalls> driverCallsOf(llvm::ArrayRef<uint8_t> elf,
                                           const DriverFunctions &driver);
 
-// The function of the driver without which this one of the CUDA runtime fails; empty: none of its
-// own. `function` is without _ptsz and _ptds.
+/// The function of the driver without which this one of the CUDA runtime fails; empty: none of its
+/// own. `function` is without _ptsz and _ptds.
 llvm::StringRef driverFunctionBehind(llvm::StringRef function);
 
 } // namespace rubia::tools

@@ -18,13 +18,14 @@ struct LaunchArgument {
   std::string output;         // where the buffer goes afterwards; empty: nowhere
 };
 
-// The error repeats the text and says what was expected.
+/// The error repeats the text and says what was expected.
 llvm::Expected<LaunchArgument> parseLaunchArgument(llvm::StringRef text);
 
-// "8", "8,4" or "8,4,2": unnamed dimensions are 1; none may be 0.
+/// "8", "8,4" or "8,4,2": unnamed dimensions are 1; none may be 0.
 llvm::Error parseDimensions(llvm::StringRef text, uint32_t (&dimensions)[3]);
 
-// Splits a line of a batch file as a shell would: blanks, 'single' and "double" quotes, # comments.
+/// Splits a line of a batch file as a shell would: blanks, 'single' and "double" quotes, #
+/// comments.
 llvm::Expected<std::vector<std::string>> splitLine(llvm::StringRef line);
 
 } // namespace rubia::tools

@@ -24,19 +24,19 @@ struct PrecompileImage {
   unsigned places = 1;
 };
 
-// Something that was asked for and could not be read.
+/// Something that was asked for and could not be read.
 struct InputProblem {
   std::string place, reason;
 };
 
 class PrecompileInputs {
 public:
-  // `capability`: of all images. Else what a program (RUBIA_COMPUTE_CAPABILITY), or one of NVIDIA's
-  // closed libraries, would be told. Both are parts of the cache key.
+  /// `capability`: of all images. Else what a program (RUBIA_COMPUTE_CAPABILITY), or one of
+  /// NVIDIA's closed libraries, would be told. Both are parts of the cache key.
   PrecompileInputs(unsigned forPrograms, std::optional<unsigned> capability)
       : forPrograms(forPrograms), capability(capability) {}
 
-  // A path that the user named: anything wrong with it is a problem, also that it holds nothing.
+  /// A path that the user named: anything wrong with it is a problem, also that it holds nothing.
   void addPath(const std::string &path);
 
   llvm::ArrayRef<PrecompileImage> images() const { return imageList; }
@@ -45,12 +45,12 @@ public:
   bool anyCode() const { return !imageList.empty() || imagesWithoutKernels; }
 
 private:
-  // What to do with a file depends on whether it was named or only met.
+  /// What to do with a file depends on whether it was named or only met.
   enum class Asked { ByName, NotByName };
 
   void addDirectory(const std::string &path);
   void addFile(const std::string &path, Asked asked);
-  // `name` is what capability depends on, `place` what people read.
+  /// `name` is what capability depends on, `place` what people read.
   void addBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::StringRef name, Asked asked,
                  unsigned depth);
   void addArchive(std::unique_ptr<llvm::MemoryBuffer> buffer, Asked asked, unsigned depth);

@@ -11,18 +11,18 @@ namespace rubia::tools {
 class PrecompileProgress {
 public:
   enum class Kind { Bar, Lines, Off };
-  // Bar if stdout is a terminal.
+  /// Bar if stdout is a terminal.
   static Kind automatic();
 
   PrecompileProgress(Kind kind, const char *what) : kind(kind), what(what) {}
 
   void start(size_t total);
-  // One piece of work is done; `cached`: it took no time, and does not count for the time left.
-  // Not to be called by two threads at once.
+  /// One piece of work is done; `cached`: it took no time, and does not count for the time left.
+  /// Not to be called by two threads at once.
   void step(bool cached);
   void kernel(const KernelReport &kernel, const PrecompileImage &image);
   void finish();
-  // The last line of JSON.
+  /// The last line of JSON.
   void summary(const PrecompileReport &report);
 
 private:

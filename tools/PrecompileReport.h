@@ -24,10 +24,10 @@ struct KernelReport {
   std::string arch;
   Status status = Status::Failed;
   std::string reason; // Failed
-  // Of the unit that the kernel is in, when it was compiled; 0: it was not, or not known.
+  /// Of the unit that the kernel is in, when it was compiled; 0: it was not, or not known.
   double seconds = 0;
   uint64_t memoryBytes = 0;
-  // Of the code.
+  /// Of the code.
   uint32_t vgprs = 0, agprs = 0, sgprs = 0, vgprSpills = 0, sgprSpills = 0;
   uint32_t ldsBytes = 0, scratchBytes = 0, maxThreads = 0;
   std::string warpForm, warpFormReason;
@@ -35,7 +35,7 @@ struct KernelReport {
   std::vector<std::string> notes; // notesOf(), of the unit
 };
 
-// Fills in what the code object says about the kernel; the error of an object that lacks it.
+/// Fills in what the code object says about the kernel; the error of an object that lacks it.
 llvm::Error describeCode(KernelReport &kernel, llvm::ArrayRef<uint8_t> codeObject);
 
 struct PrecompileReport {
@@ -51,7 +51,7 @@ struct PrecompileReport {
 
   size_t count(KernelReport::Status status) const;
   size_t failures() const { return count(KernelReport::Status::Failed) + problems.size(); }
-  // kDone, kPartlyFailed, or kFailed if nothing worked.
+  /// kDone, kPartlyFailed, or kFailed if nothing worked.
   int exitStatus() const;
 
   nlohmann::ordered_json json() const;

@@ -23,12 +23,12 @@ struct Source {
 
   bool hasPtx() const;
   std::string whyNoPtx() const;
-  // False: it is what nvcc writes beside the kernels, and nothing is lost without it. What cannot
-  // be read counts as kernels.
+  /// False: it is what nvcc writes beside the kernels, and nothing is lost without it. What cannot
+  /// be read counts as kernels.
   bool hasKernels() const;
 };
 
-// How the pieces of a command's work went -> its exit status.
+/// How the pieces of a command's work went -> its exit status.
 struct Outcome {
   unsigned worked = 0, failed = 0;
   int status() const { return !failed ? kDone : worked ? kPartlyFailed : kFailed; }
@@ -40,17 +40,17 @@ struct SourceFile {
 };
 
 llvm::Expected<SourceFile> openSources(const std::string &path);
-// The same for a file that has been read, or the error of reading it.
+/// The same for a file that has been read, or the error of reading it.
 llvm::Expected<SourceFile> sourcesOf(llvm::Expected<fatbin::ImageFile> file);
 
-// What the code in a file is told: `forPrograms`, or what NVIDIA's closed libraries are told.
-// `name` is the file's; what matters is who calls the driver, and that is no static library.
+/// What the code in a file is told: `forPrograms`, or what NVIDIA's closed libraries are told.
+/// `name` is the file's; what matters is who calls the driver, and that is no static library.
 unsigned capabilityOf(const SourceFile &file, llvm::StringRef name, unsigned forPrograms);
 
-// The PTX of a source that a caller with this compute capability (89 for 8.9) would get.
+/// The PTX of a source that a caller with this compute capability (89 for 8.9) would get.
 llvm::Expected<runtime::PtxImage> parse(const Source &source, unsigned computeCapability);
 
-// RUBIA_COMPUTE_CAPABILITY ("8.9" or "89"), else what programs are told: 89.
+/// RUBIA_COMPUTE_CAPABILITY ("8.9" or "89"), else what programs are told: 89.
 llvm::Expected<unsigned> computeCapability();
 
 } // namespace rubia::tools

@@ -7,5 +7,5 @@
 #include <cstddef>
 #include <string>
 
-// About `bytes` long; the same text on every run.
+/// About `bytes` long; the same text on every run.
 std::string libraryMix(size_t bytes);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read back from a linked code object, and what must be in it.
-#ifndef RUBIA_CODEGEN_LIB_CODEOBJECT_H
-#define RUBIA_CODEGEN_LIB_CODEOBJECT_H
+#pragma once
 
 #include "codegen/Codegen.h"
 
@@ -22,5 +21,3 @@ ExportedSymbols exportedSymbols(const llvm::Module &module);
 llvm::Error checkExports(const CodeObject &object, const ExportedSymbols &symbols);
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the diagnostics that LLVM sends to the context into one llvm::Error.
-#ifndef RUBIA_CODEGEN_LIB_DIAGNOSTICS_H
-#define RUBIA_CODEGEN_LIB_DIAGNOSTICS_H
+#pragma once
 
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -39,5 +38,3 @@ private:
 };
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LLVM's machine-code layer for one processor: bytes -> MCInst -> text, and what the checker asks
 // about an opcode.
-#ifndef RUBIA_CODEGEN_LIB_DISASSEMBLER_H
-#define RUBIA_CODEGEN_LIB_DISASSEMBLER_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -58,5 +57,3 @@ public:
 };
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A relocatable object into a code object.
-#ifndef RUBIA_CODEGEN_LIB_LINK_H
-#define RUBIA_CODEGEN_LIB_LINK_H
+#pragma once
 
 #include "codegen/Codegen.h"
 #include "codegen/lib/TargetId.h"
@@ -16,5 +15,3 @@ llvm::Expected<std::vector<uint8_t>> linkWithComgr(llvm::StringRef object, const
                                                    const std::string &libraryName);
 
 } // namespace rubia::codegen
-
-#endif

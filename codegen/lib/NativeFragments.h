@@ -11,8 +11,7 @@
 //
 // A unit's fragment needs all lanes of a wave. So only those mma are touched that no divergent
 // branch decides about; in waves of 64 lanes only in kernels whose CTAs fill their waves.
-#ifndef RUBIA_CODEGEN_LIB_NATIVEFRAGMENTS_H
-#define RUBIA_CODEGEN_LIB_NATIVEFRAGMENTS_H
+#pragma once
 
 #include "llvm/IR/PassManager.h"
 
@@ -27,5 +26,3 @@ public:
 };
 
 } // namespace rubia::codegen
-
-#endif

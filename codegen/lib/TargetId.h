@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A target ID split into what LLVM wants: a processor and feature switches. AMDGPUUsage "Target
 // ID".
-#ifndef RUBIA_CODEGEN_LIB_TARGETID_H
-#define RUBIA_CODEGEN_LIB_TARGETID_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -23,5 +22,3 @@ struct TargetId {
 llvm::Expected<TargetId> parseTargetId(llvm::StringRef text);
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything of a compilation that LLVM does: verify, optimise, select, assemble.
-#ifndef RUBIA_CODEGEN_LIB_TRANSLATE_H
-#define RUBIA_CODEGEN_LIB_TRANSLATE_H
+#pragma once
 
 #include "codegen/Codegen.h"
 #include "codegen/lib/TargetId.h"
@@ -29,5 +28,3 @@ llvm::Error translate(llvm::Module &module, llvm::TargetMachine &machine, EmitKi
                       llvm::SmallVectorImpl<char> &output);
 
 } // namespace rubia::codegen
-
-#endif

@@ -6,8 +6,8 @@
 
 namespace rubia::emulator::hip {
 
-// A hipMemPool_t: HIP's bookkeeping of memory in stream order. Nothing is kept for reuse, so that
-// a use after free is found; what is reserved is what is in use.
+/// A hipMemPool_t: HIP's bookkeeping of memory in stream order. Nothing is kept for reuse, so that
+/// a use after free is found; what is reserved is what is in use.
 struct MemoryPool {
   int device = 0;
   int reuse[3] = {1, 1, 1}; // hipMemPoolReuse*: kept and told
@@ -17,15 +17,15 @@ struct MemoryPool {
   std::map<int, hipMemAccessFlags> access; // by device, but its own
 };
 
-// On the current device. hipErrorOutOfMemory, hipErrorInvalidValue. No bytes are no memory.
+/// On the current device. hipErrorOutOfMemory, hipErrorInvalidValue. No bytes are no memory.
 hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags = 0);
-// Frees after all work that could still use the memory.
+/// Frees after all work that could still use the memory.
 hipError_t release(void *pointer);
-// Frees it now.
+/// Frees it now.
 hipError_t releaseNow(void *pointer);
 
 void remember(void *pointer, const Placement &placement);
-// Of the allocation that starts there.
+/// Of the allocation that starts there.
 Placement placementOf(uint64_t address);
 
 } // namespace rubia::emulator::hip

@@ -19,35 +19,35 @@
 
 namespace rubia::emulator::hip {
 
-// Remembers an error for hipGetLastError and returns it.
+/// Remembers an error for hipGetLastError and returns it.
 hipError_t result(hipError_t error);
 
-// hipErrorNoDevice, with a sentence on stderr, once, that says why there is none.
+/// hipErrorNoDevice, with a sentence on stderr, once, that says why there is none.
 hipError_t noDevice();
-// A line on stderr. What the program and its code objects say is written as terminals may show it.
+/// A line on stderr. What the program and its code objects say is written as terminals may show it.
 void complain(const llvm::Twine &text);
 
-// hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
+/// hipSuccess, or why nothing can be done now: no device, or a fault of an earlier kernel.
 hipError_t usable();
 
 bool isDevice(int ordinal);
 Device &deviceAt(int ordinal); // of one that is there
 
-// The stream behind a handle: null and hipStreamLegacy the current device's null stream,
-// hipStreamPerThread the thread's own there. Others know their device: it is where their work is
-// done, whichever device is current. Null if the handle is not valid.
+/// The stream behind a handle: null and hipStreamLegacy the current device's null stream,
+/// hipStreamPerThread the thread's own there. Others know their device: it is where their work is
+/// done, whichever device is current. Null if the handle is not valid.
 Stream *streamOf(hipStream_t handle);
-// The same where there is a device that is usable, else why not.
+/// The same where there is a device that is usable, else why not.
 hipError_t findStream(hipStream_t handle, Stream *&stream);
 
-// Settings that hardware trades something for, and that the emulator checks and forgets.
+/// Settings that hardware trades something for, and that the emulator checks and forgets.
 inline bool isKnown(hipFuncCache_t config) {
   return config >= hipFuncCachePreferNone && config <= hipFuncCachePreferEqual;
 }
 inline bool isKnown(hipSharedMemConfig config) {
   return config >= hipSharedMemBankSizeDefault && config <= hipSharedMemBankSizeEightByte;
 }
-// Of hipSetDeviceFlags and hipCtxCreate: one way of waiting at most.
+/// Of hipSetDeviceFlags and hipCtxCreate: one way of waiting at most.
 inline bool areDeviceFlags(unsigned flags) {
   // HIP 5's header gives hipDeviceLmemResizeToMax the bits of two ways of waiting besides its own.
   if ((flags & hipDeviceLmemResizeToMax) == hipDeviceLmemResizeToMax)
@@ -58,10 +58,10 @@ inline bool areDeviceFlags(unsigned flags) {
          !(schedule & (schedule - 1));
 }
 
-// hipErrorNotSupported, with a sentence on stderr that `what` are not supported.
+/// hipErrorNotSupported, with a sentence on stderr that `what` are not supported.
 hipError_t refuse(const char *function, const char *what);
 
-// Says on stderr what a launch did wrong and makes the device answer with the error from now on.
+/// Says on stderr what a launch did wrong and makes the device answer with the error from now on.
 hipError_t reportFailure(Device &device, llvm::Error error);
 
 } // namespace rubia::emulator::hip

@@ -16,9 +16,9 @@
 
 namespace rubia::emulator::hip {
 
-// What a target is presented as. The numbers are those of a real part of the family, so that
-// programs that size their launches by them behave as there; the number of compute units is kept
-// small, since grids are sized by it.
+/// What a target is presented as. The numbers are those of a real part of the family, so that
+/// programs that size their launches by them behave as there; the number of compute units is kept
+/// small, since grids are sized by it.
 struct DeviceModel {
   const targets::Target *target = nullptr;
   std::string arch; // "gfx1100"
@@ -37,20 +37,20 @@ struct Module {
 
 struct MemoryPool;
 
-// What HIP remembers of an allocation beyond what kernels may do with it.
+/// What HIP remembers of an allocation beyond what kernels may do with it.
 struct Placement {
   unsigned device = 0;
   unsigned flags = 0;                         // of hipHostMalloc, hipHostRegister
   bool isRuntimes = false;                    // Rubia's own runtime has made it
   std::shared_ptr<MemoryPool> pool = nullptr; // of memory in stream order
-  // Of managed memory: what hipMemAdvise and hipMemPrefetchAsync said, kept and told.
+  /// Of managed memory: what hipMemAdvise and hipMemPrefetchAsync said, kept and told.
   bool readMostly = false, coarseGrain = false;
   int preferred = kNowhere, prefetched = kNowhere;
   std::set<int> accessedBy = {};
   static constexpr int kNowhere = -2; // hipInvalidDeviceId
 };
 
-// A hipFunction_t.
+/// A hipFunction_t.
 struct Function {
   Module *module;
   const Kernel *kernel;
@@ -71,7 +71,7 @@ struct Device {
 
 struct Machine {
   static Machine &instance();
-  // Why there is no device (a RUBIA_ARCH that the emulator does not know), or empty.
+  /// Why there is no device (a RUBIA_ARCH that the emulator does not know), or empty.
   std::string problem;
   std::vector<std::unique_ptr<Device>> devices;
   Memory memory; // shared by all devices: peers reach each other's memory
@@ -87,7 +87,7 @@ private:
   Machine();
 };
 
-// The calling thread's device. hipSetDevice.
+/// The calling thread's device. hipSetDevice.
 int &currentDeviceOrdinal();
 Device &currentDevice();
 

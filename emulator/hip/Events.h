@@ -14,17 +14,17 @@ struct EventState {
   Device *device = nullptr;
   std::mutex mutex;
   CompletionRef completion; // of the last record; null: never recorded
-  // Recorded on a stream that was being captured: what a stream that waits for it depends on.
+  /// Recorded on a stream that was being captured: what a stream that waits for it depends on.
   std::shared_ptr<Capture> capture;
   std::vector<GraphNode *> captured;
 };
 
-// The event behind a handle that the program still owns, or null.
+/// The event behind a handle that the program still owns, or null.
 std::shared_ptr<EventState> eventOf(hipEvent_t handle);
 hipEvent_t handleOf(const std::shared_ptr<EventState> &event);
 
 CompletionRef completionOf(EventState &event);
-// Records the event: it is complete when `completion` is.
+/// Records the event: it is complete when `completion` is.
 void setCompletion(EventState &event, CompletionRef completion);
 
 } // namespace rubia::emulator::hip

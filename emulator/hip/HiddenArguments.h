@@ -11,10 +11,10 @@ namespace rubia::emulator::hip {
 
 class HiddenArguments {
 public:
-  // Only what the kernel takes is made.
+  /// Only what the kernel takes is made.
   static llvm::Expected<HiddenArguments> make(Device &device, const KernelLaunch &launch);
   HiddenPointers pointers() const;
-  // After the kernel: prints what it has left in its buffer.
+  /// After the kernel: prints what it has left in its buffer.
   llvm::Error finish();
 
 private:

@@ -20,14 +20,14 @@ namespace rubia::emulator::hip {
 
 class HostCalls {
 public:
-  // For a launch of at most `waves` waves at a time: each has a packet, as waves that find none do
-  // not wait for one.
+  /// For a launch of at most `waves` waves at a time: each has a packet, as waves that find none do
+  /// not wait for one.
   static llvm::Expected<std::unique_ptr<HostCalls>> start(uint64_t waves);
   ~HostCalls();
   void finish(); // after the kernel: everything has been answered
 
   uint64_t buffer() const { return memory.address(); } // of the hidden argument hostcall_buffer
-  // What a kernel asked for that is not there, the first of it, or success.
+  /// What a kernel asked for that is not there, the first of it, or success.
   llvm::Error takeError();
 
 private:

@@ -22,7 +22,7 @@ public:
   void write(const Launch &launch, const Statistics &statistics) const;
 
 private:
-  // From any thread: each record is written at one go.
+  /// From any thread: each record is written at one go.
   std::shared_ptr<llvm::raw_fd_ostream> stats, profile, trace;
   TraceRequest traceRequest;
 };

@@ -10,10 +10,10 @@ namespace rubia::emulator::hip {
 
 class PrintfBuffer {
 public:
-  // For a kernel with the formats of HIP's printf; an error for those of OpenCL's.
+  /// For a kernel with the formats of HIP's printf; an error for those of OpenCL's.
   static llvm::Expected<std::unique_ptr<PrintfBuffer>> make(const Kernel &kernel);
   uint64_t address() const { return memory.address(); }
-  // Prints all records, and says so if the buffer was too small for more.
+  /// Prints all records, and says so if the buffer was too small for more.
   llvm::Error print();
 
 private:

@@ -14,24 +14,24 @@
 
 namespace rubia::emulator::hip {
 
-// What a kernel's message may have: a longer text is cut, longer arguments are an error.
+/// What a kernel's message may have: a longer text is cut, longer arguments are an error.
 constexpr size_t kMaxText = 64 << 20, kMaxWords = 8 << 20;
 
-// The text of a printf. Arguments that the format names and that are not there count as 0.
+/// The text of a printf. Arguments that the format names and that are not there count as 0.
 std::string formatPrintf(llvm::StringRef format, llvm::ArrayRef<uint64_t> arguments);
 
-// The same where the format's text stands before the arguments.
+/// The same where the format's text stands before the arguments.
 std::string formatPrintf(llvm::ArrayRef<uint64_t> words);
 
-// Writes it where the program's own printf writes: 1 is stderr, else stdout.
+/// Writes it where the program's own printf writes: 1 is stderr, else stdout.
 void printMessage(bool toStderr, llvm::StringRef text);
 
-// Messages that arrive in pieces of up to seven words.
+/// Messages that arrive in pieces of up to seven words.
 class PrintfMessages {
 public:
-  // A piece of a thread's message: a descriptor and words. The descriptor comes back with the
-  // number of the message that a first piece begins; the last one prints it. An error, and the
-  // message is forgotten, where kernels have sent what they cannot have been meant to.
+  /// A piece of a thread's message: a descriptor and words. The descriptor comes back with the
+  /// number of the message that a first piece begins; the last one prints it. An error, and the
+  /// message is forgotten, where kernels have sent what they cannot have been meant to.
   llvm::Error receive(uint64_t (&values)[8]);
 
 private:

@@ -8,17 +8,17 @@
 
 namespace rubia::emulator::hip {
 
-// The kernel on `device` behind the address of its host function; null if there is none.
+/// The kernel on `device` behind the address of its host function; null if there is none.
 Function *registeredFunction(const void *hostFunction, Device &device);
 
-// A launch of the kernel on the stream's device, and which stream that is. hipErrorInvalidHandle,
-// hipErrorInvalidDeviceFunction, and what prepareLaunch says.
+/// A launch of the kernel on the stream's device, and which stream that is. hipErrorInvalidHandle,
+/// hipErrorInvalidDeviceFunction, and what prepareLaunch says.
 hipError_t prepareRegistered(KernelLaunch &launch, Stream *&stream, const void *hostFunction,
                              dim3 grid, dim3 block, size_t sharedBytes, hipStream_t handle,
                              void **parameters, void **extra);
 
-// Where `bytes` bytes from `offset` on of a variable lie on `device`. hipErrorInvalidSymbol,
-// hipErrorInvalidValue.
+/// Where `bytes` bytes from `offset` on of a variable lie on `device`. hipErrorInvalidSymbol,
+/// hipErrorInvalidValue.
 hipError_t symbolPlace(const void *symbol, size_t offset, size_t bytes, Device &device,
                        void *&place);
 

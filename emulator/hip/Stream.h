@@ -19,7 +19,7 @@ namespace rubia::emulator::hip {
 
 struct Device;
 
-// Whether a piece of work is done, and when it was.
+/// Whether a piece of work is done, and when it was.
 class Completion {
 public:
   void finish();
@@ -38,7 +38,7 @@ using CompletionRef = std::shared_ptr<Completion>;
 class Stream {
 public:
   Stream(Device &device, bool blocking) : device(device), blocking(blocking) {}
-  // Appends work; it starts after all earlier work of this stream and after `after`.
+  /// Appends work; it starts after all earlier work of this stream and after `after`.
   CompletionRef enqueue(std::function<void()> work, std::vector<CompletionRef> after = {});
   void synchronize();
   bool isIdle();
@@ -64,24 +64,24 @@ private:
   bool closed = false; // destroyed by the program: ends when it has run dry
 };
 
-// The streams of one device.
+/// The streams of one device.
 class StreamSet {
 public:
   explicit StreamSet(Device &device);
   Stream &null() { return *nullStream; }
   Stream *create(bool blocking);
-  // The calling thread's own stream (hipStreamPerThread), made when it is first asked for, again
-  // after reset(). `mayMake` false: null where there is none.
+  /// The calling thread's own stream (hipStreamPerThread), made when it is first asked for, again
+  /// after reset(). `mayMake` false: null where there is none.
   Stream *ofThread(bool mayMake = true);
   bool contains(const Stream *stream);
-  // Waits for the stream's work in the background, as HIP has it; the handle is invalid at once.
+  /// Waits for the stream's work in the background, as HIP has it; the handle is invalid at once.
   void destroy(Stream *stream);
-  // What work on `stream` has to wait for besides the stream itself, and registers it: the legacy
-  // rule.
+  /// What work on `stream` has to wait for besides the stream itself, and registers it: the legacy
+  /// rule.
   CompletionRef enqueue(Stream &stream, std::function<void()> work,
                         std::vector<CompletionRef> after = {});
   void synchronizeAll();
-  // hipDeviceReset: every stream but the null stream is gone, after its work.
+  /// hipDeviceReset: every stream but the null stream is gone, after its work.
   void reset();
 
 private:
@@ -96,7 +96,7 @@ private:
   Stream *nullStream;
   std::set<Stream *> streams; // without the null stream
   std::map<std::thread::id, Stream *> ofThreads;
-  // Destroyed while they had work: the legacy rule and synchronizeAll() still hold for it.
+  /// Destroyed while they had work: the legacy rule and synchronizeAll() still hold for it.
   std::vector<Leaving> leaving;
 };
 

@@ -3,8 +3,7 @@
 // that they build without NVIDIA's headers. The `_v2` names are the symbols behind the documented
 // names.
 
-#ifndef RUBIA_EXAMPLES_DRIVER_DRIVER_H
-#define RUBIA_EXAMPLES_DRIVER_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ static inline void checkDriver(CUresult status, const char *call, int line) {
 #define EMBED_TEXT(name, file)                                                                     \
   __asm__(".section .rodata, \"a\"\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.previous\n");      \
   extern const char name[]
-
-#endif

@@ -6,8 +6,7 @@
 // offset and never through a struct. The layouts were found by experiment with nvcc's output;
 // NVIDIA does not document them.
 
-#ifndef RUBIA_FATBIN_LIB_LAYOUT_H
-#define RUBIA_FATBIN_LIB_LAYOUT_H
+#pragma once
 
 #include "fatbin/Container.h"
 #include "llvm/Support/Endian.h"
@@ -61,8 +60,8 @@ constexpr size_t kProgramEntrySize = 54, kProgramCount = 56, kSectionEntrySize =
 constexpr uint64_t kHeaderSize = 64, kMinProgramEntrySize = 56, kMinSectionEntrySize = 64;
 constexpr size_t kSegmentFileOffset = 8, kSegmentFileSize = 32;
 constexpr size_t kSectionType = 4, kSectionFileOffset = 24, kSectionSize = 32;
-// Sections that take no bytes of the file. The CUDA types are .nv.global and .nv_debug.shared of
-// relocatable cubins.
+/// Sections that take no bytes of the file. The CUDA types are .nv.global and .nv_debug.shared of
+/// relocatable cubins.
 constexpr uint32_t kNoBits = 8, kCudaGlobal = 0x70000007, kCudaShared = 0x7000000a;
 constexpr uint16_t kMachineCuda = 190;
 } // namespace elf
@@ -106,5 +105,3 @@ Image describePtxText(llvm::ArrayRef<uint8_t> text);
 Image describeCubin(llvm::ArrayRef<uint8_t> bytes);
 
 } // namespace rubia::fatbin
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which containers of a linked ELF file its code registers together.
 
-#ifndef RUBIA_FATBIN_LIB_LINKEDMODULES_H
-#define RUBIA_FATBIN_LIB_LINKEDMODULES_H
+#pragma once
 
 #include "fatbin/File.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -17,5 +16,3 @@ readLinkedModule(const llvm::object::ELF64LEFile &object, uint64_t base,
                  llvm::ArrayRef<FileImage> images);
 
 } // namespace rubia::fatbin
-
-#endif

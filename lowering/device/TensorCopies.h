@@ -17,7 +17,7 @@ namespace {
 using Piece = uint32_t __attribute__((ext_vector_type(4)));
 constexpr uint32_t kPiece = sizeof(Piece), kSharedAlignment = 128;
 
-// Where shared memory lies: in LDS, or beyond it, in memory of the device.
+/// Where shared memory lies: in LDS, or beyond it, in memory of the device.
 struct Lds {
   template <class T> INLINE SHARED T *at(uint32_t address) const {
     return (SHARED T *)(uint64_t)address;
@@ -35,7 +35,7 @@ struct TensorCoordinates {
   uint32_t offsets[3]; // im2col
 };
 
-// A row of the box: where its dimension's first element would be, and which part of it there is.
+/// A row of the box: where its dimension's first element would be, and which part of it there is.
 struct TensorRow {
   uint64_t address; // of element 0 of the innermost dimension
   int64_t start;    // bytes from there, also negative
@@ -49,7 +49,7 @@ public:
       : map(map), coordinates(coordinates), form(form),
         elementBytes(tensorElementBytes(map->type)) {}
 
-  // 0: nothing is wrong with it.
+  /// 0: nothing is wrong with it.
   INLINE uint32_t error(bool writes) const {
     if (map->magic != kTensorMapMagic || elementBytes == 0 || map->rank == 0 ||
         map->rank > kMaxTensorRank || map->interleave != TensorInterleave::None)
@@ -80,10 +80,10 @@ public:
     }
     return total;
   }
-  // The bytes of the innermost dimension; an H100 writes whole pieces.
+  /// The bytes of the innermost dimension; an H100 writes whole pieces.
   INLINE int64_t limit() const { return int64_t(size(0)) * elementBytes; }
   INLINE int64_t writeLimit() const { return (limit() + kPiece - 1) & -int64_t(kPiece); }
-  // From row to row in shared memory: with swizzling its span, whatever the row is.
+  /// From row to row in shared memory: with swizzling its span, whatever the row is.
   INLINE uint32_t pitch() const {
     return map->swizzle == TensorSwizzle::None ? rowBytes() : kPiece << uint32_t(map->swizzle);
   }
@@ -131,7 +131,7 @@ private:
     }
   }
 
-  // Pixel after pixel within the bounding box of each image, then of the next image.
+  /// Pixel after pixel within the bounding box of each image, then of the next image.
   template <class Visit> INLINE void forEachPixel(Visit visit) const {
     const unsigned spatial = map->rank - 2u; // dimensions, from 1 on
     const uint32_t row = pitch();
@@ -183,14 +183,14 @@ private:
   unsigned elementBytes;
 };
 
-// The piece at an address, of the swizzled order.
+/// The piece at an address, of the swizzled order.
 INLINE uint32_t swizzled(TensorSwizzle swizzle, uint32_t address) {
   uint32_t mask = (1u << uint32_t(swizzle)) - 1; // 0, 1, 3, 7 pieces change places
   return address ^ ((address >> 7 & mask) << 4);
 }
 
-// What a load makes of a word: tf32 is rounded to nearest, ties away from zero, and all NaNs are
-// one. Measured on an H100, where .ftz changes nothing.
+/// What a load makes of a word: tf32 is rounded to nearest, ties away from zero, and all NaNs are
+/// one. Measured on an H100, where .ftz changes nothing.
 INLINE uint32_t asType(TensorType type, uint32_t word) {
   constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fffe000;
   if (type != TensorType::Tf32 && type != TensorType::Tf32Ftz)
@@ -204,14 +204,14 @@ INLINE Piece asType(TensorType type, Piece piece) {
           asType(type, piece.w)};
 }
 
-// How much of a piece is there.
+/// How much of a piece is there.
 INLINE uint32_t presentBytes(const TensorRow &row, int64_t at, int64_t limit) {
   if (!row.isInside || at < 0 || at >= limit)
     return 0;
   return limit - at < kPiece ? uint32_t(limit - at) : kPiece;
 }
 
-// A piece of which nothing but the first bytes is there: the rest is the filler, as it is.
+/// A piece of which nothing but the first bytes is there: the rest is the filler, as it is.
 INLINE Piece partialPiece(TensorType type, GLOBAL const uint8_t *from, uint32_t present,
                           uint32_t filler) {
   uint32_t words[4];
@@ -270,7 +270,7 @@ INLINE void storeRow(const Tensor &tensor, const TensorRow &row, uint32_t shared
                : "l"(to), CONSTRAINT(VALUE)                                                        \
                : "memory")
 
-// Changes a word of memory by compare and swap.
+/// Changes a word of memory by compare and swap.
 template <class Change> INLINE void exchangeWord(GLOBAL uint32_t *to, Change change) {
   uint32_t old = *(volatile GLOBAL uint32_t *)to, seen;
   for (;; old = seen) {
@@ -457,7 +457,7 @@ INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared, Memory memory,
 
 #define COORDINATES int32_t c0, int32_t c1, int32_t c2, int32_t c3, int32_t c4
 
-// The bytes of the box, also of what lies outside of the tensor, or a TensorError.
+/// The bytes of the box, also of what lies outside of the tensor, or a TensorError.
 DEVICE_FUNCTION uint32_t tensor_load(const TensorMap *map, uint32_t shared, COORDINATES,
                                      uint32_t offset0, uint32_t offset1, uint32_t offset2,
                                      uint32_t form) {
@@ -473,7 +473,7 @@ DEVICE_FUNCTION uint32_t tensor_reduce(const TensorMap *map, uint32_t shared, CO
   return copyTensor(map, shared, Lds(), {{c0, c1, c2, c3, c4}, {}}, TensorForm{form}, true, true);
 }
 
-// The same where shared memory lies in memory of the device.
+/// The same where shared memory lies in memory of the device.
 DEVICE_FUNCTION uint32_t tensor_load_beyond(const TensorMap *map, uint32_t shared, COORDINATES,
                                             uint32_t offset0, uint32_t offset1, uint32_t offset2,
                                             uint32_t form, uint64_t slot) {

@@ -32,7 +32,7 @@ inline constexpr std::array<uint8_t, 256> kClasses = [] {
 
 inline bool is(char c, uint8_t classes) { return kClasses[uint8_t(c)] & classes; }
 
-// Sixteen characters from `p` on; bit i of a mask is about p[i].
+/// Sixteen characters from `p` on; bit i of a mask is about p[i].
 class Chunk {
 public:
   static constexpr unsigned kSize = 16;
@@ -41,9 +41,9 @@ public:
 
   unsigned digits() const { return mask(inRange(c, '0', 9)); }
   unsigned newlines() const { return mask(equal('\n')); }
-  // Blank, tab, line break and their kin.
+  /// Blank, tab, line break and their kin.
   unsigned blanks() const { return mask(_mm_or_si128(equal(' '), inRange(c, '\t', 4))); }
-  // Letters, digits, `_` and `$`.
+  /// Letters, digits, `_` and `$`.
   unsigned words() const {
     __m128i lower = _mm_or_si128(c, _mm_set1_epi8(0x20));
     return mask(_mm_or_si128(_mm_or_si128(inRange(lower, 'a', 25), inRange(c, '0', 9)),
@@ -55,7 +55,7 @@ private:
   __m128i c;
   static unsigned mask(__m128i bytes) { return unsigned(_mm_movemask_epi8(bytes)); }
   __m128i equal(char value) const { return _mm_cmpeq_epi8(c, _mm_set1_epi8(value)); }
-  // value in [first, first + span], as unsigned bytes
+  /// value in [first, first + span], as unsigned bytes
   static __m128i inRange(__m128i value, char first, char span) {
     __m128i offset = _mm_sub_epi8(value, _mm_set1_epi8(first));
     return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(span)), offset);

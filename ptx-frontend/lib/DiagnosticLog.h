@@ -15,7 +15,7 @@ public:
 
   explicit DiagnosticLog(std::vector<Diagnostic> &list) : list(list) {}
 
-  // More than the log can hold are dropped.
+  /// More than the log can hold are dropped.
   void add(Severity severity, uint32_t place, llvm::StringRef function, const llvm::Twine &message,
            bool unsupported) {
     if (list.size() >= kMaxCount || function.size() > kMaxBytes - bytes)
@@ -38,7 +38,7 @@ private:
   size_t bytes = 0;
 };
 
-// A name as messages show it: of a very long one only the beginning.
+/// A name as messages show it: of a very long one only the beginning.
 inline std::string shown(llvm::StringRef name) {
   constexpr size_t kShown = 200;
   return name.size() <= kShown ? name.str() : (name.take_front(kShown) + "...").str();

@@ -63,7 +63,7 @@ struct Token {
 
 class Lexer {
 public:
-  // `text` must be followed by a NUL character, as a std::string is.
+  /// `text` must be followed by a NUL character, as a std::string is.
   explicit Lexer(llvm::StringRef text) : begin(text.begin()), limit(text.end()), at(begin) {}
 
   Token next() { return next(at, at == begin); }
@@ -76,7 +76,7 @@ private:
     return {kind, startsLine, uint32_t(start - begin), uint32_t(end - start)};
   }
   Token word(const char *start, bool startsLine);
-  // Apart, so that the frequent kinds need no registers for them.
+  /// Apart, so that the frequent kinds need no registers for them.
   [[gnu::noinline]] Token longWord(const char *start, bool startsLine);
   [[gnu::noinline]] Token dotted(const char *start, bool startsLine);
   [[gnu::noinline]] Token number(const char *start, bool startsLine);

@@ -20,7 +20,7 @@ enum class Directive : uint8_t {
 #include "ptx-frontend/lib/Directives.def"
 };
 
-// What a name stands for in the innermost scope that declares it.
+/// What a name stands for in the innermost scope that declares it.
 struct Symbol {
   enum class Kind : uint8_t { None, Register, Special, Variable, Function, Prototype, Targets };
   Kind kind = Kind::None;
@@ -34,7 +34,7 @@ struct Symbol {
   };
 };
 
-// `.reg .b32 %r<10>` under the name "%r"; a register "%r" may stand beside it.
+/// `.reg .b32 %r<10>` under the name "%r"; a register "%r" may stand beside it.
 struct RangeSymbol {
   uint32_t count = 0; // 0: there is none
   uint32_t first = 0; // register
@@ -42,13 +42,13 @@ struct RangeSymbol {
   const RangeSymbol *outer = nullptr; // the range that this one hides in part
 };
 
-// The first sixteen characters of a word, zeros behind its end. Words that are not longer are
-// compared by their keys alone.
+/// The first sixteen characters of a word, zeros behind its end. Words that are not longer are
+/// compared by their keys alone.
 struct WordKey {
   static constexpr size_t kSize = 16;
   uint64_t low = 0, high = 0;
 
-  // Reads sixteen characters whatever the length is.
+  /// Reads sixteen characters whatever the length is.
   static WordKey load(const char *data, size_t length) {
     WordKey key;
     __builtin_memcpy(&key, data, kSize);
@@ -89,11 +89,11 @@ struct Name {
   llvm::StringRef text() const { return {data, length}; }
 };
 
-// Pointers to names stay valid. Texts must outlive the table.
+/// Pointers to names stay valid. Texts must outlive the table.
 class NameTable {
 public:
-  // `text` is what most words will be part of; `expected` a hint: about how many names there will
-  // be.
+  /// `text` is what most words will be part of; `expected` a hint: about how many names there will
+  /// be.
   NameTable(llvm::StringRef text, size_t expected);
 
   Name *intern(llvm::StringRef word) {
@@ -102,12 +102,12 @@ public:
     size_t slot = slotOf(key, hash, word);
     return slots[slot] ? slots[slot] : insert(key, hash, word, slot);
   }
-  // Null if there is none.
+  /// Null if there is none.
   Name *find(llvm::StringRef word) const {
     WordKey key = keyOf(word);
     return slots[slotOf(key, hashOf(key, word), word)];
   }
-  // Some of them are null.
+  /// Some of them are null.
   llvm::ArrayRef<Name *> all() const { return slots; }
 
 private:
@@ -128,7 +128,7 @@ private:
       hash = addRest(hash, word);
     return uint32_t(hash >> 32);
   }
-  // Eight bytes a step from the end on; the names of a module differ mostly there.
+  /// Eight bytes a step from the end on; the names of a module differ mostly there.
   static uint64_t addRest(uint64_t hash, llvm::StringRef word) {
     const char *p = word.end();
     for (size_t n = word.size() - WordKey::kSize;; n -= 8) {
@@ -146,7 +146,7 @@ private:
            __builtin_memcmp(name.data + WordKey::kSize, word.data() + WordKey::kSize,
                             word.size() - WordKey::kSize) == 0;
   }
-  // Of the name, or the free one where it belongs.
+  /// Of the name, or the free one where it belongs.
   size_t slotOf(const WordKey &key, uint32_t hash, llvm::StringRef word) const {
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
       const Name *name = slots[i];
@@ -158,15 +158,15 @@ private:
   void grow();
 };
 
-// "%r17" as "%r" and 17. PTX ISA: parameterized-variable-names.
+/// "%r17" as "%r" and 17. PTX ISA: parameterized-variable-names.
 struct NumberedWord {
   uint64_t prefix = 0; // its characters, the first one lowest; 0: the word needs a closer look
   unsigned prefixLength = 0;
   uint32_t number = 0;
 
-  // For words of two to sixteen characters, of which up to eight are digits at the end and up to
-  // eight stand before those; the characters from eight before the word's end to sixteen behind its
-  // start can be read.
+  /// For words of two to sixteen characters, of which up to eight are digits at the end and up to
+  /// eight stand before those; the characters from eight before the word's end to sixteen behind
+  /// its start can be read.
   static NumberedWord split(const char *data, unsigned length) {
     unsigned letters = ~Chunk(data).digits() & ((1u << length) - 1);
     unsigned prefixLength = 32 - unsigned(std::countl_zero(letters)),
@@ -187,7 +187,7 @@ struct NumberedWord {
   }
 };
 
-// The few prefixes that the registers of a function have, so that a register costs one compare.
+/// The few prefixes that the registers of a function have, so that a register costs one compare.
 class PrefixCache {
 public:
   Name *find(const NumberedWord &word, const char *data, const NameTable &names) {

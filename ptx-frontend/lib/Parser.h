@@ -18,7 +18,7 @@
 
 namespace rubia::ptx {
 
-// The value of a constant expression. PTX ISA: constants.
+/// The value of a constant expression. PTX ISA: constants.
 struct Constant {
   bool isFloat = false;
   bool isSingle = false;   // 0f: bits are single bits, else double bits
@@ -55,12 +55,12 @@ private:
     advance();
     return true;
   }
-  // The text of a token; nothing is copied.
+  /// The text of a token; nothing is copied.
   llvm::StringRef spell(Token t) const { return text.substr(t.offset, t.length); }
   bool atWarpSize() const { return token.length == 7 && spell(token) == "WARP_SZ"; }
   std::string found() const; // "'add.u32'", "end of file"
   bool expect(Token::Kind kind, llvm::StringRef what);
-  // All report and return false.
+  /// All report and return false.
   bool error(uint32_t place, const llvm::Twine &message, bool unsupported = false);
   void warning(uint32_t place, const llvm::Twine &message);
   bool errorHere(const llvm::Twine &message) { return error(token.offset, message); }
@@ -118,7 +118,7 @@ private:
   bool parseDeclaration(Declaration &declaration);
   bool parseAttributeList(bool &managed, UnifiedId &unified);
   bool parseAlignment(uint64_t &alignment);
-  // One declarator: name, dimensions, initialiser. Null after an error.
+  /// One declarator: name, dimensions, initialiser. Null after an error.
   Variable *parseVariable(const Declaration &declaration, bool isParameter);
   bool parseVariables(Linkage linkage);
   bool parseRegisters();
@@ -215,7 +215,7 @@ private:
     Name *name;
     uint32_t scope, place;
   };
-  // The function that is being parsed.
+  /// The function that is being parsed.
   Function *current = nullptr;
   uint32_t functionNumber = 0; // counted from 1
   std::vector<Register> registers;
@@ -244,11 +244,11 @@ private:
 
 bool sameSignature(llvm::ArrayRef<const Variable *> a, llvm::ArrayRef<const Variable *> b);
 
-// Type and space checks of every instruction of a function (Verifier.cpp).
+/// Type and space checks of every instruction of a function (Verifier.cpp).
 void verify(const Module &module, Function &fn, DiagnosticLog &diagnostics);
 
 inline constexpr unsigned kMaxDepth = 64; // of nested expressions and initialisers
-// No variable is larger: sums of sizes and addends cannot overflow.
+/// No variable is larger: sums of sizes and addends cannot overflow.
 inline constexpr uint64_t kMaxVariableSize = 1ull << 40;
 inline constexpr unsigned kMaxScopes = 100; // a label may be looked up in each
 

@@ -26,7 +26,7 @@ public:
     }
   }
 
-  // False: the operands need a look each time (names, calls, many elements).
+  /// False: the operands need a look each time (names, calls, many elements).
   bool known() const { return fits; }
   bool hasConstants() const { return constants; }
   friend bool operator==(const Shape &a, const Shape &b) {
@@ -37,7 +37,7 @@ private:
   uint64_t low = 0, high = 0; // eight codes of 16 bits, the last one lowest
   bool fits = false, constants = false;
 
-  // The codes; bits that a kind does not use are zero.
+  /// The codes; bits that a kind does not use are zero.
   static constexpr unsigned kHead = 0x0100, kRegister = 0x4000, kAddress = 0x8000,
                             kSpecial = 0xc000, kSink = 0x0200, kLabel = 0x0300, kPair = 0x0400,
                             kInteger = 0x0500, kFloat = 0x0600, kVector = 0x0800;
@@ -100,7 +100,7 @@ private:
   }
 };
 
-// The shapes that were found right for a spelling lately.
+/// The shapes that were found right for a spelling lately.
 class RightShapes {
 public:
   bool contains(const Shape &shape) const {

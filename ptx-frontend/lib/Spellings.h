@@ -10,7 +10,7 @@
 
 namespace rubia::ptx {
 
-// An operand place with its type worked out for one spelling.
+/// An operand place with its type worked out for one spelling.
 struct ExpectedOperand {
   const OperandSlot *slot;
   Type type;
@@ -31,18 +31,18 @@ struct MatchedSpelling : Spelling {
   mutable bool legal = false; // in its module: the verifier's finding, once a spelling
 };
 
-// Matches `text` ("add.rn.f32") against the forms of its opcode; null if none matches.
+/// Matches `text` ("add.rn.f32") against the forms of its opcode; null if none matches.
 MatchedSpelling *matchSpelling(llvm::StringRef text, llvm::BumpPtrAllocator &arena);
 
-// Adds the modifiers that a module of this version and target means although it does not write
-// them: `div.f32` of PTX 1.0 to 1.3 is div.approx.ftz.f32, and sm_1x flushes the denormals of every
-// .f32 instruction. PTX ISA: floating-point-instructions,
-// data-movement-and-conversion-instructions-cvt.
+/// Adds the modifiers that a module of this version and target means although it does not write
+/// them: `div.f32` of PTX 1.0 to 1.3 is div.approx.ftz.f32, and sm_1x flushes the denormals of
+/// every .f32 instruction. PTX ISA: floating-point-instructions,
+/// data-movement-and-conversion-instructions-cvt.
 void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm,
                          llvm::BumpPtrAllocator &arena);
 
-// Why matchSpelling gave null, e.g. "unknown instruction 'foo.bar' in kernel 'k'"; `where` is
-// " in kernel 'k'". Misspellings get a suggestion.
+/// Why matchSpelling gave null, e.g. "unknown instruction 'foo.bar' in kernel 'k'"; `where` is
+/// " in kernel 'k'". Misspellings get a suggestion.
 std::string explainMismatch(llvm::StringRef text, llvm::StringRef where);
 
 } // namespace rubia::ptx

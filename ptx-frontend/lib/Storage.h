@@ -29,15 +29,15 @@ struct Module::Storage {
   }
 };
 
-// Builds the operands of one instruction after the other where they stay, in blocks of the arena:
-// most instructions are written once and never copied.
+/// Builds the operands of one instruction after the other where they stay, in blocks of the arena:
+/// most instructions are written once and never copied.
 class OperandList {
 public:
   explicit OperandList(llvm::BumpPtrAllocator &arena) : arena(arena) {}
 
   void begin() { last = first; } // drops what was not finished
   size_t size() const { return size_t(last - first); }
-  // References to the others become invalid.
+  /// References to the others become invalid.
   Operand &add() {
     if (last == end)
       grow();

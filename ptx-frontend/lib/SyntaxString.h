@@ -19,7 +19,7 @@ inline constexpr std::string_view kModifierTexts[] = {
 #include "ptx-frontend/Modifiers.def"
 };
 
-// The modifiers in the order of their texts, for the search by halves.
+/// The modifiers in the order of their texts, for the search by halves.
 inline constexpr auto kModifiersByText = [] {
   std::array<uint16_t, kModifierCount> order{};
   for (unsigned i = 0; i < kModifierCount; ++i)
@@ -29,7 +29,7 @@ inline constexpr auto kModifiersByText = [] {
   return order;
 }();
 
-// `text` has its dot.
+/// `text` has its dot.
 constexpr Mod modifierWithText(std::string_view text) {
   auto at = std::lower_bound(kModifiersByText.begin(), kModifiersByText.end(), text,
                              [](unsigned i, std::string_view t) { return kModifierTexts[i] < t; });
@@ -66,7 +66,7 @@ inline constexpr ModifierClass kModifierClasses[] = {
 #include "ptx-frontend/ModifierClasses.def"
 };
 
-// Reads words, numbers and marks from the front of a text.
+/// Reads words, numbers and marks from the front of a text.
 class SyntaxReader {
 public:
   constexpr SyntaxReader(std::string_view text) : text(text) {}
@@ -188,7 +188,7 @@ private:
     parseNeed(slot.version, slot.sm);
   }
 
-  // @7.8/90
+  /// @7.8/90
   consteval void parseNeed(Version &version, uint16_t &sm) {
     if (!reader.take("@"))
       return;
@@ -222,7 +222,7 @@ private:
     } while (!reader.atEnd());
   }
 
-  // `, b`, `{, b}` or `{.x?, b}`; the first operand of a list has no comma, except in braces.
+  /// `, b`, `{, b}` or `{.x?, b}`; the first operand of a list has no comma, except in braces.
   consteval void parseListed(Form &form, OperandSlot &slot, bool first) {
     bool braced = reader.peek("{,") || reader.peek("{.");
     if (braced) {
@@ -275,7 +275,7 @@ private:
     }
   }
 
-  // [a], [a:shared], [a{, b}, c:coords:s32], [a]{.unified}
+  /// [a], [a:shared], [a{, b}, c:coords:s32], [a]{.unified}
   consteval void parseAddress(Form &form, OperandSlot &slot) {
     slot.kind = OperandSlot::Kind::Address;
     std::string_view annotated = reader.word();
@@ -293,7 +293,7 @@ private:
     slot.unified = reader.take("{.unified}");
   }
 
-  // 4|8|16), 0..15), 24..256/8)
+  /// 4|8|16), 0..15), 24..256/8)
   consteval void parseRange(ConstantRange &range) {
     range.values[range.count++] = reader.number();
     if (reader.take("..")) {

@@ -8,9 +8,9 @@
 
 namespace rubia::ptx {
 
-// May a register or variable of type `actual` stand where the instruction has type `expected`?
-// Bits fit everything of their size, signedness does not matter, and floating point types fit only
-// themselves and bits. `wider`: ld, st and cvt also take a larger one.
+/// May a register or variable of type `actual` stand where the instruction has type `expected`?
+/// Bits fit everything of their size, signedness does not matter, and floating point types fit only
+/// themselves and bits. `wider`: ld, st and cvt also take a larger one.
 bool fits(Type expected, Type actual, bool wider);
 
 class Verifier {

@@ -72,8 +72,8 @@ uint64_t finish(const FloatFormat &format, uint64_t bits, const ResultRule &rule
 /// Two halves of a register, each through the reference.
 Reference packed(unsigned halfBits, Reference scalar);
 
-// One function a chapter; an empty function: not one of its instructions. Errors: a modifier value
-// that it does not know.
+/// One function a chapter; an empty function: not one of its instructions. Errors: a modifier value
+/// that it does not know.
 Reference integerReference(Words &words);
 Reference floatReference(Words &words);
 Reference approximateReference(Words &words);

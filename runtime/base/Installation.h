@@ -7,7 +7,7 @@
 
 namespace rubia::runtime {
 
-// Absolute, without a slash at the end.
+/// Absolute, without a slash at the end.
 std::string installationFolder();
 
 } // namespace rubia::runtime

@@ -18,15 +18,15 @@ namespace rubia::runtime {
 using Digest = std::array<uint8_t, 32>; // BLAKE3
 Digest digestOf(llvm::ArrayRef<uint8_t> bytes);
 
-// `image`: of the raw bytes, as the program hands them over; `compiler`: compilerIdentity().
+/// `image`: of the raw bytes, as the program hands them over; `compiler`: compilerIdentity().
 std::string manifestKey(const Digest &image, unsigned computeCapability, llvm::StringRef compiler);
 std::string codeObjectKey(const Digest &image, unsigned computeCapability, uint32_t unit,
                           llvm::StringRef arch, const settings::Code &code,
                           llvm::StringRef compiler);
 
-// The fields of a key's text, in order; what is no field is left out.
+/// The fields of a key's text, in order; what is no field is left out.
 std::vector<std::pair<llvm::StringRef, llvm::StringRef>> fieldsOfKey(llvm::StringRef key);
-// Empty if there is no such field.
+/// Empty if there is no such field.
 llvm::StringRef fieldOfKey(llvm::StringRef key, llvm::StringRef name);
 
 } // namespace rubia::runtime

@@ -19,11 +19,11 @@ public:
     uint64_t offset, size;
   };
 
-  // Reads and verifies header, index and signature. The error names the file.
+  /// Reads and verifies header, index and signature. The error names the file.
   static llvm::Expected<CachePack> open(const std::string &path, const TrustedKeys &trusted = {});
 
-  // Nothing if the pack has no entry under this key. An error: there is one, and it is not as it
-  // was written.
+  /// Nothing if the pack has no entry under this key. An error: there is one, and it is not as it
+  /// was written.
   llvm::Expected<std::optional<CacheEntry>> find(llvm::StringRef key) const;
   llvm::Expected<CacheEntry> read(const Row &row) const;
   llvm::Expected<std::string> readKey(const Row &row) const; // decodeKey
@@ -40,8 +40,8 @@ private:
   std::vector<Row> index;
 };
 
-// Writes a pack, atomically (a temporary beside `path`, then renamed). Entries are given in any
-// order, one for each key; those that expire are left out. Signed if there is a key to sign with.
+/// Writes a pack, atomically (a temporary beside `path`, then renamed). Entries are given in any
+/// order, one for each key; those that expire are left out. Signed if there is a key to sign with.
 class CachePackWriter {
 public:
   void add(const CacheEntry &entry);

@@ -18,23 +18,23 @@
 
 namespace rubia::runtime {
 
-// Names that the cache gives to files. Nothing else is ever removed.
+/// Names that the cache gives to files. Nothing else is ever removed.
 bool isEntryFolder(llvm::StringRef name); // "ab"
 bool isEntryFile(llvm::StringRef name);   // "cdef....rubia"
 bool isTemporary(llvm::StringRef name);   // what is being written: "1234.0.567890"
 bool isLock(llvm::StringRef name);        // of what is being compiled: "cdef....lock"
 
-// Files of the root: the total size, and a letter for each look-up.
+/// Files of the root: the total size, and a letter for each look-up.
 inline constexpr const char *kUsageFile = "usage", *kEventFile = "events";
 
-// The folder of temporaries and locks, below the root.
+/// The folder of temporaries and locks, below the root.
 inline constexpr const char *kTemporaries = "rubia-temporaries";
 
-// Names in a folder, sorted, without "." and "..". Empty if it cannot be read.
+/// Names in a folder, sorted, without "." and "..". Empty if it cannot be read.
 std::vector<std::string> namesIn(int folder);
 
-// A folder below `parent` that is a folder, ours or the superuser's, and writable by nobody else.
-// `create` makes it if it is missing. Empty on failure, with errno set.
+/// A folder below `parent` that is a folder, ours or the superuser's, and writable by nobody else.
+/// `create` makes it if it is missing. Empty on failure, with errno set.
 FileDescriptor openFolder(int parent, const std::string &name, bool create);
 
 class CacheRoot {
@@ -45,20 +45,20 @@ public:
     Read,   // of a folder of ours or the superuser's
     Change, // write, evict and sweep: ours alone, and marked
   };
-  // Empty if the folder is missing or refused; errno is set.
+  /// Empty if the folder is missing or refused; errno is set.
   FileDescriptor open(Purpose purpose) const;
-  // Why it may not be used, as a sentence without its end; empty if it may, or is just missing.
+  /// Why it may not be used, as a sentence without its end; empty if it may, or is just missing.
   std::string refusal() const;
 
-  // Removes the marker, the counts, the folders of entries and the root. Folders that are not empty
-  // stay; false then.
+  /// Removes the marker, the counts, the folders of entries and the root. Folders that are not
+  /// empty stay; false then.
   bool remove() const;
 
   const std::string &folder() const { return path; }
 
 private:
   enum class Standing { Unknown, Ours, ReadOnly, Refused };
-  // What was found out about a folder.
+  /// What was found out about a folder.
   struct Finding {
     Standing standing = Standing::Unknown;
     std::string reason; // why it is refused

@@ -13,12 +13,12 @@ class KernelCache {
 public:
   KernelCache(std::optional<CacheDirectory> directory, std::vector<CachePack> packs)
       : local(std::move(directory)), packList(std::move(packs)) {}
-  // cacheDirectory() and the packs of RUBIA_CACHE_PACKS (separated by colons). What cannot be
-  // opened is said in the log. Empty if the cache is off.
+  /// cacheDirectory() and the packs of RUBIA_CACHE_PACKS (separated by colons). What cannot be
+  /// opened is said in the log. Empty if the cache is off.
   static KernelCache from(const settings::Settings &settings);
 
   std::optional<CacheEntry> find(llvm::StringRef key) const;
-  // After a find() that found nothing: what another process has put into the directory since then.
+  /// After a find() that found nothing: what another process has put into the directory since then.
   std::optional<CacheEntry> findStored(llvm::StringRef key) const;
   void store(const CacheEntry &entry) const;
 
@@ -30,8 +30,8 @@ private:
   std::vector<CachePack> packList;
 };
 
-// What became of look-ups in a cache directory, over all processes. One letter each in the file
-// `events` of the directory, appended; approximate after a crash.
+/// What became of look-ups in a cache directory, over all processes. One letter each in the file
+/// `events` of the directory, appended; approximate after a crash.
 enum class CacheEvent : char {
   DirectoryHit = 'd',
   PackHit = 'p',

@@ -60,7 +60,7 @@ struct Manifest {
   const Variable *variable(llvm::StringRef name) const;
 
   std::vector<uint8_t> serialize() const;
-  // Every index and offset in the result is in range.
+  /// Every index and offset in the result is in range.
   static llvm::Expected<Manifest> deserialize(llvm::ArrayRef<uint8_t> bytes);
 };
 

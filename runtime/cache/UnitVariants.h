@@ -20,7 +20,7 @@ struct UnitVariant {
   settings::Code applyTo(settings::Code code) const;
 };
 
-// Those that launches may want beside the plain one, whose code object this is, made with `code`.
+/// Those that launches may want beside the plain one, whose code object this is, made with `code`.
 llvm::Expected<std::vector<UnitVariant>> furtherVariants(llvm::ArrayRef<uint8_t> codeObject,
                                                          const settings::Code &code);
 

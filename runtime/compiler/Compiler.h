@@ -14,8 +14,8 @@
 
 namespace rubia::runtime {
 
-// The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
-// later call may fare better.
+/// The compile worker is missing, crashed or went away: nothing is wrong with the kernel, and a
+/// later call may fare better.
 class CompilerProblem : public llvm::ErrorInfo<CompilerProblem> {
 public:
   static char ID;
@@ -25,7 +25,7 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
-// What a request took.
+/// What a request took.
 struct CompileCost {
   bool compiled = false;  // false: it was in the cache, or had been asked for before
   uint64_t peakBytes = 0; // resident memory of the compile process; 0: not known
@@ -33,23 +33,23 @@ struct CompileCost {
 
 class Compiler {
 public:
-  // One per process, with the cache and the settings of the environment; lives for ever (programs
-  // call us after static destructors have run).
+  /// One per process, with the cache and the settings of the environment; lives for ever (programs
+  /// call us after static destructors have run).
   static Compiler &instance();
-  // Another one, with its own supervisor; never destroyed either.
+  /// Another one, with its own supervisor; never destroyed either.
   static Compiler &create(KernelCache cache, const settings::Settings &settings);
   const settings::Code &code() const; // that requests without any have
 
-  // The error is what the program's log should say: malformed image, no PTX (only SASS for ...); or
-  // CompilerProblem.
+  /// The error is what the program's log should say: malformed image, no PTX (only SASS for ...);
+  /// or CompilerProblem.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const ModuleImage &image);
 
-  // RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image
-  // that have no errors, in the background; what is asked for overtakes them. Else nothing.
+  /// RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image
+  /// that have no errors, in the background; what is asked for overtakes them. Else nothing.
   void compileAhead(const ModuleImage &image, const Manifest &manifest, llvm::StringRef arch);
 
-  // The code object of one unit for `arch`. The error names kernel, line and reason.
-  // RUBIA_COMPILE=never: what is not in the cache is an error.
+  /// The code object of one unit for `arch`. The error names kernel, line and reason.
+  /// RUBIA_COMPILE=never: what is not in the cache is an error.
   llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
   codeObject(const ModuleImage &image, uint32_t unit, llvm::StringRef arch,
              CompileCost *cost = nullptr);

@@ -7,8 +7,8 @@
 
 namespace rubia::runtime {
 
-// Hexadecimal; read once from the program's PT_NOTE. An error if there is no worker or it has no
-// identifier.
+/// Hexadecimal; read once from the program's PT_NOTE. An error if there is no worker or it has no
+/// identifier.
 llvm::Expected<std::string> compilerIdentity();
 
 } // namespace rubia::runtime

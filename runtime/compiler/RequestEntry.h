@@ -7,10 +7,10 @@
 
 namespace rubia::runtime {
 
-// `compiler`: compilerIdentity().
+/// `compiler`: compilerIdentity().
 std::string keyOf(const protocol::Request &request, llvm::StringRef compiler);
 
-// `payload` is the manifest or the code object; the metadata name its kernels.
+/// `payload` is the manifest or the code object; the metadata name its kernels.
 CacheEntry resultEntry(protocol::Want want, llvm::StringRef key, std::vector<uint8_t> payload);
 
 } // namespace rubia::runtime

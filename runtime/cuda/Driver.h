@@ -28,8 +28,8 @@ struct Device;
 
 inline constexpr int kLimitCount = 10; // CUlimit
 
-// Values that libraries keep in a context, keyed by an address of theirs; the destructor runs when
-// the context goes.
+/// Values that libraries keep in a context, keyed by an address of theirs; the destructor runs when
+/// the context goes.
 using LocalDestructor = void (*)(Context *context, void *key, void *value);
 
 struct Context {
@@ -41,13 +41,13 @@ struct Context {
   std::atomic<unsigned> flags;
   std::atomic<int> cacheConfig = 0, sharedConfig = 0; // CUfunc_cache, CUsharedconfig: hints
 
-  // A fault on the device: every later call returns it, until the context is destroyed or reset.
+  /// A fault on the device: every later call returns it, until the context is destroyed or reset.
   std::atomic<Result> sticky = kSuccess;
 
-  // The value of device.resets that its handles of HIP's are from.
+  /// The value of device.resets that its handles of HIP's are from.
   std::atomic<unsigned> resets;
 
-  // Of a primary context: whether it is retained. Calls ask without the mutex.
+  /// Of a primary context: whether it is retained. Calls ask without the mutex.
   std::atomic<bool> alive = true;
 
   std::recursive_mutex mutex; // guards what follows
@@ -65,24 +65,24 @@ struct Context {
   DeviceServices services; // printf, malloc; guards itself
   PendingLaunches pending; // guards itself
 
-  // Maps a HIP status; remembers it if it is a fault of the device.
+  /// Maps a HIP status; remembers it if it is a fault of the device.
   Result check(int hipError);
-  // The same after a call that says that work is done: looks at trap records too.
+  /// The same after a call that says that work is done: looks at trap records too.
   Result checkCompleted(int hipError);
-  // The same after a synchronising call: prints what kernels have printed first. `ended`: as for
-  // DeviceServices::print.
+  /// The same after a synchronising call: prints what kernels have printed first. `ended`: as for
+  /// DeviceServices::print.
   Result checkSynchronized(int hipError, uint64_t ended = 0);
-  // Waits for a HIP stream, or asks whether it is done, or waits for the device: launches that are
-  // over then are no longer looked after.
+  /// Waits for a HIP stream, or asks whether it is done, or waits for the device: launches that are
+  /// over then are no longer looked after.
   Result synchronizeStream(void *hipStream);
   Result queryStream(void *hipStream);
   Result synchronizeDevice(uint64_t ended = 0);
-  // Drops everything that belongs to the context.
+  /// Drops everything that belongs to the context.
   void tearDown();
-  // Its handles of HIP's died with a reset of the device, or die as the process ends: they may only
-  // be forgotten.
+  /// Its handles of HIP's died with a reset of the device, or die as the process ends: they may
+  /// only be forgotten.
   bool hasLostDevice() const;
-  // It has no such handles any more. Needs `mutex`.
+  /// It has no such handles any more. Needs `mutex`.
   void adoptDevice();
 
 private:
@@ -98,18 +98,18 @@ struct Device {
   Uuid uuid;
   size_t totalMemory;
   std::unique_ptr<Context> primary;
-  // Held while the primary context ends, so that who retains it meanwhile gets the next one.
+  /// Held while the primary context ends, so that who retains it meanwhile gets the next one.
   std::recursive_mutex primaryMutex;
   std::atomic<MemoryPool *> pool = nullptr; // the current one
   std::atomic<unsigned> resets = 0;         // how often hipDeviceReset took all handles with it
 
   int attribute(int attribute, unsigned capability) const;
-  // Static and dynamic shared memory that a CTA can have, wherever it lies.
+  /// Static and dynamic shared memory that a CTA can have, wherever it lies.
   static int maxSharedPerBlock();
   int ldsPerBlock() const;
 };
 
-// HIP's status as the driver API knows it.
+/// HIP's status as the driver API knows it.
 Result fromHip(int hipError);
 
 struct Driver {
@@ -117,23 +117,23 @@ struct Driver {
   std::vector<std::unique_ptr<Device>> devices;
 };
 
-// Null before cuInit.
+/// Null before cuInit.
 extern std::atomic<Driver *> theDriver;
 inline const Hip &hip() { return *theDriver.load(std::memory_order_relaxed)->hip; }
 Device *deviceAt(int ordinal); // null if there is none
 Result initialize();
 
-// kNotInitialized before cuInit and in a forked child; kDeinitialized once exit handlers run.
+/// kNotInitialized before cuInit and in a forked child; kDeinitialized once exit handlers run.
 Result state();
 bool isExiting();
 
-// A thread's default stream.
+/// A thread's default stream.
 struct ThreadStream {
   void *hip = nullptr;
   unsigned resets = 0; // as Context::resets
 };
 
-// What the thread has: its stack of contexts, and its default stream per context.
+/// What the thread has: its stack of contexts, and its default stream per context.
 struct ThreadState {
   std::vector<Context *> stack;
   std::unordered_map<Context *, ThreadStream> streams;
@@ -146,20 +146,20 @@ Result enter(Context &context);   // makes its device HIP's current one
 void registerContext(Context *context);
 void unregisterContext(Context *context);
 
-// The compute capability that code at `returnAddress` is told, as 10 * major + minor. NVIDIA's
-// closed libraries are told a major version that they do not know: they then use kernels that they
-// carry as PTX.
+/// The compute capability that code at `returnAddress` is told, as 10 * major + minor. NVIDIA's
+/// closed libraries are told a major version that they do not know: they then use kernels that they
+/// carry as PTX.
 unsigned capabilityFor(const void *returnAddress);
 unsigned capabilityForFile(llvm::StringRef path);
 
-// Logs `what` the first time that it is reported.
+/// Logs `what` the first time that it is reported.
 void logOnce(LogLevel level, const llvm::Twine &what);
 
-// What is said of a failed call: its name, the code, and the reason if we know it.
+/// What is said of a failed call: its name, the code, and the reason if we know it.
 Result fail(Result result, const llvm::Twine &reason);
 void traceCall(const char *name, Result result);
 
-// The frame of an entry point that needs no context.
+/// The frame of an entry point that needs no context.
 template <class Body> Result call(const char *name, Body body) {
   Result result = state();
   if (!result)
@@ -169,7 +169,7 @@ template <class Body> Result call(const char *name, Body body) {
   return result;
 }
 
-// The frame of an entry point that works in the current context.
+/// The frame of an entry point that works in the current context.
 template <class Body> Result callIn(const char *name, Body body) {
   return call(name, [&]() -> Result {
     Context *context = currentContext();
@@ -181,8 +181,8 @@ template <class Body> Result callIn(const char *name, Body body) {
   });
 }
 
-// The frame of an entry point that gives something back (unload, destroy, free): quietly done once
-// the process is ending, when HIP may be gone already.
+/// The frame of an entry point that gives something back (unload, destroy, free): quietly done once
+/// the process is ending, when HIP may be gone already.
 template <class Body> Result callToRelease(const char *name, Body body) {
   if (isExiting())
     return kSuccess;

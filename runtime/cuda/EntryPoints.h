@@ -14,8 +14,8 @@ struct EntryPoint {
   bool perThread; // its default stream is the calling thread's
 };
 
-// The variants of a name as cuGetProcAddress knows it: the normal ones by version, then the
-// per-thread ones by version. Empty: there is no such name.
+/// The variants of a name as cuGetProcAddress knows it: the normal ones by version, then the
+/// per-thread ones by version. Empty: there is no such name.
 llvm::ArrayRef<EntryPoint> entryPoints(llvm::StringRef name);
 
 } // namespace rubia::runtime::cuda

@@ -6,8 +6,8 @@
 
 namespace rubia::runtime::cuda {
 
-// What the answer covers besides the process, the thread and the devices: addresses that cudart
-// sees.
+/// What the answer covers besides the process, the thread and the devices: addresses that cudart
+/// sees.
 struct HandshakeAddresses {
   const void *cudartInterface; // export table
   const void *integrityCheck;  // export table

@@ -33,8 +33,8 @@ private:
     return nullptr;
   }
 
-  // The size option holds the buffer's size, and afterwards what was written, in the pointer
-  // itself.
+  /// The size option holds the buffer's size, and afterwards what was written, in the pointer
+  /// itself.
   void write(int bufferOption, int sizeOption, llvm::StringRef text) {
     void **buffer = find(bufferOption), **size = find(sizeOption);
     if (!buffer || !size || !*buffer)

@@ -22,25 +22,25 @@ struct Allocation {
 
 void addAllocation(Allocation allocation);
 std::optional<Allocation> findAllocation(const void *pointer); // that holds it
-// The same, also of module variables, which are in allocations of the loader's.
+/// The same, also of module variables, which are in allocations of the loader's.
 std::optional<Allocation> lookUp(Context &context, const void *pointer);
 std::optional<Allocation> removeAllocation(const void *base);
 void freeAllocations(Context &context);
-// Whether an aligned word of a kernel's parameters points to pinned memory.
+/// Whether an aligned word of a kernel's parameters points to pinned memory.
 bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 
-// hipMalloc; a failure first empties the caches of memory pools.
+/// hipMalloc; a failure first empties the caches of memory pools.
 Result allocateDevice(Context &context, void **pointer, size_t bytes);
 
-// Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
+/// Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
 Result freeToPool(Context &context, const Allocation &allocation);
-// Forgets the cached memory of a device that was reset.
+/// Forgets the cached memory of a device that was reset.
 void forgetPooled(Device &device);
-// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
-// waits for the device when it frees: not for calls that must not.
+/// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
+/// waits for the device when it frees: not for calls that must not.
 void trimPools(Context &context);
 
-// Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
+/// Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
 Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
                 Stream *stream);
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
@@ -48,8 +48,8 @@ Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int
 Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async);
 Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async);
 
-// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream. The pitch of
-// a single row does not matter.
+/// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream. The pitch of
+/// a single row does not matter.
 Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
             size_t width, size_t height, Stream *stream, bool async);
 

@@ -16,7 +16,7 @@ struct Module {
 
   Context *context;
   Library *library; // null: made by cuModuleLoad*
-  // Shared with those who look at its trap record while another thread unloads it.
+  /// Shared with those who look at its trap record while another thread unloads it.
   std::shared_ptr<LoadedModule> loaded;
   std::mutex mutex;
   llvm::StringMap<std::unique_ptr<Function>> functions;
@@ -40,7 +40,7 @@ struct Function {
   const Manifest &manifest;
   const Manifest::Kernel &kernel;
 
-  // What the program set, per device: the maximum of dynamic shared memory, hints.
+  /// What the program set, per device: the maximum of dynamic shared memory, hints.
   struct Settings {
     int maxDynamicSharedBytes = -1; // not set
     int carveout = -1;
@@ -55,7 +55,7 @@ struct Function {
 
 bool isLive(Function *function);
 
-// A function in a context: the module that it runs in, loaded if need be.
+/// A function in a context: the module that it runs in, loaded if need be.
 struct Bound {
   Result error;
   Module *module;
@@ -64,17 +64,17 @@ Bound bind(Context &context, Function *function);
 
 void unloadModule(Module *module);
 
-// Maps and logs an error of loading, compiling or launching.
+/// Maps and logs an error of loading, compiling or launching.
 Result report(Context &context, llvm::Error error);
 
-// The largest dynamic shared memory that a launch may ask for.
+/// The largest dynamic shared memory that a launch may ask for.
 int maxDynamicShared(const Device &device, Function &function);
 
-// Loads images on behalf of the caller at `returnAddress`; for the export tables too.
+/// Loads images on behalf of the caller at `returnAddress`; for the export tables too.
 Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress);
 
-// What the first trapping thread of a module left behind, logged: kAssert, kLaunchFailed, or
-// kSuccess.
+/// What the first trapping thread of a module left behind, logged: kAssert, kLaunchFailed, or
+/// kSuccess.
 Result takeTrap(LoadedModule &module);
 
 } // namespace rubia::runtime::cuda

@@ -6,7 +6,7 @@
 
 namespace rubia::runtime::cuda {
 
-// Refuses a cooperative launch whose CTAs do not fit on the device at once.
+/// Refuses a cooperative launch whose CTAs do not fit on the device at once.
 Result checkCooperative(Context &context, Module &module, Function &function,
                         const LaunchShape &shape);
 

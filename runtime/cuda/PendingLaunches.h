@@ -15,14 +15,14 @@ struct Module;
 class PendingLaunches {
 public:
   void add(Module *module, std::shared_ptr<LoadedModule> loaded, void *hipStream);
-  // The number of the last launch: to be taken before a wait begins.
+  /// The number of the last launch: to be taken before a wait begins.
   uint64_t last() const;
-  // The modules, kept alive for the caller.
+  /// The modules, kept alive for the caller.
   std::vector<std::shared_ptr<LoadedModule>> modules() const;
-  // Everything up to launch `number` is over: of one stream, or of the device.
+  /// Everything up to launch `number` is over: of one stream, or of the device.
   void endStream(void *hipStream, uint64_t number);
   void endDevice(uint64_t number);
-  // The stream is destroyed, and its number may be given to another one. Its launches go on.
+  /// The stream is destroyed, and its number may be given to another one. Its launches go on.
   void detach(void *hipStream);
   void remove(Module *module);
   void clear();

@@ -22,9 +22,9 @@ struct Event {
   std::atomic<bool> recorded = false;
 };
 
-// HIP's stream for a handle of the API: null and kLegacyStream are the legacy default stream (null
-// in HIP), kPerThreadStream is the calling thread's, anything else must be a live stream of ours.
-// Default streams belong to the current context, others to the one that they were made in.
+/// HIP's stream for a handle of the API: null and kLegacyStream are the legacy default stream (null
+/// in HIP), kPerThreadStream is the calling thread's, anything else must be a live stream of ours.
+/// Default streams belong to the current context, others to the one that they were made in.
 struct HipStream {
   Result error = kSuccess;
   void *stream = nullptr;
@@ -32,8 +32,8 @@ struct HipStream {
 };
 HipStream hipStream(Context &current, Stream *stream);
 
-// Runs `body` with HIP's stream for `stream` and the context that it belongs to, whose device is
-// HIP's meanwhile: CUDA takes streams of any context. The call may leave work behind.
+/// Runs `body` with HIP's stream for `stream` and the context that it belongs to, whose device is
+/// HIP's meanwhile: CUDA takes streams of any context. The call may leave work behind.
 Result onStream(Context &current, Stream *stream,
                 llvm::function_ref<Result(Context &context, void *hipStream)> body);
 

@@ -33,7 +33,7 @@ struct Uuid {
   uint8_t bytes[16];
 };
 
-// Stream handles that are no objects.
+/// Stream handles that are no objects.
 inline Stream *const kLegacyStream = reinterpret_cast<Stream *>(1);
 inline Stream *const kPerThreadStream = reinterpret_cast<Stream *>(2);
 
@@ -95,7 +95,7 @@ enum PointerAttribute : int {
   kPointerIsHwDecompressCapable = 21,
 };
 
-// One side of a copy in CUDA_MEMCPY2D and CUDA_MEMCPY3D.
+/// One side of a copy in CUDA_MEMCPY2D and CUDA_MEMCPY3D.
 struct CopySide2D {
   size_t xInBytes, y;
   MemoryType type;
@@ -195,7 +195,7 @@ struct DeviceProperties { // CUdevprop, of the deprecated cuDeviceGetProperties
   int textureAlign;
 };
 
-// CUctxCreateParams: sharing of the device between processes or with graphics. We have neither.
+/// CUctxCreateParams: sharing of the device between processes or with graphics. We have neither.
 struct CreateParameters {
   void *affinity;
   int affinityCount;

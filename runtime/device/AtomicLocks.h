@@ -12,9 +12,9 @@ namespace rubia::runtime {
 
 class AtomicLocks {
 public:
-  // Those of HIP's current device: made for the first module that asks, and freed with the last.
+  /// Those of HIP's current device: made for the first module that asks, and freed with the last.
   static llvm::Expected<std::shared_ptr<AtomicLocks>> ofCurrentDevice(const Hip &hip);
-  // The device was reset: its memory is gone, and modules that are loaded now get other locks.
+  /// The device was reset: its memory is gone, and modules that are loaded now get other locks.
   static void forgetDevice(int device);
   ~AtomicLocks();
 

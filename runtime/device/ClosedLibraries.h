@@ -11,7 +11,7 @@ namespace rubia::runtime {
 
 inline constexpr unsigned kCapabilityForClosedLibraries = 130;
 
-// `path`: of a shared library; its name decides.
+/// `path`: of a shared library; its name decides.
 inline bool isClosedLibrary(llvm::StringRef path) {
   constexpr llvm::StringLiteral kPrefixes[] = {
       "libcublas", "libcudnn", "libcufft",  "libcurand",   "libcusolver",   "libcusparse",

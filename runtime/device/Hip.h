@@ -12,7 +12,7 @@
 
 namespace rubia::runtime {
 
-// hipError_t, as far as the runtime tells them apart.
+/// hipError_t, as far as the runtime tells them apart.
 enum HipError : int {
   kHipSuccess = 0,
   kHipErrorInvalidValue = 1,
@@ -28,7 +28,7 @@ enum HipError : int {
   kHipErrorNotSupported = 801,
 };
 
-// hipDeviceAttribute_t differs between versions in its order; see attributeNumber in Hip.cpp.
+/// hipDeviceAttribute_t differs between versions in its order; see attributeNumber in Hip.cpp.
 enum class HipAttribute {
   ClockRate,
   ComputeMode,
@@ -65,17 +65,17 @@ inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);
 
 class Hip {
 public:
-  // By RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a device, else the
-  // emulator beside this library, which is told what is set. The first call decides for the
-  // process. Never closed: HIP libraries do not survive dlclose. The error names what was tried and
-  // why not.
+  /// By RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a device, else the
+  /// emulator beside this library, which is told what is set. The first call decides for the
+  /// process. Never closed: HIP libraries do not survive dlclose. The error names what was tried
+  /// and why not.
   static llvm::Expected<const Hip *> open(const settings::Settings &settings = {});
 
   std::string path; // of the library
   bool isEmulator = false;
   int version = 0; // hipRuntimeGetVersion: 5.2 is 50221153
 
-  // gcnArchName: "gfx1100", "gfx90a:sramecc+:xnack-".
+  /// gcnArchName: "gfx1100", "gfx90a:sramecc+:xnack-".
   llvm::Expected<std::string> archName(int device) const;
   int attribute(HipAttribute attribute, int device) const; // 0 if the library does not know it
 
@@ -85,7 +85,7 @@ public:
   const char *(*hipGetErrorString)(int error) = nullptr;
 };
 
-// Tells the emulator that this allocation is not the program's: it is no leak.
+/// Tells the emulator that this allocation is not the program's: it is no leak.
 inline void ownedByRuntime(const Hip &hip, void *pointer) {
   if (hip.rubiaEmulatorOwn)
     hip.rubiaEmulatorOwn(pointer);

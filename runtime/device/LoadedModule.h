@@ -20,12 +20,12 @@ struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
-  // A cooperative launch: all CTAs at once, with this workspace for grid.sync(); else 0.
+  /// A cooperative launch: all CTAs at once, with this workspace for grid.sync(); else 0.
   uint64_t gridWorkspace = 0;
   bool explicitCluster = false; // the launch gave a cluster's size
 };
 
-// Why a launch was refused, for the caller to map to a driver code.
+/// Why a launch was refused, for the caller to map to a driver code.
 class LaunchError : public llvm::ErrorInfo<LaunchError> {
 public:
   static char ID;
@@ -43,9 +43,9 @@ class AtomicLocks;
 
 class LoadedModule {
 public:
-  // `image` must keep its bytes, or who calls does; `services` must outlive the module. The module
-  // belongs to HIP's current device; all calls must be made with that device current. `compiler` is
-  // not asked for anything after the module is gone.
+  /// `image` must keep its bytes, or who calls does; `services` must outlive the module. The module
+  /// belongs to HIP's current device; all calls must be made with that device current. `compiler`
+  /// is not asked for anything after the module is gone.
   static llvm::Expected<std::unique_ptr<LoadedModule>>
   load(const Hip &hip, ModuleImage image, DeviceServices &services,
        Compiler &compiler = Compiler::instance());
@@ -57,27 +57,27 @@ public:
     void *address;
     uint64_t size;
   };
-  // Allocates and initialises the module's variables at the first call.
+  /// Allocates and initialises the module's variables at the first call.
   llvm::Expected<Global> global(llvm::StringRef name);
 
-  // The HIP function of a kernel: compiles and loads its unit at the first call.
+  /// The HIP function of a kernel: compiles and loads its unit at the first call.
   llvm::Expected<void *> function(const Manifest::Kernel &kernel);
 
-  // `parameters` holds kernel.parameterBytes bytes, laid out as the manifest says. Asynchronous on
-  // `stream`.
+  /// `parameters` holds kernel.parameterBytes bytes, laid out as the manifest says. Asynchronous on
+  /// `stream`.
   llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
                      llvm::ArrayRef<uint8_t> parameters, void *stream);
 
-  // How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
-  // is dispatched. Compiles the kernel's unit at the first call.
+  /// How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
+  /// is dispatched. Compiles the kernel's unit at the first call.
   llvm::Expected<int> residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
                                    uint32_t dynamicSharedBytes);
 
-  // Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
+  /// Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
   static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
 
-  // What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies in
-  // pinned host memory: this waits for nothing and works on a device that has faulted.
+  /// What the first trapping thread left behind, and clears it; nullopt: nothing. The record lies
+  /// in pinned host memory: this waits for nothing and works on a device that has faulted.
   struct Trap {
     abi::TrapReason reason; // the text of an assertion is printed by DeviceServices
     std::string text;

@@ -8,8 +8,8 @@
 
 namespace rubia::runtime {
 
-// A whole record of abi::PrintfRing as text; empty if its sizes contradict each other.
-// `isAssertion`: it is one, with CUDA's words.
+/// A whole record of abi::PrintfRing as text; empty if its sizes contradict each other.
+/// `isAssertion`: it is one, with CUDA's words.
 std::string textOfRecord(llvm::ArrayRef<uint8_t> record, bool &isAssertion);
 
 } // namespace rubia::runtime

@@ -17,22 +17,22 @@ struct Dump {
   std::string contents;
 };
 
-// As a compile process hands it over.
+/// As a compile process hands it over.
 std::string encodeDump(const Dump &dump);
 llvm::Expected<Dump> decodeDump(llvm::ArrayRef<uint8_t> bytes);
 
-// "0123456789abcdef.ptx" for an image, "0123456789abcdef.7.saxpy.gfx1100.fedcba9876543210.ll" for a
-// unit: beginnings of the digests of the image and of the cache key. Whatever the kernel's name is,
-// this is the name of a file in one folder.
+/// "0123456789abcdef.ptx" for an image, "0123456789abcdef.7.saxpy.gfx1100.fedcba9876543210.ll" for
+/// a unit: beginnings of the digests of the image and of the cache key. Whatever the kernel's name
+/// is, this is the name of a file in one folder.
 std::string nameOfDump(const Dump &dump, const protocol::Request &request, llvm::StringRef key);
 
-// Of the supervisor.
+/// Of the supervisor.
 class Dumps {
 public:
   explicit Dumps(const settings::Settings &settings)
       : kinds(settings.dump()), folder(settings.dumpDir()) {}
   bool any() const { return !kinds.empty(); }
-  // Writes what was asked for, and nothing else. The log has what cannot be written.
+  /// Writes what was asked for, and nothing else. The log has what cannot be written.
   void write(const protocol::Request &request, llvm::ArrayRef<uint8_t> encoded) const;
 
 private:

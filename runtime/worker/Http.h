@@ -15,17 +15,17 @@ struct HttpLimits {
   uint64_t maxBytes = uint64_t(256) << 20; // of a body that is received
 };
 
-// One connection, kept open between requests. For one thread.
+/// One connection, kept open between requests. For one thread.
 class Http {
 public:
-  // The error: there is no libcurl on this machine.
+  /// The error: there is no libcurl on this machine.
   static llvm::Expected<Http> open(const HttpLimits &limits);
   ~Http();
   Http(Http &&other);
   Http &operator=(Http &&) = delete;
 
-  // The status code, whatever it is; redirections are not followed. The error: no whole answer came
-  // in time, or it was too large.
+  /// The status code, whatever it is; redirections are not followed. The error: no whole answer
+  /// came in time, or it was too large.
   llvm::Expected<long> get(const std::string &url, std::vector<uint8_t> &body);
   llvm::Expected<long> head(const std::string &url);
   llvm::Expected<long> put(const std::string &url, llvm::ArrayRef<uint8_t> body);

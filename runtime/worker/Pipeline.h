@@ -16,29 +16,29 @@ struct PipelineOptions {
   settings::Code code;
 };
 
-// A parsed PTX image. Units are those of lowering::partition.
+/// A parsed PTX image. Units are those of lowering::partition.
 class PtxImage {
 public:
   struct Text {
     std::string name, text;
   };
-  // Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX text
-  // as it is. The error says why there is nothing to compile.
+  /// Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX
+  /// text as it is. The error says why there is nothing to compile.
   static llvm::Expected<Text> textOf(llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
-  // Errors inside of kernels do not fail this: they are in the manifest.
+  /// Errors inside of kernels do not fail this: they are in the manifest.
   static llvm::Expected<PtxImage> fromText(std::string name, std::string text);
 
   const ptx::Module &module() const { return parsed.module; }
   llvm::ArrayRef<ptx::Diagnostic> diagnostics() const { return parsed.diagnostics; }
   llvm::ArrayRef<lowering::Unit> units() const { return unitList; }
   std::string format(const ptx::Diagnostic &diagnostic) const;
-  // All errors of one function, formatted; empty if there are none.
+  /// All errors of one function, formatted; empty if there are none.
   std::string errorsOf(const ptx::Function &function) const;
 
   Manifest manifest() const;
 
-  // What stands in the metadata of the unit's code object (docs/architecture.md), or the errors
-  // that compile() would give before code generation.
+  /// What stands in the metadata of the unit's code object (docs/architecture.md), or the errors
+  /// that compile() would give before code generation.
   llvm::Expected<std::string> metadata(const lowering::Unit &unit,
                                        const PipelineOptions &options) const;
   llvm::Expected<codegen::CodeObject> compile(const lowering::Unit &unit,

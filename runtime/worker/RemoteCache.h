@@ -14,28 +14,28 @@ namespace rubia::runtime {
 
 class RemoteCache {
 public:
-  // RUBIA_CACHE_REMOTE (a URL), RUBIA_CACHE_REMOTE_WRITE=1, RUBIA_CACHE_REMOTE_TIMEOUT
-  // (milliseconds), RUBIA_CACHE_SIGNING_KEY, RUBIA_CACHE_PUBLIC_KEYS. Null if there is none, or,
-  // with a line in the log, if the variables make no sense.
+  /// RUBIA_CACHE_REMOTE (a URL), RUBIA_CACHE_REMOTE_WRITE=1, RUBIA_CACHE_REMOTE_TIMEOUT
+  /// (milliseconds), RUBIA_CACHE_SIGNING_KEY, RUBIA_CACHE_PUBLIC_KEYS. Null if there is none, or,
+  /// with a line in the log, if the variables make no sense.
   static std::unique_ptr<RemoteCache> from(const settings::Settings &settings);
-  // Whether those say that results are stored there: for compile processes, which pass them on.
+  /// Whether those say that results are stored there: for compile processes, which pass them on.
   static bool isWritten();
   ~RemoteCache(); // leaves threads that wait for the network behind
 
-  // Asks for an entry in the background. False: not now, the remote is in trouble.
+  /// Asks for an entry in the background. False: not now, the remote is in trouble.
   bool fetch(uint64_t ticket, const std::string &key);
   struct Fetched {
     uint64_t ticket;
     protocol::Remote outcome;
     CacheEntry entry; // if it was a hit
   };
-  // Readable while there are answers to fetch().
+  /// Readable while there are answers to fetch().
   int readyDescriptor() const;
   std::vector<Fetched> takeFetched();
 
-  // Stores an entry in the background, unless it is there. `bytes`: encodeEntry.
+  /// Stores an entry in the background, unless it is there. `bytes`: encodeEntry.
   void store(const std::string &key, std::vector<uint8_t> bytes);
-  // Waits until everything is stored, at most so long.
+  /// Waits until everything is stored, at most so long.
   void finish(unsigned ms);
 
   unsigned timeoutMs() const;

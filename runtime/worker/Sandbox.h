@@ -8,9 +8,9 @@
 
 namespace rubia::runtime {
 
-// Confines the calling process, which must have one thread, for ever: limits, a user and a network
-// namespace of its own, no capabilities, no new privileges, and a filter of system calls
-// (SystemCallFilter.h). Returns what the kernel refused, for people; empty: nothing.
+/// Confines the calling process, which must have one thread, for ever: limits, a user and a network
+/// namespace of its own, no capabilities, no new privileges, and a filter of system calls
+/// (SystemCallFilter.h). Returns what the kernel refused, for people; empty: nothing.
 std::string enterSandbox();
 
 } // namespace rubia::runtime

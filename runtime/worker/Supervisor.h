@@ -3,7 +3,8 @@
 
 namespace rubia::runtime {
 
-// Hands the requests that arrive on `socket` to compile processes until it closes; the exit status.
+/// Hands the requests that arrive on `socket` to compile processes until it closes; the exit
+/// status.
 int runSupervisor(int socket);
 
 } // namespace rubia::runtime

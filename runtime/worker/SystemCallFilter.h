@@ -10,8 +10,8 @@
 
 namespace rubia::runtime {
 
-// For the calling thread, which must be the only one, and all that it starts. False with errno set:
-// the kernel has no such filters, or does not permit them.
+/// For the calling thread, which must be the only one, and all that it starts. False with errno
+/// set: the kernel has no such filters, or does not permit them.
 bool filterSystemCalls();
 
 } // namespace rubia::runtime

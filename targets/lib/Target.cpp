@@ -21,6 +21,7 @@ using enum Accumulators;
 using enum CachePolicy;
 using enum HardwareId;
 using enum Matrix;
+using enum ProductSum;
 #define FACT(Type, Name, ...)                                                                      \
   constexpr Type Name[] = {__VA_ARGS__};                                                           \
   static_assert(std::size(Name) == std::size(kGenerationNames));

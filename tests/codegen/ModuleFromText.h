@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // IR text -> module, for the tests of codegen.
-#ifndef RUBIA_TESTS_CODEGEN_MODULEFROMTEXT_H
-#define RUBIA_TESTS_CODEGEN_MODULEFROMTEXT_H
+#pragma once
 
 #include "codegen/Codegen.h"
 #include "llvm/AsmParser/Parser.h"
@@ -48,5 +47,3 @@ inline Options optionsFor(std::string arch) {
 }
 
 } // namespace rubia::codegen::test
-
-#endif

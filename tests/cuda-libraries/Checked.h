@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-// At least 64 tiles of every algorithm here, and no whole number of them.
+/// At least 64 tiles of every algorithm here, and no whole number of them.
 inline size_t elements = 600011;
 inline int wrongResults = 0;
 

@@ -12,7 +12,7 @@
 
 namespace rubia::runtime::cuda {
 
-// For readable failures.
+/// For readable failures.
 inline void PrintTo(Result result, std::ostream *os) { *os << int(result); }
 
 inline void *library() {
@@ -39,20 +39,20 @@ inline void *symbol(const char *name) {
   return address;
 }
 
-// The arguments have to have the types of the parameters: nothing is converted.
+/// The arguments have to have the types of the parameters: nothing is converted.
 template <class... Arguments> Result cu(const char *name, Arguments... arguments) {
   return reinterpret_cast<Result (*)(Arguments...)>(symbol(name))(arguments...);
 }
 
 #ifdef RUBIA_FAKE_HIP
-// A function of the fake HIP library.
+/// A function of the fake HIP library.
 template <class Function> Function *fakeHip(const char *name) {
   void *hip = dlopen(RUBIA_FAKE_HIP, RTLD_NOW | RTLD_NOLOAD);
   return hip ? reinterpret_cast<Function *>(dlsym(hip, name)) : nullptr;
 }
 #endif
 
-// A context on device 0.
+/// A context on device 0.
 class InContext : public testing::Test {
 protected:
   void SetUp() override {

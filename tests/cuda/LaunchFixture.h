@@ -10,7 +10,7 @@
 
 namespace rubia::runtime::cuda {
 
-// out[i] = in[i] * factor + offset[0], one thread an element; and kernels with other needs.
+/// out[i] = in[i] * factor + offset[0], one thread an element; and kernels with other needs.
 inline constexpr const char *kPtx = R"(.version 7.0
 .target sm_80
 .address_size 64
@@ -91,7 +91,7 @@ done:
 }
 )";
 
-// A container with this text as its only entry, as fatbinary writes it without compression.
+/// A container with this text as its only entry, as fatbinary writes it without compression.
 inline std::vector<uint64_t> container(std::string text, uint16_t kind, uint32_t sm) {
   text.resize((text.size() + 8) & ~size_t(7)); // NULs
   std::vector<uint64_t> words(2 + 8 + text.size() / 8, 0);

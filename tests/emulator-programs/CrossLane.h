@@ -105,7 +105,7 @@ static inline void countBelow(struct Wave *w, u32 k) {
   }
 }
 
-// ds_swizzle_b32: bit 15 set is a quad permutation, else and, or and xor masks of 5 bits.
+/// ds_swizzle_b32: bit 15 set is a quad permutation, else and, or and xor masks of 5 bits.
 static inline void swizzle(struct Wave *w, u32 k) {
   for (u32 i = 0; i < w->lanes; ++i) {
     u32 low = k & 0x8000 ? (i & 28) | (k >> (i & 3) * 2 & 3)
@@ -115,7 +115,7 @@ static inline void swizzle(struct Wave *w, u32 k) {
   }
 }
 
-// The source of lane i under a DPP control, or -1.
+/// The source of lane i under a DPP control, or -1.
 static inline int dppSource(u32 i, u32 control, u32 lanes) {
   u32 row = i & ~15u, n = control & 15, at = i & 15;
   if (control < 0x100)
@@ -153,7 +153,7 @@ static inline int dppSource(u32 i, u32 control, u32 lanes) {
   __builtin_trap();
 }
 
-// x: the source, y: what stays. k: control, row mask << 12, bank mask << 16, bound_ctrl << 20.
+/// x: the source, y: what stays. k: control, row mask << 12, bank mask << 16, bound_ctrl << 20.
 static inline void dpp(struct Wave *w, u32 k) {
   for (u32 i = 0; i < w->lanes; ++i) {
     int enabled = (k >> 12 >> (i / 16) & 1) && (k >> 16 >> (i / 4 % 4) & 1);
@@ -172,8 +172,8 @@ static inline void dpp8(struct Wave *w, u32 k) {
   }
 }
 
-// fi = 1: inactive lanes are read too, so only where all are active. Every row has its own selector
-// of four bits a lane, from k and a second constant.
+/// fi = 1: inactive lanes are read too, so only where all are active. Every row has its own
+/// selector of four bits a lane, from k and a second constant.
 static inline void permlaneRow(struct Wave *w, u32 k, u32 other) {
   u64 selector = (u64)(k * 0x9e3779b1u) << 32 | k;
   for (u32 i = 0; i < w->lanes; ++i)

@@ -51,7 +51,7 @@ struct Pair {
   i16 middle;
 };
 
-// The parameters of every kernel. `cells` are words that all workgroups share.
+/// The parameters of every kernel. `cells` are words that all workgroups share.
 struct Arguments {
   const u64 GLOBAL *in;
   u64 GLOBAL *out;
@@ -259,8 +259,8 @@ MIN_MAX(f64, u64, 64)
 MINIMUM_MAXIMUM(f32)
 MINIMUM_MAXIMUM(f64)
 
-// A result that rounding to T makes right whatever happened before: the exact sum of a * b and c to
-// double precision, rounded to odd.
+/// A result that rounding to T makes right whatever happened before: the exact sum of a * b and c
+/// to double precision, rounded to odd.
 static INLINE f16 fma_f16(f16 a, f16 b, f16 c) {
 #if DEVICE
   return __builtin_elementwise_fma(a, b, c);

@@ -3,7 +3,7 @@
 // for a reason that is written down. That is a matter of decoding, with one choice of operands
 // (Census.h): what a row computes, and what modifiers do, is for the tests of the rows.
 //
-// With RUBIA_CENSUS=FOLDER the test also writes what is refused to FOLDER/missing-TARGET.txt.
+// With RUBIA_TEST_CENSUS=FOLDER the test also writes what is refused to FOLDER/missing-TARGET.txt.
 #include "tests/emulator/Census.h"
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/OutOfScope.h"
@@ -86,7 +86,7 @@ TEST_P(Census, WhatCanBeEncodedIsExecutedOrOutOfScope) {
   for (const Refused &one : families.refused)
     EXPECT_TRUE(findOutOfScope(one.key, one.instruction.fullName))
         << one.instruction.fullName << ": " << one.instruction.text << ": " << one.reason;
-  if (const char *folder = getenv("RUBIA_CENSUS"))
+  if (const char *folder = getenv("RUBIA_TEST_CENSUS"))
     write(folder, GetParam(), families);
 }
 

@@ -77,7 +77,7 @@ constexpr Setting kUp = {.rounding = kUpward}, kDown = {.rounding = kDownward},
                   kClamp = {.saturate = true};
 inline Setting carry(bool in, bool out) { return {.carryIn = in, .carryOut = out}; }
 
-// The tables, and the rows that are tested otherwise.
+/// The tables, and the rows that are tested otherwise.
 std::vector<Case> float32Cases();
 std::vector<Case> float64Cases();
 std::vector<Case> float16Cases();

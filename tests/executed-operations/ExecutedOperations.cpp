@@ -32,7 +32,7 @@ struct Record {
   DenseMap<uint64_t, Operations> compiled; // by digest of the code
 
   ~Record() {
-    const char *folder = secure_getenv("RUBIA_EXECUTED_OPERATIONS");
+    const char *folder = secure_getenv("RUBIA_TEST_EXECUTED_OPERATIONS");
     if (!folder || executed.empty())
       return;
     std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));

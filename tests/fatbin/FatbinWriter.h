@@ -2,8 +2,7 @@
 // Builds containers, wrappers, cubins, ELF and COFF objects and archives byte by byte, for the
 // tests of fatbin/.
 
-#ifndef RUBIA_TESTS_FATBIN_FATBINWRITER_H
-#define RUBIA_TESTS_FATBIN_FATBINWRITER_H
+#pragma once
 
 #include "fatbin/Container.h"
 #include <cstring>
@@ -76,5 +75,3 @@ Bytes writeCoff(const std::vector<Section> &sections);
 Bytes writeArchive(const std::vector<Section> &members);
 
 } // namespace rubia::fatbin::test
-
-#endif

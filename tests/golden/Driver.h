@@ -10,7 +10,7 @@
 
 namespace rubia::golden {
 
-// Functions under the names that libcuda exports. All return 0 for success.
+/// Functions under the names that libcuda exports. All return 0 for success.
 struct Driver {
   int (*cuInit)(unsigned);
   int (*cuDriverGetVersion)(int *);
@@ -34,7 +34,7 @@ struct Driver {
                                    unsigned, unsigned, void *, void **);
   int (*cuCtxSynchronize)();
   int (*cuGetErrorName)(int, const char **);
-  // Null in drivers without them.
+  /// Null in drivers without them.
   int (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
                                 const uint32_t *, const uint32_t *, int, int, int, int);
   int (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,

@@ -43,7 +43,7 @@
 
 namespace rubia::golden {
 
-// What the driver makes a tensor map of.
+/// What the driver makes a tensor map of.
 struct TensorMapRequest {
   std::string buffer; // its name
   std::vector<int64_t> type, dims, strides, box, elements, interleave, swizzle, fill, lower, upper,
@@ -66,8 +66,8 @@ struct KernelCase {
   std::array<uint32_t, 3> grid = {1, 1, 1}, block = {32, 1, 1};
   uint32_t sharedBytes = 0;
   bool cooperative = false;
-  // Of all results, which are elements of this type (f16, bf16, f32, f64, f16x2, bf16x2), if NaNs
-  // are not compared by their bits.
+  /// Of all results, which are elements of this type (f16, bf16, f32, f64, f16x2, bf16x2), if NaNs
+  /// are not compared by their bits.
   std::string nanType;
   std::vector<KernelParameter> parameters;
 

@@ -79,7 +79,7 @@ TEST_P(Litmus, ShowsNoForbiddenOutcomeAndSomeWeakOnes) {
     }
     if (row.verdict == Verdict::Weak)
       EXPECT_GT(interesting, 0u) << row.test.name;
-    if (getenv("RUBIA_LITMUS_VERBOSE"))
+    if (getenv("RUBIA_TEST_LITMUS_VERBOSE"))
       printf("%s %s: %zu outcomes of %zu possible, %zu allowed, interesting %u\n", GetParam(),
              row.test.name.c_str(), histogram.size(), everything.outcomes.size(), allowed.size(),
              interesting);

@@ -4,7 +4,7 @@
 // fail in the emulator's `order` mode, or nothing can fail: no execution at all of the changed code
 // on the documented machine (Machine.h) shows what is forbidden. Which of the two is computed.
 //
-// LitmusRemoval.Code/Ir take a sample; with RUBIA_LITMUS_ALL=1 (ctest label `long`) all, and print
+// LitmusRemoval.Code/Ir take a sample; with RUBIA_TEST_LITMUS_ALL=1 (ctest label `long`) all, and print
 // the figures of docs/testing.md.
 #include "tests/Targets.h"
 #include "tests/litmus/Mutants.h"
@@ -97,7 +97,7 @@ protected:
   void note(size_t row, const std::string &kind, Finding finding) {
     static constexpr const char *kNames[kFindings] = {"same code", "not executed", "redundant",
                                                       "noticed", "missed"};
-    if (getenv("RUBIA_LITMUS_VERBOSE"))
+    if (getenv("RUBIA_TEST_LITMUS_VERBOSE"))
       printf("%s %s: %s: %s\n", GetParam(), rows[row].test.name.c_str(), kind.c_str(),
              kNames[unsigned(finding)]);
     ++counts[finding];

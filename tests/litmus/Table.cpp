@@ -51,7 +51,7 @@ std::vector<Row> allRows(std::string &error) {
   return rows;
 }
 
-bool takesAll() { return std::getenv("RUBIA_LITMUS_ALL") != nullptr; }
+bool takesAll() { return std::getenv("RUBIA_TEST_LITMUS_ALL") != nullptr; }
 
 bool isInSample(size_t i, unsigned n, const std::string &target) {
   const bool isSampled = targets::find(target)->tests == targets::Tests::Sampled;
@@ -65,7 +65,7 @@ bool isInSample(size_t i, unsigned n, const std::string &target) {
 }
 
 unsigned seedCount(unsigned fallback) {
-  const char *text = std::getenv("RUBIA_LITMUS_SEEDS");
+  const char *text = std::getenv("RUBIA_TEST_LITMUS_SEEDS");
   return text ? unsigned(std::strtoul(text, nullptr, 10)) : fallback;
 }
 

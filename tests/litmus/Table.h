@@ -20,12 +20,12 @@ struct Row {
 /// Empty, with a message in `error`, if a row is malformed.
 std::vector<Row> allRows(std::string &error);
 
-/// Whether everything is to be tried (RUBIA_LITMUS_ALL), not a sample.
+/// Whether everything is to be tried (RUBIA_TEST_LITMUS_ALL), not a sample.
 bool takesAll();
 /// Whether the sample of every `n`th thing takes number `i` on this target. Targets take others,
 /// those of which tests run a sample only (targets/Targets.def) a tenth as many.
 bool isInSample(size_t i, unsigned n, const std::string &target);
-/// How many launches of each test: RUBIA_LITMUS_SEEDS, or `otherwise`.
+/// How many launches of each test: RUBIA_TEST_LITMUS_SEEDS, or `otherwise`.
 unsigned seedCount(unsigned fallback);
 
 } // namespace rubia::litmus

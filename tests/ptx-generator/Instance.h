@@ -19,7 +19,7 @@
 
 namespace rubia::test {
 
-// What .version and .target say.
+/// What .version and .target say.
 struct Dialect {
   ptx::Version version;
   unsigned sm = 0;
@@ -33,17 +33,17 @@ struct Dialect {
            std::tuple(b.version.major, b.version.minor, b.sm, b.variant, b.independentTextures);
   }
 };
-// Takes a dialect's name and the blank after it off `text`.
+/// Takes a dialect's name and the blank after it off `text`.
 std::optional<Dialect> takeDialect(llvm::StringRef &text);
 
-// A .target that ptxas 13.0 takes, and the first .version that has it.
+/// A .target that ptxas 13.0 takes, and the first .version that has it.
 struct Target {
   unsigned sm;
   char variant;
   ptx::Version version;
 };
 llvm::ArrayRef<Target> knownTargets(); // ascending
-// The same target with at least its first version.
+/// The same target with at least its first version.
 Dialect withKnownTarget(Dialect dialect);
 
 struct Instance {
@@ -59,7 +59,7 @@ struct Instance {
   std::string text() const; // "add.s32 %b32_1, %b32_2, 5;"
 };
 
-// A module of one kernel a text; text i is on line kFirstKernelLine + i.
+/// A module of one kernel a text; text i is on line kFirstKernelLine + i.
 inline constexpr unsigned kFirstKernelLine = 5;
 std::string moduleWith(const Dialect &dialect, llvm::ArrayRef<std::string> texts);
 

@@ -11,9 +11,9 @@
 
 namespace rubia::test {
 
-// An instance of `form` in the oldest dialect that its row allows.
+/// An instance of `form` in the oldest dialect that its row allows.
 Instance generate(const ptx::Form &form, Random &random);
-// The same with these modifiers (".ftz"); none if they are no spelling of the row.
+/// The same with these modifiers (".ftz"); none if they are no spelling of the row.
 std::optional<Instance> generate(const ptx::Form &form, std::vector<std::string> modifiers,
                                  Random &random);
 

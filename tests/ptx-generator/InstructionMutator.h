@@ -34,13 +34,13 @@ enum class Mutation : uint8_t {
 inline constexpr unsigned kMutations = unsigned(Mutation::Opcode) + 1;
 llvm::StringRef nameOf(Mutation mutation);
 
-// What a mistake is about.
+/// What a mistake is about.
 enum class Mistake : uint8_t { Modifiers, Types, OperandCount, Availability, Other };
 inline constexpr unsigned kMistakes = unsigned(Mistake::Other) + 1;
 llvm::StringRef nameOf(Mistake mistake);
 Mistake mistakeOf(Mutation mutation);
 
-// A variant of `instance`; equal to it where the mutation does not apply.
+/// A variant of `instance`; equal to it where the mutation does not apply.
 Instance mutate(const Instance &instance, Mutation mutation, Random &random);
 
 } // namespace rubia::test

@@ -21,7 +21,7 @@ struct Probe {
   ProbeKind kind = ProbeKind::Body;
   std::string name, verdicts;
   std::string text; // as in the file
-  // The PTX in a dialect. Of a `file`, the dialect means nothing.
+  /// The PTX in a dialect. Of a `file`, the dialect means nothing.
   std::string module(const Dialect &dialect) const;
   llvm::ArrayRef<Dialect> dialects() const; // those that it is judged in; one of none for a `file`
 };

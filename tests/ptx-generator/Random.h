@@ -9,7 +9,7 @@
 
 namespace rubia::test {
 
-// SplitMix64.
+/// SplitMix64.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed) {}
@@ -20,10 +20,10 @@ public:
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // 0 .. bound-1; 0 if bound is 0.
+  /// 0 .. bound-1; 0 if bound is 0.
   size_t below(size_t bound) { return bound ? size_t(next() % bound) : 0; }
   bool chance(unsigned percent) { return below(100) < percent; }
-  // One element of an array, a vector.
+  /// One element of an array, a vector.
   template <typename Range> auto pick(const Range &range) {
     return *(std::begin(range) + below(std::size(range)));
   }

@@ -24,7 +24,7 @@ public:
   Kernel take();
 
 private:
-  // Where statements are put, and what may stand there.
+  /// Where statements are put, and what may stand there.
   struct Place {
     std::vector<Statement> *out;
     bool cta = false;                 // all threads of the CTA come here together
@@ -33,14 +33,14 @@ private:
     bool leave = false;               // a loop may be left
     unsigned depth = 0;
   };
-  // Registers of the kernel or of a function.
+  /// Registers of the kernel or of a function.
   struct Frame {
     std::array<unsigned, kKindCount> count = {};
     std::array<std::vector<unsigned>, kKindCount> visible;
     std::vector<Register> frozen, read, uniform;
   };
 
-  // Registers.
+  /// Registers.
   Register fresh(Kind kind); // not visible before show()
   void show(Register reg) { frame.visible[unsigned(reg.kind)].push_back(reg.index); }
   void freeze(Register reg) { frame.frozen.push_back(reg); }
@@ -54,7 +54,7 @@ private:
   Operand predicate();
   Register bits(Register reg, const Place &place); // the same as an integer, whatever NaN it is
 
-  // Statements.
+  /// Statements.
   void put(const Place &place, Statement statement);
   Register put(const Place &place, std::string word, Kind kind, std::vector<Operand> sources);
   void block(unsigned budget, const Place &place);

@@ -49,7 +49,7 @@ enum class Space : uint8_t {
   Exchange, // shared, read by other threads between barriers
   Output    // results: written once
 };
-// Bytes of a thread's part, or of the whole; powers of two.
+/// Bytes of a thread's part, or of the whole; powers of two.
 inline constexpr unsigned kInputBytes = 128, kUniformBytes = 64, kParamBytes = 64;
 inline constexpr unsigned kConstBytes = 128, kGlobalBytes = 64, kSharedBytes = 32;
 inline constexpr unsigned kLocalBytes = 64, kExchangeBytes = 16;
@@ -61,7 +61,7 @@ struct Address {
   unsigned offset = 0;           // in bytes
   std::optional<Register> index; // offset + (index & indexMask) * scale
   unsigned indexMask = 0, scale = 0;
-  // Exchange: the thread whose part it is.
+  /// Exchange: the thread whose part it is.
   enum class Partner : uint8_t { Self, Xor, Next } partner = Partner::Self;
   unsigned distance = 0;
 };

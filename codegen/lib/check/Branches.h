@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the control flow of a function goes on after an instruction.
-#ifndef RUBIA_CODEGEN_LIB_BRANCHES_H
-#define RUBIA_CODEGEN_LIB_BRANCHES_H
+#pragma once
 
 #include "codegen/lib/Disassembler.h"
 #include "llvm/ADT/SmallVector.h"
@@ -52,5 +51,3 @@ private:
 };
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each instruction does to the values that may come to EXEC.
-#ifndef RUBIA_CODEGEN_LIB_EXECRULES_H
-#define RUBIA_CODEGEN_LIB_EXECRULES_H
+#pragma once
 
 #include "codegen/lib/Disassembler.h"
 
@@ -42,5 +41,3 @@ enum class Rule : uint8_t {
 Rule ruleOf(const Disassembler &disassembler, unsigned opcode);
 
 } // namespace rubia::codegen
-
-#endif

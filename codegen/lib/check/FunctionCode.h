@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine code of a linked code object, function by function.
-#ifndef RUBIA_CODEGEN_LIB_FUNCTIONCODE_H
-#define RUBIA_CODEGEN_LIB_FUNCTIONCODE_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -30,5 +29,3 @@ struct ProgramCode {
 llvm::Expected<ProgramCode> readProgramCode(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen
-
-#endif

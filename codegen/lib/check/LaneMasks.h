@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the values in registers, as far as it matters for EXEC.
-#ifndef RUBIA_CODEGEN_LIB_LANEMASKS_H
-#define RUBIA_CODEGEN_LIB_LANEMASKS_H
+#pragma once
 
 #include "codegen/lib/Disassembler.h"
 #include <array>
@@ -77,5 +76,3 @@ struct MaskState {
 };
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point fields of the MODE register, and the instructions that write them.
-#ifndef RUBIA_CODEGEN_LIB_MODEREGISTER_H
-#define RUBIA_CODEGEN_LIB_MODEREGISTER_H
+#pragma once
 
 #include "codegen/lib/Disassembler.h"
 #include <optional>
@@ -38,5 +37,3 @@ struct ModeWrite {
 std::optional<ModeWrite> modeWriteOf(const Disassembler &disassembler, const llvm::MCInst &inst);
 
 } // namespace rubia::codegen
-
-#endif

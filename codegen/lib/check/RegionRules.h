@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instructions may stand in a region of another floating-point mode, and which fields of MODE
 // they need.
-#ifndef RUBIA_CODEGEN_LIB_REGIONRULES_H
-#define RUBIA_CODEGEN_LIB_REGIONRULES_H
+#pragma once
 
 #include "codegen/lib/Disassembler.h"
 
@@ -22,5 +21,3 @@ struct RegionInstruction {
 RegionInstruction classify(const Disassembler &disassembler, unsigned opcode, llvm::StringRef text);
 
 } // namespace rubia::codegen
-
-#endif

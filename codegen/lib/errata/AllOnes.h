@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `or` with all ones, which LLVM's folding of operands gets wrong.
-#ifndef RUBIA_CODEGEN_LIB_ALLONES_H
-#define RUBIA_CODEGEN_LIB_ALLONES_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -18,5 +17,3 @@ constexpr llvm::StringLiteral kFoldOperands = "SI Fold Operands";
 llvm::Pass *makeAllOnes();
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks of the lanes in which two numbers differ.
-#ifndef RUBIA_CODEGEN_LIB_BALLOTS_H
-#define RUBIA_CODEGEN_LIB_BALLOTS_H
+#pragma once
 
 namespace llvm {
 class Module;
@@ -14,5 +13,3 @@ namespace rubia::codegen {
 void protectBallots(llvm::Module &module);
 
 } // namespace rubia::codegen
-
-#endif

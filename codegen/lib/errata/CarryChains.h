@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps carries away from what LLVM's instruction selection gets wrong about them.
-#ifndef RUBIA_CODEGEN_LIB_CARRYCHAINS_H
-#define RUBIA_CODEGEN_LIB_CARRYCHAINS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -20,5 +19,3 @@ constexpr llvm::StringLiteral kSelection = "AMDGPU DAG->DAG Pattern Instruction 
 llvm::Pass *makeCarryChains();
 
 } // namespace rubia::codegen
-
-#endif

@@ -5,6 +5,7 @@
 // that are not active are set, and the carry is taken for 1. So the mask is restricted to EXEC
 // first. A later pass takes the condition of that s_and for the comparison's.
 #include "codegen/lib/errata/CarryMasks.h"
+#include "codegen/lib/errata/MachineNames.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstrBuilder.h"
@@ -12,27 +13,11 @@
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
-#include "llvm/Support/ErrorHandling.h"
 
 using namespace llvm;
 
 namespace rubia::codegen {
 namespace {
-
-/// Numbers of instructions and registers stand in LLVM's private headers: they are found by name.
-unsigned findOpcode(const TargetInstrInfo &instructions, StringRef name) {
-  for (unsigned opcode = 0; opcode < instructions.getNumOpcodes(); ++opcode)
-    if (instructions.getName(opcode) == name)
-      return opcode;
-  report_fatal_error("LLVM has no instruction " + Twine(name));
-}
-
-MCRegister findRegister(const TargetRegisterInfo &registers, StringRef name) {
-  for (unsigned number = 1; number < registers.getNumRegs(); ++number)
-    if (name == registers.getName(number))
-      return MCRegister(number);
-  report_fatal_error("LLVM has no register " + Twine(name));
-}
 
 /// What the pass needs of the target, the same for all of its processors.
 struct Names {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upper halves of registers that instructions of gfx9 with a half as their result keep.
-#ifndef RUBIA_CODEGEN_LIB_HALFRESULTS_H
-#define RUBIA_CODEGEN_LIB_HALFRESULTS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -20,5 +19,3 @@ constexpr llvm::StringLiteral kShrinkInstructions = "SI Shrink Instructions";
 llvm::Pass *makeHalfResults();
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar `and` and `or` that LLVM takes for masks of lanes, and joins wrongly.
-#ifndef RUBIA_CODEGEN_LIB_JOINEDMASKS_H
-#define RUBIA_CODEGEN_LIB_JOINEDMASKS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -20,5 +19,3 @@ constexpr llvm::StringLiteral kPhiElimination = "Eliminate PHI nodes for registe
 llvm::Pass *makeJoinedMasks();
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LLVM's machine instructions and registers by name: their numbers stand in headers of its target,
 // which are private.
-#ifndef RUBIA_CODEGEN_LIB_MACHINENAMES_H
-#define RUBIA_CODEGEN_LIB_MACHINENAMES_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/MC/MCRegister.h"
@@ -19,5 +18,3 @@ unsigned findOpcode(const llvm::TargetInstrInfo &instructions, llvm::StringRef n
 llvm::MCRegister findRegister(const llvm::TargetRegisterInfo &registers, llvm::StringRef name);
 
 } // namespace rubia::codegen
-
-#endif

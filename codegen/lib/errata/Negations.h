@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the signs of all elements of negated vectors.
-#ifndef RUBIA_CODEGEN_LIB_NEGATIONS_H
-#define RUBIA_CODEGEN_LIB_NEGATIONS_H
+#pragma once
 
 namespace llvm {
 class Module;
@@ -14,5 +13,3 @@ namespace rubia::codegen {
 void protectNegations(llvm::Module &module);
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that LLVM's instruction selection cannot look into.
-#ifndef RUBIA_CODEGEN_LIB_OPAQUE_H
-#define RUBIA_CODEGEN_LIB_OPAQUE_H
+#pragma once
 
 #include "llvm/IR/IRBuilder.h"
 
@@ -19,5 +18,3 @@ llvm::Value *makeOpaque(llvm::IRBuilder<> &b, llvm::Value *value);
 llvm::Pass *makeOpaqueCopies();
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed integer instructions have no signs of floating-point numbers.
-#ifndef RUBIA_CODEGEN_LIB_PACKEDINTEGERS_H
-#define RUBIA_CODEGEN_LIB_PACKEDINTEGERS_H
+#pragma once
 
 namespace llvm {
 class Pass;
@@ -14,5 +13,3 @@ namespace rubia::codegen {
 llvm::Pass *makePackedIntegers();
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which passes are too slow, or wrong, for which functions.
-#ifndef RUBIA_CODEGEN_LIB_PASSLIMITS_H
-#define RUBIA_CODEGEN_LIB_PASSLIMITS_H
+#pragma once
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/OptBisect.h"
@@ -41,5 +40,3 @@ private:
 };
 
 } // namespace rubia::codegen
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the sign of products that are rounded to half precision.
-#ifndef RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H
-#define RUBIA_CODEGEN_LIB_ROUNDEDPRODUCTS_H
+#pragma once
 
 namespace llvm {
 class Module;
@@ -14,5 +13,3 @@ namespace rubia::codegen {
 void protectRoundedProducts(llvm::Module &module);
 
 } // namespace rubia::codegen
-
-#endif

@@ -5,10 +5,10 @@
 
 namespace rubia::emulator::hip {
 
-// 5, 6 or 7. 5 where nothing says otherwise.
+/// 5, 6 or 7. 5 where nothing says otherwise.
 unsigned hipMajorVersion();
 
-// What hipRuntimeGetVersion answers.
+/// What hipRuntimeGetVersion answers.
 int hipVersionNumber();
 
 } // namespace rubia::emulator::hip

@@ -49,28 +49,6 @@ Diagnostic Decoder::matrixSource(MicroOp &op, unsigned i, OperandName operand) {
   return {};
 }
 
-/// MMA-Sim (MatrixSums.h) has CDNA 1 to 3.
-static ProductSum productSumOf(targets::Generation generation) {
-  using enum targets::Generation;
-  switch (generation) {
-  case Cdna1:
-  case Cdna2:
-    return ProductSum::Pairwise;
-  case Cdna3:
-    return ProductSum::Aligned;
-  case Cdna4:
-  case Rdna3:
-  case Rdna35:
-  case Rdna4:
-    return ProductSum::InOrder; // assumed
-  case Gcn5:
-  case Rdna1:
-  case Rdna2:
-    break; // without such instructions
-  }
-  return ProductSum::InOrder;
-}
-
 Diagnostic Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const VectorDetail &detail) {
   const Semantics *row = findVectorAlu(key);
   if (!row || !row->operation.function)
@@ -79,7 +57,7 @@ Diagnostic Decoder::emitMatrixOperation(StringRef key, MicroOp &op, const Vector
   noteApproximation(*row, program.details.back());
   op.detail = &program.details.back();
   op.function = row->operation.function;
-  op.immediate = int32_t(productSumOf(target.row().generation));
+  op.immediate = int32_t(target.row().productSum);
   if (target.row().isa < 10)
     op.special |= kGprIndex;
   op.handler = callWaveFunction;

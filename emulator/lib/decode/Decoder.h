@@ -82,7 +82,7 @@ private:
   uint64_t pc = 0, address = 0, size = 0;
 };
 
-// LLVM's SIInstrFlags, the bits of MCInstrDesc::TSFlags.
+/// LLVM's SIInstrFlags, the bits of MCInstrDesc::TSFlags.
 enum InstructionFlags : uint64_t {
   kFlagSalu = 1ull << 0,
   kFlagValu = 1ull << 1,

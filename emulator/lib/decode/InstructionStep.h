@@ -99,7 +99,7 @@ struct InstructionStep {
   bool passesL0 = false; // a load that takes nothing from the compute unit's cache
   bool passesL1 = false; // ...nor from the shader array's
   Reach reach = Reach::Workgroup;
-  // Cache operations.
+  /// Cache operations.
   bool invalidatesL0 = false, invalidatesL1 = false;
   std::optional<Reach> invalidatesL2, writesBackL2;
   /// Waits: how many operations may still be outstanding.
@@ -108,7 +108,7 @@ struct InstructionStep {
   llvm::SmallVector<RegisterRange, 4> registers;
   /// The number of this instruction among those of its function that are in a memory encoding.
   std::optional<uint32_t> memoryIndex;
-  // By AccessNotes, of which not every code object has any.
+  /// By AccessNotes, of which not every code object has any.
   Strength strength = Strength::Unknown;
   uint8_t alignment = 0;    // in bytes, as the program has it; 0: unknown
   uint8_t elementBytes = 0; // of each of the program's values; 0: unknown

@@ -188,7 +188,7 @@ template <size_t N> constexpr MemoryTable table(const MemorySemantics (&rows)[N]
   return {rows, N};
 }
 
-// Rows are named without the prefix of their table.
+/// Rows are named without the prefix of their table.
 extern const MemoryTable kGlobalMemory, kFlatMemory, kScratchMemory; // loads and stores
 extern const MemoryTable kGlobalAtomics, kFlatAtomics, kBufferAtomics;
 extern const MemoryTable kGlobalToLds, kScratchToLds, kBufferToLds;           // loads into LDS

@@ -4,16 +4,11 @@
 #pragma once
 
 #include "emulator/lib/machine/Semantics.h"
+#include "targets/Target.h"
 
 namespace rubia::emulator {
 
-/// How a unit adds products of XF32, F16 and smaller formats (MatrixSums.h). The decoder keeps it
-/// in MicroOp::immediate.
-enum class ProductSum : uint8_t {
-  InOrder,  // nobody has published how
-  Pairwise, // CDNA 1 and 2
-  Aligned   // CDNA 3
-};
+using targets::ProductSum;
 
 /// Vector registers of an operand, or none: 32 lanes lie together.
 struct VectorRegisters {
@@ -28,6 +23,7 @@ struct VectorRegisters {
 /// The registers of source `i`, or none if it is a scalar or constant.
 VectorRegisters sourceRegisters(const WaveOperands &w, unsigned i);
 VectorRegisters resultRegisters(const WaveOperands &w);
+/// How the processor adds (MatrixSums.h): the decoder keeps it in MicroOp::immediate.
 ProductSum productSum(const WaveOperands &w);
 
 } // namespace rubia::emulator

@@ -76,26 +76,26 @@ struct VectorDetail {
   uint32_t flags = 0; // SemanticsFlags
   bool clamp = false;
   uint8_t omod = 0;
-  // Where a narrow result goes in its register, and what becomes of the other bits.
+  /// Where a narrow result goes in its register, and what becomes of the other bits.
   enum class Unused : uint8_t { Zero, Sign, Keep } resultUnused = Unused::Keep;
   uint8_t resultShift = 0, resultWidth = 32;
   bool writesExecToo = false;             // V_CMPX_* of gfx9 write a mask and EXEC
   Exactness perturbed = Exactness::Exact; // RUBIA_EMULATOR_TRANS=worst
   uint32_t signs = 0;
   uint32_t immediate = 0;
-  // DPP
+  /// DPP
   enum class Dpp : uint8_t { None, Dpp16, Dpp8 } dpp = Dpp::None;
   bool boundControl = false;
   bool fetchInactive = false;
   uint8_t rowMask = 0xf, bankMask = 0xf;
   uint16_t control = 0;   // DPP16
   uint32_t selectors = 0; // DPP8
-  // MODE.gpr_idx_en: how many registers the sources and, last, the result have, 0 where an operand
-  // is no vector register; the source that is the result's old value
+  /// MODE.gpr_idx_en: how many registers the sources and, last, the result have, 0 where an operand
+  /// is no vector register; the source that is the result's old value
   uint8_t registers[5] = {};
   static constexpr uint8_t kNone = 255;
   uint8_t tiedSource = kNone;
-  // wavewise
+  /// wavewise
   uint32_t modifiers[4] = {};
   uint8_t sourceCount = 0;
   MatrixControl matrix;

@@ -129,8 +129,8 @@ inline bool isContiguous(const LaneAddresses &addresses, unsigned size) {
   return different == 0;
 }
 
-// An access of the lanes of `mask` whose addresses are known to be good: host addresses...
-// (Consecutive dwords are copied as vectors, whose aligned dwords the host does not tear either.)
+/// An access of the lanes of `mask` whose addresses are known to be good: host addresses...
+/// (Consecutive dwords are copied as vectors, whose aligned dwords the host does not tear either.)
 template <class Kind>
 void loadHost(const Wave &w, uint32_t *registers, uint32_t mask, const LaneAddresses &addresses) {
   if constexpr (Kind::kBytes == 4)

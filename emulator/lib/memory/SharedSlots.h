@@ -14,27 +14,27 @@ class Memory;
 
 struct SharedSlots {
   uint64_t used = 0;  // of u32, one for each slot: a workgroup writes there how many bytes it uses,
-                      // when it takes the slot, and 0 when it gives it back
+                      /// when it takes the slot, and 0 when it gives it back
   uint64_t first = 0; // the first slot
   uint64_t stride = 0;
   uint32_t count = 0;
 
-  // The slot that an address is in.
+  /// The slot that an address is in.
   std::optional<uint32_t> slotAt(uint64_t address) const {
     const uint64_t offset = address - first;
     return offset < stride * count ? std::optional(uint32_t(offset / stride)) : std::nullopt;
   }
-  // The slot that an address among `used` belongs to.
+  /// The slot that an address among `used` belongs to.
   std::optional<uint32_t> slotUsedAt(uint64_t address) const {
     const uint64_t offset = address - used;
     return offset < uint64_t(4) * count ? std::optional(uint32_t(offset / 4)) : std::nullopt;
   }
 };
 
-// May be called from any thread. Slots at the same place are replaced, by none if `count` is 0.
+/// May be called from any thread. Slots at the same place are replaced, by none if `count` is 0.
 void setSharedSlots(const SharedSlots &slots);
 
-// Those whose memory is live.
+/// Those whose memory is live.
 std::vector<SharedSlots> sharedSlotsIn(const Memory &memory);
 
 } // namespace rubia::emulator

@@ -42,7 +42,7 @@ struct WaveOrder {
   std::array<uint32_t, kCounters> outstanding = {};
   std::array<uint8_t, kCounters> limit = {}; // that a blocked wave waits for
   bool blocked = false;
-  // When the youngest such operation is performed.
+  /// When the youngest such operation is performed.
   uint64_t lastLds = 0, lastPrivate = 0, lastStore = 0;  // atomics are stores too
   std::array<uint8_t, kVectorRegisters> vectors[2] = {}; // pending writes, of low and high halves
   std::array<uint8_t, kVectorRegisters> writers = {};    // counters of the youngest of them

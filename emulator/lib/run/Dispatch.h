@@ -49,7 +49,7 @@ private:
   uint64_t groupCount;
   uint64_t residentLimit;
   bool isWatched; // whether anybody looks at `progress`
-  // Each on a cache line of its own: what one host thread writes, the others do not wait for.
+  /// Each on a cache line of its own: what one host thread writes, the others do not wait for.
   alignas(64) std::atomic<uint64_t> next{0};
   alignas(64) std::atomic<uint64_t> resident{0}; // counted if there is a limit
   alignas(64) std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed

@@ -66,7 +66,7 @@ private:
     std::string lastSource;
     bool pending = false; // `current` has been begun
     TracedInstruction current;
-    // Before the instruction.
+    /// Before the instruction.
     uint32_t scalars[kScalarCount];
     bool scc = false;
     llvm::SmallVector<std::pair<unsigned, std::vector<uint32_t>>, 4> vectors; // number, lanes

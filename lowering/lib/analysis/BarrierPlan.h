@@ -21,7 +21,7 @@ namespace rubia::lowering {
 enum class BarrierForm : uint8_t {
   Hardware, // s_barrier
   BySize,   // s_barrier if the number of threads is that of the CTA, which only the launch tells;
-            // else counted
+            /// else counted
   Counted,  // in LDS
 };
 
@@ -32,15 +32,16 @@ struct BarrierUse {
   std::optional<uint64_t> id;      // if it is constant; 16: the cluster's barrier
   std::optional<uint64_t> threads; // if it is constant; 0: all of the CTA
   const char *reason;              // why it is no plain s_barrier: "bar.arrive does not wait"
-  // Threads of a warp may come to it apart: it is not .aligned, and a branch that may divide them
-  // decides about it.
+  /// Threads of a warp may come to it apart: it is not .aligned, and a branch that may divide them
+  /// decides about it.
   bool mayDivide = false;
-  // Threads that come to it late are noticed (Barriers.cpp): some barrier of its number may divide.
+  /// Threads that come to it late are noticed (Barriers.cpp): some barrier of its number may
+  /// divide.
   bool noticesLate = false;
 };
 
-// The words of LDS that barriers need, 8-byte aligned and zero when a kernel's own code starts.
-// docs/synchronization.md describes them.
+/// The words of LDS that barriers need, 8-byte aligned and zero when a kernel's own code starts.
+/// docs/synchronization.md describes them.
 struct BarrierWords {
   uint32_t states = 0;     // of 8 bytes, at the start: one for each barrier number that is counted
   bool reductions = false; // then kReductionWords of 4 bytes for bar.red as s_barrier
@@ -61,9 +62,9 @@ struct BarrierPlan {
   const BarrierUse &of(const ptx::Instruction &instruction) const {
     return uses[indexes.lookup(&instruction)];
   }
-  // Whether every barrier is s_barrier in a CTA of this many threads.
+  /// Whether every barrier is s_barrier in a CTA of this many threads.
   bool isHardware(uint64_t ctaThreads) const;
-  // A use that is counted in LDS in a CTA of any size; null if there is none.
+  /// A use that is counted in LDS in a CTA of any size; null if there is none.
   const BarrierUse *alwaysCounted() const;
 };
 

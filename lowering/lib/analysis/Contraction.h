@@ -28,12 +28,12 @@ public:
     bool negated;     // it comes there with its sign changed
     bool operator==(const Fused &) const = default;
   };
-  // What the sum with this index is fused with; null: nothing.
+  /// What the sum with this index is fused with; null: nothing.
   const Fused *ofSum(uint32_t index) const {
     auto found = sums.find(index);
     return found == sums.end() ? nullptr : &found->second;
   }
-  // Whether the product with this index is fused into any sum.
+  /// Whether the product with this index is fused into any sum.
   bool isFused(uint32_t index) const { return products.contains(index); }
 
 private:

@@ -17,22 +17,22 @@ struct ControlFlowGraph {
     uint32_t first, end; // instructions
     llvm::SmallVector<uint32_t, 2> successors;
 
-    // The instruction that decides which successor it is.
+    /// The instruction that decides which successor it is.
     uint32_t branch() const { return end - 1; }
     bool decides() const { return successors.size() > 1; }
   };
-  // In the order of the text, then two without instructions: what follows when the function has
-  // returned, and when the thread has ended. Of a kernel that is the same.
+  /// In the order of the text, then two without instructions: what follows when the function has
+  /// returned, and when the thread has ended. Of a kernel that is the same.
   std::vector<Block> blocks;
   uint32_t returned() const { return uint32_t(blocks.size() - 2); }
   uint32_t ended() const { return uint32_t(blocks.size() - 1); }
   uint32_t codeBlocks() const { return uint32_t(blocks.size() - 2); }
 
-  // The block that all paths from a block meet first, for each block.
+  /// The block that all paths from a block meet first, for each block.
   std::vector<uint32_t> immediatePostDominators() const;
 
-  // Calls visit(block) for the blocks that a deciding block decides about: those that some paths
-  // from it pass before all of them meet again.
+  /// Calls visit(block) for the blocks that a deciding block decides about: those that some paths
+  /// from it pass before all of them meet again.
   template <typename Visit>
   void forEachDecided(uint32_t block, llvm::ArrayRef<uint32_t> postDominators, Visit visit) const {
     llvm::BitVector seen(unsigned(blocks.size()));
@@ -52,8 +52,8 @@ struct ControlFlowGraph {
     llvm::SmallVector<uint32_t> blocks; // the header too
     bool hasOneEntry = true;
   };
-  // One for each edge backwards, and one of all edges back to one block: whether those are loops
-  // within each other, or ways round of one, the edges do not say.
+  /// One for each edge backwards, and one of all edges back to one block: whether those are loops
+  /// within each other, or ways round of one, the edges do not say.
   std::vector<Loop> loops() const;
 };
 

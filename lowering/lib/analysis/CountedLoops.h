@@ -8,14 +8,14 @@
 
 namespace rubia::lowering {
 
-// A block in the flow of control, or one round of it.
+/// A block in the flow of control, or one round of it.
 struct FlowNode {
   uint32_t block;
   llvm::SmallVector<uint32_t, 2> successors; // nodes
 };
 
-// Gives each round of small counted loops nodes of its own. At first there is one node for each
-// block, in their order. Loops with an instruction that ends a stretch stay as they are.
+/// Gives each round of small counted loops nodes of its own. At first there is one node for each
+/// block, in their order. Loops with an instruction that ends a stretch stay as they are.
 void unrollCountedLoops(const ptx::Function &function, const Definitions &definitions,
                         const llvm::BitVector &endings, const ControlFlowGraph &graph,
                         std::vector<FlowNode> &nodes);

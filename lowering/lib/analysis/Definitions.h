@@ -14,11 +14,11 @@ class Definitions {
 public:
   explicit Definitions(const ptx::Function &function);
 
-  // Indexes into the body, ascending.
+  /// Indexes into the body, ascending.
   llvm::ArrayRef<uint32_t> of(ptx::RegisterId reg) const { return instructions[reg]; }
 
-  // The value of an operand that is an integer constant, or a register that only ever gets one by
-  // `mov`: the way in which nvcc passes constants to inline assembly.
+  /// The value of an operand that is an integer constant, or a register that only ever gets one by
+  /// `mov`: the way in which nvcc passes constants to inline assembly.
   std::optional<uint64_t> constant(const ptx::Operand &operand) const;
 
 private:
@@ -26,8 +26,8 @@ private:
   std::vector<llvm::SmallVector<uint32_t, 1>> instructions; // by register
 };
 
-// Calls visit(register) for every register that the operand names, in brackets, vectors and lists
-// too.
+/// Calls visit(register) for every register that the operand names, in brackets, vectors and lists
+/// too.
 template <typename Visit> void forEachRegister(const ptx::Operand &operand, Visit visit) {
   if (operand.reg != ptx::kNone)
     visit(operand.reg);
@@ -35,10 +35,10 @@ template <typename Visit> void forEachRegister(const ptx::Operand &operand, Visi
     forEachRegister(element, visit);
 }
 
-// Whether the first operand of an instruction is written.
+/// Whether the first operand of an instruction is written.
 bool writesFirstOperand(const ptx::Instruction &instruction);
 
-// The function that a name stands for: itself, or what .alias says.
+/// The function that a name stands for: itself, or what .alias says.
 inline const ptx::Function &definitionOf(const ptx::Function &function) {
   return function.aliasOf ? *function.aliasOf : function;
 }

@@ -18,9 +18,9 @@ class HeldCopies {
 public:
   explicit HeldCopies(const ptx::Function &function);
 
-  // Whether the copy with this index in the body is finished by waits.
+  /// Whether the copy with this index in the body is finished by waits.
   bool isHeld(uint32_t copy) const { return held.contains(copy); }
-  // What the wait with this index finishes, if it is held at that time: in the order of the text.
+  /// What the wait with this index finishes, if it is held at that time: in the order of the text.
   llvm::ArrayRef<uint32_t> finishedBy(uint32_t wait) const {
     auto found = finished.find(wait);
     if (found == finished.end())

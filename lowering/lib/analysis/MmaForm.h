@@ -30,8 +30,8 @@ struct FragmentPlace {
   bool operator==(const FragmentPlace &) const = default;
 };
 
-// Where the metadata says in which column of A a stored element stands: column = base + scale *
-// (word >> shift & (1 << width) - 1), the word being operand e of that lane.
+/// Where the metadata says in which column of A a stored element stands: column = base + scale *
+/// (word >> shift & (1 << width) - 1), the word being operand e of that lane.
 struct MetadataPlace {
   unsigned lane = 0, shift = 0, width = 2;
   unsigned base = 0, scale = 1;
@@ -41,8 +41,8 @@ struct MmaForm {
   MmaKind kind{};
   unsigned m = 0, n = 0, k = 0;
   ptx::Type a{}, b{}, c{}, d{}; // of the elements; None: the instruction has no such matrix
-  // mma and wmma: as written. wmma.load, wmma.store: both are the layout of the one matrix in
-  // memory.
+  /// mma and wmma: as written. wmma.load, wmma.store: both are the layout of the one matrix in
+  /// memory.
   MmaLayout aLayout = MmaLayout::Row, bLayout = MmaLayout::Col;
   MmaMatrix loaded{}; // wmma.load, wmma.store: which matrix
   bool satfinite = false;
@@ -50,52 +50,52 @@ struct MmaForm {
   ptx::Mod rounding = ptx::Mod::None; // f64; None: to nearest
   bool isSparse = false, hasOrderedMetadata = false;
   unsigned selector = 0; // sparse: which lanes of each four hold the metadata
-  // kind::f8f6f4 and its kin; None for all others. `scale`: the type of the blocks' scales.
+  /// kind::f8f6f4 and its kin; None for all others. `scale`: the type of the blocks' scales.
   ptx::Mod dataKind = ptx::Mod::None;
   ptx::Type scale{};
   unsigned scalesPerRow = 0; // of a block-scaled form: 1, 2, 4
 
-  // Nothing for instructions that are not on matrices.
+  /// Nothing for instructions that are not on matrices.
   static std::optional<MmaForm> of(const ptx::Instruction &inst);
 
-  // f16 with m8n8k4: four products, each of two groups of four lanes.
+  /// f16 with m8n8k4: four products, each of two groups of four lanes.
   bool isQuadPairs() const;
-  // wmma: the fragments of A, B, C, D are those of `mma` for tiles of a smaller shape, one after
-  // the other. See tile().
+  /// wmma: the fragments of A, B, C, D are those of `mma` for tiles of a smaller shape, one after
+  /// the other. See tile().
   bool isWmma() const { return kind != MmaKind::Mma && kind != MmaKind::Wgmma; }
 
   ptx::Type typeOf(MmaMatrix matrix) const;
-  // Bits of an element in its register. Types of 4 and 6 bits take 8 with kind::f8f6f4 and
-  // kind::mxf8f6f4, tf32 takes 32.
+  /// Bits of an element in its register. Types of 4 and 6 bits take 8 with kind::f8f6f4 and
+  /// kind::mxf8f6f4, tf32 takes 32.
   unsigned elementBits(MmaMatrix matrix) const;
   unsigned registerBits(MmaMatrix matrix) const { return elementBits(matrix) == 64 ? 64 : 32; }
   unsigned elementsPerRegister(MmaMatrix matrix) const;
-  // Of the matrix as it is stored: A of a sparse form has half of k.
+  /// Of the matrix as it is stored: A of a sparse form has half of k.
   unsigned rows(MmaMatrix matrix) const;
   unsigned columns(MmaMatrix matrix) const;
   unsigned lanes() const { return kind == MmaKind::Wgmma ? 128 : 32; }
-  // Of the operand, as PTX has it.
+  /// Of the operand, as PTX has it.
   unsigned registers(MmaMatrix matrix) const;
-  // wmma of f16: A or B may be held more than once; register r + registers / copies is a copy.
+  /// wmma of f16: A or B may be held more than once; register r + registers / copies is a copy.
   unsigned copies(MmaMatrix matrix) const;
 
   MatrixPlace placeOf(MmaMatrix matrix, FragmentPlace place) const;
-  // The inverse; of copies the first.
+  /// The inverse; of copies the first.
   FragmentPlace fragmentOf(MmaMatrix matrix, MatrixPlace place) const;
 
   // ---------- wmma
 
-  // m8n32k16 is held as the transposed product: A's fragment as B's of m32n8k16, and so on.
+  /// m8n32k16 is held as the transposed product: A's fragment as B's of m32n8k16, and so on.
   bool isTransposed() const { return isWmma() && m == 8 && n == 32; }
-  // The mma of which a wmma consists: tileRows() * tileColumns() of them, in that order. Of a
-  // transposed one, of the transposed product, of which A is B and B is A.
+  /// The mma of which a wmma consists: tileRows() * tileColumns() of them, in that order. Of a
+  /// transposed one, of the transposed product, of which A is B and B is A.
   MmaForm tile() const;
   unsigned tileRows() const;
   unsigned tileColumns() const;
 
   // ---------- Sparse forms
 
-  // Of the element in this row and column of the stored A.
+  /// Of the element in this row and column of the stored A.
   MetadataPlace metadataOf(unsigned row, unsigned storedColumn) const;
   unsigned nibblesPerRow() const; // of metadata
 };

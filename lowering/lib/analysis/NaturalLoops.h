@@ -15,11 +15,11 @@ struct NaturalLoop {
   BlockSet latches, body;
 };
 
-// The loop of some of the blocks that jump back to a header.
+/// The loop of some of the blocks that jump back to a header.
 NaturalLoop loopOf(llvm::BasicBlock *header, const BlockSet &latches,
                    const llvm::DominatorTree &tree);
 
-// All loops, each with all that jump back to its header.
+/// All loops, each with all that jump back to its header.
 std::vector<NaturalLoop> naturalLoops(llvm::Function &function, const llvm::DominatorTree &tree);
 
 } // namespace rubia::lowering

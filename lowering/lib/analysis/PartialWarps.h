@@ -22,7 +22,7 @@ struct PartialWarp {
   const ptx::Instruction *divides;       // the branch, or the guarded instruction
 };
 
-// In the order of the unit.
+/// In the order of the unit.
 std::vector<PartialWarp> findPartialWarps(const Unit &unit);
 
 } // namespace rubia::lowering

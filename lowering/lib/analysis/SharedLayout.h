@@ -12,19 +12,19 @@ namespace rubia::lowering {
 
 struct SharedLayout {
   bool isUsed = false; // the unit can access shared memory at all
-  // Of variables of known size.
+  /// Of variables of known size.
   llvm::DenseMap<const ptx::Variable *, uint32_t> offsets;
   uint32_t reserved = 0; // the start of what %reserved_smem_offset_* tell of
-  // The start of dynamic shared memory. PTX ISA: state-spaces, shared: all variables start there.
+  /// The start of dynamic shared memory. PTX ISA: state-spaces, shared: all variables start there.
   uint64_t dynamic = 0;
 };
 
-// What is reserved for libraries. As on sm_80 and later.
+/// What is reserved for libraries. As on sm_80 and later.
 inline constexpr uint32_t kReservedSharedBytes = 1024;
 
 SharedLayout layOutShared(const Unit &unit);
 
-// Whether the unit names dynamic shared memory, or asks for its size.
+/// Whether the unit names dynamic shared memory, or asks for its size.
 bool usesDynamicShared(const Unit &unit);
 
 } // namespace rubia::lowering

@@ -19,15 +19,15 @@
 namespace rubia::lowering {
 
 struct Stretches {
-  // A stretch also ends behind an instruction for which `ends` is true, unless that is a load
-  // whose result nobody needs.
+  /// A stretch also ends behind an instruction for which `ends` is true, unless that is a load
+  /// whose result nobody needs.
   Stretches(const ptx::Function &function, const Definitions &definitions,
             llvm::function_ref<bool(const ptx::Instruction &)> ends);
 
   struct Stretch {
-    // Indexes into the body, in order of execution; of an unrolled loop once for each round.
+    /// Indexes into the body, in order of execution; of an unrolled loop once for each round.
     std::vector<uint32_t> instructions;
-    // By position: those that do something, by themselves or for others that do.
+    /// By position: those that do something, by themselves or for others that do.
     llvm::BitVector needed;
     llvm::SmallVector<uint32_t, 2> successors;
     llvm::BitVector liveAtEnd; // registers, by number in `shared`
@@ -48,12 +48,12 @@ private:
   std::vector<uint32_t>
       shared; // by register: its number among those of several stretches, or kNone
   unsigned sharedCount = 0;
-  // By instruction: branches that decide about something needed, and what ends a stretch.
+  /// By instruction: branches that decide about something needed, and what ends a stretch.
   llvm::BitVector branches, endings;
 };
 
-// Calls written(register) and read(register) for what an instruction does to registers. A write
-// that keeps some of the old value (under a guard, of a vector's component) is a read too.
+/// Calls written(register) and read(register) for what an instruction does to registers. A write
+/// that keeps some of the old value (under a guard, of a vector's component) is a read too.
 void forEachAccess(const ptx::Instruction &instruction,
                    llvm::function_ref<void(ptx::RegisterId)> written,
                    llvm::function_ref<void(ptx::RegisterId)> read);

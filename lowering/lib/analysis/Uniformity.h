@@ -26,14 +26,14 @@ namespace rubia::lowering {
 
 class Uniformity {
 public:
-  // `addressTaken`: functionsWithAddress().
+  /// `addressTaken`: functionsWithAddress().
   Uniformity(const Unit &unit, const llvm::DenseSet<const ptx::Function *> &addressTaken,
              Group group = Group::Cta);
   ~Uniformity();
 
-  // Whether the threads of a group execute an instruction (by index) of a function together or not
-  // at all. If not, why: "the branch of line 12 differs between threads", by what it is that
-  // differs.
+  /// Whether the threads of a group execute an instruction (by index) of a function together or not
+  /// at all. If not, why: "the branch of line 12 differs between threads", by what it is that
+  /// differs.
   struct Answer {
     bool together = true;
     const ptx::Function *function = nullptr; // of `cause`
@@ -61,7 +61,7 @@ private:
   const Group group;
   std::vector<std::unique_ptr<Body>> bodies;
   llvm::DenseMap<const ptx::Function *, Body *> bodyOf;
-  // Parameters and results of functions, and variables in local memory.
+  /// Parameters and results of functions, and variables in local memory.
   llvm::DenseSet<const ptx::Variable *> variables;
 };
 

@@ -24,7 +24,7 @@ struct WaitingLoop {
   const ptx::Instruction *read; // what it depends on
 };
 
-// The first one in a unit. `addressTaken`: functions that calls through an address may reach.
+/// The first one in a unit. `addressTaken`: functions that calls through an address may reach.
 std::optional<WaitingLoop>
 findWaitingLoop(const Unit &unit, const llvm::DenseSet<const ptx::Function *> &addressTaken);
 

@@ -10,18 +10,18 @@ namespace rubia::lowering {
 struct WarpFormDecision {
   abi::WarpForm form = abi::WarpForm::Wave32;
   std::string reason; // one sentence, for people: "line 12 of 'k' ..."
-  // Packed is sound only for CTAs of this many threads, rounded up to whole warps; 0: for all.
-  // Other CTAs need another code object, half-filled.
+  /// Packed is sound only for CTAs of this many threads, rounded up to whole warps; 0: for all.
+  /// Other CTAs need another code object, half-filled.
   uint32_t exactThreads = 0;
-  // Where packed is not sound: what the reason is about.
+  /// Where packed is not sound: what the reason is about.
   const ptx::Function *function = nullptr;
   uint32_t place = 0;
 };
 
-// What Auto gives. On a target with wave64: packed where that is proven to be sound.
+/// What Auto gives. On a target with wave64: packed where that is proven to be sound.
 WarpFormDecision decideWarpForm(const ptx::Module &module, const Unit &unit, const Target &target);
 
-// What stands in the metadata: "wave32", "half-filled", "packed".
+/// What stands in the metadata: "wave32", "half-filled", "packed".
 llvm::StringRef nameOf(abi::WarpForm form);
 
 } // namespace rubia::lowering

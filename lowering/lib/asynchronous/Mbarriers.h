@@ -6,7 +6,7 @@
 
 namespace rubia::lowering {
 
-// i32 each; null: none.
+/// i32 each; null: none.
 struct MbarrierChange {
   llvm::Value *arrivals = nullptr;
   llvm::Value *drops = nullptr; // arrivals that later phases do not wait for
@@ -14,7 +14,7 @@ struct MbarrierChange {
   bool releases = false;        // what the thread did before is seen by who waits for the phase
 };
 
-// Gives the object before the change, which is what `mbarrier.arrive` returns as the state.
+/// Gives the object before the change, which is what `mbarrier.arrive` returns as the state.
 llvm::Value *changeMbarrier(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *place,
                             const MbarrierChange &change);
 

@@ -8,11 +8,11 @@
 
 namespace rubia::lowering {
 
-// The builder goes on where the condition is false.
+/// The builder goes on where the condition is false.
 void failIf(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *condition,
             abi::TrapReason reason, const llvm::Twine &what);
 
-// `bytes` is a power of two. Where the alignment is known there is no code.
+/// `bytes` is a power of two. Where the alignment is known there is no code.
 void failIfMisaligned(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *pointer,
                       uint64_t bytes);
 

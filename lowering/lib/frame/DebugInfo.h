@@ -18,7 +18,7 @@ public:
   llvm::DILocation *locationOf(const ptx::Instruction &instruction, llvm::DISubprogram *subprogram);
   void finalize();
 
-  // 1-based line of a byte offset in the text.
+  /// 1-based line of a byte offset in the text.
   uint32_t lineOf(uint32_t place) const;
 
 private:
@@ -36,7 +36,7 @@ private:
   std::map<std::pair<std::string, llvm::DIFile *>, llvm::DISubprogram *> inlined;
   std::map<std::pair<uint32_t, llvm::DISubprogram *>, llvm::DILocation *> locations;
   std::vector<uint32_t> lineStarts;
-  // .debug_str, where the names of inlined functions are.
+  /// .debug_str, where the names of inlined functions are.
   std::string strings;
   std::map<llvm::StringRef, size_t> labels;
 };

@@ -12,15 +12,15 @@ namespace rubia::lowering {
 
 struct DeviceFunction {
   llvm::StringRef name;
-  // What of module state its definition takes behind the declared parameters, as addresses.
+  /// What of module state its definition takes behind the declared parameters, as addresses.
   llvm::ArrayRef<abi::ModuleTableSlot> state;
   bool endsWarp; // after recording an assertion
 };
 
-// Null for any other name.
+/// Null for any other name.
 const DeviceFunction *deviceFunction(llvm::StringRef name);
 
-// The definitions.
+/// The definitions.
 const ptx::Module &deviceModule(DeviceLibrary library);
 
 } // namespace rubia::lowering

@@ -32,7 +32,7 @@ public:
   FunctionLowering(UnitLowering &unit, const ptx::Function &function, llvm::Function &llvmFunction,
                    llvm::DISubprogram *subprogram);
 
-  // Builds the whole body; problems are collected.
+  /// Builds the whole body; problems are collected.
   void lowerBody();
   std::vector<ptx::Diagnostic> takeDiagnostics() { return std::move(diagnostics); }
 
@@ -46,84 +46,84 @@ public:
   const ptx::Function &ptxFunction() const { return source_; }
   const Options &options() const;
   const Target &target() const;
-  // A new block of this function; does not move the builder.
+  /// A new block of this function; does not move the builder.
   llvm::BasicBlock *newBlock(const llvm::Twine &name);
 
-  // The LLVM type of values of a PTX type: i1 for Pred, iN for bits and integers (fp8 formats are
-  // bits too), float (also tf32), double, half, bfloat, vectors of two of those for the packed
-  // types.
+  /// The LLVM type of values of a PTX type: i1 for Pred, iN for bits and integers (fp8 formats are
+  /// bits too), float (also tf32), double, half, bfloat, vectors of two of those for the packed
+  /// types.
   llvm::Type *typeOf(ptx::Type type);
   llvm::IntegerType *intType(unsigned bits);
   llvm::ConstantInt *constant(unsigned bits, uint64_t value);
 
   // ---------- Operands of the instruction that is being lowered
 
-  // The n-th source operand (0: the first after the destination, if there is one) as a value of the
-  // type that the table gives it, or of `type`. Registers wider than the type are truncated (PTX
-  // ISA: operand-size-exceeding-instruction-type-size), immediates converted, `!p` negated. Never
-  // null: a problem is recorded, reported by dispatch, and poison returned.
+  /// The n-th source operand (0: the first after the destination, if there is one) as a value of
+  /// the type that the table gives it, or of `type`. Registers wider than the type are truncated
+  /// (PTX ISA: operand-size-exceeding-instruction-type-size), immediates converted, `!p` negated.
+  /// Never null: a problem is recorded, reported by dispatch, and poison returned.
   llvm::Value *source(unsigned n);
   llvm::Value *source(unsigned n, ptx::Type type);
   bool hasSource(unsigned n) const; // for optional operands
-  // The value of an operand that is an integer constant, as an immLut.
+  /// The value of an operand that is an integer constant, as an immLut.
   std::optional<uint64_t> sourceConstant(unsigned n) const;
-  // Also of a register that only ever gets one constant.
+  /// Also of a register that only ever gets one constant.
   std::optional<uint64_t> knownConstant(unsigned n) const;
   const Definitions &registerDefinitions() const { return definitions; }
-  // Whether an operand is a predicate register, where it may be something else.
+  /// Whether an operand is a predicate register, where it may be something else.
   bool isPredicate(const ptx::Operand &operand) const {
     return operand.kind == ptx::Operand::Kind::Register &&
            source_.registers[operand.reg].type == ptx::Type::Pred;
   }
   const ptx::Operand &sourceOperand(unsigned n) const;
 
-  // Any operand as a value of a type; what source() is made of.
+  /// Any operand as a value of a type; what source() is made of.
   llvm::Value *read(const ptx::Operand &operand, ptx::Type type);
-  // The elements of a vector operand: those in braces, or the first `count` components of a vector
-  // register (`.reg .v4 .f32 %v`) or special register; of any other operand itself.
+  /// The elements of a vector operand: those in braces, or the first `count` components of a vector
+  /// register (`.reg .v4 .f32 %v`) or special register; of any other operand itself.
   llvm::SmallVector<ptx::Operand, 8> elementsOf(const ptx::Operand &operand, unsigned count) const;
-  // Whether the operand is all of a vector register (`.reg .v4 .f32 %v`).
+  /// Whether the operand is all of a vector register (`.reg .v4 .f32 %v`).
   bool isWholeVector(const ptx::Operand &operand) const;
-  // A vector register as UnitLowering::passedType has it, for calls, and the reverse.
+  /// A vector register as UnitLowering::passedType has it, for calls, and the reverse.
   llvm::Value *passVector(ptx::RegisterId reg, llvm::Type *passed);
   void takeVector(ptx::RegisterId reg, llvm::Value *passed);
-  // As it lies in the register (an integer of the register's width).
+  /// As it lies in the register (an integer of the register's width).
   llvm::Value *readRegister(ptx::RegisterId reg, uint8_t component = 0xff);
 
   // ---------- Results
 
-  // The type of the destination's value: that of the table. A lowering function's return value has
-  // this type (or an integer type of the same width); dispatch bitcasts it and extends it to wider
-  // registers: by sign for signed types, else by zero.
+  /// The type of the destination's value: that of the table. A lowering function's return value has
+  /// this type (or an integer type of the same width); dispatch bitcasts it and extends it to wider
+  /// registers: by sign for signed types, else by zero.
   ptx::Type destinationType() const;
-  // For `d|p`: the second destination (n = 1), an i1. Ignored if the instruction has none, as in
-  // `setp` without `|q`.
+  /// For `d|p`: the second destination (n = 1), an i1. Ignored if the instruction has none, as in
+  /// `setp` without `|q`.
   void setDestination(unsigned n, llvm::Value *value);
   bool hasDestination(unsigned n) const;
-  // Writes to any destination operand: register, component, `_`; a value of `type`.
+  /// Writes to any destination operand: register, component, `_`; a value of `type`.
   void write(const ptx::Operand &operand, llvm::Value *value, ptx::Type type);
 
   // ---------- State and facts
 
-  // PTX ISA: extended-precision-arithmetic-instructions: CC.CF, an i1. Undefined at first, as in
-  // PTX.
+  /// PTX ISA: extended-precision-arithmetic-instructions: CC.CF, an i1. Undefined at first, as in
+  /// PTX.
   llvm::Value *conditionCode();
   void setConditionCode(llvm::Value *carry);
 
-  // Whether plain f32 instructions of this unit flush denormal inputs and results
-  // ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree): only where
-  // all of its f32 instructions are .ftz. Otherwise who has .ftz flushes by itself.
+  /// Whether plain f32 instructions of this unit flush denormal inputs and results
+  /// ("denormal-fp-math-f32"="preserve-sign"; all kernels and functions of a unit agree): only
+  /// where all of its f32 instructions are .ftz. Otherwise who has .ftz flushes by itself.
   bool flushesF32Denormals() const;
 
-  // What the sum that is being lowered is fused with; null: nothing.
+  /// What the sum that is being lowered is fused with; null: nothing.
   const Contraction::Fused *fusedProduct() const { return contraction.ofSum(currentIndex()); }
-  // Keeps the factors of the product that is being lowered, if a sum will need them, and gives
-  // those of a product that was lowered before.
+  /// Keeps the factors of the product that is being lowered, if a sum will need them, and gives
+  /// those of a product that was lowered before.
   void keepFactors(llvm::Value *first, llvm::Value *second);
   std::array<llvm::Value *, 2> factorsOf(uint32_t product);
 
-  // Copies of cp.async that waits finish, and what is kept of one: whether it is on its way, its
-  // bytes and where they go, which is in LDS.
+  /// Copies of cp.async that waits finish, and what is kept of one: whether it is on its way, its
+  /// bytes and where they go, which is in LDS.
   const HeldCopies &heldCopies() const { return copies; }
   struct HeldCopy {
     llvm::AllocaInst *isOn = nullptr, *value = nullptr, *place = nullptr;
@@ -131,51 +131,51 @@ public:
   const HeldCopy &heldCopy(uint32_t copy, llvm::Type *value);
   uint32_t currentIndex() const { return uint32_t(current - source_.body.data()); }
 
-  // A special register's value, with the width that it has. Null, with a recorded problem, for
-  // those that cannot be right yet.
+  /// A special register's value, with the width that it has. Null, with a recorded problem, for
+  /// those that cannot be right yet.
   llvm::Value *specialRegister(ptx::SpecialRegister special, uint8_t component);
   LaunchState &launch() { return launchState; }
 
   // ---------- Memory
 
-  // A pointer to what an address operand names, in the address space of `space` (None: generic).
-  // A variable named directly is reached in its own space. Null, with a recorded problem, if it
-  // cannot be.
+  /// A pointer to what an address operand names, in the address space of `space` (None: generic).
+  /// A variable named directly is reached in its own space. Null, with a recorded problem, if it
+  /// cannot be.
   llvm::Value *pointer(const ptx::Operand &address, ptx::StateSpace space);
-  // Where the current instruction's `.param` lies if a register has the address: parameters of
-  // kernels in .const, those of functions and arguments for them in .local. Other spaces are
-  // themselves.
+  /// Where the current instruction's `.param` lies if a register has the address: parameters of
+  /// kernels in .const, those of functions and arguments for them in .local. Other spaces are
+  /// themselves.
   ptx::StateSpace memoryOf(ptx::StateSpace space);
-  // The memory that an address operand of an instruction with this state space names: that of a
-  // variable named directly.
+  /// The memory that an address operand of an instruction with this state space names: that of a
+  /// variable named directly.
   ptx::StateSpace spaceOf(const ptx::Operand &address, ptx::StateSpace space) const;
-  // A register's value as a pointer into a state space. Shared memory is not always in LLVM's
-  // address space 3: this, pointer() and variablePointer() know.
+  /// A register's value as a pointer into a state space. Shared memory is not always in LLVM's
+  /// address space 3: this, pointer() and variablePointer() know.
   llvm::Value *toPointer(llvm::Value *address, ptx::StateSpace space);
-  // A pointer that is known to point to shared memory, also a generic one, in the address space of
-  // shared memory.
+  /// A pointer that is known to point to shared memory, also a generic one, in the address space of
+  /// shared memory.
   llvm::Value *intoShared(llvm::Value *pointer);
-  // The 32-bit .shared address of a pointer that intoShared() gave.
+  /// The 32-bit .shared address of a pointer that intoShared() gave.
   llvm::Value *sharedAddress(llvm::Value *pointer);
-  // Whether a generic pointer points to shared memory.
+  /// Whether a generic pointer points to shared memory.
   llvm::Value *isShared(llvm::Value *pointer);
-  // Where the CTA's shared memory starts, if UnitLowering::sharedInMemory().
+  /// Where the CTA's shared memory starts, if UnitLowering::sharedInMemory().
   llvm::Value *sharedSlot();
-  // The address of a variable in its own state space, as an i64: what `mov` gives.
+  /// The address of a variable in its own state space, as an i64: what `mov` gives.
   llvm::Value *addressOf(const ptx::Variable &variable);
-  // The generic address that corresponds to an address (i64) in a state space.
+  /// The generic address that corresponds to an address (i64) in a state space.
   llvm::Value *toGeneric(llvm::Value *address, ptx::StateSpace space);
-  // Where the module's .local variables lie, if functions are told by their callers.
+  /// Where the module's .local variables lie, if functions are told by their callers.
   llvm::Value *moduleLocals();
-  // A pointer to a variable: into its own address space.
+  /// A pointer to a variable: into its own address space.
   llvm::Value *variablePointer(const ptx::Variable &variable);
 
   // ---------- Control flow
 
   llvm::BasicBlock *blockOf(ptx::LabelId label);
-  // Ends the current block by leaving the function with its results; `exits`: the thread ends.
+  /// Ends the current block by leaving the function with its results; `exits`: the thread ends.
   void leave(bool exits);
-  // Ends the current block by a branch to the one trap of the function.
+  /// Ends the current block by a branch to the one trap of the function.
   void branchToTrap();
 
   // ---------- Errors: legal PTX that is not supported, and illegal PTX that got this far
@@ -183,14 +183,14 @@ public:
   llvm::Error unsupported(const ptx::Instruction &inst, const llvm::Twine &message) const;
   llvm::Error malformed(const ptx::Instruction &inst, const llvm::Twine &message) const;
 
-  // A problem found where no Error can be returned.
+  /// A problem found where no Error can be returned.
   void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
 
 private:
   void lowerInstruction(const ptx::Instruction &inst);
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
-  // Where the lowered instructions are.
+  /// Where the lowered instructions are.
   struct Places {
     llvm::BasicBlock *body;                 // the first block
     std::vector<llvm::BasicBlock *> starts; // by instruction
@@ -218,8 +218,8 @@ private:
   llvm::Function &function;
   llvm::DISubprogram *subprogram;
 
-  // Three builders: `entry` holds the registers and their initial values, `prologue` what the
-  // launch makes known, and irBuilder is at the instruction that is being lowered.
+  /// Three builders: `entry` holds the registers and their initial values, `prologue` what the
+  /// launch makes known, and irBuilder is at the instruction that is being lowered.
   llvm::IRBuilder<> entryBuilder, prologueBuilder, irBuilder;
   LaunchState launchState;
   llvm::BasicBlock *prologue = nullptr; // the first of its blocks
@@ -236,8 +236,8 @@ private:
   llvm::Value *slot = nullptr;
   llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
   std::vector<llvm::BasicBlock *> labels;
-  // Of a kernel: whether it takes the address of parameters of its own, and of arguments for
-  // others.
+  /// Of a kernel: whether it takes the address of parameters of its own, and of arguments for
+  /// others.
   bool takesParameterAddress = false, takesArgumentAddress = false;
   llvm::BasicBlock *trapBlock = nullptr;
   llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot

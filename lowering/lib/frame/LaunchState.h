@@ -10,10 +10,10 @@
 
 namespace rubia::lowering {
 
-// Values are built where the builder stands when they are first asked for, and kept.
+/// Values are built where the builder stands when they are first asked for, and kept.
 class LaunchState {
 public:
-  // `function` is null in a body that Rubia makes itself.
+  /// `function` is null in a body that Rubia makes itself.
   LaunchState(UnitLowering &unit, const ptx::Function *function, llvm::IRBuilder<> &builder)
       : unit(unit), function(function), builder(builder) {}
 
@@ -27,7 +27,7 @@ public:
   llvm::Value *linearThreadIndex();                    // x fastest
   llvm::Value *threadCount();                          // of the CTA
   llvm::Value *argument(size_t offset, unsigned bits); // a field of abi::LaunchArguments
-  // Half-filled form: whether the lane is one of the CTA's threads at all.
+  /// Half-filled form: whether the lane is one of the CTA's threads at all.
   llvm::Value *isThread();
   llvm::Value *waveIndex();     // in the workgroup
   llvm::Value *isFirstThread(); // of the workgroup
@@ -45,7 +45,7 @@ private:
   llvm::DenseMap<unsigned, llvm::Value *> fields, ids, threadIndexes;
 };
 
-// Claims the trap record if nobody has, says why and where, and ends the wave.
+/// Claims the trap record if nobody has, says why and where, and ends the wave.
 void emitTrap(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
               unsigned place);
 

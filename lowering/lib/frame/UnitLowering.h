@@ -18,7 +18,7 @@
 
 namespace rubia::lowering {
 
-// Address spaces of LLVM's AMDGPU back end. AMDGPUUsage "Address Spaces".
+/// Address spaces of LLVM's AMDGPU back end. AMDGPUUsage "Address Spaces".
 enum AddressSpace : unsigned {
   kFlatSpace = 0,
   kGlobalSpace = 1,
@@ -27,7 +27,7 @@ enum AddressSpace : unsigned {
   kPrivateSpace = 5,
 };
 
-// Files of lowering/device/.
+/// Files of lowering/device/.
 enum class DeviceLibrary : uint8_t { Driver, Matrices };
 
 class UnitLowering {
@@ -35,7 +35,7 @@ public:
   UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                Target target, WarpFormDecision warpForm, llvm::Module &module);
 
-  // Lowers everything; problems are collected in diagnostics. Passes.cpp.
+  /// Lowers everything; problems are collected in diagnostics. Passes.cpp.
   void lowerAll();
 
   const ptx::Module &ptxModule;
@@ -48,29 +48,29 @@ public:
 
   // ---------- Functions
 
-  // The LLVM function of a kernel or function of the unit; null for others.
+  /// The LLVM function of a kernel or function of the unit; null for others.
   llvm::Function *functionFor(const ptx::Function &function);
-  // How values of parameters and results are passed between functions: a scalar as an integer of
-  // its size, anything else as an array of 32-bit words; a list of arguments (`.param .b8 list[]`)
-  // by its address.
+  /// How values of parameters and results are passed between functions: a scalar as an integer of
+  /// its size, anything else as an array of 32-bit words; a list of arguments (`.param .b8 list[]`)
+  /// by its address.
   llvm::Type *passedType(const ptx::Variable &parameter);
   llvm::FunctionType *functionType(llvm::ArrayRef<const ptx::Variable *> results,
                                    llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
-  // The same of a function of the unit, with the address of the module's .local variables.
+  /// The same of a function of the unit, with the address of the module's .local variables.
   llvm::FunctionType *calleeType(llvm::ArrayRef<const ptx::Variable *> results,
                                  llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
-  // Whether `exit` can be executed in the function or in one that it calls. Such a function returns
-  // one more value, an i1: whether the thread is to end.
+  /// Whether `exit` can be executed in the function or in one that it calls. Such a function
+  /// returns one more value, an i1: whether the thread is to end.
   bool mayExit(const ptx::Function &function) const {
     return exiting.contains(&definitionOf(function));
   }
-  // The same of what is called through an address: either all functions of the unit whose address
-  // is taken are such, or none.
+  /// The same of what is called through an address: either all functions of the unit whose address
+  /// is taken are such, or none.
   bool indirectMayExit = false;
 
-  // .local variables of the module (before PTX 3.0) belong to a thread, so that the functions that
-  // a kernel calls see the same ones. If any function of the unit names one, the kernels have a
-  // frame for all of them, and every function of the unit takes its address as its last argument.
+  /// .local variables of the module (before PTX 3.0) belong to a thread, so that the functions that
+  /// a kernel calls see the same ones. If any function of the unit names one, the kernels have a
+  /// frame for all of them, and every function of the unit takes its address as its last argument.
   bool passesModuleLocals = false;
   uint64_t moduleLocalBytes = 0;
   uint32_t moduleLocalAlignment = 4;
@@ -78,46 +78,46 @@ public:
     return moduleLocalOffsets.lookup(&variable);
   }
 
-  // Whether calls through an address may reach functions of the unit. Such a unit has to exist in
-  // one form only: addresses that lie in memory would lead from one form into the other.
+  /// Whether calls through an address may reach functions of the unit. Such a unit has to exist in
+  /// one form only: addresses that lie in memory would lead from one form into the other.
   bool hasFunctionAddresses = false;
 
-  // An internal function that Rubia makes itself, without a body when it is made: what `name` was
-  // first asked for with.
+  /// An internal function that Rubia makes itself, without a body when it is made: what `name` was
+  /// first asked for with.
   llvm::Function *ownFunction(llvm::StringRef name, llvm::FunctionType *type);
-  // The definition of a function of CUDA's driver (DeviceFunctions.h); null if the name is none.
+  /// The definition of a function of CUDA's driver (DeviceFunctions.h); null if the name is none.
   llvm::Function *driverFunction(llvm::StringRef name);
-  // The same of lowering/device/MatrixFunctions.cpp.
+  /// The same of lowering/device/MatrixFunctions.cpp.
   llvm::Function *matrixFunction(llvm::StringRef name);
-  // Whether this is a library of lowering/device/, in which no thread waits for another one.
+  /// Whether this is a library of lowering/device/, in which no thread waits for another one.
   bool isDeviceLibrary = false;
 
-  // The largest CTA that a kernel may be launched with.
+  /// The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
 
   // ---------- Variables
 
-  // Whether shared memory lies in device memory, in a slot that the CTA has (SharedSlot.h).
+  /// Whether shared memory lies in device memory, in a slot that the CTA has (SharedSlot.h).
   bool sharedInMemory() const {
     return parent ? parent->sharedInMemory()
                   : options.code.shared == settings::SharedMemory::Device && sharedLayout.isUsed;
   }
-  // Else: a .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
+  /// Else: a .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
   llvm::GlobalVariable *sharedVariable(const ptx::Variable &variable);
-  // An element of abi::kModuleTable, an i64.
+  /// An element of abi::kModuleTable, an i64.
   llvm::Value *loadModuleTable(llvm::IRBuilder<> &builder, unsigned slot);
-  // The slot of a module variable.
+  /// The slot of a module variable.
   unsigned slotOf(const ptx::Variable &variable) const;
-  // BarrierWords.
+  /// BarrierWords.
   llvm::GlobalVariable *barrierWords();
-  // The shared memory of %reserved_smem_offset_*.
+  /// The shared memory of %reserved_smem_offset_*.
   llvm::GlobalVariable *reservedShared();
-  // Where a .shared variable lies in the slot.
+  /// Where a .shared variable lies in the slot.
   uint32_t sharedOffset(const ptx::Variable &variable) const {
     return variable.incomplete ? uint32_t(sharedLayout.dynamic)
                                : sharedLayout.offsets.lookup(&variable);
   }
-  // What a CTA keeps in LDS of its slot (SharedSlot.cpp).
+  /// What a CTA keeps in LDS of its slot (SharedSlot.cpp).
   llvm::GlobalVariable *slotWords();
 
   // ---------- Facts
@@ -125,9 +125,9 @@ public:
   const BarrierPlan barriers;
   const SharedLayout sharedLayout;
 
-  // See FunctionLowering::flushesF32Denormals.
+  /// See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
-  // Whether Options::safeAtomics would have made other code.
+  /// Whether Options::safeAtomics would have made other code.
   bool hasFastAtomics = false;
 
   DebugInfo debugInfo;
@@ -135,18 +135,18 @@ public:
   ptx::Diagnostic diagnosticAt(uint32_t place, const ptx::Function &function,
                                const llvm::Twine &message, bool unsupported) const;
 
-  // Where an instruction stands, for people: "k:17", and the line of the source if there are such.
-  // `source`: the instruction whose line of the source it is, if another one.
+  /// Where an instruction stands, for people: "k:17", and the line of the source if there are such.
+  /// `source`: the instruction whose line of the source it is, if another one.
   std::string describe(const ptx::Function &function, const ptx::Instruction &instruction,
                        const ptx::Instruction *source = nullptr) const;
-  // Adds to the metadata's "traps" and returns the index, TrapRecord::place.
+  /// Adds to the metadata's "traps" and returns the index, TrapRecord::place.
   unsigned addTrap(std::string what);
-  // Loops that are watched (SpinLoops.h), for the metadata.
+  /// Loops that are watched (SpinLoops.h), for the metadata.
   std::vector<std::string> spinLoops;
-  // How the unit's products of matrices are computed, for the metadata: "software", "unit".
+  /// How the unit's products of matrices are computed, for the metadata: "software", "unit".
   std::set<std::string> matrixRoutes;
 
-  // The text of `!rubia.metadata`. docs/architecture.md: Metadata.
+  /// The text of `!rubia.metadata`. docs/architecture.md: Metadata.
   std::string metadata() const;
 
 private:
@@ -165,8 +165,8 @@ private:
 
   llvm::Function *deviceFunction(DeviceLibrary library, llvm::StringRef name);
 
-  // Device functions are lowered by a UnitLowering for each library, whose parent has the module
-  // table.
+  /// Device functions are lowered by a UnitLowering for each library, whose parent has the module
+  /// table.
   std::array<std::unique_ptr<UnitLowering>, 2> deviceFunctions;
   UnitLowering *parent = nullptr;
 

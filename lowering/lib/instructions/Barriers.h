@@ -8,7 +8,7 @@ namespace rubia::lowering {
 
 class FunctionLowering;
 
-// Zeroes the words of LDS that the unit's barriers need, if there are any, and waits for that.
+/// Zeroes the words of LDS that the unit's barriers need, if there are any, and waits for that.
 void emitBarrierSetup(FunctionLowering &kernel, llvm::IRBuilder<> &builder);
 
 } // namespace rubia::lowering

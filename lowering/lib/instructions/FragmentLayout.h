@@ -26,21 +26,21 @@ struct FragmentLayout {
   unsigned registers() const { return 1u << reg.size(); }
 };
 
-// The number whose bit i is bit sources[i] of `value`; those without a source are 0.
+/// The number whose bit i is bit sources[i] of `value`; those without a source are 0.
 llvm::Value *gatherBits(llvm::IRBuilder<> &b, llvm::Value *value,
                         llvm::ArrayRef<std::optional<unsigned>> sources);
 
-// Which bit it is; nothing if it is none of them.
+/// Which bit it is; nothing if it is none of them.
 std::optional<unsigned> indexOf(llvm::ArrayRef<TileBit> bits, TileBit bit);
 
-// A lane's value from a lane of the wave that it names, 0 to 63. Through LDS's crossbar.
+/// A lane's value from a lane of the wave that it names, 0 to 63. Through LDS's crossbar.
 llvm::Value *pullFromWaveLane(llvm::IRBuilder<> &b, llvm::Value *value, llvm::Value *lane);
 
-// The lane's number in the wave.
+/// The lane's number in the wave.
 llvm::Value *waveLane(llvm::IRBuilder<> &b, const Target &target);
 
-// Moves the words of a tile, i32 each, from one layout to another one, which has the same bits.
-// `lane` is the lane's number in `to`; `first` the lane of the wave where `from` begins.
+/// Moves the words of a tile, i32 each, from one layout to another one, which has the same bits.
+/// `lane` is the lane's number in `to`; `first` the lane of the wave where `from` begins.
 llvm::SmallVector<llvm::Value *, 8> moveWords(llvm::IRBuilder<> &b, const FragmentLayout &from,
                                               llvm::ArrayRef<llvm::Value *> words,
                                               const FragmentLayout &to, llvm::Value *lane,

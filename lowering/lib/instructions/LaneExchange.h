@@ -8,15 +8,15 @@
 
 namespace rubia::lowering {
 
-// Each lane's value from a lane that it names, 0 to 31. Through LDS's crossbar.
+/// Each lane's value from a lane that it names, 0 to 31. Through LDS's crossbar.
 llvm::Value *pullFromLane(FunctionLowering &fn, llvm::Value *value, llvm::Value *lane);
 
-// For an i32, where the pattern is constant. Null if only pullFromLane() can do it.
-// Each lane's value from lane ^ mask; 1 to 31. Never null.
+/// For an i32, where the pattern is constant. Null if only pullFromLane() can do it.
+/// Each lane's value from lane ^ mask; 1 to 31. Never null.
 llvm::Value *exchangeByXor(FunctionLowering &fn, llvm::Value *value, unsigned mask);
-// From lane + distance, -31 to 31 and not 0; any value where that lane is not in the warp.
+/// From lane + distance, -31 to 31 and not 0; any value where that lane is not in the warp.
 llvm::Value *shiftLanes(FunctionLowering &fn, llvm::Value *value, int distance);
-// From lane `lane` of each group of `width` lanes (4, 8, 16, 32).
+/// From lane `lane` of each group of `width` lanes (4, 8, 16, 32).
 llvm::Value *broadcastLane(FunctionLowering &fn, llvm::Value *value, unsigned lane, unsigned width);
 
 } // namespace rubia::lowering

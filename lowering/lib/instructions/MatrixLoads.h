@@ -15,7 +15,7 @@
 
 namespace rubia::lowering {
 
-// Reads 1, 2 or 4 matrices; the registers.
+/// Reads 1, 2 or 4 matrices; the registers.
 llvm::SmallVector<llvm::Value *, 4> loadMatrices(FunctionLowering &fn, llvm::Value *address,
                                                  unsigned count, bool transposed);
 

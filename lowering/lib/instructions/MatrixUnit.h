@@ -8,7 +8,7 @@
 
 namespace rubia::lowering {
 
-// What is multiplied, as instructions tell it apart.
+/// What is multiplied, as instructions tell it apart.
 struct ProductTypes {
   ptx::Type a{}, b{};
   bool saturates = false; // integers: the sum with C, once
@@ -22,18 +22,18 @@ class MatrixUnit {
 public:
   explicit MatrixUnit(const Target &target) : target(target) {}
 
-  // Whether there is a unit for this form of the code, and it can multiply these types with the
-  // results that PTX allows.
+  /// Whether there is a unit for this form of the code, and it can multiply these types with the
+  /// results that PTX allows.
   bool multiplies(const ProductTypes &types) const;
-  // Whether there is any for this form of the code.
+  /// Whether there is any for this form of the code.
   bool exists() const;
 
-  // The unit's fragments. Those of B have the columns of two mma.
+  /// The unit's fragments. Those of B have the columns of two mma.
   FragmentLayout a() const;
   FragmentLayout b() const;
   FragmentLayout sums() const;
 
-  // D = A * B + C of one warp: vectors of i32.
+  /// D = A * B + C of one warp: vectors of i32.
   llvm::Value *multiply(llvm::IRBuilder<> &b, const ProductTypes &types, llvm::Value *aWords,
                         llvm::Value *bWords, llvm::Value *sums) const;
 
@@ -41,7 +41,7 @@ private:
   const Target &target;
 };
 
-// PTX's fragments, of two mma with one A: registers of the first mma, then of the second.
+/// PTX's fragments, of two mma with one A: registers of the first mma, then of the second.
 FragmentLayout ptxA();
 FragmentLayout ptxB();
 FragmentLayout ptxSums();

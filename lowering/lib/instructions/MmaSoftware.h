@@ -8,7 +8,7 @@
 
 namespace rubia::lowering {
 
-// Registers of fragments as PTX has them: i32, of f64 i64.
+/// Registers of fragments as PTX has them: i32, of f64 i64.
 using MmaFragment = llvm::SmallVector<llvm::Value *, 8>;
 
 struct MmaOperands {
@@ -16,10 +16,10 @@ struct MmaOperands {
   llvm::Value *metadata = nullptr; // of a sparse form
 };
 
-// Why there is no software route; empty if there is one.
+/// Why there is no software route; empty if there is one.
 llvm::StringRef whyNotInSoftware(const MmaForm &form);
 
-// D, for a form of mma or wmma.mma that has a software route.
+/// D, for a form of mma or wmma.mma that has a software route.
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands);
 

@@ -17,7 +17,7 @@ struct NarrowFormat {
   uint32_t infinity; // code, 0: there is none
   uint32_t nan;      // what NVIDIA's GPUs make of NaN; `largest` where the format has no NaN
 
-  // The exponents of f32; then a code is the upper part of an f32.
+  /// The exponents of f32; then a code is the upper part of an f32.
   bool hasF32Range() const { return minExponent == -126; }
 };
 
@@ -34,25 +34,25 @@ struct NarrowRule {
   Rounding rounding = Rounding::NearestEven;
   bool relu = false;      // negative numbers and -0 become +0
   bool satfinite = false; // the largest number instead of what is beyond it
-  // .rs: these bits (an i32) are a fraction of the unit in the last place that is added before
-  // truncation; then `rounding` does not count.
+  /// .rs: these bits (an i32) are a fraction of the unit in the last place that is added before
+  /// truncation; then `rounding` does not count.
   llvm::Value *random = nullptr;
   unsigned randomBits = 0;
 };
 
-// The code of an f32 value, an i32. Beyond the f32 range of exponents only NearestEven and `random`
-// are there, and NearestEven only with satfinite.
+/// The code of an f32 value, an i32. Beyond the f32 range of exponents only NearestEven and
+/// `random` are there, and NearestEven only with satfinite.
 llvm::Value *encodeNarrow(FunctionLowering &fn, const NarrowFormat &format, llvm::Value *value,
                           const NarrowRule &rule);
 
-// The halves that two codes of at most 8 bits stand for. `codes` is a <2 x i16>, the result too.
+/// The halves that two codes of at most 8 bits stand for. `codes` is a <2 x i16>, the result too.
 llvm::Value *decodeToHalves(FunctionLowering &fn, const NarrowFormat &format, llvm::Value *codes,
                             bool relu);
 
-// An f32 with negative numbers and -0 made +0, whatever the denormal mode; NaN stays.
+/// An f32 with negative numbers and -0 made +0, whatever the denormal mode; NaN stays.
 llvm::Value *reluF32(FunctionLowering &fn, llvm::Value *value);
 
-// A code of the format with infinity made the largest number, of the same sign.
+/// A code of the format with infinity made the largest number, of the same sign.
 llvm::Value *infinityToLargest(llvm::IRBuilder<> &b, const NarrowFormat &format, llvm::Value *code);
 
 } // namespace rubia::lowering

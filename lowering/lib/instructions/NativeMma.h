@@ -27,11 +27,11 @@
 
 namespace rubia::lowering {
 
-// Whether the target's matrix unit computes mma.sync of this form. `mayFlush`: also if denormals of
-// f16 and bf16 then count as zero.
+/// Whether the target's matrix unit computes mma.sync of this form. `mayFlush`: also if denormals
+/// of f16 and bf16 then count as zero.
 bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush);
 
-// D's registers (i32) from those of A, B and C; only where there is such a route.
+/// D's registers (i32) from those of A, B and C; only where there is such a route.
 llvm::SmallVector<llvm::Value *, 8> multiplyNatively(FunctionLowering &fn, const MmaForm &form,
                                                      bool mayFlush, llvm::ArrayRef<llvm::Value *> a,
                                                      llvm::ArrayRef<llvm::Value *> b,

@@ -6,7 +6,7 @@
 
 namespace rubia::lowering {
 
-// x and y, integers or vectors of them, are wide enough for the exact result; signed.
+/// x and y, integers or vectors of them, are wide enough for the exact result; signed.
 using VideoOperation = llvm::Value *(*)(llvm::IRBuilder<> & b, llvm::Value *x, llvm::Value *y);
 
 llvm::Value *videoAdd(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
@@ -15,8 +15,8 @@ llvm::Value *videoAbsdiff(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 llvm::Value *videoMin(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 llvm::Value *videoMax(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 
-// A comparison of vset, vset2 or vset4 as one of x < y and x != y with operands exchanged, negated
-// or both.
+/// A comparison of vset, vset2 or vset4 as one of x < y and x != y with operands exchanged, negated
+/// or both.
 struct VideoComparison {
   ptx::Mod mod;
   bool isOrdered, exchanged, negated;

@@ -11,7 +11,7 @@ class Function;
 
 namespace rubia::lowering {
 
-// To be called when the function is complete.
+/// To be called when the function is complete.
 void dropUnreadInitialValues(llvm::Function &function);
 
 } // namespace rubia::lowering

@@ -22,7 +22,7 @@ namespace rubia::lowering {
 
 class FunctionLowering;
 
-// To be called when the body is complete. `starts`: the block that each instruction begins in.
+/// To be called when the body is complete. `starts`: the block that each instruction begins in.
 void keepLoopsApart(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts);
 
 } // namespace rubia::lowering

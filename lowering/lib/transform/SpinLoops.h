@@ -32,12 +32,12 @@ namespace rubia::lowering {
 
 class FunctionLowering;
 
-// The instructions that may release what an atomic operation of the function takes, by index: a
-// block of its own has to follow each.
+/// The instructions that may release what an atomic operation of the function takes, by index: a
+/// block of its own has to follow each.
 llvm::DenseSet<uint32_t> possibleReleases(const ptx::Function &function);
 
-// To be called when the body is complete. `starts`: the block that each instruction begins in;
-// `released`: the block that follows each of possibleReleases().
+/// To be called when the body is complete. `starts`: the block that each instruction begins in;
+/// `released`: the block that follows each of possibleReleases().
 void treatSpinLoops(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts,
                     const llvm::DenseMap<uint32_t, llvm::BasicBlock *> &released);
 

@@ -8,8 +8,8 @@
 
 namespace rubia::lowering::test {
 
-// Bit patterns that matter to 16-, 32- and 64-bit integers: zero, ends of ranges, single bits,
-// bytes with and without sign, shift amounts around the widths.
+/// Bit patterns that matter to 16-, 32- and 64-bit integers: zero, ends of ranges, single bits,
+/// bytes with and without sign, shift amounts around the widths.
 inline std::vector<uint64_t> integerEdges(unsigned bits) {
   std::vector<uint64_t> values = {0,   1,      2,      3,      7,      8,      15,    16,  17,
                                   31,  32,     33,     63,     64,     65,     127,   128, 255,
@@ -30,8 +30,8 @@ inline std::vector<uint64_t> integerEdges(unsigned bits) {
   return values;
 }
 
-// f32: zeros, denormals, the ends of the normal range, 1 and its neighbours, halves, the ends of
-// the integer ranges, infinities, NaNs.
+/// f32: zeros, denormals, the ends of the normal range, 1 and its neighbours, halves, the ends of
+/// the integer ranges, infinities, NaNs.
 inline std::vector<uint64_t> f32Edges() {
   std::vector<uint64_t> values;
   for (uint64_t magnitude :
@@ -79,7 +79,7 @@ inline std::vector<uint64_t> f16Edges() {
   return values;
 }
 
-// The last is the mark of fma.rn.oob, a NaN.
+/// The last is the mark of fma.rn.oob, a NaN.
 inline std::vector<uint64_t> bf16Edges() {
   std::vector<uint64_t> values;
   for (uint64_t magnitude :
@@ -92,7 +92,7 @@ inline std::vector<uint64_t> bf16Edges() {
   return values;
 }
 
-// Seeded bit patterns of which many are ordinary numbers of a float format: uniform exponents.
+/// Seeded bit patterns of which many are ordinary numbers of a float format: uniform exponents.
 inline std::vector<uint64_t> randomPatterns(unsigned bits, unsigned count, uint64_t seed) {
   std::mt19937_64 engine(seed);
   std::vector<uint64_t> values;

@@ -15,7 +15,7 @@ inline double f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bitsOf(float value) { return std::bit_cast<uint32_t>(value); }
 inline uint64_t bitsOf(double value) { return std::bit_cast<uint64_t>(value); }
 
-// "", "rn", "rz", "rm", "rp" as <cfenv> knows it.
+/// "", "rn", "rz", "rm", "rp" as <cfenv> knows it.
 inline int hostRounding(const char *name) {
   switch (*name ? name[1] : 'n') {
   case 'z':
@@ -29,8 +29,8 @@ inline int hostRounding(const char *name) {
   }
 }
 
-// MXCSR for the lifetime of the object. Flushing is by the rounded result with unbounded exponent,
-// as NVIDIA's.
+/// MXCSR for the lifetime of the object. Flushing is by the rounded result with unbounded exponent,
+/// as NVIDIA's.
 class HostMode {
 public:
   explicit HostMode(int rounding, bool flushes = false) : saved(_mm_getcsr()) {
@@ -47,7 +47,7 @@ private:
   unsigned saved;
 };
 
-// A value that the compiler cannot compute with at compile time or move out of a mode.
+/// A value that the compiler cannot compute with at compile time or move out of a mode.
 template <typename T> inline T opaque(T value) {
   volatile T copy = value;
   return copy;

@@ -12,7 +12,7 @@ namespace rubia::lowering::test {
 
 using Wide = unsigned __int128;
 
-// What an element is made of, for the arithmetic and for the comparison of NaNs.
+/// What an element is made of, for the arithmetic and for the comparison of NaNs.
 enum class Format { Integer, F16, BF16, F32, F64 };
 unsigned bitsOf(Format format);
 
@@ -28,20 +28,20 @@ struct Operation {
   bool hasShared = true, hasRed = true;
 
   bool adds() const;
-  // What all elements together become. `flushes`: f32 outside of shared memory.
+  /// What all elements together become. `flushes`: f32 outside of shared memory.
   Wide apply(Wide old, Wide b, Wide c, bool flushes) const;
-  // The part of the value that is updated at once: an element.
+  /// The part of the value that is updated at once: an element.
   unsigned atomicBits() const;
 };
 
 Wide masked(Wide value, unsigned bits);
-// Bit for bit, but all NaNs are equal.
+/// Bit for bit, but all NaNs are equal.
 bool equal(Wide x, Wide y, Format format, unsigned bits);
-// Edge values of the elements and random ones, in all 128 bits.
+/// Edge values of the elements and random ones, in all 128 bits.
 Wide anyValue(const Operation &operation, std::mt19937_64 &random);
 std::string show(Wide value);
 
-// One instruction of a test.
+/// One instruction of a test.
 struct Step {
   enum class Place { Global, Shared, GenericGlobal, GenericShared };
 
@@ -53,20 +53,21 @@ struct Step {
   bool inShared() const { return place == Place::Shared || place == Place::GenericShared; }
   std::string text() const; // "atom.acquire.gpu.global.add.u32"
 
-  // PTX that loads the sources from [base+16] and [base+32], that executes it on [address], and
-  // that stores what it returned to [base+48].
+  /// PTX that loads the sources from [base+16] and [base+32], that executes it on [address], and
+  /// that stores what it returned to [base+48].
   std::string load(const std::string &base) const;
   std::string execute(const std::string &address) const;
   std::string store(const std::string &base) const;
 };
 
-// All operations in all places; semantics and scopes take turns, .sys is there for every operation.
+/// All operations in all places; semantics and scopes take turns, .sys is there for every
+/// operation.
 std::vector<Step> allSteps();
-// A half of them, chosen at random but the same every time; that of an odd number is the other
-// half. All of them where RUBIA_TEST_LONG is set.
+/// A half of them, chosen at random but the same every time; that of an odd number is the other
+/// half. All of them where RUBIA_TEST_LONG is set.
 std::vector<Step> sampledSteps(size_t half);
 
-// The registers that load() and the others use.
+/// The registers that load() and the others use.
 inline constexpr const char *kStepRegisters =
     ".reg .b16 %h<40>; .reg .b32 %r<40>; .reg .b64 %d<40>; .reg .b128 %q<40>;\n";
 

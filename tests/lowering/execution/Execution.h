@@ -13,7 +13,7 @@
 
 namespace rubia::lowering::test {
 
-// A way to compile and launch.
+/// A way to compile and launch.
 struct Form {
   std::string arch = "gfx1100"; // with wave64, one of the forms has to be chosen
   bool halfFilled = false;
@@ -36,37 +36,37 @@ struct Outcome {
   abi::TrapRecord trap = {};
 };
 
-// A kernel k(.param .u64 p, .param .u32 n) with registers %p, %rs, %r, %rd, %f, %fd (0 to 19).
-// %buf is p as a global address, %tid the linear index of the thread in its CTA, %mine the address
-// of its word: p + 4 * (%tid + CTA size * %ctaid.x).
+/// A kernel k(.param .u64 p, .param .u32 n) with registers %p, %rs, %r, %rd, %f, %fd (0 to 19).
+/// %buf is p as a global address, %tid the linear index of the thread in its CTA, %mine the address
+/// of its word: p + 4 * (%tid + CTA size * %ctaid.x).
 std::string executable(const std::string &body, const std::string &before = "",
                        const std::string &attributes = "");
 
-// Runs kernel `k` with a buffer of these words as its first parameter and their number as the
-// second.
+/// Runs kernel `k` with a buffer of these words as its first parameter and their number as the
+/// second.
 Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &form = {});
 
-// What a kernel is compiled to if no form is asked for, from the metadata.
+/// What a kernel is compiled to if no form is asked for, from the metadata.
 struct WarpFormOf {
   std::string form, reason;
   uint32_t exactThreads = 0;
 };
 WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch = "gfx942");
 
-// Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and not,
-// and checks that all agree. Where there is shared memory, also with it in device memory.
+/// Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and
+/// not, and checks that all agree. Where there is shared memory, also with it in device memory.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
 
-// The same for all targets, optimised; those with wave64 in each form that is sound. Shared memory
-// is also in device memory on every second target, or on all with RUBIA_TEST_TARGETS.
+/// The same for all targets, optimised; those with wave64 in each form that is sound. Shared memory
+/// is also in device memory on every second target, or on all with RUBIA_TEST_TARGETS.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
 inline const std::vector<const char *> kTargets = rubia::test::testTargets();
-// A target without waves of 32 lanes takes the half-filled form where a test does not choose.
+/// A target without waves of 32 lanes takes the half-filled form where a test does not choose.
 inline bool isWave64(llvm::StringRef arch) { return !rubia::test::rowOf(arch).hasWave32; }
 
-// 0, 1, 2, ...
+/// 0, 1, 2, ...
 std::vector<uint32_t> counting(size_t size);
 
 } // namespace rubia::lowering::test

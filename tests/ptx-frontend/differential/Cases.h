@@ -29,9 +29,9 @@ struct CaseOptions {
 };
 
 Verdict ourVerdict(llvm::StringRef module);
-// With our verdicts. A variant that we take is among them too, and another one is made.
+/// With our verdicts. A variant that we take is among them too, and another one is made.
 std::vector<Case> makeCases(const CaseOptions &options);
-// Asks ptxas, all cases of a dialect at once.
+/// Asks ptxas, all cases of a dialect at once.
 llvm::Error judge(Ptxas &ptxas, std::vector<Case> &cases);
 
 } // namespace rubia::test

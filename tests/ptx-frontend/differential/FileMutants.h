@@ -13,13 +13,13 @@ struct PtxFile {
   std::string name, text;
 };
 
-// The PTX texts in `paths` (libraries, programs, .ptx files) of at most `maxBytes`.
+/// The PTX texts in `paths` (libraries, programs, .ptx files) of at most `maxBytes`.
 llvm::Expected<std::vector<PtxFile>> readPtx(llvm::ArrayRef<std::string> paths, size_t maxBytes);
 
-// The files themselves and `mutants` variants, without verdicts.
+/// The files themselves and `mutants` variants, without verdicts.
 std::vector<Case> makeFileCases(llvm::ArrayRef<PtxFile> files, unsigned mutants, uint64_t seed);
 
-// Both verdicts.
+/// Both verdicts.
 llvm::Error judgeFiles(Ptxas &ptxas, std::vector<Case> &cases);
 
 } // namespace rubia::test

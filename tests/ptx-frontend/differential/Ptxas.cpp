@@ -19,7 +19,7 @@ using llvm::StringRef;
 namespace rubia::test {
 
 std::unique_ptr<Ptxas> Ptxas::find() {
-  const char *named = std::getenv("RUBIA_PTXAS");
+  const char *named = std::getenv("RUBIA_TEST_PTXAS");
   std::string program = named ? named : RUBIA_PTXAS;
   if (!llvm::sys::fs::can_execute(program))
     return nullptr;

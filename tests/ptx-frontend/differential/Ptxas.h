@@ -18,12 +18,12 @@ struct Verdict {
 
 class Ptxas {
 public:
-  // RUBIA_PTXAS, or what CMake found; null if there is none.
+  /// RUBIA_TEST_PTXAS, or what CMake found; null if there is none.
   static std::unique_ptr<Ptxas> find();
-  // Parses and checks only; nothing is compiled.
+  /// Parses and checks only; nothing is compiled.
   llvm::Expected<std::vector<Verdict>> judge(const Dialect &dialect,
                                              llvm::ArrayRef<std::string> instructions);
-  // A whole file.
+  /// A whole file.
   llvm::Expected<Verdict> judgeFile(llvm::StringRef text);
   unsigned runs() const { return processes; }
 

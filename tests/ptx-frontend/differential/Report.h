@@ -16,13 +16,13 @@ public:
 
   void printDifferences(llvm::raw_ostream &out, unsigned most) const;
   void printTotals(llvm::raw_ostream &out) const;
-  // The groups as a Markdown table: what, count, share of the differences, reason.
+  /// The groups as a Markdown table: what, count, share of the differences, reason.
   void printGroups(llvm::raw_ostream &out) const;
-  // A line a row of the table: legal instances, those that both accept, and wrong variants that
-  // ptxas or we refuse of each kind of mistake.
+  /// A line a row of the table: legal instances, those that both accept, and wrong variants that
+  /// ptxas or we refuse of each kind of mistake.
   void printForms(llvm::raw_ostream &out) const;
-  // Rows without a legal instance that both accept, and rows with few of something. False if there
-  // is one of the first.
+  /// Rows without a legal instance that both accept, and rows with few of something. False if there
+  /// is one of the first.
   bool checkForms(llvm::raw_ostream &out, unsigned legal, unsigned illegal) const;
 
 private:
