@@ -122,6 +122,34 @@ TEST(AsyncCopies, StagesOfARing) {
         << body;
 }
 
+// One thread goes through two phases: bytes that are expected hold back the first; a copy arrives
+// in the second.
+TEST(Mbarriers, TransactionsAndCopies) {
+  std::string ptx = executable90(kStart + R"(
+    @!%p0 bra END;
+    mbarrier.init.shared.b64 [%r0], 2;
+    mbarrier.arrive.shared.b64 %rd0, [%r0]; mbarrier.pending_count.b64 %r3, %rd0;
+    mbarrier.expect_tx.relaxed.cta.shared.b64 [%r0], 64;
+    mbarrier.arrive.shared.b64 %rd1, [%r0];
+    mbarrier.test_wait.shared.b64 %p1, [%r0], %rd1; selp.b32 %r4, 16, 0, %p1;
+    mbarrier.complete_tx.relaxed.cta.shared.b64 [%r0], 64;
+    mbarrier.test_wait.shared.b64 %p1, [%r0], %rd1; selp.b32 %r5, 32, 0, %p1;
+    cp.async.ca.shared.global [%r1], [%buf+4], 4;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [%r0];
+    mbarrier.arrive.shared.b64 %rd2, [%r0];
+    COPIED: mbarrier.test_wait.shared.b64 %p1, [%r0], %rd2; @!%p1 bra COPIED;
+    ld.shared.u32 %r6, [%r1]; shl.b32 %r6, %r6, 8;
+    mbarrier.inval.shared.b64 [%r0];
+    add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5; add.u32 %r3, %r3, %r6;
+    st.global.u32 [%mine], %r3;
+    END: ret;)",
+                                 kVariables);
+  std::vector<uint32_t> words = counting(32), expected = words;
+  words[1] = expected[1] = 7;
+  expected[0] = 2 + 32 + (7 << 8); // two arrivals were pending before the first
+  EXPECT_EQ(runAll(ptx, words), expected);
+}
+
 TEST(Mbarriers, ProducersAndConsumers) {
   // The second warp waits for the first, round after round, by one mbarrier in each direction.
   std::string ptx = executable90(R"(
