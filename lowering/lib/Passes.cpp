@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
 // order of memory accesses explicit last, since that reads the finished module.
+#include "lowering/lib/analysis/ControlFlowGraph.h"
+#include "lowering/lib/analysis/WaitingLoops.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Barriers.h"
@@ -55,11 +57,13 @@ void FunctionLowering::lowerBody() {
   // Last of what makes code: the instructions add to the prologue.
   finishEntry(places.body);
 
-  // Before waiting loops are looked for: an inner loop that was merged with its outer one is none
-  // of its own.
-  keepLoopsApart(*this, places.starts);
+  // Both ask for loops in the PTX, of which the graph tells, and follow there what they do. Loops
+  // are kept apart before waiting ones are looked for: an inner loop that was merged with its outer
+  // one is none of its own.
+  ControlFlowGraph graph(source_, releases);
+  DenseMap<uint32_t, BasicBlock *> headers = keepLoopsApart(*this, places.starts, graph);
   if (mayWait)
-    treatSpinLoops(*this, places.starts, places.behind);
+    treatSpinLoops(*this, places.starts, places.behind, headers, graph);
   // Any of the passes above may be the last reader of a register.
   dropUnreadInitialValues(function);
 }

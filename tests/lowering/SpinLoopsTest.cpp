@@ -3,6 +3,7 @@
 #include "Lowered.h"
 #include "gmock/gmock.h"
 
+using namespace llvm;
 using namespace rubia;
 using namespace rubia::lowering;
 using namespace rubia::lowering::test;
@@ -134,6 +135,32 @@ TEST(SpinLoops, AtomicUpdatesWaitForNobody) {
     L: add.u32 %r1, %r0, 1; atom.global.cas.b32 %r2, [%rd0], %r0, %r1;
     setp.ne.u32 %p0, %r2, %r0; mov.u32 %r0, %r2; @%p0 bra L;)"),
             "-");
+  EXPECT_EQ(treatment(R"(
+    ld.global.u32 %r0, [%rd0];
+    L: mov.u32 %r2, %r0; add.u32 %r1, %r2, 1; atom.global.cas.b32 %r0, [%rd0], %r2, %r1;
+    setp.ne.u32 %p0, %r0, %r2; @%p0 bra L;)"),
+            "-")
+      << "a copy of the register that gets the old value";
+}
+
+// Each round expects what it has loaded itself, by whatever load.
+TEST(SpinLoops, AtomicUpdatesWaitForNobodyWhateverLoadsTheOldValue) {
+  for (const char *load : {"ld.global.u32", "ld.volatile.global.u32", "ld.relaxed.gpu.global.u32"})
+    EXPECT_EQ(treatment(std::string("L: ") + load + R"( %r0, [%rd0]; add.u32 %r1, %r0, 1;
+                        atom.global.cas.b32 %r2, [%rd0], %r0, %r1;
+                        setp.ne.u32 %p0, %r2, %r0; @%p0 bra L;)"),
+              "-")
+        << load;
+}
+
+// A compare and swap that expects anything but what was there: it waits until that comes.
+TEST(SpinLoops, LocksOfOneBitThatAreTakenByComparison) {
+  EXPECT_EQ(treatment(R"(
+    ld.global.u32 %r0, [%rd0];
+    L: and.b32 %r3, %r0, -2; or.b32 %r1, %r3, 1; atom.global.cas.b32 %r2, [%rd0], %r3, %r1;
+    setp.ne.u32 %p0, %r2, %r3; mov.u32 %r0, %r2; @%p0 bra L;
+    st.global.u32 [%rd0+4], %r9;)"),
+            "W");
 }
 
 // The swap is tried again by a branch within the loop, which divides the threads before the exit.
@@ -178,6 +205,16 @@ TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
   EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "W");
 }
 
+// A trap ends the kernel for all, also where others come to it.
+TEST(SpinLoops, CriticalSectionsMayTrap) {
+  EXPECT_EQ(treatment(R"(
+    setp.gt.u32 %p2, %r9, 100; @%p2 trap;
+    L: atom.global.cas.b32 %r0, [%rd0], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;
+    ld.volatile.global.u32 %r1, [%rd0+4]; setp.gt.u32 %p3, %r1, 9; @%p3 trap;
+    atom.global.exch.b32 %r2, [%rd0], 0;)"),
+            "K");
+}
+
 // The register holds another address by then.
 TEST(SpinLoops, AReleaseIsAtTheSameAddress) {
   const std::string lock = "mov.u64 %rd3, %rd0; L: atom.global.cas.b32 %r0, [%rd3], 0, 1;"
@@ -216,6 +253,34 @@ TEST(SpinLoops, AnswersOfThreadsThatDoNotComeToTheLoop) {
       << "all of the warp go the same way";
 }
 
+// All of a warp leave the outer loop together, but for the first thread, which does not come to it.
+// The inner loop has the same label.
+TEST(SpinLoops, AnswersWhereLoopsShareALabel) {
+  const std::string loops = R"(
+    mov.u32 %r8, %ctaid.x; setp.eq.u32 %p1, %r9, 0; @%p1 bra S;
+    L: setp.eq.u32 %p2, %r8, 77; @%p2 bra L;
+    ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; bar.warp.sync -1; @%p0 bra L;
+    S: )";
+  EXPECT_EQ(treatment(loops + "st.volatile.global.u32 [%rd0], 1;"), "WT"); // and kept apart
+  EXPECT_EQ(treatment(loops + "st.volatile.global.u32 [%rd5], 1;"), "T");
+}
+
+// What those on the other way do comes before the loop C, and nothing that they do after it: so
+// their own loop P, which also writes, is no branch that divides them.
+TEST(SpinLoops, OnlyBranchesThatDivideThemAreOrdered) {
+  std::string ir = lowered(kernelWith(R"(
+    setp.ge.u32 %p1, %r9, 16; @%p1 bra C;
+    Q: add.u32 %r2, %r2, 1;
+    P: atom.global.add.u32 %r0, [%rd0], 0; setp.eq.u32 %p0, %r0, 0; @%p0 bra P;
+    st.volatile.global.u32 [%rd0+4], 1; setp.lt.u32 %p2, %r2, 9; @%p2 bra Q;
+    bra E;
+    C: ld.volatile.global.u32 %r0, [%rd0+4];
+    @%p3 bra D; add.u32 %r1, %r1, 1; D: @%p4 bra F; add.u32 %r1, %r1, 1; F:
+    @%p3 bra G; add.u32 %r1, %r1, 1; G: setp.eq.u32 %p0, %r0, 0; @%p0 bra C; E:)"))
+                       .text();
+  EXPECT_EQ(StringRef(ir).count("\nanswered"), 1u);
+}
+
 // Of three ways, one waits and one answers.
 TEST(SpinLoops, AnswersOnAnotherWayOfAJumpTable) {
   auto table = [](const std::string &index, const std::string &third) {
@@ -245,6 +310,19 @@ TEST(SpinLoops, EveryInstructionThatWritesMayAnswer) {
     EXPECT_EQ(treatmentIn(ptx), "WT") // and goes first
         << answer;
   }
+}
+
+// Loops that are as large as each other are found in the order of the text, however many blocks
+// their instructions become.
+TEST(SpinLoops, LoopsAreInTheOrderOfTheText) {
+  std::string metadata = lowered(kernelWith(R"(
+    L: ld.volatile.global.u32 %r0, [%rd1];
+    @%p3 st.global.u32 [%rd5], 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;
+    M: ld.relaxed.gpu.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra M;)"))
+                             .metadata();
+  size_t spins = metadata.find("\"spinLoops\"");
+  EXPECT_LT(metadata.find("'ld.volatile.global.u32'", spins),
+            metadata.find("'ld.relaxed.gpu.global.u32'", spins));
 }
 
 TEST(SpinLoops, MetadataAndTrapsNameTheLoop) {

@@ -365,6 +365,17 @@ TEST(LoweringWarpForm, LoopsThatWaitForNobody) {
                "atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.s32 %p0, %r0, %r2;"
                "@%p0 bra loop;",
                g);
+  expectPacked("ld.global.u32 %r0, [%rd0]; loop: mov.u32 %r2, %r0; add.u32 %r1, %r2, 7;"
+               "atom.global.cas.b32 %r0, [%rd0], %r2, %r1; setp.ne.s32 %p0, %r0, %r2;"
+               "@%p0 bra loop;",
+               g);
+  // Rounds that expect what was there long ago.
+  expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: atom.global.cas.b32 %r2, [%rd0], %r0, 1;"
+                           "setp.ne.s32 %p0, %r0, %r2; @%p1 bra old; mov.u32 %r0, %r2;"
+                           "old: @%p0 bra loop;");
+  expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: @%p1 bra old; mov.u32 %r2, %r0;"
+                           "old: atom.global.cas.b32 %r0, [%rd0], %r2, 1;"
+                           "setp.ne.s32 %p0, %r0, %r2; @%p0 bra loop;");
   // Locks that look like it: the value that is compared with is another one.
   expectHalfFilled(kSpins, "mov.u32 %r0, 0; loop: atom.global.cas.b32 %r2, [%rd0], %r0, 1;"
                            "setp.ne.s32 %p0, %r0, %r2; @%p0 bra loop;");

@@ -8,7 +8,7 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-ControlFlowGraph::ControlFlowGraph(const ptx::Function &function) {
+ControlFlowGraph::ControlFlowGraph(const ptx::Function &function, const DenseSet<uint32_t> &lasts) {
   uint32_t size = uint32_t(function.body.size());
   BitVector starts(size + 1);
   starts.set(0);
@@ -16,7 +16,7 @@ ControlFlowGraph::ControlFlowGraph(const ptx::Function &function) {
   for (const ptx::Label &label : function.labels)
     starts.set(label.instruction);
   for (uint32_t index = 0; index < size; ++index)
-    if (endsBlock(function.body[index]))
+    if (endsBlock(function.body[index]) || lasts.contains(index))
       starts.set(index + 1);
 
   std::vector<uint32_t> blockAt(size + 1);
@@ -26,7 +26,8 @@ ControlFlowGraph::ControlFlowGraph(const ptx::Function &function) {
     blocks.push_back({first, uint32_t(next), {}});
     first = uint32_t(next);
   }
-  blockAt[size] = uint32_t(blocks.size()); // returned()
+  numCodeBlocks = uint32_t(blocks.size());
+  blockAt[size] = returned();
   blocks.push_back({size, size, {}});
   blocks.push_back({size, size, {}});
   blocks[returned()].successors.push_back(ended());
@@ -124,13 +125,47 @@ std::vector<uint32_t> ControlFlowGraph::immediatePostDominators() const {
   return result;
 }
 
-std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
-  std::vector<SmallVector<uint32_t, 2>> predecessors(blocks.size());
+uint32_t ControlFlowGraph::addBlock(ArrayRef<uint32_t> from, uint32_t to, bool enters) {
+  const uint32_t added = uint32_t(blocks.size()), none = blocks[ended()].first;
+  blocks.push_back({none, none, {to}});
+  for (uint32_t block : from)
+    std::replace(blocks[block].successors.begin(), blocks[block].successors.end(), to, added);
+  if (enters && entry == to)
+    entry = added;
+  return added;
+}
+
+BitVector ControlFlowGraph::reachedFrom(uint32_t block, uint32_t without) const {
+  BitVector reached(unsigned(blocks.size()));
+  if (block == without)
+    return reached;
+  SmallVector<uint32_t> open{block};
+  reached.set(block);
+  while (!open.empty())
+    for (uint32_t next : blocks[open.pop_back_val()].successors)
+      if (next != without && !reached.test(next)) {
+        reached.set(next);
+        open.push_back(next);
+      }
+  return reached;
+}
+
+// ---------- Loops
+
+using Edges = std::vector<SmallVector<uint32_t, 2>>; // to each block
+
+struct ControlFlowGraph::BackEdges {
+  Edges predecessors;                                 // those that are reached
   MapVector<uint32_t, SmallVector<uint32_t>> latches; // by header
+};
+
+// The edges that a walk into the depth finds to lead to a block on its own way.
+ControlFlowGraph::BackEdges ControlFlowGraph::findBackEdges() const {
+  BackEdges result{Edges(blocks.size()), {}};
   BitVector seen(unsigned(blocks.size())), open(unsigned(blocks.size()));
-  SmallVector<std::pair<uint32_t, unsigned>> stack{{0, 0}};
-  seen.set(0);
-  open.set(0);
+  SmallVector<std::pair<uint32_t, unsigned>> stack{{entry, 0}};
+  seen.set(entry);
+  open.set(entry);
   while (!stack.empty()) {
     auto &[block, position] = stack.back();
     if (position == blocks[block].successors.size()) {
@@ -139,40 +174,67 @@ std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
       continue;
     }
     uint32_t next = blocks[block].successors[position++];
-    predecessors[next].push_back(block);
+    result.predecessors[next].push_back(block);
     if (open.test(next))
-      latches[next].push_back(block);
+      result.latches[next].push_back(block);
     if (!seen.test(next)) {
       seen.set(next);
       open.set(next);
       stack.push_back({next, 0});
     }
   }
+  return result;
+}
 
+static ControlFlowGraph::Loop makeLoop(uint32_t header, ArrayRef<uint32_t> latches,
+                                       const Edges &predecessors, uint32_t entry) {
+  ControlFlowGraph::Loop loop{header, SmallVector<uint32_t>(latches), {header}};
+  BitVector inside(unsigned(predecessors.size()));
+  inside.set(header);
+  SmallVector<uint32_t> pending(latches);
+  while (!pending.empty()) {
+    uint32_t block = pending.pop_back_val();
+    if (inside.test(block))
+      continue;
+    inside.set(block);
+    loop.blocks.push_back(block);
+    loop.hasOneEntry &= block != entry;
+    pending.append(predecessors[block]);
+  }
+  return loop;
+}
+
+std::vector<ControlFlowGraph::Loop> ControlFlowGraph::loops() const {
+  BackEdges edges = findBackEdges();
   std::vector<Loop> result;
-  auto add = [&](uint32_t header, SmallVector<uint32_t> pending) {
-    Loop &loop = result.emplace_back();
-    loop.header = header;
-    loop.blocks.push_back(header);
-    BitVector inside(unsigned(blocks.size()));
-    inside.set(header);
-    while (!pending.empty()) {
-      uint32_t block = pending.pop_back_val();
-      if (inside.test(block))
-        continue;
-      inside.set(block);
-      loop.blocks.push_back(block);
-      loop.hasOneEntry &= block != 0;
-      pending.append(predecessors[block]);
-    }
-  };
-  for (const auto &[header, from] : latches) {
+  for (const auto &[header, from] : edges.latches) {
     for (uint32_t latch : from)
-      add(header, {latch});
+      result.push_back(makeLoop(header, latch, edges.predecessors, entry));
     if (from.size() > 1)
-      add(header, from);
+      result.push_back(makeLoop(header, from, edges.predecessors, entry));
   }
   return result;
+}
+
+std::vector<ControlFlowGraph::Loop> ControlFlowGraph::naturalLoops() const {
+  BackEdges edges = findBackEdges();
+  std::vector<Loop> result;
+  for (auto &[header, from] : edges.latches) {
+    erase_if(from, [&](uint32_t latch) {
+      return !makeLoop(header, latch, edges.predecessors, entry).hasOneEntry;
+    });
+    sort(from);
+    if (!from.empty())
+      result.push_back(makeLoop(header, from, edges.predecessors, entry));
+  }
+  sort(result, [](const Loop &a, const Loop &b) {
+    return std::pair(a.latches[0], a.header) < std::pair(b.latches[0], b.header);
+  });
+  return result;
+}
+
+ControlFlowGraph::Loop ControlFlowGraph::loopOf(uint32_t header, ArrayRef<uint32_t> latches) const {
+  return makeLoop(header, latches, findBackEdges().predecessors, entry);
 }
 
 } // namespace rubia::lowering

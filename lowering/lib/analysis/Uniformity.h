@@ -11,6 +11,9 @@
 // Threads that leave for good take no part in what follows: a branch to nothing but the thread's
 // end is no divergence of the others.
 //
+// What those have in common that are in a branch or a loop, whatever brought them there, is another
+// question: UniformValues.h.
+//
 // What is told of Group::RowWarp is good for hints, not for proofs: %ntid.x is presumed to be a
 // multiple of 32. `%tid.x >> 5` and `%tid.x < 64` are the same for all of such a warp.
 #pragma once

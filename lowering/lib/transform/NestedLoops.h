@@ -7,12 +7,12 @@
 // loop waits there for the others. To LLVM both branches back are ways round of one loop, of which
 // each lane takes its own in each round, so that some pass the barrier while others are still in
 // the inner loop. Hence an outer loop gets a header of its own, with a convergent operation, which
-// keeps the optimiser from merging it with that of the inner loop. It is done only if nothing in
-// the inner loop is for all of the group (warp or CTA) that meets in the outer one: else the
-// branches do not divide the group, or the inner `loop` is but a way round: `if (...) continue;`.
+// keeps the optimiser from merging it with that of the inner loop. Which loops that is done to is
+// found by analysis/SharedHeaders.h.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace llvm {
 class BasicBlock;
@@ -21,8 +21,12 @@ class BasicBlock;
 namespace rubia::lowering {
 
 class FunctionLowering;
+struct ControlFlowGraph;
 
 /// To be called when the body is complete. `starts`: the block that each instruction begins in.
-void keepLoopsApart(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts);
+/// Returns the headers that were added, by their block of the graph, which gets them too.
+llvm::DenseMap<uint32_t, llvm::BasicBlock *>
+keepLoopsApart(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts,
+               ControlFlowGraph &graph);
 
 } // namespace rubia::lowering

@@ -12,17 +12,12 @@
 //    the same threads stay while others are not in the loop (any more). At Options::spinLimit the
 //    kernel ends with abi::TrapReason::NeedsIndependentScheduling, and the record names the loop.
 //
-// A loop waits if one of its exits depends on a volatile, relaxed or acquiring load or on the
-// result of an atomic operation, at an address that stays the same; not if it is only the end of a
-// count, `i < *end`, which comes by itself. Where all threads of the warp
-// load from one address they leave together; then, and for threads that never came to the loop, it
-// matters whether those outside may write what is waited for. docs/synchronization.md has the
-// limits of this.
+// Which loops these are, and what they wait for, is found in the PTX (analysis/WaitingLoops.h).
+// docs/synchronization.md has the limits of this.
 #pragma once
 
-#include "ptx-frontend/Module.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace llvm {
 class BasicBlock;
@@ -31,14 +26,14 @@ class BasicBlock;
 namespace rubia::lowering {
 
 class FunctionLowering;
-
-/// The instructions that may release what an atomic operation of the function takes, by index: a
-/// block of its own has to follow each.
-llvm::DenseSet<uint32_t> possibleReleases(const ptx::Function &function);
+struct ControlFlowGraph;
 
 /// To be called when the body is complete. `starts`: the block that each instruction begins in;
-/// `released`: the block that follows each of possibleReleases().
+/// `released`: the block that follows each of possibleReleases(); `headers`: those that
+/// keepLoopsApart() has added to the graph.
 void treatSpinLoops(FunctionLowering &fn, llvm::ArrayRef<llvm::BasicBlock *> starts,
-                    const llvm::DenseMap<uint32_t, llvm::BasicBlock *> &released);
+                    const llvm::DenseMap<uint32_t, llvm::BasicBlock *> &released,
+                    const llvm::DenseMap<uint32_t, llvm::BasicBlock *> &headers,
+                    ControlFlowGraph &graph);
 
 } // namespace rubia::lowering
