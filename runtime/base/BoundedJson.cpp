@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/BoundedJson.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -27,10 +29,23 @@ static bool isNestedTooDeep(StringRef text) {
   return false;
 }
 
+/// LLVM's parser makes an infinity of 1e999, and its printer writes what is no JSON.
+static bool hasInfinity(const json::Value &value) {
+  if (const json::Array *array = value.getAsArray())
+    return any_of(*array, hasInfinity);
+  if (const json::Object *object = value.getAsObject())
+    return any_of(*object, [](const auto &member) { return hasInfinity(member.second); });
+  const std::optional<double> number = value.getAsNumber();
+  return number && !std::isfinite(*number);
+}
+
 Expected<json::Value> parseBoundedJson(StringRef text) {
   if (isNestedTooDeep(text))
     return createStringError(inconvertibleErrorCode(), "JSON that is nested too deep");
-  return json::parse(text);
+  Expected<json::Value> value = json::parse(text);
+  if (value && hasInfinity(*value))
+    return createStringError(inconvertibleErrorCode(), "JSON with a number that is too large");
+  return value;
 }
 
 } // namespace rubia::runtime

@@ -7,7 +7,8 @@
 
 namespace rubia::runtime {
 
-/// The value, or an error also for text that is nested deeper than anything we write.
+/// The value, or an error also for text that is nested deeper than anything we write, and for
+/// numbers beyond those of a double.
 llvm::Expected<llvm::json::Value> parseBoundedJson(llvm::StringRef text);
 
 } // namespace rubia::runtime
