@@ -3,6 +3,8 @@
 #include "runtime/compiler/Protocol.h"
 #include "runtime/compiler/SpawnSupervisor.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cerrno>
+#include <cstring>
 #include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -45,7 +47,10 @@ static Expected<std::string> readIdentity() {
   if (!path)
     return path.takeError();
   FileDescriptor file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
-  std::string id = file ? buildId(file.get()) : "";
+  if (!file)
+    return createStringError(inconvertibleErrorCode(), "cannot read %s: %s", path->c_str(),
+                             strerror(errno));
+  const std::string id = buildId(file.get());
   if (id.empty())
     return createStringError(inconvertibleErrorCode(), *path + " has no build identifier");
   return id;

@@ -41,6 +41,10 @@ def main():
         print("only the superuser can make a set-user-ID program of another user")
         sys.exit(77)
     libcuda = sys.argv[2]
+    for folder in pathlib.Path(libcuda).resolve().parents:
+        if not folder.stat().st_mode & 0o001:
+            print("other users cannot come to the libraries: only their owner may enter", folder)
+            sys.exit(77)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)

@@ -159,7 +159,7 @@ class Programs(VerdictTest):
         for runtime in ("static", "shared"):
             with self.subTest(runtime):
                 program = self.nvcc(source, flags=["-cudart", runtime, "-Xlinker", "-rpath", "-Xlinker",
-                                                   str(pathlib.Path(OPTIONS.nvcc or "/").parents[-1] / "usr/local/cuda/lib64")])
+                                                   str(pathlib.Path(OPTIONS.nvcc or "nvcc").resolve().parent.parent / "lib64")])
                 report = self.inspect(program, 3, "calls-missing")
                 self.assertEqual([m["function"] for m in report["missing"]], expected)
                 run = self.rubia("run", "--", program, RUBIA_LOG="warn")
