@@ -257,11 +257,12 @@ private:
       bound += ulpOfHalf(
           floatType(form.a)->bits == 8 ? sum.size : std::max(std::abs(sum.exact), std::abs(got)));
     if (!std::isfinite(got)) {
-      const Real range = isHalf ? Real(65504) : std::ldexp(Real(1), 128);
-      // f16 is rounded to at the end, but for factors of 8 bits, whose parts an H100 rounds.
-      const Real reached =
-          isHalf && floatType(form.a)->bits != 8 ? std::abs(sum.exact) + bound : sum.size;
-      if (reached < range)
+      // f32 may be left on the way, and infinities may meet there. f16 is rounded to at the end.
+      const bool leavesOnTheWay = sum.size >= std::ldexp(Real(1), 128);
+      const bool endsBeyond = isHalf && std::isinf(got) &&
+                              std::signbit(got) == std::signbit(sum.exact) &&
+                              std::abs(sum.exact) + bound >= Real(65504);
+      if (!leavesOnTheWay && !endsBeyond)
         return formatv("the exact sum is {0:e}", double(sum.exact));
       ++overflowed;
       return "";
