@@ -524,34 +524,19 @@ DENSE(mma_and_b1_b1_s32_s32, Bits<true>, 4, 4)
 
 namespace {
 
-struct RoundNearest {
-  static INLINE double fma(double a, double b, double c) {
-    double d;
-    asm("fma.rn.f64 %0, %1, %2, %3;" : "=d"(d) : "d"(a), "d"(b), "d"(c));
-    return d;
-  }
-};
-struct RoundZero {
-  static INLINE double fma(double a, double b, double c) {
-    double d;
-    asm("fma.rz.f64 %0, %1, %2, %3;" : "=d"(d) : "d"(a), "d"(b), "d"(c));
-    return d;
-  }
-};
-struct RoundDown {
-  static INLINE double fma(double a, double b, double c) {
-    double d;
-    asm("fma.rm.f64 %0, %1, %2, %3;" : "=d"(d) : "d"(a), "d"(b), "d"(c));
-    return d;
-  }
-};
-struct RoundUp {
-  static INLINE double fma(double a, double b, double c) {
-    double d;
-    asm("fma.rp.f64 %0, %1, %2, %3;" : "=d"(d) : "d"(a), "d"(b), "d"(c));
-    return d;
-  }
-};
+#define ROUNDING(Name, Suffix)                                                                     \
+  struct Name {                                                                                    \
+    static INLINE double fma(double a, double b, double c) {                                       \
+      double d;                                                                                    \
+      asm("fma." Suffix ".f64 %0, %1, %2, %3;" : "=d"(d) : "d"(a), "d"(b), "d"(c));                \
+      return d;                                                                                    \
+    }                                                                                              \
+  };
+ROUNDING(RoundNearest, "rn")
+ROUNDING(RoundZero, "rz")
+ROUNDING(RoundDown, "rm")
+ROUNDING(RoundUp, "rp")
+#undef ROUNDING
 
 template <unsigned N> struct Doubles {
   uint64_t d[N];
