@@ -124,6 +124,7 @@ Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   options.arch = way.arch;
   options.code.nan = way.nan;
   options.code.contract = way.contract;
+  options.code.flush = way.flush;
   options.code.warpForm = way.form;
   LLVMContext context;
   auto lowered = lowering::lower(parsed.module, units.front(), options, context);

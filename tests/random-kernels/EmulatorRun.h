@@ -14,6 +14,7 @@ struct Way {
   settings::WarpFormChoice form = settings::WarpFormChoice::Auto;
   settings::NanMode nan = settings::NanMode::Any;
   settings::ContractMode contract = settings::ContractMode::Nvidia;
+  settings::FlushMode flush = settings::FlushMode::Native;
   unsigned optLevel = 3;
 };
 

@@ -128,7 +128,7 @@ std::string columnsThatDiffer(const Columns &got, const Columns &expected) {
 }
 
 // Kernels and what is known of them: "seed<TAB>processors<TAB>reason", both expressions. For a
-// processor, "reference" or "unrecorded" may stand.
+// processor, "reference" or "unrecorded" may stand; "PROCESSOR flush=nvidia" is that of the option.
 class KnownDifferences {
 public:
   static Expected<KnownDifferences> read(const std::string &path) {
@@ -158,6 +158,14 @@ public:
 private:
   std::vector<std::pair<std::string, std::string>> rows;
 };
+
+// What computes, as the known differences name it.
+std::string nameOf(const Options &options) {
+  if (options.evaluator)
+    return "reference";
+  const bool asNvidia = options.way.flush == settings::FlushMode::Nvidia;
+  return options.way.arch + (asNvidia ? " flush=nvidia" : "");
+}
 
 // A device, or the evaluator, against a recording. What NVIDIA's compiler computes in two ways at
 // its two levels is right if it is one of them; of products and sums that may be fused only what
@@ -221,7 +229,7 @@ int compare(const Options &options) {
       } else
         error = toString(results.takeError());
     }
-    bool isKnown = known->has(seed, options.evaluator ? "reference" : StringRef(options.way.arch));
+    bool isKnown = known->has(seed, nameOf(options));
     if (!error.empty()) {
       ++failed;
       tell("not run: " + error);
@@ -386,6 +394,9 @@ int main(int argc, char **argv) {
     command->add_option("--nan", options.way.nan)
         ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
             {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
+    command->add_option("--flush", options.way.flush)
+        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::FlushMode>{
+            {"native", settings::FlushMode::Native}, {"nvidia", settings::FlushMode::Nvidia}}));
     command->add_option("--form", options.way.form)
         ->transform(CLI::CheckedTransformer(std::map<std::string, settings::WarpFormChoice>{
             {"auto", settings::WarpFormChoice::Auto},

@@ -47,8 +47,9 @@ static Value *flushingPlainArithmetic(FunctionLowering &fn, Arithmetic op,
   return flushDenormal(fn, plainArithmetic(fn.builder(), op, operands));
 }
 
-Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
-                        ArrayRef<Value *> sources) {
+// AMD's units may flush what is denormal when rounded to a denormal's bits.
+static Value *flushedByHardware(FunctionLowering &fn, FloatMode mode, Arithmetic op,
+                                ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
   if (isPlain(fn, mode))
     return mode.flushesF32 && sources[0]->getType()->getScalarType()->isFloatTy()
@@ -59,6 +60,38 @@ Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
     Type *type = elements[0]->getType();
     return inMode(fn, mode, type->isDoubleTy() ? assembly.f64 : assembly.f32, type, elements);
   });
+}
+
+// NVIDIA flushes what is below 2^-126 when rounded to 24 bits with unbounded exponent; measured on
+// an H100. `result` may be 2^-126 instead, the hardware's choice. The same operation on sources
+// that are 2^64 times larger says which: there the exponent is as good as unbounded. A scaled
+// source overflows only where the result is not 2^-126, or is the addend, and to infinity, so that
+// what comes of it is not below the bound. Sums need none of this: those below 2^-126 are exact.
+static Value *flushedAsNvidia(FunctionLowering &fn, FloatMode mode, Arithmetic op,
+                              ArrayRef<Value *> sources, Value *result) {
+  IRBuilder<> &b = fn.builder();
+  Type *type = result->getType();
+  auto scaled = [&](Value *source) {
+    return flushedByHardware(fn, {Rounding::NearestEven, /*flushesF32=*/true}, Arithmetic::Mul,
+                             {source, ConstantFP::get(type, 0x1p64)});
+  };
+  SmallVector<Value *, 3> larger{scaled(sources[0]), sources[1]};
+  if (op == Arithmetic::Fma)
+    larger.push_back(scaled(sources[2]));
+  Value *size = b.CreateUnaryIntrinsic(Intrinsic::fabs, flushedByHardware(fn, mode, op, larger));
+  Value *isTiny = b.CreateFCmpOLT(size, ConstantFP::get(type, 0x1p-126 * 0x1p64));
+  Value *zero = b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(type, 0.0), result);
+  return b.CreateSelect(isTiny, zero, result);
+}
+
+Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
+                        ArrayRef<Value *> sources) {
+  Value *result = flushedByHardware(fn, mode, op, sources);
+  const bool rounds = op == Arithmetic::Mul || op == Arithmetic::Fma;
+  if (!rounds || !mode.flushesF32 || !result->getType()->getScalarType()->isFloatTy() ||
+      fn.options().code.flush == settings::FlushMode::Native)
+    return result;
+  return flushedAsNvidia(fn, mode, op, sources, result);
 }
 
 // An operation on f32, pairs of f32 or f64, in the mode that the instruction asks for.

@@ -36,7 +36,7 @@ auto reference(const char *rounding, bool flushes, bool saturates, Compute compu
 
 // AMD's hardware may decide whether to flush on the result rounded to a denormal, NVIDIA's does on
 // the one rounded with unbounded exponent: what rounds up to 2^-126 is 0 there and may stay here
-// (docs/hardware-assumptions.md).
+// (docs/hardware-assumptions.md), but with flush=nvidia.
 const Accept kRoundedUpToNormal = [](uint64_t got, uint64_t expected, uint64_t, uint64_t) {
   return (got & 0x7fffffff) == 0x00800000 && expected == (got & 0x80000000);
 };
@@ -58,6 +58,9 @@ void checkRounded(const std::string &name, unsigned sources, bool hasSat, bool o
     auto flushing = [&](const std::string &text, bool saturates) {
       check({text, Kind::F32, singles, reference<float>(rounding, true, saturates, single)},
             operandsFor(singles), {}, isDivision ? nullptr : &kRoundedUpToNormal);
+      if (!isDivision)
+        check({text, Kind::F32, singles, reference<float>(rounding, true, saturates, single)},
+              {.flush = rubia::settings::FlushMode::Nvidia});
     };
     flushing(operation(r + ".ftz.f32"), false);
     // The same beside an instruction that keeps denormals.

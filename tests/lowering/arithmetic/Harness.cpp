@@ -129,6 +129,7 @@ static Options loweringOptions(const Compilation &setup) {
   Options options;
   options.arch = setup.arch;
   options.code.nan = setup.nan;
+  options.code.flush = setup.flush;
   return options;
 }
 

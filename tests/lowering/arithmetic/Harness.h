@@ -34,6 +34,7 @@ struct Compilation {
   std::string arch = "gfx1100";
   unsigned optLevel = 3;
   settings::NanMode nan = settings::NanMode::Any;
+  settings::FlushMode flush = settings::FlushMode::Native;
 };
 
 /// PTX text of a kernel `k(in0, in1, in2, in3, out, count)` that executes `body` on registers a, b,
