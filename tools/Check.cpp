@@ -8,10 +8,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -28,29 +24,6 @@ struct CheckCommand {
   uint64_t maxReports = 100;
   int errorStatus = 1;
 };
-
-/// Waits for the program. Signals from the terminal are the program's: it got them too.
-Expected<int> statusOf(Program &program) {
-  const pid_t child = fork();
-  if (child == 0) {
-    program.execute();
-    const std::string text =
-        "rubia: error: cannot start " + program.path + ": " + std::strerror(errno) + "\n";
-    (void)!write(STDERR_FILENO, text.data(), text.size());
-    _exit(127);
-  }
-  if (child < 0)
-    return createStringError("cannot start " + program.path + ": " + std::strerror(errno));
-  signal(SIGINT, SIG_IGN);
-  signal(SIGQUIT, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR)
-      return createStringError("waitpid: " + Twine(std::strerror(errno)));
-  signal(SIGINT, SIG_DFL);
-  signal(SIGQUIT, SIG_DFL);
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 /// What is to be set for the program. An error: words that are no checks.
 Error configure(CheckCommand &options, const std::string &reports) {
@@ -101,7 +74,7 @@ int check(CheckCommand &options) {
   Expected<Program> program = prepareProgram(options.command, options.settings);
   if (!program)
     return fail(program.takeError());
-  Expected<int> status = statusOf(*program);
+  Expected<int> status = program->run();
   if (!status)
     return fail(status.takeError());
   CheckReport report;

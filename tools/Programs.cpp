@@ -6,23 +6,16 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace llvm;
 
 namespace rubia::tools {
 namespace {
-
-/// The environment with what the command line set, and our libraries in front of all others.
-std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries) {
-  constexpr const char *kPath = "LD_LIBRARY_PATH";
-  if (std::optional<StringRef> old = settings::systemVariable(kPath); old && !old->empty())
-    libraries += ":" + old->str();
-  std::vector<std::string> variables = settings.environment();
-  llvm::erase_if(variables, [](StringRef variable) { return variable.split('=').first == kPath; });
-  variables.push_back(kPath + ("=" + libraries));
-  return variables;
-}
 
 /// As execve wants them.
 std::vector<char *> pointersTo(std::vector<std::string> &texts) {
@@ -54,17 +47,51 @@ void Program::execute() {
   execve(path.c_str(), pointersTo(words).data(), pointersTo(variables).data());
 }
 
-Expected<Program> prepareProgram(const std::vector<std::string> &command,
-                                 const settings::Settings &settings) {
-  ErrorOr<std::string> path = command.front();
-  if (!StringRef(command.front()).contains('/'))
-    path = sys::findProgramByName(command.front());
+// Signals from the terminal are the program's: it got them too.
+Expected<int> Program::run() {
+  const pid_t child = fork();
+  if (child == 0) {
+    execute();
+    const std::string text =
+        "rubia: error: cannot start " + path + ": " + std::strerror(errno) + "\n";
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+    _exit(127);
+  }
+  if (child < 0)
+    return createStringError("cannot start " + path + ": " + std::strerror(errno));
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return createStringError("waitpid: " + Twine(std::strerror(errno)));
+  signal(SIGINT, SIG_DFL);
+  signal(SIGQUIT, SIG_DFL);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries) {
+  constexpr const char *kPath = "LD_LIBRARY_PATH";
+  if (std::optional<StringRef> old = settings::systemVariable(kPath); old && !old->empty())
+    libraries += ":" + old->str();
+  std::vector<std::string> variables = settings.environment();
+  llvm::erase_if(variables, [](StringRef variable) { return variable.split('=').first == kPath; });
+  variables.push_back(kPath + ("=" + libraries));
+  return variables;
+}
+
+Expected<std::string> findProgram(const std::string &name) {
+  ErrorOr<std::string> path = name;
+  if (!StringRef(name).contains('/'))
+    path = sys::findProgramByName(name);
   if (!path || !sys::fs::exists(*path))
-    return createStringError("no such program: " + command.front());
+    return createStringError("no such program: " + name);
   if (!sys::fs::can_execute(*path))
     return createStringError(*path + " is not executable");
-  if (Error error = tellDevice(settings))
-    return std::move(error);
+  return *path;
+}
+
+Expected<std::string> libraryFolder() {
   std::string libraries = programFolder() + "/../lib/rubia";
   SmallString<256> real;
   if (!sys::fs::real_path(libraries, real))
@@ -72,7 +99,20 @@ Expected<Program> prepareProgram(const std::vector<std::string> &command,
   if (!sys::fs::exists(libraries + "/libcuda.so.1"))
     return createStringError("no libcuda.so.1 in " + libraries +
                              ": the installation is incomplete");
-  return Program{*path, command, environmentOf(settings, libraries)};
+  return libraries;
+}
+
+Expected<Program> prepareProgram(const std::vector<std::string> &command,
+                                 const settings::Settings &settings) {
+  Expected<std::string> path = findProgram(command.front());
+  if (!path)
+    return path.takeError();
+  if (Error error = tellDevice(settings))
+    return std::move(error);
+  Expected<std::string> libraries = libraryFolder();
+  if (!libraries)
+    return libraries.takeError();
+  return Program{*path, command, environmentOf(settings, *libraries)};
 }
 
 } // namespace rubia::tools

@@ -16,7 +16,16 @@ struct Program {
 
   /// Replaces this process. Returns only if that fails, with errno.
   void execute();
+  /// In a child, and waits for it: its exit status, 128 and the signal's number if one ended it.
+  llvm::Expected<int> run();
 };
+
+/// The path of a program as a shell finds it. An error: there is none, or it is not executable.
+llvm::Expected<std::string> findProgram(const std::string &name);
+/// The environment with what is set, and with `libraries` in front of LD_LIBRARY_PATH.
+std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries);
+/// The folder with our libcuda.so.1. An error: the installation is incomplete.
+llvm::Expected<std::string> libraryFolder();
 
 /// The program with what is set. Says on stderr which device it will have. An error: no such
 /// program, no device, an incomplete installation.
