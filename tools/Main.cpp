@@ -2,6 +2,7 @@
 // rubia: run CUDA programs on AMD GPUs without their source.
 #include "input/Printable.h"
 #include "tools/Commands.h"
+#include "tools/diff/DiffCommands.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -44,7 +45,8 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", RUBIA_VERSION);
   // Before any command does its work. What `run` starts reports itself.
   app.parse_complete_callback([&app] {
-    if (!app.got_subcommand("run") && !app.got_subcommand("check"))
+    if (!app.got_subcommand("run") && !app.got_subcommand("check") &&
+        !app.got_subcommand("capture"))
       for (const std::string &problem : rubia::settings::Settings().problems())
         messages() << "rubia: " << problem << "\n";
   });
@@ -58,6 +60,10 @@ int main(int argc, char **argv) {
   addPrecompile(app, status);
   addDoctor(app, status);
   addCache(app, status);
+  addCapsule(app, status);
+  addCapture(app, status);
+  addReplay(app, status);
+  addDiff(app, status);
   addHelp(app, status);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a capsule (docs/capsule.md): a header, then records, each of which stands for
+// itself. A file that was cut short keeps every record before the cut, and a launch's record
+// follows all that it refers to.
+//
+// Plain C++ without any library: the forwarding libcuda.so.1 writes capsules and has nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rubia::capsule {
+
+inline constexpr char kMagic[8] = {'R', 'U', 'B', 'I', 'A', 'C', 'A', 'P'};
+inline constexpr uint32_t kFormatVersion = 1;
+
+/// Memory is stored in pages of this size, counted from the start of its allocation.
+inline constexpr uint32_t kPageBytes = 16384;
+inline constexpr size_t kDigestBytes = 32; // BLAKE3
+
+struct FileHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t pageBytes;
+  uint8_t reserved[16]; // zeros
+};
+static_assert(sizeof(FileHeader) == 32);
+
+enum class RecordType : uint32_t {
+  Environment = 1, // JSON: where the launches ran
+  Page = 2,        // bytes of memory
+  Map = 3,         // digests of pages, in order: the contents of an allocation
+  Image = 4,       // what a module was loaded from
+  Launch = 5,      // JSON: a launch
+  End = 6,         // JSON: counts; its absence says that the recording was cut short
+};
+
+enum class Codec : uint32_t { Stored = 0, Zstd = 1 };
+
+struct RecordHeader {
+  uint32_t type;
+  uint32_t codec;
+  uint64_t storedBytes;         // of the payload behind this header
+  uint64_t rawBytes;            // of the payload once it is decompressed
+  uint8_t digest[kDigestBytes]; // of the raw payload
+  uint8_t check[8];             // the first bytes of the digest of all fields before
+};
+static_assert(sizeof(RecordHeader) == 64 && offsetof(RecordHeader, check) == 56);
+
+/// No record of these types is larger, in raw bytes.
+inline constexpr uint64_t kMaxJsonBytes = uint64_t(1) << 26, kMaxImageBytes = uint64_t(1) << 30,
+                          kMaxMapBytes = uint64_t(1) << 28;
+
+} // namespace rubia::capsule

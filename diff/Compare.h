@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two runs of a launch made of its memory, compared: a verdict for each allocation, and the
+// first element that differs.
+#pragma once
+
+#include "diff/Capsule.h"
+#include "diff/Stores.h"
+#include "llvm/Support/JSON.h"
+
+namespace rubia::capsule {
+
+/// From good to bad; a launch has the worst of its allocations'.
+enum class Verdict : uint8_t {
+  Equal,       // bit by bit, but for the bits of NaNs
+  Within,      // the bound that was given
+  Undecided,   // the kernel's own operations may give other bits, and no bound was given
+  OtherImage,  // it differs, and what ran when it was recorded was not this PTX
+  Unsupported, // it cannot be replayed
+  Different,
+  Failed, // it ended with an error on the device
+};
+llvm::StringRef nameOf(Verdict verdict);
+
+struct Bounds {
+  std::optional<uint64_t> ulps; // steps between the two numbers
+  std::optional<double> relative;
+};
+
+struct Element {
+  uint64_t index = 0;
+  uint64_t expected = 0, got = 0; // bits
+};
+
+struct BufferResult {
+  size_t region = 0;  // of Launch::memory
+  int parameter = -1; // the first that points into it
+  Verdict verdict = Verdict::Equal;
+  ptx::Type type = ptx::Type::None; // as which elements are compared; None: bits of 32
+  unsigned elementBytes = 4;
+  uint64_t elements = 0, differing = 0, nans = 0; // nans: both are, with other bits
+  uint64_t maxUlps = 0;                           // of floating-point elements that differ
+  double maxRelative = 0;
+  std::optional<Element> first;
+  /// Elements that differ by at most 2^i steps, and by more than half as many; the last: by more,
+  /// or not numbers that can be compared.
+  static constexpr size_t kBins = 34;
+  std::vector<uint64_t> histogram;
+};
+
+struct LaunchResult {
+  const Launch *launch = nullptr; // as it was recorded
+  Verdict verdict = Verdict::Equal;
+  std::string reason; // of what is not a comparison; of Undecided: the inexact instruction
+  std::vector<BufferResult> buffers;
+};
+
+/// "1.5 (0x3fc00000)"
+std::string textOf(ptx::Type type, unsigned bytes, uint64_t bits);
+/// Steps between two floating-point numbers of the type; both zeros are one. None for NaNs and for
+/// an infinity and a number.
+std::optional<uint64_t> ulpsBetween(ptx::Type type, uint64_t a, uint64_t b);
+
+BufferResult compareBuffers(llvm::ArrayRef<uint8_t> expected, llvm::ArrayRef<uint8_t> got,
+                            const Stores &stores, const Bounds &bounds);
+
+/// `got` is the same launch elsewhere.
+llvm::Expected<LaunchResult> compareLaunches(const Capsule &capsule, const Launch &expected,
+                                             const Capsule &other, const Launch &got,
+                                             const Bounds &bounds);
+
+} // namespace rubia::capsule

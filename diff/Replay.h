@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of a capsule once more, through a libcuda.so.1: Rubia's, or any other. Each gets the
+// memory that it had, at other addresses: pointers in parameters and memory are changed on the way
+// in, and changed back on the way out.
+#pragma once
+
+#include "diff/Capsule.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace rubia::capsule {
+
+struct ReplayOptions {
+  std::string library; // the path of libcuda.so.1
+  size_t from = 0;     // index of the first launch
+  llvm::function_ref<bool(const Launch &)> isWanted;
+};
+
+/// Writes a capsule of what the launches made of their memory, under their ordinals. A launch that
+/// cannot be loaded or is refused has a `status` and a `problem`; one that fails as it runs has a
+/// `problem`, and as nothing can be done with the device behind it, is the last. Returns the index
+/// behind the last launch that was looked at.
+llvm::Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
+                              const ReplayOptions &options);
+
+/// Where allocations were, and where they are.
+class Relocation {
+public:
+  struct Move {
+    uint64_t from, to, bytes; // bytes: 0 for a function
+  };
+  explicit Relocation(std::vector<Move> moves);
+  /// Each aligned word that is an address in an allocation, or the one behind its last byte. The
+  /// number of words that changed.
+  size_t apply(llvm::MutableArrayRef<uint8_t> bytes) const;
+  Relocation reversed() const;
+
+private:
+  std::vector<Move> moves; // by `from`
+};
+
+} // namespace rubia::capsule

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/forward/Recorder.h"
+#include <ctime>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <new>
+#include <sys/syscall.h>
+
+asm(".symver dladdr, dladdr@GLIBC_2.2.5\n");
+
+using namespace rubia::capsule;
+
+namespace rubia::forward {
+namespace {
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
+}
+
+/// Whether two paths are one file. It is never opened as the driver of itself.
+bool isThisLibrary(const char *path) {
+  Dl_info mine;
+  if (!dladdr(reinterpret_cast<void *>(&now), &mine))
+    return false;
+  char *one = realpath(path, nullptr), *other = realpath(mine.dli_fname, nullptr);
+  const bool same = one && other && !strcmp(one, other);
+  free(one);
+  free(other);
+  return same;
+}
+
+constexpr const char *kUsualPlaces[] = {
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    "/usr/lib64/libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "/usr/lib/libcuda.so.1",
+};
+
+const char *openAnyDriver(const char *given) {
+  if (given)
+    return isThisLibrary(given) ? "the driver= of RUBIA_CAPTURE is the forwarding library itself"
+           : openDriver(given)  ? nullptr
+                                : "the driver's library cannot be opened";
+  for (const char *place : kUsualPlaces)
+    if (!isThisLibrary(place) && openDriver(place))
+      return nullptr;
+  return "no driver's libcuda.so.1 in the usual places: name it with driver= in RUBIA_CAPTURE";
+}
+
+} // namespace
+
+Recorder &Recorder::get() {
+  alignas(Recorder) static char memory[sizeof(Recorder)];
+  static Recorder *recorder = new (memory) Recorder;
+  return *recorder;
+}
+
+Recorder::Recorder() : owner(getpid()) {
+  if (const char *wrong = readOptions(options))
+    fprintf(stderr, "rubia capture: error: %s; nothing is recorded\n", wrong);
+  else
+    isActive = options.output;
+  if (const char *wrong = openAnyDriver(options.driver))
+    fprintf(stderr, "rubia capture: error: %s\n", wrong);
+}
+
+// The first recorded launch makes the file: a program that launches nothing leaves none.
+bool Recorder::startFile() {
+  if (isStarted)
+    return writer.isOpen();
+  isStarted = true;
+  if (const char *wrong = writer.open(options.output)) {
+    fprintf(stderr, "rubia capture: error: %s: %s\n", options.output, wrong);
+    isActive = false;
+    return false;
+  }
+  fprintf(stderr,
+          "rubia capture: %s will hold the memory and the kernels of this program as they are\n",
+          options.output);
+  writeEnvironment();
+  return true;
+}
+
+void Recorder::writeEnvironment() {
+  int version = 0, device = 0, major = 0, minor = 0, processors = 0;
+  char name[256] = "";
+  (void)DRIVER(cuDriverGetVersion, int *)(&version);
+  (void)DRIVER(cuCtxGetDevice, int *)(&device);
+  (void)DRIVER(cuDeviceGetName, char *, int, int)(name, sizeof(name), device);
+  (void)DRIVER(cuDeviceGetAttribute, int *, int, int)(&major, 75, device);
+  (void)DRIVER(cuDeviceGetAttribute, int *, int, int)(&minor, 76, device);
+  (void)DRIVER(cuDeviceGetAttribute, int *, int, int)(&processors, 16, device);
+  Text text;
+  text.add("{\"device\":").quoted(name);
+  text.format(",\"driver_version\":%d,\"compute_capability\":%d,\"multiprocessors\":%d", version,
+              major * 10 + minor, processors);
+  const char *jit = getenv("CUDA_FORCE_PTX_JIT");
+  text.format(",\"ptx_jit_forced\":%s}", jit && !strcmp(jit, "1") ? "true" : "false");
+  writer.write(RecordType::Environment, text.bytes().begin(), text.bytes().size());
+}
+
+void Recorder::finish() {
+  pthread_mutex_lock(&lock);
+  if (isActive && owner == getpid()) {
+    isActive = false;
+    if (writer.isOpen()) {
+      Text text;
+      text.format("{\"launches\":%llu,\"recorded\":%llu,\"in_stream_capture\":%llu,"
+                  "\"graph_launches\":%llu,\"seconds\":%.3f}",
+                  static_cast<unsigned long long>(launches),
+                  static_cast<unsigned long long>(recorded),
+                  static_cast<unsigned long long>(inCapture),
+                  static_cast<unsigned long long>(graphs), seconds);
+      writer.write(RecordType::End, text.bytes().begin(), text.bytes().size());
+    }
+    fprintf(stderr, "rubia capture: %llu of %llu launches recorded, %llu bytes, %.2f s\n",
+            static_cast<unsigned long long>(recorded), static_cast<unsigned long long>(launches),
+            static_cast<unsigned long long>(writer.bytes()), seconds);
+    if (inCapture || graphs)
+      fprintf(stderr,
+              "rubia capture: not recorded: %llu launches into graphs, %llu launches of graphs\n",
+              static_cast<unsigned long long>(inCapture), static_cast<unsigned long long>(graphs));
+    writer.close();
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void Recorder::graphLaunched() {
+  pthread_mutex_lock(&lock);
+  ++graphs;
+  pthread_mutex_unlock(&lock);
+}
+
+void Recorder::streamCapture(int change) {
+  pthread_mutex_lock(&lock);
+  capturing += change;
+  if (capturing < 0) // begun by a function that is not known
+    capturing = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+bool Recorder::isWanted(const char *kernel) {
+  Counter *counter = nullptr;
+  for (Counter &one : counters)
+    if (!strcmp(one.name, kernel))
+      counter = &one;
+  if (!counter)
+    counter = &counters.push({kernel, 0, 0}); // names are never freed
+  ofKernel = counter->seen++;
+  if (options.hasKernels && regexec(&options.kernels, kernel, 0, nullptr, 0))
+    return false;
+  if (ofKernel % options.every || counter->recorded >= options.first)
+    return false;
+  ++counter->recorded;
+  return true;
+}
+
+bool Recorder::begin(const Launch &launch) {
+  pthread_mutex_lock(&lock);
+  ++launches;
+  bool isRecorded = isActive && owner == getpid();
+  // Reading memory waits for the device, which is forbidden while a stream is captured.
+  if (isRecorded && capturing) {
+    ++inCapture;
+    isRecorded = false;
+  }
+  function = isRecorded ? images.functionOf(launch.function) : nullptr;
+  isRecorded = function && isWanted(function->name) && startFile();
+  if (!isRecorded) {
+    pthread_mutex_unlock(&lock);
+    return false;
+  }
+  startedAt = now();
+  image = images.imageOf(function->owner);
+  regions.clear();
+  reachableBytes = 0;
+  problem = DRIVER(cuCtxSynchronize)() ? "the device has failed before" : nullptr;
+  if (!problem)
+    problem = readParameters(launch);
+  if (!problem && image)
+    findVariables(*image);
+  if (!problem)
+    problem = readReachable();
+  if (problem)
+    regions.clear();
+  return true;
+}
+
+void Recorder::end(const Launch &launch, int result) {
+  if (!result)
+    if (const char *wrong = waitForEnd(launch))
+      problem = wrong;
+  for (Region &region : regions)
+    if (!problem && !result && !readRegion(region, false, region.after))
+      problem = "memory cannot be read after the launch";
+  writeLaunch(launch, result);
+  seconds += now() - startedAt;
+  pthread_mutex_unlock(&lock);
+}
+
+// Of either way to pass them; the driver knows the layout.
+const char *Recorder::readParameters(const Launch &launch) {
+  layout.clear();
+  parameters.clear();
+  size_t offset = 0, size = 0;
+  for (size_t i = 0; i < 8192; ++i) {
+    const int status = function->isKernel ? DRIVER(cuKernelGetParamInfo, Handle, size_t, size_t *,
+                                                   size_t *)(launch.function, i, &offset, &size)
+                                          : DRIVER(cuFuncGetParamInfo, Handle, size_t, size_t *,
+                                                   size_t *)(launch.function, i, &offset, &size);
+    if (status == kInvalidValue)
+      break;
+    if (status)
+      return "the driver does not tell the layout of the parameters";
+    layout.push({offset, size});
+    if (parameters.size() < offset + size)
+      parameters.resize(offset + size);
+  }
+  const uint8_t *buffer = nullptr;
+  size_t bufferBytes = 0;
+  for (void **extra = launch.extra; extra && *extra; extra += 2) {
+    if (*extra == reinterpret_cast<void *>(1))
+      buffer = static_cast<const uint8_t *>(extra[1]);
+    else if (*extra == reinterpret_cast<void *>(2))
+      bufferBytes = *static_cast<const size_t *>(extra[1]);
+  }
+  if (!launch.values && bufferBytes < parameters.size())
+    return layout.empty() ? nullptr : "parameters are missing";
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const void *from = launch.values ? launch.values[i] : buffer + layout[i].offset;
+    if (!from)
+      return "parameters are missing";
+    memcpy(parameters.begin() + layout[i].offset, from, layout[i].size);
+  }
+  return nullptr;
+}
+
+void Recorder::reach(DevicePointer address) {
+  const Allocation *found = allocations.find(address);
+  if (!found)
+    return;
+  for (const Region &region : regions)
+    if (region.memory.address == found->address)
+      return;
+  regions.push({*found, {}, {}});
+  reachableBytes += found->bytes;
+}
+
+// Pointers lie at multiples of eight bytes.
+void Recorder::scan(const uint8_t *bytes, size_t size) {
+  const Array<Allocation> &all = allocations.all();
+  if (all.empty())
+    return;
+  const DevicePointer lowest = all[0].address;
+  const uint64_t span = all[all.size() - 1].address + all[all.size() - 1].bytes - lowest;
+  for (size_t i = 0; i + 8 <= size; i += 8) {
+    DevicePointer word;
+    memcpy(&word, bytes + i, 8);
+    if (word - lowest < span)
+      reach(word);
+  }
+}
+
+const char *Recorder::readReachable() {
+  scan(parameters.begin(), parameters.size());
+  for (const Allocation &one : allocations.all())
+    if (one.kind == MemoryKind::Variable &&
+        (one.owner == function->owner || (image && one.owner == image->owner)))
+      reach(one.address);
+  for (size_t i = 0; i < regions.size(); ++i) { // grows
+    if (reachableBytes > options.maxBytes)
+      return "it reaches more memory than --max-bytes";
+    Region region = regions[i];
+    if (!readRegion(region, true, region.before))
+      return "memory cannot be read before the launch";
+    regions[i] = region;
+  }
+  return nullptr;
+}
+
+bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
+  constexpr size_t kStagingBytes = size_t(256) * kPageBytes;
+  Array<Digest> pages;
+  const Allocation memory = region.memory;
+  for (uint64_t done = 0; done < memory.bytes;) {
+    const size_t size = memory.bytes - done < kStagingBytes ? memory.bytes - done : kStagingBytes;
+    staging.resize(size);
+    const DevicePointer from = memory.address + done;
+    if (memory.kind == MemoryKind::Host)
+      memcpy(staging.begin(), reinterpret_cast<const void *>(from), size);
+    else if (DRIVER(cuMemcpyDtoH_v2, void *, DevicePointer, size_t)(staging.begin(), from, size))
+      return false;
+    if (isBefore)
+      scan(staging.begin(), size);
+    for (size_t at = 0; at < size; at += kPageBytes)
+      pages.push(writer.write(RecordType::Page, staging.begin() + at,
+                              size - at < kPageBytes ? size - at : kPageBytes));
+    done += size;
+  }
+  map = writer.write(RecordType::Map, pages.begin(), pages.size() * sizeof(Digest));
+  return true;
+}
+
+// Polls: a launch that waits for the host, or for a launch that comes after it, would never end.
+const char *Recorder::waitForEnd(const Launch &launch) {
+  const double deadline = now() + double(options.timeoutSeconds);
+  for (;;) {
+    const int status = launch.perThread ? DRIVER(cuStreamQuery_ptsz, Handle)(launch.stream)
+                                        : DRIVER(cuStreamQuery, Handle)(launch.stream);
+    if (!status)
+      return nullptr;
+    if (status != kNotReady)
+      return "the launch failed on the device";
+    if (now() > deadline)
+      return "it did not end alone within the timeout: it waits for the host or for another launch";
+    const timespec pause{0, 50000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+} // namespace rubia::forward

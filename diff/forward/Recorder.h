@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches -> records. A launch that is recorded runs alone: the device is idle before its memory
+// is read, and again before it is read once more.
+#pragma once
+
+#include "diff/forward/Allocations.h"
+#include "diff/forward/CapsuleWriter.h"
+#include "diff/forward/Images.h"
+#include "diff/forward/Options.h"
+#include <pthread.h>
+#include <unistd.h>
+
+namespace rubia::forward {
+
+struct Launch {
+  Handle function;
+  unsigned grid[3], block[3];
+  unsigned sharedBytes;
+  Handle stream;
+  void **values, **extra;
+  const LaunchAttribute *attributes = nullptr;
+  unsigned attributeCount = 0;
+  bool isCooperative = false;
+  bool perThread = false; // by a function whose default stream is the calling thread's
+};
+
+class Recorder {
+public:
+  /// Never destroyed: the driver is called after exit handlers have run.
+  static Recorder &get();
+
+  Recorder();
+  /// At the program's end: writes the last record and says on stderr what was recorded.
+  void finish();
+
+  /// `call` is the driver's function with its arguments.
+  template <class Call> int launch(const Launch &launch, Call call) {
+    if (!begin(launch))
+      return call();
+    const int result = call();
+    end(launch, result);
+    return result;
+  }
+  void graphLaunched();
+  void streamCapture(int change);
+
+  /// The rest of what hooks know. They hold the lock.
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  Allocations allocations;
+  Images images;
+
+private:
+  struct Region { // what a launch reaches
+    Allocation memory;
+    Digest before, after;
+  };
+  struct Parameter {
+    size_t offset, size;
+  };
+  struct Counter { // launches of a kernel
+    const char *name;
+    uint64_t seen, recorded;
+  };
+
+  bool begin(const Launch &launch); // true: it is being recorded, and the lock is held
+  void end(const Launch &launch, int result);
+  bool isWanted(const char *kernel);
+  bool startFile();
+  void writeEnvironment();
+  const char *readParameters(const Launch &launch);
+  void findVariables(LoadedImage &image);
+  const char *readReachable();
+  void reach(DevicePointer address);
+  void scan(const uint8_t *bytes, size_t size);
+  bool readRegion(const Region &region, bool isBefore, Digest &map);
+  const char *waitForEnd(const Launch &launch);
+  void writeLaunch(const Launch &launch, int result);
+
+  Options options;
+  CapsuleWriter writer;
+  pid_t owner;
+  bool isActive = false, isStarted = false;
+  int capturing = 0; // streams that are being captured
+  uint64_t launches = 0, recorded = 0, inCapture = 0, graphs = 0;
+  double seconds = 0;
+  Array<Counter> counters;
+
+  // Of the launch that is being recorded.
+  const KnownFunction *function = nullptr;
+  LoadedImage *image = nullptr;
+  uint64_t ofKernel = 0;
+  Bytes parameters, staging;
+  Array<Parameter> layout;
+  Array<Region> regions;
+  uint64_t reachableBytes = 0;
+  const char *problem = nullptr;
+  double startedAt = 0;
+};
+
+/// Holds the recorder's lock.
+class Locked {
+public:
+  Locked() { pthread_mutex_lock(&Recorder::get().lock); }
+  ~Locked() { pthread_mutex_unlock(&Recorder::get().lock); }
+  Recorder *operator->() const { return &Recorder::get(); }
+};
+
+} // namespace rubia::forward

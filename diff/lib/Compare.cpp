@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/Compare.h"
+#include "diff/Images.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+using rubia::ptx::Type;
+
+namespace rubia::capsule {
+
+StringRef nameOf(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Equal:
+    return "equal";
+  case Verdict::Within:
+    return "within the bound";
+  case Verdict::Undecided:
+    return "undecided";
+  case Verdict::OtherImage:
+    return "other image";
+  case Verdict::Unsupported:
+    return "unsupported";
+  case Verdict::Different:
+    return "different";
+  case Verdict::Failed:
+    return "failed";
+  }
+  return "";
+}
+
+namespace {
+
+const fltSemantics *semanticsOf(Type type) {
+  if (type == Type::F16)
+    return &APFloat::IEEEhalf();
+  if (type == Type::BF16)
+    return &APFloat::BFloat();
+  if (type == Type::F32)
+    return &APFloat::IEEEsingle();
+  if (type == Type::F64)
+    return &APFloat::IEEEdouble();
+  return nullptr;
+}
+
+APFloat numberOf(const fltSemantics &semantics, uint64_t bits) {
+  const unsigned width = APFloat::getSizeInBits(semantics);
+  return APFloat(semantics, APInt(width, bits & maskTrailingOnes<uint64_t>(width)));
+}
+
+double doubleOf(APFloat number) {
+  bool ignored = false;
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &ignored);
+  return number.convertToDouble();
+}
+
+uint64_t elementAt(ArrayRef<uint8_t> bytes, unsigned size) {
+  uint64_t bits = 0;
+  memcpy(&bits, bytes.data(), std::min<size_t>(size, bytes.size()));
+  return bits;
+}
+
+size_t binOf(std::optional<uint64_t> ulps) {
+  if (!ulps)
+    return BufferResult::kBins - 1;
+  return std::min<size_t>(Log2_64_Ceil(std::max<uint64_t>(*ulps, 1)), BufferResult::kBins - 1);
+}
+
+/// One element that differs in its bits. True: it is within the bounds.
+bool judge(BufferResult &result, uint64_t expected, uint64_t got, const Bounds &bounds) {
+  const fltSemantics *semantics = semanticsOf(result.type);
+  if (!semantics) {
+    ++result.histogram[BufferResult::kBins - 1];
+    return false;
+  }
+  const std::optional<uint64_t> ulps = ulpsBetween(result.type, expected, got);
+  ++result.histogram[binOf(ulps)];
+  result.maxUlps = std::max(result.maxUlps, ulps.value_or(UINT64_MAX));
+  if (!ulps) {
+    result.maxRelative = INFINITY;
+    return false;
+  }
+  const double a = doubleOf(numberOf(*semantics, expected)),
+               b = doubleOf(numberOf(*semantics, got));
+  const double relative = a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+  result.maxRelative = std::max(result.maxRelative, relative);
+  return (bounds.ulps && *ulps <= *bounds.ulps) ||
+         (bounds.relative && relative <= *bounds.relative);
+}
+
+bool areNans(Type type, uint64_t a, uint64_t b) {
+  const fltSemantics *semantics = semanticsOf(type);
+  return semantics && numberOf(*semantics, a).isNaN() && numberOf(*semantics, b).isNaN();
+}
+
+} // namespace
+
+std::optional<uint64_t> ulpsBetween(Type type, uint64_t a, uint64_t b) {
+  const fltSemantics *semantics = semanticsOf(type);
+  if (!semantics)
+    return std::nullopt;
+  const APFloat x = numberOf(*semantics, a), y = numberOf(*semantics, b);
+  if (x.isNaN() || y.isNaN() || (x.isInfinity() != y.isInfinity()))
+    return std::nullopt;
+  // Magnitudes are in the order of their numbers.
+  const auto place = [&](const APFloat &number) -> int64_t {
+    APInt bits = number.bitcastToAPInt();
+    bits.clearSignBit();
+    const auto magnitude = int64_t(bits.getZExtValue());
+    return number.isNegative() ? -magnitude : magnitude;
+  };
+  const int64_t p = place(x), q = place(y);
+  return p > q ? uint64_t(p) - uint64_t(q) : uint64_t(q) - uint64_t(p);
+}
+
+std::string textOf(Type type, unsigned bytes, uint64_t bits) {
+  const std::string hex =
+      formatv("{0}", format_hex(bits & maskTrailingOnes<uint64_t>(bytes * 8), bytes * 2 + 2));
+  const fltSemantics *semantics = semanticsOf(type);
+  if (!semantics)
+    return hex;
+  SmallString<32> text;
+  numberOf(*semantics, bits).toString(text);
+  return (text + " (" + hex + ")").str();
+}
+
+BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, const Stores &stores,
+                            const Bounds &bounds) {
+  BufferResult result;
+  result.type = stores.type;
+  if (const fltSemantics *semantics = semanticsOf(stores.type))
+    result.elementBytes = APFloat::getSizeInBits(*semantics) / 8;
+  const unsigned size = result.elementBytes;
+  result.elements = (expected.size() + size - 1) / size;
+  result.histogram.resize(BufferResult::kBins);
+  if (expected == got)
+    return result;
+  bool isWithin = true;
+  for (uint64_t i = 0; i < result.elements; ++i) {
+    const uint64_t a = elementAt(expected.drop_front(i * size), size),
+                   b = elementAt(got.drop_front(i * size), size);
+    if (a == b)
+      continue;
+    if (areNans(result.type, a, b)) {
+      ++result.nans;
+      continue;
+    }
+    const bool isWithinHere = judge(result, a, b, bounds);
+    if (!isWithinHere && isWithin)
+      result.first = {i, a, b}; // rather than one that is within
+    if (!result.first)
+      result.first = {i, a, b};
+    isWithin &= isWithinHere;
+    ++result.differing;
+  }
+  if (!result.differing)
+    return result;
+  if (isWithin)
+    result.verdict = Verdict::Within;
+  else if (stores.isInexact && !bounds.ulps && !bounds.relative)
+    result.verdict = Verdict::Undecided;
+  else
+    result.verdict = Verdict::Different;
+  return result;
+}
+
+static int parameterOf(const Launch &launch, const Region &region) {
+  for (size_t i = 0; i < launch.layout.size(); ++i) {
+    const Launch::Parameter &parameter = launch.layout[i];
+    for (uint32_t at = 0; at + 8 <= parameter.bytes; at += 8) {
+      const uint64_t word =
+          support::endian::read64le(launch.parameters.data() + parameter.offset + at);
+      if (word - region.address < region.bytes)
+        return int(i);
+    }
+  }
+  return -1;
+}
+
+// Several parameters may point into one allocation.
+static Stores storesInto(const KernelStores &stores, const Launch &launch, const Region &region) {
+  Stores all = stores.elsewhere;
+  for (size_t i = 0; i < launch.layout.size(); ++i) {
+    Launch one;
+    one.layout.push_back(launch.layout[i]);
+    one.parameters = launch.parameters;
+    if (parameterOf(one, region) < 0)
+      continue;
+    const Stores through = stores.through(i);
+    if (!through.any)
+      continue;
+    if (all.any && all.type != through.type)
+      all.type = Type::None;
+    else
+      all.type = through.type;
+    all.any = true;
+    all.isInexact |= through.isInexact;
+  }
+  return all;
+}
+
+Expected<LaunchResult> compareLaunches(const Capsule &capsule, const Launch &expected,
+                                       const Capsule &other, const Launch &got,
+                                       const Bounds &bounds) {
+  LaunchResult result;
+  result.launch = &expected;
+  for (const Launch *one : {&expected, &got})
+    if (const std::string why = one->whyNotReplayable(); !why.empty()) {
+      result.verdict = one == &got && !one->status ? Verdict::Failed : Verdict::Unsupported;
+      result.reason = why;
+      return result;
+    }
+  if (expected.memory.size() != got.memory.size())
+    return createStringError("launch " + Twine(expected.ordinal) +
+                             " reaches other allocations in the other capsule");
+  Expected<ReplayImage> image = replayImage(capsule, expected);
+  if (!image)
+    return image.takeError();
+  Expected<KernelStores> stores = storesOf(image->ptx, expected.kernel);
+  if (!stores)
+    return stores.takeError();
+  for (size_t i = 0; i < expected.memory.size(); ++i) {
+    const Region &region = expected.memory[i];
+    Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
+    if (!before)
+      return before.takeError();
+    Expected<std::vector<uint8_t>> now = other.contents(got.memory[i], *got.memory[i].after);
+    if (!now)
+      return now.takeError();
+    if (before->size() != now->size())
+      return createStringError("launch " + Twine(expected.ordinal) +
+                               " reaches other allocations in the other capsule");
+    const Stores here = storesInto(*stores, expected, region);
+    BufferResult &buffer = result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds));
+    buffer.region = i;
+    buffer.parameter = parameterOf(expected, region);
+    if (buffer.verdict == Verdict::Different && image->isOtherImage &&
+        other.environment.isJitForced)
+      buffer.verdict = Verdict::OtherImage;
+    if (buffer.verdict == Verdict::Undecided)
+      result.reason = stores->cause;
+    result.verdict = std::max(result.verdict, buffer.verdict);
+  }
+  return result;
+}
+
+} // namespace rubia::capsule

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/lib/LaunchJson.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::capsule {
+namespace {
+
+constexpr size_t kMaxParameterBytes = 65536; // CUDA has 32764
+constexpr size_t kAttributeBytes = 64;
+/// Beyond any address, and far enough from the end that sums do not wrap.
+constexpr uint64_t kMaxAddress = uint64_t(1) << 62;
+
+Error invalid(const Twine &key) {
+  return createStringError("the record has an invalid or no \"" + key + "\"");
+}
+
+/// Members of an object, taken one by one; the first that is missing or of another kind is the
+/// error.
+class Reader {
+public:
+  explicit Reader(const json::Value &value) : object(value.getAsObject()) {
+    if (!object)
+      wrong = "{}";
+  }
+  Error take() { return wrong.empty() ? Error::success() : invalid(wrong); }
+  void refuse(StringRef key) {
+    if (wrong.empty())
+      wrong = key.str();
+  }
+
+  template <class T> void number(StringRef key, T &out, uint64_t most) {
+    const json::Value *value = find(key);
+    const std::optional<uint64_t> got = value ? value->getAsUINT64() : std::nullopt;
+    if (!got || *got > most)
+      return refuse(key);
+    out = static_cast<T>(*got);
+  }
+  void boolean(StringRef key, bool &out) {
+    const json::Value *value = find(key);
+    if (const std::optional<bool> got = value ? value->getAsBoolean() : std::nullopt)
+      out = *got;
+    else
+      refuse(key);
+  }
+  void text(StringRef key, std::string &out) {
+    const json::Value *value = find(key);
+    if (const std::optional<StringRef> got = value ? value->getAsString() : std::nullopt)
+      out = got->str();
+    else
+      refuse(key);
+  }
+  void bytes(StringRef key, std::vector<uint8_t> &out, size_t most) {
+    std::string hex, raw;
+    text(key, hex);
+    if (hex.size() > 2 * most || hex.size() % 2 || !tryGetFromHex(hex, raw))
+      return refuse(key);
+    out.assign(raw.begin(), raw.end());
+  }
+  void digest(StringRef key, Digest &out) {
+    std::vector<uint8_t> raw;
+    bytes(key, raw, kDigestBytes);
+    if (raw.size() != out.size())
+      return refuse(key);
+    std::copy(raw.begin(), raw.end(), out.begin());
+  }
+  void address(StringRef key, uint64_t &out) {
+    std::string written;
+    text(key, written);
+    StringRef digits = written;
+    if (!digits.consume_front("0x") || digits.getAsInteger(16, out) || out > kMaxAddress)
+      refuse(key);
+  }
+  void dimensions(StringRef key, uint32_t (&out)[3]) {
+    const json::Array *values = array(key);
+    if (!values || values->size() != 3)
+      return refuse(key);
+    for (unsigned i = 0; i < 3; ++i) {
+      const std::optional<uint64_t> one = (*values)[i].getAsUINT64();
+      if (!one || *one > UINT32_MAX)
+        return refuse(key);
+      out[i] = uint32_t(*one);
+    }
+  }
+  const json::Array *array(StringRef key) {
+    const json::Value *value = find(key);
+    const json::Array *got = value ? value->getAsArray() : nullptr;
+    if (!got)
+      refuse(key);
+    return got;
+  }
+  bool has(StringRef key) const { return object && object->get(key); }
+
+private:
+  const json::Value *find(StringRef key) {
+    const json::Value *value = object ? object->get(key) : nullptr;
+    if (!value)
+      refuse(key);
+    return value;
+  }
+  const json::Object *object;
+  std::string wrong;
+};
+
+/// Each member of an array, by `read`; its error is the array's.
+template <class T, class Read>
+void readEach(Reader &reader, StringRef key, std::vector<T> &out, Read read) {
+  const json::Array *values = reader.array(key);
+  for (const json::Value &value : values ? *values : json::Array())
+    if (Error error = read(value, out.emplace_back())) {
+      consumeError(std::move(error));
+      return reader.refuse(key);
+    }
+}
+
+Error readRegion(const json::Value &value, Region &out) {
+  Reader reader(value);
+  reader.address("address", out.address);
+  reader.number("bytes", out.bytes, kMaxAddress);
+  reader.text("kind", out.kind);
+  if (reader.has("name"))
+    reader.text("name", out.name);
+  reader.digest("before", out.before);
+  if (reader.has("after"))
+    reader.digest("after", out.after.emplace());
+  if (!out.bytes)
+    reader.refuse("bytes");
+  return reader.take();
+}
+
+Error readAttribute(const json::Value &value, Launch::Attribute &out) {
+  Reader reader(value);
+  reader.number("id", out.id, INT32_MAX);
+  reader.bytes("value", out.value, kAttributeBytes);
+  if (out.value.size() != kAttributeBytes)
+    reader.refuse("value");
+  return reader.take();
+}
+
+Error readParameter(const json::Value &value, Launch::Parameter &out) {
+  const json::Array *pair = value.getAsArray();
+  const auto number = [&](size_t i) {
+    return pair && pair->size() == 2 ? (*pair)[i].getAsUINT64() : std::nullopt;
+  };
+  const std::optional<uint64_t> offset = number(0), bytes = number(1);
+  if (!offset || !bytes || *offset > kMaxParameterBytes || *bytes > kMaxParameterBytes)
+    return invalid("layout");
+  out = {uint32_t(*offset), uint32_t(*bytes)};
+  return Error::success();
+}
+
+Error readImage(const json::Value &value, Digest &out) {
+  const std::optional<StringRef> text = value.getAsString();
+  std::string raw;
+  if (!text || text->size() != 2 * out.size() || !tryGetFromHex(*text, raw))
+    return invalid("images");
+  std::copy(raw.begin(), raw.end(), out.begin());
+  return Error::success();
+}
+
+bool overlap(ArrayRef<Region> regions) {
+  std::vector<std::pair<uint64_t, uint64_t>> spans;
+  for (const Region &region : regions)
+    spans.emplace_back(region.address, region.address + region.bytes);
+  sort(spans);
+  for (size_t i = 1; i < spans.size(); ++i)
+    if (spans[i].first < spans[i - 1].second)
+      return true;
+  return false;
+}
+
+std::string hexOf(ArrayRef<uint8_t> bytes) { return toHex(bytes, true); }
+
+json::Array arrayOf(const uint32_t (&values)[3]) {
+  return json::Array{int64_t(values[0]), int64_t(values[1]), int64_t(values[2])};
+}
+
+} // namespace
+
+Expected<Environment> environmentOf(const json::Value &value) {
+  Environment out;
+  Reader reader(value);
+  reader.text("device", out.device);
+  reader.number("driver_version", out.driverVersion, INT32_MAX);
+  reader.number("compute_capability", out.computeCapability, 10000);
+  reader.number("multiprocessors", out.multiprocessors, INT32_MAX);
+  reader.boolean("ptx_jit_forced", out.isJitForced);
+  if (Error error = reader.take())
+    return std::move(error);
+  return out;
+}
+
+Expected<Counts> countsOf(const json::Value &value) {
+  Counts out;
+  Reader reader(value);
+  reader.number("launches", out.launches, UINT64_MAX);
+  reader.number("recorded", out.recorded, UINT64_MAX);
+  reader.number("in_stream_capture", out.inStreamCapture, UINT64_MAX);
+  reader.number("graph_launches", out.graphLaunches, UINT64_MAX);
+  if (Error error = reader.take())
+    return std::move(error);
+  out.seconds = value.getAsObject()->getNumber("seconds").value_or(0);
+  return out;
+}
+
+Expected<Launch> launchOf(const json::Value &value) {
+  Launch out;
+  Reader reader(value);
+  reader.number("ordinal", out.ordinal, UINT64_MAX);
+  reader.number("of_kernel", out.ofKernel, UINT64_MAX);
+  reader.text("kernel", out.kernel);
+  readEach(reader, "images", out.images, readImage);
+  reader.number("ptx_version", out.ptxVersion, INT32_MAX);
+  reader.number("binary_version", out.binaryVersion, INT32_MAX);
+  reader.dimensions("grid", out.grid);
+  reader.dimensions("block", out.block);
+  reader.number("shared", out.sharedBytes, UINT32_MAX);
+  readEach(reader, "attributes", out.attributes, readAttribute);
+  reader.boolean("cooperative", out.isCooperative);
+  reader.bytes("parameters", out.parameters, kMaxParameterBytes);
+  readEach(reader, "layout", out.layout, readParameter);
+  readEach(reader, "memory", out.memory, readRegion);
+  reader.number("status", out.status, INT32_MAX);
+  if (reader.has("problem"))
+    reader.text("problem", out.problem);
+  for (const Launch::Parameter &parameter : out.layout)
+    if (parameter.offset + parameter.bytes > out.parameters.size())
+      reader.refuse("layout");
+  if (overlap(out.memory))
+    reader.refuse("memory");
+  if (Error error = reader.take())
+    return std::move(error);
+  return out;
+}
+
+std::string Launch::whyNotReplayable() const {
+  if (!problem.empty())
+    return problem;
+  if (status)
+    return "the driver refused the launch with status " + std::to_string(status);
+  if (images.empty())
+    return "image unknown: its module was loaded in a way that is not seen";
+  for (const Region &region : memory)
+    if (!region.after)
+      return "its memory was not read after it";
+  return "";
+}
+
+json::Value toJson(const Environment &environment) {
+  return json::Object{{"device", environment.device},
+                      {"driver_version", environment.driverVersion},
+                      {"compute_capability", environment.computeCapability},
+                      {"multiprocessors", environment.multiprocessors},
+                      {"ptx_jit_forced", environment.isJitForced}};
+}
+
+json::Value toJson(const Counts &counts) {
+  return json::Object{{"launches", counts.launches},
+                      {"recorded", counts.recorded},
+                      {"in_stream_capture", counts.inStreamCapture},
+                      {"graph_launches", counts.graphLaunches},
+                      {"seconds", counts.seconds}};
+}
+
+static json::Value toJson(const Region &region) {
+  json::Object out{{"address", "0x" + utohexstr(region.address, true)},
+                   {"bytes", region.bytes},
+                   {"kind", region.kind},
+                   {"before", hexOf(region.before)}};
+  if (!region.name.empty())
+    out["name"] = region.name;
+  if (region.after)
+    out["after"] = hexOf(*region.after);
+  return out;
+}
+
+json::Value toJson(const Launch &launch) {
+  json::Array images, attributes, layout, memory;
+  for (const Digest &image : launch.images)
+    images.push_back(hexOf(image));
+  for (const Launch::Attribute &attribute : launch.attributes)
+    attributes.push_back(json::Object{{"id", attribute.id}, {"value", hexOf(attribute.value)}});
+  for (const Launch::Parameter &parameter : launch.layout)
+    layout.push_back(json::Array{int64_t(parameter.offset), int64_t(parameter.bytes)});
+  for (const Region &region : launch.memory)
+    memory.push_back(toJson(region));
+  json::Object out{{"ordinal", launch.ordinal},
+                   {"of_kernel", launch.ofKernel},
+                   {"kernel", launch.kernel},
+                   {"images", std::move(images)},
+                   {"ptx_version", launch.ptxVersion},
+                   {"binary_version", launch.binaryVersion},
+                   {"grid", arrayOf(launch.grid)},
+                   {"block", arrayOf(launch.block)},
+                   {"shared", launch.sharedBytes},
+                   {"attributes", std::move(attributes)},
+                   {"cooperative", launch.isCooperative},
+                   {"parameters", hexOf(launch.parameters)},
+                   {"layout", std::move(layout)},
+                   {"memory", std::move(memory)},
+                   {"status", launch.status}};
+  if (!launch.problem.empty())
+    out["problem"] = launch.problem;
+  return out;
+}
+
+} // namespace rubia::capsule

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/Replay.h"
+#include "diff/Images.h"
+#include "diff/lib/DriverApi.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/Support/Endian.h"
+#include <cstring>
+#include <map>
+
+using namespace llvm;
+
+namespace rubia::capsule {
+namespace {
+
+constexpr int kMaxDynamicSharedAttribute = 8, kAttributeCooperative = 2, kAttributeCluster = 4;
+constexpr uint64_t kAlignment = 256; // of what cuMemAlloc gives
+
+/// What a launch could not be replayed for: a status of the driver, and where.
+struct Refusal {
+  int status = 0;
+  std::string text;
+};
+
+class Replayer {
+public:
+  Replayer(const Capsule &capsule, CapsuleOutput &output, DriverApi api)
+      : capsule(capsule), output(output), api(std::move(api)) {}
+  Error writeEnvironment();
+  /// False: nothing can be done with the device behind this launch.
+  Expected<bool> replay(const Launch &launch);
+  Error finish();
+
+private:
+  struct Place { // where a region is now
+    uint64_t address = 0, allocation = 0;
+    std::vector<uint8_t> bytes; // before, at their captured addresses
+  };
+  struct LoadedModule {
+    void *handle = nullptr;
+    struct FunctionPointer { // in a variable's initial contents
+      std::string variable;
+      uint64_t offset = 0, value = 0;
+    };
+    std::vector<FunctionPointer> functionPointers;
+  };
+  Expected<Refusal> load(const Launch &launch, void *&function);
+  void findFunctionPointers(const std::string &ptx, LoadedModule &loaded);
+  Expected<Refusal> prepare(const Launch &launch);
+  Refusal run(const Launch &launch, void *function);
+  Error readBack(const Launch &launch, Launch &result);
+  void release();
+  Refusal refused(int status, const Twine &what) const {
+    return status ? Refusal{status, (what + ": " + api.nameOf(status)).str()} : Refusal();
+  }
+
+  const Capsule &capsule;
+  CapsuleOutput &output;
+  DriverApi api;
+  std::map<Digest, LoadedModule> modules;
+  const LoadedModule *module = nullptr; // of the launch
+  std::vector<Place> places;
+  std::vector<Relocation::Move> moves;
+  uint64_t count = 0;
+};
+
+} // namespace
+
+Error Replayer::writeEnvironment() {
+  Environment here;
+  here.device = api.deviceName;
+  here.driverVersion = unsigned(api.version);
+  here.computeCapability = unsigned(api.capability);
+  here.multiprocessors = unsigned(api.multiprocessors);
+  here.isJitForced = true; // it is given PTX
+  return output.add(RecordType::Environment, toJson(here));
+}
+
+Error Replayer::finish() {
+  return output.add(RecordType::End, toJson(Counts{count, count, 0, 0, 0}));
+}
+
+Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
+  LoadedModule &loaded = modules[launch.images.front()];
+  if (!loaded.handle) {
+    Expected<ReplayImage> image = replayImage(capsule, launch);
+    if (!image)
+      return Refusal{-1, toString(image.takeError())};
+    if (int status = api.cuModuleLoadData(&loaded.handle, image->bytes.data())) {
+      loaded.handle = nullptr;
+      return refused(status, "its module cannot be loaded");
+    }
+    findFunctionPointers(image->ptx, loaded);
+  }
+  module = &loaded;
+  return refused(api.cuModuleGetFunction(&function, loaded.handle, launch.kernel.c_str()),
+                 "the kernel cannot be had");
+}
+
+// Before anything else is written to its variables.
+void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded) {
+  const ptx::ParseResult parsed = ptx::parse("capsule", ptx);
+  if (!parsed.usable)
+    return;
+  for (const ptx::Variable *variable : parsed.module.variables)
+    for (const ptx::Relocation &relocation : variable->relocations) {
+      uint64_t address = 0, value = 0;
+      size_t size = 0;
+      if (relocation.function && relocation.width == 8 &&
+          !api.cuModuleGetGlobal_v2(&address, &size, loaded.handle, variable->name.str().c_str()) &&
+          !api.cuMemcpyDtoH_v2(&value, address + relocation.offset, sizeof(value)))
+        loaded.functionPointers.push_back({variable->name.str(), relocation.offset, value});
+    }
+}
+
+// Gives each region its place and its contents.
+Expected<Refusal> Replayer::prepare(const Launch &launch) {
+  for (const Region &region : launch.memory) {
+    Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
+    if (!bytes)
+      return bytes.takeError();
+    Place &place = places.emplace_back();
+    place.bytes = std::move(*bytes);
+    size_t size = 0;
+    const bool isVariable =
+        !region.name.empty() &&
+        !api.cuModuleGetGlobal_v2(&place.address, &size, module->handle, region.name.c_str());
+    if (isVariable && size != region.bytes)
+      return Refusal{-1, "variable '" + region.name + "' has another size"};
+    if (!isVariable) {
+      const uint64_t shift = region.address % kAlignment;
+      if (int status = api.cuMemAlloc_v2(&place.allocation, region.bytes + shift))
+        return refused(status, "no memory");
+      place.address = place.allocation + shift;
+    }
+    moves.push_back({region.address, place.address, region.bytes});
+    // A function's address is known by where the module's initial contents have it.
+    for (const LoadedModule::FunctionPointer &pointer : module->functionPointers)
+      if (isVariable && pointer.variable == region.name && pointer.offset + 8 <= region.bytes)
+        if (const uint64_t was = support::endian::read64le(place.bytes.data() + pointer.offset))
+          moves.push_back({was, pointer.value, 0});
+  }
+  const Relocation relocation(moves);
+  for (Place &place : places) {
+    std::vector<uint8_t> moved = place.bytes;
+    relocation.apply(moved);
+    if (int status = api.cuMemcpyHtoD_v2(place.address, moved.data(), moved.size()))
+      return refused(status, "memory cannot be written");
+  }
+  return Refusal();
+}
+
+Refusal Replayer::run(const Launch &launch, void *function) {
+  std::vector<uint8_t> parameters = launch.parameters;
+  Relocation(moves).apply(parameters);
+  std::vector<DriverAttribute> attributes;
+  for (const Launch::Attribute &attribute : launch.attributes)
+    if (attribute.id == kAttributeCluster) {
+      DriverAttribute &copy = attributes.emplace_back(DriverAttribute{attribute.id, 0, {}});
+      std::copy(attribute.value.begin(), attribute.value.end(), copy.value);
+    }
+  if (launch.isCooperative)
+    attributes.push_back({kAttributeCooperative, 0, {1}});
+  constexpr uint32_t kWithoutOptIn = 48 << 10;
+  if (launch.sharedBytes > kWithoutOptIn)
+    if (int status =
+            api.cuFuncSetAttribute(function, kMaxDynamicSharedAttribute, int(launch.sharedBytes)))
+      return refused(status, "dynamic shared memory");
+  DriverLaunch config{};
+  std::copy(std::begin(launch.grid), std::end(launch.grid), config.grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), config.block);
+  config.sharedBytes = launch.sharedBytes;
+  config.attributes = attributes.data();
+  config.attributeCount = unsigned(attributes.size());
+  size_t size = parameters.size();
+  void *extra[] = {reinterpret_cast<void *>(1), parameters.data(), reinterpret_cast<void *>(2),
+                   &size, nullptr};
+  return refused(api.cuLaunchKernelEx(&config, function, nullptr, extra), "the launch is refused");
+}
+
+Error Replayer::readBack(const Launch &launch, Launch &result) {
+  const Relocation back = Relocation(moves).reversed();
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::vector<uint8_t> bytes(launch.memory[i].bytes);
+    if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
+      return createStringError("memory cannot be read: " + api.nameOf(status));
+    back.apply(bytes);
+    Expected<Digest> map = output.addMemory(bytes);
+    if (!map)
+      return map.takeError();
+    result.memory[i].after = *map;
+  }
+  return Error::success();
+}
+
+void Replayer::release() {
+  for (const Place &place : places)
+    if (place.allocation)
+      api.cuMemFree_v2(place.allocation);
+  places.clear();
+  moves.clear();
+}
+
+Expected<bool> Replayer::replay(const Launch &launch) {
+  Launch result = launch;
+  for (Region &region : result.memory)
+    region.after.reset();
+  bool isAlive = true;
+  Refusal refusal;
+  if (const std::string why = launch.whyNotReplayable(); !why.empty())
+    refusal = {-1, why};
+  void *function = nullptr;
+  const auto step = [&](auto &&next) -> Error {
+    if (refusal.status)
+      return Error::success();
+    Expected<Refusal> got = next();
+    if (!got)
+      return got.takeError();
+    refusal = *got;
+    return Error::success();
+  };
+  if (Error error = step([&] { return load(launch, function); }))
+    return std::move(error);
+  if (Error error = step([&] { return prepare(launch); }))
+    return std::move(error);
+  if (Error error = step([&]() -> Expected<Refusal> { return run(launch, function); }))
+    return std::move(error);
+  if (refusal.status) {
+    result.status = std::max(refusal.status, 1);
+    result.problem = refusal.text;
+  } else if (int status = api.cuCtxSynchronize()) {
+    result.problem = "it failed on the device: " + api.nameOf(status);
+    isAlive = false;
+  } else if (Error error = readBack(launch, result)) {
+    return std::move(error);
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    if (Expected<Digest> map = output.addMemory(places[i].bytes); !map)
+      return map.takeError();
+  if (isAlive)
+    release();
+  for (const Digest &digest : launch.images) {
+    Expected<std::vector<uint8_t>> image = capsule.image(digest);
+    if (!image)
+      return image.takeError();
+    if (Expected<Digest> added = output.add(RecordType::Image, ArrayRef(*image)); !added)
+      return added.takeError();
+  }
+  ++count;
+  if (Error error = output.add(RecordType::Launch, toJson(result)))
+    return std::move(error);
+  return isAlive;
+}
+
+Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
+                        const ReplayOptions &options) {
+  Expected<DriverApi> api = DriverApi::open(options.library);
+  if (!api)
+    return api.takeError();
+  Replayer replayer(capsule, output, std::move(*api));
+  if (Error error = replayer.writeEnvironment())
+    return std::move(error);
+  size_t i = options.from;
+  for (bool isAlive = true; isAlive && i < capsule.launches.size(); ++i) {
+    if (!options.isWanted(capsule.launches[i]))
+      continue;
+    Expected<bool> alive = replayer.replay(capsule.launches[i]);
+    if (!alive)
+      return alive.takeError();
+    isAlive = *alive;
+  }
+  if (Error error = replayer.finish())
+    return std::move(error);
+  return i;
+}
+
+} // namespace rubia::capsule

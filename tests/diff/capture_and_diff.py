@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Captures a program on the emulator, replays it on other targets, and looks at what the commands tell.
+
+Usage: capture_and_diff.py RUBIA READOBJ FORWARDING-LIBRARY PROGRAMS-FOLDER SCHEMA CAPSULES-FOLDER
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+RUBIA, READOBJ, LIBRARY, PROGRAMS, SCHEMA, CAPSULES = sys.argv[1:7]
+NEWEST_GLIBC = (2, 28)
+
+
+def run(*arguments, status=0, **options):
+    result = subprocess.run([RUBIA, *map(str, arguments)], capture_output=True, text=True, **options)
+    if result.returncode != status:
+        raise AssertionError(f"{arguments}: status {result.returncode}, expected {status}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def conforms(value, schema, place="$"):
+    """The words of JSON Schema that diff.schema.json uses."""
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float)}
+    assert isinstance(value, kinds[schema["type"]]) and not isinstance(value, bool), f"{place}: not {schema['type']}"
+    assert value in schema.get("enum", [value]), f"{place}: {value}"
+    assert re.search(schema.get("pattern", ""), value) if isinstance(value, str) else True, f"{place}: {value}"
+    if isinstance(value, dict):
+        assert set(schema.get("required", [])) <= set(value), f"{place}: lacks {set(schema['required']) - set(value)}"
+        assert set(value) <= set(schema["properties"]), f"{place}: has {set(value) - set(schema['properties'])}"
+        for key, member in value.items():
+            conforms(member, schema["properties"][key], f"{place}.{key}")
+    if isinstance(value, list):
+        for i, member in enumerate(value):
+            conforms(member, schema["items"], f"{place}[{i}]")
+
+
+class ForwardingLibrary(unittest.TestCase):
+    def test_needs_an_old_c_library_alone(self):
+        needed = subprocess.run([READOBJ, "--needed-libs", LIBRARY], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(set(re.findall(r"lib\S+\.so\S*", needed.split("NeededLibraries")[1])), {"libc.so.6", "libdl.so.2"})
+        symbols = subprocess.run([READOBJ, "--dyn-syms", LIBRARY], capture_output=True, text=True, check=True).stdout
+        versions = {tuple(map(int, v.split("."))) for v in re.findall(r"@GLIBC_([\d.]+)", symbols)}
+        self.assertTrue(versions)
+        self.assertLessEqual(max(v[:2] for v in versions), NEWEST_GLIBC)
+
+    def test_exports_each_function_and_nothing_else(self):
+        symbols = subprocess.run([READOBJ, "--dyn-syms", LIBRARY], capture_output=True, text=True, check=True).stdout
+        names = {name for name, section in re.findall(r"Name: (\S+?)(?:@\S*)? \(.*?\n(?:.*\n)*?\s+Section: (\S+)", symbols)
+                 if section != "Undefined"}
+        listed = (pathlib.Path(__file__).parents[2] / "runtime/cuda/Functions.def").read_text()
+        self.assertEqual(names, set(re.findall(r"^CUDA_FUNCTION\((\w+),", listed, re.MULTILINE)))
+
+
+class CaptureAndDiff(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.capsule = self.folder / "c.capsule"
+
+    def capture(self, program, *options):
+        return run("capture", "--driver", "rubia", *options, "-o", self.capsule, "--", f"{PROGRAMS}/{program}")
+
+    def launches(self):
+        return json.loads(run("capsule", "show", "--json", self.capsule))["launches"]
+
+    def test_what_is_captured_replays_with_equal_results(self):
+        self.assertIn("PASS", self.capture("vector_add_driver"))
+        self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))
+        self.assertEqual(os.stat(self.capsule).st_mode & 0o777, 0o600)
+        report, junit = self.folder / "r.json", self.folder / "r.xml"
+        text = run("diff", self.capsule, "--arch", "gfx1100,gfx942", "--json", report, "--junit", junit, "--all")
+        self.assertEqual(text.count("equal\n"), 4)
+        document = json.loads(report.read_text())
+        conforms(document, json.loads(pathlib.Path(SCHEMA).read_text()))
+        self.assertEqual([t["target"] for t in document["targets"]], ["gfx1100", "gfx942"])
+        self.assertEqual(document["verdict"], "equal")
+        suites = xml.etree.ElementTree.parse(junit).getroot()
+        self.assertEqual([(s.get("tests"), s.get("failures")) for s in suites], [("1", "0"), ("1", "0")])
+        self.assertIn("1 of 1 launches replayed", run("replay", self.capsule, "--arch", "gfx1030"))
+        self.assertIn("1 equal", run("diff", self.capsule, "--between", "gfx1100,gfx1201;nan=canonical"))
+
+    def test_launches_are_chosen(self):
+        self.capture("grid_sync_driver", "--first", "1")
+        self.assertEqual([(l["ordinal"], l["cooperative"]) for l in self.launches()], [(0, True)])
+        self.capsule.unlink()
+        self.capture("grid_sync_driver", "--every", "2", "--kernel", "^ripple$")
+        self.assertEqual([l["ordinal"] for l in self.launches()], [0, 2])
+        self.capsule.unlink()
+        run("capture", "--driver", "rubia", "--kernel", "nothing", "-o", self.capsule, "--", f"{PROGRAMS}/vector_add_driver", status=1)
+        self.assertFalse(self.capsule.exists())
+
+    def test_a_launch_that_reaches_too_much_is_named(self):
+        self.capture("vector_add_driver", "--max-bytes", "1000")
+        (launch,) = self.launches()
+        self.assertIn("--max-bytes", launch["problem"])
+        self.assertIn("unsupported", run("diff", self.capsule, status=3))
+
+    def test_other_launches_and_files_are_errors(self):
+        self.capture("vector_add_driver")
+        run("diff", self.capsule, "--arch", "gfx12345", status=1)
+        run("diff", self.capsule, "--kernel", "(", status=2)
+        damaged = self.folder / "d.capsule"
+        damaged.write_bytes(self.capsule.read_bytes()[:200] + b"x" * 100)
+        run("capsule", "verify", damaged, status=1)
+
+    def test_a_difference_is_found(self):
+        """The same launches with another kernel: recorded behind the back of the first."""
+        kernel = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %d<4>;
+  .reg .pred %p1;
+  mov.u32 %r1, %tid.x;
+  setp.eq.u32 %p1, %r1, 40;
+  ld.param.u64 %d1, [p];
+  mul.wide.u32 %d2, %r1, 4;
+  add.s64 %d3, %d1, %d2;
+  add.u32 %r2, %r1, 1;
+  MORE
+  st.global.u32 [%d3], %r2;
+  ret;
+}
+"""
+        capsules = []
+        for addend in (1, 2):
+            ptx = self.folder / f"{addend}.ptx"
+            ptx.write_text(kernel.replace("MORE", "" if addend == 1 else "@%p1 add.u32 %r2, %r2, 1;"))
+            capsule = self.folder / f"{addend}.capsule"
+            run("capture", "--driver", "rubia", "-o", capsule, "--", sys.executable, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx)
+            capsules.append(capsule)
+        text = run("diff", capsules[0], "--against", capsules[1], status=1)
+        self.assertIn("different: allocation 0 (parameter 0): 1 of 64 b32 elements differ; element 40: expected 0x00000029, got 0x0000002a", text)
+
+
+class RecordedOnAnH100(unittest.TestCase):
+    """What an NVIDIA H100 made of kernels of ours."""
+
+    def test_all_equal_on_two_targets(self):
+        for capsule in sorted(pathlib.Path(CAPSULES).glob("*.capsule")):
+            with self.subTest(capsule.name):
+                run("capsule", "verify", capsule)
+                run("diff", capsule, "--arch", "gfx1100,gfx942")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[7:])

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// rubia capsule: what is in a capsule, whether it is whole, and the same in less space.
+#include "diff/Capsule.h"
+#include "tools/Commands.h"
+#include "tools/diff/DiffCommands.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+
+using namespace llvm;
+
+namespace rubia::tools {
+namespace {
+
+using capsule::Capsule;
+
+struct CapsuleOptions {
+  std::string file, output, kernel;
+  bool json = false;
+};
+
+std::string dimensions(const uint32_t (&sizes)[3]) {
+  return formatv("{0}x{1}x{2}", sizes[0], sizes[1], sizes[2]).str();
+}
+
+uint64_t reachedBytes(const capsule::Launch &launch) {
+  uint64_t bytes = 0;
+  for (const capsule::Region &region : launch.memory)
+    bytes += region.bytes;
+  return bytes;
+}
+
+void printText(const Capsule &capsule) {
+  const capsule::Environment &where = capsule.environment;
+  printed() << "recorded on " << where.device << ", compute capability "
+            << where.computeCapability / 10 << "." << where.computeCapability % 10 << ", driver "
+            << where.driverVersion << (where.isJitForced ? ", PTX alone" : "") << "\n";
+  printed() << capsule.launches.size() << " launches, " << capsule.recordCount() << " records, "
+            << capsule.rawBytes() << " bytes in " << capsule.fileBytes() << "\n";
+  if (capsule.end)
+    printed() << "the program made " << capsule.end->launches << " launches; "
+              << capsule.end->inStreamCapture << " into graphs and " << capsule.end->graphLaunches
+              << " of graphs are not recorded\n";
+  else
+    printed() << "the recording was cut short\n";
+  for (const capsule::Launch &launch : capsule.launches) {
+    printed() << launch.ordinal << ": " << launch.kernel << " <<<" << dimensions(launch.grid)
+              << ", " << dimensions(launch.block) << ", " << launch.sharedBytes << ">>>"
+              << (launch.isCooperative ? " cooperative" : "") << ", " << launch.memory.size()
+              << " allocations, " << reachedBytes(launch) << " bytes\n";
+    if (const std::string why = launch.whyNotReplayable(); !why.empty())
+      printed() << "  not replayable: " << why << "\n";
+  }
+}
+
+void printJson(const Capsule &capsule) {
+  json::Array launches;
+  for (const capsule::Launch &launch : capsule.launches)
+    launches.push_back(capsule::toJson(launch));
+  json::Object document{{"version", 1},
+                        {"environment", capsule::toJson(capsule.environment)},
+                        {"complete", capsule.end.has_value()},
+                        {"launches", std::move(launches)}};
+  outs() << formatv("{0:2}", json::Value(std::move(document))) << "\n";
+}
+
+int show(const CapsuleOptions &options) {
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return fail(capsule.takeError());
+  if (options.json)
+    printJson(*capsule);
+  else
+    printText(*capsule);
+  return kDone;
+}
+
+int verify(const CapsuleOptions &options) {
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return fail(capsule.takeError());
+  if (Error error = capsule->verify())
+    return fail(std::move(error));
+  printed() << options.file << ": " << capsule->launches.size() << " launches, "
+            << (capsule->end ? "whole" : "cut short") << "\n";
+  return kDone;
+}
+
+constexpr int kCompression = 15;
+
+/// A launch with all that it refers to.
+Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
+                 capsule::CapsuleOutput &output) {
+  for (const capsule::Digest &digest : launch.images) {
+    Expected<std::vector<uint8_t>> image = capsule.image(digest);
+    if (!image)
+      return image.takeError();
+    if (Error error = output.add(capsule::RecordType::Image, ArrayRef(*image)).takeError())
+      return error;
+  }
+  for (const capsule::Region &region : launch.memory)
+    for (const std::optional<capsule::Digest> &map : {std::optional(region.before), region.after}) {
+      if (!map)
+        continue;
+      Expected<std::vector<uint8_t>> bytes = capsule.contents(region, *map);
+      if (!bytes)
+        return bytes.takeError();
+      if (Error error = output.addMemory(*bytes).takeError())
+        return error;
+    }
+  return output.add(capsule::RecordType::Launch, capsule::toJson(launch));
+}
+
+Error split(const CapsuleOptions &options) {
+  Regex names(options.kernel);
+  std::string problem;
+  if (!names.isValid(problem))
+    return createStringError("--kernel: " + problem);
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return capsule.takeError();
+  Expected<capsule::CapsuleOutput> output =
+      capsule::CapsuleOutput::create(options.output, kCompression);
+  if (!output)
+    return output.takeError();
+  if (Error error =
+          output->add(capsule::RecordType::Environment, capsule::toJson(capsule->environment)))
+    return error;
+  for (const capsule::Launch &launch : capsule->launches)
+    if (names.match(launch.kernel))
+      if (Error error = copyLaunch(*capsule, launch, *output))
+        return error;
+  if (capsule->end)
+    if (Error error = output->add(capsule::RecordType::End, capsule::toJson(*capsule->end)))
+      return error;
+  return output->finish();
+}
+
+} // namespace
+
+Error packCapsule(const std::string &from, const std::string &to) {
+  Expected<Capsule> capsule = Capsule::open(from);
+  if (!capsule)
+    return capsule.takeError();
+  Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(to, kCompression);
+  if (!output)
+    return output.takeError();
+  if (Error error =
+          capsule->forEachRecord([&](capsule::RecordType type, ArrayRef<uint8_t> payload) -> Error {
+            return output->add(type, payload).takeError();
+          }))
+    return error;
+  return output->finish();
+}
+
+void addCapsule(CLI::App &app, int &status) {
+  CLI::App *command = app.add_subcommand("capsule", "Look at a file that `rubia capture` has made");
+  command->require_subcommand(1);
+  auto options = std::make_shared<CapsuleOptions>();
+  CLI::App *showing = command->add_subcommand("show", "List the launches");
+  showing->add_option("file", options->file, "the capsule")->required();
+  showing->add_flag("--json", options->json, "for programs");
+  showing->callback([options, &status] { status = show(*options); });
+  CLI::App *verifying =
+      command->add_subcommand("verify", "Read everything, and compare it with its digests");
+  verifying->add_option("file", options->file, "the capsule")->required();
+  verifying->callback([options, &status] { status = verify(*options); });
+  CLI::App *splitting = command->add_subcommand("split", "Take some launches out of it");
+  splitting->add_option("file", options->file, "the capsule")->required();
+  splitting->add_option("--kernel", options->kernel, "regular expression for the names of kernels")
+      ->required();
+  splitting->add_option("-o,--output", options->output, "the capsule to make")->required();
+  splitting->callback([options, &status] {
+    Error error = split(*options);
+    status = error ? fail(std::move(error)) : kDone;
+  });
+  CLI::App *packing = command->add_subcommand("pack", "Compress it");
+  packing->add_option("file", options->file, "the capsule")->required();
+  packing->add_option("-o,--output", options->output, "where to; default: in its place");
+  packing->callback([options, &status] {
+    Error error =
+        packCapsule(options->file, options->output.empty() ? options->file : options->output);
+    status = error ? fail(std::move(error)) : kDone;
+  });
+}
+
+} // namespace rubia::tools

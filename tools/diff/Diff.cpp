@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// rubia replay, rubia diff: the launches of a capsule on targets, and what differs.
+#include "diff/Compare.h"
+#include "diff/Replay.h"
+#include "tools/Commands.h"
+#include "tools/OutputFile.h"
+#include "tools/diff/DiffCommands.h"
+#include "tools/diff/DiffReport.h"
+#include "tools/diff/ReplayTargets.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+
+using namespace llvm;
+
+namespace rubia::tools {
+namespace {
+
+using capsule::Capsule;
+using capsule::Launch;
+using capsule::Verdict;
+
+struct DiffOptions {
+  std::string file, output, kernel, library, json, junit, between, against;
+  std::vector<std::string> archs;
+  settings::Settings settings;
+  size_t from = 0;
+  bool all = false;
+  capsule::Bounds bounds;
+};
+
+Expected<Regex> regexOf(const std::string &text) {
+  Regex regex(text.empty() ? "^" : text); // an empty one is invalid
+  std::string problem;
+  if (!regex.isValid(problem))
+    return createStringError("--kernel: " + problem);
+  return regex;
+}
+
+/// In the process for a target.
+int replayHere(const DiffOptions &options) {
+  Expected<Regex> names = regexOf(options.kernel);
+  if (!names)
+    return fail(names.takeError());
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return fail(capsule.takeError());
+  constexpr int kFast = 1;
+  Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(options.output, kFast);
+  if (!output)
+    return fail(output.takeError());
+  capsule::ReplayOptions replaying;
+  replaying.library = options.library;
+  replaying.from = options.from;
+  const auto isWanted = [&](const Launch &launch) { return names->match(launch.kernel); };
+  replaying.isWanted = isWanted;
+  Expected<size_t> done = capsule::replay(*capsule, *output, replaying);
+  if (!done)
+    return fail(done.takeError());
+  if (Error error = output->finish())
+    return fail(std::move(error));
+  return kDone;
+}
+
+std::vector<std::string> targetNames(const DiffOptions &options) {
+  return options.archs.empty() ? std::vector<std::string>{""} : options.archs;
+}
+
+Expected<ReplayTarget> targetOf(const std::string &name, const DiffOptions &options) {
+  if (!name.empty())
+    return parseTarget(name, options.settings);
+  ReplayTarget target{options.library.empty() ? "replay" : options.library, options.settings};
+  return target;
+}
+
+/// The results of all launches on one target against those of another run.
+Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed &expected,
+                                        const Replayed &got, const std::string &name,
+                                        const DiffOptions &options, const Regex &names) {
+  DiffReport::Target target;
+  target.name = name;
+  for (const Launch &launch : capsule.launches) {
+    if (!names.match(launch.kernel))
+      continue;
+    const Replayed::Found one = expected.find(launch.ordinal), other = got.find(launch.ordinal);
+    if (!one.launch || !other.launch)
+      return createStringError("launch " + Twine(launch.ordinal) + " is not in both");
+    Expected<capsule::LaunchResult> result = capsule::compareLaunches(
+        *one.capsule, *one.launch, *other.capsule, *other.launch, options.bounds);
+    if (!result)
+      return result.takeError();
+    result->launch = &launch;
+    target.launches.push_back(std::move(*result));
+  }
+  return target;
+}
+
+int statusOf(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::Equal:
+  case Verdict::Within:
+    return kDone;
+  case Verdict::Undecided:
+  case Verdict::OtherImage:
+  case Verdict::Unsupported:
+    return kPartlyFailed;
+  case Verdict::Different:
+  case Verdict::Failed:
+    return kFailed;
+  }
+  return kFailed;
+}
+
+Expected<Replayed> openAgain(const std::string &path) {
+  Expected<Capsule> capsule = Capsule::open(path);
+  if (!capsule)
+    return capsule.takeError();
+  return Replayed::of(std::move(*capsule));
+}
+
+Error compareBetween(const Capsule &capsule, const DiffOptions &options, const Regex &names,
+                     DiffReport &report) {
+  const auto [first, second] = StringRef(options.between).split(',');
+  if (first.empty() || second.empty() || second.contains(','))
+    return createStringError("--between: expected two targets, 'X,Y'");
+  Expected<ReplayTarget> x = parseTarget(first, options.settings),
+                         y = parseTarget(second, options.settings);
+  if (!x || !y)
+    return joinErrors(x ? Error::success() : x.takeError(), y ? Error::success() : y.takeError());
+  Expected<Replayed> a = Replayed::run(options.file, capsule, *x, options.library, options.kernel);
+  if (!a)
+    return a.takeError();
+  Expected<Replayed> b = Replayed::run(options.file, capsule, *y, options.library, options.kernel);
+  if (!b)
+    return b.takeError();
+  Expected<DiffReport::Target> target =
+      compareAll(capsule, *a, *b, first.str() + " and " + second.str(), options, names);
+  if (!target)
+    return target.takeError();
+  report.targets.push_back(std::move(*target));
+  return Error::success();
+}
+
+Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Regex &names,
+                     DiffReport &report) {
+  Expected<Replayed> recorded = openAgain(options.file);
+  if (!recorded)
+    return recorded.takeError();
+  for (const std::string &name :
+       options.against.empty() ? targetNames(options) : std::vector{options.against}) {
+    Expected<Replayed> got = Replayed::of(Capsule());
+    std::string title = name;
+    if (!options.against.empty()) {
+      got = openAgain(options.against);
+    } else {
+      Expected<ReplayTarget> target = targetOf(name, options);
+      if (!target)
+        return target.takeError();
+      title = target->name;
+      got = Replayed::run(options.file, capsule, *target, options.library, options.kernel);
+    }
+    if (!got)
+      return got.takeError();
+    Expected<DiffReport::Target> target =
+        compareAll(capsule, *recorded, *got, title, options, names);
+    if (!target)
+      return target.takeError();
+    report.targets.push_back(std::move(*target));
+  }
+  return Error::success();
+}
+
+int diff(const DiffOptions &options) {
+  Expected<Regex> names = regexOf(options.kernel);
+  if (!names) {
+    fail(names.takeError());
+    return kUsage;
+  }
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return fail(capsule.takeError());
+  DiffReport report;
+  report.capsule = options.file;
+  report.recordedOn = capsule->environment.device;
+  if (Error error = options.between.empty() ? compareTargets(*capsule, options, *names, report)
+                                            : compareBetween(*capsule, options, *names, report))
+    return fail(std::move(error));
+  report.writeText(printed(), options.all);
+  if (!options.json.empty())
+    if (Error error = writeFile(options.json, [&](raw_ostream &os) { report.writeJson(os); }))
+      return fail(std::move(error));
+  if (!options.junit.empty())
+    if (Error error = writeFile(options.junit, [&](raw_ostream &os) { report.writeJUnit(os); }))
+      return fail(std::move(error));
+  return statusOf(report.verdict());
+}
+
+int replay(const DiffOptions &options) {
+  Expected<Regex> names = regexOf(options.kernel);
+  if (!names) {
+    fail(names.takeError());
+    return kUsage;
+  }
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return fail(capsule.takeError());
+  int status = kDone;
+  for (const std::string &name : targetNames(options)) {
+    Expected<ReplayTarget> target = targetOf(name, options);
+    if (!target)
+      return fail(target.takeError());
+    Expected<Replayed> got =
+        Replayed::run(options.file, *capsule, *target, options.library, options.kernel);
+    if (!got)
+      return fail(got.takeError());
+    size_t replayed = 0, all = 0;
+    for (const Launch &launch : capsule->launches) {
+      if (!names->match(launch.kernel))
+        continue;
+      ++all;
+      const Replayed::Found found = got->find(launch.ordinal);
+      if (found.launch && found.launch->problem.empty()) {
+        ++replayed;
+        continue;
+      }
+      const bool hasFailed = found.launch && !found.launch->status;
+      status = hasFailed || status == kFailed ? kFailed : kPartlyFailed;
+      printed() << target->name << ": launch " << launch.ordinal << " " << launch.kernel << ": "
+                << (hasFailed ? "failed" : "unsupported") << ": "
+                << (found.launch ? found.launch->problem : "not replayed") << "\n";
+    }
+    printed() << target->name << ": " << replayed << " of " << all << " launches replayed\n";
+  }
+  return status;
+}
+
+void addCommon(CLI::App &command, DiffOptions &options) {
+  command.add_option("file", options.file, "the capsule")->required();
+  command.add_option("--kernel", options.kernel,
+                     "only launches of kernels whose names match this regular expression");
+  command.add_option("--library", options.library,
+                     "the libcuda.so.1 to replay through; default: Rubia's");
+}
+
+void addTargets(CLI::App &command, DiffOptions &options) {
+  command
+      .add_option("--arch", options.archs,
+                  "targets, each with code options behind it if need be: "
+                  "gfx1100,gfx942;nan=canonical")
+      ->delimiter(',');
+  addSettingOption(command, options.settings, settings::Id::device, "--device");
+  addCodeOptions(command, options.settings);
+}
+
+} // namespace
+
+void addReplay(CLI::App &app, int &status) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App *command = app.add_subcommand("replay", "Run the launches of a capsule");
+  addCommon(*command, *options);
+  addTargets(*command, *options);
+  command->callback([options, &status] { status = replay(*options); });
+
+  auto here = std::make_shared<DiffOptions>();
+  CLI::App *worker = app.add_subcommand("replay-here", "");
+  worker->group(""); // what `replay` and `diff` start
+  addCommon(*worker, *here);
+  worker->add_option("-o", here->output)->required();
+  worker->add_option("--from", here->from);
+  worker->callback([here, &status] { status = replayHere(*here); });
+}
+
+void addDiff(CLI::App &app, int &status) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App *command = app.add_subcommand(
+      "diff", "Run the launches of a capsule and compare what they make of their memory");
+  addCommon(*command, *options);
+  addTargets(*command, *options);
+  command->add_option("--between", options->between,
+                      "compare two targets, X,Y, with each other and not with what was recorded");
+  command->add_option("--against", options->against,
+                      "compare with what another capsule of the same launches recorded");
+  command->add_option_function<uint64_t>(
+      "--ulp", [options](uint64_t value) { options->bounds.ulps = value; },
+      "floating-point numbers so many steps apart are within the bound");
+  command->add_option_function<double>(
+      "--relative", [options](double value) { options->bounds.relative = value; },
+      "and those whose relative difference is at most this");
+  command->add_option("--json", options->json, "a report for programs, into this file or -");
+  command->add_option("--junit", options->junit, "a report for CI, into this file or -");
+  command->add_flag("--all", options->all, "list launches that are equal too");
+  command->callback([options, &status] { status = diff(*options); });
+}
+
+} // namespace rubia::tools

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands about capsules.
+#pragma once
+
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace rubia::tools {
+
+void addCapsule(CLI::App &app, int &status);
+void addCapture(CLI::App &app, int &status);
+void addReplay(CLI::App &app, int &status);
+void addDiff(CLI::App &app, int &status);
+
+/// The capsule once more, compressed; `to` may be `from`.
+llvm::Error packCapsule(const std::string &from, const std::string &to);
+
+} // namespace rubia::tools

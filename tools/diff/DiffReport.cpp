@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/diff/DiffReport.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+using capsule::BufferResult;
+using capsule::Launch;
+using capsule::LaunchResult;
+using capsule::Verdict;
+
+Verdict DiffReport::verdict() const {
+  Verdict worst = Verdict::Equal;
+  for (const Target &target : targets)
+    for (const LaunchResult &launch : target.launches)
+      worst = std::max(worst, launch.verdict);
+  return worst;
+}
+
+static std::string nameOf(ptx::Type type, unsigned bytes) {
+  switch (type) {
+  case ptx::Type::F16:
+    return "f16";
+  case ptx::Type::BF16:
+    return "bf16";
+  case ptx::Type::F32:
+    return "f32";
+  case ptx::Type::F64:
+    return "f64";
+  default:
+    return "b" + std::to_string(bytes * 8);
+  }
+}
+
+static std::string placeOf(const Launch &launch, const BufferResult &buffer) {
+  const capsule::Region &region = launch.memory[buffer.region];
+  std::string text = region.name.empty() ? "allocation " + std::to_string(buffer.region)
+                                         : "variable '" + region.name + "'";
+  if (buffer.parameter >= 0)
+    text += " (parameter " + std::to_string(buffer.parameter) + ")";
+  return text;
+}
+
+std::string textOf(const Launch &launch, const BufferResult &buffer) {
+  std::string text;
+  raw_string_ostream os(text);
+  const bool isFloat = buffer.type != ptx::Type::None;
+  os << placeOf(launch, buffer) << ": " << buffer.differing << " of " << buffer.elements << " "
+     << nameOf(buffer.type, buffer.elementBytes) << " elements differ";
+  if (buffer.first) {
+    os << "; element " << buffer.first->index << ": expected "
+       << capsule::textOf(buffer.type, buffer.elementBytes, buffer.first->expected) << ", got "
+       << capsule::textOf(buffer.type, buffer.elementBytes, buffer.first->got);
+    if (isFloat && buffer.maxUlps != UINT64_MAX)
+      os << "; at most " << buffer.maxUlps << " ulp, " << formatv("{0:e2}", buffer.maxRelative)
+         << " relative";
+  }
+  if (buffer.nans)
+    os << "; " << buffer.nans << " NaNs have other bits";
+  return text;
+}
+
+static std::string titleOf(const Launch &launch) {
+  return "launch " + std::to_string(launch.ordinal) + " " + launch.kernel;
+}
+
+void DiffReport::writeText(raw_ostream &os, bool all) const {
+  for (const Target &target : targets) {
+    size_t counts[unsigned(Verdict::Failed) + 1] = {};
+    for (const LaunchResult &result : target.launches) {
+      ++counts[unsigned(result.verdict)];
+      if (result.verdict == Verdict::Equal && !all)
+        continue;
+      os << target.name << ": " << titleOf(*result.launch) << ": " << nameOf(result.verdict);
+      if (!result.reason.empty())
+        os << ": " << result.reason;
+      os << "\n";
+      for (const BufferResult &buffer : result.buffers)
+        if (buffer.differing || buffer.nans)
+          os << "  " << nameOf(buffer.verdict) << ": " << textOf(*result.launch, buffer) << "\n";
+    }
+    os << target.name << ": " << target.launches.size() << " launches";
+    for (unsigned i = 0; i < std::size(counts); ++i)
+      if (counts[i])
+        os << ", " << counts[i] << " " << nameOf(Verdict(i));
+    os << "\n";
+  }
+}
+
+static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
+  const capsule::Region &region = launch.memory[buffer.region];
+  json::Object out{{"allocation", int64_t(buffer.region)},
+                   {"address", "0x" + utohexstr(region.address, true)},
+                   {"bytes", region.bytes},
+                   {"verdict", nameOf(buffer.verdict)},
+                   {"type", nameOf(buffer.type, buffer.elementBytes)},
+                   {"elements", buffer.elements},
+                   {"differing", buffer.differing},
+                   {"nans", buffer.nans}};
+  if (!region.name.empty())
+    out["variable"] = region.name;
+  if (buffer.parameter >= 0)
+    out["parameter"] = buffer.parameter;
+  if (buffer.first)
+    out["first"] = json::Object{
+        {"element", buffer.first->index},
+        {"expected", "0x" + utohexstr(buffer.first->expected, true, buffer.elementBytes * 2)},
+        {"got", "0x" + utohexstr(buffer.first->got, true, buffer.elementBytes * 2)}};
+  if (buffer.differing && buffer.type != ptx::Type::None) {
+    if (buffer.maxUlps != UINT64_MAX)
+      out["max_ulps"] = buffer.maxUlps;
+    if (std::isfinite(buffer.maxRelative))
+      out["max_relative"] = buffer.maxRelative;
+    json::Array bins;
+    for (uint64_t count : buffer.histogram)
+      bins.push_back(count);
+    out["histogram"] = std::move(bins);
+  }
+  return out;
+}
+
+void DiffReport::writeJson(raw_ostream &os) const {
+  json::Array all;
+  for (const Target &target : targets) {
+    json::Array launches;
+    for (const LaunchResult &result : target.launches) {
+      json::Array buffers;
+      for (const BufferResult &buffer : result.buffers)
+        buffers.push_back(jsonOf(*result.launch, buffer));
+      json::Object launch{{"ordinal", result.launch->ordinal},
+                          {"kernel", json::fixUTF8(result.launch->kernel)},
+                          {"verdict", nameOf(result.verdict)},
+                          {"buffers", std::move(buffers)}};
+      if (!result.reason.empty())
+        launch["reason"] = json::fixUTF8(result.reason);
+      launches.push_back(std::move(launch));
+    }
+    all.push_back(json::Object{{"target", target.name}, {"launches", std::move(launches)}});
+  }
+  json::Object document{{"version", 1},
+                        {"capsule", json::fixUTF8(capsule)},
+                        {"recorded_on", json::fixUTF8(recordedOn)},
+                        {"verdict", nameOf(verdict())},
+                        {"targets", std::move(all)}};
+  os << formatv("{0:2}", json::Value(std::move(document))) << "\n";
+}
+
+static std::string escaped(StringRef text) {
+  std::string out;
+  raw_string_ostream os(out);
+  for (char c : text)
+    // XML has no other control characters.
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
+      os << '?';
+    else
+      printHTMLEscaped(StringRef(&c, 1), os);
+  return out;
+}
+
+void DiffReport::writeJUnit(raw_ostream &os) const {
+  os << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  for (const Target &target : targets) {
+    const auto isFailure = [](const LaunchResult &result) {
+      return result.verdict >= Verdict::Different;
+    };
+    const auto isSkipped = [&](const LaunchResult &result) {
+      return !isFailure(result) && result.verdict >= Verdict::Undecided;
+    };
+    os << "  <testsuite name=\"rubia diff " << escaped(target.name) << "\" tests=\""
+       << target.launches.size() << "\" failures=\"" << count_if(target.launches, isFailure)
+       << "\" skipped=\"" << count_if(target.launches, isSkipped) << "\">\n";
+    for (const LaunchResult &result : target.launches) {
+      std::string text = result.reason;
+      for (const BufferResult &buffer : result.buffers)
+        if (buffer.differing)
+          text += (text.empty() ? "" : "\n") + textOf(*result.launch, buffer);
+      os << "    <testcase classname=\"" << escaped(json::fixUTF8(result.launch->kernel))
+         << "\" name=\"launch " << result.launch->ordinal << "\">";
+      if (isFailure(result) || isSkipped(result))
+        os << "<" << (isFailure(result) ? "failure" : "skipped") << " message=\""
+           << escaped(nameOf(result.verdict)) << "\">" << escaped(json::fixUTF8(text)) << "</"
+           << (isFailure(result) ? "failure" : "skipped") << ">";
+      os << "</testcase>\n";
+    }
+    os << "  </testsuite>\n";
+  }
+  os << "</testsuites>\n";
+}
+
+} // namespace rubia::tools

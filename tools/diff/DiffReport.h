@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rubia diff` tells: for people, for programs (docs/diff.schema.json), for CI (JUnit).
+#pragma once
+
+#include "diff/Compare.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace rubia::tools {
+
+struct DiffReport {
+  struct Target {
+    std::string name;
+    std::vector<capsule::LaunchResult> launches;
+  };
+  std::string capsule; // the file
+  std::string recordedOn;
+  std::vector<Target> targets;
+
+  capsule::Verdict verdict() const; // the worst
+  void writeText(llvm::raw_ostream &os, bool all) const;
+  void writeJson(llvm::raw_ostream &os) const;
+  void writeJUnit(llvm::raw_ostream &os) const;
+};
+
+/// "12 of 8750 f32 elements differ; first element 17: expected ..., got ..."
+std::string textOf(const capsule::Launch &launch, const capsule::BufferResult &buffer);
+
+} // namespace rubia::tools

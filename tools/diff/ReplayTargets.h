@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of a capsule on a target, in processes of their own: a target is chosen by the
+// environment of a process, and a launch that fails takes the device of its process with it.
+#pragma once
+
+#include "diff/Capsule.h"
+#include "settings/Settings.h"
+#include <memory>
+
+namespace rubia::tools {
+
+struct ReplayTarget {
+  std::string name;            // "gfx1100", "gfx942,nan=canonical"
+  settings::Settings settings; // what makes it
+};
+
+/// "gfx1100", or code options, "nan=canonical", or both: words with `;` between them, on top of
+/// `base`. An error names what is wrong.
+llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::Settings &base);
+
+/// What the launches made of their memory there. Of a replay that had to be begun again there are
+/// several capsules.
+class Replayed {
+public:
+  /// `kernel`: a regular expression that names have to match; empty: all.
+  static llvm::Expected<Replayed> run(const std::string &path, const capsule::Capsule &capsule,
+                                      const ReplayTarget &target, const std::string &library,
+                                      const std::string &kernel);
+
+  struct Found {
+    const capsule::Capsule *capsule;
+    const capsule::Launch *launch;
+  };
+  /// By ordinal; null if it was not replayed.
+  Found find(uint64_t ordinal) const;
+  /// One that was replayed into a capsule before.
+  static Replayed of(capsule::Capsule capsule);
+
+private:
+  std::vector<std::unique_ptr<capsule::Capsule>> parts;
+};
+
+} // namespace rubia::tools
