@@ -9,14 +9,25 @@ stand side by side, become factors of V without leaving their lanes. Any number 
 
     attention.py > attention.ptx
     rubia launch attention.ptx --entry attention --grid ROWS/64,HEADS --block 128 buf:q buf:k buf:v zero:BYTES:o u32:ROWS u32:CAUSAL
+
+With `attention.py --stages N` cp.async fills a ring of N blocks ahead of what is computed. The ring is dynamic shared memory:
+`rubia launch --shared N*16384`. Six stages are 96 KiB, more than the LDS of most AMD GPUs has.
 """
+import argparse
 
 HEAD, BLOCK = 64, 64
 ROW = 2 * HEAD  # bytes
 V_OFFSET = BLOCK * ROW
+STAGE = 2 * V_OFFSET
 TILES = 8  # mma along K's rows, and along the head
 LOG2E_BY_8 = "0f3E38AA3B"  # log2(e) / 8
 MINUS_INFINITY = "0fFF800000"
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--stages", type=int, default=1)
+STAGES = parser.parse_args().stages
+if STAGES < 1:
+    parser.error("--stages must be 1 or more")
 
 lines = []
 
@@ -34,13 +45,13 @@ def begin():
 .target sm_80
 .address_size 64
 
-.shared .align 128 .b8 tiles[{2 * V_OFFSET}];
+{f".shared .align 128 .b8 tiles[{STAGE}];" if STAGES == 1 else ".extern .shared .align 128 .b8 tiles[];"}
 
 .visible .entry attention(.param .u64 q, .param .u64 k, .param .u64 v, .param .u64 o, .param .u32 rows, .param .u32 causal)
 .reqntid 128, 1, 1
 {{
   .reg .pred %p<8>;
-  .reg .b32 %r<64>, %rows, %causal, %first, %end, %from_k<4>, %from_v<4>, %to, %row<2>;
+  .reg .b32 %r<64>, %rows, %causal, %first, %end, %from_k<4>, %from_v<4>, %at_k<4>, %at_v<4>, %to, %row<2>, %stage, %into, %ahead;
   .reg .b32 %q<16>, %b<4>, %w<16>;
   .reg .b64 %d<16>, %k, %v, %o;
   .reg .f32 %s<32>, %acc<32>, %f<16>, %most<2>, %total<2>, %new<2>, %scale<2>;""")
@@ -79,13 +90,18 @@ def addresses():
             emit(f"mad.lo.u32 %r19, {row}, {ROW}, %r19; add.u32 %r19, %r19, %r10; add.u32 %from_{name}{i}, %r19, {offset};")
 
 
-def copy():
+def copy(first, into):
+    emit(f"add.u32 %r27, %to, {into};")
     for i in range(4):
-        emit(f"add.u32 %r20, %first, %r11; add.u32 %r20, %r20, {16 * i}; min.u32 %r20, %r20, %r8;")
+        emit(f"add.u32 %r20, {first}, %r11; add.u32 %r20, %r20, {16 * i}; min.u32 %r20, %r20, %r8;")
         emit(f"mul.wide.u32 %d4, %r20, {ROW}; cvt.u64.u32 %d5, %r12; add.u64 %d4, %d4, %d5;")
         for matrix, offset in (("%k", 0), ("%v", V_OFFSET)):
-            emit(f"add.u64 %d6, {matrix}, %d4; ld.global.v4.b32 {{%r30, %r31, %r32, %r33}}, [%d6];")
-            emit(f"st.shared.v4.b32 [%to+{offset + 16 * i * ROW}], {{%r30, %r31, %r32, %r33}};")
+            emit(f"add.u64 %d6, {matrix}, %d4; cp.async.cg.shared.global [%r27+{offset + 16 * i * ROW}], [%d6], 16;")
+    emit("cp.async.commit_group;")
+
+
+def next_stage(stage):
+    emit(f"add.u32 {stage}, {stage}, {STAGE}; setp.eq.u32 %p6, {stage}, {STAGES * STAGE}; selp.u32 {stage}, 0, {stage}, %p6;")
 
 
 def scores():
@@ -93,7 +109,7 @@ def scores():
         emit(f"mov.f32 %s{i}, 0f00000000;")
     for step in range(4):
         for pair in range(4):
-            emit(f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%b0, %b1, %b2, %b3}}, [%from_k{step}+{16 * pair * ROW}];")
+            emit(f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%b0, %b1, %b2, %b3}}, [%at_k{step}+{16 * pair * ROW}];")
             for tile in range(2):
                 emit("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                      f"{sums('s', 2 * pair + tile)}, {sums('q', step)}, {{%b{2 * tile}, %b{2 * tile + 1}}}, {sums('s', 2 * pair + tile)};")
@@ -131,7 +147,7 @@ def weigh():
     for step in range(4):
         weights = sums("w", step)
         for pair in range(4):
-            emit(f"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%b0, %b1, %b2, %b3}}, [%from_v{pair}+{16 * step * ROW}];")
+            emit(f"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%b0, %b1, %b2, %b3}}, [%at_v{pair}+{16 * step * ROW}];")
             for tile in range(2):
                 emit("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                      f"{sums('acc', 2 * pair + tile)}, {weights}, {{%b{2 * tile}, %b{2 * tile + 1}}}, {sums('acc', 2 * pair + tile)};")
@@ -145,15 +161,27 @@ def loop():
     # With `causal` nobody in the CTA sees rows behind its own.
     emit(f"setp.ne.u32 %p0, %causal, 0; add.u32 %r26, %r1, 1; mul.lo.u32 %r26, %r26, {BLOCK}; min.u32 %r26, %r26, %rows;")
     emit("selp.u32 %end, %r26, %rows, %p0; mov.u32 %first, 0;")
+    emit(f"mov.u32 %stage, 0; mov.u32 %into, {(STAGES - 1) * STAGE}; mov.u32 %ahead, {(STAGES - 1) * BLOCK};")
+    for stage in range(STAGES - 1):
+        copy(stage * BLOCK, stage * STAGE)
     lines.append("again:")
+    # Nobody reads the block any more that the copy overwrites: it was computed with a round ago.
+    if STAGES > 1:
+        emit(f"cp.async.wait_group {STAGES - 2};")
     emit("bar.sync 0;")
-    copy()
-    emit("bar.sync 0;")
+    copy("%ahead", "%into")
+    if STAGES == 1:
+        emit("cp.async.wait_group 0; bar.sync 0;")
+    for i in range(4):
+        emit(f"add.u32 %at_k{i}, %from_k{i}, %stage; add.u32 %at_v{i}, %from_v{i}, %stage;")
     scores()
     softmax()
     weigh()
-    emit(f"add.u32 %first, %first, {BLOCK}; setp.lt.u32 %p4, %first, %end;")
+    next_stage("%stage")
+    next_stage("%into")
+    emit(f"add.u32 %ahead, %ahead, {BLOCK}; add.u32 %first, %first, {BLOCK}; setp.lt.u32 %p4, %first, %end;")
     emit("@%p4 bra again;")
+    emit("cp.async.wait_all;")
 
 
 def store():

@@ -3,7 +3,7 @@
 """Writes a matrix product in PTX: C = A * B^T, A and B of f16 with rows along the depth, C of f32.
 
 A CTA of four warps has 128 x 128 of C, a warp 64 x 64, and goes along the depth by 32, with two
-buffers in shared memory: while one is multiplied, the next is under way to the other. Rows have 64
+buffers in shared memory: while one is multiplied, cp.async fills the other. Rows have 64
 bytes there, and their four chunks of 16 bytes are permuted by the row's number, so that neither
 copies nor ldmatrix meet bank conflicts.
 
@@ -43,8 +43,8 @@ def begin():
 .reqntid 128, 1, 1
 {{
   .reg .pred %p<4>;
-  .reg .b32 %r<64>, %stage, %left, %to, %from_a<2>, %from_b<2>;
-  .reg .b32 %fa<{4 * M_TILES}>, %fb<{2 * N_TILES}>, %next<{8 * CHUNKS}>;
+  .reg .b32 %r<64>, %stage, %other, %left, %to, %from_a<2>, %from_b<2>;
+  .reg .b32 %fa<{4 * M_TILES}>, %fb<{2 * N_TILES}>;
   .reg .b64 %d<16>, %offset<{2 * CHUNKS}>, %a, %b, %c, %at;
   .reg .f32 %acc<{M_TILES * N_TILES * 4}>;""")
     emit("ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.param.u64 %c, [c];")
@@ -83,20 +83,17 @@ def fragment_addresses():
         emit(f"add.u32 {base}0, %r29, {offset}; xor.b32 %r30, {base}0, 32; mov.u32 {base}1, %r30;")
 
 
-def load_next():
-    for matrix, first in (("%a", 0), ("%b", CHUNKS)):
-        for i in range(CHUNKS):
-            registers = ", ".join(f"%next{4 * (first + i) + j}" for j in range(4))
-            emit(f"add.u64 %at, {matrix}, %offset{i}; ld.global.v4.b32 {{{registers}}}, [%at];")
-
-
-def store_next(stage):
+def copy_next(stage):
     emit(f"add.u32 %r40, %to, {stage};")
-    for i in range(2 * CHUNKS):
-        registers = ", ".join(f"%next{4 * i + j}" for j in range(4))
-        place = i // CHUNKS * B_OFFSET + i % CHUNKS * 32 * ROW
-        emit(f"st.shared.v4.b32 [%r40+{place}], {{{registers}}};")
-    emit("bar.sync 0;")
+    for matrix, offset in (("%a", 0), ("%b", B_OFFSET)):
+        for i in range(CHUNKS):
+            emit(f"add.u64 %at, {matrix}, %offset{i};")
+            emit(f"cp.async.cg.shared.global [%r40+{offset + i * 32 * ROW}], [%at], 16;")
+    emit("cp.async.commit_group;")
+
+
+def wait():
+    emit("cp.async.wait_group 0; bar.sync 0;")
 
 
 def multiply():
@@ -120,16 +117,17 @@ def loop():
     for i in range(M_TILES * N_TILES * 4):
         emit(f"mov.f32 %acc{i}, 0f00000000;")
     emit("mov.u32 %stage, 0;")
-    load_next()
-    store_next(0)
+    copy_next(0)
+    wait()
     lines.append("again:")
     # The last round reads its own tile again, which nobody multiplies.
     emit(f"sub.u32 %left, %left, {TILE_K}; setp.ne.u32 %p0, %left, 0;")
     emit(f"selp.u64 %d1, {ROW}, 0, %p0; add.u64 %a, %a, %d1; add.u64 %b, %b, %d1;")
-    load_next()
+    emit(f"xor.b32 %other, %stage, {STAGE};")
+    copy_next("%other")
     multiply()
-    emit(f"xor.b32 %stage, %stage, {STAGE};")
-    store_next("%stage")
+    emit("mov.u32 %stage, %other;")
+    wait()
     emit("@%p0 bra again;")
 
 

@@ -23,7 +23,9 @@ enum class Do {
   Wait1,
   WaitAll,
   HandOver,
-  Observe
+  Observe,
+  Hold,       // a copy of this thread's dword begins
+  FinishHeld, // its store
 };
 
 /// Notes are bytes for each instruction in a memory encoding: a weak access of an aligned dword,
@@ -37,11 +39,11 @@ struct Text {
     notes += std::string(notes.empty() ? "" : ", ") + (copies ? "0xca" : "0x4a");
     ++memoryInstructions;
   }
-  void mark(unsigned kind, unsigned count) {
+  void mark(unsigned kind, unsigned count, const std::string &more = "") {
     const std::string label = ".Lmark" + std::to_string(markCount++);
     code += label + ":\n  s_nop 0\n";
     marks += "  .quad " + label + "\n  .byte " + std::to_string(kind) + ", " +
-             std::to_string(count) + "\n";
+             std::to_string(count) + "\n" + more;
   }
   void add(Do what) {
     switch (what) {
@@ -74,6 +76,10 @@ struct Text {
       return mark(4, 0);
     case Do::Observe:
       return mark(5, 0);
+    case Do::Hold:
+      return mark(6, 4, "  .asciz \"v1\"\n");
+    case Do::FinishHeld:
+      return access("ds_store_b32 v1, v0", true);
     }
   }
 };
@@ -194,6 +200,34 @@ TEST_F(AsyncCopiesTest, BarriersInMemoryTellOfThem) {
   expectNothing({Copy, HandOver, Barrier, Observe, ReadOther});
   expectNothing({Copy, HandOver, Observe, Barrier, ReadOther});
   expectInFlight({Observe, Copy, HandOver, Barrier, ReadOther});
+}
+
+TEST_F(AsyncCopiesTest, MayBeHeldBackToTheWait) {
+  expectInFlight({Hold, Commit, ReadOwn, Wait0, FinishHeld});
+  expectInFlight({Hold, Commit, Barrier, ReadOther, Wait0, FinishHeld});
+  expectInFlight({Hold, Commit, Hold, Commit, Wait1, FinishHeld, ReadOwn});
+  expectInFlight({Hold, Commit, FinishHeld, ReadOwn, Wait0});
+  expectNothing({Hold, Commit, FinishHeld, Wait0, ReadOwn, Barrier, ReadOther});
+  expectNothing({Hold, Commit, FinishHeld, Wait0, Hold, Commit, FinishHeld, Wait0, ReadOwn});
+  expectRace({Hold, Commit, FinishHeld, Wait0, ReadOther});
+  expectNothing({Hold, Commit, Wait0, FinishHeld, ReadOwn, Barrier, ReadOther});
+  expectNothing({Hold, Commit, WaitAll, FinishHeld, Barrier, ReadOther});
+}
+
+TEST_F(AsyncCopiesTest, RegistersOfMarksAreNotBelieved) {
+  for (const char *name : {"v256", "s1", "v", "", "v1x"}) {
+    std::string text = kernelOf({Hold});
+    const size_t at = text.find("\"v1\"");
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at + 1, 2, name);
+    auto loaded = CodeObject::load(assemble(text, "gfx1100", ""), memory);
+    EXPECT_FALSE(bool(loaded)) << name;
+    consumeError(loaded.takeError());
+  }
+  std::string beyond = kernelOf({Hold, ReadOwn}); // a VGPR that the kernel does not have
+  beyond.replace(beyond.find("\"v1\""), 4, "\"v200\"");
+  load(assemble(beyond, "gfx1100", ""));
+  ASSERT_TRUE(code);
 }
 
 TEST_F(AsyncCopiesTest, MarksAreNotBelieved) {

@@ -14,7 +14,33 @@ static void forDwords(uint64_t address, uint32_t bytes, function_ref<void(uint64
     visit(dword);
 }
 
+void AsyncCopies::hold(const AsyncStore &store) {
+  begin(store);
+  stateOf(store.thread).held.push_back(store);
+}
+
+// The store of a copy that was held back begins nothing new. It may come before the wait that the
+// program has for it, and in parts.
+bool AsyncCopies::finishesHeld(ThreadState &state, const AsyncStore &store) {
+  auto covers = [&](const AsyncStore &whole) {
+    return whole.isLds == store.isLds && whole.address <= store.address &&
+           store.address - whole.address < 16 && store.bytes <= whole.bytes;
+  };
+  auto held = find_if(state.held, covers);
+  if (held == state.held.end())
+    return false;
+  held->bytes -= store.bytes;
+  if (held->bytes == 0)
+    state.held.erase(held);
+  return true;
+}
+
 void AsyncCopies::store(const AsyncStore &store) {
+  if (!finishesHeld(stateOf(store.thread), store))
+    begin(store);
+}
+
+void AsyncCopies::begin(const AsyncStore &store) {
   ThreadState &state = stateOf(store.thread);
   AsyncStore numbered = store;
   numbered.group = state.open;

@@ -29,8 +29,9 @@ class AsyncCopies {
 public:
   bool empty() const { return inFlight.empty(); }
 
-  /// A thread stores dwords of a copy.
+  /// A thread stores dwords of a copy, or begins one whose store is held back.
   void store(const AsyncStore &store);
+  void hold(const AsyncStore &store);
   /// A plain store, or an arrived copy, takes the place of what was on its way.
   void forget(bool isLds, uint64_t address, uint32_t bytes);
 
@@ -52,7 +53,10 @@ private:
   struct ThreadState {
     uint32_t open = 0;               // number of the group that is not closed
     std::vector<AsyncStore> pending; // in the order of the groups
+    std::vector<AsyncStore> held;    // `bytes` of each are yet to be stored
   };
+  void begin(const AsyncStore &store);
+  bool finishesHeld(ThreadState &state, const AsyncStore &store);
   ThreadState &stateOf(unsigned thread) {
     if (thread >= threads.size())
       threads.resize(thread + 1);

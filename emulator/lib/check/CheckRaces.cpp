@@ -173,7 +173,7 @@ private:
               StringRef kind);
   bool reportCandidate(RunningGroup &group, uint64_t ofGroup);
   std::optional<bool> conflict(const RaceAccess &now, const RaceAccess &other) const;
-  void mark(Group &group, Wave &wave, const AsyncMark &mark);
+  void mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMark &mark);
   bool isArrived(const Instruction &now, const LaneAccess &access);
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
@@ -455,7 +455,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
 
 /// What the lanes that are on commit, wait for or learn. A copy that arrives counts as stored now:
 /// who reads it needs a barrier behind this.
-void RaceCheck::mark(Group &group, Wave &wave, const AsyncMark &mark) {
+void RaceCheck::mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMark &mark) {
   for (uint64_t rest = wave.exec(); rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
     const unsigned number = wave.indexInGroup * wave.lanes() + lane;
@@ -486,6 +486,15 @@ void RaceCheck::mark(Group &group, Wave &wave, const AsyncMark &mark) {
       break;
     case AsyncMark::Kind::Observed:
       group.copies.observe(thread.id - group.firstThread);
+      break;
+    case AsyncMark::Kind::Held:
+      if (mark.vectorReg + 1u < wave.vgprCount)
+        group.copies.hold({.address = wave.vgpr(vectorOffset(mark.vectorReg), lane),
+                           .bytes = mark.count,
+                           .pc = op.pc,
+                           .thread = uint16_t(number),
+                           .lane = uint8_t(lane),
+                           .isLds = true});
       break;
     }
   }
@@ -584,7 +593,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
       });
   }
   if (step.mark.kind != AsyncMark::Kind::None)
-    mark(group, wave, step.mark);
+    mark(group, wave, op, step.mark);
   if (step.kind == StepKind::Wait)
     forThreads(group, wave, [&](Thread &thread) {
       for (unsigned i = 0; i < kCounters; ++i)

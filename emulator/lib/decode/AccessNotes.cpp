@@ -54,20 +54,43 @@ void AccessNotes::apply(uint64_t address, size_t count,
   }
 }
 
-// Each entry: an address in 64 bits, a byte for the kind and one for the count.
+// The register that a name with a zero behind it tells, `v12`; the section goes on behind it.
+static Expected<uint16_t> takeVectorRegister(ArrayRef<uint8_t> &section) {
+  const StringRef rest = toStringRef(section);
+  const size_t end = rest.find('\0');
+  if (end == StringRef::npos)
+    return malformed(".rubia.async ends within an entry");
+  StringRef name = rest.take_front(end);
+  uint16_t number = 0;
+  if (!name.consume_front("v") || name.getAsInteger(10, number) || number > 255)
+    return malformed(".rubia.async has an entry with a register that is no VGPR");
+  section = section.drop_front(end + 1);
+  return number;
+}
+
+// Each entry: an address in 64 bits, a byte for the kind and one for the count; behind those of
+// copies that are held back a register.
 Expected<AsyncNotes> AsyncNotes::read(ArrayRef<uint8_t> section) {
   constexpr size_t kEntry = 10;
-  if (section.size() % kEntry != 0)
-    return malformed(".rubia.async ends within an entry");
   AsyncNotes result;
-  for (; !section.empty(); section = section.drop_front(kEntry)) {
+  while (!section.empty()) {
+    if (section.size() < kEntry)
+      return malformed(".rubia.async ends within an entry");
     const uint64_t address = support::endian::read64le(section.data());
     const uint8_t kind = section[8];
-    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::Observed))
+    AsyncMark mark{AsyncMark::Kind(kind), section[9]};
+    section = section.drop_front(kEntry);
+    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::Held))
       return malformed(".rubia.async has an entry of kind " + Twine(unsigned(kind)));
+    if (mark.kind == AsyncMark::Kind::Held) {
+      Expected<uint16_t> number = takeVectorRegister(section);
+      if (!number)
+        return number.takeError();
+      mark.vectorReg = *number;
+    }
     if (address != DenseMapInfo<uint64_t>::getEmptyKey() &&
         address != DenseMapInfo<uint64_t>::getTombstoneKey())
-      result.marks[address] = {AsyncMark::Kind(kind), section[9]};
+      result.marks[address] = mark;
   }
   return result;
 }

@@ -55,9 +55,10 @@ constexpr bool isStrong(Strength strength) { return strength >= Strength::Strong
 /// A place where the program commits or awaits asynchronous copies, for the lanes that are on
 /// (lowering/lib/frame/AsyncNotes.h).
 struct AsyncMark {
-  enum class Kind : uint8_t { None, Commit, WaitGroup, WaitAll, HandedOver, Observed };
+  enum class Kind : uint8_t { None, Commit, WaitGroup, WaitAll, HandedOver, Observed, Held };
   Kind kind = Kind::None;
-  uint8_t count = 0; // WaitGroup: how many groups may still be on their way
+  uint8_t count = 0;      // WaitGroup: groups that may still be on their way; Held: bytes
+  uint16_t vectorReg = 0; // Held: number of the VGPR that holds the LDS address
 };
 
 struct RegisterRange {

@@ -156,8 +156,9 @@ bool isHeld(FunctionLowering &fn, uint32_t copy) {
   return fn.heldCopies().isHeld(copy) && !fn.unit().sharedInMemory();
 }
 
-void holdBack(FunctionLowering &fn, Value *value, Value *place) {
+void holdBack(FunctionLowering &fn, Value *value, Value *place, unsigned bytes) {
   IRBuilder<> &b = fn.builder();
+  markHeldCopy(b, place, bytes);
   const FunctionLowering::HeldCopy &part = fn.heldCopy(fn.currentIndex(), value->getType());
   b.CreateStore(b.getTrue(), part.isOn);
   b.CreateStore(value, part.value);
@@ -176,8 +177,9 @@ void finish(FunctionLowering &fn, uint32_t copy) {
   b.SetInsertPoint(store);
   b.SetCurrentDebugLocation(fn.unit().debugInfo.locationOf(fn.ptxFunction().body[copy],
                                                            fn.llvmFunction().getSubprogram()));
-  b.CreateAlignedStore(b.CreateLoad(part.value->getAllocatedType(), part.value),
-                       b.CreateLoad(part.place->getAllocatedType(), part.place), Align(bytes));
+  markAsyncStore(b.CreateAlignedStore(b.CreateLoad(part.value->getAllocatedType(), part.value),
+                                      b.CreateLoad(part.place->getAllocatedType(), part.place),
+                                      Align(bytes)));
   b.SetCurrentDebugLocation(here);
   b.CreateStore(b.getFalse(), part.isOn);
   b.CreateBr(next);
@@ -212,7 +214,7 @@ Expected<Value *> lowerCpAsync(FunctionLowering &fn, const ptx::Instruction &ins
                        isAllOrNothing(fn.registerDefinitions(), fn.ptxFunction(), limit, bytes));
   }
   if (isHeld(fn, fn.currentIndex()))
-    holdBack(fn, value, to);
+    holdBack(fn, value, to, bytes);
   else
     markAsyncStore(fn.builder().CreateAlignedStore(value, to, Align(bytes)));
   return nullptr;

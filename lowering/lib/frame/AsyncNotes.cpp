@@ -3,7 +3,8 @@
 // keep. The type lies in a tree of its own, so that the store may be to anything.
 //
 // A mark is an s_nop, so that it has an address that no jump comes to by another way, and an entry
-// in a section that is not loaded: the address, a byte for the mark and one for the count.
+// in a section that is not loaded: the address, a byte for the mark and one for the count. Behind
+// them stands, for a copy that is held back, the name of a register, with a zero behind it.
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/LLVMContext.h"
@@ -20,13 +21,24 @@ void markAsyncStore(Instruction *store) {
   store->setMetadata(LLVMContext::MD_tbaa, metadata.createTBAAStructTagNode(type, type, 0));
 }
 
-void markAsync(IRBuilderBase &builder, AsyncMark mark, unsigned count) {
+static std::string textOfMark(AsyncMark mark, unsigned count, StringRef more) {
   const std::string label = ".Lrubia_async_${:uid}";
-  const std::string text = label + ":\ns_nop 0\n.pushsection .rubia.async,\"\",@progbits\n.quad " +
-                           label + "\n.byte " + std::to_string(unsigned(mark)) + ", " +
-                           std::to_string(std::min(count, 255u)) + "\n.popsection";
+  return label + ":\ns_nop 0\n.pushsection .rubia.async,\"\",@progbits\n.quad " + label +
+         "\n.byte " + std::to_string(unsigned(mark)) + ", " +
+         std::to_string(std::min(count, 255u)) + more.str() + "\n.popsection";
+}
+
+void markAsync(IRBuilderBase &builder, AsyncMark mark, unsigned count) {
   auto *type = FunctionType::get(builder.getVoidTy(), false);
-  builder.CreateCall(InlineAsm::get(type, text, "~{memory}", /*hasSideEffects=*/true));
+  builder.CreateCall(InlineAsm::get(type, textOfMark(mark, count, ""), "~{memory}",
+                                    /*hasSideEffects=*/true));
+}
+
+void markHeldCopy(IRBuilderBase &builder, Value *place, unsigned bytes) {
+  Value *address = builder.CreatePtrToInt(place, builder.getInt32Ty());
+  auto *type = FunctionType::get(builder.getVoidTy(), {address->getType()}, false);
+  const std::string text = textOfMark(AsyncMark::Held, bytes, "\n.asciz \"$0\"");
+  builder.CreateCall(InlineAsm::get(type, text, "v,~{memory}", /*hasSideEffects=*/true), address);
 }
 
 } // namespace rubia::lowering

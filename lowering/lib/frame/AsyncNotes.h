@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the emulator's check `races` has to know of asynchronous copies. Rubia performs a copy where
-// it is issued, so a program that forgets to wait computes what it should; on NVIDIA's GPUs it may
-// not. So the code object says which stores belong to copies (the section .rubia.accesses) and
-// where the program waits for them (the section .rubia.async): docs/architecture.md.
+// it is issued or where it is waited for, so that a program which forgets to wait may compute what
+// it should, and not on NVIDIA's GPUs. So the code object says which stores belong to copies (the
+// section .rubia.accesses), which copies are held back, and where the program waits for them (the
+// section .rubia.async): docs/architecture.md.
 #pragma once
 
 #include "llvm/IR/IRBuilder.h"
@@ -15,13 +16,17 @@ enum class AsyncMark : uint8_t {
   WaitGroup = 2,  ///< all but the latest `count` closed groups of the thread have arrived
   WaitAll = 3,    ///< all copies of the thread have arrived
   HandedOver = 4, ///< an mbarrier will tell of the thread's copies up to here
-  Observed = 5    ///< an mbarrier has told, which counts for the whole warp
+  Observed = 5,   ///< an mbarrier has told, which counts for the whole warp
+  Held = 6        ///< a copy of `count` bytes begins, to the LDS address in a register
 };
 
-/// Notes that `store` belongs to an asynchronous copy. Those that are held back to the wait do not.
+/// Notes that `store` belongs to an asynchronous copy. Where it is held back to the wait, the place
+/// where the copy is issued is noted too (markHeldCopy).
 void markAsyncStore(llvm::Instruction *store);
 
 /// Emits an instruction without effect, which no memory access is moved across, and its note.
 void markAsync(llvm::IRBuilderBase &builder, AsyncMark mark, unsigned count = 0);
+/// Likewise for a copy whose store to `place` in shared memory is held back.
+void markHeldCopy(llvm::IRBuilderBase &builder, llvm::Value *place, unsigned bytes);
 
 } // namespace rubia::lowering

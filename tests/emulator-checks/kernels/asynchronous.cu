@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that nobody waits for. Rubia makes a copy where it is started, so that the words are right
-// all the same.
+// Copies that nobody waits for, or too late. Where no wait follows on all ways, Rubia makes a copy
+// where it is started, so that the words are right all the same.
 #include "Device.h"
 
 // CASE fault=DataRace block=64 words=64
@@ -14,6 +14,26 @@ KERNEL own_word(unsigned *data, unsigned n, unsigned *) {
 #endif
   if (t == 5)
     data[t] = cells[t] + n; // BUG thread=(5,0,0)
+}
+
+// All ways lead to a wait, so that the store is held back to it.
+// CASE fault=DataRace block=64 words=64
+KERNEL wait_behind_the_read(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  cells[t] = n;
+  copyWord(&cells[t], &data[t]); // BUG thread=(11,0,0)
+  commitCopies();
+#ifdef MENDED
+  waitForCopies(0);
+#endif
+  unsigned sum = 0;
+  if (t == 11)
+    sum = cells[t]; // BUG thread=(11,0,0)
+#ifndef MENDED
+  waitForCopies(0);
+#endif
+  data[t] = sum + cells[t];
 }
 
 // CASE fault=DataRace block=64 words=64
@@ -39,11 +59,11 @@ KERNEL one_group_too_few(unsigned *data, unsigned n, unsigned *) {
 KERNEL stage_of_a_ring(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cells[2][64];
   const unsigned t = threadX();
-  copyWord(&cells[0][t], &data[t]);
+  copyWord(&cells[0][t], &data[t]); // BUG thread=(9,0,0)
   commitCopies();
   unsigned sum = 0;
   for (unsigned i = 0; i < n / 16; ++i) {
-    copyWord(&cells[(i + 1) & 1][t], &data[t]); // BUG thread=(9,0,0)
+    copyWord(&cells[(i + 1) & 1][t], &data[t]);
     commitCopies();
 #ifdef MENDED
     waitForCopies(1);
