@@ -4,6 +4,7 @@
 #pragma once
 
 #include "diff/Capsule.h"
+#include "diff/Locate.h"
 #include "diff/Stores.h"
 #include "llvm/Support/JSON.h"
 
@@ -41,6 +42,7 @@ struct BufferResult {
   uint64_t maxUlps = 0;                           // of floating-point elements that differ
   double maxRelative = 0;
   std::optional<Element> first;
+  std::optional<Writer> writer; // of that element in the replay, where it was asked for
   /// Elements that differ by at most 2^i steps, and by more than half as many; the last: by more,
   /// or not numbers that can be compared.
   static constexpr size_t kBins = 34;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "diff/Capsule.h"
+#include "diff/Locate.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::capsule {
@@ -21,6 +22,16 @@ struct ReplayOptions {
 /// behind the last launch that was looked at.
 llvm::Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
                               const ReplayOptions &options);
+
+/// Runs one launch with its stores watched: who wrote the byte at `offset` of a region, the last
+/// first. An error: it cannot be replayed, or its PTX cannot be changed.
+struct LocateRequest {
+  size_t launch = 0; // index
+  size_t region = 0;
+  uint64_t offset = 0;
+};
+llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
+                                           const std::string &library);
 
 /// Where allocations were, and where they are.
 class Relocation {

@@ -23,12 +23,14 @@ struct Refusal {
 
 class Replayer {
 public:
-  Replayer(const Capsule &capsule, CapsuleOutput &output, DriverApi api)
+  /// `output`: null to locate.
+  Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api)
       : capsule(capsule), output(output), api(std::move(api)) {}
   Error writeEnvironment();
   /// False: nothing can be done with the device behind this launch.
   Expected<bool> replay(const Launch &launch);
   Error finish();
+  Expected<std::vector<Writer>> locate(const Launch &launch, const LocateRequest &request);
 
 private:
   struct Place { // where a region is now
@@ -54,8 +56,9 @@ private:
   }
 
   const Capsule &capsule;
-  CapsuleOutput &output;
+  CapsuleOutput *output;
   DriverApi api;
+  InstrumentedPtx instrumented; // of the launch that is located
   std::map<Digest, LoadedModule> modules;
   const LoadedModule *module = nullptr; // of the launch
   std::vector<Place> places;
@@ -72,11 +75,11 @@ Error Replayer::writeEnvironment() {
   here.computeCapability = unsigned(api.capability);
   here.multiprocessors = unsigned(api.multiprocessors);
   here.isJitForced = true; // it is given PTX
-  return output.add(RecordType::Environment, toJson(here));
+  return output->add(RecordType::Environment, toJson(here));
 }
 
 Error Replayer::finish() {
-  return output.add(RecordType::End, toJson(Counts{count, count, 0, 0, 0}));
+  return output->add(RecordType::End, toJson(Counts{count, count, 0, 0, 0}));
 }
 
 Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
@@ -85,7 +88,15 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
     Expected<ReplayImage> image = replayImage(capsule, launch);
     if (!image)
       return Refusal{-1, toString(image.takeError())};
-    if (int status = api.cuModuleLoadData(&loaded.handle, image->bytes.data())) {
+    const char *text = reinterpret_cast<const char *>(image->bytes.data());
+    if (!output) {
+      Expected<InstrumentedPtx> changed = instrumentStores(image->ptx, launch.kernel);
+      if (!changed)
+        return changed.takeError();
+      instrumented = std::move(*changed);
+      text = instrumented.text.c_str();
+    }
+    if (int status = api.cuModuleLoadData(&loaded.handle, text)) {
       loaded.handle = nullptr;
       return refused(status, "its module cannot be loaded");
     }
@@ -184,7 +195,7 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
     if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
       return createStringError("memory cannot be read: " + api.nameOf(status));
     back.apply(bytes);
-    Expected<Digest> map = output.addMemory(bytes);
+    Expected<Digest> map = output->addMemory(bytes);
     if (!map)
       return map.takeError();
     result.memory[i].after = *map;
@@ -234,7 +245,7 @@ Expected<bool> Replayer::replay(const Launch &launch) {
     return std::move(error);
   }
   for (size_t i = 0; i < places.size(); ++i)
-    if (Expected<Digest> map = output.addMemory(places[i].bytes); !map)
+    if (Expected<Digest> map = output->addMemory(places[i].bytes); !map)
       return map.takeError();
   if (isAlive)
     release();
@@ -242,13 +253,58 @@ Expected<bool> Replayer::replay(const Launch &launch) {
     Expected<std::vector<uint8_t>> image = capsule.image(digest);
     if (!image)
       return image.takeError();
-    if (Expected<Digest> added = output.add(RecordType::Image, ArrayRef(*image)); !added)
+    if (Expected<Digest> added = output->add(RecordType::Image, ArrayRef(*image)); !added)
       return added.takeError();
   }
   ++count;
-  if (Error error = output.add(RecordType::Launch, toJson(result)))
+  if (Error error = output->add(RecordType::Launch, toJson(result)))
     return std::move(error);
   return isAlive;
+}
+
+Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
+  if (request.region >= launch.memory.size() ||
+      request.offset >= launch.memory[request.region].bytes)
+    return createStringError("there is no such byte");
+  const auto problem = [](const Refusal &refusal) { return createStringError(refusal.text); };
+  void *function = nullptr;
+  Expected<Refusal> refusal = load(launch, function);
+  if (refusal && !refusal->status)
+    refusal = prepare(launch);
+  if (!refusal)
+    return refusal.takeError();
+  if (refusal->status)
+    return problem(*refusal);
+  uint64_t variable = 0;
+  size_t size = 0;
+  std::vector<uint8_t> watch(kWatchBytes);
+  support::endian::write64le(watch.data(), places[request.region].address + request.offset);
+  int status = api.cuModuleGetGlobal_v2(&variable, &size, module->handle, kWatchVariable);
+  if (!status)
+    status = api.cuMemcpyHtoD_v2(variable, watch.data(), watch.size());
+  if (status)
+    return problem(refused(status, "the watch cannot be set"));
+  if (const Refusal ran = run(launch, function); ran.status)
+    return problem(ran);
+  status = api.cuCtxSynchronize();
+  if (!status)
+    status = api.cuMemcpyDtoH_v2(watch.data(), variable, watch.size());
+  if (status)
+    return problem(refused(status, "it failed on the device"));
+  return writersOf(watch, instrumented);
+}
+
+Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
+                                     const std::string &library) {
+  if (request.launch >= capsule.launches.size())
+    return createStringError("there is no such launch");
+  const Launch &launch = capsule.launches[request.launch];
+  if (const std::string why = launch.whyNotReplayable(); !why.empty())
+    return createStringError(why);
+  Expected<DriverApi> api = DriverApi::open(library);
+  if (!api)
+    return api.takeError();
+  return Replayer(capsule, nullptr, std::move(*api)).locate(launch, request);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
@@ -256,7 +312,7 @@ Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
   Expected<DriverApi> api = DriverApi::open(options.library);
   if (!api)
     return api.takeError();
-  Replayer replayer(capsule, output, std::move(*api));
+  Replayer replayer(capsule, &output, std::move(*api));
   if (Error error = replayer.writeEnvironment())
     return std::move(error);
   size_t i = options.from;

@@ -272,7 +272,10 @@ bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &inst
   const bool hasResult = effects.result() != ptx::Result::NoResult;
   const ArrayRef<Operand> operands = instruction.operands;
   for (size_t i = hasResult ? 1 : 0; i < operands.size(); ++i)
-    sources.join(factOf(function, operands[i]));
+    if (operands[i].kind == Operand::Kind::Address) // says where, not what
+      sources.isInexact |= factOf(function, operands[i]).isInexact;
+    else
+      sources.join(factOf(function, operands[i]));
   if (effects.hasAny(ptx::effects::Jumps | ptx::effects::Returns | ptx::effects::Exits |
                      ptx::effects::Traps)) {
     const bool old = isControlInexact;

@@ -25,7 +25,8 @@ struct DiffOptions {
   std::vector<std::string> archs;
   settings::Settings settings;
   size_t from = 0;
-  bool all = false;
+  std::vector<uint64_t> locate; // launch, region, offset
+  bool all = false, noLocate = false;
   capsule::Bounds bounds;
 };
 
@@ -37,6 +38,18 @@ Expected<Regex> regexOf(const std::string &text) {
   return regex;
 }
 
+int locateHere(const DiffOptions &options, const Capsule &capsule) {
+  Expected<std::vector<capsule::Writer>> writers = capsule::locate(
+      capsule, {options.locate[0], options.locate[1], options.locate[2]}, options.library);
+  if (!writers)
+    return fail(writers.takeError());
+  if (Error error = writeFile(options.output, [&](raw_ostream &os) {
+        os << (writers->empty() ? json::Value(nullptr) : toJson(writers->front()));
+      }))
+    return fail(std::move(error));
+  return kDone;
+}
+
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
   Expected<Regex> names = regexOf(options.kernel);
@@ -45,6 +58,8 @@ int replayHere(const DiffOptions &options) {
   Expected<Capsule> capsule = Capsule::open(options.file);
   if (!capsule)
     return fail(capsule.takeError());
+  if (!options.locate.empty())
+    return locateHere(options, *capsule);
   constexpr int kFast = 1;
   Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(options.output, kFast);
   if (!output)
@@ -95,6 +110,29 @@ Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed &
   return target;
 }
 
+/// Names the store that wrote the first element that differs, for the first launches that differ:
+/// each takes a replay of its own. What cannot be located is left out, with a message.
+void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
+               DiffReport::Target &target) {
+  unsigned left = 3;
+  for (capsule::LaunchResult &result : target.launches)
+    for (capsule::BufferResult &buffer : result.buffers) {
+      if (buffer.verdict != Verdict::Different || !buffer.first || !left || options.noLocate)
+        continue;
+      --left;
+      capsule::LocateRequest request;
+      request.launch = size_t(result.launch - capsule.launches.data());
+      request.region = buffer.region;
+      request.offset = buffer.first->index * buffer.elementBytes;
+      Expected<std::optional<capsule::Writer>> writer =
+          locateOn(options.file, on, options.library, request);
+      if (writer)
+        buffer.writer = *writer;
+      else
+        messages() << "rubia: the store is not located: " << toString(writer.takeError()) << "\n";
+    }
+}
+
 int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
@@ -137,6 +175,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
       compareAll(capsule, *a, *b, first.str() + " and " + second.str(), options, names);
   if (!target)
     return target.takeError();
+  locateAll(capsule, *y, options, *target);
   report.targets.push_back(std::move(*target));
   return Error::success();
 }
@@ -148,23 +187,21 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
     return recorded.takeError();
   for (const std::string &name :
        options.against.empty() ? targetNames(options) : std::vector{options.against}) {
-    Expected<Replayed> got = Replayed::of(Capsule());
-    std::string title = name;
-    if (!options.against.empty()) {
-      got = openAgain(options.against);
-    } else {
-      Expected<ReplayTarget> target = targetOf(name, options);
-      if (!target)
-        return target.takeError();
-      title = target->name;
-      got = Replayed::run(options.file, capsule, *target, options.library, options.kernel);
-    }
+    const bool isReplay = options.against.empty();
+    Expected<ReplayTarget> on = isReplay ? targetOf(name, options) : ReplayTarget{name, {}};
+    if (!on)
+      return on.takeError();
+    Expected<Replayed> got =
+        isReplay ? Replayed::run(options.file, capsule, *on, options.library, options.kernel)
+                 : openAgain(options.against);
     if (!got)
       return got.takeError();
     Expected<DiffReport::Target> target =
-        compareAll(capsule, *recorded, *got, title, options, names);
+        compareAll(capsule, *recorded, *got, on->name, options, names);
     if (!target)
       return target.takeError();
+    if (isReplay)
+      locateAll(capsule, *on, options, *target);
     report.targets.push_back(std::move(*target));
   }
   return Error::success();
@@ -267,6 +304,7 @@ void addReplay(CLI::App &app, int &status) {
   addCommon(*worker, *here);
   worker->add_option("-o", here->output)->required();
   worker->add_option("--from", here->from);
+  worker->add_option("--locate", here->locate)->expected(3);
   worker->callback([here, &status] { status = replayHere(*here); });
 }
 
@@ -288,6 +326,8 @@ void addDiff(CLI::App &app, int &status) {
       "and those whose relative difference is at most this");
   command->add_option("--json", options->json, "a report for programs, into this file or -");
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
+  command->add_flag("--no-locate", options->noLocate,
+                    "do not look for the stores that wrote what differs");
   command->add_flag("--all", options->all, "list launches that are equal too");
   command->callback([options, &status] { status = diff(*options); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/DiffReport.h"
+#include "tools/diff/ReplayTargets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,6 +67,16 @@ std::string textOf(const Launch &launch, const BufferResult &buffer) {
   return text;
 }
 
+static std::string textOf(const capsule::Writer &writer) {
+  const capsule::StoreSite &site = writer.site;
+  return formatv(
+      "thread ({0},{1},{2}) of CTA ({3},{4},{5}) wrote it at line {6} of the PTX{7}: {8}{9}",
+      writer.thread[0], writer.thread[1], writer.thread[2], writer.cta[0], writer.cta[1],
+      writer.cta[2], site.line, site.source.empty() ? "" : " (" + site.source + ")", site.text,
+      writer.stores > 1 ? formatv(" (the last of {0} stores)", writer.stores).str()
+                        : std::string());
+}
+
 static std::string titleOf(const Launch &launch) {
   return "launch " + std::to_string(launch.ordinal) + " " + launch.kernel;
 }
@@ -82,8 +93,11 @@ void DiffReport::writeText(raw_ostream &os, bool all) const {
         os << ": " << result.reason;
       os << "\n";
       for (const BufferResult &buffer : result.buffers)
-        if (buffer.differing || buffer.nans)
+        if (buffer.differing || buffer.nans) {
           os << "  " << nameOf(buffer.verdict) << ": " << textOf(*result.launch, buffer) << "\n";
+          if (buffer.writer)
+            os << "    " << textOf(*buffer.writer) << "\n";
+        }
     }
     os << target.name << ": " << target.launches.size() << " launches";
     for (unsigned i = 0; i < std::size(counts); ++i)
@@ -112,6 +126,8 @@ static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
         {"element", buffer.first->index},
         {"expected", "0x" + utohexstr(buffer.first->expected, true, buffer.elementBytes * 2)},
         {"got", "0x" + utohexstr(buffer.first->got, true, buffer.elementBytes * 2)}};
+  if (buffer.writer)
+    out["writer"] = toJson(*buffer.writer);
   if (buffer.differing && buffer.type != ptx::Type::None) {
     if (buffer.maxUlps != UINT64_MAX)
       out["max_ulps"] = buffer.maxUlps;
@@ -179,7 +195,8 @@ void DiffReport::writeJUnit(raw_ostream &os) const {
       std::string text = result.reason;
       for (const BufferResult &buffer : result.buffers)
         if (buffer.differing)
-          text += (text.empty() ? "" : "\n") + textOf(*result.launch, buffer);
+          text += (text.empty() ? "" : "\n") + textOf(*result.launch, buffer) +
+                  (buffer.writer ? "\n" + textOf(*buffer.writer) : "");
       os << "    <testcase classname=\"" << escaped(json::fixUTF8(result.launch->kernel))
          << "\" name=\"launch " << result.launch->ordinal << "\">";
       if (isFailure(result) || isSkipped(result))

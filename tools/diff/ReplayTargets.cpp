@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReplayTargets.h"
 #include "tools/Programs.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -35,10 +34,9 @@ Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &bas
   return target;
 }
 
-/// One process: the capsule that it leaves at `output`.
-static Expected<Capsule> runOnce(const std::string &path, const std::string &output,
-                                 const ReplayTarget &target, const std::string &library,
-                                 const std::string &kernel, size_t from) {
+/// `rubia replay-here` with these words, in the environment of the target.
+static Error runOnce(const std::string &path, const std::string &output, const ReplayTarget &target,
+                     const std::string &library, std::vector<std::string> more) {
   Expected<std::string> libraries = libraryFolder();
   if (!libraries)
     return libraries.takeError();
@@ -49,33 +47,97 @@ static Expected<Capsule> runOnce(const std::string &path, const std::string &out
                    path,
                    "-o",
                    output,
-                   "--from",
-                   std::to_string(from),
                    "--library",
                    library.empty() ? *libraries + "/libcuda.so.1" : library};
-  if (!kernel.empty())
-    program.words.insert(program.words.end(), {"--kernel", kernel});
+  program.words.insert(program.words.end(), more.begin(), more.end());
   program.variables = environmentOf(target.settings, *libraries);
   Expected<int> status = program.run();
   if (!status)
     return status.takeError();
-  if (*status)
-    return createStringError("the replay on " + target.name + " ended with status " +
-                             Twine(*status));
-  return Capsule::open(output);
+  return *status ? createStringError("the replay on " + target.name + " ended with status " +
+                                     Twine(*status))
+                 : Error::success();
+}
+
+namespace {
+struct TemporaryFolder {
+  SmallString<128> path;
+  std::error_code problem = sys::fs::createUniqueDirectory("rubia-replay", path);
+  ~TemporaryFolder() {
+    if (!problem)
+      sys::fs::remove_directories(path);
+  }
+};
+} // namespace
+
+json::Value toJson(const capsule::Writer &writer) {
+  const auto dimensions = [](const uint32_t (&values)[3]) {
+    return json::Array{int64_t(values[0]), int64_t(values[1]), int64_t(values[2])};
+  };
+  return json::Object{{"line", writer.site.line},
+                      {"instruction", json::fixUTF8(writer.site.text)},
+                      {"source", json::fixUTF8(writer.site.source)},
+                      {"cta", dimensions(writer.cta)},
+                      {"thread", dimensions(writer.thread)},
+                      {"stores", writer.stores}};
+}
+
+/// What a process of ours has written.
+static Expected<std::optional<capsule::Writer>> readWriter(const std::string &file) {
+  constexpr uint64_t kMost = 1 << 20;
+  auto text = input::readFile(file, kMost);
+  if (!text)
+    return text.takeError();
+  Expected<json::Value> value = json::parse((*text)->getBuffer());
+  if (!value)
+    return value.takeError();
+  const json::Object *object = value->getAsObject();
+  if (!object)
+    return std::nullopt;
+  capsule::Writer writer;
+  writer.site.line = uint32_t(object->getInteger("line").value_or(0));
+  writer.site.text = object->getString("instruction").value_or("").str();
+  writer.site.source = object->getString("source").value_or("").str();
+  writer.stores = uint32_t(object->getInteger("stores").value_or(0));
+  const json::Array *cta = object->getArray("cta"), *thread = object->getArray("thread");
+  const bool isWhole = cta && thread && cta->size() == 3 && thread->size() == 3;
+  for (unsigned i = 0; isWhole && i < 3; ++i) {
+    writer.cta[i] = uint32_t((*cta)[i].getAsInteger().value_or(0));
+    writer.thread[i] = uint32_t((*thread)[i].getAsInteger().value_or(0));
+  }
+  return writer;
+}
+
+Expected<std::optional<capsule::Writer>> locateOn(const std::string &path,
+                                                  const ReplayTarget &target,
+                                                  const std::string &library,
+                                                  const capsule::LocateRequest &request) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  const std::string output = (folder.path + "/writer.json").str();
+  if (Error error = runOnce(path, output, target, library,
+                            {"--locate", std::to_string(request.launch),
+                             std::to_string(request.region), std::to_string(request.offset)}))
+    return std::move(error);
+  return readWriter(output);
 }
 
 Expected<Replayed> Replayed::run(const std::string &path, const Capsule &capsule,
                                  const ReplayTarget &target, const std::string &library,
                                  const std::string &kernel) {
-  SmallString<128> folder;
-  if (std::error_code error = sys::fs::createUniqueDirectory("rubia-replay", folder))
-    return createStringError("no temporary folder: " + error.message());
-  scope_exit removed([&] { sys::fs::remove_directories(folder); });
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
   Replayed all;
   for (size_t from = 0; from < capsule.launches.size();) {
-    const std::string output = (folder + "/" + Twine(from)).str();
-    Expected<Capsule> part = runOnce(path, output, target, library, kernel, from);
+    const std::string output = (folder.path + "/" + Twine(from)).str();
+    std::vector<std::string> words = {"--from", std::to_string(from)};
+    if (!kernel.empty())
+      words.insert(words.end(), {"--kernel", kernel});
+    if (Error error = runOnce(path, output, target, library, words))
+      return std::move(error);
+    Expected<Capsule> part = Capsule::open(output);
     if (!part)
       return part.takeError();
     if (part->launches.empty())

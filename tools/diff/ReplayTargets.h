@@ -3,7 +3,7 @@
 // environment of a process, and a launch that fails takes the device of its process with it.
 #pragma once
 
-#include "diff/Capsule.h"
+#include "diff/Replay.h"
 #include "settings/Settings.h"
 #include <memory>
 
@@ -17,6 +17,13 @@ struct ReplayTarget {
 /// "gfx1100", or code options, "nan=canonical", or both: words with `;` between them, on top of
 /// `base`. An error names what is wrong.
 llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::Settings &base);
+
+/// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
+llvm::Expected<std::optional<capsule::Writer>> locateOn(const std::string &path,
+                                                        const ReplayTarget &target,
+                                                        const std::string &library,
+                                                        const capsule::LocateRequest &request);
+llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
 /// several capsules.

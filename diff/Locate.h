@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which thread wrote an element, and at which line: the PTX is changed so that each store to device
+// memory compares its address with one that is watched, and writes down who it is. The same text
+// runs on every target.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace rubia::capsule {
+
+/// The variable of an instrumented module: the watched address (8 bytes), how many stores met it (4
+/// bytes), and from kWatchSlots on a ring of what they wrote down.
+inline constexpr const char *kWatchVariable = "rubia_watch";
+inline constexpr size_t kWatchSlots = 16, kWatchSlotCount = 64, kWatchSlotBytes = 32,
+                        kWatchBytes = kWatchSlots + kWatchSlotCount * kWatchSlotBytes;
+
+struct StoreSite {
+  uint32_t line = 0;  // of the PTX
+  std::string text;   // the instruction
+  std::string source; // "file.cu:12", where the PTX says
+};
+
+struct InstrumentedPtx {
+  std::string text;
+  std::vector<StoreSite> sites; // by the number that they write down
+};
+
+llvm::Expected<InstrumentedPtx> instrumentStores(llvm::StringRef ptx, llvm::StringRef kernel);
+
+struct Writer {
+  StoreSite site;
+  uint32_t cta[3] = {0, 0, 0}, thread[3] = {0, 0, 0};
+  uint32_t stores = 0; // that wrote there in all; this was the last of them
+};
+
+/// From the contents of the variable after the launch. None: no store wrote there.
+std::vector<Writer> writersOf(llvm::ArrayRef<uint8_t> watch, const InstrumentedPtx &instrumented);
+
+} // namespace rubia::capsule

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// In front of `@p st.global.v2.u32 [%rd1+8], {...}` comes, in a block of its own:
+//
+//   add.s64     %rubia_a, %rd1, 8;
+//   sub.u64     %rubia_a, watch, %rubia_a;      the offset of the watched byte in what is written
+//   setp.lt.and.u64 %rubia_p, %rubia_a, 8, p;
+//   @%rubia_p   atom.inc: the number of a slot; site, CTA and thread go there
+//
+// Stores to shared and local memory are left alone, and so are asynchronous copies.
+#include "diff/Locate.h"
+#include "ptx-frontend/Effects.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using rubia::ptx::Operand;
+using rubia::ptx::StateSpace;
+
+namespace rubia::capsule {
+namespace {
+
+/// Where the statement begins that has the byte at `place`: behind the end of the one before.
+size_t beginOf(StringRef text, size_t place) {
+  while (place > 0 && !StringRef(";{}:\n").contains(text[place - 1]))
+    --place;
+  return place;
+}
+
+unsigned storedBytes(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  return std::max(1u, ptx::sizeInBits(spelling.type()) / 8) * std::max(1u, spelling.vectorWidth());
+}
+
+const Operand *addressOf(const ptx::Instruction &instruction) {
+  const StateSpace space = instruction.spelling->space();
+  const ptx::Op op = instruction.op();
+  if ((op != ptx::Op::St && op != ptx::Op::Red && op != ptx::Op::Atom) ||
+      (space != StateSpace::Global && space != StateSpace::None))
+    return nullptr;
+  for (const Operand &operand : instruction.operands)
+    if (operand.kind == Operand::Kind::Address)
+      return &operand;
+  return nullptr;
+}
+
+std::string watchCode(const ptx::Function &function, const ptx::Instruction &instruction,
+                      const Operand &address, size_t site) {
+  std::string guard;
+  if (instruction.guard.reg != ptx::kNone)
+    guard = (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
+  std::string code = "{ .reg .b64 %rubia_a<4>; .reg .b32 %rubia_r<9>; .reg .pred %rubia_p; ";
+  raw_string_ostream os(code);
+  if (address.reg != ptx::kNone)
+    os << "add.s64 %rubia_a0, " << function.registerName(address.reg) << ", " << address.offset
+       << "; ";
+  else if (address.variable())
+    os << "mov.u64 %rubia_a0, " << address.variable()->name << "; add.s64 %rubia_a0, %rubia_a0, "
+       << address.offset << "; ";
+  else
+    os << "mov.u64 %rubia_a0, " << address.offset << "; ";
+  os << "mov.u64 %rubia_a1, " << kWatchVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
+     << "sub.u64 %rubia_a0, %rubia_a2, %rubia_a0; setp.lt" << (guard.empty() ? "" : ".and")
+     << ".u64 %rubia_p, %rubia_a0, " << storedBytes(instruction)
+     << (guard.empty() ? "" : ", " + guard) << "; "
+     << "@%rubia_p atom.global.add.u32 %rubia_r0, [%rubia_a1+8], 1; "
+     << "and.b32 %rubia_r0, %rubia_r0, " << kWatchSlotCount - 1 << "; "
+     << "mul.wide.u32 %rubia_a3, %rubia_r0, " << kWatchSlotBytes << "; "
+     << "add.s64 %rubia_a3, %rubia_a3, %rubia_a1; ";
+  constexpr const char *kWords[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z",
+                                    "%tid.x",   "%tid.y",   "%tid.z"};
+  os << "@%rubia_p st.global.u32 [%rubia_a3+" << kWatchSlots << "], " << site << "; ";
+  for (unsigned i = 0; i < std::size(kWords); ++i)
+    os << "mov.u32 %rubia_r" << i + 1 << ", " << kWords[i] << "; @%rubia_p st.global.u32 "
+       << "[%rubia_a3+" << kWatchSlots + 4 + 4 * i << "], %rubia_r" << i + 1 << "; ";
+  os << "} ";
+  return code;
+}
+
+std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruction) {
+  if (instruction.sourceLine >= module.sourceLines.size())
+    return "";
+  const ptx::SourceLine &line = module.sourceLines[instruction.sourceLine];
+  for (const ptx::SourceFile &file : module.files)
+    if (file.number == line.file)
+      return (file.path + ":" + Twine(line.line)).str();
+  return "";
+}
+
+} // namespace
+
+Expected<InstrumentedPtx> instrumentStores(StringRef text, StringRef kernel) {
+  const ptx::ParseResult parsed = ptx::parse("capsule", text.str());
+  const ptx::Function *wanted = parsed.usable ? parsed.module.function(kernel) : nullptr;
+  if (!wanted || !wanted->hasBody || !wanted->valid || parsed.module.addressSize != 64)
+    return createStringError("the PTX of kernel '" + kernel + "' cannot be changed");
+  InstrumentedPtx out;
+  size_t done = 0;
+  const auto copyTo = [&](size_t place) {
+    out.text += text.slice(done, place);
+    done = place;
+  };
+  // Behind the directives that every module begins with.
+  const size_t directive = text.find(".address_size"), end = text.find('\n', directive);
+  if (directive == StringRef::npos || end == StringRef::npos)
+    return createStringError("the PTX of kernel '" + kernel + "' cannot be changed");
+  copyTo(end);
+  out.text += formatv("\n.visible .global .align 8 .b8 {0}[{1}];\n", kWatchVariable, kWatchBytes);
+  for (const ptx::Function *function : parsed.module.functions) {
+    if (!function->hasBody || (function->isKernel && function != wanted))
+      continue;
+    for (const ptx::Instruction &instruction : function->body) {
+      const Operand *address = addressOf(instruction);
+      if (!address)
+        continue;
+      const size_t begin = beginOf(text, instruction.place);
+      copyTo(begin);
+      out.text += watchCode(*function, instruction, *address, out.sites.size());
+      const StringRef statement =
+          text.substr(begin).take_until([](char c) { return c == ';'; }).trim();
+      out.sites.push_back({uint32_t(text.take_front(instruction.place).count('\n') + 1),
+                           (statement + ";").str(), sourceOf(parsed.module, instruction)});
+    }
+  }
+  copyTo(text.size());
+  return out;
+}
+
+std::vector<Writer> writersOf(ArrayRef<uint8_t> watch, const InstrumentedPtx &instrumented) {
+  std::vector<Writer> writers;
+  const uint32_t count = support::endian::read32le(watch.data() + 8);
+  const uint32_t kept = std::min<uint32_t>(count, kWatchSlotCount);
+  // From the last on.
+  for (uint32_t i = 0; i < kept; ++i) {
+    const uint8_t *slot =
+        watch.data() + kWatchSlots + size_t((count - 1 - i) % kWatchSlotCount) * kWatchSlotBytes;
+    const uint32_t site = support::endian::read32le(slot);
+    if (site >= instrumented.sites.size())
+      continue;
+    Writer &writer = writers.emplace_back();
+    writer.site = instrumented.sites[site];
+    writer.stores = count;
+    for (unsigned k = 0; k < 3; ++k) {
+      writer.cta[k] = support::endian::read32le(slot + 4 + 4 * k);
+      writer.thread[k] = support::endian::read32le(slot + 16 + 4 * k);
+    }
+  }
+  return writers;
+}
+
+} // namespace rubia::capsule

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/Compare.h"
+#include "diff/Locate.h"
+#include "diff/Replay.h"
+#include "llvm/Support/Endian.h"
+#include "gtest/gtest.h"
+
+using namespace llvm;
+using namespace rubia::capsule;
+using rubia::ptx::Type;
+
+namespace {
+
+/// A kernel with two pointers and a number, and registers of all kinds.
+std::string kernelOf(StringRef body) {
+  return (".version 8.0\n.target sm_80\n.address_size 64\n"
+          ".global .align 4 .u32 counter;\n"
+          ".visible .entry k(.param .u64 a, .param .u64 b, .param .u32 n)\n{\n"
+          ".reg .b64 %d<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .b16 %h<9>; "
+          ".reg .pred %p<9>; .shared .align 4 .b8 tile[64];\n"
+          "ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u32 %r1, [n];\n"
+          "cvta.to.global.u64 %d1, %d1; mad.wide.u32 %d3, %r1, 4, %d2;\n" +
+          body + "\nret;\n}\n")
+      .str();
+}
+
+std::string summaryOf(const Stores &stores) {
+  if (!stores.any)
+    return "none";
+  const char *type = stores.type == Type::F32    ? "f32"
+                     : stores.type == Type::F64  ? "f64"
+                     : stores.type == Type::F16  ? "f16"
+                     : stores.type == Type::BF16 ? "bf16"
+                                                 : "bits";
+  return std::string(type) + (stores.isInexact ? " inexact" : "");
+}
+
+/// What is stored through the first parameter, the second, and elsewhere.
+std::string storesIn(StringRef body) {
+  const KernelStores stores = cantFail(storesOf(kernelOf(body), "k"));
+  return summaryOf(stores.byParameter[0]) + ", " + summaryOf(stores.byParameter[1]) + ", " +
+         summaryOf(stores.elsewhere);
+}
+
+TEST(Stores, HaveTheTypeOfWhatComputedThem) {
+  EXPECT_EQ(storesIn(""), "none, none, none");
+  EXPECT_EQ(storesIn("st.global.f32 [%d1], %f1;"), "f32, none, none");
+  EXPECT_EQ(storesIn("add.f64 %g1, %g2, %g3; st.global.b64 [%d3], %g1;"), "none, f64, none");
+  EXPECT_EQ(
+      storesIn(
+          "add.f16 %h1, %h2, %h3; mov.b32 %r2, {%h1, %h1}; st.global.v2.b32 [%d1], {%r2, %r2};"),
+      "f16, none, none");
+  EXPECT_EQ(storesIn("ld.global.f32 %f1, [%d3]; mov.b32 %r2, %f1; st.global.b32 [%d1], %r2;"),
+            "f32, none, none");
+  EXPECT_EQ(storesIn("add.s32 %r2, %r1, 1; st.global.b32 [%d1], %r2; st.global.f32 [%d1+4], %f1;"),
+            "bits, none, none");
+  EXPECT_EQ(storesIn("st.global.u32 [counter], %r1;"), "none, none, bits");
+  EXPECT_EQ(storesIn("ld.global.u64 %d4, [%d1]; st.global.f32 [%d4], %f1;"), "none, none, f32");
+  EXPECT_EQ(storesIn("st.shared.f32 [tile], %f1;"), "none, none, none");
+}
+
+TEST(Stores, AreExactUnlessInexactInstructionsLeadToThem) {
+  EXPECT_EQ(storesIn("fma.rn.f32 %f1, %f2, %f3, %f4; div.rn.f32 %f1, %f1, %f2; "
+                     "sqrt.rn.f32 %f1, %f1; st.global.f32 [%d1], %f1;"),
+            "f32, none, none");
+  EXPECT_EQ(storesIn("ex2.approx.f32 %f1, %f2; st.global.f32 [%d1], %f1; "
+                     "st.global.f32 [%d3], %f3;"),
+            "f32 inexact, f32, none");
+  // Through shared memory, and in any order.
+  EXPECT_EQ(storesIn("ld.shared.f32 %f1, [tile]; st.global.f32 [%d1], %f1; "
+                     "rcp.approx.f32 %f2, %f3; st.shared.f32 [tile], %f2;"),
+            "f32 inexact, none, none");
+  // By a guard, by a branch, by an address.
+  const char *condition = "sin.approx.f32 %f1, %f2; setp.gt.f32 %p1, %f1, 0f00000000; ";
+  EXPECT_EQ(storesIn(condition + std::string("@%p1 st.global.u32 [%d1], %r1; "
+                                             "st.global.u32 [%d3], %r1;")),
+            "bits inexact, bits, none");
+  EXPECT_EQ(storesIn(condition + std::string("@%p1 bra L; st.global.u32 [%d1], %r1; L:")),
+            "bits inexact, none, none");
+  EXPECT_EQ(storesIn("ex2.approx.f32 %f1, %f2; cvt.rzi.u64.f32 %d4, %f1; add.s64 %d4, %d4, %d1; "
+                     "st.global.u32 [%d4], %r1;"),
+            "bits inexact, none, none");
+  EXPECT_EQ(storesIn("div.full.f32 %f1, %f2, %f3; st.global.f32 [%d1], %f1;"),
+            "f32 inexact, none, none");
+  EXPECT_EQ(storesIn("mov.u32 %r2, %smid; st.global.u32 [%d1], %r2;"), "bits inexact, none, none");
+}
+
+TEST(Stores, OfAtomicsDependOnTheirOrder) {
+  EXPECT_EQ(storesIn("red.global.add.u32 [%d1], %r1;"), "bits, none, none");
+  EXPECT_EQ(storesIn("red.global.add.f32 [%d1], %f1;"), "f32 inexact, none, none");
+  EXPECT_EQ(storesIn("atom.global.add.u32 %r2, [%d1], 1; st.global.u32 [%d3], %r2;"),
+            "bits, bits inexact, none");
+  EXPECT_EQ(storesIn("atom.global.exch.b32 %r2, [%d1], %r1;"), "bits inexact, none, none");
+}
+
+TEST(Compare, CountsStepsBetweenNumbers) {
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x3f800000, 0x3f800001), 1u);
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x00000000, 0x80000000), 0u);
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x00000001, 0x80000001), 2u); // denormals on both sides
+  EXPECT_EQ(ulpsBetween(Type::F64, 0x3ff0000000000000, 0x3ff0000000000010), 16u);
+  EXPECT_EQ(ulpsBetween(Type::F16, 0x3c00, 0x3c02), 2u);
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x7f800000, 0x7f7fffff), std::nullopt); // infinity, a number
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x7f800000, 0x7f800000), 0u);
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x7fc00000, 0x3f800000), std::nullopt);
+  EXPECT_EQ(ulpsBetween(Type::F32, 0x7f7fffff, 0xff7fffff), 2u * 0x7f7fffff);
+}
+
+std::vector<uint8_t> bytesOf(ArrayRef<uint32_t> words) {
+  std::vector<uint8_t> bytes(words.size() * 4);
+  for (size_t i = 0; i < words.size(); ++i)
+    support::endian::write32le(bytes.data() + i * 4, words[i]);
+  return bytes;
+}
+
+TEST(Compare, VerdictFollowsFromExactnessAndBounds) {
+  const Stores exact{Type::F32, true, false}, inexact{Type::F32, true, true};
+  const auto verdict = [&](const Stores &stores, uint32_t expected, uint32_t got, Bounds bounds) {
+    return compareBuffers(bytesOf({1, expected}), bytesOf({1, got}), stores, bounds).verdict;
+  };
+  EXPECT_EQ(verdict(exact, 0x3f800000, 0x3f800000, {}), Verdict::Equal);
+  EXPECT_EQ(verdict(exact, 0x3f800000, 0x3f800001, {}), Verdict::Different);
+  EXPECT_EQ(verdict(exact, 0x00000000, 0x80000000, {}), Verdict::Different);
+  EXPECT_EQ(verdict(inexact, 0x3f800000, 0x3f800001, {}), Verdict::Undecided);
+  EXPECT_EQ(verdict(inexact, 0x3f800000, 0x3f800002, {2, std::nullopt}), Verdict::Within);
+  EXPECT_EQ(verdict(inexact, 0x3f800000, 0x3f800003, {2, std::nullopt}), Verdict::Different);
+  EXPECT_EQ(verdict(inexact, 0x3f800000, 0x3f800003, {std::nullopt, 1e-6}), Verdict::Within);
+  EXPECT_EQ(verdict(inexact, 0x3f800000, 0x7f800000, {1000, 1.0}), Verdict::Different);
+  EXPECT_EQ(verdict(exact, 0x7fc00000, 0x7fffffff, {}), Verdict::Equal); // NaNs
+  EXPECT_EQ(verdict(inexact, 0x7fc00000, 0x3f800000, {1000, 1.0}), Verdict::Different);
+}
+
+TEST(Compare, NamesTheFirstElementBeyondTheBound) {
+  const Stores inexact{Type::F32, true, true};
+  const BufferResult result = compareBuffers(
+      bytesOf({0, 0x3f800001, 0x3f800000, 0x3f800080, 0x40000000}),
+      bytesOf({0, 0x3f800000, 0x3f800000, 0x3f800000, 0x40000000}), inexact, {1, std::nullopt});
+  EXPECT_EQ(result.differing, 2u);
+  EXPECT_EQ(result.maxUlps, 0x80u);
+  ASSERT_TRUE(result.first);
+  EXPECT_EQ(result.first->index, 3u);
+  EXPECT_EQ(result.first->expected, 0x3f800080u);
+  EXPECT_EQ(result.histogram[0], 1u);
+  EXPECT_EQ(result.histogram[7], 1u);
+}
+
+TEST(Relocation, MovesPointersThereAndBack) {
+  const Relocation there({{0x7000, 0x90000, 0x100}, {0x7100, 0xa0000, 0x10}, {0x5000, 0xb0000, 0}});
+  std::vector<uint8_t> bytes(7 * 8);
+  const uint64_t words[] = {0x7000, 0x70ff, 0x7100, 0x7110, 0x7111, 0x5000, 0x5001};
+  const uint64_t moved[] = {0x90000, 0x900ff, 0xa0000, 0xa0010, 0x7111, 0xb0000, 0x5001};
+  for (size_t i = 0; i < std::size(words); ++i)
+    support::endian::write64le(bytes.data() + 8 * i, words[i]);
+  const std::vector<uint8_t> before = bytes;
+  EXPECT_EQ(there.apply(bytes), 5u);
+  for (size_t i = 0; i < std::size(words); ++i)
+    EXPECT_EQ(support::endian::read64le(bytes.data() + 8 * i), moved[i]) << i;
+  there.reversed().apply(bytes);
+  EXPECT_EQ(bytes, before);
+}
+
+} // namespace

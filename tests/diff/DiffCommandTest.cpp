@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// rubia diff on a capsule whose results are not those of its kernel.
+#include "diff/Capsule.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "gtest/gtest.h"
+#include <cstdio>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace rubia::capsule;
+
+namespace {
+
+constexpr unsigned kThreads = 64, kCtas = 2, kWrong = 105;
+
+// Element i becomes i + 1; element 7 is written twice.
+constexpr const char *kKernel = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %d<4>;
+  .reg .pred %p1;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mad.lo.u32 %r3, %r2, 64, %r1;
+  setp.eq.u32 %p1, %r3, 7;
+  ld.param.u64 %d1, [p];
+  mul.wide.u32 %d2, %r3, 4;
+  add.s64 %d3, %d1, %d2;
+  add.u32 %r4, %r3, 1;
+  @%p1 st.global.u32 [%d3], %r3;
+  st.global.u32 [%d3], %r4;
+  ret;
+}
+)";
+
+/// The capsule says that element `wrong` is to be another.
+std::string makeCapsule(unsigned wrong) {
+  const std::string path = testing::TempDir() + "rubia-diff." + std::to_string(getpid());
+  CapsuleOutput output = cantFail(CapsuleOutput::create(path));
+  cantFail(output.add(RecordType::Environment, toJson(Environment{"none", 13000, 90, 1, true})));
+  Launch launch;
+  launch.kernel = "k";
+  launch.images.push_back(
+      cantFail(output.add(RecordType::Image, ArrayRef(reinterpret_cast<const uint8_t *>(kKernel),
+                                                      StringRef(kKernel).size()))));
+  launch.grid[0] = kCtas;
+  launch.block[0] = kThreads;
+  constexpr uint64_t kAddress = 0x7fddafe00000;
+  launch.parameters.resize(8);
+  support::endian::write64le(launch.parameters.data(), kAddress);
+  launch.layout = {{0, 8}};
+  std::vector<uint8_t> before(kThreads * kCtas * 4), after = before;
+  for (unsigned i = 0; i < kThreads * kCtas; ++i)
+    support::endian::write32le(after.data() + i * 4, i == wrong ? 0xabcd : i + 1);
+  launch.memory.push_back({kAddress, before.size(), "device", "",
+                           cantFail(output.addMemory(before)), cantFail(output.addMemory(after))});
+  cantFail(output.add(RecordType::Launch, toJson(launch)));
+  cantFail(output.finish());
+  return path;
+}
+
+/// stdout, and behind it the status.
+std::string diff(const std::string &path, StringRef options) {
+  const std::string command =
+      formatv("'{0}' diff '{1}' {2} 2>&1", RUBIA_COMMAND, path, options).str();
+  FILE *pipe = popen(command.c_str(), "r");
+  if (!pipe)
+    return "popen";
+  std::string text(65536, 0);
+  text.resize(fread(text.data(), 1, text.size(), pipe));
+  const int status = pclose(pipe);
+  unlink(path.c_str());
+  return text + "status " + std::to_string(WEXITSTATUS(status));
+}
+
+void expectIn(const std::string &text, StringRef what) {
+  EXPECT_TRUE(StringRef(text).contains(what)) << text << "\nlacks: " << what.str();
+}
+
+TEST(DiffCommand, NamesElementThreadAndLine) {
+  const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100,gfx942");
+  for (const char *target : {"gfx1100", "gfx942"})
+    expectIn(text, formatv("{0}: launch 0 k: different", target).str());
+  expectIn(text, "allocation 0 (parameter 0): 1 of 128 b32 elements differ; element 105: expected "
+                 "0x0000abcd, got 0x0000006a\n"
+                 "    thread (41,0,0) of CTA (1,0,0) wrote it at line 18 of the PTX: "
+                 "st.global.u32 [%d3], %r4;\n");
+  expectIn(text, "status 1");
+}
+
+TEST(DiffCommand, NamesTheLastOfSeveralStores) {
+  const std::string text = diff(makeCapsule(7), "--arch gfx1100");
+  expectIn(text, "thread (7,0,0) of CTA (0,0,0) wrote it at line 18 of the PTX: "
+                 "st.global.u32 [%d3], %r4; (the last of 2 stores)");
+}
+
+TEST(DiffCommand, SaysNothingOfEqualLaunches) {
+  EXPECT_EQ(diff(makeCapsule(~0u), "--arch gfx1100"), "gfx1100: 1 launches, 1 equal\nstatus 0");
+}
+
+} // namespace
