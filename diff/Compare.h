@@ -47,6 +47,11 @@ struct BufferResult {
   /// or not numbers that can be compared.
   static constexpr size_t kBins = 34;
   std::vector<uint64_t> histogram;
+  /// Elements that differ, of each of kStretches equal parts of the allocation (fewer if it has
+  /// fewer elements); empty if none does.
+  static constexpr size_t kStretches = 256;
+  std::vector<uint64_t> stretches;
+  size_t stretchOf(uint64_t element) const;
 };
 
 struct LaunchResult {

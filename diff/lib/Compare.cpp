@@ -6,6 +6,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 using namespace llvm;
@@ -128,6 +129,14 @@ std::string textOf(Type type, unsigned bytes, uint64_t bits) {
   return (text + " (" + hex + ")").str();
 }
 
+size_t BufferResult::stretchOf(uint64_t element) const {
+  const auto [whole, rest] = std::div(int64_t(elements), int64_t(stretches.size()));
+  // The first `rest` parts have one element more.
+  const uint64_t larger = uint64_t(rest) * uint64_t(whole + 1);
+  return element < larger ? element / uint64_t(whole + 1)
+                          : uint64_t(rest) + (element - larger) / uint64_t(whole);
+}
+
 BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, const Stores &stores,
                             const Bounds &bounds) {
   BufferResult result;
@@ -140,6 +149,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
   if (expected == got)
     return result;
   bool isWithin = true;
+  result.stretches.resize(std::min<uint64_t>(result.elements, BufferResult::kStretches));
   for (uint64_t i = 0; i < result.elements; ++i) {
     const uint64_t a = elementAt(expected.drop_front(i * size), size),
                    b = elementAt(got.drop_front(i * size), size);
@@ -155,6 +165,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
     if (!result.first)
       result.first = {i, a, b};
     isWithin &= isWithinHere;
+    ++result.stretches[result.stretchOf(i)];
     ++result.differing;
   }
   if (!result.differing)

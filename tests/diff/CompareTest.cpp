@@ -143,6 +143,24 @@ TEST(Compare, NamesTheFirstElementBeyondTheBound) {
   EXPECT_EQ(result.histogram[7], 1u);
 }
 
+TEST(Compare, CountsDifferencesByPlace) {
+  for (size_t elements : {1, 255, 256, 257, 1000, 4097}) {
+    std::vector<uint32_t> words(elements, 5);
+    const std::vector<uint8_t> expected = bytesOf(words);
+    uint64_t all = 0;
+    for (uint32_t &word : words)
+      word = 6;
+    const BufferResult result = compareBuffers(expected, bytesOf(words), {}, {});
+    ASSERT_EQ(result.stretches.size(), std::min<size_t>(elements, BufferResult::kStretches));
+    const auto [least, most] =
+        std::minmax_element(result.stretches.begin(), result.stretches.end());
+    EXPECT_LE(*most - *least, 1u) << elements;
+    for (uint64_t count : result.stretches)
+      all += count;
+    EXPECT_EQ(all, elements);
+  }
+}
+
 TEST(Relocation, MovesPointersThereAndBack) {
   const Relocation there({{0x7000, 0x90000, 0x100}, {0x7100, 0xa0000, 0x10}, {0x5000, 0xb0000, 0}});
   std::vector<uint8_t> bytes(7 * 8);

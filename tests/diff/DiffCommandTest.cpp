@@ -99,6 +99,23 @@ TEST(DiffCommand, NamesTheLastOfSeveralStores) {
                  "st.global.u32 [%d3], %r4; (the last of 2 stores)");
 }
 
+TEST(DiffCommand, WritesPageThatNeedsNothingElse) {
+  const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100 --html -");
+  const StringRef page = StringRef(text).slice(StringRef(text).find("<!doctype html>"),
+                                               StringRef(text).find("</html>"));
+  for (const char *what :
+       {"<strong class=\"bad\">different</strong>", "elements 105 to 105: 1</title>",
+        "thread (41,0,0) of CTA (1,0,0)", "0 of 1 allocations are equal"})
+    expectIn(page.str(), what);
+  for (const char *what : {"http", "src=", "url(", "<script", "@import"})
+    EXPECT_FALSE(page.contains(what)) << what;
+  for (const char *tag : {"details", "figure", "svg", "table", "p", "h2"})
+    EXPECT_EQ(page.count(("<" + Twine(tag) + ">").str()) +
+                  page.count(("<" + Twine(tag) + " ").str()),
+              page.count(("</" + Twine(tag) + ">").str()))
+        << tag;
+}
+
 TEST(DiffCommand, SaysNothingOfEqualLaunches) {
   EXPECT_EQ(diff(makeCapsule(~0u), "--arch gfx1100"), "gfx1100: 1 launches, 1 equal\nstatus 0");
 }

@@ -21,7 +21,7 @@ using capsule::Launch;
 using capsule::Verdict;
 
 struct DiffOptions {
-  std::string file, output, kernel, library, json, junit, between, against;
+  std::string file, output, kernel, library, json, junit, html, between, against;
   std::vector<std::string> archs;
   settings::Settings settings;
   size_t from = 0;
@@ -223,12 +223,15 @@ int diff(const DiffOptions &options) {
                                             : compareBetween(*capsule, options, *names, report))
     return fail(std::move(error));
   report.writeText(printed(), options.all);
-  if (!options.json.empty())
-    if (Error error = writeFile(options.json, [&](raw_ostream &os) { report.writeJson(os); }))
-      return fail(std::move(error));
-  if (!options.junit.empty())
-    if (Error error = writeFile(options.junit, [&](raw_ostream &os) { report.writeJUnit(os); }))
-      return fail(std::move(error));
+  const std::pair<const std::string &, void (DiffReport::*)(raw_ostream &) const> files[] = {
+      {options.json, &DiffReport::writeJson},
+      {options.junit, &DiffReport::writeJUnit},
+      {options.html, &DiffReport::writeHtml},
+  };
+  for (const auto &[file, write] : files)
+    if (!file.empty())
+      if (Error error = writeFile(file, [&](raw_ostream &os) { (report.*write)(os); }))
+        return fail(std::move(error));
   return statusOf(report.verdict());
 }
 
@@ -326,6 +329,7 @@ void addDiff(CLI::App &app, int &status) {
       "and those whose relative difference is at most this");
   command->add_option("--json", options->json, "a report for programs, into this file or -");
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
+  command->add_option("--html", options->html, "a report to look at, into this file or -");
   command->add_flag("--no-locate", options->noLocate,
                     "do not look for the stores that wrote what differs");
   command->add_flag("--all", options->all, "list launches that are equal too");

@@ -67,7 +67,7 @@ std::string textOf(const Launch &launch, const BufferResult &buffer) {
   return text;
 }
 
-static std::string textOf(const capsule::Writer &writer) {
+std::string textOf(const capsule::Writer &writer) {
   const capsule::StoreSite &site = writer.site;
   return formatv(
       "thread ({0},{1},{2}) of CTA ({3},{4},{5}) wrote it at line {6} of the PTX{7}: {8}{9}",
@@ -77,7 +77,7 @@ static std::string textOf(const capsule::Writer &writer) {
                         : std::string());
 }
 
-static std::string titleOf(const Launch &launch) {
+std::string titleOf(const Launch &launch) {
   return "launch " + std::to_string(launch.ordinal) + " " + launch.kernel;
 }
 
@@ -167,7 +167,7 @@ void DiffReport::writeJson(raw_ostream &os) const {
   os << formatv("{0:2}", json::Value(std::move(document))) << "\n";
 }
 
-static std::string escaped(StringRef text) {
+std::string escaped(StringRef text) {
   std::string out;
   raw_string_ostream os(out);
   for (char c : text)

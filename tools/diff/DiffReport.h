@@ -20,7 +20,16 @@ struct DiffReport {
   void writeText(llvm::raw_ostream &os, bool all) const;
   void writeJson(llvm::raw_ostream &os) const;
   void writeJUnit(llvm::raw_ostream &os) const;
+  /// One file that needs no network (DiffHtml.cpp).
+  void writeHtml(llvm::raw_ostream &os) const;
 };
+
+/// "launch 3 k"
+std::string titleOf(const capsule::Launch &launch);
+/// "thread (1,0,0) of CTA (0,0,0) wrote it at line 18 of the PTX: st.global.u32 [%d3], %r4;"
+std::string textOf(const capsule::Writer &writer);
+/// Text within XML or HTML.
+std::string escaped(llvm::StringRef text);
 
 /// "12 of 8750 f32 elements differ; first element 17: expected ..., got ..."
 std::string textOf(const capsule::Launch &launch, const capsule::BufferResult &buffer);
