@@ -7,8 +7,7 @@
 namespace rubia::capsule {
 
 struct ReplayImage {
-  std::vector<uint8_t> bytes; // of PTX text, with a NUL behind it
-  std::string ptx;            // the text, to be read; of one translation unit
+  std::string ptx;
   /// What ran where it was recorded was machine code that stood beside the PTX: results may differ
   /// for that alone.
   bool isOtherImage = false;

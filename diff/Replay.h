@@ -12,6 +12,7 @@ namespace rubia::capsule {
 
 struct ReplayOptions {
   std::string library; // the path of libcuda.so.1
+  std::string ptx;     // to be replayed in the place of all that was recorded; empty: that
   size_t from = 0;     // index of the first launch
   llvm::function_ref<bool(const Launch &)> isWanted;
 };
@@ -31,7 +32,7 @@ struct LocateRequest {
   uint64_t offset = 0;
 };
 llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
-                                           const std::string &library);
+                                           const std::string &library, const std::string &ptx);
 
 /// Where allocations were, and where they are.
 class Relocation {

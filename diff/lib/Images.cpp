@@ -34,8 +34,6 @@ Expected<ReplayImage> replayImage(const Capsule &capsule, const Launch &launch) 
     return text.takeError();
   ReplayImage out;
   out.ptx = std::move(*text);
-  out.bytes.assign(out.ptx.begin(), out.ptx.end());
-  out.bytes.push_back(0);
   out.isOtherImage = !capsule.environment.isJitForced && hasMachineCode(*images, capability);
   return out;
 }

@@ -24,8 +24,8 @@ struct Refusal {
 class Replayer {
 public:
   /// `output`: null to locate.
-  Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api)
-      : capsule(capsule), output(output), api(std::move(api)) {}
+  Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api, const std::string &ptx)
+      : capsule(capsule), output(output), api(std::move(api)), otherPtx(ptx) {}
   Error writeEnvironment();
   /// False: nothing can be done with the device behind this launch.
   Expected<bool> replay(const Launch &launch);
@@ -58,6 +58,7 @@ private:
   const Capsule &capsule;
   CapsuleOutput *output;
   DriverApi api;
+  const std::string &otherPtx;
   InstrumentedPtx instrumented; // of the launch that is located
   std::map<Digest, LoadedModule> modules;
   const LoadedModule *module = nullptr; // of the launch
@@ -88,9 +89,10 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
     Expected<ReplayImage> image = replayImage(capsule, launch);
     if (!image)
       return Refusal{-1, toString(image.takeError())};
-    const char *text = reinterpret_cast<const char *>(image->bytes.data());
+    const std::string &ptx = otherPtx.empty() ? image->ptx : otherPtx;
+    const char *text = ptx.c_str();
     if (!output) {
-      Expected<InstrumentedPtx> changed = instrumentStores(image->ptx, launch.kernel);
+      Expected<InstrumentedPtx> changed = instrumentStores(ptx, launch.kernel);
       if (!changed)
         return changed.takeError();
       instrumented = std::move(*changed);
@@ -100,7 +102,7 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
       loaded.handle = nullptr;
       return refused(status, "its module cannot be loaded");
     }
-    findFunctionPointers(image->ptx, loaded);
+    findFunctionPointers(ptx, loaded);
   }
   module = &loaded;
   return refused(api.cuModuleGetFunction(&function, loaded.handle, launch.kernel.c_str()),
@@ -295,7 +297,7 @@ Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const Locat
 }
 
 Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
-                                     const std::string &library) {
+                                     const std::string &library, const std::string &ptx) {
   if (request.launch >= capsule.launches.size())
     return createStringError("there is no such launch");
   const Launch &launch = capsule.launches[request.launch];
@@ -304,7 +306,7 @@ Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest
   Expected<DriverApi> api = DriverApi::open(library);
   if (!api)
     return api.takeError();
-  return Replayer(capsule, nullptr, std::move(*api)).locate(launch, request);
+  return Replayer(capsule, nullptr, std::move(*api), ptx).locate(launch, request);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
@@ -312,7 +314,7 @@ Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
   Expected<DriverApi> api = DriverApi::open(options.library);
   if (!api)
     return api.takeError();
-  Replayer replayer(capsule, &output, std::move(*api));
+  Replayer replayer(capsule, &output, std::move(*api), options.ptx);
   if (Error error = replayer.writeEnvironment())
     return std::move(error);
   size_t i = options.from;

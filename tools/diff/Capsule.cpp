@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia capsule: what is in a capsule, whether it is whole, and the same in less space.
 #include "diff/Capsule.h"
+#include "diff/Images.h"
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "tools/diff/DiffCommands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -9,6 +11,7 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <set>
 
 using namespace llvm;
 
@@ -114,6 +117,33 @@ Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
   return output.add(capsule::RecordType::Launch, capsule::toJson(launch));
 }
 
+/// The PTX of each module, as NAME.ptx after the digest of its image.
+Error extract(const CapsuleOptions &options) {
+  Expected<Capsule> capsule = Capsule::open(options.file);
+  if (!capsule)
+    return capsule.takeError();
+  if (std::error_code error = sys::fs::create_directories(options.output))
+    return createStringError(options.output + ": " + error.message());
+  std::set<std::string> written;
+  for (const capsule::Launch &launch : capsule->launches) {
+    Expected<capsule::ReplayImage> image = capsule::replayImage(*capsule, launch);
+    if (!image) {
+      messages() << "rubia: left out: launch " << launch.ordinal << ": "
+                 << toString(image.takeError()) << "\n";
+      continue;
+    }
+    const std::string path = options.output + "/" +
+                             StringRef(toHex(launch.images.front(), true)).take_front(16).str() +
+                             ".ptx";
+    if (!written.insert(path).second)
+      continue;
+    if (Error error = writeFile(path, image->ptx))
+      return error;
+    printed() << path << "\n";
+  }
+  return Error::success();
+}
+
 Error split(const CapsuleOptions &options) {
   Regex names(options.kernel);
   std::string problem;
@@ -175,6 +205,13 @@ void addCapsule(CLI::App &app, int &status) {
   splitting->add_option("-o,--output", options->output, "the capsule to make")->required();
   splitting->callback([options, &status] {
     Error error = split(*options);
+    status = error ? fail(std::move(error)) : kDone;
+  });
+  CLI::App *extracting = command->add_subcommand("extract", "Write the PTX of its kernels");
+  extracting->add_option("file", options->file, "the capsule")->required();
+  extracting->add_option("-o,--output", options->output, "folder to write to")->required();
+  extracting->callback([options, &status] {
+    Error error = extract(*options);
     status = error ? fail(std::move(error)) : kDone;
   });
   CLI::App *packing = command->add_subcommand("pack", "Compress it");

@@ -21,7 +21,8 @@ using capsule::Launch;
 using capsule::Verdict;
 
 struct DiffOptions {
-  std::string file, output, kernel, library, json, junit, html, between, against;
+  ReplayWork work;
+  std::string output, json, junit, html, between, against;
   std::vector<std::string> archs;
   settings::Settings settings;
   size_t from = 0;
@@ -38,9 +39,23 @@ Expected<Regex> regexOf(const std::string &text) {
   return regex;
 }
 
+/// The text of a file; empty for no file.
+Expected<std::string> readPtx(const std::string &path) {
+  if (path.empty())
+    return "";
+  auto text = input::readFile(path, capsule::kMaxImageBytes);
+  if (!text)
+    return text.takeError();
+  return (*text)->getBuffer().str();
+}
+
 int locateHere(const DiffOptions &options, const Capsule &capsule) {
-  Expected<std::vector<capsule::Writer>> writers = capsule::locate(
-      capsule, {options.locate[0], options.locate[1], options.locate[2]}, options.library);
+  Expected<std::string> ptx = readPtx(options.work.ptx);
+  if (!ptx)
+    return fail(ptx.takeError());
+  const auto &at = options.locate;
+  Expected<std::vector<capsule::Writer>> writers =
+      capsule::locate(capsule, {at[0], at[1], at[2]}, options.work.library, *ptx);
   if (!writers)
     return fail(writers.takeError());
   if (Error error = writeFile(options.output, [&](raw_ostream &os) {
@@ -52,10 +67,10 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
 
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.kernel);
+  Expected<Regex> names = regexOf(options.work.kernel);
   if (!names)
     return fail(names.takeError());
-  Expected<Capsule> capsule = Capsule::open(options.file);
+  Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return fail(capsule.takeError());
   if (!options.locate.empty())
@@ -65,7 +80,9 @@ int replayHere(const DiffOptions &options) {
   if (!output)
     return fail(output.takeError());
   capsule::ReplayOptions replaying;
-  replaying.library = options.library;
+  replaying.library = options.work.library;
+  if (Error error = readPtx(options.work.ptx).moveInto(replaying.ptx))
+    return fail(std::move(error));
   replaying.from = options.from;
   const auto isWanted = [&](const Launch &launch) { return names->match(launch.kernel); };
   replaying.isWanted = isWanted;
@@ -84,7 +101,8 @@ std::vector<std::string> targetNames(const DiffOptions &options) {
 Expected<ReplayTarget> targetOf(const std::string &name, const DiffOptions &options) {
   if (!name.empty())
     return parseTarget(name, options.settings);
-  ReplayTarget target{options.library.empty() ? "replay" : options.library, options.settings};
+  ReplayTarget target{options.work.library.empty() ? "replay" : options.work.library,
+                      options.settings};
   return target;
 }
 
@@ -124,8 +142,7 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
       request.launch = size_t(result.launch - capsule.launches.data());
       request.region = buffer.region;
       request.offset = buffer.first->index * buffer.elementBytes;
-      Expected<std::optional<capsule::Writer>> writer =
-          locateOn(options.file, on, options.library, request);
+      Expected<std::optional<capsule::Writer>> writer = locateOn(options.work, on, request);
       if (writer)
         buffer.writer = *writer;
       else
@@ -165,10 +182,10 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
                          y = parseTarget(second, options.settings);
   if (!x || !y)
     return joinErrors(x ? Error::success() : x.takeError(), y ? Error::success() : y.takeError());
-  Expected<Replayed> a = Replayed::run(options.file, capsule, *x, options.library, options.kernel);
+  Expected<Replayed> a = Replayed::run(options.work, capsule, *x);
   if (!a)
     return a.takeError();
-  Expected<Replayed> b = Replayed::run(options.file, capsule, *y, options.library, options.kernel);
+  Expected<Replayed> b = Replayed::run(options.work, capsule, *y);
   if (!b)
     return b.takeError();
   Expected<DiffReport::Target> target =
@@ -182,7 +199,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
 
 Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Regex &names,
                      DiffReport &report) {
-  Expected<Replayed> recorded = openAgain(options.file);
+  Expected<Replayed> recorded = openAgain(options.work.path);
   if (!recorded)
     return recorded.takeError();
   for (const std::string &name :
@@ -192,8 +209,7 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
     if (!on)
       return on.takeError();
     Expected<Replayed> got =
-        isReplay ? Replayed::run(options.file, capsule, *on, options.library, options.kernel)
-                 : openAgain(options.against);
+        isReplay ? Replayed::run(options.work, capsule, *on) : openAgain(options.against);
     if (!got)
       return got.takeError();
     Expected<DiffReport::Target> target =
@@ -208,16 +224,16 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
 }
 
 int diff(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.kernel);
+  Expected<Regex> names = regexOf(options.work.kernel);
   if (!names) {
     fail(names.takeError());
     return kUsage;
   }
-  Expected<Capsule> capsule = Capsule::open(options.file);
+  Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return fail(capsule.takeError());
   DiffReport report;
-  report.capsule = options.file;
+  report.capsule = options.work.path;
   report.recordedOn = capsule->environment.device;
   if (Error error = options.between.empty() ? compareTargets(*capsule, options, *names, report)
                                             : compareBetween(*capsule, options, *names, report))
@@ -236,12 +252,12 @@ int diff(const DiffOptions &options) {
 }
 
 int replay(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.kernel);
+  Expected<Regex> names = regexOf(options.work.kernel);
   if (!names) {
     fail(names.takeError());
     return kUsage;
   }
-  Expected<Capsule> capsule = Capsule::open(options.file);
+  Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return fail(capsule.takeError());
   int status = kDone;
@@ -249,8 +265,7 @@ int replay(const DiffOptions &options) {
     Expected<ReplayTarget> target = targetOf(name, options);
     if (!target)
       return fail(target.takeError());
-    Expected<Replayed> got =
-        Replayed::run(options.file, *capsule, *target, options.library, options.kernel);
+    Expected<Replayed> got = Replayed::run(options.work, *capsule, *target);
     if (!got)
       return fail(got.takeError());
     size_t replayed = 0, all = 0;
@@ -275,10 +290,12 @@ int replay(const DiffOptions &options) {
 }
 
 void addCommon(CLI::App &command, DiffOptions &options) {
-  command.add_option("file", options.file, "the capsule")->required();
-  command.add_option("--kernel", options.kernel,
+  command.add_option("file", options.work.path, "the capsule")->required();
+  command.add_option("--kernel", options.work.kernel,
                      "only launches of kernels whose names match this regular expression");
-  command.add_option("--library", options.library,
+  command.add_option("--ptx", options.work.ptx,
+                     "a file with PTX to run in the place of the recorded one");
+  command.add_option("--library", options.work.library,
                      "the libcuda.so.1 to replay through; default: Rubia's");
 }
 

@@ -35,8 +35,8 @@ Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &bas
 }
 
 /// `rubia replay-here` with these words, in the environment of the target.
-static Error runOnce(const std::string &path, const std::string &output, const ReplayTarget &target,
-                     const std::string &library, std::vector<std::string> more) {
+static Error runOnce(const ReplayWork &work, const std::string &output, const ReplayTarget &target,
+                     std::vector<std::string> more) {
   Expected<std::string> libraries = libraryFolder();
   if (!libraries)
     return libraries.takeError();
@@ -44,11 +44,13 @@ static Error runOnce(const std::string &path, const std::string &output, const R
   program.path = "/proc/self/exe";
   program.words = {"rubia",
                    "replay-here",
-                   path,
+                   work.path,
                    "-o",
                    output,
                    "--library",
-                   library.empty() ? *libraries + "/libcuda.so.1" : library};
+                   work.library.empty() ? *libraries + "/libcuda.so.1" : work.library};
+  if (!work.ptx.empty())
+    more.insert(more.end(), {"--ptx", work.ptx});
   program.words.insert(program.words.end(), more.begin(), more.end());
   program.variables = environmentOf(target.settings, *libraries);
   Expected<int> status = program.run();
@@ -108,24 +110,22 @@ static Expected<std::optional<capsule::Writer>> readWriter(const std::string &fi
   return writer;
 }
 
-Expected<std::optional<capsule::Writer>> locateOn(const std::string &path,
+Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
                                                   const ReplayTarget &target,
-                                                  const std::string &library,
                                                   const capsule::LocateRequest &request) {
   TemporaryFolder folder;
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
   const std::string output = (folder.path + "/writer.json").str();
-  if (Error error = runOnce(path, output, target, library,
+  if (Error error = runOnce(work, output, target,
                             {"--locate", std::to_string(request.launch),
                              std::to_string(request.region), std::to_string(request.offset)}))
     return std::move(error);
   return readWriter(output);
 }
 
-Expected<Replayed> Replayed::run(const std::string &path, const Capsule &capsule,
-                                 const ReplayTarget &target, const std::string &library,
-                                 const std::string &kernel) {
+Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
+                                 const ReplayTarget &target) {
   TemporaryFolder folder;
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
@@ -133,9 +133,9 @@ Expected<Replayed> Replayed::run(const std::string &path, const Capsule &capsule
   for (size_t from = 0; from < capsule.launches.size();) {
     const std::string output = (folder.path + "/" + Twine(from)).str();
     std::vector<std::string> words = {"--from", std::to_string(from)};
-    if (!kernel.empty())
-      words.insert(words.end(), {"--kernel", kernel});
-    if (Error error = runOnce(path, output, target, library, words))
+    if (!work.kernel.empty())
+      words.insert(words.end(), {"--kernel", work.kernel});
+    if (Error error = runOnce(work, output, target, words))
       return std::move(error);
     Expected<Capsule> part = Capsule::open(output);
     if (!part)

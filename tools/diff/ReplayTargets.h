@@ -14,25 +14,29 @@ struct ReplayTarget {
   settings::Settings settings; // what makes it
 };
 
+/// What is replayed there.
+struct ReplayWork {
+  std::string path;    // of the capsule
+  std::string library; // libcuda.so.1; empty: ours
+  std::string kernel;  // a regular expression that names have to match; empty: all
+  std::string ptx;     // a file with PTX to run in the place of what was recorded
+};
+
 /// "gfx1100", or code options, "nan=canonical", or both: words with `;` between them, on top of
 /// `base`. An error names what is wrong.
 llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::Settings &base);
 
 /// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
-llvm::Expected<std::optional<capsule::Writer>> locateOn(const std::string &path,
-                                                        const ReplayTarget &target,
-                                                        const std::string &library,
-                                                        const capsule::LocateRequest &request);
+llvm::Expected<std::optional<capsule::Writer>>
+locateOn(const ReplayWork &work, const ReplayTarget &target, const capsule::LocateRequest &request);
 llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
 /// several capsules.
 class Replayed {
 public:
-  /// `kernel`: a regular expression that names have to match; empty: all.
-  static llvm::Expected<Replayed> run(const std::string &path, const capsule::Capsule &capsule,
-                                      const ReplayTarget &target, const std::string &library,
-                                      const std::string &kernel);
+  static llvm::Expected<Replayed> run(const ReplayWork &work, const capsule::Capsule &capsule,
+                                      const ReplayTarget &target);
 
   struct Found {
     const capsule::Capsule *capsule;

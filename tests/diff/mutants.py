@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Seeded mistakes: the recorded PTX with one operation, operand, constant, address, rounding or guard changed, replayed in its place. Whatever
+changes a bit of the results must be found, with another verdict than equal; the unchanged PTX must be equal.
+
+Usage: mutants.py RUBIA CAPSULES-FOLDER COUNT [SEED]
+"""
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+RUBIA, CAPSULES, COUNT = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+OPERATIONS = [("add.", "sub."), ("sub.", "add."), ("mul.lo", "mul.hi"), ("and.", "or."), ("xor.", "and."), ("shl.", "shr."), ("min.", "max."),
+              ("max.", "min."), (".lt.", ".le."), (".gt.", ".ge."), (".eq.", ".ne."), (".ne.", ".eq."), (".rn.", ".rz."), ("s32", "u32"),
+              ("fma.rn.", "fma.rm."), ("shr.u32", "shr.s32"), ("bar.sync", "// bar.sync"), ("selp.", "slct.")]
+
+
+def mutate(text, chance):
+    """One instruction changed, or None if the drawn change does not fit."""
+    lines = text.split("\n")
+    bodies = [i for i, line in enumerate(lines) if re.match(r"\s*(@!?%p\d+ )?[a-z]", line) and ";" in line]
+    i = chance.choice(bodies)
+    line = lines[i]
+    kind = chance.choice(["operation", "operation", "constant", "register", "address", "guard"])
+    if kind == "operation":
+        old, new = chance.choice(OPERATIONS)
+        changed = line.replace(old, new, 1)
+    elif kind == "constant":
+        changed = re.sub(r", (\d+);", lambda m: f", {int(m[1]) + 1};", line, count=1)
+    elif kind == "register":
+        names = re.findall(r"%[a-z]+\d+", line)
+        if len(names) < 2:
+            return None
+        source = chance.choice(names[1:])
+        kinds = re.match(r"%[a-z]+", source)[0]
+        others = sorted(set(re.findall(re.escape(kinds) + r"\d+\b", text)) - {source})
+        head, sep, tail = line.partition(", ")
+        changed = head + sep + tail.replace(source, chance.choice(others or [source]), 1)
+    elif kind == "address":
+        changed = re.sub(r"\[(%rd\d+)(?:\+(\d+))?\]", lambda m: f"[{m[1]}+{int(m[2] or 0) + 4}]", line, count=1)
+    else:
+        changed = re.sub(r"@(!?)(%p\d+)", lambda m: f"@{'' if m[1] else '!'}{m[2]}", line, count=1)
+    if changed == line:
+        return None
+    return "\n".join(lines[:i] + [changed] + lines[i + 1:]), f"line {i + 1}: {line.strip()} -> {changed.strip()}"
+
+
+def diff(capsule, ptx, report):
+    run = subprocess.run([RUBIA, "diff", str(capsule), "--arch", "gfx1100", "--no-locate", "--ptx", str(ptx), "--json", str(report)],
+                         capture_output=True, text=True, timeout=300)
+    if not report.exists():
+        return run.returncode, "error: " + run.stderr.strip()[-200:]
+    return run.returncode, json.loads(report.read_text())
+
+
+def main():
+    chance = random.Random(SEED)
+    counts = {"different": 0, "failed": 0, "refused": 0, "same": 0, "undecided": 0}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        sources = []
+        for capsule in sorted(CAPSULES.glob("*.capsule")):
+            texts = subprocess.run([RUBIA, "capsule", "extract", str(capsule), "-o", str(folder / capsule.stem)],
+                                   check=True, capture_output=True, text=True).stdout.split()
+            if len(texts) != 1:
+                continue
+            status, document = diff(capsule, texts[0], folder / "sound.json")
+            assert status == 0, f"{capsule}: the unchanged PTX: {document}"
+            sources.append((capsule, pathlib.Path(texts[0]).read_text()))
+        assert sources
+        while sum(counts.values()) < COUNT:
+            capsule, text = chance.choice(sources)
+            mutant = mutate(text, chance)
+            if not mutant:
+                continue
+            (folder / "mutant.ptx").write_text(mutant[0])
+            report = folder / "mutant.json"
+            report.unlink(missing_ok=True)
+            status, document = diff(capsule, folder / "mutant.ptx", report)
+            if isinstance(document, str):
+                verdict = "error"
+                raise SystemExit(f"{capsule.name}: {mutant[1]}: {document}")
+            verdict = document["verdict"]
+            differing = sum(b["differing"] for t in document["targets"] for l in t["launches"] for b in l["buffers"])
+            kind = {"equal": "same", "unsupported": "refused"}.get(verdict, verdict)
+            counts[kind] += 1
+            assert (kind == "same") == (status == 0), mutant
+            assert kind != "same" or not differing, mutant
+            print(f"{capsule.name}: {mutant[1]}: {verdict}", flush=True)
+    print(f"{COUNT} mistakes: {counts}")
+    found, changed = counts["different"] + counts["failed"], counts["different"] + counts["failed"] + counts["undecided"]
+    sys.exit(0 if found >= 0.95 * changed else 1)
+
+
+if __name__ == "__main__":
+    main()
