@@ -245,6 +245,15 @@ void Recorder::reach(DevicePointer address) {
   for (const Region &region : regions)
     if (region.memory.address == found->address)
       return;
+  // What a context had went with it, unseen.
+  constexpr int kMemoryType = 2;
+  unsigned type = 0;
+  if (found->kind != MemoryKind::Variable &&
+      DRIVER(cuPointerGetAttribute, void *, int, DevicePointer)(&type, kMemoryType,
+                                                                found->address)) {
+    allocations.remove(found->address);
+    return;
+  }
   regions.push({*found, {}, {}});
   reachableBytes += found->bytes;
 }

@@ -18,6 +18,28 @@ RUBIA, READOBJ, LIBRARY, PROGRAMS, SCHEMA, CAPSULES = sys.argv[1:7]
 NEWEST_GLIBC = (2, 28)
 
 
+# 64 threads write 1 and so on.
+KERNEL = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %d<4>;
+  .reg .pred %p1;
+  mov.u32 %r1, %tid.x;
+  setp.eq.u32 %p1, %r1, 40;
+  ld.param.u64 %d1, [p];
+  mul.wide.u32 %d2, %r1, 4;
+  add.s64 %d3, %d1, %d2;
+  add.u32 %r2, %r1, 1;
+  MORE
+  st.global.u32 [%d3], %r2;
+  ret;
+}
+"""
+
+
 def run(*arguments, status=0, **options):
     result = subprocess.run([RUBIA, *map(str, arguments)], capture_output=True, text=True, **options)
     if result.returncode != status:
@@ -111,31 +133,19 @@ class CaptureAndDiff(unittest.TestCase):
         damaged.write_bytes(self.capsule.read_bytes()[:200] + b"x" * 100)
         run("capsule", "verify", damaged, status=1)
 
+    def test_memory_that_went_with_its_context_is_not_read(self):
+        ptx = self.folder / "k.ptx"
+        ptx.write_text(KERNEL.replace("MORE", ""))
+        run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx, "reset")
+        (launch,) = self.launches()
+        self.assertEqual([region["bytes"] for region in launch["memory"]], [256])
+
     def test_a_difference_is_found(self):
-        """The same launches with another kernel: recorded behind the back of the first."""
-        kernel = """.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry k(.param .u64 p)
-{
-  .reg .b32 %r<3>;
-  .reg .b64 %d<4>;
-  .reg .pred %p1;
-  mov.u32 %r1, %tid.x;
-  setp.eq.u32 %p1, %r1, 40;
-  ld.param.u64 %d1, [p];
-  mul.wide.u32 %d2, %r1, 4;
-  add.s64 %d3, %d1, %d2;
-  add.u32 %r2, %r1, 1;
-  MORE
-  st.global.u32 [%d3], %r2;
-  ret;
-}
-"""
+        """The same launches with another kernel."""
         capsules = []
         for addend in (1, 2):
             ptx = self.folder / f"{addend}.ptx"
-            ptx.write_text(kernel.replace("MORE", "" if addend == 1 else "@%p1 add.u32 %r2, %r2, 1;"))
+            ptx.write_text(KERNEL.replace("MORE", "" if addend == 1 else "@%p1 add.u32 %r2, %r2, 1;"))
             capsule = self.folder / f"{addend}.capsule"
             run("capture", "--driver", "rubia", "-o", capsule, "--", sys.executable, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx)
             capsules.append(capsule)
