@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation that was handed out, by address: what cuPointerGetAttribute and
 // cuMemGetAddressRange answer from, and what a context that is destroyed frees.
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
 #include <cstring>
 #include <shared_mutex>
@@ -70,6 +71,7 @@ static int release(const Allocation &allocation) {
   case AllocationKind::Device:
   case AllocationKind::Managed:
   case AllocationKind::Pool:
+  case AllocationKind::Graph:
     return hip().hipFree(allocation.base);
   case AllocationKind::Host:
     return hip().hipHostFree(allocation.base);
@@ -120,6 +122,8 @@ using namespace rubia::runtime::cuda;
 static Result allocate(Context &context, void **pointer, size_t bytes, AllocationKind kind) {
   if (!pointer || !bytes)
     return kInvalidValue;
+  if (Result result = checkUnsafe())
+    return result;
   *pointer = nullptr;
   Result result = kind == AllocationKind::Managed
                       ? context.check(hip().hipMallocManaged(pointer, bytes, 1))
@@ -138,6 +142,8 @@ constexpr unsigned kDeviceMap = 2; // of CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOS
 static Result allocateHost(Context &context, void **pointer, size_t bytes, unsigned flags) {
   if (!pointer || (flags & ~7u)) // PORTABLE, DEVICEMAP, WRITECOMBINED: as in HIP
     return kInvalidValue;
+  if (Result result = checkUnsafe())
+    return result;
   *pointer = nullptr;
   if (!bytes)
     return kSuccess;
@@ -190,6 +196,10 @@ Result cuMemFree_v2(void *pointer) {
     if (!found || found->base != pointer || found->kind == AllocationKind::Host ||
         found->kind == AllocationKind::Registered)
       return kInvalidValue;
+    if (Result result = checkUnsafe())
+      return result;
+    if (found->kind == AllocationKind::Graph)
+      return freeGraphMemory(pointer);
     if (found->kind == AllocationKind::Pool)
       if (Result result = context.synchronizeDevice())
         return result;
@@ -213,6 +223,8 @@ Result cuMemFreeHost(void *pointer) {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind != AllocationKind::Host)
       return kInvalidValue;
+    if (Result result = checkUnsafe())
+      return result;
     removeAllocation(pointer);
     return context.checkSynchronized(hip().hipHostFree(pointer));
   });
@@ -245,6 +257,8 @@ Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
       return kInvalidValue;
     if (findAllocation(host))
       return kHostMemoryAlreadyRegistered;
+    if (Result result = checkUnsafe())
+      return result;
     if (Result result = context.check(hip().hipHostRegister(host, bytes, flags)))
       return result;
     void *device = nullptr;
@@ -266,6 +280,8 @@ Result cuMemHostUnregister(void *host) {
     std::optional<Allocation> found = findAllocation(host);
     if (!found || found->kind != AllocationKind::Registered || found->base != host)
       return kHostMemoryNotRegistered;
+    if (Result result = checkUnsafe())
+      return result;
     removeAllocation(host);
     return context.checkSynchronized(hip().hipHostUnregister(host));
   });

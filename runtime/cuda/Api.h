@@ -39,7 +39,6 @@ Result cuStreamGetPriority(Stream *stream, int *priority);
 Result cuStreamGetId(Stream *stream, uint64_t *id);
 Result cuStreamGetCtx(Stream *stream, Context **out);
 Result cuStreamGetDevice(Stream *stream, int *device);
-Result cuStreamIsCapturing(Stream *stream, int *status);
 Result cuEventRecord(Event *event, Stream *stream);
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags);
 

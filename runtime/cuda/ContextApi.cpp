@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context management, as entry points.
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
@@ -177,6 +178,8 @@ Result cuCtxSynchronize_v2(Context *handle) {
       return kInvalidContext;
     if (Result result = enter(*context))
       return result;
+    if (Result result = checkWaitForAll(*context))
+      return result;
     const uint64_t reserved = context->services.reserved(); // before: see DeviceServices::print
     Result result = context->synchronizeDevice(reserved);
     if (!result)
@@ -199,7 +202,11 @@ Result cuCtxGetLimit(size_t *value, int limit) {
 }
 
 Result cuCtxSetLimit(int limit, size_t value) {
-  return callIn(__func__, [&](Context &context) { return setLimit(context, limit, value); });
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (Result result = checkUnsafe())
+      return result;
+    return setLimit(context, limit, value);
+  });
 }
 
 // Cache and bank preferences are hints that AMD's hardware has no use for.

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. A copy on the legacy default stream is HIP's synchronous one; on any other it
 // is an asynchronous one, which a synchronous entry point waits for.
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
-#include "runtime/cuda/Stream.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::runtime::cuda {
 
+CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind) {
+  CopyOperation operation{{}, kind};
+  auto side = [](CopySide3D &side, void *pointer, bool isHost) {
+    side.type = isHost ? kMemoryHost : kMemoryDevice;
+    (isHost ? side.host : side.device) = pointer;
+  };
+  Copy3D &copy = operation.copy;
+  side(copy.to, to, kind == kHipMemcpyDeviceToHost || kind == kHipMemcpyHostToHost);
+  side(copy.from, const_cast<void *>(from),
+       kind == kHipMemcpyHostToDevice || kind == kHipMemcpyHostToHost);
+  if (kind == kHipMemcpyDefault)
+    copy.to.type = copy.from.type = kMemoryUnified;
+  copy.widthInBytes = bytes;
+  copy.height = copy.depth = 1;
+  return operation;
+}
+
 Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
                 Stream *stream) {
   return callIn(name, [&](Context &context) {
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!bytes)
         return kSuccess;
+      if (isCaptured(hipStream))
+        return refuseCapture(hipStream);
+      if (Result result = checkLegacyStream(context, hipStream))
+        return result;
       if (!hipStream)
         return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
       if (Result result = context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream)))
@@ -26,8 +47,7 @@ Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int
                  Stream *stream) {
   return callIn(name, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) {
-      return bytes ? context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream))
-                   : kSuccess;
+      return bytes ? submit(context, copyOf(to, from, bytes, kind), stream, hipStream) : kSuccess;
     });
   });
 }
@@ -36,7 +56,6 @@ Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int
 struct Side {
   char *base;
   size_t pitch, slice; // bytes between rows, between slices
-  bool host;
 };
 
 // Adds count * size; false if the sum does not fit.
@@ -60,7 +79,6 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
   default:
     return kInvalidValue;
   }
-  out.host = in.type == kMemoryHost;
   out.pitch = in.pitch ? in.pitch : width;
   size_t offset = in.xInBytes;
   if (out.pitch < width ||
@@ -76,12 +94,6 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
   return out.base ? kSuccess : kInvalidValue;
 }
 
-static int kindOf(const Side &to, const Side &from) {
-  if (to.host)
-    return from.host ? kHipMemcpyHostToHost : kHipMemcpyDefault;
-  return kHipMemcpyDefault;
-}
-
 static Result copyRows(Context &context, char *to, size_t toPitch, const char *from,
                        size_t fromPitch, size_t width, size_t rows, int kind, void *hipStream) {
   if (rows > 1 && hip().hipMemcpy2DAsync)
@@ -94,34 +106,89 @@ static Result copyRows(Context &context, char *to, size_t toPitch, const char *f
   return kSuccess;
 }
 
+// Both sides of a copy. Nothing is copied if an extent is 0.
+static Result resolve(const Copy3D &copy, Side &from, Side &to) {
+  size_t width = copy.widthInBytes, height = copy.height, depth = copy.depth;
+  if (Result result = resolve(copy.from, width, height, depth, from))
+    return result;
+  return resolve(copy.to, width, height, depth, to);
+}
+
+CopyOperation copyOf(const Copy3D &copy) {
+  const bool isHost = copy.from.type == kMemoryHost && copy.to.type == kMemoryHost;
+  return {copy, isHost ? kHipMemcpyHostToHost : kHipMemcpyDefault};
+}
+
+Result executeCopy(Context &context, const CopyOperation &operation, void *hipStream) {
+  const Copy3D &copy = operation.copy;
+  size_t width = copy.widthInBytes, height = copy.height, depth = copy.depth;
+  Side from, to;
+  if (height == 1 && depth == 1 && !copy.from.pitch && !copy.to.pitch) {
+    auto place = [](const CopySide3D &side) {
+      return static_cast<char *>(side.type == kMemoryHost ? side.host : side.device) +
+             side.xInBytes;
+    };
+    return context.check(
+        hip().hipMemcpyAsync(place(copy.to), place(copy.from), width, operation.kind, hipStream));
+  }
+  if (Result result = resolve(copy, from, to))
+    return result;
+  // Runs of rows without gaps are one copy.
+  size_t run = width, rows = height, slices = depth;
+  if (to.pitch == width && from.pitch == width) {
+    run = width * height;
+    rows = 1;
+    if (to.slice == run && from.slice == run) {
+      run *= depth;
+      slices = 1;
+    }
+  }
+  for (size_t z = 0; z < slices; ++z)
+    if (Result result =
+            copyRows(context, to.base + z * to.slice, to.pitch, from.base + z * from.slice,
+                     from.pitch, run, rows, operation.kind, hipStream))
+      return result;
+  return kSuccess;
+}
+
+// Whether the bytes of one side are memory of its type.
+static bool isInside(Context &context, const CopySide3D &side, const Side &resolved, size_t width,
+                     size_t height, size_t depth) {
+  size_t bytes = (depth - 1) * resolved.slice + (height - 1) * resolved.pitch + width;
+  std::optional<Allocation> found = lookUp(context, resolved.base);
+  if (!found)
+    return side.type != kMemoryDevice;
+  return bytes <= found->size - (resolved.base - found->base);
+}
+
+Result checkCopy(Context &context, const CopyOperation &operation) {
+  const Copy3D &copy = operation.copy;
+  size_t width = copy.widthInBytes, height = copy.height, depth = copy.depth;
+  if (!width || !height || !depth)
+    return kInvalidValue;
+  Side from, to;
+  if (Result result = resolve(copy, from, to))
+    return result;
+  return isInside(context, copy.from, from, width, height, depth) &&
+                 isInside(context, copy.to, to, width, height, depth)
+             ? kSuccess
+             : kInvalidValue;
+}
+
 Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) {
   return callIn(name, [&](Context &context) -> Result {
     if (!copy)
       return kInvalidValue;
-    size_t width = copy->widthInBytes, height = copy->height, depth = copy->depth;
     Side from, to;
-    if (Result result = resolve(copy->from, width, height, depth, from))
+    if (Result result = resolve(*copy, from, to))
       return result;
-    if (Result result = resolve(copy->to, width, height, depth, to))
-      return result;
-    if (!width || !height || !depth)
+    if (!copy->widthInBytes || !copy->height || !copy->depth)
       return kSuccess;
-    // Runs of rows without gaps are one copy.
-    size_t run = width, rows = height, slices = depth;
-    if (to.pitch == width && from.pitch == width) {
-      run = width * height;
-      rows = 1;
-      if (to.slice == run && from.slice == run) {
-        run *= depth;
-        slices = 1;
-      }
-    }
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
-      for (size_t z = 0; z < slices; ++z)
-        if (Result result =
-                copyRows(context, to.base + z * to.slice, to.pitch, from.base + z * from.slice,
-                         from.pitch, run, rows, kindOf(to, from), hipStream))
-          return result;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (!async && isCaptured(hipStream))
+        return refuseCapture(hipStream);
+      if (Result result = submit(context, copyOf(*copy), stream, hipStream))
+        return result;
       return async ? kSuccess : context.synchronizeStream(hipStream);
     });
   });
@@ -142,38 +209,73 @@ Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async) 
 // may read it at once. What is not known here is a variable of a module, perhaps a managed one.
 static bool isSeenByHost(const void *pointer) {
   std::optional<Allocation> found = findAllocation(pointer);
-  return !found || (found->kind != AllocationKind::Device && found->kind != AllocationKind::Pool);
+  return !found || (found->kind != AllocationKind::Device && found->kind != AllocationKind::Pool &&
+                    found->kind != AllocationKind::Graph);
+}
+
+// What an empty fill leaves out.
+static Result checkRows(const FillNodeParameters &fill) {
+  if (reinterpret_cast<uintptr_t>(fill.to) % fill.elementBytes || fill.pitch % fill.elementBytes)
+    return kInvalidValue;
+  if (!fill.width || !fill.height)
+    return kSuccess;
+  size_t rowBytes = 0, bytes = 0;
+  if (!addTimes(rowBytes, fill.width, fill.elementBytes) ||
+      !addTimes(bytes, fill.height - 1, fill.pitch) || !addTimes(bytes, 1, rowBytes) ||
+      (fill.height > 1 && fill.pitch < rowBytes))
+    return kInvalidValue;
+  return kSuccess;
+}
+
+Result checkFill(Context &context, const FillNodeParameters &fill) {
+  if ((fill.elementBytes != 1 && fill.elementBytes != 2 && fill.elementBytes != 4) || !fill.width ||
+      !fill.height)
+    return kInvalidValue;
+  if (Result result = checkRows(fill))
+    return result;
+  std::optional<Allocation> found = lookUp(context, fill.to);
+  const size_t bytes = (fill.height - 1) * fill.pitch + fill.width * fill.elementBytes;
+  return found && bytes <= found->size - (static_cast<char *>(fill.to) - found->base)
+             ? kSuccess
+             : kInvalidValue;
+}
+
+Result executeFill(Context &context, const FillOperation &operation, void *hipStream) {
+  const FillNodeParameters &fill = operation.fill;
+  size_t width = fill.width, height = fill.height;
+  if (fill.pitch == width * fill.elementBytes) {
+    width *= height;
+    height = 1;
+  }
+  auto fillRow = [&](void *row) {
+    switch (fill.elementBytes) {
+    case 1:
+      return hip().hipMemsetD8Async(row, fill.value, width, hipStream);
+    case 2:
+      return hip().hipMemsetD16Async(row, fill.value, width, hipStream);
+    default:
+      return hip().hipMemsetD32Async(row, fill.value, width, hipStream);
+    }
+  };
+  for (size_t y = 0; y < height; ++y)
+    if (Result result = context.check(fillRow(static_cast<char *>(fill.to) + y * fill.pitch)))
+      return result;
+  return kSuccess;
 }
 
 Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
             size_t width, size_t height, Stream *stream, bool async) {
   return callIn(name, [&](Context &context) -> Result {
-    if (reinterpret_cast<uintptr_t>(to) % elementBytes || pitch % elementBytes)
-      return kInvalidValue;
+    const FillNodeParameters fill{to, pitch, value, elementBytes, width, height};
+    if (Result result = checkRows(fill))
+      return result;
     if (!width || !height)
       return kSuccess;
-    size_t rowBytes = 0, bytes = 0;
-    if (!addTimes(rowBytes, width, elementBytes) || !addTimes(bytes, height - 1, pitch) ||
-        !addTimes(bytes, 1, rowBytes) || (height > 1 && pitch < rowBytes))
-      return kInvalidValue;
-    if (pitch == rowBytes) {
-      width *= height;
-      height = 1;
-    }
-    auto fillRow = [&](void *row, void *hipStream) {
-      switch (elementBytes) {
-      case 1:
-        return hip().hipMemsetD8Async(row, value, width, hipStream);
-      case 2:
-        return hip().hipMemsetD16Async(row, value, width, hipStream);
-      default:
-        return hip().hipMemsetD32Async(row, value, width, hipStream);
-      }
-    };
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
-      for (size_t y = 0; y < height; ++y)
-        if (Result result = context.check(fillRow(static_cast<char *>(to) + y * pitch, hipStream)))
-          return result;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (!async && isCaptured(hipStream))
+        return refuseCapture(hipStream);
+      if (Result result = submit(context, FillOperation{fill}, stream, hipStream))
+        return result;
       return async || !isSeenByHost(to) ? kSuccess : context.synchronizeStream(hipStream);
     });
   });
@@ -295,7 +397,10 @@ Result cuMemPrefetchAsync_v2(void *pointer, size_t bytes, MemoryLocation, unsign
   return callIn(__func__, [&](Context &context) {
     if (!bytes || flags || !findAllocation(pointer))
       return kInvalidValue;
-    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
+    return onStream(context, stream, [](Context &context, void *hipStream) {
+      return isCaptured(hipStream) ? refuseCapture(hipStream)
+                                   : checkLegacyStream(context, hipStream);
+    });
   });
 }
 Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *stream) {

@@ -138,6 +138,7 @@ struct ThreadState {
   std::vector<Context *> stack;
   std::unordered_map<Context *, ThreadStream> streams;
   int captureMode = 0; // CUstreamCaptureMode
+  bool isInHostFunction = false;
 };
 ThreadState &thread();
 Context *currentContext();        // null: none
@@ -172,6 +173,8 @@ template <class Body> Result call(const char *name, Body body) {
 /// The frame of an entry point that works in the current context.
 template <class Body> Result callIn(const char *name, Body body) {
   return call(name, [&]() -> Result {
+    if (thread().isInHostFunction)
+      return kNotPermitted;
     Context *context = currentContext();
     if (!context)
       return kInvalidContext;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
 // cuLaunchKernelEx is honoured, documented as having no effect, or refused.
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
-#include "runtime/cuda/Module.h"
 #include "runtime/cuda/Occupancy.h"
-#include "runtime/cuda/Stream.h"
 #include <cstring>
 
 using namespace llvm;
@@ -68,10 +67,8 @@ static Result gather(Function &function, void *const *values, void *const *extra
 // Launches of one stream run one after the other, so a stream needs one.
 static constexpr size_t kWorkspaceBytes = 64;
 
-static Result prepareWorkspace(Context &context, Stream *handle, void *hipStream, uint64_t &out) {
+static Result prepareWorkspace(Context &context, Stream *key, void *hipStream, uint64_t &out) {
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
-  // The threads' default streams share a handle, but not their order: told apart by HIP's stream.
-  Stream *key = handle == kPerThreadStream ? static_cast<Stream *>(hipStream) : handle;
   void *&workspace = context.workspaces[key];
   if (!workspace)
     if (Result result = allocateDevice(context, &workspace, kWorkspaceBytes))
@@ -80,29 +77,67 @@ static Result prepareWorkspace(Context &context, Stream *handle, void *hipStream
   return context.check(hip().hipMemsetD32Async(workspace, 0, kWorkspaceBytes / 4, hipStream));
 }
 
+Result makeKernel(Context &context, Function *function, const LaunchShape &shape,
+                  void *const *values, void *const *extra, bool isCooperative,
+                  KernelOperation &operation) {
+  operation.function = function;
+  operation.shape = shape;
+  operation.isBuffer = extra;
+  operation.isCooperative = isCooperative;
+  if (isCooperative) {
+    LaunchAttribute attribute{};
+    attribute.id = kLaunchCooperative;
+    attribute.flag = true;
+    operation.attributes[kLaunchCooperative] = attribute;
+  }
+  if (Result result = checkKernel(context, operation))
+    return result;
+  return gather(*function, values, extra, operation.parameters);
+}
+
+Result checkKernel(Context &context, const KernelOperation &operation) {
+  Bound bound = bind(context, operation.function);
+  if (bound.error == kInvalidContext) // a kernel of another context than the stream's
+    return kInvalidHandle;
+  if (bound.error)
+    return bound.error;
+  if (Result result = checkShape(context.device, *operation.function, operation.shape))
+    return result;
+  return operation.isCooperative
+             ? checkCooperative(context, *bound.module, *operation.function, operation.shape)
+             : kSuccess;
+}
+
+Result executeKernel(Context &context, const KernelOperation &operation, const Place &place) {
+  Bound bound = bind(context, operation.function);
+  if (bound.error)
+    return bound.error;
+  LaunchShape shape = operation.shape;
+  if (operation.isCooperative)
+    if (Result result =
+            prepareWorkspace(context, place.workspace, place.hipStream, shape.gridWorkspace))
+      return result;
+  context.pending.add(bound.module, bound.module->loaded, place.awaited);
+  if (Error error = bound.module->loaded->launch(operation.function->kernel, shape,
+                                                 operation.parameters, place.hipStream))
+    return report(context, std::move(error));
+  return kSuccess;
+}
+
 static Result launch(Context &context, Function *function, LaunchShape shape, Stream *stream,
-                     void *const *values, void *const *extra, bool cooperative) {
+                     void *const *values, void *const *extra, bool cooperative,
+                     ArrayRef<LaunchAttribute> attributes = {}) {
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
-    Bound bound = bind(context, function);
-    if (bound.error == kInvalidContext) // a kernel of another context than the stream's
-      return kInvalidHandle;
-    if (bound.error)
-      return bound.error;
-    if (Result result = checkShape(context.device, *function, shape))
+    KernelOperation operation;
+    if (Result result =
+            makeKernel(context, function, shape, values, extra, cooperative, operation)) {
+      invalidateCapture(hipStream);
       return result;
-    std::vector<uint8_t> parameters;
-    if (Result result = gather(*function, values, extra, parameters))
-      return result;
-    if (cooperative) {
-      if (Result result = checkCooperative(context, *bound.module, *function, shape))
-        return result;
-      if (Result result = prepareWorkspace(context, stream, hipStream, shape.gridWorkspace))
-        return result;
     }
-    context.pending.add(bound.module, bound.module->loaded, hipStream);
-    if (Error error = bound.module->loaded->launch(function->kernel, shape, parameters, hipStream))
-      return report(context, std::move(error));
-    return kSuccess;
+    if (isCaptured(hipStream))
+      for (const LaunchAttribute &attribute : attributes)
+        operation.attributes[attribute.id] = attribute;
+    return submit(context, std::move(operation), stream, hipStream);
   });
 }
 
@@ -172,12 +207,12 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
   LaunchShape shape = shapeOf(config->grid, config->block, config->sharedBytes);
   shape.explicitCluster = options.explicitCluster;
   if (Result result =
-          launch(context, function, shape, config->stream, values, extra, options.cooperative))
+          launch(context, function, shape, config->stream, values, extra, options.cooperative,
+                 ArrayRef(config->attributes, config->attributeCount)))
     return result;
   for (Event *event : options.recordAfter) {
     Result result = onStream(context, config->stream, [&](Context &context, void *hipStream) {
-      event->recorded = true;
-      return context.check(hip().hipEventRecord(event->hip, hipStream));
+      return record(context, event, hipStream);
     });
     if (result)
       return result;

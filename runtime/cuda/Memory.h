@@ -7,7 +7,7 @@
 
 namespace rubia::runtime::cuda {
 
-enum class AllocationKind { Device, Host, Registered, Managed, Pool };
+enum class AllocationKind { Device, Host, Registered, Managed, Pool, Graph };
 
 struct Allocation {
   char *base = nullptr;

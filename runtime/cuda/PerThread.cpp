@@ -175,20 +175,6 @@ Result cuStreamGetCtx_ptsz(Stream *stream, Context **out) {
 Result cuStreamGetDevice_ptsz(Stream *stream, int *device) {
   return cuStreamGetDevice(mine(stream), device);
 }
-Result cuStreamIsCapturing_ptsz(Stream *stream, int *status) {
-  return cuStreamIsCapturing(mine(stream), status);
-}
-Result cuStreamGetCaptureInfo_ptsz(Stream *stream, int *status, uint64_t *) {
-  return cuStreamIsCapturing(mine(stream), status);
-}
-Result cuStreamGetCaptureInfo_v2_ptsz(Stream *stream, int *status, uint64_t *, void **,
-                                      const void ***, size_t *) {
-  return cuStreamIsCapturing(mine(stream), status);
-}
-Result cuStreamGetCaptureInfo_v3_ptsz(Stream *stream, int *status, uint64_t *, void **,
-                                      const void ***, const void **, size_t *) {
-  return cuStreamIsCapturing(mine(stream), status);
-}
 Result cuEventRecord_ptsz(Event *event, Stream *stream) {
   return cuEventRecord(event, mine(stream));
 }

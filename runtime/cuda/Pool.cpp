@@ -2,10 +2,10 @@
 // Stream-ordered allocation. A freed block stays with its pool until the stream that it was freed
 // on has come that far: earlier only the same stream may have it again. The emulator gets every
 // allocation in its own size and none twice: it recognises accesses beyond it and after its end.
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
-#include "runtime/cuda/Stream.h"
 
 namespace rubia::runtime::cuda {
 
@@ -151,11 +151,42 @@ Result freeToPool(Context &context, const Allocation &allocation) {
   return kSuccess;
 }
 
+// In a capture they become nodes.
+static Result allocateInCapture(Context &context, void **pointer, size_t bytes, void *hipStream) {
+  AllocateOperation operation{};
+  operation.parameters.pool.allocationType = 1;
+  operation.parameters.pool.location = {1, context.device.ordinal};
+  operation.parameters.bytes = bytes;
+  if (Result result = allocateForGraph(context, operation.parameters))
+    return result;
+  *pointer = operation.parameters.address;
+  Result result = capture(context, operation, hipStream);
+  if (result)
+    dropGraphMemory(operation.parameters.address);
+  return result;
+}
+
+static Result freeInCapture(Context &context, void *pointer, void *hipStream) {
+  {
+    GraphLock lock;
+    const Graph *graph = graphOfCapture(hipStream);
+    if (!graph || checkFreeNode(*graph, pointer))
+      return kInvalidValue;
+  }
+  return capture(context, FreeOperation{pointer}, hipStream);
+}
+
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
                            Stream *stream) {
   if (!pointer || !bytes)
     return kInvalidValue;
-  return onStream(context, stream, [&](Context &context, void *hipStream) {
+  return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+    if (isCaptured(hipStream))
+      return allocateInCapture(context, pointer, bytes, hipStream);
+    if (Result result = checkLegacyStream(context, hipStream))
+      return result;
+    if (Result result = checkUnsafe())
+      return result;
     size_t size = blockSize(bytes);
     *pointer = takeCached(pool, size, hipStream);
     if (!*pointer)
@@ -172,12 +203,21 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
 
 static Result freeAsync(Context &context, void *pointer, Stream *stream) {
   if (!pointer)
-    return kSuccess;
+    return checkUnsafe();
   std::optional<Allocation> found = findAllocation(pointer);
+  const bool isOfGraph = found && found->kind == AllocationKind::Graph;
   if (!found || found->base != pointer ||
-      (found->kind != AllocationKind::Pool && found->kind != AllocationKind::Device))
+      (found->kind != AllocationKind::Pool && found->kind != AllocationKind::Device && !isOfGraph))
     return kInvalidValue;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+    if (isCaptured(hipStream))
+      return freeInCapture(context, pointer, hipStream);
+    if (Result result = checkLegacyStream(context, hipStream))
+      return result;
+    if (Result result = checkUnsafe())
+      return result;
+    if (isOfGraph)
+      return freeGraphMemory(pointer);
     if (found->kind == AllocationKind::Device) { // of cuMemAlloc: allowed
       if (Result result = context.synchronizeStream(hipStream))
         return result;

@@ -2,7 +2,7 @@
 // Streams. A thread's default stream (handle 2, and handle 0 of the _ptds and _ptsz entry points)
 // is a blocking HIP stream that is made when the thread first uses it: like the legacy default
 // stream's other partners it waits for that one, and that one for it.
-#include "runtime/cuda/Stream.h"
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
 
@@ -58,7 +58,15 @@ static Result createStream(Context &context, Stream **out, unsigned flags, int p
   return kSuccess;
 }
 
-static void freeWorkspace(Context &context, Stream *stream) {
+// Those of the table are few, and who asks captures.
+bool isBlocking(void *hipStream) {
+  bool isNonBlocking = false;
+  streams.forEach(
+      [&](Stream *stream) { isNonBlocking |= stream->hip == hipStream && (stream->flags & 1); });
+  return !isNonBlocking;
+}
+
+void freeWorkspace(Context &context, Stream *stream) {
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   auto found = context.workspaces.find(stream);
   if (found == context.workspaces.end())
@@ -99,6 +107,7 @@ static Result destroyStream(Context &context, Stream *stream) {
   if (!streams.remove(stream))
     return kInvalidHandle;
   Context &owner = *stream->context;
+  forgetCapturedStream(stream->hip);
   Result result = onDeviceOf(owner, context, [&] {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
@@ -115,6 +124,7 @@ void destroyStreamsAndEvents(Context &context) {
   streams.removeIf([&](Stream *stream) {
     if (stream->context != &context)
       return false;
+    forgetCapturedStream(stream->hip);
     if (!isLost)
       context.check(hip().hipStreamDestroy(stream->hip));
     delete stream;
@@ -143,50 +153,79 @@ static Result describe(Context &context, Stream *handle, Stream &out) {
 }
 
 struct Callback {
-  void (*withStatus)(Stream *stream, Result status, void *data);
-  void (*plain)(void *data);
-  Stream *stream;
-  void *data;
+  HostOperation operation;
   Context *context;
 };
 
 // The status of HIP's callback, or what else the context knows. A function that is not told the
-// status does not run after a fault.
+// status does not run after a fault. It may not call the API.
 static void runCallback(Callback *pointer, int hipError) {
   std::unique_ptr<Callback> callback(pointer);
+  const HostOperation &operation = callback->operation;
   Result status = fromHip(hipError);
   if (!status)
     status = callback->context->sticky;
-  if (callback->withStatus)
-    callback->withStatus(callback->stream, status, callback->data);
+  thread().isInHostFunction = true;
+  if (operation.withStatus)
+    operation.withStatus(operation.stream, status, operation.host.data);
   else if (!status)
-    callback->plain(callback->data);
+    operation.host.function(operation.host.data);
+  thread().isInHostFunction = false;
 }
 
 // The function runs on a thread of HIP's, after all work before it and before all work after it.
-static Result addCallback(Context &context, Stream *stream, const Callback &callback) {
-  return onStream(context, stream, [&](Context &context, void *hipStream) {
-    bool wantsStatus = callback.withStatus && hip().hipStreamAddCallback;
-    if (hip().hipLaunchHostFunc && !wantsStatus) {
-      auto *owned = new Callback(callback);
-      Result result = context.check(hip().hipLaunchHostFunc(
-          hipStream, [](void *data) { runCallback(static_cast<Callback *>(data), 0); }, owned));
-      if (result)
-        delete owned;
-      return result;
-    }
-    if (!hip().hipStreamAddCallback)
-      return fail(kNotSupported, hip().path + " has neither hipLaunchHostFunc nor "
-                                              "hipStreamAddCallback");
-    auto *owned = new Callback(callback);
-    Result result = context.check(hip().hipStreamAddCallback(
+Result executeHost(Context &context, const HostOperation &operation, void *hipStream) {
+  auto owned = std::make_unique<Callback>(Callback{operation, &context});
+  Result result = kSuccess;
+  const bool wantsStatus = operation.withStatus && hip().hipStreamAddCallback;
+  if (hip().hipLaunchHostFunc && !wantsStatus)
+    result = context.check(hip().hipLaunchHostFunc(
+        hipStream, [](void *data) { runCallback(static_cast<Callback *>(data), 0); }, owned.get()));
+  else if (hip().hipStreamAddCallback)
+    result = context.check(hip().hipStreamAddCallback(
         hipStream,
         [](void *, int status, void *data) { runCallback(static_cast<Callback *>(data), status); },
-        owned, 0));
-    if (result)
-      delete owned;
-    return result;
+        owned.get(), 0));
+  else
+    return fail(kNotSupported, hip().path + " has neither hipLaunchHostFunc nor "
+                                            "hipStreamAddCallback");
+  if (!result)
+    owned.release(); // the callback's
+  return result;
+}
+
+static Result addCallback(Context &context, Stream *stream, const HostOperation &operation) {
+  return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+    if (operation.withStatus && isCaptured(hipStream))
+      return refuseCapture(hipStream);
+    return submit(context, operation, stream, hipStream);
   });
+}
+
+Result record(Context &context, Event *event, void *hipStream) {
+  if (isCaptured(hipStream))
+    return captureRecord(context, event, hipStream, false);
+  if (Result result = checkLegacyStream(context, hipStream))
+    return result;
+  Result result = context.check(hip().hipEventRecord(event->hip, hipStream));
+  if (!result) {
+    forgetEvent(event);
+    event->recorded = true;
+  }
+  return result;
+}
+
+static Result wait(Context &context, Event *event, void *hipStream, bool isExternal) {
+  bool isDone = false;
+  if (Result result = captureWait(context, hipStream, event, isExternal, isDone); result || isDone)
+    return result;
+  if (isExternal)
+    return kIllegalState;
+  if (Result result = checkLegacyStream(context, hipStream))
+    return result;
+  // Of an event that was never recorded nothing is awaited.
+  return event->recorded ? context.check(hip().hipStreamWaitEvent(hipStream, event->hip, 0))
+                         : kSuccess;
 }
 
 } // namespace rubia::runtime::cuda
@@ -224,7 +263,9 @@ Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
 
 Result cuStreamSynchronize(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (Result result = checkWait(context, hipStream))
+        return result;
       return context.synchronizeStream(hipStream);
     });
   });
@@ -232,7 +273,9 @@ Result cuStreamSynchronize(Stream *stream) {
 
 Result cuStreamQuery(Stream *stream) {
   return callIn(__func__, [&](Context &context) {
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (Result result = checkWait(context, hipStream))
+        return result;
       return context.queryStream(hipStream);
     });
   });
@@ -242,12 +285,10 @@ Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
-    if (flags & ~1u) // CU_EVENT_WAIT_EXTERNAL concerns captures only
+    if (flags & ~1u)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) {
-      // Of an event that was never recorded nothing is awaited.
-      return event->recorded ? context.check(hip().hipStreamWaitEvent(hipStream, event->hip, 0))
-                             : kSuccess;
+      return wait(context, event, hipStream, flags); // CU_EVENT_WAIT_EXTERNAL
     });
   });
 }
@@ -257,7 +298,7 @@ Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, vo
   return callIn(__func__, [&](Context &context) {
     if (!function || flags)
       return kInvalidValue;
-    return addCallback(context, stream, {function, nullptr, stream, data, &context});
+    return addCallback(context, stream, {{nullptr, data}, function, stream});
   });
 }
 
@@ -265,7 +306,7 @@ Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
   return callIn(__func__, [&](Context &context) {
     if (!function)
       return kInvalidValue;
-    return addCallback(context, stream, {nullptr, function, stream, data, &context});
+    return addCallback(context, stream, {{function, data}});
   });
 }
 
@@ -291,37 +332,10 @@ Result cuStreamAttachMemAsync(Stream *stream, void *, size_t, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
       return kInvalidValue;
-    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
-  });
-}
-
-// No stream is ever capturing: cuStreamBeginCapture is not supported.
-Result cuStreamIsCapturing(Stream *stream, int *status) {
-  return callIn(__func__, [&](Context &context) {
-    if (!status)
-      return kInvalidValue;
-    *status = 0; // CU_STREAM_CAPTURE_STATUS_NONE
-    return onStream(context, stream, [](Context &, void *) { return kSuccess; });
-  });
-}
-Result cuStreamGetCaptureInfo(Stream *stream, int *status, uint64_t *) {
-  return cuStreamIsCapturing(stream, status);
-}
-Result cuStreamGetCaptureInfo_v2(Stream *stream, int *status, uint64_t *, void **, const void ***,
-                                 size_t *) {
-  return cuStreamIsCapturing(stream, status);
-}
-Result cuStreamGetCaptureInfo_v3(Stream *stream, int *status, uint64_t *, void **, const void ***,
-                                 const void **, size_t *) {
-  return cuStreamIsCapturing(stream, status);
-}
-
-Result cuThreadExchangeStreamCaptureMode(int *mode) {
-  return call(__func__, [&] {
-    if (!mode || *mode < 0 || *mode > 2)
-      return kInvalidValue;
-    std::swap(*mode, thread().captureMode);
-    return kSuccess;
+    return onStream(context, stream, [](Context &context, void *hipStream) {
+      return isCaptured(hipStream) ? refuseCapture(hipStream)
+                                   : checkLegacyStream(context, hipStream);
+    });
   });
 }
 
@@ -342,6 +356,7 @@ Result cuEventDestroy_v2(Event *event) {
   return callToRelease(__func__, [&](Context &context) {
     if (!events.remove(event))
       return kInvalidHandle;
+    forgetEvent(event);
     Context &owner = *event->context;
     Result result =
         onDeviceOf(owner, context, [&] { return owner.check(hip().hipEventDestroy(event->hip)); });
@@ -351,31 +366,35 @@ Result cuEventDestroy_v2(Event *event) {
 }
 Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 
-Result cuEventRecord(Event *event, Stream *stream) {
+Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
+    if (flags & ~1u)
+      return kInvalidValue;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (event->context != &context)
         return kInvalidHandle;
-      Result result = context.check(hip().hipEventRecord(event->hip, hipStream));
-      if (!result)
-        event->recorded = true;
-      return result;
+      if (!flags)
+        return record(context, event, hipStream);
+      if (!isCaptured(hipStream)) // CU_EVENT_RECORD_EXTERNAL
+        return kIllegalState;
+      return captureRecord(context, event, hipStream, true);
     });
   });
 }
-
-Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
-  if (flags & ~1u) // CU_EVENT_RECORD_EXTERNAL concerns captures only
-    return kInvalidValue;
-  return cuEventRecord(event, stream);
+Result cuEventRecord(Event *event, Stream *stream) {
+  return cuEventRecordWithFlags(event, stream, 0);
 }
 
 Result cuEventSynchronize(Event *event) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
+    if (Result result = checkEvent(event, true))
+      return result;
+    if (Result result = checkUnsafe())
+      return result;
     return event->recorded ? context.checkSynchronized(hip().hipEventSynchronize(event->hip))
                            : kSuccess;
   });
@@ -385,6 +404,10 @@ Result cuEventQuery(Event *event) {
   return callIn(__func__, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
+    if (Result result = checkEvent(event, true))
+      return result;
+    if (Result result = checkUnsafe())
+      return result;
     return event->recorded ? context.checkCompleted(hip().hipEventQuery(event->hip)) : kSuccess;
   });
 }
@@ -396,6 +419,9 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
     if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||
         start->context != stop->context || ((start->flags | stop->flags) & 2)) // without timing
       return kInvalidHandle;
+    for (Event *event : {start, stop})
+      if (Result result = checkEvent(event, false))
+        return result;
     return context.check(hip().hipEventElapsedTime(ms, start->hip, stop->hip));
   });
 }

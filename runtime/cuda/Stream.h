@@ -20,6 +20,9 @@ struct Event {
   Context *context;
   unsigned flags;
   std::atomic<bool> recorded = false;
+  /// The capture that it was last recorded in, with what it stands for there; else 0.
+  std::atomic<uint64_t> capture = 0;
+  std::vector<GraphNode *> captured = {};
 };
 
 /// HIP's stream for a handle of the API: null and kLegacyStream are the legacy default stream (null
@@ -38,5 +41,11 @@ Result onStream(Context &current, Stream *stream,
                 llvm::function_ref<Result(Context &context, void *hipStream)> body);
 
 Event *liveEvent(Event *event); // null: not one of ours
+
+/// Whether a stream of HIP's is ordered against the legacy default stream.
+bool isBlocking(void *hipStream);
+
+/// Records an event in a stream of HIP's, or in the capture of it.
+Result record(Context &context, Event *event, void *hipStream);
 
 } // namespace rubia::runtime::cuda

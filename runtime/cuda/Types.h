@@ -28,6 +28,10 @@ struct Library;
 struct Function; // CUfunction and CUkernel
 struct MemoryPool;
 struct LinkState;
+struct Graph;
+struct GraphNode;
+struct ExecutableGraph; // CUgraphExec
+struct UserObject;
 
 struct Uuid {
   uint8_t bytes[16];
@@ -200,6 +204,119 @@ struct CreateParameters {
   void *affinity;
   int affinityCount;
   void *sharing;
+};
+
+using HostFunction = void (*)(void *data); // CUhostFn
+
+enum NodeType : int { // CUgraphNodeType
+  kKernelNode,
+  kCopyNode,
+  kFillNode,
+  kHostNode,
+  kChildNode,
+  kEmptyNode,
+  kWaitNode,
+  kRecordNode,
+  kSignalSemaphoresNode,
+  kWaitSemaphoresNode,
+  kAllocateNode,
+  kFreeNode,
+  kBatchNode,
+  kConditionalNode,
+};
+
+struct KernelNodeParameters { // CUDA_KERNEL_NODE_PARAMS_v1
+  Function *function;
+  unsigned grid[3], block[3], sharedBytes;
+  void **values;
+  void **extra;
+};
+struct KernelNodeParametersV2 { // CUDA_KERNEL_NODE_PARAMS_v2 and v3
+  KernelNodeParameters first;
+  Function *kernel;
+  Context *context;
+};
+static_assert(sizeof(KernelNodeParametersV2) == 72);
+
+struct FillNodeParameters { // CUDA_MEMSET_NODE_PARAMS
+  void *to;
+  size_t pitch;
+  unsigned value, elementBytes;
+  size_t width, height;
+};
+struct HostNodeParameters {
+  HostFunction function;
+  void *data;
+};
+struct MemoryAccess { // CUmemAccessDesc
+  MemoryLocation location;
+  int flags;
+};
+struct AllocateNodeParameters { // CUDA_MEM_ALLOC_NODE_PARAMS
+  MemoryPoolProperties pool;
+  const MemoryAccess *access;
+  size_t accessCount, bytes;
+  void *address;
+};
+static_assert(sizeof(AllocateNodeParameters) == 120);
+
+struct EdgeData { // CUgraphEdgeData
+  uint8_t fromPort, toPort, type, reserved[5];
+};
+static_assert(sizeof(EdgeData) == 8);
+
+enum ConditionalType : int { kIfNode, kWhileNode, kSwitchNode };
+
+struct NodeParameters { // CUgraphNodeParams
+  NodeType type;
+  int reserved0[3];
+  union {
+    int64_t words[29];
+    KernelNodeParametersV2 kernel;
+    struct {
+      int flags, reserved;
+      Context *context;
+      Copy3D copy;
+    } copy;
+    struct {
+      FillNodeParameters fill;
+      Context *context;
+    } fill;
+    HostNodeParameters host;
+    struct {
+      Graph *graph;
+      int ownership;
+    } child;
+    Event *event;
+    AllocateNodeParameters allocate;
+    void *freed;
+    struct {
+      uint64_t handle;
+      ConditionalType type;
+      unsigned size;
+      Graph **bodies;
+      Context *context;
+    } conditional;
+  };
+  int64_t reserved2;
+};
+static_assert(sizeof(NodeParameters) == 256);
+
+enum InstantiateFlag : uint64_t {
+  kFreeOnLaunch = 1,
+  kUpload = 2,
+  kDeviceLaunch = 4,
+  kNodePriority = 8,
+};
+struct InstantiateParameters { // CUDA_GRAPH_INSTANTIATE_PARAMS
+  uint64_t flags;
+  Stream *uploadStream;
+  GraphNode *errorNode;
+  int result; // CUgraphInstantiateResult
+};
+struct UpdateResult { // CUgraphExecUpdateResultInfo
+  int result;         // CUgraphExecUpdateResult
+  GraphNode *errorNode, *errorFromNode;
 };
 
 using DynamicShared = size_t (*)(int blockSize); // CUoccupancyB2DSize

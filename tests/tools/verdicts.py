@@ -109,16 +109,16 @@ class Programs(VerdictTest):
                 self.check(program, "works", 0)
 
     def test_a_function_that_is_imported_and_missing(self):
-        program = self.build('#include "Driver.h"\nCUresult cuGraphCreate(void **, unsigned);\n'
-                             "int main(void) { void *g; cuInit(0); return cuGraphCreate(&g, 0) != 0; }\n" + self.embedded())
+        program = self.build('#include "Driver.h"\nCUresult cuMipmappedArrayDestroy(void *);\n'
+                             "int main(void) { cuInit(0); return cuMipmappedArrayDestroy(0) != 0; }\n" + self.embedded())
         report, _ = self.check(program, "calls-missing", 3)
-        self.assertEqual(report["missing"], [{"function": "cuGraphCreate", "driver": "cuGraphCreate"}])
+        self.assertEqual(report["missing"], [{"function": "cuMipmappedArrayDestroy", "driver": "cuMipmappedArrayDestroy"}])
 
     def test_a_name_that_is_only_asked_for_is_a_note(self):
-        program = self.build('#include <dlfcn.h>\nint main(void) { return !dlsym(dlopen("libcuda.so.1", 2), "cuGraphCreate"); }\n'
+        program = self.build('#include <dlfcn.h>\nint main(void) { return !dlsym(dlopen("libcuda.so.1", 2), "cuArrayDestroy"); }\n'
                              + self.embedded())
         report, _ = self.check(program, "works", 0)
-        self.assertIn("cuGraphCreate", report["notes"][0])
+        self.assertIn("cuArrayDestroy", report["notes"][0])
 
     def embedded(self):
         text = KERNEL.replace("\n", "\\n")
@@ -135,27 +135,26 @@ class Programs(VerdictTest):
     def test_functions_of_the_runtime_that_are_missing(self):
         source = self.file("a.cu", CHECK + """int main() {
   useKernel();
-  cudaGraph_t graph; cudaArray_t array; cudaMipmappedArray_t mipmapped; cudaUserObject_t object; cudaIpcMemHandle_t handle;
-  cudaTextureObject_t texture; cudaResourceDesc resource = {}; cudaTextureDesc how = {}; cudaStream_t stream; int *p;
+  cudaArray_t array; cudaMipmappedArray_t mipmapped; cudaIpcMemHandle_t handle; cudaMemcpy3DPeerParms peers = {};
+  cudaTextureObject_t texture; cudaResourceDesc resource = {}; cudaTextureDesc how = {}; int *p, value;
   cudaChannelFormatDesc channel = cudaCreateChannelDesc<float>();
   CHECK(cudaMalloc(&p, 1024));
-  CHECK(cudaStreamCreate(&stream));
   resource.resType = cudaResourceTypeLinear;
   resource.res.linear = {p, channel, 1024};
   int failed = 0;
-  failed += cudaGraphCreate(&graph, 0) != cudaSuccess;
   failed += cudaMallocArray(&array, &channel, 16, 16) != cudaSuccess;
   failed += cudaMallocMipmappedArray(&mipmapped, &channel, make_cudaExtent(16, 16, 0), 2) != cudaSuccess;
-  failed += cudaUserObjectCreate(&object, p, [](void *) {}, 1, cudaUserObjectNoDestructorSync) != cudaSuccess;
+  peers.srcPtr = peers.dstPtr = make_cudaPitchedPtr(p, 32, 32, 1);
+  peers.extent = make_cudaExtent(16, 1, 1);
+  failed += cudaMemcpy3DPeer(&peers) != cudaSuccess;
   failed += cudaIpcGetMemHandle(&handle, p) != cudaSuccess;
   failed += cudaCreateTextureObject(&texture, &resource, &how, nullptr) != cudaSuccess;
-  failed += cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
-  failed += cudaDeviceGraphMemTrim(0) != cudaSuccess;
+  failed += cudaMemRangeGetAttribute(&value, 4, cudaMemRangeAttributeReadMostly, p, 64) != cudaSuccess;
   return failed;
 }
 """)
-        expected = ["cudaCreateTextureObject", "cudaDeviceGraphMemTrim", "cudaGraphCreate", "cudaIpcGetMemHandle",
-                    "cudaMallocArray", "cudaMallocMipmappedArray", "cudaStreamBeginCapture", "cudaUserObjectCreate"]
+        expected = ["cudaCreateTextureObject", "cudaIpcGetMemHandle", "cudaMallocArray", "cudaMallocMipmappedArray",
+                    "cudaMemRangeGetAttribute", "cudaMemcpy3DPeer"]
         for runtime in ("static", "shared"):
             with self.subTest(runtime):
                 program = self.nvcc(source, flags=["-cudart", runtime, "-Xlinker", "-rpath", "-Xlinker",
@@ -168,7 +167,7 @@ class Programs(VerdictTest):
                     self.assertRegex(run.stderr, rf"rubia: {call['driver']}(_v\d+)?(_pt[sd][sz])? is not supported")
 
     def test_without_symbols_it_says_what_it_cannot_tell(self):
-        program = self.nvcc(self.file("a.cu", CHECK + "int main() { useKernel(); cudaGraph_t g; CHECK(cudaGraphCreate(&g, 0)); }"),
+        program = self.nvcc(self.file("a.cu", CHECK + "int main() { useKernel(); cudaArray_t a; cudaFreeArray(a); }"),
                             flags=["-Xlinker", "-s"])
         report = self.inspect(program, 0, "works")
         self.assertFalse(report["callsAreKnown"])

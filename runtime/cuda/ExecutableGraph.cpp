@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making executable graphs, and launching them.
+#include "runtime/cuda/ExecutableGraph.h"
+#include "runtime/cuda/Capture.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+// Branches beyond these follow each other.
+static constexpr size_t kMaxLanes = 8;
+
+static std::map<ExecutableGraph *, std::shared_ptr<ExecutableGraph>> &executables =
+    *new std::map<ExecutableGraph *, std::shared_ptr<ExecutableGraph>>;
+
+std::shared_ptr<ExecutableGraph> liveExecutable(ExecutableGraph *handle) {
+  auto found = executables.find(handle);
+  return found == executables.end() ? nullptr : found->second;
+}
+
+// ---------- Shape
+
+using Indices = std::vector<size_t>;
+
+static void addIndices(Indices &to, const Indices &from) {
+  for (size_t index : from)
+    if (!is_contained(to, index))
+      to.push_back(index);
+}
+
+// Adds the graph's nodes behind the steps `after`. Returns the steps that end it.
+static Indices addSteps(const Graph &graph, const Indices &after, std::vector<Step> &steps) {
+  DenseMap<const GraphNode *, Indices> ends;
+  for (GraphNode *node : graph.ordered()) {
+    Indices before;
+    for (const Edge &edge : node->dependencies)
+      addIndices(before, ends[edge.from]);
+    if (node->dependencies.empty())
+      before = after;
+    if (auto *child = std::get_if<ChildOperation>(&node->operation)) {
+      ends[node] = addSteps(*child->graph, before, steps);
+      continue;
+    }
+    steps.push_back({node, std::move(before)});
+    ends[node] = {steps.size() - 1};
+  }
+  Indices last;
+  for (const auto &node : graph.nodes)
+    if (graph.dependentsOf(node.get()).empty())
+      addIndices(last, ends[node.get()]);
+  return graph.nodes.empty() ? after : last;
+}
+
+std::vector<Step> stepsOf(const Graph &copy) {
+  std::vector<Step> steps;
+  addSteps(copy, {}, steps);
+  return steps;
+}
+
+// A step goes on where one of those before it was the last, else in a new lane.
+static size_t laneFor(const Step &step, const std::vector<Step> &steps, std::vector<Lane> &lanes) {
+  Context *context = step.node->context;
+  for (size_t before : step.after) {
+    const Lane &lane = lanes[steps[before].lane];
+    if (lane.last == before && lane.context == context)
+      return steps[before].lane;
+  }
+  size_t oldest = lanes.size();
+  for (size_t i = 0; i < lanes.size(); ++i)
+    if (lanes[i].context == context &&
+        (oldest == lanes.size() || lanes[i].last < lanes[oldest].last))
+      oldest = i;
+  if (lanes.size() >= kMaxLanes && oldest < lanes.size())
+    return oldest;
+  lanes.push_back({context});
+  return lanes.size() - 1;
+}
+
+std::vector<Lane> giveLanes(std::vector<Step> &steps) {
+  std::vector<Lane> lanes;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Step &step = steps[i];
+    step.lane = laneFor(step, steps, lanes);
+    lanes[step.lane].last = i;
+    for (size_t before : step.after)
+      if (steps[before].lane != step.lane) {
+        step.awaited.push_back(before);
+        steps[before].isAwaited = true;
+      }
+  }
+  return lanes;
+}
+
+// ---------- Instantiation
+
+// The first kernel that cannot be compiled.
+static Result prepareAll(Context &current, const std::vector<Step> &steps, GraphNode *&atFault) {
+  Context *entered = &current;
+  Result result = kSuccess;
+  for (const Step &step : steps) {
+    if (entered != step.node->context && (result = enter(*step.node->context)))
+      break;
+    entered = step.node->context;
+    atFault = step.node;
+    if ((result = prepare(*step.node->context, step.node->operation)))
+      break;
+  }
+  if (!result)
+    atFault = nullptr;
+  Result back = entered == &current ? kSuccess : enter(current);
+  return result ? result : back;
+}
+
+// At any depth.
+static GraphNode *nodeWithId(const Graph &graph, uint64_t id) {
+  for (const auto &node : graph.nodes) {
+    if (node->id == id)
+      return node.get();
+    for (Graph *inner : node->graphs())
+      if (GraphNode *found = nodeWithId(*inner, id))
+        return found;
+  }
+  return nullptr;
+}
+
+// The last node that is on a cycle or behind one.
+static GraphNode *nodeInCycle(const Graph &graph) {
+  std::vector<GraphNode *> order = graph.ordered();
+  for (const auto &node : reverse(graph.nodes)) {
+    if (!is_contained(order, node.get()))
+      return node.get();
+    for (const Graph *inner : node->graphs())
+      if (nodeInCycle(*inner))
+        return node.get();
+  }
+  return nullptr;
+}
+
+static GraphNode *conditionalNode(const Graph &graph) {
+  for (const auto &node : graph.nodes) {
+    if (node->type() == kConditionalNode)
+      return node.get();
+    for (const Graph *inner : node->graphs())
+      if (conditionalNode(*inner))
+        return node.get();
+  }
+  return nullptr;
+}
+
+// What is wrong with the graph itself.
+static Result checkGraph(const Graph &graph, uint64_t flags, InstantiateFault &fault) {
+  if (flags & ~uint64_t(kFreeOnLaunch | kUpload | kDeviceLaunch | kNodePriority))
+    return kInvalidValue;
+  if (flags & kDeviceLaunch) {
+    if ((flags & kFreeOnLaunch) || graph.hasMemory())
+      return kInvalidValue;
+    return fail(kNotSupported, "graphs that the device launches are not supported");
+  }
+  if ((fault.node = nodeInCycle(graph)))
+    return fault.result = 2, kInvalidValue; // INVALID_STRUCTURE
+  if (any_of(graph.conditionals, [](const auto &entry) { return !entry.second.isUsed; }))
+    return fault.result = 5, kInvalidValue; // CONDITIONAL_HANDLE_UNUSED
+  if ((fault.node = conditionalNode(graph)))
+    return fault.result = 3, fail(kNotSupported, "conditional nodes are not supported");
+  if (graph.hasMemory() && graph.executables)
+    return fail(kNotSupported, "a graph with nodes that allocate or free memory is instantiated "
+                               "once at a time");
+  return kSuccess;
+}
+
+static std::shared_ptr<ExecutableGraph> makeExecutable(Graph &graph, uint64_t flags) {
+  auto made = std::make_shared<ExecutableGraph>();
+  made->copy = graph.clone();
+  made->graph = graph.id;
+  made->flags = flags;
+  made->steps = stepsOf(*made->copy);
+  made->lanes = giveLanes(made->steps);
+  ++graph.executables;
+  return made;
+}
+
+// References to user objects go when the last launch is over.
+static void releaseObjects(ExecutableGraph &executable) {
+  auto &objects = executable.copy->objects;
+  if (objects.empty() || !executable.wasLaunched || !hip().hipLaunchHostFunc ||
+      hip().hipEventQuery(executable.finished) == kHipSuccess)
+    return;
+  auto owned = std::make_unique<std::map<UserObject *, unsigned>>(std::move(objects));
+  objects.clear();
+  auto releaseThem = [](void *data) {
+    std::unique_ptr<std::map<UserObject *, unsigned>> all(
+        static_cast<std::map<UserObject *, unsigned> *>(data));
+    GraphLock lock;
+    for (auto [object, count] : *all)
+      release(object, count);
+  };
+  if (hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseThem, owned.get()))
+    objects = std::move(*owned);
+  else
+    owned.release(); // the function's
+}
+
+ExecutableGraph::~ExecutableGraph() {
+  GraphLock lock; // nodes end
+  for (Step &step : steps)
+    if (step.event)
+      (void)hip().hipEventDestroy(step.event); // whatever it says: nobody else knows it
+  for (Lane &lane : lanes) {
+    if (!lane.hipStream || !isContext(lane.context) || lane.context->hasLostDevice())
+      continue;
+    freeWorkspace(*lane.context, static_cast<Stream *>(lane.hipStream));
+    (void)hip().hipStreamDestroy(lane.hipStream);
+    (void)hip().hipEventDestroy(lane.done);
+  }
+  for (void *event : {start, finished})
+    if (event)
+      (void)hip().hipEventDestroy(event);
+  copy.reset();
+}
+
+// ---------- Launches
+
+namespace {
+
+/// One launch; the device of the context that is worked in is HIP's current one.
+class Replay {
+public:
+  Replay(ExecutableGraph &executable, Context &context, void *hipStream)
+      : executable(executable), context(context), entered(&context), hipStream(hipStream) {}
+
+  Result run();
+
+private:
+  Result enterContext(Context &wanted);
+  Result record(void *&event, Context &of, void *stream);
+  Result wait(void *event, void *stream);
+  Result beginLanes();
+  Result runStep(Step &step);
+  Result endLanes();
+
+  ExecutableGraph &executable;
+  Context &context, *entered;
+  void *hipStream;
+};
+
+Result Replay::enterContext(Context &wanted) {
+  if (entered == &wanted)
+    return kSuccess;
+  entered = &wanted;
+  return enter(wanted);
+}
+
+Result Replay::record(void *&event, Context &of, void *stream) {
+  if (Result result = enterContext(of))
+    return result;
+  if (!event)
+    if (Result result = of.check(hip().hipEventCreateWithFlags(&event, 2))) // no timing
+      return result;
+  return of.check(hip().hipEventRecord(event, stream));
+}
+
+Result Replay::wait(void *event, void *stream) {
+  return entered->check(hip().hipStreamWaitEvent(stream, event, 0));
+}
+
+Result Replay::beginLanes() {
+  if (Result result = record(executable.start, context, hipStream))
+    return result;
+  for (Lane &lane : executable.lanes) {
+    if (Result result = enterContext(*lane.context))
+      return result;
+    if (!lane.hipStream)
+      if (Result result = lane.context->check(hip().hipStreamCreateWithFlags(&lane.hipStream, 1)))
+        return result;
+    if (Result result = wait(executable.start, lane.hipStream))
+      return result;
+    if (executable.wasLaunched)
+      if (Result result = wait(executable.finished, lane.hipStream))
+        return result;
+  }
+  return kSuccess;
+}
+
+Result Replay::runStep(Step &step) {
+  Lane &lane = executable.lanes[step.lane];
+  if (Result result = enterContext(*lane.context))
+    return result;
+  for (size_t before : step.awaited)
+    if (Result result = wait(executable.steps[before].event, lane.hipStream))
+      return result;
+  const GraphNode &node = *step.node;
+  // What memory nodes do was done when the launch began.
+  if (node.isEnabled && node.type() != kAllocateNode && node.type() != kFreeNode)
+    if (Result result = execute(*lane.context, node.operation,
+                                {lane.hipStream, static_cast<Stream *>(lane.hipStream), hipStream}))
+      return result;
+  return step.isAwaited ? record(step.event, *lane.context, lane.hipStream) : kSuccess;
+}
+
+// The first lane waits for the others, and the stream for the first.
+Result Replay::endLanes() {
+  std::vector<Lane> &lanes = executable.lanes;
+  for (Lane &lane : drop_begin(lanes))
+    if (Result result = record(lane.done, *lane.context, lane.hipStream))
+      return result;
+  if (Result result = enterContext(*lanes[0].context))
+    return result;
+  for (Lane &lane : drop_begin(lanes))
+    if (Result result = wait(lane.done, lanes[0].hipStream))
+      return result;
+  if (Result result = record(executable.finished, *lanes[0].context, lanes[0].hipStream))
+    return result;
+  executable.wasLaunched = true;
+  if (Result result = enterContext(context))
+    return result;
+  return wait(executable.finished, hipStream);
+}
+
+Result Replay::run() {
+  if (executable.lanes.empty())
+    return kSuccess;
+  Result result = beginLanes();
+  for (Step &step : executable.steps)
+    if (!result)
+      result = runStep(step);
+  // What was begun is awaited even if the rest was refused.
+  Result ended = endLanes();
+  Result back = enterContext(context);
+  return result ? result : ended ? ended : back;
+}
+
+} // namespace
+
+// What a launch does to the memory of graphs: what it allocates must not be allocated already, and
+// what it frees must be.
+static Result accountMemory(const ExecutableGraph &executable) {
+  std::set<void *> allocated, freed;
+  for (const Step &step : executable.steps) {
+    if (auto *allocation = std::get_if<AllocateOperation>(&step.node->operation))
+      allocated.insert(allocation->parameters.address);
+    else if (auto *freeing = std::get_if<FreeOperation>(&step.node->operation))
+      freed.insert(freeing->address);
+  }
+  if (!(executable.flags & kFreeOnLaunch) &&
+      any_of(allocated, [](void *address) { return isAllocated(address); }))
+    return kInvalidValue;
+  if (any_of(freed,
+             [&](void *address) { return !allocated.count(address) && !isAllocated(address); }))
+    return kInvalidValue;
+  for (void *address : allocated)
+    setAllocated(address, true);
+  for (void *address : freed)
+    setAllocated(address, false);
+  return kSuccess;
+}
+
+Result launch(ExecutableGraph &executable, Context &context, void *hipStream) {
+  std::lock_guard<std::mutex> lock(executable.mutex);
+  if (Result result = accountMemory(executable))
+    return result;
+  return Replay(executable, context, hipStream).run();
+}
+
+Result upload(ExecutableGraph &executable, Context &current) {
+  std::lock_guard<std::mutex> lock(executable.mutex);
+  GraphNode *atFault = nullptr;
+  return prepareAll(current, executable.steps, atFault);
+}
+
+// Kernels are compiled without the lock.
+static Result instantiate(const char *name, ExecutableGraph **out, Graph *graph, uint64_t flags,
+                          InstantiateFault &fault) {
+  return callIn(name, [&](Context &context) -> Result {
+    if (!out)
+      return kInvalidValue;
+    std::shared_ptr<ExecutableGraph> made;
+    {
+      GraphLock lock;
+      if (!liveGraph(graph))
+        return kInvalidValue;
+      if (graph->parent)
+        return fail(kNotSupported, "a graph that is part of another one is not instantiated");
+      if (Result result = checkUnsafe())
+        return result;
+      if (isBeingCaptured(*graph))
+        return kIllegalState;
+      if (Result result = checkGraph(*graph, flags, fault))
+        return result;
+      made = makeExecutable(*graph, flags);
+    }
+    GraphNode *atFault = nullptr;
+    Result result = prepareAll(context, made->steps, atFault);
+    GraphLock lock;
+    if (result) {
+      forgetExecutable(made->graph);
+      fault.node = atFault && liveGraph(graph) ? nodeWithId(*graph, atFault->original) : nullptr;
+      return result;
+    }
+    *out = made.get();
+    executables[made.get()] = made;
+    return kSuccess;
+  });
+}
+
+// The versions that have a text for what is wrong: the log has it.
+static Result instantiateWithText(const char *name, ExecutableGraph **out, Graph *graph,
+                                  GraphNode **node, char *text, size_t room) {
+  InstantiateFault fault;
+  Result result = instantiate(name, out, graph, 0, fault);
+  if (text && room)
+    *text = 0;
+  if (node)
+    *node = nullptr;
+  return result;
+}
+
+// Runs `body` for an executable graph and a stream that is not captured.
+template <class Body>
+static Result withStream(const char *name, ExecutableGraph *handle, Stream *stream, Body body) {
+  return callIn(name, [&](Context &context) -> Result {
+    std::shared_ptr<ExecutableGraph> executable;
+    {
+      GraphLock lock;
+      executable = liveExecutable(handle);
+    }
+    if (!executable)
+      return kInvalidValue;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (isCaptured(hipStream))
+        return refuseCapture(hipStream);
+      if (Result result = checkLegacyStream(context, hipStream))
+        return result;
+      return body(*executable, context, hipStream);
+    });
+  });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuGraphInstantiateWithFlags(ExecutableGraph **out, Graph *graph, uint64_t flags) {
+  InstantiateFault fault;
+  if (flags & kUpload) // there is no stream to upload it on
+    return kInvalidValue;
+  return instantiate(__func__, out, graph, flags, fault);
+}
+Result cuGraphInstantiate(ExecutableGraph **out, Graph *graph, GraphNode **node, char *text,
+                          size_t room) {
+  return instantiateWithText(__func__, out, graph, node, text, room);
+}
+Result cuGraphInstantiate_v2(ExecutableGraph **out, Graph *graph, GraphNode **node, char *text,
+                             size_t room) {
+  return instantiateWithText(__func__, out, graph, node, text, room);
+}
+
+Result cuGraphInstantiateWithParams(ExecutableGraph **out, Graph *graph,
+                                    InstantiateParameters *parameters) {
+  if (!parameters)
+    return kInvalidValue;
+  InstantiateFault fault;
+  Result result = instantiate(__func__, out, graph, parameters->flags, fault);
+  parameters->result = result ? fault.result : 0;
+  parameters->errorNode = result ? fault.node : nullptr;
+  if (result || !(parameters->flags & kUpload))
+    return result;
+  return withStream(__func__, *out, parameters->uploadStream,
+                    [](ExecutableGraph &executable, Context &context, void *) {
+                      return upload(executable, context);
+                    });
+}
+Result cuGraphInstantiateWithParams_ptsz(ExecutableGraph **out, Graph *graph,
+                                         InstantiateParameters *parameters) {
+  return cuGraphInstantiateWithParams(out, graph, parameters);
+}
+
+// NVIDIA's driver does not tell of priorities.
+Result cuGraphExecGetFlags(ExecutableGraph *handle, uint64_t *flags) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
+    if (!executable || !flags)
+      return kInvalidValue;
+    *flags = executable->flags & ~uint64_t(kNodePriority);
+    return kSuccess;
+  });
+}
+
+Result cuGraphLaunch(ExecutableGraph *executable, Stream *stream) {
+  return withStream(__func__, executable, stream, launch);
+}
+Result cuGraphLaunch_ptsz(ExecutableGraph *executable, Stream *stream) {
+  return cuGraphLaunch(executable, stream ? stream : kPerThreadStream);
+}
+
+Result cuGraphUpload(ExecutableGraph *executable, Stream *stream) {
+  return withStream(__func__, executable, stream,
+                    [](ExecutableGraph &executable, Context &context, void *) {
+                      return upload(executable, context);
+                    });
+}
+Result cuGraphUpload_ptsz(ExecutableGraph *executable, Stream *stream) {
+  return cuGraphUpload(executable, stream ? stream : kPerThreadStream);
+}
+
+// Launches go on; HIP keeps a stream until its work is done.
+Result cuGraphExecDestroy(ExecutableGraph *handle) {
+  return callToRelease(__func__, [&](Context &context) -> Result {
+    GraphLock lock;
+    std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
+    if (!executable)
+      return kInvalidValue;
+    executables.erase(handle);
+    forgetExecutable(executable->graph);
+    releaseObjects(*executable);
+    executable.reset();
+    return fromHip(hip().hipSetDevice(context.device.hipDevice));
+  });
+}
+
+} // extern "C"

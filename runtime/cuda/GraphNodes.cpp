@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding nodes.
+#include "runtime/cuda/GraphNodes.h"
+#include "runtime/cuda/Memory.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+KernelNodeParametersV2 widened(const KernelNodeParameters &parameters) {
+  return {parameters, nullptr, nullptr};
+}
+
+// The context that a node names; null stands for the current one.
+static Context *contextOf(Context &current, Context *named) {
+  return !named ? &current : isContext(named) ? named : nullptr;
+}
+
+// Runs `body` with the device of `context` as HIP's current one.
+template <class Body> static Result inContext(Context &current, Context &context, Body body) {
+  if (&current == &context)
+    return body();
+  if (Result result = enter(context))
+    return result;
+  Result result = body();
+  Result back = enter(current);
+  return result ? result : back;
+}
+
+Made makeKernelNode(Context &current, const KernelNodeParametersV2 *p) {
+  if (!p)
+    return kInvalidValue;
+  Function *function = p->kernel ? p->kernel : p->first.function;
+  Context *context = contextOf(current, p->context);
+  if (!function)
+    return kInvalidHandle;
+  if (!context)
+    return kInvalidContext;
+  LaunchShape shape;
+  memcpy(shape.grid, p->first.grid, sizeof(shape.grid));
+  memcpy(shape.block, p->first.block, sizeof(shape.block));
+  shape.dynamicSharedBytes = p->first.sharedBytes;
+  KernelOperation operation;
+  operation.isKernelHandle = p->kernel;
+  Result result = inContext(current, *context, [&] {
+    return makeKernel(*context, function, shape, p->first.values, p->first.extra, false, operation);
+  });
+  if (result)
+    return result;
+  return {*context, std::move(operation)};
+}
+
+Made makeCopyNode(Context &current, const Copy3D *copy, Context *named) {
+  Context *context = contextOf(current, named);
+  if (!copy)
+    return kInvalidValue;
+  if (!context)
+    return kInvalidContext;
+  CopyOperation operation = copyOf(*copy);
+  if (Result result = checkCopy(*context, operation))
+    return result;
+  return {*context, operation};
+}
+
+Made makeFillNode(Context &current, const FillNodeParameters *fill, Context *named) {
+  Context *context = contextOf(current, named);
+  if (!fill)
+    return kInvalidValue;
+  if (!context)
+    return kInvalidContext;
+  if (Result result = checkFill(*context, *fill))
+    return result;
+  return {*context, FillOperation{*fill}};
+}
+
+Made makeHostNode(Context &current, const HostNodeParameters *host) {
+  if (!host || !host->function)
+    return kInvalidValue;
+  return {current, HostOperation{*host}};
+}
+
+Made makeRecordNode(Context &current, Event *event) {
+  if (!liveEvent(event))
+    return kInvalidValue;
+  return {current, RecordOperation{event}};
+}
+
+Made makeWaitNode(Context &current, Event *event) {
+  if (!liveEvent(event))
+    return kInvalidValue;
+  return {current, WaitOperation{event}};
+}
+
+// Nodes with memory can be in one graph only.
+static Made makeChildNode(Context &current, const Graph &graph, Graph *child, int ownership) {
+  if (!liveGraph(child) || ownership < 0 || ownership > 1)
+    return kInvalidValue;
+  for (const Graph *outer = &graph; outer; outer = outer->parent ? outer->parent->graph : nullptr)
+    if (outer == child)
+      return kInvalidValue;
+  if (ownership) // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE
+    return child->parent ? Made(kInvalidValue) : Made(current, ChildOperation{child});
+  if (child->hasMemory())
+    return fail(kNotSupported,
+                "cuGraphAddChildGraphNode: a graph with nodes that allocate or free memory");
+  return {current, ChildOperation{child->clone().release()}};
+}
+
+static Made makeAllocateNode(Context &current, AllocateNodeParameters *parameters) {
+  if (!parameters)
+    return kInvalidValue;
+  if (Result result = allocateForGraph(current, *parameters))
+    return result;
+  AllocateOperation operation{*parameters};
+  operation.parameters.access = nullptr; // the program's array
+  operation.parameters.accessCount = 0;
+  return {current, operation};
+}
+
+static Made makeFreeNode(Context &current, const Graph &graph, void *address) {
+  if (Result result = checkFreeNode(graph, address))
+    return result;
+  return {current, FreeOperation{address}};
+}
+
+// A handle belongs to one node of the graph that it was made for.
+template <class Parameters>
+static Made makeConditionalNode(Context &current, Graph &graph, Parameters &p) {
+  Context *context = contextOf(current, p.context);
+  auto found = graph.conditionals.find(p.handle);
+  if (!context || found == graph.conditionals.end() || found->second.isUsed)
+    return kInvalidValue;
+  const bool isSize = p.type == kIfNode      ? p.size == 1 || p.size == 2
+                      : p.type == kWhileNode ? p.size == 1
+                                             : p.type == kSwitchNode && p.size;
+  if (!isSize)
+    return kInvalidValue;
+  found->second.isUsed = true;
+  ConditionalOperation operation{p.handle, p.type, {}};
+  for (unsigned i = 0; i < p.size; ++i)
+    operation.bodies.push_back(new Graph);
+  return {*context, std::move(operation)};
+}
+
+static bool hasReserved(const NodeParameters &p) {
+  return p.reserved0[0] || p.reserved0[1] || p.reserved0[2] || p.reserved2;
+}
+
+Made makeNode(Context &current, const NodeParameters *p) {
+  if (!p || hasReserved(*p))
+    return kInvalidValue;
+  switch (p->type) {
+  case kKernelNode:
+    return makeKernelNode(current, &p->kernel);
+  case kCopyNode:
+    return p->copy.flags || p->copy.reserved
+               ? Made(kInvalidValue)
+               : makeCopyNode(current, &p->copy.copy, p->copy.context);
+  case kFillNode:
+    return makeFillNode(current, &p->fill.fill, p->fill.context);
+  case kHostNode:
+    return makeHostNode(current, &p->host);
+  case kRecordNode:
+    return makeRecordNode(current, p->event);
+  case kWaitNode:
+    return makeWaitNode(current, p->event);
+  case kEmptyNode:
+    return {current, EmptyOperation{}};
+  case kChildNode:
+  case kAllocateNode:
+  case kFreeNode:
+  case kConditionalNode:
+    return kInvalidValue; // what they are is made when they are added
+  case kSignalSemaphoresNode:
+  case kWaitSemaphoresNode:
+    return fail(kNotSupported, "graph nodes with external semaphores are not supported");
+  case kBatchNode:
+    return fail(kNotSupported, "graph nodes with batches of memory operations are not supported");
+  }
+  return kInvalidValue;
+}
+
+static Made makeNewNode(Context &current, Graph &graph, NodeParameters *p) {
+  if (!p || hasReserved(*p))
+    return kInvalidValue;
+  if (p->type == kChildNode)
+    return makeChildNode(current, graph, p->child.graph, p->child.ownership);
+  if (p->type == kAllocateNode)
+    return makeAllocateNode(current, &p->allocate);
+  if (p->type == kFreeNode)
+    return makeFreeNode(current, graph, p->freed);
+  if (p->type == kConditionalNode)
+    return makeConditionalNode(current, graph, p->conditional);
+  return makeNode(current, p);
+}
+
+// `make` runs once everything else is known to be right: what it makes is the node's.
+template <class Make>
+static Result addNode(const char *name, GraphNode **out, Graph *graph, GraphNode *const *after,
+                      const EdgeData *data, size_t count, Make make) {
+  return callIn(name, [&](Context &context) -> Result {
+    GraphLock lock;
+    if (!out || !liveGraph(graph))
+      return kInvalidValue;
+    std::vector<Edge> edges;
+    if (Result result = edgesFrom(*graph, after, data, count, edges))
+      return result;
+    Made made = make(context);
+    if (made.error)
+      return made.error;
+    *out = graph->add(*made.context, std::move(made.operation), std::move(edges));
+    return kSuccess;
+  });
+}
+
+static Result addAny(const char *name, GraphNode **out, Graph *graph, GraphNode *const *after,
+                     const EdgeData *data, size_t count, NodeParameters *p) {
+  Result result = addNode(name, out, graph, after, data, count,
+                          [&](Context &context) { return makeNewNode(context, *graph, p); });
+  if (result || p->type != kConditionalNode)
+    return result;
+  // The array of the bodies lives as long as the node.
+  GraphLock lock;
+  auto &bodies = std::get<ConditionalOperation>((*out)->operation).bodies;
+  p->conditional.bodies = bodies.data();
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuGraphAddKernelNode_v2(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                               const KernelNodeParametersV2 *p) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeKernelNode(context, p); });
+}
+Result cuGraphAddKernelNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                            const KernelNodeParameters *p) {
+  return addNode(__func__, out, graph, after, nullptr, count, [&](Context &context) {
+    const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
+    return makeKernelNode(context, p ? &wide : nullptr);
+  });
+}
+
+Result cuGraphAddMemcpyNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                            const Copy3D *copy, Context *in) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeCopyNode(context, copy, in); });
+}
+
+Result cuGraphAddMemsetNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                            const FillNodeParameters *fill, Context *in) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeFillNode(context, fill, in); });
+}
+
+Result cuGraphAddHostNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                          const HostNodeParameters *host) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeHostNode(context, host); });
+}
+
+Result cuGraphAddChildGraphNode(GraphNode **out, Graph *graph, GraphNode *const *after,
+                                size_t count, Graph *child) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeChildNode(context, *graph, child, 0); });
+}
+
+Result cuGraphAddEmptyNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [](Context &context) { return Made(context, EmptyOperation{}); });
+}
+
+Result cuGraphAddEventRecordNode(GraphNode **out, Graph *graph, GraphNode *const *after,
+                                 size_t count, Event *event) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeRecordNode(context, event); });
+}
+
+Result cuGraphAddEventWaitNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                               Event *event) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeWaitNode(context, event); });
+}
+
+Result cuGraphAddMemAllocNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                              AllocateNodeParameters *p) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeAllocateNode(context, p); });
+}
+
+Result cuGraphAddMemFreeNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                             void *address) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeFreeNode(context, *graph, address); });
+}
+
+Result cuGraphAddNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
+                      NodeParameters *p) {
+  return addAny(__func__, out, graph, after, nullptr, count, p);
+}
+Result cuGraphAddNode_v2(GraphNode **out, Graph *graph, GraphNode *const *after,
+                         const EdgeData *data, size_t count, NodeParameters *p) {
+  return addAny(__func__, out, graph, after, data, count, p);
+}
+
+} // extern "C"

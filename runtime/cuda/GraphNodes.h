@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parameters of nodes become: the functions that add nodes, change them, and change them
+// in executable graphs all make an operation and put it in its place.
+#pragma once
+
+#include "runtime/cuda/Graph.h"
+
+namespace rubia::runtime::cuda {
+
+/// An operation of a node and the context that it runs in, or why the parameters are wrong.
+struct Made {
+  Result error = kSuccess;
+  Context *context = nullptr;
+  Operation operation = EmptyOperation{};
+
+  Made(Result error) : error(error) {}
+  Made(Context &context, Operation operation)
+      : context(&context), operation(std::move(operation)) {}
+};
+
+Made makeKernelNode(Context &current, const KernelNodeParametersV2 *parameters);
+Made makeCopyNode(Context &current, const Copy3D *copy, Context *context);
+Made makeFillNode(Context &current, const FillNodeParameters *fill, Context *context);
+Made makeHostNode(Context &current, const HostNodeParameters *host);
+Made makeRecordNode(Context &current, Event *event);
+Made makeWaitNode(Context &current, Event *event);
+/// Of CUgraphNodeParams, for nodes that are there already.
+Made makeNode(Context &current, const NodeParameters *parameters);
+KernelNodeParametersV2 widened(const KernelNodeParameters &parameters);
+
+} // namespace rubia::runtime::cuda

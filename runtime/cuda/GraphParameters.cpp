@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking nodes for their parameters, and changing them.
+#include "runtime/cuda/GraphNodes.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+// Runs `body` with the operation of a node of its kind.
+template <class Kind, class Body>
+static Result ask(const char *name, GraphNode *node, const void *out, Body body) {
+  return callIn(name, [&](Context &) -> Result {
+    GraphLock lock;
+    auto *operation = liveNode(node) ? std::get_if<Kind>(&node->operation) : nullptr;
+    return out && operation ? (body(*operation), kSuccess) : kInvalidValue;
+  });
+}
+
+// The arrays are the node's, and the values in them its own.
+static KernelNodeParametersV2 describe(GraphNode &node, KernelOperation &kernel) {
+  KernelNodeParametersV2 p{};
+  p.first.function = kernel.function;
+  p.kernel = kernel.isKernelHandle ? kernel.function : nullptr;
+  p.context = node.context;
+  memcpy(p.first.grid, kernel.shape.grid, sizeof(p.first.grid));
+  memcpy(p.first.block, kernel.shape.block, sizeof(p.first.block));
+  p.first.sharedBytes = kernel.shape.dynamicSharedBytes;
+  node.values.clear();
+  if (kernel.isBuffer) {
+    node.bufferBytes = kernel.parameters.size();
+    node.values = {reinterpret_cast<void *>(1), kernel.parameters.data(),
+                   reinterpret_cast<void *>(2), &node.bufferBytes, nullptr};
+    p.first.extra = node.values.data();
+    return p;
+  }
+  for (const Manifest::Parameter &parameter : kernel.function->kernel.parameters)
+    node.values.push_back(kernel.parameters.data() + parameter.offset);
+  if (!node.values.empty())
+    p.first.values = node.values.data();
+  return p;
+}
+
+// Launch attributes that a kernel keeps stay with the node.
+static void assign(GraphNode &node, Made made) {
+  if (auto *old = std::get_if<KernelOperation>(&node.operation)) {
+    auto &kernel = std::get<KernelOperation>(made.operation);
+    kernel.attributes = std::move(old->attributes);
+    kernel.isCooperative = old->isCooperative;
+  }
+  node.operation = std::move(made.operation);
+  node.context = made.context;
+}
+
+template <class Make> static Result change(const char *name, GraphNode *node, Make make) {
+  return callIn(name, [&](Context &context) -> Result {
+    GraphLock lock;
+    if (!liveNode(node))
+      return kInvalidValue;
+    Made made = make(context);
+    if (made.error)
+      return made.error;
+    if (made.operation.index() != node->operation.index())
+      return kInvalidValue;
+    assign(*node, std::move(made));
+    return kSuccess;
+  });
+}
+
+// Attributes that a node keeps without them changing anything; they are hints.
+static bool isHint(int id) {
+  switch (LaunchAttributeId(id)) {
+  case kLaunchAccessPolicyWindow:
+  case kLaunchClusterSchedulingPolicy:
+  case kLaunchPriority:
+  case kLaunchMemSyncDomainMap:
+  case kLaunchMemSyncDomain:
+  case kLaunchPreferredSharedMemoryCarveout:
+    return true;
+  case kLaunchIgnore:
+  case kLaunchCooperative:
+  case kLaunchSynchronizationPolicy:
+  case kLaunchClusterDimension:
+  case kLaunchProgrammaticStreamSerialization:
+  case kLaunchProgrammaticEvent:
+  case kLaunchPreferredClusterDimension:
+  case kLaunchCompletionEvent:
+  case kLaunchDeviceUpdatableKernelNode:
+  case kLaunchNvlinkUtilCentricScheduling:
+    return false;
+  }
+  return false;
+}
+
+// How much of the union of values each attribute has.
+static size_t bytesOf(int id) {
+  switch (id) {
+  case kLaunchAccessPolicyWindow:
+    return 32;
+  case kLaunchClusterDimension:
+    return 12;
+  case kLaunchMemSyncDomainMap:
+    return 2;
+  }
+  return 4;
+}
+
+static Result getAttribute(const KernelOperation &kernel, int id, char *out) {
+  if (!isHint(id) && id != kLaunchCooperative && id != kLaunchClusterDimension)
+    return kInvalidValue;
+  auto found = kernel.attributes.find(id);
+  char none[64] = {};
+  if (id == kLaunchMemSyncDomainMap)
+    none[1] = 1; // the remote domain
+  memcpy(out, found == kernel.attributes.end() ? none : found->second.bytes, bytesOf(id));
+  return kSuccess;
+}
+
+static Result setAttribute(KernelOperation &kernel, int id, const char *value) {
+  LaunchAttribute attribute{};
+  memcpy(attribute.bytes, value, bytesOf(id));
+  const bool isCluster = id == kLaunchClusterDimension;
+  if (!isHint(id) && id != kLaunchCooperative && !isCluster)
+    return kInvalidValue;
+  if (isCluster && (attribute.cluster.x > 1 || attribute.cluster.y > 1 || attribute.cluster.z > 1))
+    return fail(kNotSupported, "a kernel node with a cluster of more than one CTA is not supported "
+                               "(AMD GPUs share no memory between CTAs)");
+  if (id == kLaunchCooperative)
+    kernel.isCooperative = attribute.flag;
+  if (isCluster)
+    kernel.shape.explicitCluster = attribute.cluster.x;
+  kernel.attributes[id] = attribute;
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuGraphKernelNodeGetParams(GraphNode *node, KernelNodeParameters *out) {
+  return ask<KernelOperation>(
+      __func__, node, out, [&](KernelOperation &kernel) { *out = describe(*node, kernel).first; });
+}
+Result cuGraphKernelNodeGetParams_v2(GraphNode *node, KernelNodeParametersV2 *out) {
+  return ask<KernelOperation>(__func__, node, out,
+                              [&](KernelOperation &kernel) { *out = describe(*node, kernel); });
+}
+Result cuGraphMemcpyNodeGetParams(GraphNode *node, Copy3D *out) {
+  return ask<CopyOperation>(__func__, node, out,
+                            [&](CopyOperation &operation) { *out = operation.copy; });
+}
+Result cuGraphMemsetNodeGetParams(GraphNode *node, FillNodeParameters *out) {
+  return ask<FillOperation>(__func__, node, out,
+                            [&](FillOperation &operation) { *out = operation.fill; });
+}
+Result cuGraphHostNodeGetParams(GraphNode *node, HostNodeParameters *out) {
+  return ask<HostOperation>(__func__, node, out,
+                            [&](HostOperation &operation) { *out = operation.host; });
+}
+Result cuGraphChildGraphNodeGetGraph(GraphNode *node, Graph **out) {
+  return ask<ChildOperation>(__func__, node, out,
+                             [&](ChildOperation &operation) { *out = operation.graph; });
+}
+Result cuGraphEventRecordNodeGetEvent(GraphNode *node, Event **out) {
+  return ask<RecordOperation>(__func__, node, out,
+                              [&](RecordOperation &operation) { *out = operation.event; });
+}
+Result cuGraphEventWaitNodeGetEvent(GraphNode *node, Event **out) {
+  return ask<WaitOperation>(__func__, node, out,
+                            [&](WaitOperation &operation) { *out = operation.event; });
+}
+Result cuGraphMemAllocNodeGetParams(GraphNode *node, AllocateNodeParameters *out) {
+  return ask<AllocateOperation>(__func__, node, out,
+                                [&](AllocateOperation &operation) { *out = operation.parameters; });
+}
+Result cuGraphMemFreeNodeGetParams(GraphNode *node, void **out) {
+  return ask<FreeOperation>(__func__, node, out,
+                            [&](FreeOperation &operation) { *out = operation.address; });
+}
+
+Result cuGraphKernelNodeSetParams_v2(GraphNode *node, const KernelNodeParametersV2 *p) {
+  return change(__func__, node, [&](Context &context) { return makeKernelNode(context, p); });
+}
+Result cuGraphKernelNodeSetParams(GraphNode *node, const KernelNodeParameters *p) {
+  return change(__func__, node, [&](Context &context) {
+    const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
+    return makeKernelNode(context, p ? &wide : nullptr);
+  });
+}
+Result cuGraphMemcpyNodeSetParams(GraphNode *node, const Copy3D *copy) {
+  return change(__func__, node,
+                [&](Context &) { return makeCopyNode(*node->context, copy, nullptr); });
+}
+Result cuGraphMemsetNodeSetParams(GraphNode *node, const FillNodeParameters *fill) {
+  return change(__func__, node,
+                [&](Context &) { return makeFillNode(*node->context, fill, nullptr); });
+}
+Result cuGraphHostNodeSetParams(GraphNode *node, const HostNodeParameters *host) {
+  return change(__func__, node, [&](Context &context) { return makeHostNode(context, host); });
+}
+Result cuGraphEventRecordNodeSetEvent(GraphNode *node, Event *event) {
+  return change(__func__, node, [&](Context &context) { return makeRecordNode(context, event); });
+}
+Result cuGraphEventWaitNodeSetEvent(GraphNode *node, Event *event) {
+  return change(__func__, node, [&](Context &context) { return makeWaitNode(context, event); });
+}
+Result cuGraphNodeSetParams(GraphNode *node, NodeParameters *p) {
+  return change(__func__, node, [&](Context &context) {
+    return p && p->type == node->type() ? makeNode(context, p) : Made(kInvalidValue);
+  });
+}
+
+Result cuGraphKernelNodeGetAttribute(GraphNode *node, int id, char *out) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    auto *kernel = liveNode(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
+    return kernel && out ? getAttribute(*kernel, id, out) : kInvalidValue;
+  });
+}
+Result cuGraphKernelNodeSetAttribute(GraphNode *node, int id, const char *value) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    auto *kernel = liveNode(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
+    return kernel && value ? setAttribute(*kernel, id, value) : kInvalidValue;
+  });
+}
+Result cuGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    if (!liveNode(to) || !liveNode(from))
+      return kInvalidValue;
+    auto *source = std::get_if<KernelOperation>(&from->operation);
+    auto *target = std::get_if<KernelOperation>(&to->operation);
+    if (!source || !target)
+      return kInvalidValue;
+    target->attributes = source->attributes;
+    target->isCooperative = source->isCooperative;
+    target->shape.explicitCluster = source->shape.explicitCluster;
+    return kSuccess;
+  });
+}
+
+} // extern "C"

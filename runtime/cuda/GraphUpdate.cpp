@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changing executable graphs: nodes of them, which the nodes of the graph name that they were made
+// of, or all that another graph of the same shape does.
+#include "runtime/cuda/ExecutableGraph.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+// CUgraphExecUpdateResult
+enum UpdateCode {
+  kUpdated,
+  kError,
+  kTopologyChanged,
+  kTypeChanged,
+  kParametersChanged = 5,
+  kUnsupported
+};
+
+static GraphNode *copyOf(const Graph &copy, const GraphNode &node) {
+  for (const auto &candidate : copy.nodes) {
+    if (candidate->original == node.id)
+      return candidate.get();
+    for (const Graph *inner : candidate->graphs())
+      if (GraphNode *found = copyOf(*inner, node))
+        return found;
+  }
+  return nullptr;
+}
+
+static bool isFlat(const Copy3D &copy) { return copy.height <= 1 && copy.depth <= 1; }
+static bool isSame(const Copy3D &a, const Copy3D &b) { return !memcmp(&a, &b, sizeof(a)); }
+
+// What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
+// fills of one row; kernels of their context.
+static bool mayBecome(const GraphNode &node, const Operation &changed, const Context *context) {
+  if (auto *copy = std::get_if<CopyOperation>(&changed)) {
+    const Copy3D &old = std::get<CopyOperation>(node.operation).copy;
+    return isSame(old, copy->copy) ||
+           (isFlat(old) && isFlat(copy->copy) && old.from.type == copy->copy.from.type &&
+            old.to.type == copy->copy.to.type && node.context == context);
+  }
+  if (auto *fill = std::get_if<FillOperation>(&changed)) {
+    const FillNodeParameters &old = std::get<FillOperation>(node.operation).fill;
+    const bool isOneRow = old.height == 1 && fill->fill.height == 1;
+    return node.context == context &&
+           (isOneRow || (old.height == fill->fill.height && old.width == fill->fill.width));
+  }
+  if (std::holds_alternative<KernelOperation>(changed))
+    return node.context == context;
+  return true;
+}
+
+static void assign(GraphNode &node, Operation operation) {
+  if (auto *old = std::get_if<KernelOperation>(&node.operation)) {
+    auto &kernel = std::get<KernelOperation>(operation);
+    kernel.attributes = old->attributes;
+    kernel.isCooperative = old->isCooperative;
+  }
+  node.operation = std::move(operation);
+}
+
+// The executable graph and the node of its copy that `node` names. Holds off launches.
+struct Found {
+  std::shared_ptr<ExecutableGraph> executable;
+  GraphNode *node = nullptr;
+  std::unique_lock<std::mutex> lock = {};
+};
+static Found find(ExecutableGraph *handle, GraphNode *node) {
+  Found found{liveExecutable(handle)};
+  if (found.executable && liveNode(node)) {
+    found.lock = std::unique_lock(found.executable->mutex);
+    found.node = copyOf(*found.executable->copy, *node);
+  }
+  return found;
+}
+
+template <class Make>
+static Result change(const char *name, ExecutableGraph *handle, GraphNode *node, Make make) {
+  return callIn(name, [&](Context &context) -> Result {
+    GraphLock lock;
+    Found found = find(handle, node);
+    if (!found.node)
+      return kInvalidValue;
+    Made made = make(context);
+    if (made.error)
+      return made.error;
+    if (made.operation.index() != found.node->operation.index() ||
+        !mayBecome(*found.node, made.operation, made.context))
+      return kInvalidValue;
+    if (Result result = prepare(*made.context, made.operation))
+      return result;
+    assign(*found.node, std::move(made.operation));
+    return kSuccess;
+  });
+}
+
+// Whether the graph has the shape of the copy and nodes that its nodes may become: nodes match in
+// the order in which they were added.
+static UpdateCode compare(const Graph &copy, const Graph &graph, GraphNode *&atFault) {
+  atFault = nullptr;
+  if (copy.nodes.size() != graph.nodes.size())
+    return kTopologyChanged;
+  auto indexIn = [](const Graph &graph, const GraphNode *node) {
+    return find_if(graph.nodes, [&](const auto &owned) { return owned.get() == node; }) -
+           graph.nodes.begin();
+  };
+  for (size_t i = 0; i < copy.nodes.size(); ++i) {
+    const GraphNode &old = *copy.nodes[i], &node = *graph.nodes[i];
+    atFault = graph.nodes[i].get();
+    if (old.type() != node.type())
+      return kTypeChanged;
+    std::set<std::ptrdiff_t> before, after;
+    for (const Edge &edge : old.dependencies)
+      before.insert(indexIn(copy, edge.from));
+    for (const Edge &edge : node.dependencies)
+      after.insert(indexIn(graph, edge.from));
+    if (before != after)
+      return kTopologyChanged;
+    if (!mayBecome(old, node.operation, node.context))
+      return kParametersChanged;
+    if (node.type() == kAllocateNode || node.type() == kFreeNode)
+      return kUnsupported;
+    std::vector<Graph *> oldGraphs = old.graphs(), graphs = node.graphs();
+    if (oldGraphs.size() != graphs.size())
+      return kParametersChanged;
+    for (size_t j = 0; j < graphs.size(); ++j) {
+      GraphNode *inside = nullptr;
+      if (UpdateCode code = compare(*oldGraphs[j], *graphs[j], inside)) {
+        atFault = inside ? inside : atFault;
+        return code;
+      }
+    }
+  }
+  atFault = nullptr;
+  return kUpdated;
+}
+
+// After compare().
+static void take(Graph &copy, const Graph &graph) {
+  for (size_t i = 0; i < copy.nodes.size(); ++i) {
+    GraphNode &old = *copy.nodes[i];
+    const GraphNode &node = *graph.nodes[i];
+    std::vector<Graph *> oldGraphs = old.graphs(), graphs = node.graphs();
+    for (size_t j = 0; j < graphs.size(); ++j)
+      take(*oldGraphs[j], *graphs[j]);
+    if (graphs.empty())
+      old.operation = node.operation;
+  }
+}
+
+// Kernels of the graph that cannot be compiled.
+static Result prepareAll(Context &current, const Graph &graph, GraphNode *&atFault) {
+  for (const auto &node : graph.nodes) {
+    Result result = enter(*node->context);
+    if (!result)
+      result = prepare(*node->context, node->operation);
+    if (result) {
+      atFault = node.get();
+      return result;
+    }
+    for (const Graph *inner : node->graphs())
+      if (Result result = prepareAll(current, *inner, atFault))
+        return result;
+  }
+  return enter(current);
+}
+
+static Result update(Context &context, ExecutableGraph &executable, const Graph &graph,
+                     UpdateResult &out) {
+  std::lock_guard<std::mutex> lock(executable.mutex);
+  out.result = compare(*executable.copy, graph, out.errorNode);
+  if (out.result)
+    return kGraphExecUpdateFailure;
+  if (Result result = prepareAll(context, graph, out.errorNode)) {
+    out.result = kError;
+    return result;
+  }
+  take(*executable.copy, graph);
+  return kSuccess;
+}
+
+static Result updateExecutable(const char *name, ExecutableGraph *handle, Graph *graph,
+                               UpdateResult &out) {
+  return callIn(name, [&](Context &context) -> Result {
+    GraphLock lock;
+    std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
+    if (!executable || !liveGraph(graph))
+      return kInvalidValue;
+    return update(context, *executable, *graph, out);
+  });
+}
+
+static bool canBeDisabled(const GraphNode &node) {
+  return node.type() == kKernelNode || node.type() == kCopyNode || node.type() == kFillNode;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuGraphExecKernelNodeSetParams_v2(ExecutableGraph *executable, GraphNode *node,
+                                         const KernelNodeParametersV2 *p) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeKernelNode(context, p); });
+}
+Result cuGraphExecKernelNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                      const KernelNodeParameters *p) {
+  return change(__func__, executable, node, [&](Context &context) {
+    const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
+    return makeKernelNode(context, p ? &wide : nullptr);
+  });
+}
+Result cuGraphExecMemcpyNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                      const Copy3D *copy, Context *in) {
+  return change(__func__, executable, node, [&](Context &context) {
+    return in ? makeCopyNode(context, copy, in) : Made(kInvalidValue);
+  });
+}
+Result cuGraphExecMemsetNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                      const FillNodeParameters *fill, Context *in) {
+  return change(__func__, executable, node, [&](Context &context) {
+    return in ? makeFillNode(context, fill, in) : Made(kInvalidValue);
+  });
+}
+Result cuGraphExecHostNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                    const HostNodeParameters *host) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeHostNode(context, host); });
+}
+Result cuGraphExecEventRecordNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
+                                          Event *event) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeRecordNode(context, event); });
+}
+Result cuGraphExecEventWaitNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
+                                        Event *event) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeWaitNode(context, event); });
+}
+Result cuGraphExecNodeSetParams(ExecutableGraph *executable, GraphNode *node, NodeParameters *p) {
+  return change(__func__, executable, node, [&](Context &context) {
+    return p && p->type == node->type() ? makeNode(context, p) : Made(kInvalidValue);
+  });
+}
+
+Result cuGraphExecChildGraphNodeSetParams(ExecutableGraph *handle, GraphNode *node, Graph *child) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    GraphLock lock;
+    Found found = find(handle, node);
+    auto *operation = found.node ? std::get_if<ChildOperation>(&found.node->operation) : nullptr;
+    if (!operation || !liveGraph(child))
+      return kInvalidValue;
+    GraphNode *atFault = nullptr;
+    if (compare(*operation->graph, *child, atFault))
+      return kGraphExecUpdateFailure;
+    if (Result result = prepareAll(context, *child, atFault))
+      return result;
+    take(*operation->graph, *child);
+    return kSuccess;
+  });
+}
+
+Result cuGraphExecUpdate_v2(ExecutableGraph *executable, Graph *graph, UpdateResult *result) {
+  UpdateResult out{};
+  Result code = updateExecutable(__func__, executable, graph, out);
+  if (result)
+    *result = out;
+  return code;
+}
+
+// NVIDIA's driver calls another number of nodes "not supported" here.
+Result cuGraphExecUpdate(ExecutableGraph *executable, Graph *graph, GraphNode **node, int *result) {
+  UpdateResult out{};
+  Result code = updateExecutable(__func__, executable, graph, out);
+  if (node)
+    *node = out.errorNode;
+  if (result)
+    *result = out.result == kTopologyChanged && !out.errorNode ? int(kUnsupported) : out.result;
+  return code;
+}
+
+Result cuGraphNodeSetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned isEnabled) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    Found found = find(handle, node);
+    if (!found.node || !canBeDisabled(*found.node))
+      return kInvalidValue;
+    found.node->isEnabled = isEnabled;
+    return kSuccess;
+  });
+}
+
+Result cuGraphNodeGetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned *isEnabled) {
+  return callIn(__func__, [&](Context &) {
+    GraphLock lock;
+    Found found = find(handle, node);
+    if (!isEnabled || !found.node || !canBeDisabled(*found.node))
+      return kInvalidValue;
+    *isEnabled = found.node->isEnabled;
+    return kSuccess;
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/Operation.h"
+#include "runtime/cuda/Capture.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+Result execute(Context &context, const Operation &operation, const Place &place) {
+  if (auto *kernel = std::get_if<KernelOperation>(&operation))
+    return executeKernel(context, *kernel, place);
+  if (auto *copy = std::get_if<CopyOperation>(&operation))
+    return executeCopy(context, *copy, place.hipStream);
+  if (auto *fill = std::get_if<FillOperation>(&operation))
+    return executeFill(context, *fill, place.hipStream);
+  if (auto *host = std::get_if<HostOperation>(&operation))
+    return executeHost(context, *host, place.hipStream);
+  if (auto *record = std::get_if<RecordOperation>(&operation)) {
+    if (!liveEvent(record->event))
+      return kInvalidValue;
+    Result result = context.check(hip().hipEventRecord(record->event->hip, place.hipStream));
+    if (!result)
+      record->event->recorded = true;
+    return result;
+  }
+  if (auto *wait = std::get_if<WaitOperation>(&operation)) {
+    if (!liveEvent(wait->event))
+      return kInvalidValue;
+    return wait->event->recorded
+               ? context.check(hip().hipStreamWaitEvent(place.hipStream, wait->event->hip, 0))
+               : kSuccess;
+  }
+  assert(std::holds_alternative<EmptyOperation>(operation) && "no operation of a stream");
+  return kSuccess;
+}
+
+Result prepare(Context &context, const Operation &operation) {
+  auto *kernel = std::get_if<KernelOperation>(&operation);
+  if (!kernel)
+    return kSuccess;
+  Bound bound = bind(context, kernel->function);
+  if (bound.error)
+    return bound.error == kInvalidContext ? kInvalidHandle : bound.error;
+  Expected<void *> compiled = bound.module->loaded->function(kernel->function->kernel);
+  return compiled ? kSuccess : report(context, compiled.takeError());
+}
+
+Result submit(Context &context, Operation operation, Stream *handle, void *hipStream) {
+  if (isCaptured(hipStream))
+    return capture(context, std::move(operation), hipStream);
+  if (Result result = checkLegacyStream(context, hipStream))
+    return result;
+  // The threads' default streams share a handle, but not their order: told apart by HIP's stream.
+  Stream *workspace = handle == kPerThreadStream ? static_cast<Stream *>(hipStream) : handle;
+  return execute(context, operation, {hipStream, workspace, hipStream});
+}
+
+} // namespace rubia::runtime::cuda

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What streams execute and what nodes of graphs are: one thing, with its arguments copied. An entry
+// point that works on a stream makes an operation and submits it: it is executed or, while the
+// stream is being captured, becomes a node.
+#pragma once
+
+#include "runtime/cuda/Module.h"
+#include "runtime/cuda/Stream.h"
+#include <variant>
+
+namespace rubia::runtime::cuda {
+
+struct KernelOperation {
+  Function *function = nullptr; // as the program named it
+  bool isKernelHandle = false;  // named as a CUkernel
+  LaunchShape shape;
+  std::vector<uint8_t> parameters;
+  bool isBuffer = false; // given as one buffer
+  bool isCooperative = false;
+  std::map<int, LaunchAttribute> attributes = {}; // of the node
+};
+
+/// `kind` is one of HipMemcpyKind.
+struct CopyOperation {
+  Copy3D copy;
+  int kind;
+};
+
+struct FillOperation {
+  FillNodeParameters fill;
+};
+
+struct HostOperation {
+  HostNodeParameters host;
+  /// Of cuStreamAddCallback, which has no node.
+  void (*withStatus)(Stream *stream, Result status, void *data) = nullptr;
+  Stream *stream = nullptr;
+};
+
+struct RecordOperation {
+  Event *event;
+};
+struct WaitOperation {
+  Event *event;
+};
+struct EmptyOperation {};
+
+struct AllocateOperation {
+  AllocateNodeParameters parameters;
+};
+struct FreeOperation {
+  void *address;
+};
+
+/// A graph in a node, which owns it.
+struct ChildOperation {
+  Graph *graph;
+};
+struct ConditionalOperation {
+  uint64_t handle;
+  ConditionalType type;
+  std::vector<Graph *> bodies;
+};
+
+// In the order of NodeType.
+using Operation = std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation,
+                               ChildOperation, EmptyOperation, WaitOperation, RecordOperation,
+                               AllocateOperation, FreeOperation, ConditionalOperation>;
+
+/// The context's stream of HIP's that an operation is executed on.
+struct Place {
+  void *hipStream;
+  /// Whose workspace a cooperative launch has: launches of one follow each other.
+  Stream *workspace;
+  /// The stream that the program waits for: other than `hipStream` where a graph has its own.
+  void *awaited;
+};
+
+/// Executes it on a stream of the context, whose device is HIP's current one. Operations that are
+/// graphs, or memory of graphs, are none of these.
+Result execute(Context &context, const Operation &operation, const Place &place);
+
+/// Executes or captures it.
+Result submit(Context &context, Operation operation, Stream *handle, void *hipStream);
+
+/// What can be said of an operation before it is executed.
+Result makeKernel(Context &context, Function *function, const LaunchShape &shape,
+                  void *const *values, void *const *extra, bool isCooperative,
+                  KernelOperation &operation);
+Result checkKernel(Context &context, const KernelOperation &operation);
+Result checkCopy(Context &context, const CopyOperation &operation); // of a node
+Result checkFill(Context &context, const FillNodeParameters &fill); // of a node
+CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind);
+CopyOperation copyOf(const Copy3D &copy);
+
+// The bodies of execute().
+Result executeKernel(Context &context, const KernelOperation &operation, const Place &place);
+Result executeCopy(Context &context, const CopyOperation &operation, void *hipStream);
+Result executeFill(Context &context, const FillOperation &operation, void *hipStream);
+Result executeHost(Context &context, const HostOperation &operation, void *hipStream);
+
+/// Compiles and loads what the operation needs, so that executing it only adds to the stream.
+Result prepare(Context &context, const Operation &operation);
+
+/// Of a stream of HIP's that ends: the workspace of its cooperative launches.
+void freeWorkspace(Context &context, Stream *stream);
+
+} // namespace rubia::runtime::cuda
