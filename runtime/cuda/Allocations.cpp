@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation that was handed out, by address: what cuPointerGetAttribute and
 // cuMemGetAddressRange answer from, and what a context that is destroyed frees.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
 #include <cstring>
 #include <shared_mutex>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context management, as entry points.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
+#include "runtime/cuda/graph/Capture.h"
 
 namespace rubia::runtime::cuda {
 

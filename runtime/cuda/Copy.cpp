@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. A copy on the legacy default stream is HIP's synchronous one; on any other it
 // is an asynchronous one, which a synchronous entry point waits for.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::runtime::cuda {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
 // cuLaunchKernelEx is honoured, documented as having no effect, or refused.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Occupancy.h"
+#include "runtime/cuda/graph/Capture.h"
 #include <cstring>
 
 using namespace llvm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/Operation.h"
-#include "runtime/cuda/Capture.h"
+#include "runtime/cuda/graph/Capture.h"
 
 using namespace llvm;
 

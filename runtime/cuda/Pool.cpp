@@ -2,10 +2,10 @@
 // Stream-ordered allocation. A freed block stays with its pool until the stream that it was freed
 // on has come that far: earlier only the same stream may have it again. The emulator gets every
 // allocation in its own size and none twice: it recognises accesses beyond it and after its end.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
 
 namespace rubia::runtime::cuda {
 

@@ -2,9 +2,9 @@
 // Streams. A thread's default stream (handle 2, and handle 0 of the _ptds and _ptsz entry points)
 // is a blocking HIP stream that is made when the thread first uses it: like the legacy default
 // stream's other partners it waits for that one, and that one for it.
-#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
+#include "runtime/cuda/graph/Capture.h"
 
 namespace rubia::runtime::cuda {
 

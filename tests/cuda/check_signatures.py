@@ -57,7 +57,7 @@ template <class R, class... P, class S, class... Q> struct Agree<R(P...), S(Q...
 def definitions(root):
     """Symbol -> (place, parameters as written)."""
     found = {}
-    for path in sorted((root / "runtime" / "cuda").glob("*.cpp")):
+    for path in sorted((root / "runtime" / "cuda").rglob("*.cpp")):
         text = path.read_text()
         for match in DEFINITION.finditer(text):
             line = text.count("\n", 0, match.start()) + 1

@@ -39,7 +39,7 @@ def refused(root):
 def main():
     root = pathlib.Path(sys.argv[1])
     defined = set()
-    for path in (root / "runtime/cuda").glob("*.cpp"):
+    for path in (root / "runtime/cuda").rglob("*.cpp"):
         defined |= set(DEFINITION.findall(path.read_text()))
     in_tests, reasons, used = tested(root), refused(root), set()
     rows, names = [], {}

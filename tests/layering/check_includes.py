@@ -39,6 +39,7 @@ ROOMS = {
                      "launch"],
     "emulator/hip": ["api"],
     "runtime": ["base", "cache", "compiler", "worker", "device", "cuda"],
+    "runtime/cuda": ["graph"],
     "diff": ["lib", "forward"],
 }
 # Rooms that end up in different programs.

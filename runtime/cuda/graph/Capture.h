@@ -4,7 +4,7 @@
 // meanwhile, and errors are CUDA's in every version of HIP.
 #pragma once
 
-#include "runtime/cuda/Graph.h"
+#include "runtime/cuda/graph/Graph.h"
 
 namespace rubia::runtime::cuda {
 

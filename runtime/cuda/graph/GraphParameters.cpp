@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking nodes for their parameters, and changing them.
-#include "runtime/cuda/GraphNodes.h"
+#include "runtime/cuda/graph/GraphNodes.h"
 #include <cstring>
 
 using namespace llvm;

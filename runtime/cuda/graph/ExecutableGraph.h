@@ -5,7 +5,7 @@
 // of a kernel, which decides anew what code it needs; so HIP's graphs, which fix it, are not used.
 #pragma once
 
-#include "runtime/cuda/GraphNodes.h"
+#include "runtime/cuda/graph/GraphNodes.h"
 
 namespace rubia::runtime::cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as text for Graphviz.
-#include "runtime/cuda/Graph.h"
+#include "runtime/cuda/graph/Graph.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs and their shape.
-#include "runtime/cuda/Graph.h"
-#include "runtime/cuda/Capture.h"
+#include "runtime/cuda/graph/Graph.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>

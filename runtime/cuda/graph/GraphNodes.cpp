@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adding nodes.
-#include "runtime/cuda/GraphNodes.h"
+#include "runtime/cuda/graph/GraphNodes.h"
 #include "runtime/cuda/Memory.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>

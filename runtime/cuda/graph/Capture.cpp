@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cuda/Capture.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/STLExtras.h"
 #include <thread>
 

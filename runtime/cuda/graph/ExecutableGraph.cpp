@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making executable graphs, and launching them.
-#include "runtime/cuda/ExecutableGraph.h"
-#include "runtime/cuda/Capture.h"
+#include "runtime/cuda/graph/ExecutableGraph.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 

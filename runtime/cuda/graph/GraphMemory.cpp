@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of graphs. A node that allocates has its address from the beginning, and here its memory
 // too: it is given back when no node has it any more and no launch has left it allocated.
-#include "runtime/cuda/Graph.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Graph.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace rubia::runtime::cuda {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing executable graphs: nodes of them, which the nodes of the graph name that they were made
 // of, or all that another graph of the same shape does.
-#include "runtime/cuda/ExecutableGraph.h"
+#include "runtime/cuda/graph/ExecutableGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 

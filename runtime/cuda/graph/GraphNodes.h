@@ -3,7 +3,7 @@
 // in executable graphs all make an operation and put it in its place.
 #pragma once
 
-#include "runtime/cuda/Graph.h"
+#include "runtime/cuda/graph/Graph.h"
 
 namespace rubia::runtime::cuda {
 
