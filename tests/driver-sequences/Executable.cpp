@@ -406,7 +406,7 @@ SEQUENCE(user_objects) {
   sayEnded("executable graph");
   cu("cuGraphExecDestroy", executable);
   cu("cuCtxSynchronize");
-  usleep(200000);
+  usleep(1000000);
   sayEnded("nobody");
   Pointer c = make(3, 2);
   graph = makeGraph();

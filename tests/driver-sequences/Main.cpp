@@ -15,7 +15,7 @@
 namespace sequences {
 
 static std::string libraryName = "libcuda.so.1";
-static constexpr unsigned kSeconds = 10; // a sequence may last
+static constexpr unsigned kSeconds = 100; // a sequence may last
 static constexpr unsigned kAtOnce = 8;
 
 std::vector<Sequence> &all() {
