@@ -2,6 +2,8 @@
 // Occupancy is HIP's answer for the code object; a kernel that is not compiled yet is compiled for
 // it.
 #include "runtime/cuda/Occupancy.h"
+#include "llvm/Support/MathExtras.h"
+#include <climits>
 
 using namespace llvm;
 
@@ -61,9 +63,9 @@ static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Fun
   int most = 1024;
   const Manifest::Kernel &kernel = function->kernel;
   if (kernel.maxThreads[0])
-    most = std::min<uint64_t>(most, uint64_t(kernel.maxThreads[0]) *
-                                        std::max(1u, kernel.maxThreads[1]) *
-                                        std::max(1u, kernel.maxThreads[2]));
+    most = int(std::min<uint64_t>(uint64_t(most), uint64_t(kernel.maxThreads[0]) *
+                                                      std::max(1u, kernel.maxThreads[1]) *
+                                                      std::max(1u, kernel.maxThreads[2])));
   if (limit > 0)
     most = std::min(most, limit);
   int bestThreads = 0, bestBlocks = 0;
@@ -157,9 +159,11 @@ Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const Lau
           attribute.cluster.x * attribute.cluster.y * attribute.cluster.z > 1)
         return *clusters = 0, kSuccess;
     }
-    uint64_t threads = uint64_t(config->block[0]) * config->block[1] * config->block[2];
+    const uint64_t threads = llvm::SaturatingMultiply<uint64_t>(
+        uint64_t(config->block[0]) * config->block[1], config->block[2]);
     if (Result result =
-            blocksPerMultiprocessor(context, function, threads, config->sharedBytes, clusters))
+            blocksPerMultiprocessor(context, function, int(std::min<uint64_t>(threads, INT_MAX)),
+                                    config->sharedBytes, clusters))
       return result;
     *clusters *= hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
     return kSuccess;

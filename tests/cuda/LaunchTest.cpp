@@ -265,6 +265,16 @@ TEST_F(Launch, OccupancyIsHips) {
   EXPECT_GT(grid, 0);
   EXPECT_LE(block, 256); // .maxntid
   EXPECT_GT(block, 0);
+  // Too many threads, also where their number does not fit an int or 64 bits.
+  for (unsigned side : {32u, 1u << 16, 1u << 31}) {
+    int clusters = -1;
+    LaunchConfig config{{1, 1, 1}, {side, side, side + 1}, 0, nullptr, nullptr, 0};
+    EXPECT_EQ(cu("cuOccupancyMaxActiveClusters", &clusters, reverse,
+                 static_cast<const LaunchConfig *>(&config)),
+              kSuccess)
+        << side;
+    EXPECT_EQ(clusters, 0) << side;
+  }
   size_t shared = 0;
   ASSERT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &shared, reverse, 2, 128), kSuccess);
   EXPECT_EQ(shared, 32u << 10);
