@@ -316,16 +316,16 @@ Result cuMemcpy(void *to, void *from, size_t bytes) {
 // Unlike other copies, one between contexts takes no memory of the host that CUDA does not know:
 // HIP would read what it takes for the host's. A null context is the current one.
 Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromContext, size_t bytes) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(__func__, [&, name = __func__](Context &context) {
     Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
-    return result ? result : copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+    return result ? result : copySync(name, to, from, bytes, kHipMemcpyDefault, nullptr);
   });
 }
 Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
                          size_t bytes, Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(__func__, [&, name = __func__](Context &context) {
     Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
-    return result ? result : copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
+    return result ? result : copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream);
   });
 }
 
