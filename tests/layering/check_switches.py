@@ -11,25 +11,29 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "diff", "targets", "settings", "tools"]
+FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "targets", "settings", "tools"]
 
-# The last name before the enumerator in `case ptx::Op::Bra:`.
+# The last name before the enumerator in `case ptx::Op::Bra:`. Facts of targets and settings are added below.
 GUARDED = {
     "Op", "Result", "SharedBy", "Group",  # what operations and special registers are
-    "Generation", "Accumulators", "CachePolicy", "HardwareId", "Matrix", "Float8",  # what targets are
-    "WarpForm", "BarrierForm", "Backend",  # what settings lead to; the settings themselves are added below
+    "Generation", "Float8", "Differs", "Tests",  # what targets are
+    "WarpForm", "BarrierForm", "Backend",  # what settings lead to
 }
 
-# The third column of the rows that have one.
+# The type of a fact, and the third column of the settings that have one.
+FACT = re.compile(r"^FACT\((\w+), \w+,", re.MULTILINE)
 SETTING = re.compile(r'^(?:WORD|SET|CODE)_SETTING\("\w+", \w+, (\w+)', re.MULTILINE)
 
+USING = re.compile(r"\busing enum (?:\w+::)*(\w+);")
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 TOKEN = re.compile(r"[{}]|\bcase\s+([\w:]+)\s*:(?!:)|\bdefault\s*:(?!:)")
 
 
 def switches(text):
-    """The line, the enumerations of the labels, and whether there is a default, of each switch."""
+    """The line, the enumerations of the labels, and whether there is a default, of each switch. A label without its enumeration
+    may be one of each that the file is `using`."""
     text = SKIPPED.sub(lambda match: "\n" * match.group().count("\n"), text)
+    used = set(USING.findall(text))
     for start in re.finditer(r"\bswitch\s*\(", text):
         depth, enumerations, has_default = 0, set(), False
         for token in TOKEN.finditer(text, text.index("{", start.end())):
@@ -45,15 +49,18 @@ def switches(text):
                 has_default = True
             elif "::" in token.group(1):
                 enumerations.add(token.group(1).split("::")[-2])
+            else:
+                enumerations |= used
         yield text.count("\n", 0, start.start()) + 1, enumerations, has_default
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
     settings = SETTING.findall((root / "settings/Settings.def").read_text())
-    if not settings:
-        sys.exit("no settings found")
-    guarded = GUARDED | set(settings)
+    facts = set(FACT.findall((root / "targets/Targets.def").read_text())) - {"bool", "unsigned"}
+    if not settings or not facts:
+        sys.exit("no settings or no facts of targets found")
+    guarded = GUARDED | set(settings) | facts
     found = errors = 0
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
