@@ -19,7 +19,7 @@ public:
     static auto &file = *new ReportFile; // programs call us after their static destructors
     return file;
   }
-  const std::string &trouble() const { return problem; }
+  const std::string &openProblem() const { return problem; }
   void add(json::Object report) {
     if (!out)
       return;
@@ -127,8 +127,8 @@ Error requestReports(Launch &launch) {
   if (Error error = hostSettings().check(settings::Id::emulatorMaxReports))
     return error;
   ReportFile &file = ReportFile::instance();
-  if (!file.trouble().empty())
-    return createStringError(file.trouble());
+  if (!file.openProblem().empty())
+    return createStringError(file.openProblem());
   launch.maxReports = hostSettings().emulatorMaxReports();
   launch.report = [&file](const Fault &fault, bool goesOn) {
     if (fault.severity == Fault::Severity::Warning)

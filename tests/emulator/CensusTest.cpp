@@ -48,9 +48,9 @@ const Families &takeCensus(const TargetCase &wanted) {
     result.names[one.family].insert(key);
     MCInst inst;
     const uint64_t size = (*target)->disassemble(inst, one.bytes, 0);
-    Diagnostic refusal = decoder.decode(inst, 0, 0, size);
-    if (!refusal.empty())
-      result.refused.push_back({std::move(one), key, refusal});
+    Diagnostic diagnostic = decoder.decode(inst, 0, 0, size);
+    if (!diagnostic.empty())
+      result.refused.push_back({std::move(one), key, diagnostic});
   }
   return result;
 }
@@ -62,7 +62,7 @@ void write(const std::string &folder, const TargetCase &target, const Families &
     ADD_FAILURE() << folder << ": " << error.message();
     return;
   }
-  for (auto &[family, names] : families.names) {
+  for (const auto &[family, names] : families.names) {
     std::map<std::string, std::string> lines;
     for (const Refused &one : families.refused)
       if (one.instruction.family == family && !findOutOfScope(one.key, one.instruction.fullName))
@@ -80,7 +80,7 @@ TEST_P(Census, WhatCanBeEncodedIsExecutedOrOutOfScope) {
   const Families &families = takeCensus(GetParam());
   // LLVM has well over a thousand for each; far fewer would mean that the enumeration broke.
   size_t count = 0;
-  for (auto &[family, names] : families.names)
+  for (const auto &[family, names] : families.names)
     count += names.size();
   EXPECT_GT(count, 1000u);
   for (const Refused &one : families.refused)

@@ -110,11 +110,11 @@ uint32_t expected(uint32_t cta) {
 }
 
 // Static and dynamic shared memory together.
-constexpr int kMost = 99 << 10;
+constexpr int kMaxBytes = 99 << 10;
 
 void attributes() {
   expect("MAX_SHARED_MEMORY_PER_BLOCK", attribute(8), 48 << 10);
-  expect("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", attribute(97), kMost);
+  expect("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", attribute(97), kMaxBytes);
   expect("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", attribute(81), 100 << 10);
   expect("RESERVED_SHARED_MEMORY_PER_BLOCK", attribute(111), 1 << 10);
 }
@@ -129,12 +129,12 @@ void load() {
   int bytes = 0;
   CU("cuFuncGetAttribute", &bytes, kStaticShared, plain);
   expect("more than there is",
-         cu("cuFuncSetAttribute", plain, kMaxDynamicShared, kMost - bytes + 1), kInvalidValue);
-  everyWay = kernel("everyWay", kMost - bytes);
+         cu("cuFuncSetAttribute", plain, kMaxDynamicShared, kMaxBytes - bytes + 1), kInvalidValue);
+  everyWay = kernel("everyWay", kMaxBytes - bytes);
   CU("cuFuncGetAttribute", &bytes, kMaxDynamicShared, everyWay);
-  leaves = kernel("leaves", kMost);
-  asserts = kernel("asserts", kMost);
-  traps = kernel("traps", kMost);
+  leaves = kernel("leaves", kMaxBytes);
+  asserts = kernel("asserts", kMaxBytes);
+  traps = kernel("traps", kMaxBytes);
   int blocks = 0;
   CU("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, everyWay, int(kThreads),
      size_t(bytes));

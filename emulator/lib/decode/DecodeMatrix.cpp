@@ -36,14 +36,14 @@ Diagnostic Decoder::matrixSource(MicroOp &op, unsigned i, OperandName operand) {
     return "unexpected operands";
   if (this->at(unsigned(at)).isReg() && registerAt(unsigned(at)).kind == RegisterOperand::Vector) {
     uint32_t offset;
-    if (Diagnostic refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = vectorRegister(unsigned(at), offset); !diagnostic.empty())
+      return diagnostic;
     op.kind[i] = OperandKind::Vector;
     op.source[i] = offset;
     return {};
   }
-  if (Diagnostic refusal = scalarSource(op, i, unsigned(at)); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = scalarSource(op, i, unsigned(at)); !diagnostic.empty())
+    return diagnostic;
   if (op.kind[i] == OperandKind::Constant)
     op.source[i] = reinterpret_cast<uint64_t>(program.constants.get(op.source[i], 2));
   return {};
@@ -104,8 +104,8 @@ Diagnostic Decoder::decodeMatrix() {
   static constexpr OperandName kModifiers[] = {
       OperandName::src0_modifiers, OperandName::src1_modifiers, OperandName::src2_modifiers};
   for (unsigned i = 0; i < 3; ++i) {
-    if (Diagnostic refusal = matrixSource(op, i, sources[i]); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = matrixSource(op, i, sources[i]); !diagnostic.empty())
+      return diagnostic;
     if (i < 2 && op.kind[i] != OperandKind::Vector)
       return "expected a vector register";
     if (isScaled) // the modifiers are those of the scales
@@ -117,8 +117,8 @@ Diagnostic Decoder::decodeMatrix() {
     if (key.contains("_I32_"))
       detail.modifiers[i] &= ~kNegHigh;
   }
-  if (Diagnostic refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = vectorRegister(unsigned(result), op.result); !diagnostic.empty())
+    return diagnostic;
   SmallVector<unsigned, 3> operands;
   for (OperandName source : sources)
     operands.push_back(unsigned(index(source)));
@@ -131,15 +131,15 @@ Diagnostic Decoder::decodeMatrix() {
     loadDetail.sourceCount = 2;
     static constexpr OperandName kScales[] = {OperandName::scale_src0, OperandName::scale_src1};
     for (unsigned i = 0; i < 2; ++i) {
-      if (Diagnostic refusal = matrixSource(load, i, kScales[i]); !refusal.empty())
-        return refusal;
+      if (Diagnostic diagnostic = matrixSource(load, i, kScales[i]); !diagnostic.empty())
+        return diagnostic;
       loadDetail.registers[i] = load.kind[i] == OperandKind::Vector;
       loadDetail.modifiers[i] = uint32_t(immediate(kModifiers[i]));
     }
     load.result = kTemporaryRegister;
-    if (Diagnostic refusal = emitMatrixOperation("V_MFMA_LD_SCALE_B32", load, loadDetail);
-        !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = emitMatrixOperation("V_MFMA_LD_SCALE_B32", load, loadDetail);
+        !diagnostic.empty())
+      return diagnostic;
     op.kind[3] = OperandKind::Vector;
     op.source[3] = kTemporaryRegister;
     detail.sourceCount = 4;

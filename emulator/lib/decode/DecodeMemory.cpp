@@ -33,7 +33,7 @@ struct FastTables {
 
 /// Those for this machine.
 static const FastTables &fastTables() {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   static const FastTables tables =
       hostIsa() == HostIsa::Avx512 ? FastTables{avx512::kVectorMemory, avx512::kVectorLanes}
       : hostIsa() == HostIsa::Avx2 ? FastTables{avx2::kVectorMemory, avx2::kVectorLanes}
@@ -116,8 +116,8 @@ Diagnostic Decoder::vectorSource(MicroOp &op, unsigned i, OperandName operand) {
   if (at < 0)
     return {};
   uint32_t offset = 0;
-  if (Diagnostic refusal = vectorRegister(unsigned(at), offset); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = vectorRegister(unsigned(at), offset); !diagnostic.empty())
+    return diagnostic;
   op.kind[i] = OperandKind::Vector;
   op.source[i] = offset;
   return {};
@@ -141,20 +141,20 @@ Diagnostic Decoder::decodeFlat(StringRef prefix) {
   if (!op.handler)
     return "no semantics for " + name.str();
 
-  if (Diagnostic refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
-    return refusal;
-  if (Diagnostic refusal = vectorSource(op, 2, OperandName::vdata); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = vectorSource(op, 0, OperandName::vaddr); !diagnostic.empty())
+    return diagnostic;
+  if (Diagnostic diagnostic = vectorSource(op, 2, OperandName::vdata); !diagnostic.empty())
+    return diagnostic;
   if (int saddr = index(OperandName::saddr);
       saddr >= 0 && registerAt(unsigned(saddr)).kind != RegisterOperand::Null) {
-    if (Diagnostic refusal = scalarSource(op, 1, unsigned(saddr)); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarSource(op, 1, unsigned(saddr)); !diagnostic.empty())
+      return diagnostic;
     if (prefix != "SCRATCH_" && op.kind[1] != OperandKind::Scalar)
       return "unsupported base register";
   }
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
-    if (Diagnostic refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = vectorRegister(unsigned(vdst), op.result); !diagnostic.empty())
+      return diagnostic;
     op.data = kAtomicReturns;
   }
   // LLVM leaves the field as it is encoded; its width differs per generation. FLAT ignores the sign
@@ -188,11 +188,11 @@ Diagnostic Decoder::decodeLocal() {
   static constexpr std::pair<OperandName, unsigned> kOperands[] = {
       {OperandName::addr, 0}, {OperandName::data0, 2}, {OperandName::data1, 3}};
   for (auto [operand, i] : kOperands)
-    if (Diagnostic refusal = vectorSource(op, i, operand); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = vectorSource(op, i, operand); !diagnostic.empty())
+      return diagnostic;
   if (int vdst = index(OperandName::vdst); vdst >= 0) {
-    if (Diagnostic refusal = vectorRegister(unsigned(vdst), op.result); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = vectorRegister(unsigned(vdst), op.result); !diagnostic.empty())
+      return diagnostic;
     op.data = kAtomicReturns;
   }
   if (index(OperandName::offset0) >= 0) {
@@ -230,14 +230,14 @@ Diagnostic Decoder::decodeBuffer() {
   op.data = (both || full.contains("_OFFEN") ? kBufferOffset : 0) |
             (both || full.contains("_IDXEN") ? kBufferIndex : 0) |
             (full.contains("_RTN") ? kAtomicReturns : 0);
-  if (Diagnostic refusal = vectorSource(op, 0, OperandName::vaddr); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = vectorSource(op, 0, OperandName::vaddr); !diagnostic.empty())
+    return diagnostic;
   if (offset >= 0)
-    if (Diagnostic refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarSource(op, 1, unsigned(offset)); !diagnostic.empty())
+      return diagnostic;
   if (data >= 0) // loaded, stored, or both in an atomic
-    if (Diagnostic refusal = vectorRegister(unsigned(data), op.result); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = vectorRegister(unsigned(data), op.result); !diagnostic.empty())
+      return diagnostic;
   op.source[2] = op.result;
   if (registerAt(unsigned(resource)).kind != RegisterOperand::Scalar)
     return "unsupported buffer resource";

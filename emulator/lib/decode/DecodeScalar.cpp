@@ -147,8 +147,8 @@ Diagnostic Decoder::decodeScalar() {
   const unsigned results = name.starts_with("S_MOVRELD_") ? 1 : description.getNumDefs();
   op.source[3] = address + size; // where calls return to
   if (results > 0)
-    if (Diagnostic refusal = scalarResult(op, 0); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarResult(op, 0); !diagnostic.empty())
+      return diagnostic;
 
   const int simm16 = index(OperandName::simm16);
   const bool isBranch = name.starts_with("S_CBRANCH") || name.starts_with("S_SUBVECTOR_LOOP") ||
@@ -174,8 +174,8 @@ Diagnostic Decoder::decodeScalar() {
     }
     if (next == 3)
       return "too many operands";
-    if (Diagnostic refusal = scalarSource(op, next++, i); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarSource(op, next++, i); !diagnostic.empty())
+      return diagnostic;
   }
   if (isHardwareRegister) {
     unsigned id = unsigned(op.immediate) & 63;
@@ -233,16 +233,16 @@ Diagnostic Decoder::decodeScalarMemory() {
   }
   if (!op.handler)
     return "no semantics for " + name.str();
-  if (Diagnostic refusal = scalarResult(op, 0); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = scalarResult(op, 0); !diagnostic.empty())
+    return diagnostic;
   int base = index(OperandName::sbase), offset = index(OperandName::soffset);
   if (base < 0 || registerAt(unsigned(base)).kind != RegisterOperand::Scalar)
     return "unsupported base register";
   op.kind[0] = OperandKind::Scalar;
   op.source[0] = registerAt(unsigned(base)).index;
   if (offset >= 0)
-    if (Diagnostic refusal = scalarSource(op, 1, unsigned(offset)); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarSource(op, 1, unsigned(offset)); !diagnostic.empty())
+      return diagnostic;
   op.immediate = int32_t(immediate(OperandName::offset));
   emit(op);
   return {};

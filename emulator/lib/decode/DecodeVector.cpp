@@ -11,7 +11,7 @@ using namespace llvm;
 namespace rubia::emulator {
 
 const VectorPath &vectorPath() {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   switch (hostIsa()) {
   case HostIsa::Avx512:
     return avx512::kVectorPath;
@@ -162,14 +162,14 @@ Diagnostic Decoder::readSources(const Semantics &row, ArrayRef<unsigned> sources
     const MCOperand &mc = at(sources[i]);
     if (mc.isReg() && registerAt(sources[i]).kind == RegisterOperand::Vector) {
       uint32_t offset;
-      if (Diagnostic refusal = vectorRegister(sources[i], offset); !refusal.empty())
-        return refusal;
+      if (Diagnostic diagnostic = vectorRegister(sources[i], offset); !diagnostic.empty())
+        return diagnostic;
       op.kind[i] = OperandKind::Vector;
       op.source[i] = offset;
       continue;
     }
-    if (Diagnostic refusal = scalarSource(op, i, sources[i]); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = scalarSource(op, i, sources[i]); !diagnostic.empty())
+      return diagnostic;
     if (op.kind[i] == OperandKind::Constant) {
       uint64_t value = op.source[i];
       if (row.flags & kMixedSources)
@@ -250,9 +250,9 @@ Diagnostic Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned>
   op.maskResult = kSink;
   if (!row->operation.function) {
     const int sdst = plain ? -1 : index(OperandName::sdst);
-    if (Diagnostic refusal = readMasks(shape, writesExec, sdst, sources, op, detail);
-        !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = readMasks(shape, writesExec, sdst, sources, op, detail);
+        !diagnostic.empty())
+      return diagnostic;
     // The destination's old contents, for instructions that write a part of it.
     if (sources.size() == shape.sourceCount + 1u && int(sources.back()) == result)
       sources.pop_back();
@@ -265,24 +265,24 @@ Diagnostic Decoder::makeVector(StringRef rowName, int result, ArrayRef<unsigned>
   for (VectorDetail::Source &source : detail.sources)
     source.selectHighForHigh = true;
   if (!plain) {
-    if (Diagnostic refusal = readModifiers(*row, sources, detail); !refusal.empty())
-      return refusal;
-    if (Diagnostic refusal = readDpp(detail); !refusal.empty())
-      return refusal;
+    if (Diagnostic diagnostic = readModifiers(*row, sources, detail); !diagnostic.empty())
+      return diagnostic;
+    if (Diagnostic diagnostic = readDpp(detail); !diagnostic.empty())
+      return diagnostic;
   }
-  if (Diagnostic refusal = readSources(*row, sources, op, detail); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = readSources(*row, sources, op, detail); !diagnostic.empty())
+    return diagnostic;
 
   bool highResult = false, scalarDestination = false;
   if (result >= 0) {
     RegisterOperand reg = registerAt(unsigned(result));
     if (reg.kind == RegisterOperand::Vector && !writesScalar(key)) {
-      if (Diagnostic refusal = vectorRegister(unsigned(result), op.result); !refusal.empty())
-        return refusal;
+      if (Diagnostic diagnostic = vectorRegister(unsigned(result), op.result); !diagnostic.empty())
+        return diagnostic;
       highResult = reg.highHalf;
     } else if (row->operation.function && writesScalar(key)) {
-      if (Diagnostic refusal = scalarResult(op, unsigned(result)); !refusal.empty())
-        return refusal;
+      if (Diagnostic diagnostic = scalarResult(op, unsigned(result)); !diagnostic.empty())
+        return diagnostic;
     } else if (rowName.starts_with("V_S_")) {
       scalarDestination = true;
       op.maskResult = maskIndex(unsigned(result));
@@ -344,8 +344,8 @@ Diagnostic Decoder::decodeVector() {
   for (unsigned &source : sources)
     if (result >= 0 && description.getOperandConstraint(source, MCOI::TIED_TO) == result)
       source = unsigned(result);
-  if (Diagnostic refusal = makeVector(name, result, sources, false, op); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = makeVector(name, result, sources, false, op); !diagnostic.empty())
+    return diagnostic;
   emit(op);
   return {};
 }
@@ -371,10 +371,10 @@ Diagnostic Decoder::decodeDual() {
   tie(nameX, resultX, sourcesX);
   tie(nameY, resultY, sourcesY);
   MicroOp x = start(), y = start();
-  if (Diagnostic refusal = makeVector(nameX, resultX, sourcesX, true, x); !refusal.empty())
-    return refusal;
-  if (Diagnostic refusal = makeVector(nameY, resultY, sourcesY, true, y); !refusal.empty())
-    return refusal;
+  if (Diagnostic diagnostic = makeVector(nameX, resultX, sourcesX, true, x); !diagnostic.empty())
+    return diagnostic;
+  if (Diagnostic diagnostic = makeVector(nameY, resultY, sourcesY, true, y); !diagnostic.empty())
+    return diagnostic;
   auto reads = [](const MicroOp &op, uint32_t offset) {
     for (unsigned i = 0; i < 4; ++i)
       if (op.kind[i] == OperandKind::Vector && op.source[i] == offset)

@@ -39,11 +39,11 @@ Diagnostic Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_
   size = bytes;
   name = target.name(inst->getOpcode());
   const size_t first = program.operations.size();
-  Diagnostic refusal = decodeByEncoding();
+  Diagnostic diagnostic = decodeByEncoding();
   if (target.row().isa < 10 && !(flags() & (kFlagSalu | kFlagSmrd)))
     for (MicroOp &op : MutableArrayRef(program.operations).drop_front(first))
       op.special |= kSkipVector;
-  return refusal;
+  return diagnostic;
 }
 
 Diagnostic Decoder::decodeByEncoding() {
@@ -152,10 +152,10 @@ std::unique_ptr<Program> decodeProgram(const Target &target, ArrayRef<uint8_t> i
         continue;
       }
       const size_t before = program->operations.size();
-      Diagnostic refusal = decoder.decode(inst, pc, at, size);
-      if (!refusal.empty()) {
+      Diagnostic diagnostic = decoder.decode(inst, pc, at, size);
+      if (!diagnostic.empty()) {
         program->operations.resize(before);
-        refuse(range, pc, target.print(inst, pc), refusal);
+        refuse(range, pc, target.print(inst, pc), diagnostic);
         at += size;
         continue;
       }
