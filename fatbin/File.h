@@ -37,8 +37,8 @@ struct LinkedModule {
 class ImageFile {
 public:
   ImageFile(std::unique_ptr<llvm::MemoryBuffer> buffer);
-  ImageFile(ImageFile &&);
-  ImageFile &operator=(ImageFile &&);
+  ImageFile(ImageFile &&) noexcept;
+  ImageFile &operator=(ImageFile &&) noexcept;
   ~ImageFile();
 
   llvm::StringRef name() const;

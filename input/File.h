@@ -21,7 +21,7 @@ class File {
 public:
   /// The error names the file; its code is that of open(2), or not_supported for what is neither.
   static llvm::Expected<File> open(llvm::StringRef path, Accept accept = Accept::RegularFiles);
-  File(File &&other) : path(std::move(other.path)), fd(other.fd), bytes(other.bytes) {
+  File(File &&other) noexcept : path(std::move(other.path)), fd(other.fd), bytes(other.bytes) {
     other.fd = -1;
   }
   File &operator=(File &&) = delete;

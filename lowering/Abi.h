@@ -61,12 +61,10 @@ inline constexpr uint32_t kSharedSlotAlignment = 4 << 10;
 inline constexpr uint32_t kSharedPoolLdsBytes = 15 << 10;
 
 /// The slots that a multiprocessor with this much LDS needs.
-inline constexpr uint32_t sharedSlotsFor(uint32_t ldsBytes) {
-  return ldsBytes / kSharedPoolLdsBytes;
-}
+constexpr uint32_t sharedSlotsFor(uint32_t ldsBytes) { return ldsBytes / kSharedPoolLdsBytes; }
 
-inline constexpr uint32_t sharedPoolWords(uint32_t slots) { return (slots + 31) / 32; }
-inline constexpr size_t sharedPoolHeaderBytes(uint32_t slots) {
+constexpr uint32_t sharedPoolWords(uint32_t slots) { return (slots + 31) / 32; }
+constexpr size_t sharedPoolHeaderBytes(uint32_t slots) {
   return sizeof(SharedPool) + sharedPoolWords(slots) * size_t(4 + 32 * 4);
 }
 
@@ -134,12 +132,12 @@ enum LaunchFlag : uint32_t {
 /// The unit in which %total_smem_size counts. PTX ISA: special-registers-total-smem-size, sm_8x.
 inline constexpr uint32_t kSharedAllocationUnit = 128;
 
-inline constexpr uint32_t totalSharedBytes(uint64_t staticBytes, uint32_t dynamicBytes) {
+constexpr uint32_t totalSharedBytes(uint64_t staticBytes, uint32_t dynamicBytes) {
   return uint32_t((staticBytes + dynamicBytes + kSharedAllocationUnit - 1) / kSharedAllocationUnit *
                   kSharedAllocationUnit);
 }
 
-inline constexpr size_t launchArgumentsOffset(size_t parameterBytes) {
+constexpr size_t launchArgumentsOffset(size_t parameterBytes) {
   return (parameterBytes + 7) & ~size_t(7);
 }
 
@@ -153,8 +151,6 @@ enum class WarpForm : uint8_t {
 };
 
 /// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
-inline constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) {
-  return (threads + 31) / 32 * 64;
-}
+constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) { return (threads + 31) / 32 * 64; }
 
 } // namespace rubia::abi

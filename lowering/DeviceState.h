@@ -22,7 +22,7 @@ struct PrintfRing {
 };
 static_assert(sizeof(PrintfRing) == 64);
 
-inline constexpr uint64_t stampOf(uint64_t position) { return (position + 1) * 0x9e3779b97f4a7c15; }
+constexpr uint64_t stampOf(uint64_t position) { return (position + 1) * 0x9e3779b97f4a7c15; }
 
 /// Kind Printf: the arguments as the caller laid them out, filled up to 8 bytes; the format; the
 /// text of each argument of %s that is not null, in order. Kind Assertion: AssertionRecord, then
@@ -57,7 +57,7 @@ struct FormatConversion {
   bool isString() const { return letter == 's' && longs == 0; }
 };
 
-inline constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 inline FormatConversion parseConversion(const char *at) {
   FormatConversion c;
@@ -124,7 +124,7 @@ inline FormatConversion parseConversion(const char *at) {
 }
 
 /// Where an argument lies that follows others up to `offset`.
-inline constexpr uint32_t argumentOffset(uint32_t offset, uint32_t bytes) {
+constexpr uint32_t argumentOffset(uint32_t offset, uint32_t bytes) {
   return (offset + bytes - 1) & ~(bytes - 1);
 }
 
@@ -137,7 +137,7 @@ inline constexpr uint32_t argumentOffset(uint32_t offset, uint32_t bytes) {
 inline constexpr uint32_t kHeapPageBytes = 4096, kHeapClasses = 14, kHeapSmallest = 16;
 /// 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 672, 1008, 1360, 2048: no table, so that device
 /// functions need no memory of their own.
-inline constexpr uint32_t heapBlockBytes(uint32_t kind) {
+constexpr uint32_t heapBlockBytes(uint32_t kind) {
   return uint32_t((kind < 8 ? 0x100c080604030201 : 0x80553f2a2018) >> 8 * (kind % 8) & 0xff) *
          kHeapSmallest;
 }
@@ -149,7 +149,7 @@ enum HeapPageKind : uint32_t {
   kHeapRun = 2,    // the first page of a run; bits 0 to 27: number of pages
   kHeapTail = 3,   // another page of a run
 };
-inline constexpr uint32_t heapPageState(HeapPageKind kind, uint32_t rest) {
+constexpr uint32_t heapPageState(HeapPageKind kind, uint32_t rest) {
   return uint32_t(kind) << 28 | rest;
 }
 

@@ -288,7 +288,7 @@ struct Section {
 
 struct Module {
   Module();
-  Module(Module &&);
+  Module(Module &&) noexcept;
   ~Module();
 
   std::string name; // for diagnostics: file name

@@ -71,7 +71,7 @@ public:
   std::vector<std::string> problems() const;
 
 private:
-  template <class T> typename T::Value read(Id id, const T &type) const;
+  template <class T> T::Value read(Id id, const T &type) const;
   std::vector<std::pair<Id, std::string>> values;
 };
 

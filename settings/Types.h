@@ -42,7 +42,7 @@ std::string alternatives(llvm::StringRef words);
 template <class Enum> struct Word {
   using Value = Enum;
   llvm::StringRef words;
-  constexpr explicit Word(const char *words) : words(words) {}
+  constexpr explicit Word(llvm::StringRef words) : words(words) {}
   std::optional<Enum> parse(llvm::StringRef text) const {
     const size_t index = indexOfWord(words, text);
     return index < countWords(words) ? std::optional(Enum(index)) : std::nullopt;
@@ -73,7 +73,7 @@ template <class Enum> struct WordSet {
       text = rest;
       if (word = word.trim(); word.empty())
         continue;
-      std::optional<Enum> value = Word<Enum>(words.data()).parse(word);
+      std::optional<Enum> value = Word<Enum>(words).parse(word);
       if (!value)
         return std::nullopt;
       set.add(*value);

@@ -50,7 +50,7 @@ Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path)
   Expected<runtime::SigningKey> key = runtime::SigningKey::read(path);
   if (!key)
     return key.takeError();
-  return std::move(*key);
+  return *key;
 }
 
 namespace {
@@ -131,8 +131,9 @@ int stats(const KernelCache &cache, const Options &options) {
   for (const ordered_json &pack : result["packs"])
     printed() << pack["path"].get<std::string>() << ": " << pack["entries"].get<uint64_t>()
               << " entries, digest " << pack["digest"].get<std::string>() << ", "
-              << (pack["signer"] == "" ? "not signed"
-                                       : "signed by " + pack["signer"].get<std::string>())
+              << (pack["signer"].get<std::string>().empty()
+                      ? "not signed"
+                      : "signed by " + pack["signer"].get<std::string>())
               << "\n";
   return kDone;
 }
@@ -338,7 +339,7 @@ void addCache(CLI::App &app, int &status) {
   CLI::App *cache = app.add_subcommand("cache", "Look into the kernel cache, move it, clean it");
   cache->require_subcommand(1);
   cache->add_option("--dir", *folder, "the cache directory, instead of that of the environment");
-  auto command = [&](const char *name, const char *description, auto run) {
+  auto command = [&](const char *name, const char *description, const auto &run) {
     CLI::App *sub = cache->add_subcommand(name, description);
     sub->callback([=, &status] { status = run(openCache(*folder)); });
     return sub;

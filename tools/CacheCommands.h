@@ -19,6 +19,6 @@ runtime::KernelCache openCache(const std::string &folder);
 llvm::Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path);
 
 /// rubia cache explain.
-void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &status);
+void addCacheExplain(CLI::App &cache, const std::shared_ptr<std::string> &folder, int &status);
 
 } // namespace rubia::tools

@@ -202,7 +202,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
 }
 } // namespace
 
-void addCacheExplain(CLI::App &cache, std::shared_ptr<std::string> folder, int &status) {
+void addCacheExplain(CLI::App &cache, const std::shared_ptr<std::string> &folder, int &status) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App *command = cache.add_subcommand(
       "explain", "Whether the kernels of a file are in the cache, and what keeps them from it");

@@ -66,7 +66,7 @@ int check(CheckCommand &options) {
   if (std::error_code error = sys::fs::createTemporaryFile("rubia-check", "json", descriptor, file))
     return fail("no temporary file: " + error.message());
   close(descriptor);
-  scope_exit removed([&] { sys::fs::remove(file); });
+  scope_exit removed([&] { (void)sys::fs::remove(file); });
   if (Error error = configure(options, file.str().str())) {
     fail(std::move(error));
     return kUsage;

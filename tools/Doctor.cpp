@@ -46,9 +46,9 @@ int reportDevices(const settings::Settings &settings) {
       status = kFailed;
       continue;
     }
-    Error unknown = codegen::validateArch(*arch);
+    const std::string problem = toString(codegen::validateArch(*arch));
     line("device", Twine(i) + ": " + *arch + ", " + name +
-                       (unknown ? ", not usable: " + toString(std::move(unknown)) : std::string()));
+                       (problem.empty() ? problem : ", not usable: " + problem));
     auto of = [&](runtime::HipAttribute attribute) { return hip.attribute(attribute, i); };
     const bool cooperative =
         hip.hipModuleLaunchCooperativeKernel && of(runtime::HipAttribute::CooperativeLaunch);

@@ -148,6 +148,7 @@ public:
   }
   std::vector<DriverCalls::Missing> list() const {
     std::vector<DriverCalls::Missing> result;
+    result.reserve(found.size());
     for (const auto &[function, wanted] : found)
       result.push_back({function, wanted});
     return result;

@@ -68,7 +68,8 @@ struct Buffer {
   const runtime::Hip &hip;
   void *address = nullptr;
   explicit Buffer(const runtime::Hip &hip) : hip(hip) {}
-  Buffer(Buffer &&other) : hip(other.hip), address(std::exchange(other.address, nullptr)) {}
+  Buffer(Buffer &&other) noexcept
+      : hip(other.hip), address(std::exchange(other.address, nullptr)) {}
   ~Buffer() {
     if (address)
       hip.hipFree(address);

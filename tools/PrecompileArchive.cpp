@@ -93,7 +93,7 @@ Expected<std::unique_ptr<MemoryBuffer>> spool(archive *handle, Block block,
   SmallString<128> path;
   if (std::error_code error = sys::fs::createTemporaryFile("rubia-precompile", "", file, path))
     return createStringError(error, "temporary file: " + error.message());
-  sys::fs::remove(path);
+  (void)sys::fs::remove(path);
   raw_fd_ostream os(file, /*shouldClose=*/true);
   uint64_t end = 0;
   for (bool more = true; more;) {

@@ -53,7 +53,7 @@ void PrecompileProgress::draw() {
          << format("%3u %% ", unsigned(total ? 100 * done / total : 100)) << done << "/" << total
          << " " << what << format(", %.1f/s", rate);
   if (rate > 0 && done < total) {
-    uint64_t left = (total - done) / rate;
+    auto left = uint64_t(double(total - done) / rate);
     outs() << format(", %llu:%02llu:%02llu left", (unsigned long long)left / 3600,
                      (unsigned long long)left / 60 % 60, (unsigned long long)left % 60);
   }

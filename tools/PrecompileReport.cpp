@@ -85,7 +85,7 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
   ordered_json result{
       {"kernel", kernel.name}, {"image", image.place}, {"capability", image.raw.computeCapability},
       {"unit", kernel.unit},   {"arch", kernel.arch},  {"status", nameOf(kernel.status)}};
-  if (kernel.seconds || kernel.memoryBytes) {
+  if (kernel.seconds != 0 || kernel.memoryBytes) {
     result["seconds"] = kernel.seconds;
     result["memoryBytes"] = kernel.memoryBytes;
   }

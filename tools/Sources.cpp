@@ -27,6 +27,7 @@ bool Source::hasPtx() const {
 
 static std::vector<fatbin::Image> plainImages(const Source &source) {
   std::vector<fatbin::Image> images;
+  images.reserve(source.images.size());
   for (const fatbin::FileImage *image : source.images)
     images.push_back(image->image);
   return images;

@@ -212,5 +212,5 @@ BENCHMARK(store);
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
-  sys::fs::remove_directories(root());
+  (void)sys::fs::remove_directories(root());
 }

@@ -22,14 +22,14 @@ static size_t instructionsOf(const lowering::Unit &unit) {
   return count;
 }
 
-static void parseFile(benchmark::State &state, std::shared_ptr<std::string> text) {
+static void parseFile(benchmark::State &state, const std::shared_ptr<std::string> &text) {
   for (auto _ : state)
     benchmark::DoNotOptimize(PtxImage::fromText("sample", *text));
-  state.SetBytesProcessed(int64_t(state.iterations()) * text->size());
+  state.SetBytesProcessed(int64_t(state.iterations()) * int64_t(text->size()));
 }
 
-static void compileFile(benchmark::State &state, std::shared_ptr<PtxImage> image,
-                        std::string arch) {
+static void compileFile(benchmark::State &state, const std::shared_ptr<PtxImage> &image,
+                        const std::string &arch) {
   PipelineOptions options;
   options.codegen.arch = arch;
   size_t instructions = 0;
@@ -45,7 +45,7 @@ static void compileFile(benchmark::State &state, std::shared_ptr<PtxImage> image
       instructions / 1e6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-static void runPtxas(benchmark::State &state, std::string ptxas, std::string path) {
+static void runPtxas(benchmark::State &state, const std::string &ptxas, const std::string &path) {
   for (auto _ : state) {
     std::string error;
     StringRef arguments[] = {ptxas, "-O3", "-arch=sm_80", "-o", "/dev/null", path};

@@ -108,7 +108,7 @@ struct Setup {
     }
   }
 
-  Launch launchOf(const Loop &loop, llvm::ArrayRef<uint8_t> kernarg, unsigned threads) {
+  Launch launchOf(const Loop &loop, llvm::ArrayRef<uint8_t> kernarg, unsigned threads) const {
     Launch launch;
     launch.kernel = code->kernel(loop.name);
     launch.grid = {loop.workgroups};

@@ -62,8 +62,9 @@ void native::mandelbrot(uint32_t *out, uint32_t count, uint32_t width, uint32_t 
     float cx[kLanes], cy[kLanes], x[kLanes] = {}, y[kLanes] = {};
     uint32_t k[kLanes] = {};
     LANES {
-      cx[l] = float((first + l) % width) * (3.0f / float(width)) - 2.0f;
-      cy[l] = float((first + l) / width) * (2.0f / float(width)) - 1.0f;
+      const uint32_t column = (first + l) % width, row = (first + l) / width;
+      cx[l] = float(column) * (3.0f / float(width)) - 2.0f;
+      cy[l] = float(row) * (2.0f / float(width)) - 1.0f;
     }
     for (uint32_t step = 0; step < limit; ++step) {
       uint32_t any = 0;

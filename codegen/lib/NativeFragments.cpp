@@ -21,7 +21,7 @@ constexpr StringLiteral kLdmatrix = "__rubia_ldmatrix.x";
 constexpr unsigned kSums = 8; // registers of two mma
 
 StringRef calleeOf(const Instruction &inst) {
-  auto *call = dyn_cast<CallInst>(&inst);
+  const auto *call = dyn_cast<CallInst>(&inst);
   Function *callee = call ? call->getCalledFunction() : nullptr;
   return callee ? callee->getName() : StringRef();
 }
@@ -130,7 +130,7 @@ private:
         position[&inst] = next++;
   }
   unsigned positionOf(const Value *value) const {
-    auto *inst = dyn_cast<Instruction>(value);
+    const auto *inst = dyn_cast<Instruction>(value);
     return inst ? position.lookup(inst) : 0;
   }
   Function *called(const Twine &name) {

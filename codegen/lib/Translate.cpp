@@ -118,8 +118,8 @@ Error placeMetadata(Module &module) {
        rest = rest.drop_front(std::min(rest.size(), kBytesPerLine))) {
     os << "\t.ascii \"";
     for (unsigned char byte : rest.take_front(kBytesPerLine)) {
-      if (isPrint(byte) && byte != '"' && byte != '\\')
-        os << byte;
+      if (isPrint(char(byte)) && byte != '"' && byte != '\\')
+        os << char(byte);
       else
         os << '\\' << char('0' + (byte >> 6)) << char('0' + ((byte >> 3) & 7))
            << char('0' + (byte & 7));

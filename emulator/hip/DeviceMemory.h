@@ -15,8 +15,8 @@ public:
       return address.takeError();
     return DeviceMemory(*address);
   }
-  DeviceMemory(DeviceMemory &&other) : memory(std::exchange(other.memory, nullptr)) {}
-  DeviceMemory &operator=(DeviceMemory &&other) {
+  DeviceMemory(DeviceMemory &&other) noexcept : memory(std::exchange(other.memory, nullptr)) {}
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
     std::swap(memory, other.memory);
     return *this;
   }

@@ -181,7 +181,7 @@ bool nodesOf(const Graph &graph, const hipGraphNode_t *handles, size_t count,
 ExecutableGraph *executableOf(hipGraphExec_t handle) {
   std::lock_guard lock(graphMutex());
   auto *executable = reinterpret_cast<ExecutableGraph *>(handle);
-  return handles().executables.count(executable) ? executable : nullptr;
+  return handles().executables.contains(executable) ? executable : nullptr;
 }
 
 hipGraphExec_t publish(std::unique_ptr<ExecutableGraph> executable) {
@@ -377,7 +377,7 @@ HIP_EXPORT hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_
   if (edgeData)
     return result(refuse("hipStreamBeginCaptureToGraph", "ports of kernels"));
   std::vector<GraphNode *> after;
-  if (!handles().graphs.count(graph) || !nodesOf(*graph, dependencies, count, after))
+  if (!handles().graphs.contains(graph) || !nodesOf(*graph, dependencies, count, after))
     return result(hipErrorInvalidValue);
   return result(beginCapture(stream, mode, graph, std::move(after)));
 }
@@ -393,7 +393,7 @@ static bool isJoined(const Capture &capture) {
     if (before.insert(node).second)
       open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
   }
-  auto isBefore = [&](GraphNode *node) { return before.count(node) != 0; };
+  auto isBefore = [&](GraphNode *node) { return before.contains(node); };
   return all_of(capture.left, isBefore) &&
          all_of(capture.tails, [&](const auto &member) { return all_of(member.second, isBefore); });
 }

@@ -132,7 +132,7 @@ __attribute__((visibility("default"))) void __hipUnregisterFatBinary(void **hand
 }
 
 void **__hipRegisterFatBinary(const void *data) {
-  auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
+  const auto *wrapper = static_cast<const FatBinaryWrapper *>(data);
   auto *binary = new FatBinary;
   if (wrapper && wrapper->magic == kWrapperMagic && wrapper->version == 1)
     binary->image = wrapper->image;

@@ -109,7 +109,7 @@ Stream *StreamSet::ofThread(bool mayMake) {
 
 bool StreamSet::contains(const Stream *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  return stream == nullStream || streams.count(const_cast<Stream *>(stream));
+  return stream == nullStream || streams.contains(const_cast<Stream *>(stream));
 }
 
 void StreamSet::destroy(Stream *stream) {

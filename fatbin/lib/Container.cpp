@@ -164,7 +164,7 @@ static Expected<Image> readEntry(ArrayRef<uint8_t> bytes, uint64_t offset, uint6
   image.versionMajor = readAt<uint16_t>(header, entry::kMajorVersion);
   image.sm = readAt<uint32_t>(header, entry::kSm);
   image.flags = readAt<uint64_t>(header, entry::kFlags);
-  image.variant = image.flags & kFlagArchSpecific ? 'a' : image.flags & kFlagFamily ? 'f' : 0;
+  image.variant = image.flags & kFlagArchSpecific ? 'a' : image.flags & kFlagFamily ? 'f' : '\0';
   if (Error error = readIdentifier(image, header))
     return error;
   if (Error error = readOptions(image, header))

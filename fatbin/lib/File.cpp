@@ -25,8 +25,8 @@ char NoImages::ID = 0;
 void NoImages::log(raw_ostream &os) const { os << text; }
 
 ImageFile::ImageFile(std::unique_ptr<MemoryBuffer> buffer) : buffer(std::move(buffer)) {}
-ImageFile::ImageFile(ImageFile &&) = default;
-ImageFile &ImageFile::operator=(ImageFile &&) = default;
+ImageFile::ImageFile(ImageFile &&) noexcept = default;
+ImageFile &ImageFile::operator=(ImageFile &&) noexcept = default;
 ImageFile::~ImageFile() = default;
 
 StringRef ImageFile::name() const { return buffer->getBufferIdentifier(); }
@@ -47,6 +47,7 @@ std::string ImageFile::place(const FileImage &image) const {
 
 std::string ImageFile::description() const {
   std::vector<Image> all;
+  all.reserve(images.size());
   for (const FileImage &image : images)
     all.push_back(image.image);
   return describe(all);

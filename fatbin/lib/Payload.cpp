@@ -44,7 +44,7 @@ static Expected<std::string> unpackLz4(const Image &image) {
     return malformed(image.offset, "LZ4 data is too long: {0} bytes", image.stored.size());
   std::string out(image.uncompressedSize, '\0');
   int size = LZ4_decompress_safe(reinterpret_cast<const char *>(image.stored.data()), out.data(),
-                                 image.stored.size(), out.size());
+                                 int(image.stored.size()), int(out.size()));
   if (size < 0)
     return malformed(image.offset, "LZ4 data is damaged, or longer than the {0} bytes claimed",
                      image.uncompressedSize);

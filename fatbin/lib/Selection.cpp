@@ -91,7 +91,7 @@ std::string describe(ArrayRef<Image> images) {
   }
   if (parts.empty())
     return "no images";
-  return (targets.count(ImageKind::Ptx) ? "" : "no PTX: only ") + join(parts, "; ");
+  return (targets.contains(ImageKind::Ptx) ? "" : "no PTX: only ") + join(parts, "; ");
 }
 
 } // namespace rubia::fatbin

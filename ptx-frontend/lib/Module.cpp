@@ -10,7 +10,7 @@ using llvm::StringRef;
 namespace rubia::ptx {
 
 Module::Module() : storage(std::make_unique<Storage>()) {}
-Module::Module(Module &&) = default;
+Module::Module(Module &&) noexcept = default;
 Module::~Module() = default;
 
 const Function *Module::function(StringRef name) const {

@@ -234,7 +234,7 @@ void Printer::printSourceLines(uint32_t end) {
 
 // ---------- Variables
 
-static StringRef textOf(Linkage linkage) {
+StringRef textOf(Linkage linkage) {
   switch (linkage) {
   case Linkage::Internal:
     return "";
@@ -407,7 +407,7 @@ void Printer::printSignature(const Function &fn) {
   printParameters(fn.parameters);
 }
 
-static void printTriple(raw_ostream &out, StringRef directive, const uint32_t (&values)[3]) {
+void printTriple(raw_ostream &out, StringRef directive, const uint32_t (&values)[3]) {
   if (values[0] || values[1] || values[2])
     out << '\n' << directive << ' ' << values[0] << ", " << values[1] << ", " << values[2];
 }

@@ -31,8 +31,9 @@ inline constexpr auto kModifiersByText = [] {
 
 /// `text` has its dot.
 constexpr Mod modifierWithText(std::string_view text) {
-  auto at = std::lower_bound(kModifiersByText.begin(), kModifiersByText.end(), text,
-                             [](unsigned i, std::string_view t) { return kModifierTexts[i] < t; });
+  const auto *at =
+      std::lower_bound(kModifiersByText.begin(), kModifiersByText.end(), text,
+                       [](unsigned i, std::string_view t) { return kModifierTexts[i] < t; });
   return at != kModifiersByText.end() && kModifierTexts[*at] == text ? Mod(*at) : Mod::None;
 }
 
@@ -125,7 +126,7 @@ constexpr Targets::Targets(const char *list) {
       errorInSyntaxStringOfInstructionsDef("too many targets");
     Specific &target = specific[specificCount++];
     target.sm = uint16_t(reader.number());
-    target.variant = reader.take("a") ? 'a' : reader.take("f") ? 'f' : 0;
+    target.variant = reader.take("a") ? 'a' : reader.take("f") ? 'f' : '\0';
     first = first ? std::min(first, target.sm) : target.sm;
   } while (reader.take(" "));
   if (!reader.atEnd())

@@ -14,7 +14,7 @@ void Verifier::checkCall() {
   ArrayRef<Operand> operands = inst->operands;
   const Operand *results = nullptr, *arguments = nullptr, *prototype = nullptr;
   if (!operands.empty() && operands[0].kind == Operand::Kind::List) {
-    results = &operands[0];
+    results = &operands.front();
     operands = operands.drop_front();
   }
   if (operands.empty()) {
@@ -24,11 +24,11 @@ void Verifier::checkCall() {
   const Operand &callee = operands[0];
   operands = operands.drop_front();
   if (!operands.empty() && operands[0].kind == Operand::Kind::List) {
-    arguments = &operands[0];
+    arguments = &operands.front();
     operands = operands.drop_front();
   }
   if (!operands.empty() && operands[0].kind == Operand::Kind::Prototype) {
-    prototype = &operands[0];
+    prototype = &operands.front();
     operands = operands.drop_front();
   }
   if (!operands.empty()) {

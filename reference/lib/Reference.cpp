@@ -15,7 +15,7 @@ Words::Words(StringRef mnemonic) {
 bool Words::has(StringRef word) const { return is_contained(left, word); }
 
 bool Words::take(StringRef word) {
-  auto found = llvm::find(left, word);
+  auto *found = llvm::find(left, word);
   if (found == left.end())
     return false;
   left.erase(found);

@@ -154,7 +154,7 @@ Reference withThird(const FloatRule &rule, ExtremeRule which, bool three) {
 // fma.rn.oob: the NaN 7ff7 marks an element out of bounds; as a factor it makes the result +0.
 bool isOutOfBounds(uint64_t bits) { return (bits & 0x7fff) == 0x7ff7; }
 
-Reference arithmetic(std::string op, FloatRule rule, bool outOfBounds) {
+Reference arithmetic(const std::string &op, FloatRule rule, bool outOfBounds) {
   return [=](const ReferenceInputs &in) {
     const FloatFormat &format = *rule.format;
     Operand a = readOperand(format, in.source[0], rule.flush);
@@ -227,7 +227,7 @@ Reference copySign(const FloatFormat &format) {
 
 // add.f32.f16 d, a, c and fma.f32.f16 d, a, b, c: a (and b) are read as the narrow type; the sum is
 // an f32's.
-Reference mixed(std::string op, FloatRule rule, const FloatFormat &narrow) {
+Reference mixed(const std::string &op, FloatRule rule, const FloatFormat &narrow) {
   return [=](const ReferenceInputs &in) {
     auto widen = [&](uint64_t bits) { return decode(narrow, bits); };
     Operand a = widen(in.source[0]);

@@ -146,9 +146,9 @@ Reference bfi(IntegerType type) {
 // The n-th set bit of the mask from the base on: forwards for n > 0, backwards for n < 0, the base
 // itself for n = 0. The hardware gives 0 for n = -2^31, whose magnitude it cannot count.
 ReferenceOutput fns(const ReferenceInputs &in) {
-  uint32_t mask = in.source[0];
-  int64_t base = in.source[1] & 0xffffffff;
-  int32_t n = in.source[2];
+  uint32_t mask = uint32_t(in.source[0]);
+  int64_t base = int64_t(in.source[1] & 0xffffffff);
+  int32_t n = int32_t(in.source[2]);
   if (n == INT32_MIN)
     return {0};
   if (n == 0)
@@ -204,7 +204,7 @@ Reference dotProduct(Words &words, unsigned elements) {
   };
 }
 
-Reference bitCount(std::string opcode, IntegerType type) {
+Reference bitCount(const std::string &opcode, IntegerType type) {
   return [=](const ReferenceInputs &in) {
     uint64_t bits = masked(in.source[0], type.bits);
     if (opcode == "popc")
@@ -226,7 +226,7 @@ mpz_class minimum(const Operands &o, IntegerType) { return std::min(o[0], o[1]);
 mpz_class maximum(const Operands &o, IntegerType) { return std::max(o[0], o[1]); }
 mpz_class sumOfDifference(const Operands &o, IntegerType) { return o[2] + abs(o[0] - o[1]); }
 
-Reference withRelu(Reference reference, IntegerType type) {
+Reference withRelu(const Reference &reference, IntegerType type) {
   return [=](const ReferenceInputs &in) {
     ReferenceOutput output = reference(in);
     if (toInteger(output.bits, type) < 0)

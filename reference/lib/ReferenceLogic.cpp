@@ -8,7 +8,7 @@ using namespace llvm;
 namespace rubia::reference {
 namespace {
 
-Reference bitwise(std::string op, unsigned bits) {
+Reference bitwise(const std::string &op, unsigned bits) {
   return [=](const ReferenceInputs &in) {
     uint64_t a = in.source[0], b = in.source[1];
     uint64_t mask = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;

@@ -154,7 +154,6 @@ Reference videoMad(const VideoRule &rule, ArrayRef<std::string> selectors, bool 
 // elements of the mask, the others are c's. .add: the sum of the results of the mask, and c.
 Reference simdVideo(const VideoRule &rule, ArrayRef<std::string> selectors, unsigned elements) {
   unsigned width = 32 / elements;
-  std::string letters = elements == 2 ? "h" : "b";
   std::string all = elements == 2 ? "10" : "3210", second = elements == 2 ? "32" : "7654";
   std::string mask = selectors[0].empty() ? all : selectors[0].substr(1);
   std::string aDigits = selectors[1].empty() ? all : selectors[1].substr(1);

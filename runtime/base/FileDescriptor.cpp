@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace rubia::runtime {
 
-FileDescriptor &FileDescriptor::operator=(FileDescriptor &&other) {
+FileDescriptor &FileDescriptor::operator=(FileDescriptor &&other) noexcept {
   if (this != &other) {
     if (fd >= 0)
       close(fd);
@@ -48,7 +48,7 @@ bool readAll(int fd, void *data, size_t size) {
 bool preadAll(int fd, void *data, size_t size, uint64_t offset) {
   char *to = static_cast<char *>(data);
   while (size) {
-    ssize_t n = pread(fd, to, size, offset);
+    ssize_t n = pread(fd, to, size, off_t(offset));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)

@@ -12,8 +12,8 @@ class FileDescriptor {
 public:
   FileDescriptor() = default;
   explicit FileDescriptor(int fd) : fd(fd) {}
-  FileDescriptor(FileDescriptor &&other) : fd(other.release()) {}
-  FileDescriptor &operator=(FileDescriptor &&other);
+  FileDescriptor(FileDescriptor &&other) noexcept : fd(other.release()) {}
+  FileDescriptor &operator=(FileDescriptor &&other) noexcept;
   ~FileDescriptor();
   int get() const { return fd; }
   int release();

@@ -134,7 +134,7 @@ std::string CacheDirectory::pathOf(StringRef key) const {
   return folder() + "/" + entryName(hash(arrayRefFromStringRef(key)));
 }
 
-// The first trouble only: a full disk would say it for every kernel.
+// The first problem only: a full disk would say it for every kernel.
 void CacheDirectory::complain(const Twine &message) const {
   if (!state->complained.exchange(true))
     log(LogLevel::Warning, "kernel cache: " + message);

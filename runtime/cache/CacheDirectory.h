@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The local kernel cache: one self-describing file per entry (CacheEntry.h), named by the digest of
-// its key. Readers take no lock and change nothing but the time of last use; any trouble costs a
+// its key. Readers take no lock and change nothing but the time of last use; any problem costs a
 // compile, never an answer.
 #pragma once
 

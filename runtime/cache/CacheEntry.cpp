@@ -81,7 +81,7 @@ static Expected<Header> readHeader(ArrayRef<uint8_t> bytes) {
   if (bytes.size() < sizeof(header))
     return malformed("has no header");
   memcpy(&header, bytes.data(), sizeof(header));
-  if (memcmp(header.magic, kMagic, sizeof(kMagic)))
+  if (memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
     return malformed("has no header");
   if (header.version != kFormatVersion)
     return malformed("has format version " + Twine(header.version) + ", expected " +

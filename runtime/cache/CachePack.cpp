@@ -54,7 +54,7 @@ Expected<CachePack> CachePack::open(const std::string &path, const TrustedKeys &
     return failure(path, strerror(errno));
   Header header;
   if (!S_ISREG(status.st_mode) || !preadAll(fd.get(), &header, sizeof(header), 0) ||
-      memcmp(header.magic, kMagic, sizeof(kMagic)))
+      memcmp(header.magic, kMagic, sizeof(kMagic)) != 0)
     return failure(path, "not a cache pack");
   if (header.version != kFormatVersion || header.rowSize != sizeof(Row))
     return failure(path, "a cache pack of format version " + Twine(header.version) + ", expected " +
@@ -164,6 +164,7 @@ Error CachePackWriter::write(const std::string &path, const SigningKey *signer) 
   if (!problem.empty())
     return failure(path, problem);
   std::vector<const Encoded *> sorted;
+  sorted.reserve(entries.size());
   for (const Encoded &entry : entries)
     sorted.push_back(&entry);
   sort(sorted, [](const Encoded *a, const Encoded *b) { return a->key < b->key; });

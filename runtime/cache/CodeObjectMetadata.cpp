@@ -21,7 +21,7 @@ static Expected<StringRef> section(ArrayRef<uint8_t> file, StringRef wanted) {
   if (!at(0, sizeof(header)))
     return malformed("too short");
   memcpy(&header, file.data(), sizeof(header));
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_shentsize != sizeof(Elf64_Shdr) ||
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof(Elf64_Shdr) ||
       header.e_shnum == 0 || !at(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr)))
     return malformed("no section table");
   std::vector<Elf64_Shdr> sections(header.e_shnum);

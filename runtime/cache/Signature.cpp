@@ -64,7 +64,8 @@ void addKeyFile(const std::string &path, std::vector<PublicKey> &keys) {
 } // namespace
 
 std::pair<ArrayRef<uint8_t>, ArrayRef<uint8_t>> splitSignature(ArrayRef<uint8_t> bytes) {
-  if (bytes.size() < kSignatureBytes || memcmp(bytes.end() - kSignatureBytes, kMark, sizeof(kMark)))
+  if (bytes.size() < kSignatureBytes ||
+      memcmp(bytes.end() - kSignatureBytes, kMark, sizeof(kMark)) != 0)
     return {bytes, {}};
   return {bytes.drop_back(kSignatureBytes), bytes.take_back(kSignatureBytes)};
 }
@@ -97,7 +98,7 @@ std::string TrustedKeys::problemOf(ArrayRef<uint8_t> signature, Signed what,
                                    const Digest &digest) const {
   if (signature.empty())
     return demanded ? "is not signed" : "";
-  if (signature.size() != kSignatureBytes || memcmp(signature.data(), kMark, sizeof(kMark)))
+  if (signature.size() != kSignatureBytes || memcmp(signature.data(), kMark, sizeof(kMark)) != 0)
     return "has something that is no signature behind it";
   PublicKey signer;
   llvm::copy(signature.slice(kKeyAt, signer.size()), signer.begin());

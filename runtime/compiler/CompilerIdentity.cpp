@@ -33,7 +33,7 @@ static std::string buildId(int fd) {
       uint64_t description = at + sizeof(note) + (note.n_namesz + 3) / 4 * 4;
       if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= 64) {
         std::string bytes(note.n_descsz, 0);
-        if (pread(fd, bytes.data(), bytes.size(), description) == ssize_t(bytes.size()))
+        if (pread(fd, bytes.data(), bytes.size(), off_t(description)) == ssize_t(bytes.size()))
           return toHex(bytes, true);
       }
       at = description + (note.n_descsz + 3) / 4 * 4;

@@ -88,6 +88,7 @@ Expected<FileDescriptor> spawnSupervisor(const settings::Settings &settings) {
 
   std::vector<std::string> variables = environmentOfWorker(settings);
   std::vector<char *> environment;
+  environment.reserve(variables.size() + 1);
   for (std::string &variable : variables)
     environment.push_back(variable.data());
   environment.push_back(nullptr);

@@ -148,9 +148,9 @@ int Device::attribute(int attribute, unsigned capability) const {
   auto ofHip = [&](HipAttribute name) { return hip().attribute(name, hipDevice); };
   switch (attribute) {
   case kComputeCapabilityMajor:
-    return capability / 10;
+    return int(capability / 10);
   case kComputeCapabilityMinor:
-    return capability % 10;
+    return int(capability % 10);
   case 13: // CLOCK_RATE
     return ofHip(HipAttribute::ClockRate);
   case 16: // MULTIPROCESSOR_COUNT
@@ -202,7 +202,7 @@ extern "C" {
 
 Result cuDeviceGetCount(int *count) {
   return call(__func__, [&] {
-    return count ? (*count = theDriver.load()->devices.size(), kSuccess) : kInvalidValue;
+    return count ? (*count = int(theDriver.load()->devices.size()), kSuccess) : kInvalidValue;
   });
 }
 
@@ -253,8 +253,8 @@ Result cuDeviceComputeCapability(int *major, int *minor, int device) {
     if (!major || !minor)
       return kInvalidValue;
     unsigned capability = capabilityFor(caller);
-    *major = capability / 10;
-    *minor = capability % 10;
+    *major = int(capability / 10);
+    *minor = int(capability % 10);
     return kSuccess;
   });
 }

@@ -5,7 +5,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
-#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -79,11 +78,11 @@ static Expected<std::unique_ptr<Device>> openDevice(const Hip &hip, int hipDevic
   if (int error = hip.hipDeviceGetPCIBusId(text, sizeof(text), hipDevice))
     return failed("hipDeviceGetPCIBusId", error);
   device->pciBusId = text;
-  unsigned domain = 0, bus = 0, slot = 0;
-  sscanf(text, "%x:%x:%x", &domain, &bus, &slot);
-  device->pciDomain = domain;
-  device->pciBus = bus;
-  device->pciDevice = slot;
+  device->pciDomain = device->pciBus = device->pciDevice = 0;
+  StringRef place(text); // "0000:03:00.0"
+  for (int *number : {&device->pciDomain, &device->pciBus, &device->pciDevice})
+    if (place.consumeInteger(16, *number) || !place.consume_front(":"))
+      break;
   Expected<std::string> arch = hip.archName(hipDevice);
   if (!arch)
     return arch.takeError();
@@ -162,7 +161,7 @@ static Expected<Driver *> openDriver() {
   selectVisible(driver->devices);
   for (size_t i = 0; i < driver->devices.size(); ++i) {
     Device &device = *driver->devices[i];
-    device.ordinal = i;
+    device.ordinal = int(i);
     device.primary = std::make_unique<Context>(device, true, 0);
     device.primary->alive = false;
     log(LogLevel::Info,

@@ -45,7 +45,7 @@ static int maxThreads(const Manifest::Kernel &kernel) {
     limit = std::min(limit, product(kernel.requiredThreads));
   if (kernel.maxThreads[0])
     limit = std::min(limit, product(kernel.maxThreads));
-  return limit;
+  return int(limit);
 }
 
 static Result getAttribute(Context &context, Function &function, int attribute, int *value) {
@@ -56,19 +56,19 @@ static Result getAttribute(Context &context, Function &function, int attribute, 
   case kMaxThreadsPerBlock:
     return *value = maxThreads(function.kernel), kSuccess;
   case kSharedSizeBytes:
-    return *value = function.kernel.staticSharedBytes, kSuccess;
+    return *value = int(function.kernel.staticSharedBytes), kSuccess;
   case kConstSizeBytes: {
     uint64_t bytes = 0;
     for (const Manifest::Variable &variable : function.manifest.variables)
       bytes += variable.constant ? variable.size : 0;
-    return *value = bytes, kSuccess;
+    return *value = int(bytes), kSuccess;
   }
   case kLocalSizeBytes:
   case kNumRegs: // HIP_FUNC_ATTRIBUTE_* have the same numbers
     return compiledAttribute(context, function, attribute, value);
   case kPtxVersion:
   case kBinaryVersion: // of the image that is used, not of the device: CUB compares it
-    return *value = function.manifest.sm, kSuccess;
+    return *value = int(function.manifest.sm), kSuccess;
   case kMaxDynamicSharedSizeBytes:
     return *value = maxDynamicShared(device, function), kSuccess;
   case kPreferredSharedMemoryCarveout:

@@ -27,7 +27,7 @@ public:
 
   bool contains(T *handle) const {
     std::shared_lock<std::shared_mutex> lock(mutex);
-    return handles.count(handle);
+    return handles.contains(handle);
   }
 
   /// Calls `visit` for each handle; nobody adds or removes one meanwhile.

@@ -58,7 +58,7 @@ static Result gather(Function &function, void *const *values, void *const *extra
                                    " bytes of parameters, expected " +
                                    Twine(kernel.parameterBytes));
   // Longer buffers are rounded up by their writers.
-  auto *bytes = static_cast<const uint8_t *>(buffer);
+  const auto *bytes = static_cast<const uint8_t *>(buffer);
   out.assign(bytes, bytes + kernel.parameterBytes);
   return kSuccess;
 }

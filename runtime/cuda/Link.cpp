@@ -66,7 +66,7 @@ Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, con
       return kInvalidHandle;
     if (!data || !size)
       return kInvalidValue;
-    auto *text = static_cast<const char *>(data);
+    const auto *text = static_cast<const char *>(data);
     // CUDA reads PTX up to its NUL, whatever size it is told.
     return add(state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
                name ? name : "");

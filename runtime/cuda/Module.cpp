@@ -411,7 +411,7 @@ Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module
   return callIn(__func__, [&](Context &) {
     if (!modules.contains(module))
       return kInvalidHandle;
-    auto &kernels = module->loaded->manifest().kernels;
+    const auto &kernels = module->loaded->manifest().kernels;
     for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
       out[i] = functionIn(*module, kernels[i].name);
     return out ? kSuccess : kInvalidValue;
@@ -495,7 +495,7 @@ Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *librar
   return call(__func__, [&] {
     if (!libraries.contains(library))
       return kInvalidHandle;
-    auto &kernels = library->manifest->kernels;
+    const auto &kernels = library->manifest->kernels;
     for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
       out[i] = kernelIn(*library, kernels[i].name);
     return out ? kSuccess : kInvalidValue;

@@ -23,6 +23,7 @@ uint64_t PendingLaunches::last() const {
 std::vector<std::shared_ptr<LoadedModule>> PendingLaunches::modules() const {
   Lock lock(mutex);
   std::vector<std::shared_ptr<LoadedModule>> result;
+  result.reserve(entries.size());
   for (const auto &[module, entry] : entries)
     result.push_back(entry.loaded);
   return result;

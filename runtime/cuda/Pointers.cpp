@@ -27,7 +27,7 @@ static bool isHost(const Allocation &a) {
 // Writes the attribute, whose size is its own. Without an allocation: zeroes, and -1 for the
 // device.
 template <class T> static Result put(void *out, T value) {
-  memcpy(out, &value, sizeof(value));
+  memcpy(out, &value, sizeof(T));
   return kSuccess;
 }
 

@@ -82,7 +82,7 @@ static void *takeCached(MemoryPool &pool, size_t size, void *stream) {
     if (block.size != size || !(block.stream == stream || isIdle(block)))
       continue;
     dropEvent(block);
-    pool.free.erase(pool.free.begin() + i);
+    pool.free.erase(pool.free.begin() + ptrdiff_t(i));
     pool.cached -= size;
     return block.base;
   }
@@ -101,7 +101,7 @@ static void trim(MemoryPool &pool, uint64_t keep) {
       log(LogLevel::Warning,
           llvm::Twine("hipFree of pooled memory: ") + hip().hipGetErrorString(error));
     pool.cached -= pool.free[i].size;
-    pool.free.erase(pool.free.begin() + i);
+    pool.free.erase(pool.free.begin() + ptrdiff_t(i));
   }
 }
 
@@ -250,7 +250,7 @@ static Result poolAttribute(MemoryPool &pool, int attribute, void *value, bool s
     if (set)
       pool.reuse[attribute] = *static_cast<int *>(value);
     else
-      *static_cast<int *>(value) = pool.reuse[attribute];
+      *static_cast<int *>(value) = int(pool.reuse[attribute]);
     return kSuccess;
   case 4:
     set ? pool.releaseThreshold = *number : *number = pool.releaseThreshold;

@@ -37,6 +37,7 @@ static Error configure(void *emulator, const settings::Settings &settings) {
     return Error::success(); // AMD's library
   const std::vector<std::string> assignments = settings.assignments();
   std::vector<const char *> list;
+  list.reserve(assignments.size() + 1);
   for (const std::string &assignment : assignments)
     list.push_back(assignment.c_str());
   list.push_back(nullptr);

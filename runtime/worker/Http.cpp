@@ -4,6 +4,8 @@
 #include <cstring>
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <type_traits>
+#include <utility>
 
 using namespace llvm;
 
@@ -31,7 +33,7 @@ const Curl &curl() {
       void *symbol = library ? dlsym(library, name) : nullptr;
       if (!symbol && c->problem.empty())
         c->problem = dlerror();
-      memcpy(&function, &symbol, sizeof(function));
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
     };
     find(c->globalInit, "curl_global_init");
     find(c->init, "curl_easy_init");
@@ -84,7 +86,8 @@ Expected<Http> Http::open(const HttpLimits &limits) {
   return result;
 }
 
-Http::Http(Http &&other) : handle(other.handle), limits(other.limits) { other.handle = nullptr; }
+Http::Http(Http &&other) noexcept
+    : handle(std::exchange(other.handle, nullptr)), limits(other.limits) {}
 
 Http::~Http() {
   if (handle)

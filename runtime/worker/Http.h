@@ -21,7 +21,7 @@ public:
   /// The error: there is no libcurl on this machine.
   static llvm::Expected<Http> open(const HttpLimits &limits);
   ~Http();
-  Http(Http &&other);
+  Http(Http &&other) noexcept;
   Http &operator=(Http &&) = delete;
 
   /// The status code, whatever it is; redirections are not followed. The error: no whole answer

@@ -31,7 +31,7 @@ struct Call {
   }
 };
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 Call callOf(int number, const ucontext_t &context) {
   const greg_t *r = context.uc_mcontext.gregs;
   return {number, {uint64_t(r[REG_RDI]), uint64_t(r[REG_RSI]), uint64_t(r[REG_RDX])}};
@@ -69,7 +69,7 @@ const char *pathOf(const Call &call) {
 // "/proc/self/fd/N"
 std::optional<int> descriptorOf(const char *path) {
   constexpr char kFolder[] = "/proc/self/fd/";
-  if (strncmp(path, kFolder, strlen(kFolder)))
+  if (strncmp(path, kFolder, strlen(kFolder)) != 0)
     return std::nullopt;
   const char *digit = path + strlen(kFolder);
   int number = 0;

@@ -56,7 +56,7 @@ std::string withoutPassword(StringRef url) {
   return (scheme + "://" + host + (path.empty() ? "" : "/") + path).str();
 }
 
-// When a remote is in trouble, asking it only costs time: opens after failures, then lets one
+// When a remote fails, asking it only costs time: opens after failures, then lets one
 // request through now and then.
 class Breaker {
 public:
@@ -196,7 +196,7 @@ Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &en
   Error error = accept(bytes, job.key, entry);
   if (!error)
     return Remote::Hit;
-  // Only this one is in trouble, and it took no time.
+  // Only this entry failed, and it took no time.
   std::lock_guard<std::mutex> lock(mutex);
   log(std::exchange(complainedOfEntries, true) ? LogLevel::Info : LogLevel::Warning,
       "kernel cache: " + withoutPassword(urlOf(job.key)) + " " + toString(std::move(error)) +
@@ -309,7 +309,7 @@ std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &setting
     Expected<SigningKey> key = SigningKey::read(path);
     if (!key)
       return refuse(toString(key.takeError()));
-    state->signer = std::move(*key);
+    state->signer = *key;
   }
   state->ready = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!state->ready)

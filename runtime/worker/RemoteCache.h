@@ -22,7 +22,7 @@ public:
   static bool isWritten();
   ~RemoteCache(); // leaves threads that wait for the network behind
 
-  /// Asks for an entry in the background. False: not now, the remote is in trouble.
+  /// Asks for an entry in the background. False: not now, the remote fails.
   bool fetch(uint64_t ticket, const std::string &key);
   struct Fetched {
     uint64_t ticket;

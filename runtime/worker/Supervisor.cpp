@@ -27,8 +27,6 @@
 
 using namespace llvm;
 
-extern char **environ;
-
 namespace rubia::runtime {
 
 namespace {
@@ -201,7 +199,7 @@ void Supervisor::fetch(JobPointer job) {
     job->request.remote = Remote::Paused;
     return enqueue(std::move(job));
   }
-  // A little more than the remote's own time: it knows better what the trouble is.
+  // A little more than the remote's own time: it knows better what the problem is.
   job->deadline = Clock::now() + std::chrono::milliseconds(remote->timeoutMs() + 250);
   fetching.push_back(std::move(job));
 }
@@ -409,7 +407,7 @@ int Supervisor::timeout() const {
   if (!any)
     return -1;
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(first - Clock::now()).count();
-  return std::max<long>(left, 0) + 1;
+  return int(std::max<long>(left, 0) + 1);
 }
 
 // Until none of the processes has said anything that we did not hear.
@@ -417,6 +415,7 @@ void Supervisor::drain() {
   for (bool any = true; any;) {
     any = false;
     std::vector<Process *> all;
+    all.reserve(processes.size());
     for (const std::unique_ptr<Process> &process : processes)
       all.push_back(process.get());
     for (Process *process : all)

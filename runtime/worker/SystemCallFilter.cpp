@@ -22,7 +22,7 @@
 namespace rubia::runtime {
 
 namespace {
-#if defined(__x86_64__)
+#ifdef __x86_64__
 constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;

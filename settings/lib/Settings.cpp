@@ -8,8 +8,6 @@
 
 using namespace llvm;
 
-extern char **environ;
-
 namespace rubia::settings {
 
 std::string alternatives(StringRef words) {
@@ -153,7 +151,7 @@ std::optional<StringRef> Settings::given(Id id) const {
   return systemVariable(rowOf(id).variable.data());
 }
 
-template <class T> typename T::Value Settings::read(Id id, const T &type) const {
+template <class T> T::Value Settings::read(Id id, const T &type) const {
   if (std::optional<StringRef> text = given(id); text && !text->empty())
     if (auto value = type.parse(*text))
       return *value;
@@ -240,6 +238,7 @@ Error Settings::check(Id id) const {
 
 std::vector<std::string> Settings::assignments() const {
   std::vector<std::string> all;
+  all.reserve(values.size());
   for (const auto &[id, value] : values)
     all.push_back((rowOf(id).variable + "=" + value).str());
   return all;

@@ -91,7 +91,7 @@ static std::optional<Version> versionOf(StringRef name) {
 
 std::string messageForUnknown(StringRef target) {
   const StringRef name = target.split(':').first;
-  const std::string message = ("'" + name + "' is not in Rubia's table of targets").str();
+  std::string message = ("'" + name + "' is not in Rubia's table of targets").str();
   const std::optional<Version> version = versionOf(name);
   if (!version)
     return message;

@@ -165,6 +165,7 @@ TEST_P(ModeChecker, RejectsForeignInstructions) {
         "v_max_f32 v3, v4, v5\\0A", "s_mov_b32 s0, 1\\0A", "v_xor_b32 v3, v4, v5\\0A"}) {
     std::string error = errorOf(at.round(5) + kAdd + foreign + at.round(0));
     EXPECT_CONTAINS(error, "at anything but arithmetic that rounds");
+    EXPECT_CONTAINS(error, nearest);
     EXPECT_CONTAINS(error, "found 'round up; denormals keep'");
   }
 }

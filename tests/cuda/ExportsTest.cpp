@@ -41,12 +41,12 @@ Dynamic readDynamic(const char *path) {
     const char *strings = bytes.data() + sections[section.sh_link].sh_offset;
     const char *data = bytes.data() + section.sh_offset;
     if (section.sh_type == SHT_DYNSYM) {
-      auto *symbols = reinterpret_cast<const Elf64_Sym *>(data);
+      const auto *symbols = reinterpret_cast<const Elf64_Sym *>(data);
       for (size_t n = 0; n < section.sh_size / sizeof(*symbols); ++n)
         if (symbols[n].st_shndx != SHN_UNDEF)
           result.exports.insert(strings + symbols[n].st_name);
     } else {
-      for (auto *entry = reinterpret_cast<const Elf64_Dyn *>(data); entry->d_tag != DT_NULL;
+      for (const auto *entry = reinterpret_cast<const Elf64_Dyn *>(data); entry->d_tag != DT_NULL;
            ++entry) {
         if (entry->d_tag == DT_NEEDED)
           result.needed.insert(strings + entry->d_un.d_val);

@@ -256,7 +256,7 @@ void heapBlocks(uint64_t bytes) {
     auto values = fetch<uint64_t>(result, 3);
     printf("blocks of %llu: %llu (%llu bytes), aligned to %llu, freed %llu\n",
            (unsigned long long)bytes, (unsigned long long)values[0],
-           (unsigned long long)(values[0] * bytes), (unsigned long long)values[1],
+           (unsigned long long)values[0] * bytes, (unsigned long long)values[1],
            (unsigned long long)values[2]);
   }
 }

@@ -34,7 +34,7 @@ TEST(VectorClock, DoesWhatAMapDoes) {
     for (const auto &[thread, clock] : models[a])
       ASSERT_EQ(clocks[a].of(thread), clock);
     const uint32_t other = uint32_t(random());
-    ASSERT_EQ(clocks[a].of(other), models[a].count(other) ? models[a][other] : 0);
+    ASSERT_EQ(clocks[a].of(other), models[a].contains(other) ? models[a][other] : 0);
   }
 }
 

@@ -66,9 +66,9 @@ std::string bundle(const std::vector<std::pair<std::string, std::vector<uint8_t>
   };
   number(entries.size());
   size_t size = header.size();
-  for (auto &[id, bytes] : entries)
+  for (const auto &[id, bytes] : entries)
     size += 24 + id.size();
-  for (auto &[id, bytes] : entries) {
+  for (const auto &[id, bytes] : entries) {
     number(size + contents.size());
     number(bytes.size());
     number(id.size());

@@ -212,9 +212,9 @@ void checkPlace(const TargetCase &target, const Place &place, bool returns) {
       ASSERT_EQ(now, cut(expected, c.bits))
           << place.name << ": " << textOf(place, i, returns, target) << "lane " << lane;
       const unsigned result = place.isBuffer ? dataOf(i) : resultOf(i);
-      const uint64_t kept = place.isBuffer
-                                ? a[i][lane]
-                                : uint64_t(w.start(result + 1, lane)) << 32 | w.start(result, lane);
+      const uint64_t kept = place.isBuffer ? a[i][lane]
+                                           : uint64_t(AssemblyWave::start(result + 1, lane)) << 32 |
+                                                 AssemblyWave::start(result, lane);
       ASSERT_EQ(cut(w.pair(result, lane), c.bits),
                 returns && w.active(lane) ? old[i][lane] : cut(kept, c.bits))
           << place.name << ": " << textOf(place, i, returns, target) << "lane " << lane;

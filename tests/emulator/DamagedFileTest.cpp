@@ -16,7 +16,7 @@
 #include <set>
 #include <sys/resource.h>
 
-#if defined(__has_feature)
+#ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define RUBIA_TEST_ASAN 1
 #endif
@@ -298,7 +298,8 @@ Bytes withMetadata(const Bytes &object, StringRef metadata) {
     result.insert(result.end(), first, first + size);
   };
   add(note, sizeof(note));
-  add("AMDGPU\0", 8);
+  add("AMDGPU", 7); // with its NUL
+  add("", 1);       // padding
   add(metadata.data(), metadata.size());
   result.resize((result.size() + 3) / 4 * 4);
   const uint64_t size = result.size() - place, segments = read(object, 32, 8),

@@ -53,7 +53,7 @@ static std::vector<uint8_t> build(const std::string &source, const std::string &
     ADD_FAILURE() << "clang: " << (text ? (*text)->getBuffer().str() : "");
   }
   for (StringRef path : {StringRef(input), StringRef(output), StringRef(messages)})
-    sys::fs::remove(path);
+    (void)sys::fs::remove(path);
   return object;
 }
 

@@ -15,7 +15,7 @@ namespace rubia::emulator {
 namespace baseline {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
-#if defined(__x86_64__)
+#ifdef __x86_64__
 namespace avx2 {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
@@ -44,7 +44,7 @@ std::vector<Path> paths() {
                  },
                  baseline::kVectorPath});
 #undef VECTOR_ALU_TABLE
-#if defined(__x86_64__)
+#ifdef __x86_64__
   if (hostIsa() >= HostIsa::Avx2) {
 #define VECTOR_ALU_TABLE(name) avx2::name,
     all.push_back({{

@@ -25,7 +25,8 @@ TEST_P(Lds, TwoAddresses) {
   for (unsigned lane = 0; lane < w.lanes(); ++lane) {
     const uint32_t at = 1 + 9 * lane;
     auto check32 = [&](unsigned r, uint32_t offset) {
-      EXPECT_EQ(w.v(r, lane), w.active(lane) ? w.ldsAt<uint32_t>(at + offset) : w.start(r, lane))
+      EXPECT_EQ(w.v(r, lane),
+                w.active(lane) ? w.ldsAt<uint32_t>(at + offset) : AssemblyWave::start(r, lane))
           << r << " " << lane;
     };
     check32(20, 12), check32(21, 800), check32(22, 256), check32(23, 7 * 256);
@@ -102,9 +103,9 @@ TEST_P(Lds, AddressesByLane) {
       .run("ds_read_addtid_b32 v20 offset:64\nds_write_addtid_b32 v21 offset:2048");
   for (unsigned lane = 0; lane < w.lanes(); ++lane) {
     EXPECT_EQ(w.v(20, lane),
-              w.active(lane) ? w.ldsAt<uint32_t>(320 + 4 * lane) : w.start(20, lane));
+              w.active(lane) ? w.ldsAt<uint32_t>(320 + 4 * lane) : AssemblyWave::start(20, lane));
     if (w.active(lane))
-      EXPECT_EQ(w.ldsAt<uint32_t>(2304 + 4 * lane), w.start(21, lane));
+      EXPECT_EQ(w.ldsAt<uint32_t>(2304 + 4 * lane), AssemblyWave::start(21, lane));
   }
 }
 
@@ -115,9 +116,9 @@ TEST_P(Lds, CountersCountActiveLanes) {
   w.run("ds_append v20 offset:16\nds_append v21 offset:16\nds_consume v22 offset:16");
   EXPECT_EQ(w.ldsAt<uint32_t>(16), 108u);
   for (unsigned lane = 0; lane < w.lanes(); ++lane) {
-    EXPECT_EQ(w.v(20, lane), w.active(lane) ? 100 : w.start(20, lane));
-    EXPECT_EQ(w.v(21, lane), w.active(lane) ? 108 : w.start(21, lane));
-    EXPECT_EQ(w.v(22, lane), w.active(lane) ? 116 : w.start(22, lane));
+    EXPECT_EQ(w.v(20, lane), w.active(lane) ? 100 : AssemblyWave::start(20, lane));
+    EXPECT_EQ(w.v(21, lane), w.active(lane) ? 108 : AssemblyWave::start(21, lane));
+    EXPECT_EQ(w.v(22, lane), w.active(lane) ? 116 : AssemblyWave::start(22, lane));
   }
 }
 
@@ -129,15 +130,15 @@ TEST_P(Lds, PermutationsWrapAtTheirSpan) {
   w.exec(~uint64_t(0x20)).run("ds_bpermute_b32 v20, v4, v30 offset:8\nds_permute_b32 v21, v4, v30");
   for (unsigned lane = 0; lane < lanes; ++lane) {
     if (!w.active(lane)) {
-      EXPECT_EQ(w.v(20, lane), w.start(20, lane));
+      EXPECT_EQ(w.v(20, lane), AssemblyWave::start(20, lane));
       continue;
     }
     const unsigned from = lane / width * width + (lane * 7 + 42) % width;
-    EXPECT_EQ(w.v(20, lane), w.active(from) ? w.start(30, from) : 0) << lane;
+    EXPECT_EQ(w.v(20, lane), w.active(from) ? AssemblyWave::start(30, from) : 0) << lane;
     uint32_t pushed = 0;
     for (unsigned source = 0; source < lanes; ++source)
       if (w.active(source) && source / width * width + (source * 7 + 40) % width == lane)
-        pushed = w.start(30, source);
+        pushed = AssemblyWave::start(30, source);
     EXPECT_EQ(w.v(21, lane), pushed) << lane;
   }
 }
@@ -182,8 +183,8 @@ TEST_P(Lds, SwizzleModes) {
         .run("ds_swizzle_b32 v20, v30 offset:" + std::to_string(c.offset));
     for (unsigned lane = 0; lane < w.lanes(); ++lane) {
       const unsigned from = (lane & 32) + c.from(lane & 31);
-      EXPECT_EQ(w.v(20, lane), !w.active(lane)  ? w.start(20, lane)
-                               : w.active(from) ? w.start(30, from)
+      EXPECT_EQ(w.v(20, lane), !w.active(lane)  ? AssemblyWave::start(20, lane)
+                               : w.active(from) ? AssemblyWave::start(30, from)
                                                 : 0)
           << std::hex << c.offset << " lane " << std::dec << lane;
     }
@@ -208,8 +209,8 @@ TEST_P(LdsOfGfx12, BackwardPermuteThatFetchesInactiveLanes) {
     w.v(4, lane) = 4 * (lane + 1);
   w.exec(~uint64_t(2)).run("ds_bpermute_fi_b32 v20, v4, v30");
   for (unsigned lane = 0; lane < w.lanes(); ++lane)
-    EXPECT_EQ(w.v(20, lane),
-              w.active(lane) ? w.start(30, (lane + 1) % w.lanes()) : w.start(20, lane));
+    EXPECT_EQ(w.v(20, lane), w.active(lane) ? AssemblyWave::start(30, (lane + 1) % w.lanes())
+                                            : AssemblyWave::start(20, lane));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LdsOfGfx12, targetsFrom(12, 12), nameOf);

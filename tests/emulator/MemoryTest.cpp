@@ -196,7 +196,7 @@ TEST_P(LoadsAndStores, LoadsOfEveryWidthThroughEveryAddressForm) {
             for (unsigned b = 0; b < std::min(width.bytes - 4 * r, 4u); ++b)
               bits |= uint32_t(view.byte(w, lane, misaligned + unsigned(i) * kStep + 4 * r + b))
                       << (8 * b);
-            const uint32_t old = w.start(reg, lane);
+            const uint32_t old = AssemblyWave::start(reg, lane);
             const uint32_t expected = !w.active(lane) ? old
                                       : width.bytes >= 4
                                           ? bits
@@ -223,7 +223,7 @@ TEST_P(LoadsAndStores, StoresOfEveryWidthThroughEveryAddressForm) {
         for (unsigned lane = 0; lane < w.lanes(); ++lane)
           for (unsigned b = 0; b < kStep; ++b) {
             const uint32_t offset = misaligned + unsigned(i) * kStep + b;
-            const uint32_t word = w.start(20 + 4 * unsigned(i) + b / 4, lane);
+            const uint32_t word = AssemblyWave::start(20 + 4 * unsigned(i) + b / 4, lane);
             const uint32_t shift = 8 * (b % 4) + (width.part == Part::High ? 16 : 0);
             const bool written = w.active(lane) && b < width.bytes;
             const uint8_t expected =
@@ -240,9 +240,10 @@ TEST_P(ByThread, AddressesCountLanes) {
       .run("global_load_dword_addtid v20, s[4:5] offset:8\n"
            "global_store_dword_addtid v21, s[4:5] offset:1024");
   for (unsigned lane = 0; lane < w.lanes(); ++lane) {
-    EXPECT_EQ(w.v(20, lane), w.active(lane) ? w.at<uint32_t>(8 + 4 * lane) : w.start(20, lane));
+    EXPECT_EQ(w.v(20, lane),
+              w.active(lane) ? w.at<uint32_t>(8 + 4 * lane) : AssemblyWave::start(20, lane));
     if (w.active(lane))
-      EXPECT_EQ(w.at<uint32_t>(1024 + 4 * lane), w.start(21, lane));
+      EXPECT_EQ(w.at<uint32_t>(1024 + 4 * lane), AssemblyWave::start(21, lane));
   }
 }
 
@@ -273,9 +274,9 @@ TEST_P(LoadsAndStores, FlatLanesGoToAllSpacesAtOnce) {
                              : lane % 3 == 1 ? w.ldsAt<uint32_t>(132 + 4 * lane)
                                              : privateWord)
         << lane;
-    EXPECT_EQ(w.start(21, lane), lane % 3 == 0   ? w.at<uint32_t>(64 + 4 * lane)
-                                 : lane % 3 == 1 ? w.ldsAt<uint32_t>(128 + 4 * lane)
-                                                 : privateStored)
+    EXPECT_EQ(AssemblyWave::start(21, lane), lane % 3 == 0   ? w.at<uint32_t>(64 + 4 * lane)
+                                             : lane % 3 == 1 ? w.ldsAt<uint32_t>(128 + 4 * lane)
+                                                             : privateStored)
         << lane;
   }
 }
@@ -445,10 +446,12 @@ TEST_P(Blocks, MoveTheRegistersThatM0Names) {
     for (unsigned i = 0; i < 32; ++i) {
       const bool moves = w.active(lane) && (w.s(kM0) >> i & 1);
       const uint32_t at = 64 + 256 * lane + 4 * i;
-      EXPECT_EQ(w.v(20 + i, lane), moves ? before.at<uint32_t>(at + 8) : w.start(20 + i, lane));
+      EXPECT_EQ(w.v(20 + i, lane),
+                moves ? before.at<uint32_t>(at + 8) : AssemblyWave::start(20 + i, lane));
       EXPECT_EQ(w.at<uint32_t>(at + 128),
-                moves ? w.start(60 + i, lane) : before.at<uint32_t>(at + 128));
-      EXPECT_EQ(w.v(100 + i, lane), moves ? w.start(60 + i, lane) : w.start(100 + i, lane));
+                moves ? AssemblyWave::start(60 + i, lane) : before.at<uint32_t>(at + 128));
+      EXPECT_EQ(w.v(100 + i, lane),
+                moves ? AssemblyWave::start(60 + i, lane) : AssemblyWave::start(100 + i, lane));
     }
 }
 

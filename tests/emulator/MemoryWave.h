@@ -21,6 +21,7 @@ template <class T> struct Unaligned {
     std::memcpy(place, &value, sizeof(T));
     return *this;
   }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): T(other) is a copy.
   const Unaligned &operator=(const Unaligned &other) const { return *this = T(other); }
   explicit Unaligned(uint8_t *place) : place(place) {}
   Unaligned(const Unaligned &) = default;

@@ -110,7 +110,7 @@ std::vector<Case> conversionCases() {
       {-kInfD, 0x80000000, 0},
       {NAN, 0, 0},
   };
-  for (auto &c : kToInteger) {
+  for (const auto &c : kToInteger) {
     cases.push_back({"V_CVT_I32_F32", {f(float(c.value))}, c.asSigned});
     cases.push_back({"V_CVT_U32_F32", {f(float(c.value))}, c.asUnsigned});
     cases.push_back({"V_CVT_I32_F64", {d(c.value)}, c.asSigned});
@@ -124,7 +124,7 @@ std::vector<Case> conversionCases() {
   } const kToShort[] = {{-0.5f, 0, 0},           {1.9f, 1, 1},        {-7.5f, uint16_t(-7), 0},
                         {32768, 0x7fff, 0x8000}, {-32768, 0x8000, 0}, {65504, 0x7fff, 65504},
                         {kInf, 0x7fff, 0xffff},  {NAN, 0, 0}};
-  for (auto &c : kToShort) {
+  for (const auto &c : kToShort) {
     cases.push_back({"V_CVT_I16_F16", {h(c.value)}, c.asSigned});
     cases.push_back({"V_CVT_U16_F16", {h(c.value)}, c.asUnsigned});
   }

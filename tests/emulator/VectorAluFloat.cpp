@@ -346,7 +346,7 @@ TEST(VectorAluFloat, HalfArithmeticIsRoundedOnce) {
     } const kOperations[] = {{"V_ADD_F16", {a, b}, x + y},
                              {"V_MUL_F16", {a, b}, x * y},
                              {"V_FMA_F16", {a, b, c}, x * y + z}};
-    for (auto &operation : kOperations) {
+    for (const auto &operation : kOperations) {
       uint64_t result = run(operation.op, operation.sources, setting);
       if (operation.exact == 0) // its sign is a matter of operands and mode
         EXPECT_EQ(result & 0x7fff, 0u);

@@ -224,7 +224,7 @@ std::vector<Case> integerCases() {
     uint64_t result;
   } const kTables[] = {
       {0xfe, a | b | c}, {0x96, a ^ b ^ c}, {0xea, (a & b) | c}, {0x01, ~(a | b | c)}};
-  for (auto &t : kTables) {
+  for (const auto &t : kTables) {
     cases.push_back({"V_BITOP3_B32", {a, b, c}, i(int64_t(t.result)), {.immediate = t.table}});
     cases.push_back({"V_BITOP3_B16", {a, b, c}, t.result & 0xffff, {.immediate = t.table}});
   }

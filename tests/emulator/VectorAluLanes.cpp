@@ -154,7 +154,7 @@ TEST(VectorAluLanes, PermuteFromInactiveLanes) {
     uint32_t fetchInactive, boundControl;
     uint32_t expected; // in lane 1, which reads the inactive lane 14
   } const kCases[] = {{0, 0, 1}, {4, 0, 114}, {0, 4, 0}, {4, 4, 114}};
-  for (auto &c : kCases) {
+  for (const auto &c : kCases) {
     TestWave w(32);
     w.vector(0, 1).scalar(1, kReverseLow).scalar(2, kReverseHigh);
     w.modifiers(0, c.fetchInactive).modifiers(1, c.boundControl).exec(0x00ff);

@@ -128,7 +128,7 @@ TEST(VectorAluTranscendental, LanesTogetherAreAsEachByItself) {
       {"V_COS_F32", cosTurnsRounded}};
   auto flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
   LaneState state;
-  for (auto &[op, function] : kFunctions)
+  for (const auto &[op, function] : kFunctions)
     for (unsigned n = 0; n < 2000; ++n) {
       uint32_t source[kBlockLanes], result[kBlockLanes];
       for (uint32_t &bits : source)
@@ -346,7 +346,7 @@ TEST(VectorAluTranscendental, WorstResultsKeepPowersOfTwo) {
       {"v_rcp_f32 v0, -2.0", -0.5f}, {"v_sqrt_f32 v0, 4.0", 2}, {"v_exp_f32 v0, 0", 1},
       {"v_log_f32 v0, 1.0", 0},      {"v_rcp_f32 v0, 0", kInf}, {"v_log_f32 v0, 0", -kInf},
       {"v_rsq_f32 v0, 4.0", 0.5f},   {"v_exp_f32 v0, 4.0", 16}};
-  for (auto &[text, want] : kExact)
+  for (const auto &[text, want] : kExact)
     EXPECT_EQ(w.run(text).v(0, 0), f(want)) << text;
 }
 

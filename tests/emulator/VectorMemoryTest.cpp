@@ -192,7 +192,7 @@ private:
 
 std::vector<MemoryTable> tables() {
   std::vector<MemoryTable> all = {baseline::kVectorMemory, baseline::kVectorLanes};
-#if defined(__x86_64__)
+#ifdef __x86_64__
   if (hostIsa() >= HostIsa::Avx2)
     all.insert(all.end(), {avx2::kVectorMemory, avx2::kVectorLanes});
   if (hostIsa() >= HostIsa::Avx512)

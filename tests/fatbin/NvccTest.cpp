@@ -33,7 +33,7 @@ protected:
 
   void TearDown() override {
     if (!folder.empty())
-      sys::fs::remove_directories(folder);
+      (void)sys::fs::remove_directories(folder);
   }
 
   std::string path(StringRef name) { return (folder + "/" + name).str(); }

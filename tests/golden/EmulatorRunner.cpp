@@ -87,7 +87,7 @@ static Expected<std::vector<uint64_t>> runCase(const emulator::CodeObject &objec
   if (Error error = launch(object, memory, kernel, kTupleCount / kThreads,
                            {reinterpret_cast<uint64_t>(*in), reinterpret_cast<uint64_t>(*out)}, 1))
     return std::move(error);
-  auto *results = static_cast<const uint64_t *>(*out);
+  const auto *results = static_cast<const uint64_t *>(*out);
   std::vector<uint64_t> outputs(results, results + words);
   for (void *buffer : {*in, *out})
     if (Error error = memory.free(buffer))

@@ -98,7 +98,7 @@ int recordKernels(const Options &options) {
     return fail(old.takeError());
   Recording recording = std::move(*old);
   erase_if(*kernels, [&](const KernelCase &kernel) {
-    return !options.all && recording.kernels.count(kernel.name);
+    return !options.all && recording.kernels.contains(kernel.name);
   });
   unsigned recorded = 0;
   auto device =

@@ -24,7 +24,7 @@ constexpr uint32_t kSharedWithoutOptIn = 48 << 10;
 
 // Frames of 32-bit length and bytes.
 bool writeAll(int fd, const void *data, size_t size) {
-  for (auto *at = static_cast<const char *>(data); size;) {
+  for (const auto *at = static_cast<const char *>(data); size;) {
     ssize_t n = ::write(fd, at, size);
     if (n <= 0)
       return false;
@@ -138,8 +138,8 @@ Expected<KernelResult> Child::runOnce(const KernelCase &kernel, void *function) 
       return std::move(error);
     arguments.push_back(&buffer);
   }
-  auto &[gx, gy, gz] = kernel.grid;
-  auto &[bx, by, bz] = kernel.block;
+  const auto &[gx, gy, gz] = kernel.grid;
+  const auto &[bx, by, bz] = kernel.block;
   int status = kernel.cooperative
                    ? driver.cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz,
                                                       kernel.sharedBytes, nullptr, arguments.data())

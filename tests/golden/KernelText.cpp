@@ -258,9 +258,11 @@ Error Template::applyLaunch(const Line &line, StringRef arguments, KernelCase &k
     auto dimensions = [&](std::array<uint32_t, 3> &to) {
       to = {1, 1, 1};
       size_t i = 0;
-      for (StringRef number : split(value, ','))
-        if (i == 3 || number.getAsInteger(10, to[i++]))
+      for (StringRef number : split(value, ',')) {
+        if (i == 3 || number.getAsInteger(10, to[i]))
           return false;
+        ++i;
+      }
       return true;
     };
     if (!(key == "grid"     ? dimensions(kernel.grid)
@@ -514,7 +516,8 @@ bool KernelCase::isRight(const std::vector<uint8_t> &got,
     return (bits & (sign - 1)) > format->infinity;
   };
   for (size_t i = 0; i + format->bytes <= got.size(); i += format->bytes)
-    if (memcmp(&got[i], &expected[i], format->bytes) && !(isNan(&got[i]) && isNan(&expected[i])))
+    if (memcmp(&got[i], &expected[i], format->bytes) != 0 &&
+        !(isNan(&got[i]) && isNan(&expected[i])))
       return false;
   size_t rest = got.size() / format->bytes * format->bytes;
   return std::equal(got.begin() + rest, got.end(), expected.begin() + rest);

@@ -29,7 +29,7 @@ const Matrices &matrices() {
       result = {std::move(*kernels), std::move(*recording)};
       erase_if(result.kernels, [&](const KernelCase &kernel) {
         return !StringRef(kernel.name).contains("mma.") ||
-               !result.recording.kernels.count(kernel.name);
+               !result.recording.kernels.contains(kernel.name);
       });
     }
     return result;

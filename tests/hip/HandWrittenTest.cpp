@@ -42,7 +42,6 @@ std::string kernelText(const Text &text) {
 /// What the kernel stores, or what is wrong.
 std::string run(const std::vector<uint8_t> &object, size_t bufferBytes = 16) {
   testing::internal::CaptureStderr();
-  std::string problem;
   hipModule_t module = nullptr;
   hipFunction_t function;
   uint32_t *out = nullptr;

@@ -63,7 +63,6 @@ hipError_t hipStreamBeginCapture_spt(hipStream_t, hipStreamCaptureMode);
 hipError_t hipMemsetAsync_spt(void *, int, size_t, hipStream_t);
 hipError_t hipStreamEndCapture_spt(hipStream_t, hipGraph_t *);
 hipError_t hipGraphLaunch_spt(hipGraphExec_t, hipStream_t);
-hipError_t hipStreamSynchronize_spt(hipStream_t);
 hipError_t hipGetProcAddress(const char *, void **, int, uint64_t, int *);
 hipError_t hipEventRecordWithFlags(hipEvent_t, hipStream_t, unsigned);
 float __gnu_h2f_ieee(unsigned short);

@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-extern "C" hipError_t hipMemcpy_spt(void *, const void *, size_t, hipMemcpyKind);
-
 namespace {
 
 #define OK(CALL) ASSERT_EQ(CALL, hipSuccess)

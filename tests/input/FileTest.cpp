@@ -16,7 +16,7 @@ namespace {
 class InputFile : public testing::Test {
 protected:
   void SetUp() override { ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-input", folder)); }
-  void TearDown() override { sys::fs::remove_directories(folder); }
+  void TearDown() override { (void)sys::fs::remove_directories(folder); }
   std::string path(StringRef name) { return (folder + "/" + name).str(); }
   std::string write(StringRef name, StringRef text) {
     std::error_code error;

@@ -272,7 +272,7 @@ void Explorer::end(const State &state) {
   }
   for (const Outcome &outcome : outcomes) {
     result.outcomes.insert(outcome);
-    isOver |= allowed && !allowed->count(outcome);
+    isOver |= allowed && !allowed->contains(outcome);
   }
 }
 

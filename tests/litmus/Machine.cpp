@@ -24,7 +24,7 @@ bool MachineProgram::replace(uint32_t pc, const InstructionStep *step) {
 
 bool Exploration::fails(const std::set<Outcome> &allowed) const {
   return usesPending || hangs ||
-         llvm::any_of(outcomes, [&](const Outcome &one) { return !allowed.count(one); });
+         llvm::any_of(outcomes, [&](const Outcome &one) { return !allowed.contains(one); });
 }
 
 /// The thread without what can make no difference to others, nor to itself.

@@ -70,7 +70,7 @@ protected:
         return seed;
       }
       for (auto &[outcome, count] : histogram)
-        if (!allowed[row].count(outcome))
+        if (!allowed[row].contains(outcome))
           return seed;
     }
     return 0;

@@ -256,7 +256,7 @@ Error Tracer::addLoops(const Thread &thread, size_t number, std::vector<MachineO
       if (code.steps[index].kind != StepKind::Other)
         missing.insert(index);
     for (auto at = head; at != thread.entries.end(); ++at)
-      if (body.count(at->index)) {
+      if (body.contains(at->index)) {
         missing.erase(at->index);
         end = at + 1;
       }

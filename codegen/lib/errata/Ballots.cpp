@@ -26,7 +26,7 @@ struct Comparison {
 /// through vectors of comparisons.
 Comparison differenceOf(const Instruction &inst) {
   using namespace PatternMatch;
-  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  const auto *call = dyn_cast<IntrinsicInst>(&inst);
   if (!call || call->getIntrinsicID() != Intrinsic::amdgcn_ballot)
     return {};
   Comparison result;

@@ -46,7 +46,7 @@ bool isSignedPart(const Instruction &inst) {
   using namespace PatternMatch;
   if (isa<SExtInst>(inst))
     return inst.getOperand(0)->getType()->getScalarSizeInBits() <= 16;
-  if (auto *call = dyn_cast<IntrinsicInst>(&inst))
+  if (const auto *call = dyn_cast<IntrinsicInst>(&inst))
     return call->getIntrinsicID() == Intrinsic::amdgcn_sbfe;
   const APInt *amount = nullptr;
   return inst.getType()->getScalarSizeInBits() == 32 &&
@@ -74,7 +74,7 @@ bool isWrongWithSdwa(const Function &function) {
 /// the sum of floating-point numbers depends on the order. One order of the atomics must explain
 /// both the memory and all results.
 bool isFloatAtomic(const Instruction &inst) {
-  auto *rmw = dyn_cast<AtomicRMWInst>(&inst);
+  const auto *rmw = dyn_cast<AtomicRMWInst>(&inst);
   return rmw && rmw->isFloatingPointOperation();
 }
 
@@ -88,7 +88,7 @@ bool hasFloatAtomic(const Function &function) {
 /// Where EXEC is read as a number. The pre-RA pass over lane masks takes the register that a copy
 /// of EXEC goes to for one that is written once, and gives all its writes to EXEC (docs/errata.md).
 bool readsExec(const Instruction &inst) {
-  auto *call = dyn_cast<IntrinsicInst>(&inst);
+  const auto *call = dyn_cast<IntrinsicInst>(&inst);
   return call && call->getIntrinsicID() == Intrinsic::amdgcn_ballot &&
          isa<Constant>(call->getArgOperand(0));
 }

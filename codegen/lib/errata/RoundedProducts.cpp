@@ -25,7 +25,7 @@ bool isRoundedToHalf(const Instruction &inst) {
 
 /// Whether the result may be one of the operands, or one with another sign.
 bool passesOn(const Instruction &inst) {
-  if (auto *call = dyn_cast<IntrinsicInst>(&inst))
+  if (const auto *call = dyn_cast<IntrinsicInst>(&inst))
     return call->getIntrinsicID() == Intrinsic::fabs ||
            call->getIntrinsicID() == Intrinsic::copysign;
   switch (inst.getOpcode()) {

@@ -27,7 +27,7 @@ HIP_EXPORT hipError_t hipDriverGetVersion(int *version) { return hipRuntimeGetVe
 HIP_EXPORT hipError_t hipGetDeviceCount(int *count) {
   if (!count)
     return result(hipErrorInvalidValue);
-  *count = Machine::instance().devices.size();
+  *count = int(Machine::instance().devices.size());
   return result(*count ? hipSuccess : noDevice());
 }
 

@@ -197,6 +197,7 @@ HIP_EXPORT hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t *nodes,
   if (!graph)
     return result(hipErrorInvalidValue);
   std::vector<GraphNode *> all;
+  all.reserve(graph->nodes.size());
   for (auto &node : graph->nodes)
     all.push_back(node.get());
   return giveNodes(all, nodes, count);

@@ -19,11 +19,12 @@ static llvm::ArrayRef<uint8_t> readableFrom(const void *image) {
   uint64_t end = start;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    unsigned long long first, last; // "7f00-7f20 r--p ..."
-    char mayRead;
-    if (std::sscanf(line.c_str(), "%llx-%llx %c", &first, &last, &mayRead) != 3 || last <= end)
+    llvm::StringRef rest(line); // "7f00-7f20 r--p ..."
+    uint64_t first, last;
+    if (rest.consumeInteger(16, first) || !rest.consume_front("-") ||
+        rest.consumeInteger(16, last) || last <= end)
       continue;
-    if (first > end || mayRead != 'r')
+    if (first > end || !rest.starts_with(" r"))
       break;
     end = last;
   }
@@ -34,7 +35,7 @@ static Module *moduleOf(hipModule_t handle) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
   auto *module = reinterpret_cast<Module *>(handle);
-  return machine.modules.count(module) ? module : nullptr;
+  return machine.modules.contains(module) ? module : nullptr;
 }
 
 namespace rubia::emulator::hip {
@@ -43,7 +44,7 @@ Function *functionOf(hipFunction_t handle) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
   auto *function = reinterpret_cast<Function *>(handle);
-  return machine.functions.count(function) ? function : nullptr;
+  return machine.functions.contains(function) ? function : nullptr;
 }
 
 hipError_t loadModule(Module *&module, const void *image, Device &device) {
@@ -273,16 +274,16 @@ HIP_EXPORT hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attr
   const Kernel &kernel = *function->kernel;
   switch (attribute) {
   case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    *value = kernel.maxWorkgroupSize;
+    *value = int(kernel.maxWorkgroupSize);
     return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = kernel.ldsBytes;
+    *value = int(kernel.ldsBytes);
     return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    *value = kernel.scratchBytes;
+    *value = int(kernel.scratchBytes);
     return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_NUM_REGS:
-    *value = kernel.vgprCount;
+    *value = int(kernel.vgprCount);
     return result(hipSuccess);
   case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
     *value = int(deviceAt(int(function->module->device)).model.ldsBytes - kernel.ldsBytes);

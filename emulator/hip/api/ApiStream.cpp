@@ -201,9 +201,10 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
     return result(hipErrorInvalidValue);
   if ((flags & kExternal) && isCapturing(*stream))
     return result(capture(*stream, WaitOperation{event}));
-  if (bool joined; hipError_t error = joinCapture(*stream, *event, joined))
+  bool joined;
+  if (hipError_t error = joinCapture(*stream, *event, joined))
     return result(error);
-  else if (joined)
+  if (joined)
     return result(hipSuccess);
   if (CompletionRef completion = completionOf(*event))
     stream->device.streams.enqueue(*stream, [] {}, {completion});

@@ -77,7 +77,7 @@ void BarrierCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
     return;
   // Registers are spilled for all lanes, whether they are alive or not: private memory says
   // nothing.
-  const auto act = find_if(accesses.lanes, [&](const LaneAccess &access) {
+  const auto *const act = find_if(accesses.lanes, [&](const LaneAccess &access) {
     return access.space != Space::Scratch && missed >> access.lane & 1;
   });
   if (!step.barrierSignals && act == accesses.lanes.end())

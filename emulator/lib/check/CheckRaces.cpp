@@ -324,7 +324,7 @@ void RaceCheck::doubt(const Instruction &now, const Touched &touched, const Race
 
 /// A weak access that a strong one leaves alone: a load, by a compare-and-swap; a store of a half,
 /// by the loop that stands for an atomic operation on the other one.
-static bool leavesAlone(const RaceAccess &strong, const RaceAccess &weak) {
+bool leavesAlone(const RaceAccess &strong, const RaceAccess &weak) {
   if (!isStrong(strong.strength) || weak.strength != Strength::Weak)
     return false;
   if (!weak.writes)
@@ -565,7 +565,7 @@ uint32_t RaceCheck::storedValue(const Instruction &now, unsigned which, unsigned
 
 /// Which barrier an operation signals: its operand or M0 says so (Barriers.cpp); -1 is the
 /// workgroup's, as is that of S_BARRIER.
-static unsigned signalled(const Wave &wave, const MicroOp &op) {
+unsigned signalled(const Wave &wave, const MicroOp &op) {
   const int32_t id = op.kind[0] == OperandKind::Constant ? int32_t(op.source[0])
                      : op.kind[0] == OperandKind::None   ? -1
                                                          : int32_t(wave.scalars[kM0] << 26) >> 26;

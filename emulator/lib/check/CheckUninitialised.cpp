@@ -378,12 +378,12 @@ void UninitialisedCheck::access(const Now &now, const Accesses &accesses) {
 // Operations in registers.
 
 /// Whether a result may depend on lanes that are off.
-static bool crossesLanes(const MicroOp &op) {
+bool crossesLanes(const MicroOp &op) {
   return !op.detail || isWavewise(op) || op.detail->dpp != VectorDetail::Dpp::None;
 }
 
 /// Whether an operation leaves a part of its destination as it was.
-static bool writesPart(const MicroOp &op, const RegisterRange &range) {
+bool writesPart(const MicroOp &op, const RegisterRange &range) {
   return range.halves != 3 || (op.detail && op.detail->resultWidth != 32);
 }
 
@@ -496,7 +496,7 @@ bool UninitialisedCheck::readsWholeDword(const Now &now, unsigned lane) const {
   });
 }
 
-static Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
+Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
   if (!step.dual)
     return step.meaning;
   const Shape &shape = op.detail->shape;
@@ -505,7 +505,7 @@ static Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
 }
 
 /// The undefined bits of a register if `differs` of its bits do.
-static uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
+uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
   if (meaning == Meaning::Copies || differs == 0)
     return differs;
   const uint32_t halves[] = {ofHalves ? 0xffffu : ~0u, ofHalves ? 0xffff0000u : 0};
@@ -666,7 +666,7 @@ void UninitialisedCheck::checkDecisions(const Now &now) {
 }
 
 /// The registers of one half of a pair.
-static SmallVector<RegisterRange, 4> registersOf(const MicroOp &op) {
+SmallVector<RegisterRange, 4> registersOf(const MicroOp &op) {
   SmallVector<RegisterRange, 4> ranges;
   auto vector = [](uint64_t offset, unsigned count, bool written) {
     return RegisterRange{uint16_t(offset / kBlockLanes - 1), uint8_t(count), true, written, 3};

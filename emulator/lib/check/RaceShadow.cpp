@@ -69,7 +69,7 @@ void RaceShadow::addRead(RaceCell &cell, const RaceAccess &access) {
     }
   }
   auto &more = reads[cell.moreReads];
-  auto same = find_if(more, [&](const RaceAccess &one) { return one.thread == access.thread; });
+  auto *same = find_if(more, [&](const RaceAccess &one) { return one.thread == access.thread; });
   if (same != more.end())
     *same = access;
   else

@@ -323,7 +323,7 @@ void Describer::describeRegisters() {
     add(reg, true);
 }
 
-static Meaning meaningOf(StringRef name) {
+Meaning meaningOf(StringRef name) {
   if (!name.consume_front("V_") && !name.consume_front("S_"))
     return Meaning::Copies;
   name.consume_front("PK_");

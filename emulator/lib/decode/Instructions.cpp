@@ -33,7 +33,7 @@ static Index makeIndex(std::initializer_list<SemanticsTable> tables) {
 }
 
 static HostIsa findHostIsa() {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
@@ -72,7 +72,7 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
 #undef VECTOR_ALU_TABLE
     return index.lookup(name);
   }
-#if defined(__x86_64__)
+#ifdef __x86_64__
   case HostIsa::Avx2: {
 #define VECTOR_ALU_TABLE(name) avx2::name,
     static const Index index = makeIndex({

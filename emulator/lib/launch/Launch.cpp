@@ -44,7 +44,8 @@ public:
       return pointer.takeError();
     return Scoped(memory, static_cast<uint8_t *>(*pointer));
   }
-  Scoped(Scoped &&other) : memory(other.memory), data(std::exchange(other.data, nullptr)) {}
+  Scoped(Scoped &&other) noexcept
+      : memory(other.memory), data(std::exchange(other.data, nullptr)) {}
   ~Scoped() {
     if (data)
       consumeError(memory->free(data));

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__x86_64__)
+#ifdef __x86_64__
 #include <xmmintrin.h>
 #elif !defined(__aarch64__)
 #error "the emulator knows the floating-point control of x86-64 and AArch64"
@@ -16,7 +16,7 @@
 
 namespace rubia::emulator {
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 using HostFloatControl = unsigned;
 constexpr HostFloatControl kDefaultFloatControl = 0x1f80; // to nearest, denormals kept, no traps
 constexpr HostFloatControl kRoundingControl = 0x6000;
@@ -46,7 +46,7 @@ using Quad = __float128;
 /// The host's rounding mode while it lives.
 class HostRounding {
 public:
-#if defined(__x86_64__)
+#ifdef __x86_64__
   enum Direction : HostFloatControl {
     Nearest = 0,
     Down = 0x2000,

@@ -13,7 +13,7 @@ namespace RUBIA_ISA {
 /// as there are dwords in the host's vectors, also where they are computed in 64 bits. Else results
 /// would be stored as half vectors, and the next instruction's load of a whole one would have to
 /// wait until both are in the cache.
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
 constexpr unsigned kLaneWidth = 16, kLaneInterleave = 2;
 #elif defined(__AVX2__)
 constexpr unsigned kLaneWidth = 8, kLaneInterleave = 4;
@@ -284,16 +284,15 @@ template <class F, class R, class... P> struct Signature<R (F::*)(P...) const> {
   }
 
   template <auto Function>
-  [[gnu::always_inline]] static inline void
-  compute(uint32_t *result, const uint32_t *const (&sources)[3], LaneState &state) {
+  [[gnu::always_inline]] static void compute(uint32_t *result, const uint32_t *const (&sources)[3],
+                                             LaneState &state) {
     run<Function>(result, sources, state, std::make_index_sequence<kCount>{});
   }
 
 private:
   template <auto Function, size_t... I>
-  [[gnu::always_inline]] static inline void run(uint32_t *result,
-                                                const uint32_t *const (&sources)[3],
-                                                LaneState &state, std::index_sequence<I...>) {
+  [[gnu::always_inline]] static void run(uint32_t *result, const uint32_t *const (&sources)[3],
+                                         LaneState &state, std::index_sequence<I...>) {
     static constexpr auto kIndex = sourceIndices();
     static_assert(kIndex[kCount] <= 3,
                   "a lanewise instruction has at most three sources besides a mask");

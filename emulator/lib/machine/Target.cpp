@@ -345,7 +345,7 @@ void Target::restoreLiterals(MCInst &inst, uint32_t literal) const {
   static const std::set<unsigned> types = literalTypes(*instructions);
   const ArrayRef<MCOperandInfo> operands = instructions->get(inst.getOpcode()).operands();
   for (unsigned i = 0; i < inst.getNumOperands() && i < operands.size(); ++i)
-    if (types.count(operands[i].OperandType) && inst.getOperand(i).isImm())
+    if (types.contains(operands[i].OperandType) && inst.getOperand(i).isImm())
       inst.getOperand(i).setImm(literal);
 }
 

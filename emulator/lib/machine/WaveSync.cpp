@@ -24,7 +24,8 @@ WaveSync::Counter *counterOf(Wave &w, const MicroOp &op) {
     raise(w, op, FaultKind::IllegalInstruction);
     return nullptr;
   }
-  return &sync->counters[((w.scalars[kM0] >> 16 & 63) + uint32_t(op.immediate)) % sync->kCounters];
+  return &sync->counters[((w.scalars[kM0] >> 16 & 63) + uint32_t(op.immediate)) %
+                         WaveSync::kCounters];
 }
 
 void initialise(Wave &w, const MicroOp &op) {

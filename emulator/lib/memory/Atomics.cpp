@@ -98,7 +98,7 @@ bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, 
 
 /// Whether PCIe has the operation, so that it works in the host's memory on every GPU.
 template <auto Function> constexpr bool isOfBus() {
-  using T = typename AtomicParts<Function>::Value;
+  using T = AtomicParts<Function>::Value;
   auto is = []<class Other>(const Other &) {
     return std::is_same_v<std::remove_cv_t<decltype(Function)>, Other>;
   };
@@ -138,7 +138,7 @@ void returnOld(Wave &w, const MicroOp &op, unsigned block, uint32_t mask, const 
 }
 
 template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
-  using T = typename AtomicParts<Function>::Value;
+  using T = AtomicParts<Function>::Value;
   LaneAddresses addresses;
   for (unsigned block = 0; block < w.blocks; ++block) {
     uint32_t mask = w.scalars[kExec + block];
@@ -170,7 +170,7 @@ template <auto Function, Space S> void handler(Wave &w, const MicroOp &op) {
 
 /// A lane whose operand is not wholly in range does nothing and returns 0.
 template <auto Function> void bufferHandler(Wave &w, const MicroOp &op) {
-  using T = typename AtomicParts<Function>::Value;
+  using T = AtomicParts<Function>::Value;
   const BufferResource resource = BufferResource::read(w, op);
   if (resource.swizzled() && sizeof(T) > 1u << resource.elementShift)
     return raise(w, op, FaultKind::Misaligned);

@@ -18,7 +18,7 @@ typedef uint32_t FourDwords __attribute__((vector_size(16)));
 constexpr uint64_t kHostAccessBytes = 16;
 
 [[gnu::always_inline]] inline FourDwords readAtOnce(const void *aligned) {
-#if defined(__aarch64__)
+#ifdef __aarch64__
   uint64_t halves[2];
   asm volatile("ldp %0, %1, %2"
                : "=r"(halves[0]), "=r"(halves[1])
@@ -32,7 +32,7 @@ constexpr uint64_t kHostAccessBytes = 16;
 }
 
 [[gnu::always_inline]] inline void writeAtOnce(void *aligned, FourDwords value) {
-#if defined(__aarch64__)
+#ifdef __aarch64__
   uint64_t halves[2];
   std::memcpy(halves, &value, sizeof(value));
   asm volatile("stp %1, %2, %0"

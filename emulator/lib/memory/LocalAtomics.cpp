@@ -10,7 +10,7 @@ namespace {
 
 template <auto Function>
 constexpr Handler atomic = [](Wave &w, const MicroOp &op) {
-  using T = typename AtomicParts<Function>::Value;
+  using T = AtomicParts<Function>::Value;
   LaneAddresses addresses;
   const FloatRules rules = floatRules(w, AtomicParts<Function>::kFloat, true, false);
   for (unsigned block = 0; block < w.blocks; ++block) {

@@ -14,9 +14,9 @@ class PooledMemory {
 public:
   PooledMemory() = default;
   explicit PooledMemory(size_t size);
-  PooledMemory(PooledMemory &&other)
+  PooledMemory(PooledMemory &&other) noexcept
       : data(std::exchange(other.data, nullptr)), size(std::exchange(other.size, 0)) {}
-  PooledMemory &operator=(PooledMemory &&other) {
+  PooledMemory &operator=(PooledMemory &&other) noexcept {
     std::swap(data, other.data);
     std::swap(size, other.size);
     return *this;

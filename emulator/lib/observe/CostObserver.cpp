@@ -84,6 +84,7 @@ void CostObserver::after(RunningGroup &, Wave &wave, const MicroOp &op, const In
 
 std::vector<uint64_t> CostObserver::waves() const {
   std::vector<uint64_t> counts;
+  counts.reserve(costs.size());
   for (size_t i = 0; i < costs.size(); ++i)
     counts.push_back(known[i].kind == InstructionClass::Wait ? 0 : costs[i].waves);
   return counts;

@@ -411,6 +411,7 @@ void OrderRun::expectArguments() {
 bool OrderRun::isStalled() {
   return watch.failed([&] {
     std::vector<RunningGroup *> groups;
+    groups.reserve(residents.size());
     for (const Resident &resident : residents)
       groups.push_back(resident.group.get());
     return groups;

@@ -44,7 +44,7 @@ static void addLane(PendingOperation &pending, DenseMap<uint64_t, unsigned> &par
   PendingPart &part = pending.parts[found->second];
   part.lanes[block] |= 1u << lane;
   for (uint64_t at = address; at < address + bytes; ++at) {
-    auto line =
+    auto *line =
         llvm::find_if(part.lines, [&](const LinePart &one) { return one.line == lineOf(at); });
     if (line == part.lines.end()) {
       part.lines.push_back({lineOf(at), 0});

@@ -315,9 +315,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   static constexpr bool kIsPlaced = kIsNarrow || (std::is_integral_v<R> && sizeof(R) == 4);
 
   template <class T, class Source>
-  [[gnu::always_inline]] static inline T argument(const Source &source, const FloatMode &mode,
-                                                  uint32_t firstLane, uint32_t carries,
-                                                  unsigned lane) {
+  [[gnu::always_inline]] static T argument(const Source &source, const FloatMode &mode,
+                                           uint32_t firstLane, uint32_t carries, unsigned lane) {
     if constexpr (std::is_same_v<T, FloatMode>)
       return mode;
     else if constexpr (std::is_same_v<T, LaneId>)
@@ -335,9 +334,9 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     uint32_t shift = 0, mask = ~0u, keep = 0;
   };
   template <bool kMasked, bool kPlaced, class... Sources>
-  [[gnu::always_inline]] static inline uint32_t
-  lanes(uint32_t *result, uint32_t exec, FloatMode mode, uint32_t firstLane, uint32_t carries,
-        const Place place, const Sources... sources) {
+  [[gnu::always_inline]] static uint32_t lanes(uint32_t *result, uint32_t exec, FloatMode mode,
+                                               uint32_t firstLane, uint32_t carries,
+                                               const Place place, const Sources... sources) {
     [[maybe_unused]] uint32_t flags[kBlockLanes];
     const uint32_t *was = kMasked ? whatWas(result) : result;
     // Lanes are independent, also where the result overwrites a source.
@@ -407,27 +406,27 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   static constexpr bool kIsWide = (std::is_same_v<R, double> || std::is_same_v<R, bool>) &&
                                   (kIsWideSource<std::remove_cvref_t<P>> && ...);
 
-  [[gnu::always_inline]] static inline Nothing together(Nothing nothing) { return nothing; }
+  [[gnu::always_inline]] static Nothing together(Nothing nothing) { return nothing; }
   template <class T>
-  [[gnu::always_inline]] static inline UniformSource<T> together(const UniformSource<T> &source) {
+  [[gnu::always_inline]] static UniformSource<T> together(const UniformSource<T> &source) {
     return source;
   }
   template <class T>
-  [[gnu::always_inline]] static inline Together<T> together(const LaneSource<T> &source) {
+  [[gnu::always_inline]] static Together<T> together(const LaneSource<T> &source) {
     Together<T> lanes;
     lanes.fill(source.registers, ~0u, 0);
     return lanes;
   }
   template <class T>
-  [[gnu::always_inline]] static inline Together<T> together(const ModifiedSource<T> &source) {
+  [[gnu::always_inline]] static Together<T> together(const ModifiedSource<T> &source) {
     Together<T> lanes;
     lanes.fill(source.registers, source.keep, source.flip);
     return lanes;
   }
   /// lanes() of doubles.
   template <bool kMasked, class... Sources>
-  [[gnu::always_inline]] static inline uint32_t
-  wideLanes(uint32_t *result, uint32_t exec, FloatMode mode, const Sources... sources) {
+  [[gnu::always_inline]] static uint32_t wideLanes(uint32_t *result, uint32_t exec, FloatMode mode,
+                                                   const Sources... sources) {
     Together<std::conditional_t<kResult, R, uint64_t>> values;
 #pragma clang loop vectorize(assume_safety) vectorize_width(kLaneWidth / 2)                        \
     interleave_count(kLaneInterleave * 2) unroll(disable)
@@ -450,8 +449,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   }
 
   template <size_t I, From... kFrom>
-  [[gnu::always_inline]] static inline AnySource common(const Wave &w, const MicroOp &op,
-                                                        FusedBuffer *buffers) {
+  [[gnu::always_inline]] static AnySource common(const Wave &w, const MicroOp &op,
+                                                 FusedBuffer *buffers) {
     using T = std::remove_cvref_t<std::tuple_element_t<I, std::tuple<P...>>>;
     if constexpr (IsContext<T>::value) {
       return {};
@@ -462,8 +461,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     }
   }
   template <size_t I, From... kFrom>
-  [[gnu::always_inline]] static inline auto
-  source(const Wave &w, const MicroOp &op, const uint32_t *registers, const AnySource &any) {
+  [[gnu::always_inline]] static auto source(const Wave &w, const MicroOp &op,
+                                            const uint32_t *registers, const AnySource &any) {
     using T = std::remove_cvref_t<std::tuple_element_t<I, std::tuple<P...>>>;
     if constexpr (IsContext<T>::value) {
       return Nothing{};
@@ -475,8 +474,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   }
 
   template <unsigned kBlocks, From... kFrom, size_t... I>
-  [[gnu::always_inline]] static inline void run(Wave &w, const MicroOp &op,
-                                                std::index_sequence<I...>) {
+  [[gnu::always_inline]] static void run(Wave &w, const MicroOp &op, std::index_sequence<I...>) {
     constexpr bool kAny = ((kFrom == From::Any) || ...);
     FusedBuffer buffers[kAny ? 3 : 1];
     const AnySource any[kCount ? kCount : 1] = {common<I, kFrom...>(w, op, buffers)...};

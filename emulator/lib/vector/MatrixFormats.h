@@ -118,8 +118,8 @@ template <SmallFormat kFormat> constexpr SmallValues<kFormat> kSmallValues;
 
 /// +0 in place of a number below `smallest`.
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Float flushedRun(typename Run<N>::Float value,
-                                                                float smallest) {
+[[gnu::always_inline]] inline Run<N>::Float flushedRun(typename Run<N>::Float value,
+                                                       float smallest) {
   using R = Run<N>;
   const auto magnitude = std::bit_cast<typename R::Float>(
       std::bit_cast<typename R::Word>(value) & typename R::Word(typename R::Word{} + 0x7fffffffu));
@@ -128,13 +128,13 @@ template <unsigned N>
 
 /// Zero of the same sign in place of a denormal of F32.
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Word normalWord(typename Run<N>::Word word) {
+[[gnu::always_inline]] inline Run<N>::Word normalWord(typename Run<N>::Word word) {
   return (word & 0x7f800000u) == 0 ? word & 0x80000000u : word;
 }
 
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Float lookUp(const float *table,
-                                                            typename Run<N>::Word codes) {
+[[gnu::always_inline]] inline Run<N>::Float lookUp(const float *table,
+                                                   typename Run<N>::Word codes) {
   alignas(64) uint32_t at[N];
   alignas(64) float found[N];
   storeRun(at, codes);
@@ -145,10 +145,10 @@ template <unsigned N>
 
 /// Values of any format but F64; `codes` have no bits above the format's.
 template <unsigned N, MatrixFormat kFormat>
-[[gnu::always_inline]] inline typename Run<N>::Float decodeRun(const InputReading &reading,
-                                                               typename Run<N>::Word codes) {
+[[gnu::always_inline]] inline Run<N>::Float decodeRun(const InputReading &reading,
+                                                      typename Run<N>::Word codes) {
   using R = Run<N>;
-  using Float = typename R::Float;
+  using Float = R::Float;
   using enum MatrixFormat;
   if constexpr (kFormat == F32) {
     return std::bit_cast<Float>(reading.flush ? normalWord<N>(codes) : codes);

@@ -59,7 +59,7 @@ template <class V, class T>
 
 /// A denormal becomes zero with its sign.
 template <unsigned N, bool kFlush>
-[[gnu::always_inline]] inline typename Run<N>::Float normal(typename Run<N>::Float value) {
+[[gnu::always_inline]] inline Run<N>::Float normal(typename Run<N>::Float value) {
   using R = Run<N>;
   if constexpr (kFlush)
     return std::bit_cast<typename R::Float>(normalWord<N>(std::bit_cast<typename R::Word>(value)));
@@ -68,9 +68,8 @@ template <unsigned N, bool kFlush>
 }
 
 template <unsigned N, bool kFlush, unsigned kCount>
-[[gnu::always_inline]] inline typename Run<N>::Float treeOf(const ProductRow<float> &row,
-                                                            unsigned first) {
-  using Float = typename Run<N>::Float;
+[[gnu::always_inline]] inline Run<N>::Float treeOf(const ProductRow<float> &row, unsigned first) {
+  using Float = Run<N>::Float;
   if constexpr (kCount == 1) // a product of zero is +0
     return normal<N, kFlush>(
         __builtin_elementwise_fma(Float{} + row.x(first), row.y<Float>(first), Float{}));
@@ -80,8 +79,8 @@ template <unsigned N, bool kFlush, unsigned kCount>
 }
 
 template <unsigned N, bool kFlush, unsigned kGroup>
-[[gnu::always_inline]] inline typename Run<N>::Float addPairwise(const ProductRow<float> &row,
-                                                                 typename Run<N>::Float sum) {
+[[gnu::always_inline]] inline Run<N>::Float addPairwise(const ProductRow<float> &row,
+                                                        typename Run<N>::Float sum) {
   for (unsigned t = 0; t < row.terms; t += kGroup)
     sum = normal<N, kFlush>(sum + treeOf<N, kFlush, kGroup>(row, t));
   return sum;
@@ -92,8 +91,8 @@ template <unsigned N, bool kFlush, unsigned kGroup>
 /// Numbers as the unit sees them: |significand| is below 2, and below 1 for what is denormal in its
 /// format. A zero has exponent -126.
 template <unsigned N> struct Split {
-  typename Run<N>::Float significand;
-  typename Run<N>::Int exponent; // 128: an infinity or NaN
+  Run<N>::Float significand;
+  Run<N>::Int exponent; // 128: an infinity or NaN
 };
 
 template <unsigned N>
@@ -118,11 +117,11 @@ struct SplitRow {
 
 /// 2^exponent for exponents of normal numbers.
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Float power(typename Run<N>::Int exponent) {
+[[gnu::always_inline]] inline Run<N>::Float power(typename Run<N>::Int exponent) {
   return std::bit_cast<typename Run<N>::Float>((exponent + 127) << 23);
 }
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Double powerOfDouble(typename Run<N>::Int exponent) {
+[[gnu::always_inline]] inline Run<N>::Double powerOfDouble(typename Run<N>::Int exponent) {
   using Long = int64_t __attribute__((vector_size(8 * N)));
   return std::bit_cast<typename Run<N>::Double>((__builtin_convertvector(exponent, Long) + 1023)
                                                 << 52);
@@ -135,13 +134,13 @@ constexpr int kProductBits = 24, kSumBits = 31;
 
 /// The sum of terms first, first + step, ... before `end`, in units of 2^(exponent - 24).
 template <unsigned N> struct CutSum {
-  typename Run<N>::Int units, exponent;
+  Run<N>::Int units, exponent;
 };
 template <unsigned N>
 [[gnu::always_inline]] inline CutSum<N> cutSum(const SplitRow &row, unsigned first, unsigned end,
                                                unsigned step) {
   using R = Run<N>;
-  using Int = typename R::Int;
+  using Int = R::Int;
   auto exponentOf = [&](unsigned t) {
     return loadRun<Int>(row.eb + row.values.depth(t) * row.values.bStride) +
            row.ea[t * row.values.aStride];
@@ -162,10 +161,10 @@ template <unsigned N>
 /// `sum` with terms first to end. FP8 is added as even and odd terms apart, and loses an
 /// accumulator that is far below.
 template <unsigned N, bool kFp8>
-[[gnu::always_inline]] inline typename Run<N>::Float
-addAligned(const SplitRow &row, unsigned first, unsigned end, typename Run<N>::Float sum) {
+[[gnu::always_inline]] inline Run<N>::Float addAligned(const SplitRow &row, unsigned first,
+                                                       unsigned end, typename Run<N>::Float sum) {
   using R = Run<N>;
-  using Int = typename R::Int;
+  using Int = R::Int;
   CutSum<N> cut = cutSum<N>(row, first, end, kFp8 ? 2 : 1);
   if constexpr (kFp8) {
     const CutSum<N> odd = cutSum<N>(row, first + 1, end, 2);
@@ -178,7 +177,7 @@ addAligned(const SplitRow &row, unsigned first, unsigned end, typename Run<N>::F
   const Int exponent = larger(cut.exponent, c.exponent), limit = Int{} + 400;
   const Int below = smaller(exponent - cut.exponent, limit);
   const Int belowC = smaller(exponent - c.exponent, limit);
-  auto floored = [](typename R::Double units) { return __builtin_elementwise_floor(units); };
+  auto floored = [](R::Double units) { return __builtin_elementwise_floor(units); };
   const auto units = floored(__builtin_convertvector(cut.units, typename R::Double) *
                              powerOfDouble<N>(kSumBits - kProductBits - below));
   auto ofC = floored(__builtin_convertvector(c.significand, typename R::Double) *
@@ -219,9 +218,9 @@ inline bool addSpecial(const ProductRow<float> &row, unsigned column, unsigned f
 
 /// `mayBeSpecial`: of A or B.
 template <unsigned N, bool kFp8>
-[[gnu::always_inline]] inline typename Run<N>::Float
-addAlignedGroups(const SplitRow &row, unsigned group, bool mayBeSpecial,
-                 typename Run<N>::Float sum) {
+[[gnu::always_inline]] inline Run<N>::Float addAlignedGroups(const SplitRow &row, unsigned group,
+                                                             bool mayBeSpecial,
+                                                             typename Run<N>::Float sum) {
   using R = Run<N>;
   for (unsigned t = 0; t < row.values.terms; t += group) {
     const unsigned end = t + group < row.values.terms ? t + group : row.values.terms;
@@ -250,8 +249,8 @@ template <class W> [[gnu::always_inline]] inline W mixed(W x) {
 /// A number for each element that depends on its row of A, its column of B and its C alone: so does
 /// what a unit computes, whatever it is.
 template <unsigned N, class T>
-[[gnu::always_inline]] inline typename Run<N>::Word choiceOf(const ProductRow<T> &row,
-                                                             typename Run<N>::Float c) {
+[[gnu::always_inline]] inline Run<N>::Word choiceOf(const ProductRow<T> &row,
+                                                    typename Run<N>::Float c) {
   using R = Run<N>;
   auto hash = std::bit_cast<typename R::Word>(c);
   for (unsigned t = 0; t < row.terms; ++t) {
@@ -267,7 +266,7 @@ template <unsigned N, class T>
 /// is exact in any order stays: `exact` is the sum to 53 bits. `kUnit`: of the type that it is
 /// rounded to, in units of f32's last place.
 template <unsigned N, unsigned kUnit = 1>
-[[gnu::always_inline]] inline typename Run<N>::Float
+[[gnu::always_inline]] inline Run<N>::Float
 nudged(typename Run<N>::Float value, typename Run<N>::Double exact, typename Run<N>::Word choice) {
   using R = Run<N>;
   const auto word = std::bit_cast<typename R::Word>(value);
@@ -284,8 +283,8 @@ nudged(typename Run<N>::Float value, typename Run<N>::Double exact, typename Run
 
 /// The sum to 53 bits.
 template <unsigned N, class T>
-[[gnu::always_inline]] inline typename Run<N>::Double preciseSum(const ProductRow<T> &row,
-                                                                 typename Run<N>::Float c) {
+[[gnu::always_inline]] inline Run<N>::Double preciseSum(const ProductRow<T> &row,
+                                                        typename Run<N>::Float c) {
   using R = Run<N>;
   using V = std::conditional_t<sizeof(T) == 4, typename R::Float, typename R::Double>;
   auto sum = __builtin_convertvector(c, typename R::Double);
@@ -297,10 +296,10 @@ template <unsigned N, class T>
 /// Each element by one of four ways: from the last term to the first, as pairs of pairs, even terms
 /// before odd ones, rounded once.
 template <unsigned N, unsigned kUnit = 1>
-[[gnu::always_inline]] inline typename Run<N>::Float addPerturbed(const ProductRow<float> &row,
-                                                                  typename Run<N>::Float c) {
+[[gnu::always_inline]] inline Run<N>::Float addPerturbed(const ProductRow<float> &row,
+                                                         typename Run<N>::Float c) {
   using R = Run<N>;
-  using Float = typename R::Float;
+  using Float = R::Float;
   const auto choice = choiceOf<N>(row, c), way = choice & 3u;
   const auto precise = preciseSum<N>(row, c);
   const Float reversed = addReversed(row, c);
@@ -313,10 +312,10 @@ template <unsigned N, unsigned kUnit = 1>
 
 /// Products with scales: as assumed, rounded once, or each 32 terms rounded to f32 and then added.
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Double
-addPerturbedBlocks(const ProductRow<double> &row, typename Run<N>::Double c) {
+[[gnu::always_inline]] inline Run<N>::Double addPerturbedBlocks(const ProductRow<double> &row,
+                                                                typename Run<N>::Double c) {
   using R = Run<N>;
-  using Double = typename R::Double;
+  using Double = R::Double;
   constexpr unsigned kBlock = 32;
   auto sum = __builtin_convertvector(c, typename R::Float);
   const auto choice = choiceOf<N>(row, sum);

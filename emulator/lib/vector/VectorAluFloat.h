@@ -27,7 +27,7 @@ template <> struct Format<Half> {
   static constexpr int kFraction = 10, kBias = 15;
 };
 
-template <class T> using BitsOf = typename Format<T>::Bits;
+template <class T> using BitsOf = Format<T>::Bits;
 template <class T>
 constexpr BitsOf<T> kSignBit = BitsOf<T>(BitsOf<T>(1) << (sizeof(BitsOf<T>) * 8 - 1));
 template <class T>

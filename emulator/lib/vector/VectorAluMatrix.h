@@ -235,7 +235,7 @@ private:
   [[gnu::always_inline]] static void
   forRuns(const WaveOperands &w, unsigned source, const InputLayout &layout, unsigned elements,
           const InputReading &reading, LaneOf laneOf, Visit visit) {
-    using Word = typename Run<N>::Word;
+    using Word = Run<N>::Word;
     constexpr unsigned kBits = bitsOf(kFormat);
     constexpr uint32_t kMask = kBits < 32 ? (1u << kBits % 32) - 1 : ~0u;
     const VectorRegisters registers = sourceRegisters(w, source);
@@ -262,10 +262,9 @@ private:
       }
   }
   template <unsigned N>
-  static typename Run<N>::Double doubles(const VectorRegisters &registers, unsigned lane,
-                                         unsigned e) {
+  static Run<N>::Double doubles(const VectorRegisters &registers, unsigned lane, unsigned e) {
     using Long = uint64_t __attribute__((vector_size(8 * N)));
-    using Word = typename Run<N>::Word;
+    using Word = Run<N>::Word;
     auto dword = [&](unsigned which) {
       return __builtin_convertvector(loadRun<Word>(registers.lanes(lane, e * 2 + which)), Long);
     };
@@ -312,9 +311,9 @@ inline float clampedOverflow(const FloatMode &mode, float value) {
 
 /// N words of C, from its registers or a constant.
 template <unsigned N>
-[[gnu::always_inline]] inline typename Run<N>::Word
+[[gnu::always_inline]] inline Run<N>::Word
 addendRun(const WaveOperands &w, const VectorRegisters &c, unsigned lane, unsigned dword) {
-  using Word = typename Run<N>::Word;
+  using Word = Run<N>::Word;
   return c.first ? loadRun<Word>(c.lanes(lane, dword)) : Word{} + w.source(2, lane, 0);
 }
 

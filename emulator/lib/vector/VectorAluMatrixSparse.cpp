@@ -50,7 +50,7 @@ template <MatrixShape kShape> void multiply(WaveOperands &w) {
     });
   } else {
     forOutput([&](unsigned lane, unsigned item, float *sums) {
-      storeRun(sums, loadRun<typename R::Float>(d.lanes(lane, item)));
+      storeRun(sums, loadRun<R::Float>(d.lanes(lane, item)));
     });
     if (w.reversesSums())
       product.template addPerturbed<kWide>();

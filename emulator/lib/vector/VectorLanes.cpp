@@ -137,7 +137,6 @@ constexpr MemorySemantics kRows[] = {
 
 } // namespace
 
-extern const MemoryTable kVectorLanes;
 const MemoryTable kVectorLanes = table(kRows);
 
 } // namespace rubia::emulator::RUBIA_ISA

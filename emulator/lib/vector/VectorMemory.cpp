@@ -7,7 +7,7 @@
 #include "emulator/lib/vector/VectorMemory.h"
 #include "emulator/lib/machine/ScratchLayout.h"
 #include "emulator/lib/memory/HostAccess.h"
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 
@@ -101,7 +101,7 @@ template <class Move> [[gnu::always_inline]] inline void forActive(uint32_t mask
     std::memcpy(to, from, sizeof(HalfBlock));
     return;
   }
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
   _mm512_mask_storeu_epi32(to, __mmask16(lanes), _mm512_maskz_loadu_epi32(__mmask16(lanes), from));
 #else
   for (uint32_t rest = lanes; rest; rest &= rest - 1) {
@@ -116,7 +116,7 @@ template <class Move> [[gnu::always_inline]] inline void forActive(uint32_t mask
 }
 [[gnu::always_inline]] inline void gatherHalf(uint32_t *to, uint64_t base, const uint32_t *offsets,
                                               uint32_t lanes) {
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
   // Indices have a sign.
   const __m512i at = _mm512_xor_si512(_mm512_loadu_si512(offsets), _mm512_set1_epi32(INT32_MIN));
   const auto *middle = reinterpret_cast<const void *>(base + (uint64_t(1) << 31));
@@ -130,7 +130,7 @@ template <class Move> [[gnu::always_inline]] inline void forActive(uint32_t mask
 #endif
 }
 
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
 /// Half a block's lanes as two vectors of 64 bits each, from and to registers and memory.
 struct Pairs {
   __m512i low, high; // lanes 0 to 7, 8 to 15
@@ -261,7 +261,7 @@ template <unsigned N> struct Words {
   }
 
   static void load(uint32_t *registers, const Places &places) {
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
     if constexpr (N == 2)
       return loadPairs(registers, places);
 #endif
@@ -321,7 +321,7 @@ template <unsigned N> struct Words {
   }
 
   static void store(const uint32_t *registers, const Places &places) {
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
     if constexpr (N == 2)
       return storePairs(registers, places);
 #endif
@@ -679,7 +679,6 @@ constexpr MemorySemantics kRows[] = {
 
 } // namespace
 
-extern const MemoryTable kVectorMemory;
 const MemoryTable kVectorMemory = table(kRows);
 
 } // namespace rubia::emulator::RUBIA_ISA

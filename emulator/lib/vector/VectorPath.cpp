@@ -292,7 +292,6 @@ void leave() {
 
 } // namespace
 
-extern const VectorPath kVectorPath;
 const VectorPath kVectorPath = {
     {{kSimple<Sources::Direct, false>, kSimple<Sources::Direct, true>},
      {kSimple<Sources::Any, false>, kSimple<Sources::Any, true>},

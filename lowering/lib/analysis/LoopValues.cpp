@@ -45,7 +45,7 @@ bool LoopValues::isFixed(const ptx::Operand &operand) const {
 // ---------- Counts
 
 bool LoopValues::isPassedEachRound(uint32_t instruction) const {
-  auto at = find_if(loop.blocks, [&](uint32_t block) {
+  const auto *at = find_if(loop.blocks, [&](uint32_t block) {
     return graph.blocks[block].first <= instruction && instruction < graph.blocks[block].end;
   });
   BitVector others = graph.reachedFrom(loop.header, *at);

@@ -79,7 +79,7 @@ private:
   bool leaves(uint32_t branch) const {
     if (!loop.isIn(branch))
       return false;
-    auto block = find_if(loop.loop.blocks, [&](uint32_t block) {
+    const auto *block = find_if(loop.loop.blocks, [&](uint32_t block) {
       return loop.graph.blocks[block].first < loop.graph.blocks[block].end &&
              loop.graph.blocks[block].branch() == branch;
     });

@@ -106,7 +106,7 @@ private:
   // Whether all of a group, or of a larger one, meet in a loop.
   bool meetIn(const ControlFlowGraph::Loop &loop, Group group) const {
     return any_of(loop.blocks, [&](uint32_t block) {
-      auto meeting = meetings.find(block);
+      const auto *meeting = meetings.find(block);
       return meeting != meetings.end() && meeting->second >= group;
     });
   }

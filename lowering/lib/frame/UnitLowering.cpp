@@ -151,7 +151,7 @@ bool UnitLowering::chooseDenormalMode() const {
 
 // ---------- Functions
 
-Type *UnitLowering::passedType(const ptx::Variable &parameter) {
+Type *UnitLowering::passedType(const ptx::Variable &parameter) const {
   LLVMContext &context = module.getContext();
   if (parameter.incomplete) // .param .b8 list[]: where the arguments lie
     return PointerType::get(context, kPrivateSpace);

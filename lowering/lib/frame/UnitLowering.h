@@ -53,7 +53,7 @@ public:
   /// How values of parameters and results are passed between functions: a scalar as an integer of
   /// its size, anything else as an array of 32-bit words; a list of arguments (`.param .b8 list[]`)
   /// by its address.
-  llvm::Type *passedType(const ptx::Variable &parameter);
+  llvm::Type *passedType(const ptx::Variable &parameter) const;
   llvm::FunctionType *functionType(llvm::ArrayRef<const ptx::Variable *> results,
                                    llvm::ArrayRef<const ptx::Variable *> parameters, bool mayExit);
   /// The same of a function of the unit, with the address of the module's .local variables.

@@ -382,7 +382,7 @@ Expected<Value *> lowerAtom(FunctionLowering &fn, const ptx::Instruction &inst) 
   if (type == ptx::Type::B128)
     return wide(fn, inst);
   if (!inst.spelling->has(ptx::Mod::Cas))
-    return readModifyWrite(fn, inst, &inst.operands[0], inst.operands[1], inst.operands[2]);
+    return readModifyWrite(fn, inst, inst.operands.data(), inst.operands[1], inst.operands[2]);
 
   std::optional<Atomic> atomic = atomicOf(fn, inst, inst.operands[1]);
   if (!atomic)

@@ -166,7 +166,7 @@ private:
 
   // ---------- Floating point
 
-  void multiplyFloats(Words aWords, Words bWords) {
+  void multiplyFloats(const Words &aWords, const Words &bWords) {
     if (types.a == ptx::Type::TF32)
       return multiplySingles(masked(aWords), masked(bWords));
     if (types.a == ptx::Type::F16 || types.a == ptx::Type::BF16)
@@ -280,7 +280,7 @@ private:
   // ---------- Integers
 
   // A sum of products fits; only the sum with C may not.
-  Value *multiplyIntegers(Words aWords, Words bWords, Value *sums) {
+  Value *multiplyIntegers(const Words &aWords, const Words &bWords, Value *sums) {
     const bool startsFromZero = types.saturates || (isNibble(types.a) && isMfma(target));
     accumulator = startsFromZero ? Constant::getNullValue(sums->getType()) : sums;
     if (!isMfma(target))

@@ -15,7 +15,7 @@ namespace {
 bool hasPoisonFlags(const Instruction &instruction) {
   if (isa<FPMathOperator>(instruction) && instruction.getFastMathFlags().any())
     return true;
-  if (auto *gep = dyn_cast<GetElementPtrInst>(&instruction))
+  if (const auto *gep = dyn_cast<GetElementPtrInst>(&instruction))
     return gep->getNoWrapFlags() != GEPNoWrapFlags::none();
   return instruction.hasPoisonGeneratingFlags();
 }
