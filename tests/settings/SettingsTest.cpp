@@ -53,8 +53,13 @@ TEST(Settings, ComeFromTheEnvironment) {
                           {"RUBIA_SAFE_ATOMICS", "1"},
                           {"RUBIA_CONTRACT", "never"},
                           {"RUBIA_SHARED_MEMORY", "device"}};
-  EXPECT_EQ(Settings().code(), (Code{NanMode::Canonical, AtomicsMode::Safe, WarpFormChoice::Packed,
-                                     ContractMode::Never, SharedMemory::Device}));
+  Code expected;
+  expected.nan = NanMode::Canonical;
+  expected.atomics = AtomicsMode::Safe;
+  expected.warpForm = WarpFormChoice::Packed;
+  expected.contract = ContractMode::Never;
+  expected.shared = SharedMemory::Device;
+  EXPECT_EQ(Settings().code(), expected);
 }
 
 TEST(Settings, WhatIsGivenGoesBeforeTheEnvironment) {
