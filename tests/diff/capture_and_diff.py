@@ -133,12 +133,36 @@ class CaptureAndDiff(unittest.TestCase):
         damaged.write_bytes(self.capsule.read_bytes()[:200] + b"x" * 100)
         run("capsule", "verify", damaged, status=1)
 
-    def test_memory_that_went_with_its_context_is_not_read(self):
+    def launch(self, mode, more="", *options):
+        """What the program and the recording say."""
         ptx = self.folder / "k.ptx"
-        ptx.write_text(KERNEL.replace("MORE", ""))
-        run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx, "reset")
+        ptx.write_text(KERNEL.replace("MORE", more))
+        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", sys.executable,
+                   pathlib.Path(__file__).with_name("launch_ptx.py"), ptx, mode, self.capsule]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        self.assertEqual((result.returncode, result.stdout), (0, "done\n"), result.stderr)
+        return result.stderr
+
+    def test_memory_that_went_with_its_context_is_not_read(self):
+        self.launch("reset")
         (launch,) = self.launches()
         self.assertEqual([region["bytes"] for region in launch["memory"]], [256])
+
+    def test_a_launch_that_waits_for_the_host_is_released(self):
+        self.launch("wait", "L: ld.volatile.global.u32 %r0, [%d1];\nsetp.eq.u32 %p1, %r0, 0;\n@%p1 bra L;", "--timeout", "1")
+        (launch,) = self.launches()
+        self.assertIn("timeout", launch["problem"])
+        self.assertNotIn("after", launch["memory"][0])
+        self.assertIn("unsupported", run("diff", self.capsule, status=3))
+
+    def test_a_child_records_nothing(self):
+        self.launch("fork")
+        self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))
+
+    def test_a_full_disk_ends_the_recording_alone(self):
+        self.assertIn("the recording ends here", self.launch("full"))
+        self.assertEqual([launch["ordinal"] for launch in self.launches()], [0])
+        self.assertIn("1 launches, cut short", run("capsule", "verify", self.capsule))
 
     def test_a_difference_is_found(self):
         """The same launches with another kernel."""

@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches kernel `k` of a PTX file with 64 threads and one buffer of 256 bytes, through libcuda.so.1.
 
-With `reset`, another context had memory of the host before, whose address is in that buffer.
+reset: another context had memory of the host before, whose address is in that buffer.
+wait: the buffer is memory of the host, in which a word is set once the launch has returned.
+fork: a child comes and goes before the launch.
+full: launches once more, and behind the first launch files may not grow by more than 100 bytes beyond what the capsule has.
 
-Usage: launch_ptx.py FILE [reset]
+Usage: launch_ptx.py FILE [reset|wait|fork|full [CAPSULE]]
 """
 import ctypes
+import os
 import pathlib
+import resource
 import sys
 
 cuda = ctypes.CDLL("libcuda.so.1")
+mode = sys.argv[2] if len(sys.argv) > 2 else ""
 
 
 def check(status):
@@ -23,16 +29,32 @@ check(cuda.cuInit(0))
 check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
 check(cuda.cuCtxSetCurrent(context))
 host = ctypes.c_void_p()
-if sys.argv[2:] == ["reset"]:
+if mode == "reset":
     check(cuda.cuMemHostAlloc(ctypes.byref(host), ctypes.c_size_t(1 << 25), 0))
     check(cuda.cuDevicePrimaryCtxReset_v2(0))
     check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
     check(cuda.cuCtxSetCurrent(context))
 check(cuda.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(pathlib.Path(sys.argv[1]).read_bytes())))
 check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k"))
-check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(256)))
-check(cuda.cuMemsetD8_v2(buffer, ctypes.c_ubyte(0), ctypes.c_size_t(256)))
-check(cuda.cuMemcpyHtoD_v2(buffer, ctypes.byref(host), ctypes.c_size_t(8)))
+if mode == "wait":
+    check(cuda.cuMemHostAlloc(ctypes.byref(buffer), ctypes.c_size_t(256), 0))
+    ctypes.memset(buffer, 0, 256)
+else:
+    check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(256)))
+    check(cuda.cuMemsetD8_v2(buffer, ctypes.c_ubyte(0), ctypes.c_size_t(256)))
+    check(cuda.cuMemcpyHtoD_v2(buffer, ctypes.byref(host), ctypes.c_size_t(8)))
+if mode == "fork":
+    child = os.fork()
+    if not child:
+        sys.exit()
+    os.waitpid(child, 0)
 parameters = (ctypes.c_void_p * 1)(ctypes.addressof(buffer))
-check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, parameters, None))
+for number in range(2 if mode == "full" else 1):
+    check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, parameters, None))
+    if mode == "full":
+        limit = os.stat(sys.argv[3]).st_size + 100
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # Python ignores the signal
+if mode == "wait":
+    ctypes.memset(buffer, 1, 1)
 check(cuda.cuCtxSynchronize())
+print("done")
