@@ -290,10 +290,47 @@ const char *Recorder::readReachable() {
   return nullptr;
 }
 
+// Comparing a page with what it was is several times as fast as its digest, and most pages stay as
+// they are. The copies have as many bytes as a launch may reach.
+Recorder::Snapshot &Recorder::snapshotOf(const Allocation &memory) {
+  for (Snapshot &snapshot : snapshots)
+    if (snapshot.address == memory.address && snapshot.bytes == memory.bytes)
+      return snapshot;
+  if (snapshotBytes + memory.bytes > options.maxBytes) {
+    for (Snapshot &snapshot : snapshots) {
+      free(snapshot.copy);
+      snapshot.pages->~Array();
+      free(snapshot.pages);
+    }
+    snapshots.clear();
+    snapshotBytes = 0;
+  }
+  snapshotBytes += memory.bytes;
+  // Without a copy, all pages are new.
+  return snapshots.push({memory.address, memory.bytes, static_cast<uint8_t *>(malloc(memory.bytes)),
+                         new (malloc(sizeof(Array<Digest>))) Array<Digest>});
+}
+
+Digest Recorder::writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size) {
+  const size_t index = offset / kPageBytes;
+  Array<Digest> &pages = *snapshot.pages;
+  if (index < pages.size() && snapshot.copy && !memcmp(snapshot.copy + offset, page, size))
+    return pages[index];
+  const Digest digest = writer.write(RecordType::Page, page, size);
+  if (snapshot.copy)
+    memcpy(snapshot.copy + offset, page, size);
+  if (index < pages.size())
+    pages[index] = digest;
+  else
+    pages.push(digest); // they are read in order
+  return digest;
+}
+
 bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
   constexpr size_t kStagingBytes = size_t(256) * kPageBytes;
   Array<Digest> pages;
   const Allocation memory = region.memory;
+  Snapshot &snapshot = snapshotOf(memory);
   for (uint64_t done = 0; done < memory.bytes;) {
     const size_t size = memory.bytes - done < kStagingBytes ? memory.bytes - done : kStagingBytes;
     staging.resize(size);
@@ -305,8 +342,8 @@ bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
     if (isBefore)
       scan(staging.begin(), size);
     for (size_t at = 0; at < size; at += kPageBytes)
-      pages.push(writer.write(RecordType::Page, staging.begin() + at,
-                              size - at < kPageBytes ? size - at : kPageBytes));
+      pages.push(writePage(snapshot, done + at, staging.begin() + at,
+                           size - at < kPageBytes ? size - at : kPageBytes));
     done += size;
   }
   map = writer.write(RecordType::Map, pages.begin(), pages.size() * sizeof(Digest));

@@ -62,6 +62,13 @@ private:
     uint64_t seen, recorded;
   };
 
+  struct Snapshot { // what an allocation had when it was last read
+    DevicePointer address;
+    uint64_t bytes;
+    uint8_t *copy;
+    Array<Digest> *pages; // of those that have been read
+  };
+
   bool begin(const Launch &launch); // true: it is being recorded, and the lock is held
   void end(const Launch &launch, int result);
   bool isWanted(const char *kernel);
@@ -73,6 +80,8 @@ private:
   void reach(DevicePointer address);
   void scan(const uint8_t *bytes, size_t size);
   bool readRegion(const Region &region, bool isBefore, Digest &map);
+  Snapshot &snapshotOf(const Allocation &memory);
+  Digest writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size);
   const char *waitForEnd(const Launch &launch);
   void writeLaunch(const Launch &launch, int result);
 
@@ -84,6 +93,8 @@ private:
   uint64_t launches = 0, recorded = 0, inCapture = 0, graphs = 0;
   double seconds = 0;
   Array<Counter> counters;
+  Array<Snapshot> snapshots;
+  uint64_t snapshotBytes = 0;
 
   // Of the launch that is being recorded.
   const KnownFunction *function = nullptr;
