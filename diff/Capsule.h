@@ -124,7 +124,7 @@ private:
 class CapsuleOutput {
 public:
   static llvm::Expected<CapsuleOutput> create(const std::string &path, int compression = 9);
-  CapsuleOutput(CapsuleOutput &&other);
+  CapsuleOutput(CapsuleOutput &&other) noexcept;
   ~CapsuleOutput(); // removes what was not finished
 
   llvm::Expected<Digest> add(RecordType type, llvm::ArrayRef<uint8_t> payload);

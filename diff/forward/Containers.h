@@ -19,7 +19,7 @@ public:
   Array() = default;
   Array(const Array &) = delete;
   Array &operator=(const Array &) = delete;
-  Array(Array &&other) : data(other.data), count(other.count), capacity(other.capacity) {
+  Array(Array &&other) noexcept : data(other.data), count(other.count), capacity(other.capacity) {
     other.data = nullptr;
     other.count = other.capacity = 0;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/forward/Recorder.h"
+#include <algorithm>
 #include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -136,9 +137,7 @@ void Recorder::graphLaunched() {
 
 void Recorder::streamCapture(int change) {
   pthread_mutex_lock(&lock);
-  capturing += change;
-  if (capturing < 0) // begun by a function that is not known
-    capturing = 0;
+  capturing = std::max(capturing + change, 0); // what is not known may have begun it
   pthread_mutex_unlock(&lock);
 }
 
@@ -351,7 +350,7 @@ bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
 }
 
 // Polls: a launch that waits for the host, or for a launch that comes after it, would never end.
-const char *Recorder::waitForEnd(const Launch &launch) {
+const char *Recorder::waitForEnd(const Launch &launch) const {
   const double deadline = now() + double(options.timeoutSeconds);
   for (;;) {
     const int status = launch.perThread ? DRIVER(cuStreamQuery_ptsz, Handle)(launch.stream)

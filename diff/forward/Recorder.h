@@ -82,7 +82,7 @@ private:
   bool readRegion(const Region &region, bool isBefore, Digest &map);
   Snapshot &snapshotOf(const Allocation &memory);
   Digest writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size);
-  const char *waitForEnd(const Launch &launch);
+  const char *waitForEnd(const Launch &launch) const;
   void writeLaunch(const Launch &launch, int result);
 
   Options options;

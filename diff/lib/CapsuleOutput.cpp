@@ -34,7 +34,7 @@ Expected<CapsuleOutput> CapsuleOutput::create(const std::string &path, int compr
   return out;
 }
 
-CapsuleOutput::CapsuleOutput(CapsuleOutput &&other)
+CapsuleOutput::CapsuleOutput(CapsuleOutput &&other) noexcept
     : path(std::move(other.path)), temporary(std::exchange(other.temporary, "")),
       descriptor(std::exchange(other.descriptor, -1)), compression(other.compression),
       written(std::move(other.written)) {}

@@ -119,7 +119,7 @@ std::optional<uint64_t> ulpsBetween(Type type, uint64_t a, uint64_t b) {
 }
 
 std::string textOf(Type type, unsigned bytes, uint64_t bits) {
-  const std::string hex =
+  std::string hex =
       formatv("{0}", format_hex(bits & maskTrailingOnes<uint64_t>(bytes * 8), bytes * 2 + 2));
   const fltSemantics *semantics = semanticsOf(type);
   if (!semantics)

@@ -46,7 +46,7 @@ private:
     std::vector<FunctionPointer> functionPointers;
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
-  void findFunctionPointers(const std::string &ptx, LoadedModule &loaded);
+  void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
   Expected<Refusal> prepare(const Launch &launch);
   Refusal run(const Launch &launch, void *function);
   Error readBack(const Launch &launch, Launch &result);
@@ -110,7 +110,7 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
 }
 
 // Before anything else is written to its variables.
-void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded) {
+void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const {
   const ptx::ParseResult parsed = ptx::parse("capsule", ptx);
   if (!parsed.usable)
     return;
