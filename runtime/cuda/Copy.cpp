@@ -254,7 +254,7 @@ Result executeFill(Context &context, const FillOperation &operation, void *hipSt
     case 2:
       return hip().hipMemsetD16Async(row, fill.value, width, hipStream);
     default:
-      return hip().hipMemsetD32Async(row, fill.value, width, hipStream);
+      return hip().hipMemsetD32Async(row, int(fill.value), width, hipStream);
     }
   };
   for (size_t y = 0; y < height; ++y)

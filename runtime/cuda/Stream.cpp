@@ -190,7 +190,7 @@ Result executeHost(Context &context, const HostOperation &operation, void *hipSt
     return fail(kNotSupported, hip().path + " has neither hipLaunchHostFunc nor "
                                             "hipStreamAddCallback");
   if (!result)
-    owned.release(); // the callback's
+    (void)owned.release(); // the callback's
   return result;
 }
 

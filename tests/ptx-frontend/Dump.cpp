@@ -48,7 +48,7 @@ private:
       return;
     }
     for (auto list : {current->results, current->parameters, current->locals}) {
-      auto found = llvm::find(list, v);
+      const auto *found = llvm::find(list, v);
       if (found != list.end())
         out << "local" << found - list.begin() << '/' << list.size();
     }
@@ -82,7 +82,7 @@ private:
     const KernelAttributes &a = fn.attributes;
     out << "function " << fn.name << ' ' << fn.isKernel << int(fn.linkage) << fn.hasBody << fn.valid
         << " attributes";
-    for (auto triple : {&a.maxThreads, &a.requiredThreads, &a.requiredCluster})
+    for (const auto *triple : {&a.maxThreads, &a.requiredThreads, &a.requiredCluster})
       out << ' ' << (*triple)[0] << ' ' << (*triple)[1] << ' ' << (*triple)[2];
     out << ' ' << a.minBlocksPerMultiprocessor << ' ' << a.maxRegisters << ' ' << a.explicitCluster
         << a.blocksAreClusters << a.noReturn << ' ' << a.maxClusterRank << ' '

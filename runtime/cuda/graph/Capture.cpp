@@ -40,7 +40,7 @@ bool isCaptured(void *hipStream) {
   if (!streamCount || !hipStream)
     return false;
   Lock lock;
-  return captures.count(hipStream);
+  return captures.contains(hipStream);
 }
 
 const Graph *graphOfCapture(void *hipStream) {
@@ -70,7 +70,7 @@ static void end(Capture &capture) {
 
 // A launch that may begin before the one before it has ended.
 static bool isProgrammatic(const Operation &operation) {
-  auto *kernel = std::get_if<KernelOperation>(&operation);
+  const auto *kernel = std::get_if<KernelOperation>(&operation);
   if (!kernel)
     return false;
   auto found = kernel->attributes.find(kLaunchProgrammaticStreamSerialization);

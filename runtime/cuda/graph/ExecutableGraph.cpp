@@ -199,7 +199,7 @@ static void releaseObjects(ExecutableGraph &executable) {
   if (hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseThem, owned.get()))
     objects = std::move(*owned);
   else
-    owned.release(); // the function's
+    (void)owned.release(); // the function's
 }
 
 ExecutableGraph::~ExecutableGraph() {
@@ -347,7 +347,7 @@ static Result accountMemory(const ExecutableGraph &executable) {
       any_of(allocated, [](void *address) { return isAllocated(address); }))
     return kInvalidValue;
   if (any_of(freed,
-             [&](void *address) { return !allocated.count(address) && !isAllocated(address); }))
+             [&](void *address) { return !allocated.contains(address) && !isAllocated(address); }))
     return kInvalidValue;
   for (void *address : allocated)
     setAllocated(address, true);

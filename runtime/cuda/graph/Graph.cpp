@@ -76,9 +76,9 @@ NodeType GraphNode::typeOf(const Operation &operation) {
 }
 
 std::vector<Graph *> GraphNode::graphs() const {
-  if (auto *child = std::get_if<ChildOperation>(&operation))
+  if (const auto *child = std::get_if<ChildOperation>(&operation))
     return {child->graph};
-  if (auto *conditional = std::get_if<ConditionalOperation>(&operation))
+  if (const auto *conditional = std::get_if<ConditionalOperation>(&operation))
     return conditional->bodies;
   return {};
 }
@@ -94,7 +94,7 @@ GraphNode::~GraphNode() {
   nodes.erase(this);
   for (Graph *owned : graphs())
     delete owned;
-  if (auto *allocation = std::get_if<AllocateOperation>(&operation))
+  if (const auto *allocation = std::get_if<AllocateOperation>(&operation))
     dropGraphMemory(allocation->parameters.address);
 }
 
@@ -119,15 +119,15 @@ void Graph::remove(GraphNode *node) {
 }
 
 static Operation cloneOf(const Operation &operation) {
-  if (auto *child = std::get_if<ChildOperation>(&operation))
+  if (const auto *child = std::get_if<ChildOperation>(&operation))
     return ChildOperation{child->graph->clone().release()};
-  if (auto *conditional = std::get_if<ConditionalOperation>(&operation)) {
+  if (const auto *conditional = std::get_if<ConditionalOperation>(&operation)) {
     ConditionalOperation copy{conditional->handle, conditional->type, {}};
     for (Graph *body : conditional->bodies)
       copy.bodies.push_back(body->clone().release());
     return copy;
   }
-  if (auto *allocation = std::get_if<AllocateOperation>(&operation))
+  if (const auto *allocation = std::get_if<AllocateOperation>(&operation))
     keepGraphMemory(allocation->parameters.address);
   return operation;
 }
@@ -184,8 +184,8 @@ bool Graph::hasMemory() const {
   });
 }
 
-Graph *liveGraph(Graph *handle) { return graphs.count(handle) ? handle : nullptr; }
-GraphNode *liveNode(GraphNode *handle) { return nodes.count(handle) ? handle : nullptr; }
+Graph *liveGraph(Graph *handle) { return graphs.contains(handle) ? handle : nullptr; }
+GraphNode *liveNode(GraphNode *handle) { return nodes.contains(handle) ? handle : nullptr; }
 
 void destroyGraph(Graph *graph) { delete graph; }
 
@@ -201,7 +201,8 @@ bool isPlain(const EdgeData &data) { return !data.fromPort && !data.toPort && !d
 // the kernel is.
 static bool isValid(const GraphNode &from, const EdgeData &data) {
   const EdgeData reserved{data.fromPort, data.toPort, data.type, {}};
-  if (data.toPort || data.type > 1 || data.fromPort > 2 || memcmp(&data, &reserved, sizeof(data)))
+  if (data.toPort || data.type > 1 || data.fromPort > 2 ||
+      memcmp(&data, &reserved, sizeof(data)) != 0)
     return false;
   if (data.fromPort || data.type)
     return from.type() == kKernelNode && data.type == 1 && data.fromPort;
@@ -413,6 +414,7 @@ Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
     if (!count || !liveGraph(graph))
       return kInvalidValue;
     std::vector<GraphNode *> all;
+    all.reserve(graph->nodes.size());
     for (const auto &node : graph->nodes)
       all.push_back(node.get());
     return giveNodes(all, out, count);
@@ -502,7 +504,7 @@ Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
 Result cuUserObjectRetain(UserObject *object, unsigned count) {
   return callIn(__func__, [&](Context &) {
     GraphLock lock;
-    if (!objects.count(object) || !count || count > INT_MAX)
+    if (!objects.contains(object) || !count || count > INT_MAX)
       return kInvalidValue;
     retain(object, count);
     return kSuccess;
@@ -512,7 +514,7 @@ Result cuUserObjectRetain(UserObject *object, unsigned count) {
 Result cuUserObjectRelease(UserObject *object, unsigned count) {
   return callToRelease(__func__, [&](Context &) {
     GraphLock lock;
-    if (!objects.count(object) || !count || count > object->references)
+    if (!objects.contains(object) || !count || count > object->references)
       return kInvalidValue;
     release(object, count);
     return kSuccess;
@@ -522,7 +524,7 @@ Result cuUserObjectRelease(UserObject *object, unsigned count) {
 Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count, unsigned flags) {
   return callIn(__func__, [&](Context &) {
     GraphLock lock;
-    if (!liveGraph(graph) || !objects.count(object) || !count || flags > 1 ||
+    if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
         (flags && count > object->references)) // CU_GRAPH_USER_OBJECT_MOVE
       return kInvalidValue;
     graph->objects[object] += count;
@@ -535,7 +537,7 @@ Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count,
 Result cuGraphReleaseUserObject(Graph *graph, UserObject *object, unsigned count) {
   return callToRelease(__func__, [&](Context &) {
     GraphLock lock;
-    if (!liveGraph(graph) || !objects.count(object) || !count)
+    if (!liveGraph(graph) || !objects.contains(object) || !count)
       return kInvalidValue;
     auto found = graph->objects.find(object);
     if (found == graph->objects.end() || found->second < count)

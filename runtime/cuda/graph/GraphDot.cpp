@@ -70,7 +70,7 @@ private:
   }
 
   void printParameters(const Operation &operation) {
-    if (auto *kernel = std::get_if<KernelOperation>(&operation)) {
+    if (const auto *kernel = std::get_if<KernelOperation>(&operation)) {
       out << "\\n";
       out.write_escaped(kernel->function->kernel.name);
       if (!(flags & (kVerbose | kKernels)))
@@ -78,12 +78,12 @@ private:
       printSize("grid", kernel->shape.grid);
       printSize("block", kernel->shape.block);
       out << "\\nshared " << kernel->shape.dynamicSharedBytes;
-    } else if (auto *copy = std::get_if<CopyOperation>(&operation)) {
+    } else if (const auto *copy = std::get_if<CopyOperation>(&operation)) {
       if (flags & (kVerbose | kCopies))
         out << "\\n"
             << copy->copy.widthInBytes << " x " << copy->copy.height << " x " << copy->copy.depth
             << " bytes";
-    } else if (auto *fill = std::get_if<FillOperation>(&operation)) {
+    } else if (const auto *fill = std::get_if<FillOperation>(&operation)) {
       if (flags & (kVerbose | kFills))
         out << "\\n"
             << fill->fill.to << " with " << fill->fill.value << "\\n"

@@ -108,7 +108,7 @@ void setAllocated(void *address, bool isAllocated) {
 Result checkFreeNode(const Graph &graph, void *address) {
   {
     Lock lock(mutex);
-    if (!memories.count(address))
+    if (!memories.contains(address))
       return kInvalidValue;
   }
   const bool isFreed = llvm::any_of(graph.nodes, [&](const auto &node) {

@@ -136,7 +136,7 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
   }
   if (std::optional<emulator::Symbol> symbol = object.symbol(abi::kFunctionTable)) {
     std::vector<Unit> units = partition(module);
-    auto *entries = reinterpret_cast<const uint64_t *>(symbol->address);
+    const auto *entries = reinterpret_cast<const uint64_t *>(symbol->address);
     for (size_t i = 0; i < variables.size(); ++i)
       for (const ptx::Relocation &relocation : variables[i]->relocations)
         for (size_t f = 0; f < units[0].inInitializers.size(); ++f)
