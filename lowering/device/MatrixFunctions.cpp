@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of mma, mma.sp and wmma as an H100 computes them, bit for bit, without a matrix
-// unit: the software route of lowering/lib/instructions/Mma.cpp.
+// The products of mma, mma.sp, wmma and wgmma as an H100 computes them, bit for bit, without a
+// matrix unit: the software route of lowering/lib/instructions/Mma.cpp.
 //
 // Written in C++, compiled to PTX while Rubia is built, and lowered together with the kernels that
 // need it, like DeviceFunctions.cpp. Rows and columns travel between lanes by shfl, so that every
@@ -101,6 +101,13 @@ template <class Base> struct Bytes : Base {
 };
 using E4M3 = Bytes<Format<4, 3, false>>;
 using E5M2 = Bytes<Format<5, 2, true>>;
+// wgmma: all of them.
+template <class Base> struct AtOnce : Base {
+  static constexpr unsigned kPasses = 1, kTerms = 32;
+  static INLINE uint32_t element(uint32_t word, unsigned i, uint32_t) {
+    return word >> 8 * i & 0xff;
+  }
+};
 
 // ---------- The fused sum
 
@@ -115,8 +122,8 @@ struct Term {
   bool isNegative;
 };
 
-template <unsigned kMantissa> INLINE int64_t cut(const Term &term, int largest) {
-  const int shift = kFraction - int(kMantissa) - (largest - term.exponent);
+template <unsigned kMantissa> INLINE int64_t cut(const Term &term, int largest, int fraction) {
+  const int shift = fraction - int(kMantissa) - (largest - term.exponent);
   const uint32_t right = shift < 0 ? uint32_t(-shift) : 0;
   const uint32_t magnitude = shift >= 0   ? term.magnitude << (shift & 31)
                              : right > 31 ? 0
@@ -188,18 +195,29 @@ INLINE uint32_t f16OfF32(uint32_t bits) {
   return half;
 }
 
-// What a result is.
+// What a result is, and how many places terms have.
 struct ToF32 {
+  static constexpr int kPlaces = kFraction;
   static constexpr uint32_t kNan = F32::kNan, kInfinity = 0x7f800000, kNegative = 0x80000000;
   static INLINE uint32_t of(Total total) { return toF32(total); }
 };
 struct ToF16 {
+  static constexpr int kPlaces = kFraction;
   static constexpr uint32_t kNan = F16::kNan, kInfinity = 0x7c00, kNegative = 0x8000;
   static INLINE uint32_t of(Total total) { return toF16(total); }
 };
 // By way of f32: C is f32, D is f16.
 struct ToF16Twice : ToF16 {
   static INLINE uint32_t of(Total total) { return f16OfF32(toF32(total)); }
+};
+
+// wgmma of fp8: the result has as few places.
+struct ToF32OfFew : ToF32 {
+  static constexpr int kPlaces = 13;
+  static INLINE uint32_t of(Total total) { return toF32(total) & ~0u << (F32::mantissa - kPlaces); }
+};
+struct ToF16OfFew : ToF16 {
+  static constexpr int kPlaces = 13;
 };
 
 // The infinities and NaNs among what is added.
@@ -257,10 +275,10 @@ INLINE uint32_t fusedSum(const uint32_t *aWords, const uint32_t *bWords, uint32_
     const int exponent = terms[i].magnitude ? terms[i].exponent : kNoExponent;
     largest = exponent > largest ? exponent : largest;
   }
-  int64_t sum = cut<C::mantissa>(ofC, largest);
+  int64_t sum = cut<C::mantissa>(ofC, largest, Result::kPlaces);
   UNROLL for (unsigned i = 0; i < kTerms; ++i) sum +=
-      cut<A::mantissa + B::mantissa>(terms[i], largest);
-  return Result::of({sum, largest});
+      cut<A::mantissa + B::mantissa>(terms[i], largest, Result::kPlaces);
+  return Result::of({sum, largest + kFraction - Result::kPlaces});
 }
 
 // ---------- Additions of which the result is rounded to nearest
@@ -300,6 +318,13 @@ template <class A, class B, class C, class Result> struct Narrow {
     _Pragma("clang loop unroll(disable)") for (uint32_t pass = 0; pass < 2; ++pass) sum =
         fusedSum<A, B, C, Result>(a, b, sum, pass);
     return C::mantissa == F32::mantissa ? addF32(sum, c) : addF16(sum, c);
+  }
+};
+
+// fp8 of wgmma: one sum with c.
+template <class A, class B, class C, class Result> struct NarrowAtOnce {
+  static INLINE uint32_t product(const uint32_t *a, const uint32_t *b, uint32_t c) {
+    return fusedSum<AtOnce<A>, AtOnce<B>, C, Result>(a, b, c, 0);
   }
 };
 
@@ -495,10 +520,21 @@ SPARSE(mma_sp_tf32_tf32_f32_f32, Fused<TF32 COMMA F32 COMMA ToF32>, 4, 4, Single
   DENSE(mma_##a##_##b##_f16_f16, Narrow<A COMMA B COMMA F16 COMMA ToF16>, 2, 2)                    \
   SPARSE(mma_sp_##a##_##b##_f32_f32, Narrow<A COMMA B COMMA F32 COMMA ToF32>, 4, 4, Bytes)         \
   SPARSE(mma_sp_##a##_##b##_f16_f16, Narrow<A COMMA B COMMA F16 COMMA ToF16>, 2, 2, Bytes)
+#define WARPGROUP(a, b, A, B)                                                                      \
+  DENSE(wgmma_##a##_##b##_f32_f32, NarrowAtOnce<A COMMA B COMMA F32 COMMA ToF32OfFew>, 4, 4)       \
+  DENSE(wgmma_##a##_##b##_f16_f16, NarrowAtOnce<A COMMA B COMMA F16 COMMA ToF16OfFew>, 2, 2)       \
+  SPARSE(wgmma_sp_##a##_##b##_f32_f32, NarrowAtOnce<A COMMA B COMMA F32 COMMA ToF32OfFew>, 4, 4,   \
+         Bytes)                                                                                    \
+  SPARSE(wgmma_sp_##a##_##b##_f16_f16, NarrowAtOnce<A COMMA B COMMA F16 COMMA ToF16OfFew>, 2, 2,   \
+         Bytes)
 NARROW(e4m3, e4m3, E4M3, E4M3)
 NARROW(e4m3, e5m2, E4M3, E5M2)
 NARROW(e5m2, e4m3, E5M2, E4M3)
 NARROW(e5m2, e5m2, E5M2, E5M2)
+WARPGROUP(e4m3, e4m3, E4M3, E4M3)
+WARPGROUP(e4m3, e5m2, E4M3, E5M2)
+WARPGROUP(e5m2, e4m3, E5M2, E4M3)
+WARPGROUP(e5m2, e5m2, E5M2, E5M2)
 
 #define INTEGER(a, b, kBits, kSignedA, kSignedB)                                                   \
   DENSE(mma_##a##_##b##_s32_s32, Integer<kBits COMMA kSignedA COMMA kSignedB COMMA false>, 4, 4)   \

@@ -51,12 +51,13 @@ private:
   bool nan = false, positive = false, negative = false;
 };
 
-// A sum of c and products: every term is cut to 25 places below the leading one of the largest
+// A sum of c and products: every term is cut to so many places below the leading one of the largest
 // exponent, the cut terms are added exactly, and the sum is cut to f32 or rounded to f16.
+constexpr int kPlaces = 25, kFewPlaces = 13;
+
 uint64_t fusedSum(const FloatFormat &aFormat, const FloatFormat &bFormat,
                   const FloatFormat &cFormat, const FloatFormat &dFormat, ArrayRef<uint64_t> a,
-                  ArrayRef<uint64_t> b, uint64_t cBits) {
-  constexpr int kPlaces = 25;
+                  ArrayRef<uint64_t> b, uint64_t cBits, int places = kPlaces) {
   const Float c = decode(cFormat, cBits);
   Specials specials;
   specials.add(c);
@@ -78,13 +79,14 @@ uint64_t fusedSum(const FloatFormat &aFormat, const FloatFormat &bFormat,
     return *special;
   mpq_class sum;
   for (const mpq_class &term : terms) {
-    const mpq_class unit = powerOfTwo(*largest - kPlaces);
+    const mpq_class unit = powerOfTwo(*largest - places);
     sum += roundToInteger(term / unit, Rounding::Zero) * unit;
   }
   if (dFormat.bits == 32) {
     if (abs(sum) >= powerOfTwo(dFormat.maxExponent + 1))
       return dFormat.infinity() | (sgn(sum) < 0 ? dFormat.signBit() : 0);
-    return encode(dFormat, sum, {Rounding::Zero}, false);
+    const uint64_t bits = encode(dFormat, sum, {Rounding::Zero}, false);
+    return places == kFewPlaces ? bits & ~uint64_t(0x3ff) : bits;
   }
   const uint64_t rounded = encode(dFormat, sum, {}, false);
   return rounded == dFormat.signBit() ? 0 : rounded;
@@ -220,6 +222,8 @@ Expected<uint64_t> matrixElement(const MatrixProduct &product, ArrayRef<uint64_t
   }
   if (product.unit == MatrixProduct::Unit::Quads)
     return quads(*cFormat, *dFormat, a, b, c);
+  if (aFormat->bits == 8 && product.unit == MatrixProduct::Unit::Wgmma)
+    return fusedSum(*aFormat, *bFormat, *cFormat, *dFormat, a, b, c, kFewPlaces);
   if (aFormat->bits == 8)
     return narrow(*aFormat, *bFormat, *dFormat, a, b, c);
   if (product.unit == MatrixProduct::Unit::Wmma && product.a == "tf32") {

@@ -82,6 +82,33 @@ Real ulpOfHalf(Real size) {
 
 // ---------- Where elements lie
 
+// A matrix in shared memory, by wgmma's descriptor less the address of what the kernel's buffers
+// are copied to, which is a multiple of 1024. PTX ISA: asynchronous-warpgroup-level-matrix-shared-
+// memory-layout. A swizzle's atom has 8 rows; without one, it is a core matrix, 16 bytes wide.
+struct Described {
+  uint64_t descriptor;
+  bool alongLines; // rows are of lines, else of k
+
+  size_t byteOf(unsigned line, unsigned k, unsigned bits) const {
+    static constexpr unsigned kWidths[] = {16, 128, 64, 32};
+    const unsigned width = kWidths[descriptor >> 62];
+    const bool isSwizzled = descriptor >> 62;
+    const size_t leading = field(16), stride = field(32);
+    const unsigned row = alongLines ? k : line, bytes = (alongLines ? line : k) * bits / 8;
+    const unsigned atom = bytes / width;
+    size_t at = field(0) + row % 8 * width + bytes % width;
+    if (isSwizzled || !alongLines)
+      at += row / 8 * stride + atom * leading;
+    else
+      at += row / 8 * leading + atom * stride;
+    const size_t counted = at / 128 - (descriptor >> 49 & 7);
+    return at ^ (counted % (width / 16) * 16);
+  }
+
+private:
+  size_t field(unsigned first) const { return (descriptor >> first & 0x3fff) * 16; }
+};
+
 struct Place {
   unsigned warp, product, row, column;
 };
@@ -92,6 +119,9 @@ struct Product {
   MmaLayout cLayout = MmaLayout::Row, dLayout = MmaLayout::Row;
   bool isPadded = false;
   const KernelCase *kernel;
+  // wgmma
+  std::optional<Described> describedA = {}, describedB = {};
+  bool negates = false, takesC = true;
 
   const Bytes *buffer(StringRef name) const {
     for (const KernelParameter &parameter : kernel->parameters)
@@ -115,8 +145,17 @@ struct Product {
 
   // Bits of an element: of wmma in memory, of mma in the registers that the kernel keeps there.
   uint64_t bits(MmaMatrix matrix, const Bytes &bytes, Place at) const {
+    if (matrix == MmaMatrix::A && describedA)
+      return element(bytes, describedA->byteOf(at.row, at.column, width(matrix)) * 8,
+                     width(matrix));
+    if (matrix == MmaMatrix::B && describedB) {
+      const size_t before = describedA ? buffer("a")->size() : 0;
+      const size_t place = describedB->byteOf(at.column, at.row, width(matrix)) - before;
+      return element(bytes, place * 8, width(matrix));
+    }
     return form.isWmma() ? inMemory(matrix, bytes, at) : inFragment(matrix, bytes, at);
   }
+  unsigned width(MmaMatrix matrix) const { return form.elementBits(matrix); }
   uint64_t inMemory(MmaMatrix matrix, const Bytes &bytes, Place at) const {
     const unsigned width = form.elementBits(matrix);
     const bool isRow = layout(matrix) == MmaLayout::Row;
@@ -150,7 +189,34 @@ struct Product {
   }
 };
 
+// The constant that the kernel adds to an address.
+std::optional<uint64_t> constantOf(StringRef text, StringRef reg) {
+  const std::string before = ("add.s64 " + reg + ", d41, ").str();
+  uint64_t value;
+  if (!text.contains(before))
+    return std::nullopt;
+  StringRef rest = text.split(before).second;
+  return rest.consumeInteger(0, value) ? std::nullopt : std::optional(value);
+}
+
+// What wgmma's operands say: d, a, b{, e, f}, scale-d{, signs of A and B{, transpositions}}.
+void takeDescriptors(const ptx::Instruction &inst, Product &product) {
+  ArrayRef<ptx::Operand> controls(inst.operands);
+  controls = controls.drop_front(product.form.isSparse ? 5 : 3);
+  product.takesC = controls[0].kind == ptx::Operand::Kind::Register || controls[0].bits;
+  if (controls.size() > 2)
+    product.negates = (int64_t(controls[1].bits) < 0) != (int64_t(controls[2].bits) < 0);
+  const bool isInMemory = inst.operands[1].kind == ptx::Operand::Kind::Register;
+  if (auto descriptor = constantOf(product.kernel->text, "d50"); descriptor && isInMemory)
+    product.describedA = {*descriptor, controls.size() > 4 && controls[3].bits};
+  if (auto descriptor = constantOf(product.kernel->text, "d51"))
+    product.describedB = {*descriptor, controls.size() > 3 && controls.back().bits};
+}
+
 std::optional<Product> productOf(const KernelCase &kernel) {
+  for (StringRef part : {".fold.", ".chain", ".steps"})
+    if (StringRef(kernel.name).contains(part))
+      return std::nullopt;
   ptx::ParseResult parsed = ptx::parse(kernel.name, kernel.text);
   std::optional<Product> product;
   std::optional<MmaLayout> cLayout, dLayout;
@@ -165,6 +231,8 @@ std::optional<Product> productOf(const KernelCase &kernel) {
         cLayout = form->aLayout;
       else if (form->kind != MmaKind::WmmaLoad)
         product = Product{.form = *form, .kernel = &kernel};
+      if (form->kind == MmaKind::Wgmma)
+        takeDescriptors(inst, *product);
     }
   if (product) {
     product->cLayout = cLayout.value_or(MmaLayout::Row);
@@ -192,7 +260,7 @@ public:
     const MmaForm &form = product->form;
     const bool hasOneAnswer = StringRef(kernel.name).ends_with(".exact") || !floatType(form.a);
     std::string problem;
-    for (unsigned warp = 0; warp < kWarps; ++warp)
+    for (unsigned warp = 0; warp < (form.kind == MmaKind::Wgmma ? 1 : kWarps); ++warp)
       for (unsigned n = 0; n < (form.isQuadPairs() ? 4u : 1u); ++n)
         for (unsigned row = 0; row < form.m; ++row)
           for (unsigned column = 0; column < form.n; ++column) {
@@ -225,7 +293,8 @@ private:
     const MmaForm &form = product.form;
     const FloatType a = *floatType(form.a), b = *floatType(form.b), c = *floatType(form.c);
     Sum sum;
-    sum.exact = numberOf(c, product.bits(MmaMatrix::C, *product.buffer("c"), at));
+    if (product.takesC)
+      sum.exact = numberOf(c, product.bits(MmaMatrix::C, *product.buffer("c"), at));
     sum.size = sizeOf(c, sum.exact);
     sum.products = form.columns(MmaMatrix::A);
     for (unsigned k = 0; k < sum.products; ++k) {
@@ -234,7 +303,7 @@ private:
       const Real y =
           numberOf(b, product.bits(MmaMatrix::B, *product.buffer("b"),
                                    {at.warp, at.product, product.rowOfB(at, k), at.column}));
-      sum.exact += x * y;
+      sum.exact += product.negates ? -x * y : x * y;
       sum.size += sizeOf(a, x) * sizeOf(b, y);
     }
     return sum;
@@ -252,10 +321,11 @@ private:
       return same ? "" : formatv("the exact sum is {0}", double(sum.exact)).str();
     }
     const bool isHalf = d.bits == 16;
-    Real bound = Real(sum.products + 2) * std::ldexp(sum.size, -23);
+    const bool hasBytes = floatType(form.a)->bits == 8;
+    const int places = form.kind == MmaKind::Wgmma && hasBytes ? 13 : 23;
+    Real bound = Real(sum.products + 2) * std::ldexp(sum.size, -places);
     if (isHalf)
-      bound += ulpOfHalf(
-          floatType(form.a)->bits == 8 ? sum.size : std::max(std::abs(sum.exact), std::abs(got)));
+      bound += ulpOfHalf(hasBytes ? sum.size : std::max(std::abs(sum.exact), std::abs(got)));
     if (!std::isfinite(got)) {
       // f32 may be left on the way, and infinities may meet there. f16 is rounded to at the end.
       const bool leavesOnTheWay = sum.size >= std::ldexp(Real(1), 128);

@@ -28,8 +28,9 @@ const Matrices &matrices() {
     if (kernels && recording) {
       result = {std::move(*kernels), std::move(*recording)};
       erase_if(result.kernels, [&](const KernelCase &kernel) {
-        return !StringRef(kernel.name).contains("mma.") ||
-               !result.recording.kernels.contains(kernel.name);
+        const StringRef name = kernel.name;
+        return !name.contains("mma.") || name.contains(".fold.") || name.contains(".chain") ||
+               name.contains(".steps") || !result.recording.kernels.contains(kernel.name);
       });
     }
     return result;

@@ -256,7 +256,7 @@ MmaForm MmaForm::tile() const {
     std::swap(tile.a, tile.b);
   }
   tile.aLayout = MmaLayout::Row, tile.bLayout = MmaLayout::Col;
-  if (tile.m == 32)
+  if (tile.m > 16)
     tile.m = 16;
   tile.n = 8;
   return tile;

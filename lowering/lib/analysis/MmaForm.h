@@ -88,7 +88,8 @@ struct MmaForm {
   /// m8n32k16 is held as the transposed product: A's fragment as B's of m32n8k16, and so on.
   bool isTransposed() const { return isWmma() && m == 8 && n == 32; }
   /// The mma of which a wmma consists: tileRows() * tileColumns() of them, in that order. Of a
-  /// transposed one, of the transposed product, of which A is B and B is A.
+  /// transposed one, of the transposed product, of which A is B and B is A. Of wgmma those of one
+  /// warp, n / 8, whose registers of D follow each other.
   MmaForm tile() const;
   unsigned tileRows() const;
   unsigned tileColumns() const;

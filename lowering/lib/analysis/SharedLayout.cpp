@@ -16,6 +16,11 @@ bool tellsReserved(Special special) {
          special == Special::ReservedSmemOffset1 || special == Special::ReservedSmemOffsetEnd;
 }
 
+// By a descriptor in a register.
+bool readsDescribedMatrices(const ptx::Instruction &instruction) {
+  return instruction.op() == ptx::Op::Wgmma || instruction.op() == ptx::Op::WgmmaSp;
+}
+
 // What a unit says of shared memory.
 struct Mentions {
   SmallVector<const ptx::Variable *> variables; // in the order of the unit, each once
@@ -28,6 +33,10 @@ struct Mentions {
       for (const ptx::Function *function : functions)
         for (const ptx::Instruction &instruction : function->body) {
           any |= instruction.spelling->text.contains(".shared");
+          if (readsDescribedMatrices(instruction)) {
+            any = true;
+            dynamicAlignment = std::max(dynamicAlignment, kSwizzleAlignment);
+          }
           for (const ptx::Operand &operand : instruction.operands)
             visit(operand);
         }
@@ -70,7 +79,8 @@ SharedLayout layOutShared(const Unit &unit) {
     layout.offsets[variable] = uint32_t(offset);
     layout.dynamic = offset + variable->sizeInBytes;
   }
-  layout.dynamic = alignTo(layout.dynamic, mentions.dynamicAlignment);
+  layout.dynamicAlignment = mentions.dynamicAlignment;
+  layout.dynamic = alignTo(layout.dynamic, layout.dynamicAlignment);
   return layout;
 }
 

@@ -17,7 +17,13 @@ struct SharedLayout {
   uint32_t reserved = 0; // the start of what %reserved_smem_offset_* tell of
   /// The start of dynamic shared memory. PTX ISA: state-spaces, shared: all variables start there.
   uint64_t dynamic = 0;
+  uint32_t dynamicAlignment = 16;
 };
+
+/// A swizzle exchanges pieces by the bits of their address, up to this one. NVIDIA's GPUs have
+/// dynamic shared memory there if nothing stands before it, and programs that swizzle by offsets
+/// rely on it; here words of barriers may stand before it.
+inline constexpr uint32_t kSwizzleAlignment = 1024;
 
 /// What is reserved for libraries. As on sm_80 and later.
 inline constexpr uint32_t kReservedSharedBytes = 1024;

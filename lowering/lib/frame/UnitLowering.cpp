@@ -328,7 +328,7 @@ GlobalVariable *UnitLowering::sharedVariable(const ptx::Variable &variable) {
       dynamicShared = new GlobalVariable(
           module, ArrayType::get(Type::getInt8Ty(context), 0), false, GlobalValue::ExternalLinkage,
           nullptr, "__rubia_dynamic_shared", nullptr, GlobalValue::NotThreadLocal, kSharedSpace);
-      dynamicShared->setAlignment(Align(16));
+      dynamicShared->setAlignment(Align(sharedLayout.dynamicAlignment));
     }
     if (variable.alignment > 16)
       dynamicShared->setAlignment(std::max(dynamicShared->getAlign().valueOrOne(),

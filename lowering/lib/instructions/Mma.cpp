@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma, mma.sp and wmma: operands, and which route computes the product.
+// mma, mma.sp and wmma.
 // PTX ISA: warp-level-matrix-instructions.
-#include "lowering/lib/analysis/MmaForm.h"
+#include "lowering/lib/instructions/Mma.h"
 #include "lowering/lib/frame/UnitLowering.h"
-#include "lowering/lib/instructions/MmaSoftware.h"
 #include "lowering/lib/instructions/NativeMma.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
-namespace {
 
-ptx::Type bitsType(const MmaForm &form, MmaMatrix matrix) {
+static ptx::Type bitsType(const MmaForm &form, MmaMatrix matrix) {
   return form.registerBits(matrix) == 64 ? ptx::Type::B64 : ptx::Type::B32;
 }
 
@@ -30,17 +28,28 @@ void writeFragment(FunctionLowering &fn, const MmaForm &form, MmaMatrix matrix,
     fn.write(element, value, bitsType(form, matrix));
 }
 
-// The unit of the target where it has the form and the mode allows it, else software.
+static bool mayFlush(const FunctionLowering &fn) {
+  return fn.options().code.mma == settings::MmaMode::Native;
+}
+static MmaForm unitForm(const MmaForm &form) {
+  return form.kind == MmaKind::Wgmma ? form.tile() : form;
+}
+
+bool takesUnit(FunctionLowering &fn, const MmaForm &form) {
+  return fn.options().code.mma != settings::MmaMode::H100 &&
+         hasNativeMma(fn.target(), unitForm(form), mayFlush(fn));
+}
+
 MmaFragment multiplySomehow(FunctionLowering &fn, const MmaForm &form,
                             const MmaOperands &operands) {
-  const settings::MmaMode mode = fn.options().code.mma;
-  const bool mayFlush = mode == settings::MmaMode::Native;
-  const bool isNative =
-      mode != settings::MmaMode::H100 && hasNativeMma(fn.target(), form, mayFlush);
+  const bool isNative = takesUnit(fn, form);
   fn.unit().matrixRoutes.insert(isNative ? "unit" : "software");
-  return isNative ? multiplyNatively(fn, form, mayFlush, operands.a, operands.b, operands.c)
+  return isNative ? multiplyNatively(fn, unitForm(form), mayFlush(fn), operands.a, operands.b,
+                                     operands.c)
                   : multiplyInSoftware(fn, form, operands);
 }
+
+namespace {
 
 // d, a, b, c{, e, f}
 Expected<Value *> multiply(FunctionLowering &fn, const ptx::Instruction &inst) {

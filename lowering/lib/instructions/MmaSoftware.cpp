@@ -56,10 +56,13 @@ StringRef roundingOf(const MmaForm &form) {
 }
 
 bool isWmmaOfTf32(const MmaForm &form) { return form.isWmma() && form.a == ptx::Type::TF32; }
+bool isWgmmaOfBytes(const MmaForm &form) {
+  return form.kind == MmaKind::Wgmma && (form.a == ptx::Type::E4M3 || form.a == ptx::Type::E5M2);
+}
 
 // As MatrixFunctions.cpp has it.
 std::string functionFor(const MmaForm &form, const MmaForm &tile) {
-  std::string name = isWmmaOfTf32(form) ? "wmma" : "mma";
+  std::string name = isWmmaOfTf32(form) ? "wmma" : isWgmmaOfBytes(form) ? "wgmma" : "mma";
   if (form.isQuadPairs())
     name += "_quads";
   if (form.a == ptx::Type::F64)
@@ -164,6 +167,8 @@ StringRef whyNotInSoftware(const MmaForm &form) {
 
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands) {
+  if (form.kind == MmaKind::Wgmma)
+    return multiplyTile(fn, functionFor(form, form), form.tile(), operands);
   if (!form.isWmma())
     return multiplyTile(fn, functionFor(form, form), form, operands);
 

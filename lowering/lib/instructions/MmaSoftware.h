@@ -19,7 +19,7 @@ struct MmaOperands {
 /// Why there is no software route; empty if there is one.
 llvm::StringRef whyNotInSoftware(const MmaForm &form);
 
-/// D, for a form of mma or wmma.mma that has a software route.
+/// D, for a form of mma, wmma.mma or wgmma that has a software route; of wgmma that of a tile.
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands);
 

@@ -189,17 +189,20 @@ Words narrow(IRBuilder<> &b, ArrayRef<Value *> words, bool canonicalNan) {
 } // namespace
 
 bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush) {
-  return form.kind == MmaKind::Mma && !form.isQuadPairs() && !form.isSparse &&
+  // Of floats, .satfinite keeps sums from becoming infinite.
+  const bool saturatesFloats = form.satfinite && form.d != ptx::Type::S32;
+  if (form.kind == MmaKind::WmmaMma)
+    return !saturatesFloats && hasNativeMma(target, form.tile(), mayFlush);
+  return form.kind == MmaKind::Mma && !form.isQuadPairs() && !form.isSparse && !saturatesFloats &&
          form.dataKind == ptx::Mod::None && form.elementBits(MmaMatrix::A) <= 32 &&
          MatrixUnit(target).multiplies(typesOf(form, mayFlush, false));
 }
 
-Words multiplyNatively(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
-                       ArrayRef<Value *> a, ArrayRef<Value *> b, ArrayRef<Value *> c) {
+static Words multiplyTile(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
+                          ArrayRef<Value *> a, ArrayRef<Value *> b, ArrayRef<Value *> c) {
   IRBuilder<> &builder = fn.builder();
   const bool canonicalNan = fn.options().code.nan == settings::NanMode::Canonical;
-  const bool isHalf = form.c == ptx::Type::F16;
-  Words sums = isHalf ? widen(builder, c) : Words(c);
+  Words sums = form.c == ptx::Type::F16 ? widen(builder, c) : Words(c);
   // Of a form that is half as high, registers are for rows 0 to 7 only; of one that is half as
   // deep, for the first four words only.
   const unsigned halves = form.m == 8 ? 1 : 2;
@@ -218,6 +221,27 @@ Words multiplyNatively(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
   for (unsigned i = 0; i < 2 * halves; ++i)
     registers.push_back(builder.CreateExtractValue(result, i));
   return form.d == ptx::Type::F16 ? narrow(builder, registers, canonicalNan) : registers;
+}
+
+Words multiplyNatively(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
+                       ArrayRef<Value *> a, ArrayRef<Value *> b, ArrayRef<Value *> c) {
+  if (form.kind == MmaKind::Mma)
+    return multiplyTile(fn, form, mayFlush, a, b, c);
+  // wmma: one or two tiles, beside or below each other. Of a transposed one A is B.
+  const MmaForm tile = form.tile();
+  if (form.isTransposed())
+    std::swap(a, b);
+  auto part = [&](ArrayRef<Value *> registers, MmaMatrix matrix, unsigned index) {
+    const unsigned count = tile.registers(matrix);
+    return registers.slice(index * count, count);
+  };
+  Words sums;
+  for (unsigned i = 0; i < form.tileRows() * form.tileColumns(); ++i)
+    append_range(sums, multiplyTile(fn, tile, mayFlush,
+                                    part(a, MmaMatrix::A, form.tileRows() > 1 ? i : 0),
+                                    part(b, MmaMatrix::B, form.tileColumns() > 1 ? i : 0),
+                                    part(c, MmaMatrix::C, i)));
+  return sums;
 }
 
 } // namespace rubia::lowering

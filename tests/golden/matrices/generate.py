@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """generate.py FOLDER: kernels of products of matrices and of what moves matrices, as templates for
-rubia-golden: every form of mma, mma.sp, wmma, ldmatrix, stmatrix and movmatrix that sm_90 has.
+rubia-golden: every form of mma, mma.sp, wmma, wgmma, ldmatrix, stmatrix and movmatrix that sm_90 has.
 
 A kernel has four warps, each with a tile of its own, and one instruction of interest. Its name ends
 with what the factors are: normal, exact, denormal, cancelling, huge, infinite, nan (MatrixInputs.h).
 """
 import os
 import sys
+
+from warpgroups import warpgroups
 
 FLOAT_KINDS = ("normal", "exact", "denormal", "cancelling", "huge", "infinite", "nan")
 INTEGER_KINDS = ("normal", "extreme")
@@ -355,7 +357,7 @@ def moves():
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    for name, kernels in (("mma", dense()), ("mma_sp", sparse()), ("wmma", wmma()), ("moves", moves())):
+    for name, kernels in (("mma", dense()), ("mma_sp", sparse()), ("wmma", wmma()), ("wgmma", warpgroups()), ("moves", moves())):
         kernels = list(kernels)
         with open(os.path.join(folder, name + ".kernels"), "w") as file:
             file.write("".join(kernels))

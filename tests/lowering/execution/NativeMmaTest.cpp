@@ -16,8 +16,8 @@ namespace ptx = rubia::ptx;
 
 namespace {
 
-constexpr unsigned kThreads = 64, kPerThread = 16; // words: A, B, C, then D
-constexpr unsigned kA = 0, kB = 4, kC = 8, kD = 12;
+constexpr unsigned kThreads = 64, kPerThread = 32; // words: A, B, C, then D
+constexpr unsigned kA = 0, kB = 8, kC = 16, kD = 24;
 
 enum class Inputs { Whole, Any, Denormal };
 
@@ -37,39 +37,44 @@ std::string listOf(const char *reg, unsigned first, unsigned count) {
 std::string newest(std::string text) {
   for (auto [from, to] : {std::pair{"sm_80", "sm_90"}, std::pair{".version 8.0", ".version 8.7"}})
     text.replace(text.find(from), strlen(from), to);
-  return text;
+  const std::string at = ".reg .b64 %buf";
+  return text.insert(text.find(at), ".reg .b32 %w<32>;\n");
 }
 
-std::string mma(const std::string &name, unsigned a, unsigned b, unsigned c) {
-  return "mma.sync.aligned." + name + " " + listOf("%r", kD, c) + ", " + listOf("%r", kA, a) +
-         ", " + listOf("%r", kB, b) + ", " + listOf("%r", kC, c) + ";";
+// `name` is what follows mma.sync.aligned, or all of a wmma.
+std::string mma(const std::string &name, unsigned a, unsigned b, unsigned c, unsigned d) {
+  return (name.starts_with("wmma") ? "" : "mma.sync.aligned.") + name + " " + listOf("%w", kD, d) +
+         ", " + listOf("%w", kA, a) + ", " + listOf("%w", kB, b) + ", " + listOf("%w", kC, c) + ";";
 }
 
 // How many registers there are follows from the form, which is read from an instruction with as
 // many: the parser takes no other.
 std::optional<MmaForm> formOf(const std::string &name) {
-  for (unsigned c : {2, 4})
-    for (unsigned a : {1, 2, 4})
-      for (unsigned b : {1, 2}) {
-        ptx::ParseResult parsed = ptx::parse("test.ptx", newest(executable(mma(name, a, b, c))));
-        if (!parsed.diagnostics.empty())
-          continue;
-        for (const ptx::Instruction &inst : parsed.module.functions.front()->body)
-          if (auto form = MmaForm::of(inst))
-            return form;
-      }
+  for (unsigned c : {2, 4, 8})
+    for (unsigned d : {2, 4, 8})
+      for (unsigned a : {1, 2, 4, 8})
+        for (unsigned b : {1, 2, 4, 8}) {
+          ptx::ParseResult parsed =
+              ptx::parse("test.ptx", newest(executable(mma(name, a, b, c, d))));
+          if (!parsed.diagnostics.empty())
+            continue;
+          for (const ptx::Instruction &inst : parsed.module.functions.front()->body)
+            if (auto form = MmaForm::of(inst))
+              return form;
+        }
   ADD_FAILURE() << name << " is no form of mma";
   return std::nullopt;
 }
 
 Case caseOf(const std::string &name, const MmaForm &form) {
-  std::string body = "mad.wide.u32 %rd1, %tid, 64, %buf;";
+  std::string body = "mad.wide.u32 %rd1, %tid, 128, %buf;";
   for (unsigned i = 0; i < kD; i += 4)
-    body += "ld.global.v4.u32 " + listOf("%r", i, 4) + ", [%rd1+" + std::to_string(4 * i) + "];";
+    body += "ld.global.v4.u32 " + listOf("%w", i, 4) + ", [%rd1+" + std::to_string(4 * i) + "];";
   const unsigned results = form.registers(MmaMatrix::D);
-  body += mma(name, form.registers(MmaMatrix::A), form.registers(MmaMatrix::B), results);
+  body += mma(name, form.registers(MmaMatrix::A), form.registers(MmaMatrix::B),
+              form.registers(MmaMatrix::C), results);
   for (unsigned i = kD; i < kD + results; ++i)
-    body += "st.global.u32 [%rd1+" + std::to_string(4 * i) + "], %r" + std::to_string(i) + ";";
+    body += "st.global.u32 [%rd1+" + std::to_string(4 * i) + "], %w" + std::to_string(i) + ";";
   return {name, newest(executable(body)), form};
 }
 
@@ -154,6 +159,10 @@ std::vector<uint32_t> operandsOf(const MmaForm &form, Inputs inputs, unsigned se
         for (unsigned i = 0; i < form.elementsPerRegister(matrix); ++i)
           word |= randomElement(random, form.typeOf(matrix), inputs, matrix == MmaMatrix::B)
                   << (bits * i % 32);
+        // wmma holds some twice: element placement knows the first only, both are the same.
+        const unsigned distinct = form.registers(matrix) / form.copies(matrix);
+        if (reg >= distinct)
+          word = words[thread * kPerThread + first + reg - distinct];
         // Sums beyond the range of integers.
         if (form.typeOf(matrix) == ptx::Type::S32 && random() % 4 == 0)
           word = random() % 2 ? 0x7ffffff0 : 0x80000010;
@@ -221,20 +230,38 @@ void expectResults(const Case &test, const std::vector<uint32_t> &before,
 }
 
 const std::vector<std::string> kFloats = {
-    "m16n8k16.row.col.f32.f16.f16.f32",   "m16n8k8.row.col.f32.f16.f16.f32",
-    "m16n8k16.row.col.f16.f16.f16.f16",   "m16n8k8.row.col.f16.f16.f16.f16",
-    "m16n8k16.row.col.f32.bf16.bf16.f32", "m16n8k8.row.col.f32.bf16.bf16.f32",
-    "m16n8k8.row.col.f32.tf32.tf32.f32",  "m16n8k4.row.col.f32.tf32.tf32.f32",
-    "m16n8k32.row.col.f32.e4m3.e5m2.f32", "m16n8k32.row.col.f32.e5m2.e4m3.f32",
-    "m16n8k32.row.col.f32.e4m3.e4m3.f32", "m16n8k16.row.col.f32.e5m2.e5m2.f32",
-    "m16n8k32.row.col.f16.e4m3.e5m2.f16"};
+    "m16n8k16.row.col.f32.f16.f16.f32",
+    "m16n8k8.row.col.f32.f16.f16.f32",
+    "m16n8k16.row.col.f16.f16.f16.f16",
+    "m16n8k8.row.col.f16.f16.f16.f16",
+    "m16n8k16.row.col.f32.bf16.bf16.f32",
+    "m16n8k8.row.col.f32.bf16.bf16.f32",
+    "m16n8k8.row.col.f32.tf32.tf32.f32",
+    "m16n8k4.row.col.f32.tf32.tf32.f32",
+    "m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    "m16n8k32.row.col.f32.e5m2.e4m3.f32",
+    "m16n8k32.row.col.f32.e4m3.e4m3.f32",
+    "m16n8k16.row.col.f32.e5m2.e5m2.f32",
+    "m16n8k32.row.col.f16.e4m3.e5m2.f16",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    "wmma.mma.sync.aligned.row.col.m32n8k16.f16.f32",
+    "wmma.mma.sync.aligned.col.row.m8n32k16.f32.f16",
+    "wmma.mma.sync.aligned.row.col.m8n32k16.f32.bf16.bf16.f32"};
 const std::vector<std::string> kIntegers = {
-    "m16n8k32.row.col.s32.s8.s8.s32",           "m16n8k32.row.col.s32.u8.s8.s32",
-    "m16n8k32.row.col.s32.s8.u8.s32",           "m16n8k32.row.col.s32.u8.u8.s32",
-    "m16n8k16.row.col.s32.u8.u8.s32",           "m8n8k16.row.col.s32.s8.u8.s32",
-    "m16n8k32.row.col.satfinite.s32.u8.s8.s32", "m16n8k64.row.col.s32.s4.s4.s32",
-    "m16n8k64.row.col.s32.u4.s4.s32",           "m16n8k32.row.col.s32.s4.u4.s32",
-    "m8n8k32.row.col.satfinite.s32.u4.u4.s32",  "m16n8k64.row.col.satfinite.s32.s4.s4.s32"};
+    "m16n8k32.row.col.s32.s8.s8.s32",
+    "m16n8k32.row.col.s32.u8.s8.s32",
+    "m16n8k32.row.col.s32.s8.u8.s32",
+    "m16n8k32.row.col.s32.u8.u8.s32",
+    "m16n8k16.row.col.s32.u8.u8.s32",
+    "m8n8k16.row.col.s32.s8.u8.s32",
+    "m16n8k32.row.col.satfinite.s32.u8.s8.s32",
+    "m16n8k64.row.col.s32.s4.s4.s32",
+    "m16n8k64.row.col.s32.u4.s4.s32",
+    "m16n8k32.row.col.s32.s4.u4.s32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite",
+    "wmma.mma.sync.aligned.row.col.m32n8k16.s32.u8.u8.s32",
+    "m8n8k32.row.col.satfinite.s32.u4.u4.s32",
+    "m16n8k64.row.col.satfinite.s32.s4.s4.s32"};
 
 void check(const std::string &name, Inputs inputs, unsigned optLevel = 3) {
   std::optional<MmaForm> mmaForm = formOf(name);
