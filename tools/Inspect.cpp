@@ -6,6 +6,7 @@
 #include "tools/Commands.h"
 #include "tools/DriverCalls.h"
 #include "tools/Sources.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -105,12 +106,17 @@ ordered_json describeKernels(const runtime::PtxImage &image,
   std::vector<std::string> unitErrors;
   std::vector<bool> gridBarriers;
   StringMap<ThreadLimit> limits; // by kernel
+  std::vector<nlohmann::json> matrixRoutes;
   for (const lowering::Unit &unit : image.units()) {
     Expected<std::string> metadata = image.metadata(unit, options);
     unitErrors.push_back(metadata ? "" : toString(metadata.takeError()));
-    if (unitErrors.back().empty())
+    matrixRoutes.push_back(nlohmann::json::array());
+    if (unitErrors.back().empty()) {
+      const nlohmann::json parsed = nlohmann::json::parse(*metadata);
       for (const ptx::Function *kernel : unit.kernels)
-        limits[kernel->name] = threadLimitOf(*kernel, nlohmann::json::parse(*metadata));
+        limits[kernel->name] = threadLimitOf(*kernel, parsed);
+      matrixRoutes.back() = parsed["matrixRoutes"];
+    }
     gridBarriers.push_back(hasGridBarrier(unit));
   }
   ordered_json kernels = ordered_json::array();
@@ -127,6 +133,8 @@ ordered_json describeKernels(const runtime::PtxImage &image,
       kernel["reason"] = error;
     else if (limit.threads)
       kernel["limit"] = {{"threads", limit.threads}, {"text", limit.text}};
+    if (error.empty() && !matrixRoutes[k.unit].empty())
+      kernel["matrixRoutes"] = matrixRoutes[k.unit];
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -238,6 +246,9 @@ void print(const ordered_json &file) {
                 << ")\n";
       if (k.contains("limit"))
         printed() << "             " << k["limit"]["text"].get<std::string>() << "\n";
+      if (k.contains("matrixRoutes"))
+        printed() << "             products of matrices: "
+                  << join(k["matrixRoutes"].get<std::vector<std::string>>(), ", ") << "\n";
       if (k.contains("reason")) {
         SmallVector<StringRef> lines;
         std::string reason = k["reason"].get<std::string>();

@@ -298,6 +298,15 @@ INLINE uint32_t addF16(uint32_t a, uint32_t b) {
   return withKnownNan(f16OfF32(addF32(f32OfF16(a), f32OfF16(b))), 0x7c00, F16::kNan);
 }
 
+INLINE uint32_t fmaF32(uint32_t a, uint32_t b, uint32_t c) {
+  float d;
+  asm("fma.rn.f32 %0, %1, %2, %3;"
+      : "=f"(d)
+      : "f"(__builtin_bit_cast(float, a)), "f"(__builtin_bit_cast(float, b)),
+        "f"(__builtin_bit_cast(float, c)));
+  return __builtin_bit_cast(uint32_t, d);
+}
+
 // ---------- Kinds of products of a row of A with a column of B, with the words of both
 
 // f16, bf16, tf32: c belongs to the first sum.
@@ -325,6 +334,45 @@ template <class A, class B, class C, class Result> struct Narrow {
 template <class A, class B, class C, class Result> struct NarrowAtOnce {
   static INLINE uint32_t product(const uint32_t *a, const uint32_t *b, uint32_t c) {
     return fusedSum<AtOnce<A>, AtOnce<B>, C, Result>(a, b, c, 0);
+  }
+};
+
+// Not what an H100 gives, but within what PTX asks for: multiply-adds in f32, which keep denormals.
+struct SingleOfF16 : F16 {
+  static INLINE uint32_t single(uint32_t word, unsigned i) { return f32OfF16(element(word, i, 0)); }
+};
+struct SingleOfBF16 : BF16 {
+  static INLINE uint32_t single(uint32_t word, unsigned i) {
+    return i ? word & 0xffff0000 : word << 16;
+  }
+};
+struct SingleOfTF32 : TF32 {
+  static INLINE uint32_t single(uint32_t word, unsigned) { return word & ~0x1fffu; }
+};
+// The upper byte of an f16.
+struct SingleOfE5M2 : AtOnce<E5M2> {
+  static INLINE uint32_t single(uint32_t word, unsigned i) {
+    return f32OfF16(element(word, i, 0) << 8);
+  }
+};
+// An f16 with another bias, also of denormals.
+struct SingleOfE4M3 : AtOnce<E4M3> {
+  static INLINE uint32_t single(uint32_t word, unsigned i) {
+    const uint32_t bits = element(word, i, 0);
+    const uint32_t scaled = f32OfF16((bits & 0x80) << 8 | (bits & 0x7f) << 7);
+    const float value = __builtin_bit_cast(float, scaled) * 256.0f;
+    return isNan(bits) ? uint32_t(F32::kNan) : __builtin_bit_cast(uint32_t, value);
+  }
+};
+template <class A, class B, class C, class Result> struct Chain {
+  static INLINE uint32_t product(const uint32_t *a, const uint32_t *b, uint32_t c) {
+    constexpr unsigned kPerWord = A::kTerms / A::kWords;
+    uint32_t sum = C::mantissa == F32::mantissa ? c : f32OfF16(c);
+    UNROLL for (unsigned word = 0; word < 8; ++word) {
+      UNROLL for (unsigned i = 0; i < kPerWord; ++i) sum =
+          fmaF32(A::single(a[word], i), B::single(b[word], i), sum);
+    }
+    return Result::kInfinity == ToF32::kInfinity ? sum : f16OfF32(sum);
   }
 };
 
@@ -536,6 +584,28 @@ WARPGROUP(e4m3, e5m2, E4M3, E5M2)
 WARPGROUP(e5m2, e4m3, E5M2, E4M3)
 WARPGROUP(e5m2, e5m2, E5M2, E5M2)
 
+// Names begin with `chain`.
+#define CHAIN_OF(a, b, c, d, A, B, C, D, kC, kD, kSparsity)                                        \
+  DENSE(chain_##a##_##b##_##c##_##d, Chain<A COMMA B COMMA C COMMA D>, kC, kD)                     \
+  SPARSE(chain_sp_##a##_##b##_##c##_##d, Chain<A COMMA B COMMA C COMMA D>, kC, kD, kSparsity)
+#define CHAIN(a, b, A, B, kSparsity)                                                               \
+  CHAIN_OF(a, b, f32, f32, SingleOf##A, SingleOf##B, F32, ToF32, 4, 4, kSparsity)
+#define CHAIN_TO_F16(a, b, A, B, kSparsity)                                                        \
+  CHAIN_OF(a, b, f16, f16, SingleOf##A, SingleOf##B, F16, ToF16, 2, 2, kSparsity)
+CHAIN(f16, f16, F16, F16, Words)
+CHAIN_TO_F16(f16, f16, F16, F16, Words)
+CHAIN(bf16, bf16, BF16, BF16, Words)
+CHAIN(tf32, tf32, TF32, TF32, Singles)
+DENSE(chain_f16_f16_f16_f32, Chain<SingleOfF16 COMMA SingleOfF16 COMMA F16 COMMA ToF32>, 2, 4)
+DENSE(chain_f16_f16_f32_f16, Chain<SingleOfF16 COMMA SingleOfF16 COMMA F32 COMMA ToF16>, 4, 2)
+#define CHAIN_OF_BYTES(a, b, A, B)                                                                 \
+  CHAIN(a, b, A, B, Bytes)                                                                         \
+  CHAIN_TO_F16(a, b, A, B, Bytes)
+CHAIN_OF_BYTES(e4m3, e4m3, E4M3, E4M3)
+CHAIN_OF_BYTES(e4m3, e5m2, E4M3, E5M2)
+CHAIN_OF_BYTES(e5m2, e4m3, E5M2, E4M3)
+CHAIN_OF_BYTES(e5m2, e5m2, E5M2, E5M2)
+
 #define INTEGER(a, b, kBits, kSignedA, kSignedB)                                                   \
   DENSE(mma_##a##_##b##_s32_s32, Integer<kBits COMMA kSignedA COMMA kSignedB COMMA false>, 4, 4)   \
   DENSE(mma_satfinite_##a##_##b##_s32_s32,                                                         \
@@ -646,15 +716,6 @@ INLINE uint32_t quadElement(const Words<2> &fragment, uint32_t first, uint32_t o
                             uint32_t alongK) {
   const uint32_t lane = first + 16 * (outer / 4) + (alongK ? outer % 4 : k);
   return elementOf(fragment, lane, alongK ? k : outer % 4);
-}
-
-INLINE uint32_t fmaF32(uint32_t a, uint32_t b, uint32_t c) {
-  float d;
-  asm("fma.rn.f32 %0, %1, %2, %3;"
-      : "=f"(d)
-      : "f"(__builtin_bit_cast(float, a)), "f"(__builtin_bit_cast(float, b)),
-        "f"(__builtin_bit_cast(float, c)));
-  return __builtin_bit_cast(uint32_t, d);
 }
 
 // f16: a register has two elements of a row. f32: MmaForm.cpp has the order.

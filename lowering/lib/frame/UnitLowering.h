@@ -143,7 +143,8 @@ public:
   unsigned addTrap(std::string what);
   /// Loops that are watched (SpinLoops.h), for the metadata.
   std::vector<std::string> spinLoops;
-  /// How the unit's products of matrices are computed, for the metadata: "software", "unit".
+  /// How the unit's products of matrices are computed, for the metadata: "wmma" and "mfma" by the
+  /// target's unit; "fma", "dot", "software": MmaSoftware.h.
   std::set<std::string> matrixRoutes;
 
   /// The text of `!rubia.metadata`. docs/architecture.md: Metadata.

@@ -43,7 +43,8 @@ bool takesUnit(FunctionLowering &fn, const MmaForm &form) {
 MmaFragment multiplySomehow(FunctionLowering &fn, const MmaForm &form,
                             const MmaOperands &operands) {
   const bool isNative = takesUnit(fn, form);
-  fn.unit().matrixRoutes.insert(isNative ? "unit" : "software");
+  const char *unit = fn.target().row->hasMfma() ? "mfma" : "wmma";
+  fn.unit().matrixRoutes.insert(isNative ? unit : softwareRoute(fn, form).str());
   return isNative ? multiplyNatively(fn, unitForm(form), mayFlush(fn), operands.a, operands.b,
                                      operands.c)
                   : multiplyInSoftware(fn, form, operands);

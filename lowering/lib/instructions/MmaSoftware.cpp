@@ -60,9 +60,16 @@ bool isWgmmaOfBytes(const MmaForm &form) {
   return form.kind == MmaKind::Wgmma && (form.a == ptx::Type::E4M3 || form.a == ptx::Type::E5M2);
 }
 
+bool isChain(const FunctionLowering &fn, const MmaForm &form) {
+  return softwareRoute(fn, form) == "fma" && form.a != ptx::Type::F64 && !form.isQuadPairs();
+}
+
 // As MatrixFunctions.cpp has it.
-std::string functionFor(const MmaForm &form, const MmaForm &tile) {
-  std::string name = isWmmaOfTf32(form) ? "wmma" : isWgmmaOfBytes(form) ? "wgmma" : "mma";
+std::string functionFor(const FunctionLowering &fn, const MmaForm &form, const MmaForm &tile) {
+  std::string name = isChain(fn, form)      ? "chain"
+                     : isWmmaOfTf32(form)   ? "wmma"
+                     : isWgmmaOfBytes(form) ? "wgmma"
+                                            : "mma";
   if (form.isQuadPairs())
     name += "_quads";
   if (form.a == ptx::Type::F64)
@@ -165,15 +172,31 @@ StringRef whyNotInSoftware(const MmaForm &form) {
   return "";
 }
 
+StringRef softwareRoute(const FunctionLowering &fn, const MmaForm &form) {
+  switch (form.a) {
+  case ptx::Type::S8:
+  case ptx::Type::U8:
+  case ptx::Type::S4:
+  case ptx::Type::U4:
+    return "dot";
+  case ptx::Type::B1:
+    return "software";
+  case ptx::Type::F64:
+    return "fma";
+  default:
+    return fn.options().code.mma == settings::MmaMode::H100 ? "software" : "fma";
+  }
+}
+
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands) {
   if (form.kind == MmaKind::Wgmma)
-    return multiplyTile(fn, functionFor(form, form), form.tile(), operands);
+    return multiplyTile(fn, functionFor(fn, form, form), form.tile(), operands);
   if (!form.isWmma())
-    return multiplyTile(fn, functionFor(form, form), form, operands);
+    return multiplyTile(fn, functionFor(fn, form, form), form, operands);
 
   const MmaForm tile = form.tile();
-  const std::string name = functionFor(form, tile);
+  const std::string name = functionFor(fn, form, tile);
   const MmaFragment &ofA = form.isTransposed() ? operands.b : operands.a;
   const MmaFragment &ofB = form.isTransposed() ? operands.a : operands.b;
   MmaFragment d;

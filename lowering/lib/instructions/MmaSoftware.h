@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The software route of mma, mma.sp and wmma: every form that an H100 executes, with its bits, on
-// every target and in every warp form.
+// Products without a matrix unit: of every form that an H100 executes, on every target and in every
+// warp form. With its bits, or as chains of multiply-adds.
 #pragma once
 
 #include "lowering/lib/analysis/MmaForm.h"
@@ -18,6 +18,10 @@ struct MmaOperands {
 
 /// Why there is no software route; empty if there is one.
 llvm::StringRef whyNotInSoftware(const MmaForm &form);
+
+/// How multiplyInSoftware() computes: "software" with the H100's bits; "fma" floating-point types
+/// in f32 and "dot" integers, which have these bits anyway.
+llvm::StringRef softwareRoute(const FunctionLowering &fn, const MmaForm &form);
 
 /// D, for a form of mma, wmma.mma or wgmma that has a software route; of wgmma that of a tile.
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
