@@ -2,7 +2,7 @@
 // Keeps matrix fragments in the layout of the target's matrix unit.
 //
 // Lowering makes each mma a call that moves its operands from PTX's layout to the unit's,
-// multiplies and moves the sums back (lowering/lib/instructions/NativeMma.h). Here, where values
+// multiplies and moves the sums back (lowering/lib/matrices/NativeMma.h). Here, where values
 // are in SSA form,
 // - two mma with the same A and types become one product: the unit has 16 columns, mma has 8;
 // - sums that only go to the next product, also round a loop, stay in the unit's layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products of mma, mma.sp, wmma and wgmma as an H100 computes them, bit for bit, without a
-// matrix unit: the software route of lowering/lib/instructions/Mma.cpp.
+// matrix unit: the software route of lowering/lib/matrices/Mma.cpp.
 //
 // Written in C++, compiled to PTX while Rubia is built, and lowered together with the kernels that
 // need it, like DeviceFunctions.cpp. Rows and columns travel between lanes by shfl, so that every

@@ -13,9 +13,9 @@ namespace rubia::golden {
 /// also be within
 ///   (K + 2) 2^-23 (|c| + sum |ab|), a denormal factor counted as the smallest normal number,
 /// of the exact sum, of wgmma with factors of 8 bits (K + 2) 2^-13; with D of f16 further by an ulp
-/// of f16, of factors of 8 bits at the size of the largest partial sum. A sum that may leave f32's or f16's range on the way may be infinite,
-/// or NaN: such elements are counted apart.
-/// Of kernels with several products, or of which D is not stored as it is, there is no judgement.
+/// of f16, of factors of 8 bits at the size of the largest partial sum. A sum that may leave f32's
+/// or f16's range on the way may be infinite, or NaN: such elements are counted apart. Of kernels
+/// with several products, or of which D is not stored as it is, there is no judgement.
 std::unique_ptr<KernelJudge> makeMatrixJudge();
 
 } // namespace rubia::golden

@@ -257,7 +257,7 @@ TEST(PtxInstructionTable, ReadsTheNotation) {
   EXPECT_TRUE(sub.operands()[0].destination);
   EXPECT_FALSE(sub.operands()[1].destination);
   EXPECT_EQ(sub.requiredOperands(), 3u);
-  EXPECT_FALSE(find("wgmma.fence.sync.aligned").lowered);
+  EXPECT_FALSE(find("tcgen05.(wait::ld|wait::st).sync.aligned").lowered);
   const Form &bar = find("bar{.cta@7.8/20}.sync a:u32(0..15){, b:u32}");
   EXPECT_EQ(bar.requiredOperands(), 1u);
   EXPECT_FALSE(bar.operands()[0].destination);

@@ -2,7 +2,7 @@
 // mma.sync on matrix units: each form against its meaning (MmaForm), by two warps with operands of
 // their own. Sums of whole numbers are exact in any order, so that bits are compared; others may be
 // off by (K + 2) 2^-23 of the sum of magnitudes, f16 results by one unit in the last place more.
-#include "lowering/lib/instructions/NativeMma.h"
+#include "lowering/lib/matrices/NativeMma.h"
 #include "ptx-frontend/Parser.h"
 #include "tests/lowering/execution/Execution.h"
 #include "llvm/ADT/APFloat.h"

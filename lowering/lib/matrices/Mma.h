@@ -2,7 +2,7 @@
 // Fragments as operands, and which route computes a product: of mma, wmma and wgmma.
 #pragma once
 
-#include "lowering/lib/instructions/MmaSoftware.h"
+#include "lowering/lib/matrices/MmaSoftware.h"
 
 namespace rubia::lowering {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/MatrixUnit.h"
+#include "lowering/lib/matrices/MatrixUnit.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;

@@ -8,9 +8,9 @@
 // The product is complete where the instruction stands. That is sound: until wgmma.wait_group a
 // program may neither change A and B nor touch D, and what was stored before wgmma.fence or
 // fence.proxy.async is there.
-#include "lowering/lib/instructions/MatrixDescriptor.h"
-#include "lowering/lib/instructions/MatrixLoads.h"
-#include "lowering/lib/instructions/Mma.h"
+#include "lowering/lib/matrices/MatrixDescriptor.h"
+#include "lowering/lib/matrices/MatrixLoads.h"
+#include "lowering/lib/matrices/Mma.h"
 
 using namespace llvm;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/FragmentLayout.h"
+#include "lowering/lib/matrices/FragmentLayout.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include <optional>
 

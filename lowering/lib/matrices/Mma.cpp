@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma, mma.sp and wmma.
 // PTX ISA: warp-level-matrix-instructions.
-#include "lowering/lib/instructions/Mma.h"
+#include "lowering/lib/matrices/Mma.h"
 #include "lowering/lib/frame/UnitLowering.h"
-#include "lowering/lib/instructions/NativeMma.h"
+#include "lowering/lib/matrices/NativeMma.h"
 
 using namespace llvm;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/MatrixLoads.h"
+#include "lowering/lib/matrices/MatrixLoads.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
-#include "lowering/lib/instructions/MatrixUnit.h"
+#include "lowering/lib/matrices/MatrixUnit.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by calls of the functions in lowering/device/MatrixFunctions.cpp. They take the largest
 // depth of a type; what a smaller shape lacks is zero, which adds nothing to a sum.
-#include "lowering/lib/instructions/MmaSoftware.h"
+#include "lowering/lib/matrices/MmaSoftware.h"
 #include "lowering/lib/frame/UnitLowering.h"
 
 using namespace llvm;

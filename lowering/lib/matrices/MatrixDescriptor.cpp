@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/MatrixDescriptor.h"
+#include "lowering/lib/matrices/MatrixDescriptor.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;

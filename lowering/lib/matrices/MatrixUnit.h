@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lowering/lib/analysis/MmaForm.h"
-#include "lowering/lib/instructions/FragmentLayout.h"
+#include "lowering/lib/matrices/FragmentLayout.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace rubia::lowering {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/instructions/NativeMma.h"
+#include "lowering/lib/matrices/NativeMma.h"
 #include "lowering/lib/frame/UnitLowering.h"
-#include "lowering/lib/instructions/MatrixUnit.h"
+#include "lowering/lib/matrices/MatrixUnit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 

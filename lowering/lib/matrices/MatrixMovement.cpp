@@ -9,7 +9,7 @@
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/LaneExchange.h"
-#include "lowering/lib/instructions/MatrixLoads.h"
+#include "lowering/lib/matrices/MatrixLoads.h"
 
 using namespace llvm;
 
