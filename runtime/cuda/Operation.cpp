@@ -7,15 +7,15 @@ using namespace llvm;
 namespace rubia::runtime::cuda {
 
 Result execute(Context &context, const Operation &operation, const Place &place) {
-  if (auto *kernel = std::get_if<KernelOperation>(&operation))
+  if (const auto *kernel = std::get_if<KernelOperation>(&operation))
     return executeKernel(context, *kernel, place);
-  if (auto *copy = std::get_if<CopyOperation>(&operation))
+  if (const auto *copy = std::get_if<CopyOperation>(&operation))
     return executeCopy(context, *copy, place.hipStream);
-  if (auto *fill = std::get_if<FillOperation>(&operation))
+  if (const auto *fill = std::get_if<FillOperation>(&operation))
     return executeFill(context, *fill, place.hipStream);
-  if (auto *host = std::get_if<HostOperation>(&operation))
+  if (const auto *host = std::get_if<HostOperation>(&operation))
     return executeHost(context, *host, place.hipStream);
-  if (auto *record = std::get_if<RecordOperation>(&operation)) {
+  if (const auto *record = std::get_if<RecordOperation>(&operation)) {
     if (!liveEvent(record->event))
       return kInvalidValue;
     Result result = context.check(hip().hipEventRecord(record->event->hip, place.hipStream));
@@ -23,7 +23,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
       record->event->recorded = true;
     return result;
   }
-  if (auto *wait = std::get_if<WaitOperation>(&operation)) {
+  if (const auto *wait = std::get_if<WaitOperation>(&operation)) {
     if (!liveEvent(wait->event))
       return kInvalidValue;
     return wait->event->recorded
@@ -35,7 +35,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
 }
 
 Result prepare(Context &context, const Operation &operation) {
-  auto *kernel = std::get_if<KernelOperation>(&operation);
+  const auto *kernel = std::get_if<KernelOperation>(&operation);
   if (!kernel)
     return kSuccess;
   Bound bound = bind(context, kernel->function);

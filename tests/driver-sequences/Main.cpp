@@ -109,7 +109,7 @@ static int runAll(int count, char **names) {
     }
     int status;
     pid_t ended = wait(&status);
-    if (running.count(ended))
+    if (running.contains(ended))
       statuses[running[ended]] = status;
     running.erase(ended);
   }

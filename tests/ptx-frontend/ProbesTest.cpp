@@ -45,7 +45,7 @@ TEST(PtxProbes, TakeWhatPtxasTakes) {
       if (probe.verdicts[index] != '+')
         continue;
       ParseResult result = parse("t", probe.module(dialect));
-      if (!result.hasErrors() || !found.insert(probe.name).second || expected.count(probe.name))
+      if (!result.hasErrors() || !found.insert(probe.name).second || expected.contains(probe.name))
         continue;
       ADD_FAILURE() << probe.name << ' ' << dialect.name() << ": "
                     << result.diagnostics.front().message;

@@ -36,13 +36,13 @@ static bool isSame(const Copy3D &a, const Copy3D &b) { return !memcmp(&a, &b, si
 // What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
 // fills of one row; kernels of their context.
 static bool mayBecome(const GraphNode &node, const Operation &changed, const Context *context) {
-  if (auto *copy = std::get_if<CopyOperation>(&changed)) {
+  if (const auto *copy = std::get_if<CopyOperation>(&changed)) {
     const Copy3D &old = std::get<CopyOperation>(node.operation).copy;
     return isSame(old, copy->copy) ||
            (isFlat(old) && isFlat(copy->copy) && old.from.type == copy->copy.from.type &&
             old.to.type == copy->copy.to.type && node.context == context);
   }
-  if (auto *fill = std::get_if<FillOperation>(&changed)) {
+  if (const auto *fill = std::get_if<FillOperation>(&changed)) {
     const FillNodeParameters &old = std::get<FillOperation>(node.operation).fill;
     const bool isOneRow = old.height == 1 && fill->fill.height == 1;
     return node.context == context &&

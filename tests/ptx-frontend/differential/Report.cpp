@@ -108,7 +108,7 @@ void Report::printDifferences(raw_ostream &out, unsigned most) const {
 }
 
 void Report::printTotals(raw_ostream &out) const {
-  for (auto &[kind, numbers] : byKind)
+  for (const auto &[kind, numbers] : byKind)
     out << format("%-18s %6zu, different %zu\n", kind.c_str(), numbers.first, numbers.second);
   out << format(
       "%zu judged (%zu accepted by ptxas; it crashed on %zu more), %zu different: %.2f %% "
@@ -119,7 +119,7 @@ void Report::printTotals(raw_ostream &out) const {
 void Report::printGroups(raw_ostream &out) const {
   for (bool weAccept : {false, true}) {
     std::vector<std::pair<size_t, StringRef>> byCount;
-    for (auto &[what, group] : groups)
+    for (const auto &[what, group] : groups)
       if (group.weAccept == weAccept)
         byCount.push_back({group.count, what});
     llvm::sort(byCount, std::greater<>());
@@ -150,7 +150,7 @@ void Report::printForms(raw_ostream &out) const {
 
 bool Report::checkForms(raw_ostream &out, unsigned legal, unsigned illegal) const {
   size_t unaccepted = 0, fewLegal = 0, fewWrong = 0, lacking[kMistakes] = {};
-  for (auto &[row, numbers] : forms) {
+  for (const auto &[row, numbers] : forms) {
     if (!numbers.accepted && numbers.legal) {
       ++unaccepted;
       out << "no legal instance is accepted by both: " << row->syntax << '\n';
