@@ -123,7 +123,8 @@ Result executeCopy(Context &context, const CopyOperation &operation, void *hipSt
   const Copy3D &copy = operation.copy;
   size_t width = copy.widthInBytes, height = copy.height, depth = copy.depth;
   Side from, to;
-  if (height == 1 && depth == 1 && !copy.from.pitch && !copy.to.pitch) {
+  auto isPlain = [](const CopySide3D &side) { return !side.pitch && !side.y && !side.z; };
+  if (height == 1 && depth == 1 && isPlain(copy.from) && isPlain(copy.to)) {
     auto place = [](const CopySide3D &side) {
       return static_cast<char *>(side.type == kMemoryHost ? side.host : side.device) +
              side.xInBytes;

@@ -84,6 +84,28 @@ TEST_F(Memory, CopiesBoxes) {
 }
 
 // What the host can see it may read when the call returns.
+// One row without pitches, whose place y and z say all the same.
+TEST_F(Memory, CopiesARowFromInside) {
+  std::vector<char> from(64), to(64);
+  std::iota(from.begin(), from.end(), 0);
+  char *device = static_cast<char *>(allocate(64));
+  Copy3D copy{};
+  copy.widthInBytes = 8;
+  copy.height = copy.depth = 1;
+  copy.from.type = copy.to.type = kMemoryHost;
+  copy.from.host = from.data();
+  copy.to = {2, 1, 3, 0, kMemoryDevice, nullptr, device, nullptr, nullptr, 0, 0};
+  ASSERT_EQ(cu("cuMemcpy3D_v2", &copy), kSuccess);
+  Copy2D back{};
+  back.from = {2, 4, kMemoryDevice, nullptr, device, nullptr, 0};
+  back.to = {0, 2, kMemoryHost, to.data(), nullptr, nullptr, 0};
+  back.widthInBytes = 8;
+  back.height = 1;
+  ASSERT_EQ(cu("cuMemcpy2D_v2", &back), kSuccess);
+  EXPECT_TRUE(std::equal(from.begin(), from.begin() + 8, to.begin() + 16));
+  EXPECT_EQ(to[0], 0);
+}
+
 TEST_F(Memory, FillsOfMemoryThatTheHostSeesHaveFinished) {
   auto *synchronizations = fakeHip<int()>("fakeHipSynchronizations");
   void *pinned = nullptr, *managed = nullptr;
