@@ -18,12 +18,13 @@ static bool isPinned(const Allocation &allocation) {
   return allocation.kind == AllocationKind::Host || allocation.kind == AllocationKind::Registered;
 }
 
-void addAllocation(Allocation allocation) {
+uint64_t addAllocation(Allocation allocation) {
   static std::atomic<uint64_t> lastId = 0;
   allocation.id = ++lastId;
   pinnedCount += isPinned(allocation);
   std::unique_lock<std::shared_mutex> lock(mutex);
   allocations[reinterpret_cast<uintptr_t>(allocation.base)] = allocation;
+  return allocation.id;
 }
 
 // With the mutex held.
@@ -55,10 +56,10 @@ bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters) {
   return false;
 }
 
-std::optional<Allocation> removeAllocation(const void *base) {
+std::optional<Allocation> removeAllocation(const void *base, uint64_t id) {
   std::unique_lock<std::shared_mutex> lock(mutex);
   auto found = allocations.find(reinterpret_cast<uintptr_t>(base));
-  if (found == allocations.end())
+  if (found == allocations.end() || (id && found->second.id != id))
     return std::nullopt;
   Allocation removed = found->second;
   pinnedCount -= isPinned(removed);
@@ -82,6 +83,7 @@ static int release(const Allocation &allocation) {
 }
 
 void freeAllocations(Context &context) {
+  forgetGraphMemory(context);
   std::vector<Allocation> owned;
   {
     std::unique_lock<std::shared_mutex> lock(mutex);

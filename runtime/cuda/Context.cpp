@@ -5,6 +5,7 @@
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
 
@@ -146,6 +147,7 @@ void Context::tearDown() {
     if (local.destructor)
       local.destructor(this, key, local.value);
 
+  forgetCapturesOf(*this); // takes locks that come before the next one
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
@@ -209,6 +211,7 @@ static void endThread(void *pointer) {
   std::unique_ptr<ThreadState> state(static_cast<ThreadState *>(pointer));
   for (auto [context, stream] : state->streams)
     if (isContext(context) && stream.hip) {
+      forgetCapturedStream(stream.hip);
       std::lock_guard<std::recursive_mutex> lock(context->mutex);
       if (stream.resets == context->resets)
         context->idleThreadStreams.push_back(stream.hip);

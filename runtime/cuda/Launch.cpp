@@ -81,6 +81,7 @@ Result makeKernel(Context &context, Function *function, const LaunchShape &shape
                   void *const *values, void *const *extra, bool isCooperative,
                   KernelOperation &operation) {
   operation.function = function;
+  operation.id = isLive(function) ? function->id : 0;
   operation.shape = shape;
   operation.isBuffer = extra;
   operation.isCooperative = isCooperative;
@@ -96,6 +97,8 @@ Result makeKernel(Context &context, Function *function, const LaunchShape &shape
 }
 
 Result checkKernel(Context &context, const KernelOperation &operation) {
+  if (!operation.isLive())
+    return kInvalidHandle;
   Bound bound = bind(context, operation.function);
   if (bound.error == kInvalidContext) // a kernel of another context than the stream's
     return kInvalidHandle;
@@ -109,6 +112,8 @@ Result checkKernel(Context &context, const KernelOperation &operation) {
 }
 
 Result executeKernel(Context &context, const KernelOperation &operation, const Place &place) {
+  if (!operation.isLive())
+    return kInvalidHandle;
   Bound bound = bind(context, operation.function);
   if (bound.error)
     return bound.error;

@@ -20,12 +20,14 @@ struct Allocation {
   MemoryPool *pool = nullptr;
 };
 
-void addAllocation(Allocation allocation);
+uint64_t addAllocation(Allocation allocation);                 // returns its id
 std::optional<Allocation> findAllocation(const void *pointer); // that holds it
 /// The same, also of module variables, which are in allocations of the loader's.
 std::optional<Allocation> lookUp(Context &context, const void *pointer);
-std::optional<Allocation> removeAllocation(const void *base);
+/// `id`: only if it is this one.
+std::optional<Allocation> removeAllocation(const void *base, uint64_t id = 0);
 void freeAllocations(Context &context);
+void forgetGraphMemory(Context &context); // graph/GraphMemory.cpp
 /// Whether an aligned word of a kernel's parameters points to pinned memory.
 bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 

@@ -17,6 +17,11 @@ static HandleTable<Module> &modules = HandleTable<Module>::leaked();
 static HandleTable<Library> &libraries = HandleTable<Library>::leaked();
 static HandleTable<Function> &functions = HandleTable<Function>::leaked();
 
+uint64_t Function::nextId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
 bool isLive(Function *function) { return functions.contains(function); }
 
 // Maps an error of loading, compiling or launching; `otherwise`: what it is if it does not say. The

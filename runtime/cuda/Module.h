@@ -33,7 +33,9 @@ struct Library {
 struct Function {
   Function(Module *module, Library *library, const Manifest &manifest,
            const Manifest::Kernel &kernel)
-      : module(module), library(library), manifest(manifest), kernel(kernel) {}
+      : id(nextId()), module(module), library(library), manifest(manifest), kernel(kernel) {}
+
+  const uint64_t id; // of no other function, ever
 
   Module *module;   // or
   Library *library; // a CUkernel
@@ -51,6 +53,9 @@ struct Function {
   std::map<int, Settings> settings;
 
   Settings settingsFor(const Device &device);
+
+private:
+  static uint64_t nextId();
 };
 
 bool isLive(Function *function);

@@ -6,6 +6,14 @@ using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
+bool KernelOperation::isLive() const { return cuda::isLive(function) && function->id == id; }
+
+void KernelOperation::keepAttributes(const KernelOperation &old) {
+  attributes = old.attributes;
+  isCooperative = old.isCooperative;
+  shape.explicitCluster = old.shape.explicitCluster;
+}
+
 Result execute(Context &context, const Operation &operation, const Place &place) {
   if (const auto *kernel = std::get_if<KernelOperation>(&operation))
     return executeKernel(context, *kernel, place);
@@ -19,8 +27,10 @@ Result execute(Context &context, const Operation &operation, const Place &place)
     if (!liveEvent(record->event))
       return kInvalidValue;
     Result result = context.check(hip().hipEventRecord(record->event->hip, place.hipStream));
-    if (!result)
+    if (!result) {
+      record->event->capture = 0; // what it stood for there is forgotten by the next capture
       record->event->recorded = true;
+    }
     return result;
   }
   if (const auto *wait = std::get_if<WaitOperation>(&operation)) {
@@ -38,11 +48,15 @@ Result prepare(Context &context, const Operation &operation) {
   const auto *kernel = std::get_if<KernelOperation>(&operation);
   if (!kernel)
     return kSuccess;
+  if (Result result = checkKernel(context, *kernel))
+    return result;
   Bound bound = bind(context, kernel->function);
   if (bound.error)
-    return bound.error == kInvalidContext ? kInvalidHandle : bound.error;
-  Expected<void *> compiled = bound.module->loaded->function(kernel->function->kernel);
-  return compiled ? kSuccess : report(context, compiled.takeError());
+    return bound.error;
+  if (Error error = bound.module->loaded->prepare(kernel->function->kernel, kernel->shape,
+                                                  kernel->parameters))
+    return report(context, std::move(error));
+  return kSuccess;
 }
 
 Result submit(Context &context, Operation operation, Stream *handle, void *hipStream) {

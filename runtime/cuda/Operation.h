@@ -12,12 +12,18 @@ namespace rubia::runtime::cuda {
 
 struct KernelOperation {
   Function *function = nullptr; // as the program named it
+  uint64_t id = 0;              // of the function: another one may have its address later
   bool isKernelHandle = false;  // named as a CUkernel
   LaunchShape shape;
   std::vector<uint8_t> parameters;
   bool isBuffer = false; // given as one buffer
   bool isCooperative = false;
   std::map<int, LaunchAttribute> attributes = {}; // of the node
+
+  /// The function was not unloaded.
+  bool isLive() const;
+  /// Takes over what a node keeps when its parameters change.
+  void keepAttributes(const KernelOperation &old);
 };
 
 /// `kind` is one of HipMemcpyKind.
@@ -45,11 +51,14 @@ struct WaitOperation {
 };
 struct EmptyOperation {};
 
+/// `memory` is the id of the allocation: another one may have its address later.
 struct AllocateOperation {
   AllocateNodeParameters parameters;
+  uint64_t memory = 0;
 };
 struct FreeOperation {
   void *address;
+  uint64_t memory = 0;
 };
 
 /// A graph in a node, which owns it.

@@ -157,23 +157,24 @@ static Result allocateInCapture(Context &context, void **pointer, size_t bytes, 
   operation.parameters.pool.allocationType = 1;
   operation.parameters.pool.location = {1, context.device.ordinal};
   operation.parameters.bytes = bytes;
-  if (Result result = allocateForGraph(context, operation.parameters))
+  if (Result result = allocateForGraph(context, operation))
     return result;
   *pointer = operation.parameters.address;
   Result result = capture(context, operation, hipStream);
   if (result)
-    dropGraphMemory(operation.parameters.address);
+    dropGraphMemory(operation);
   return result;
 }
 
 static Result freeInCapture(Context &context, void *pointer, void *hipStream) {
+  FreeOperation operation{pointer};
   {
     GraphLock lock;
     const Graph *graph = graphOfCapture(hipStream);
-    if (!graph || checkFreeNode(*graph, pointer))
+    if (!graph || makeFree(*graph, pointer, operation))
       return kInvalidValue;
   }
-  return capture(context, FreeOperation{pointer}, hipStream);
+  return capture(context, operation, hipStream);
 }
 
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,

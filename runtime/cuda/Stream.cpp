@@ -67,12 +67,16 @@ bool isBlocking(void *hipStream) {
 }
 
 void freeWorkspace(Context &context, Stream *stream) {
-  std::lock_guard<std::recursive_mutex> lock(context.mutex);
-  auto found = context.workspaces.find(stream);
-  if (found == context.workspaces.end())
-    return;
-  context.check(hip().hipFree(found->second));
-  context.workspaces.erase(found);
+  void *workspace;
+  {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    auto found = context.workspaces.find(stream);
+    if (found == context.workspaces.end())
+      return;
+    workspace = found->second;
+    context.workspaces.erase(found);
+  }
+  context.check(hip().hipFree(workspace)); // which waits
 }
 
 Result onStream(Context &current, Stream *stream,
@@ -124,7 +128,6 @@ void destroyStreamsAndEvents(Context &context) {
   streams.removeIf([&](Stream *stream) {
     if (stream->context != &context)
       return false;
-    forgetCapturedStream(stream->hip);
     if (!isLost)
       context.check(hip().hipStreamDestroy(stream->hip));
     delete stream;

@@ -473,6 +473,14 @@ Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_
   return ctas;
 }
 
+Error LoadedModule::prepare(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                            ArrayRef<uint8_t> parameters) {
+  Expected<Compiled> ready =
+      compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2],
+               shape.dynamicSharedBytes, parameters);
+  return ready ? checkShape(kernel, *ready->code, shape) : ready.takeError();
+}
+
 Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
                            ArrayRef<uint8_t> parameters, void *stream) {
   if (parameters.size() != kernel.parameterBytes)

@@ -63,6 +63,10 @@ public:
   /// The HIP function of a kernel: compiles and loads its unit at the first call.
   llvm::Expected<void *> function(const Manifest::Kernel &kernel);
 
+  /// The same for a launch: of the variant that it needs.
+  llvm::Error prepare(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                      llvm::ArrayRef<uint8_t> parameters);
+
   /// `parameters` holds kernel.parameterBytes bytes, laid out as the manifest says. Asynchronous on
   /// `stream`.
   llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,

@@ -15,7 +15,8 @@ extern "C" {
 struct Fake {
   std::mutex mutex;
   std::map<char *, size_t> allocations;
-  std::set<void *> dead; // handles from before a reset: never reused
+  std::multimap<size_t, void *> freed; // by size: given out again first
+  std::set<void *> dead;               // handles from before a reset: never reused
   std::map<void *, int> streamDevices;
   std::atomic<int> nextError = 0, broken = 0;
   std::atomic<int> launches = 0, streams = 0, synchronizations = 0, deadUses = 0;
@@ -98,19 +99,24 @@ static int allocate(void **pointer, size_t bytes) {
     return fake.broken;
   if (bytes > size_t(8) << 30)
     return 2;
-  *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  if (auto block = fake.freed.extract(bytes))
+    *pointer = block.mapped();
+  else
+    *pointer = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*pointer)
     return 2;
-  std::lock_guard<std::mutex> lock(fake.mutex);
   fake.allocations[static_cast<char *>(*pointer)] = bytes;
   return 0;
 }
 static int release(void *pointer) {
   used(pointer);
   std::lock_guard<std::mutex> lock(fake.mutex);
-  if (!fake.allocations.erase(static_cast<char *>(pointer)))
+  auto found = fake.allocations.find(static_cast<char *>(pointer));
+  if (found == fake.allocations.end())
     return 1;
-  free(pointer);
+  fake.freed.emplace(found->second, pointer);
+  fake.allocations.erase(found);
   return 0;
 }
 int hipMalloc(void **pointer, size_t bytes) { return allocate(pointer, bytes); }

@@ -3,6 +3,8 @@
 // the functions answer is compared with an H100 in tests/driver-sequences.
 #include "tests/cuda/LaunchFixture.h"
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -328,6 +330,255 @@ TEST_F(Graphs, RunBranchesAtTheSameTime) {
   }
   run(instantiate(graph), makeStream());
   EXPECT_EQ(arrived, 22);
+}
+
+// ---------- What ends while it is used
+
+std::atomic<int> ended = 0;
+void countEnd(void *) { ++ended; }
+void dawdle(void *) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+
+bool endsSoon(int count) {
+  for (int i = 0; ended < count && i < 5000; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return ended == count;
+}
+
+GraphNode *addHost(Graph *graph, HostFunction function) {
+  GraphNode *node = nullptr;
+  HostNodeParameters p{function, nullptr};
+  EXPECT_EQ(
+      cu("cuGraphAddHostNode", &node, graph, static_cast<GraphNode **>(nullptr), size_t(0), &p),
+      kSuccess);
+  return node;
+}
+
+void *addMemory(Graph *graph, size_t bytes) {
+  GraphNode *node = nullptr;
+  AllocateNodeParameters p{};
+  p.pool.allocationType = 1;
+  p.pool.location = {1, 0};
+  p.bytes = bytes;
+  EXPECT_EQ(
+      cu("cuGraphAddMemAllocNode", &node, graph, static_cast<GraphNode **>(nullptr), size_t(0), &p),
+      kSuccess);
+  return p.address;
+}
+
+// The user objects, also of graphs inside, last as long as the launch; the memory goes with the
+// executable graph, which waits for the launch while others work.
+TEST_F(Graphs, AreDestroyedWhileTheyRun) {
+  ended = 0;
+  Graph *graph = makeGraph(), *child = makeGraph();
+  for (Graph *owner : {graph, child}) {
+    UserObject *object = nullptr;
+    ASSERT_EQ(cu("cuUserObjectCreate", &object, static_cast<void *>(nullptr),
+                 static_cast<HostFunction>(countEnd), 1u, 1u),
+              kSuccess);
+    ASSERT_EQ(cu("cuGraphRetainUserObject", owner, object, 1u, 1u), kSuccess);
+  }
+  GraphNode *node = nullptr;
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &node, graph, static_cast<GraphNode **>(nullptr),
+               size_t(0), child),
+            kSuccess);
+  ASSERT_EQ(cu("cuGraphDestroy", child), kSuccess);
+  addHost(graph, dawdle);
+  void *memory = addMemory(graph, 4096);
+  Stream *stream = makeStream();
+  ExecutableGraph *executable = instantiate(graph);
+  ASSERT_EQ(cu("cuGraphLaunch", executable, stream), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", memory, stream), kSuccess);
+  ASSERT_EQ(cu("cuGraphDestroy", graph), kSuccess);
+  ASSERT_EQ(cu("cuGraphLaunch", executable, stream), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", memory, stream), kSuccess);
+  ASSERT_EQ(cu("cuGraphExecDestroy", executable), kSuccess);
+  ASSERT_EQ(cu("cuStreamSynchronize", stream), kSuccess);
+  EXPECT_TRUE(endsSoon(2));
+}
+
+// A graph has references that the program cannot release.
+TEST_F(Graphs, KeepUserObjects) {
+  ended = 0;
+  Graph *graph = makeGraph();
+  UserObject *object = nullptr;
+  ASSERT_EQ(cu("cuUserObjectCreate", &object, static_cast<void *>(nullptr),
+               static_cast<HostFunction>(countEnd), 1u, 1u),
+            kSuccess);
+  ASSERT_EQ(cu("cuGraphRetainUserObject", graph, object, 1u, 0u), kSuccess);
+  EXPECT_EQ(cu("cuUserObjectRelease", object, 2u), kInvalidValue);
+  EXPECT_EQ(cu("cuUserObjectRelease", object, 1u), kSuccess);
+  EXPECT_EQ(cu("cuUserObjectRelease", object, 1u), kInvalidValue);
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(cu("cuGraphDestroy", graph), kSuccess);
+  EXPECT_TRUE(endsSoon(1));
+}
+
+Result captureTo(Stream *stream, Graph *graph) {
+  return cu("cuStreamBeginCaptureToGraph", stream, graph, static_cast<GraphNode **>(nullptr),
+            static_cast<EdgeData *>(nullptr), size_t(0), 2);
+}
+
+// What contains a graph that is being captured stays; and a stream that ends leaves a graph to the
+// node that has it.
+TEST_F(Graphs, StayWhileACaptureAddsToThem) {
+  Graph *graph = makeGraph(), *empty = makeGraph(), *child = nullptr;
+  GraphNode *node = nullptr;
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &node, graph, static_cast<GraphNode **>(nullptr),
+               size_t(0), empty),
+            kSuccess);
+  ASSERT_EQ(cu("cuGraphChildGraphNodeGetGraph", node, &child), kSuccess);
+  GraphNode *other = addHost(graph, countEnd);
+  Stream *stream = makeStream();
+  ASSERT_EQ(captureTo(stream, child), kSuccess);
+  EXPECT_EQ(cu("cuGraphDestroy", graph), kIllegalState);
+  EXPECT_EQ(cu("cuGraphDestroyNode", node), kIllegalState);
+  EXPECT_EQ(cu("cuGraphDestroyNode", other), kSuccess);
+  EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
+  size_t count = 1;
+  EXPECT_EQ(cu("cuGraphGetNodes", child, static_cast<GraphNode **>(nullptr), &count), kSuccess);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(cu("cuGraphDestroy", graph), kSuccess);
+  EXPECT_EQ(cu("cuGraphGetNodes", child, static_cast<GraphNode **>(nullptr), &count),
+            kInvalidValue);
+
+  stream = makeStream();
+  ASSERT_EQ(captureTo(stream, empty), kSuccess);
+  NodeParameters p{};
+  p.type = kChildNode;
+  p.child.graph = empty;
+  p.child.ownership = 1;
+  graph = makeGraph();
+  EXPECT_EQ(cu("cuGraphAddNode", &node, graph, static_cast<GraphNode **>(nullptr), size_t(0), &p),
+            kInvalidValue);
+}
+
+// A thread ends in the middle of a capture; the next one gets its stream.
+TEST_F(Graphs, CapturesEndWithTheirThread) {
+  void *memory = allocate(256);
+  auto inThread = [&](auto body) {
+    std::thread([&] {
+      EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+      body();
+    }).join();
+  };
+  inThread([] { EXPECT_EQ(cu("cuStreamBeginCapture_v2", kPerThreadStream, 2), kSuccess); });
+  inThread([&] {
+    int status = -1;
+    EXPECT_EQ(cu("cuStreamIsCapturing", kPerThreadStream, &status), kSuccess);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(cu("cuMemsetD32Async", memory, 5u, size_t(64), kPerThreadStream), kSuccess);
+    EXPECT_EQ(cu("cuStreamSynchronize", kPerThreadStream), kSuccess);
+  });
+  EXPECT_EQ(fetch(memory, 64), std::vector<int>(64, 5));
+}
+
+// After a fault and a reset the streams of a launch are new ones.
+TEST_F(Graphs, OutliveAReset) {
+  ended = 0;
+  Context *primary = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &primary, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", primary), kSuccess);
+  Graph *graph = makeGraph();
+  addHost(graph, countEnd);
+  addHost(graph, countEnd);
+  ExecutableGraph *executable = instantiate(graph);
+  run(executable, nullptr);
+  EXPECT_EQ(ended, 2);
+  ASSERT_EQ(launch(kernel(library, "trapping"), 1, 1, 0, nullptr), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kLaunchFailed);
+  ASSERT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  run(executable, nullptr);
+  EXPECT_EQ(ended, 4);
+  EXPECT_EQ(cu("cuGraphExecDestroy", executable), kSuccess);
+}
+
+// A grid that cannot be resident would wait for itself.
+TEST_F(Graphs, CooperativeNodesAreChecked) {
+  void *memory = allocate(4096);
+  Graph *graph = makeGraph();
+  KernelNodeParametersV2 p = scaling(memory, memory, 1, 64);
+  GraphNode *node = add(graph, {}, p);
+  LaunchAttribute cooperative{};
+  cooperative.flag = 1;
+  ASSERT_EQ(cu("cuGraphKernelNodeSetAttribute", node, int(kLaunchCooperative),
+               static_cast<const char *>(cooperative.bytes)),
+            kSuccess);
+  ExecutableGraph *executable = instantiate(graph), *none = nullptr;
+  p.first.grid[0] = 1 << 20;
+  EXPECT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", executable, node,
+               static_cast<const KernelNodeParametersV2 *>(&p)),
+            kCooperativeLaunchTooLarge);
+  ASSERT_EQ(
+      cu("cuGraphKernelNodeSetParams_v2", node, static_cast<const KernelNodeParametersV2 *>(&p)),
+      kSuccess);
+  EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &none, graph, uint64_t(0)),
+            kCooperativeLaunchTooLarge);
+}
+
+TEST_F(Graphs, KnowThatAFunctionIsGone) {
+  void *memory = allocate(256);
+  Module *module = nullptr;
+  Function *function = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "scale"), kSuccess);
+  Graph *graph = makeGraph();
+  KernelNodeParametersV2 p = scaling(memory, memory, 1, 64), out{};
+  p.kernel = nullptr;
+  p.first.function = function;
+  GraphNode *node = add(graph, {}, p);
+  ASSERT_EQ(cu("cuGraphKernelNodeGetParams_v2", node, &out), kSuccess);
+  EXPECT_TRUE(out.first.values);
+  ASSERT_EQ(cu("cuModuleUnload", module), kSuccess);
+  // Another function, which may get the address of the first.
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "wild"), kSuccess);
+  ASSERT_EQ(cu("cuGraphKernelNodeGetParams_v2", node, &out), kSuccess);
+  EXPECT_FALSE(out.first.values);
+  ExecutableGraph *none = nullptr;
+  EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &none, graph, uint64_t(0)), kInvalidHandle);
+}
+
+// An event that a capture has recorded is an ordinary one again when a graph has.
+TEST_F(Graphs, RecordEventsThatWereCaptured) {
+  Event *event = nullptr;
+  ASSERT_EQ(cu("cuEventCreate", &event, 0u), kSuccess);
+  Stream *stream = makeStream();
+  Graph *captured = nullptr, *graph = makeGraph();
+  ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 2), kSuccess);
+  ASSERT_EQ(cu("cuEventRecord", event, stream), kSuccess);
+  ASSERT_EQ(cu("cuStreamEndCapture", stream, &captured), kSuccess);
+  GraphNode *node = nullptr;
+  ASSERT_EQ(cu("cuGraphAddEventRecordNode", &node, graph, static_cast<GraphNode **>(nullptr),
+               size_t(0), event),
+            kSuccess);
+  run(instantiate(graph), stream);
+  EXPECT_EQ(cu("cuEventQuery", event), kSuccess);
+}
+
+// What a stream is told of its capture stays when another one is told of the same.
+TEST_F(Graphs, CapturesTellEachStream) {
+  Stream *streams[] = {makeStream(), makeStream()};
+  Event *event = nullptr;
+  ASSERT_EQ(cu("cuEventCreate", &event, 0u), kSuccess);
+  void *memory = allocate(256);
+  ASSERT_EQ(cu("cuStreamBeginCapture_v2", streams[0], 2), kSuccess);
+  ASSERT_EQ(cu("cuEventRecord", event, streams[0]), kSuccess);
+  ASSERT_EQ(cu("cuStreamWaitEvent", streams[1], event, 0u), kSuccess);
+  const GraphNode *const *told[2] = {};
+  const GraphNode *first = nullptr;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cu("cuMemsetD32Async", memory, 5u, size_t(64), streams[i]), kSuccess);
+    int status = 0;
+    size_t count = 0;
+    ASSERT_EQ(cu("cuStreamGetCaptureInfo_v2", streams[i], &status, static_cast<uint64_t *>(nullptr),
+                 static_cast<Graph **>(nullptr), &told[i], &count),
+              kSuccess);
+    ASSERT_EQ(count, 1u);
+    if (!i)
+      first = *told[0];
+  }
+  EXPECT_EQ(*told[0], first);
+  EXPECT_NE(*told[1], first);
 }
 
 } // namespace

@@ -267,6 +267,49 @@ TEST_F(Memory, ContextsFreeWhatTheyOwn) {
   EXPECT_EQ(cu("cuCtxSynchronize"), kInvalidContext);
 }
 
+// A node that allocates memory, in a graph of its own.
+Graph *graphWithMemory(size_t bytes, void *&address) {
+  Graph *graph = nullptr;
+  GraphNode *node = nullptr;
+  EXPECT_EQ(cu("cuGraphCreate", &graph, 0u), kSuccess);
+  AllocateNodeParameters p{};
+  p.pool.allocationType = 1;
+  p.pool.location = {1, 0};
+  p.bytes = bytes;
+  EXPECT_EQ(
+      cu("cuGraphAddMemAllocNode", &node, graph, static_cast<GraphNode **>(nullptr), size_t(0), &p),
+      kSuccess);
+  address = p.address;
+  return graph;
+}
+
+// Memory that was freed with its context is nobody's, whatever has its address then.
+TEST_F(Memory, GraphsFreeOnlyTheirOwn) {
+  constexpr size_t kBytes = 1000;
+  auto renew = [&] {
+    ASSERT_EQ(cu("cuCtxDestroy_v2", context), kSuccess);
+    ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
+  };
+  void *address = nullptr, *base = nullptr;
+  size_t size = 0;
+  Graph *first = graphWithMemory(kBytes, address);
+  renew();
+  ASSERT_EQ(allocate(kBytes), address);
+  EXPECT_EQ(cu("cuGraphDestroy", first), kSuccess);
+  EXPECT_EQ(cu("cuMemGetAddressRange_v2", &base, &size, address), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", address), kSuccess);
+
+  // The same address in a node of another graph.
+  Graph *second = graphWithMemory(kBytes, address), *third = nullptr;
+  renew();
+  third = graphWithMemory(kBytes, base);
+  ASSERT_EQ(base, address);
+  EXPECT_EQ(cu("cuGraphDestroy", second), kSuccess);
+  EXPECT_EQ(cu("cuMemGetAddressRange_v2", &base, &size, address), kSuccess);
+  EXPECT_EQ(cu("cuGraphDestroy", third), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", address), kInvalidValue);
+}
+
 TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
   void *a = nullptr, *b = nullptr;
   Stream *none = nullptr;

@@ -18,9 +18,13 @@ struct Capture {
   bool ownsGraph = true; // the program gets it at the end
   /// The streams that take part, with what their next operation depends on.
   std::map<void *, std::vector<Edge>> tails;
-  /// What cuStreamGetCaptureInfo hands out.
-  std::vector<GraphNode *> told;
-  std::vector<EdgeData> toldEdges;
+  std::map<void *, Context *> contexts; // of those streams
+  /// What cuStreamGetCaptureInfo hands out, of each stream.
+  struct Told {
+    std::vector<GraphNode *> nodes;
+    std::vector<EdgeData> edges;
+  };
+  std::map<void *, Told> told;
 };
 
 // All captures, by stream. With the mutex of graphs.
@@ -48,12 +52,29 @@ const Graph *graphOfCapture(void *hipStream) {
   return own ? own->graph : nullptr;
 }
 
-bool isBeingCaptured(const Graph &graph) {
-  return any_of(captures, [&](const auto &entry) { return entry.second->graph == &graph; });
+// Whether it is the graph or is inside of it.
+static bool isWithin(const Graph *inner, const Graph &graph) {
+  while (inner != &graph && inner->parent)
+    inner = inner->parent->graph;
+  return inner == &graph;
 }
 
-static void join(const std::shared_ptr<Capture> &capture, void *hipStream) {
+bool isBeingCaptured(const Graph &graph) {
+  return any_of(captures, [&](const auto &entry) { return isWithin(entry.second->graph, graph); });
+}
+
+static bool isAddedTo(const Graph *graph) {
+  return any_of(captures, [&](const auto &entry) { return entry.second->graph == graph; });
+}
+
+bool isBeingCaptured(const GraphNode &node) {
+  return isAddedTo(node.graph) ||
+         any_of(node.graphs(), [](const Graph *graph) { return isBeingCaptured(*graph); });
+}
+
+static void join(const std::shared_ptr<Capture> &capture, Context &context, void *hipStream) {
   captures[hipStream] = capture;
+  capture->contexts[hipStream] = &context;
   capture->tails[hipStream];
   streamCount = captures.size();
 }
@@ -77,12 +98,20 @@ static bool isProgrammatic(const Operation &operation) {
   return found != kernel->attributes.end() && found->second.flag;
 }
 
-Result capture(Context &context, Operation operation, void *hipStream) {
+// Or ended meanwhile.
+static bool isInvalid(void *hipStream) {
   Lock lock;
   std::shared_ptr<Capture> own = captureOf(hipStream);
-  if (!own)
-    return kStreamCaptureInvalidated; // it ended meanwhile
-  if (own->isInvalid)
+  return !own || own->isInvalid;
+}
+
+Result capture(Context &context, Operation operation, void *hipStream) {
+  if (isInvalid(hipStream))
+    return kStreamCaptureInvalidated;
+  const Result prepared = prepare(context, operation); // compiles, and may wait for the device
+  Lock lock;
+  std::shared_ptr<Capture> own = captureOf(hipStream);
+  if (!own || own->isInvalid)
     return kStreamCaptureInvalidated;
   // A copy is refused as at once; of a kernel everything is known now that a launch needs.
   if (auto *copy = std::get_if<CopyOperation>(&operation))
@@ -91,9 +120,9 @@ Result capture(Context &context, Operation operation, void *hipStream) {
   if (auto *fill = std::get_if<FillOperation>(&operation))
     if (Result result = checkFill(context, fill->fill))
       return result;
-  if (Result result = prepare(context, operation)) {
+  if (prepared) {
     own->isInvalid = true;
-    return result;
+    return prepared;
   }
   std::vector<Edge> &tail = own->tails[hipStream];
   if (isProgrammatic(operation))
@@ -244,7 +273,7 @@ Result captureWait(Context &context, void *hipStream, Event *event, bool isExter
     return kStreamCaptureImplicit;
   }
   if (!own)
-    join(theirs, hipStream);
+    join(theirs, context, hipStream);
   addTail(*theirs, hipStream, event->captured);
   isDone = true;
   return kSuccess;
@@ -285,7 +314,20 @@ void forgetCapturedStream(void *hipStream) {
     return;
   }
   end(*own);
-  destroyGraph(own->graph);
+  if (!own->graph->parent) // else its node has it
+    destroyGraph(own->graph);
+}
+
+void forgetCapturesOf(Context &context) {
+  if (!streamCount)
+    return;
+  Lock lock;
+  std::vector<void *> ending;
+  for (auto &[stream, capture] : captures)
+    if (capture->contexts.at(stream) == &context)
+      ending.push_back(stream);
+  for (void *stream : ending)
+    forgetCapturedStream(stream);
 }
 
 // Whether all that was captured comes before the end of the stream that the capture began in.
@@ -322,7 +364,7 @@ static Result begin(Context &context, void *hipStream, Graph *graph, std::vector
   made->thread = std::this_thread::get_id();
   made->mode = CaptureMode(mode);
   made->context = &context;
-  join(made, hipStream);
+  join(made, context, hipStream);
   made->tails[hipStream] = std::move(tail);
   return kSuccess;
 }
@@ -383,12 +425,12 @@ static Result captureInfo(const char *name, Stream *stream, int *status, uint64_
       *status = !own ? kNoCapture : own->isInvalid ? kInvalidCapture : kActiveCapture;
       if (*status != kActiveCapture)
         return kSuccess;
-      own->told.clear();
-      own->toldEdges.clear();
+      Capture::Told &told = own->told[hipStream];
+      told = {};
       bool hasData = false;
       for (const Edge &edge : own->tails[hipStream]) {
-        own->told.push_back(edge.from);
-        own->toldEdges.push_back(edge.data);
+        told.nodes.push_back(edge.from);
+        told.edges.push_back(edge.data);
         hasData |= !isPlain(edge.data);
       }
       if (id)
@@ -398,11 +440,11 @@ static Result captureInfo(const char *name, Stream *stream, int *status, uint64_
       if (nodes && hasData && isLossy)
         return kLossyQuery;
       if (nodes)
-        *nodes = own->told.data();
+        *nodes = told.nodes.data();
       if (edges)
-        *edges = own->toldEdges.data();
+        *edges = told.edges.data();
       if (count)
-        *count = own->told.size();
+        *count = told.nodes.size();
       return kSuccess;
     });
   });
@@ -464,7 +506,7 @@ Result cuStreamBeginCaptureToGraph(Stream *stream, Graph *graph, GraphNode *cons
         return kStreamCaptureUnsupported;
       Lock lock;
       std::vector<Edge> tail;
-      if (!liveGraph(graph) || isBeingCaptured(*graph))
+      if (!liveGraph(graph) || isAddedTo(graph))
         return kInvalidValue;
       if (Result result = edgesFrom(*graph, nodes, data, count, tail))
         return result;

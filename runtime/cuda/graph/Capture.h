@@ -47,9 +47,13 @@ void forgetEvent(Event *event); // it is recorded outside of a capture, or ends
 
 /// The stream ends; a capture that began in it ends too.
 void forgetCapturedStream(void *hipStream);
+/// All streams of the context end.
+void forgetCapturesOf(Context &context);
 /// The graph that a stream's capture adds to, or null. With the mutex of graphs held.
 const Graph *graphOfCapture(void *hipStream);
-/// A graph that streams still add to.
+/// A graph that streams still add to, or to a graph inside of it.
 bool isBeingCaptured(const Graph &graph);
+/// What streams add to may depend on the node, or is inside of it.
+bool isBeingCaptured(const GraphNode &node);
 
 } // namespace rubia::runtime::cuda

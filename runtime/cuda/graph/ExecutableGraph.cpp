@@ -4,6 +4,7 @@
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include <thread>
 
 using namespace llvm;
 
@@ -181,42 +182,82 @@ static std::shared_ptr<ExecutableGraph> makeExecutable(Graph &graph, uint64_t fl
   return made;
 }
 
-// References to user objects go when the last launch is over.
-static void releaseObjects(ExecutableGraph &executable) {
-  auto &objects = executable.copy->objects;
-  if (objects.empty() || !executable.wasLaunched || !hip().hipLaunchHostFunc ||
-      hip().hipEventQuery(executable.finished) == kHipSuccess)
-    return;
-  auto owned = std::make_unique<std::map<UserObject *, unsigned>>(std::move(objects));
-  objects.clear();
-  auto releaseThem = [](void *data) {
-    std::unique_ptr<std::map<UserObject *, unsigned>> all(
-        static_cast<std::map<UserObject *, unsigned> *>(data));
-    GraphLock lock;
-    for (auto [object, count] : *all)
-      release(object, count);
-  };
-  if (hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseThem, owned.get()))
-    objects = std::move(*owned);
-  else
-    (void)owned.release(); // the function's
+// ---------- Ends
+
+void *DeviceEvent::hip() const {
+  return event && !isExiting() && resets == device->resets ? event : nullptr;
 }
 
+void DeviceEvent::drop() {
+  if (void *live = hip())
+    (void)cuda::hip().hipEventDestroy(live); // whatever it says: nobody else knows it
+  event = nullptr;
+}
+
+Result DeviceEvent::record(Context &context, void *hipStream) {
+  if (!hip() || device != &context.device) {
+    drop();
+    device = &context.device;
+    resets = device->resets;
+    if (Result result = context.check(cuda::hip().hipEventCreateWithFlags(&event, 2))) // no timing
+      return result;
+  }
+  return context.check(cuda::hip().hipEventRecord(event, hipStream));
+}
+
+bool Lane::isLost() const { return isExiting() || resets != context->device.resets; }
+
+using Objects = std::vector<std::pair<UserObject *, unsigned>>;
+
+// At any depth.
+static void takeObjects(Graph &graph, Objects &objects) {
+  objects.insert(objects.end(), graph.objects.begin(), graph.objects.end());
+  graph.objects.clear();
+  for (const auto &node : graph.nodes)
+    for (Graph *inner : node->graphs())
+      takeObjects(*inner, objects);
+}
+
+static void releaseAll(const Objects &objects) {
+  GraphLock lock;
+  for (auto [object, count] : objects)
+    release(object, count);
+}
+
+// References to user objects go when the last launch is over. HIP's callback may take no lock: who
+// has it may be waiting for the stream.
+static void releaseObjects(ExecutableGraph &executable) {
+  auto owned = std::make_unique<Objects>();
+  {
+    GraphLock lock;
+    takeObjects(*executable.copy, *owned);
+  }
+  if (owned->empty())
+    return;
+  auto releaseLater = [](void *data) {
+    std::thread([all = std::unique_ptr<Objects>(static_cast<Objects *>(data))] {
+      releaseAll(*all);
+    }).detach();
+  };
+  void *finished = executable.finished.hip();
+  if (finished && hip().hipLaunchHostFunc && hip().hipEventQuery(finished) != kHipSuccess &&
+      !hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseLater, owned.get()))
+    (void)owned.release(); // the function's
+  else
+    releaseAll(*owned);
+}
+
+// The last owner: no launch is being issued. HIP waits for streams and memory, so nothing is locked
+// meanwhile.
 ExecutableGraph::~ExecutableGraph() {
-  GraphLock lock; // nodes end
-  for (Step &step : steps)
-    if (step.event)
-      (void)hip().hipEventDestroy(step.event); // whatever it says: nobody else knows it
+  releaseObjects(*this);
   for (Lane &lane : lanes) {
-    if (!lane.hipStream || !isContext(lane.context) || lane.context->hasLostDevice())
+    if (!lane.hipStream || lane.isLost())
       continue;
     freeWorkspace(*lane.context, static_cast<Stream *>(lane.hipStream));
     (void)hip().hipStreamDestroy(lane.hipStream);
-    (void)hip().hipEventDestroy(lane.done);
   }
-  for (void *event : {start, finished})
-    if (event)
-      (void)hip().hipEventDestroy(event);
+  GraphLock lock; // nodes end
   copy.reset();
 }
 
@@ -234,11 +275,12 @@ public:
 
 private:
   Result enterContext(Context &wanted);
-  Result record(void *&event, Context &of, void *stream);
-  Result wait(void *event, void *stream);
+  Result record(DeviceEvent &event, Context &of, void *stream);
+  Result wait(const DeviceEvent &event, void *stream);
   Result beginLanes();
   Result runStep(Step &step);
   Result endLanes();
+  void watchKernels();
 
   ExecutableGraph &executable;
   Context &context, *entered;
@@ -248,21 +290,22 @@ private:
 Result Replay::enterContext(Context &wanted) {
   if (entered == &wanted)
     return kSuccess;
+  if (Result result = enter(wanted))
+    return result;
   entered = &wanted;
-  return enter(wanted);
+  return kSuccess;
 }
 
-Result Replay::record(void *&event, Context &of, void *stream) {
+Result Replay::record(DeviceEvent &event, Context &of, void *stream) {
   if (Result result = enterContext(of))
     return result;
-  if (!event)
-    if (Result result = of.check(hip().hipEventCreateWithFlags(&event, 2))) // no timing
-      return result;
-  return of.check(hip().hipEventRecord(event, stream));
+  return event.record(of, stream);
 }
 
-Result Replay::wait(void *event, void *stream) {
-  return entered->check(hip().hipStreamWaitEvent(stream, event, 0));
+// Of an event that is no more nothing is awaited: its device was reset.
+Result Replay::wait(const DeviceEvent &event, void *stream) {
+  void *live = event.hip();
+  return live ? entered->check(hip().hipStreamWaitEvent(stream, live, 0)) : kSuccess;
 }
 
 Result Replay::beginLanes() {
@@ -271,14 +314,16 @@ Result Replay::beginLanes() {
   for (Lane &lane : executable.lanes) {
     if (Result result = enterContext(*lane.context))
       return result;
-    if (!lane.hipStream)
+    if (!lane.hipStream || lane.isLost()) {
+      lane.hipStream = nullptr;
+      lane.resets = lane.context->device.resets;
       if (Result result = lane.context->check(hip().hipStreamCreateWithFlags(&lane.hipStream, 1)))
         return result;
+    }
     if (Result result = wait(executable.start, lane.hipStream))
       return result;
-    if (executable.wasLaunched)
-      if (Result result = wait(executable.finished, lane.hipStream))
-        return result;
+    if (Result result = wait(executable.finished, lane.hipStream))
+      return result;
   }
   return kSuccess;
 }
@@ -299,23 +344,38 @@ Result Replay::runStep(Step &step) {
   return step.isAwaited ? record(step.event, *lane.context, lane.hipStream) : kSuccess;
 }
 
-// The first lane waits for the others, and the stream for the first.
+// The first lane waits for the others, and the stream for the first. A lane that could not be made
+// has nothing to wait for.
 Result Replay::endLanes() {
   std::vector<Lane> &lanes = executable.lanes;
+  if (!lanes[0].hipStream)
+    return kSuccess;
   for (Lane &lane : drop_begin(lanes))
-    if (Result result = record(lane.done, *lane.context, lane.hipStream))
-      return result;
+    if (lane.hipStream)
+      if (Result result = record(lane.done, *lane.context, lane.hipStream))
+        return result;
   if (Result result = enterContext(*lanes[0].context))
     return result;
   for (Lane &lane : drop_begin(lanes))
-    if (Result result = wait(lane.done, lanes[0].hipStream))
-      return result;
+    if (lane.hipStream)
+      if (Result result = wait(lane.done, lanes[0].hipStream))
+        return result;
   if (Result result = record(executable.finished, *lanes[0].context, lanes[0].hipStream))
     return result;
-  executable.wasLaunched = true;
   if (Result result = enterContext(context))
     return result;
   return wait(executable.finished, hipStream);
+}
+
+// The stream waits only now for the kernels: who waited for it meanwhile knows nothing of them.
+void Replay::watchKernels() {
+  std::set<Module *> seen;
+  for (const Step &step : executable.steps)
+    if (auto *kernel = std::get_if<KernelOperation>(&step.node->operation);
+        kernel && step.node->isEnabled)
+      if (Bound bound = bind(*step.node->context, kernel->function);
+          !bound.error && seen.insert(bound.module).second)
+        step.node->context->pending.add(bound.module, bound.module->loaded, hipStream);
 }
 
 Result Replay::run() {
@@ -327,40 +387,34 @@ Result Replay::run() {
       result = runStep(step);
   // What was begun is awaited even if the rest was refused.
   Result ended = endLanes();
+  watchKernels();
   Result back = enterContext(context);
   return result ? result : ended ? ended : back;
 }
 
 } // namespace
 
-// What a launch does to the memory of graphs: what it allocates must not be allocated already, and
-// what it frees must be.
-static Result accountMemory(const ExecutableGraph &executable) {
-  std::set<void *> allocated, freed;
+static MemoryUse memoryUse(const ExecutableGraph &executable) {
+  MemoryUse use;
+  use.mayBeAllocated = executable.flags & kFreeOnLaunch;
   for (const Step &step : executable.steps) {
     if (auto *allocation = std::get_if<AllocateOperation>(&step.node->operation))
-      allocated.insert(allocation->parameters.address);
+      use.allocated.push_back(*allocation);
     else if (auto *freeing = std::get_if<FreeOperation>(&step.node->operation))
-      freed.insert(freeing->address);
+      use.freed.push_back(*freeing);
   }
-  if (!(executable.flags & kFreeOnLaunch) &&
-      any_of(allocated, [](void *address) { return isAllocated(address); }))
-    return kInvalidValue;
-  if (any_of(freed,
-             [&](void *address) { return !allocated.contains(address) && !isAllocated(address); }))
-    return kInvalidValue;
-  for (void *address : allocated)
-    setAllocated(address, true);
-  for (void *address : freed)
-    setAllocated(address, false);
-  return kSuccess;
+  return use;
 }
 
 Result launch(ExecutableGraph &executable, Context &context, void *hipStream) {
-  std::lock_guard<std::mutex> lock(executable.mutex);
-  if (Result result = accountMemory(executable))
+  std::unique_lock<std::mutex> lock(executable.mutex);
+  MemoryUse use = memoryUse(executable);
+  if (Result result = beginUse(use))
     return result;
-  return Replay(executable, context, hipStream).run();
+  Result result = Replay(executable, context, hipStream).run();
+  lock.unlock();
+  endUse(use, result);
+  return result;
 }
 
 Result upload(ExecutableGraph &executable, Context &current) {
@@ -511,13 +565,15 @@ Result cuGraphUpload_ptsz(ExecutableGraph *executable, Stream *stream) {
 // Launches go on; HIP keeps a stream until its work is done.
 Result cuGraphExecDestroy(ExecutableGraph *handle) {
   return callToRelease(__func__, [&](Context &context) -> Result {
-    GraphLock lock;
-    std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
-    if (!executable)
-      return kInvalidValue;
-    executables.erase(handle);
-    forgetExecutable(executable->graph);
-    releaseObjects(*executable);
+    std::shared_ptr<ExecutableGraph> executable;
+    {
+      GraphLock lock;
+      executable = liveExecutable(handle);
+      if (!executable)
+        return kInvalidValue;
+      executables.erase(handle);
+      forgetExecutable(executable->graph);
+    }
     executable.reset();
     return fromHip(hip().hipSetDevice(context.device.hipDevice));
   });

@@ -9,6 +9,27 @@
 
 namespace rubia::runtime::cuda {
 
+/// An event of HIP's, which belongs to a device until that is reset.
+class DeviceEvent {
+public:
+  DeviceEvent() = default;
+  DeviceEvent(DeviceEvent &&other) : DeviceEvent(other) { other.event = nullptr; }
+  ~DeviceEvent() { drop(); }
+
+  /// Null: there is none, or no more.
+  void *hip() const;
+  /// Records it in a stream of the context, whose device is HIP's current one.
+  Result record(Context &context, void *hipStream);
+
+private:
+  DeviceEvent(const DeviceEvent &) = default;
+  void drop();
+
+  void *event = nullptr;
+  Device *device = nullptr;
+  unsigned resets = 0; // as Device::resets
+};
+
 /// A node of the copy, in the order of execution. Nodes that are graphs are their nodes.
 struct Step {
   GraphNode *node;
@@ -16,14 +37,18 @@ struct Step {
   size_t lane = 0;
   std::vector<size_t> awaited = {}; // those of `after` in other lanes
   bool isAwaited = false;           // by another lane
-  void *event = nullptr;            // HIP's, if it is
+  DeviceEvent event = {};           // if it is
 };
 
 struct Lane {
   Context *context;
   void *hipStream = nullptr;
-  void *done = nullptr; // event, at the end of a launch
-  size_t last = 0;      // step, while steps are given out
+  unsigned resets = 0;   // of the device, when the stream was made
+  DeviceEvent done = {}; // at the end of a launch
+  size_t last = 0;       // step, while steps are given out
+
+  /// The stream died with a reset of the device, or dies as the process ends.
+  bool isLost() const;
 };
 
 struct ExecutableGraph {
@@ -35,9 +60,8 @@ struct ExecutableGraph {
   std::vector<Step> steps;
   std::mutex mutex; // of launches: guards what follows
   std::vector<Lane> lanes;
-  void *start = nullptr; // event: what the launch comes after
-  bool wasLaunched = false;
-  void *finished = nullptr; // event: of the last launch, in lane 0
+  DeviceEvent start;    // what the launch comes after
+  DeviceEvent finished; // of the last launch, in lane 0
 };
 
 /// CUgraphInstantiateResult and the node that is at fault.

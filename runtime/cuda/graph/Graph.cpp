@@ -29,13 +29,15 @@ std::recursive_mutex &graphMutex() {
 struct UserObject {
   void *data;
   HostFunction destroy;
-  unsigned references;
+  unsigned references; // all
+  unsigned program;    // those that graphs do not have
 };
 static std::set<UserObject *> &objects = *new std::set<UserObject *>;
 
 // Of the locks of a thread: how many there are, and what to call when the last one goes.
+using Work = std::vector<std::function<void()>>;
 static thread_local unsigned lockDepth = 0;
-static thread_local std::vector<HostNodeParameters> *destructors = nullptr;
+static thread_local Work *dueWork = nullptr;
 
 GraphLock::GraphLock() {
   graphMutex().lock();
@@ -43,13 +45,21 @@ GraphLock::GraphLock() {
 }
 
 GraphLock::~GraphLock() {
-  std::unique_ptr<std::vector<HostNodeParameters>> due;
+  std::unique_ptr<Work> due;
   if (--lockDepth == 0)
-    due.reset(std::exchange(destructors, nullptr));
+    due.reset(std::exchange(dueWork, nullptr));
   graphMutex().unlock();
   if (due)
-    for (const HostNodeParameters &object : *due)
-      object.function(object.data);
+    for (const auto &work : *due)
+      work();
+}
+
+void afterGraphLock(std::function<void()> work) {
+  if (!lockDepth)
+    return work();
+  if (!dueWork)
+    dueWork = new Work;
+  dueWork->push_back(std::move(work));
 }
 
 void retain(UserObject *object, unsigned count) { object->references += count; }
@@ -58,9 +68,7 @@ void release(UserObject *object, unsigned count) {
   object->references -= count;
   if (object->references)
     return;
-  if (!destructors)
-    destructors = new std::vector<HostNodeParameters>;
-  destructors->push_back({object->destroy, object->data});
+  afterGraphLock([destroy = object->destroy, data = object->data] { destroy(data); });
   objects.erase(object);
   delete object;
 }
@@ -95,7 +103,7 @@ GraphNode::~GraphNode() {
   for (Graph *owned : graphs())
     delete owned;
   if (const auto *allocation = std::get_if<AllocateOperation>(&operation))
-    dropGraphMemory(allocation->parameters.address);
+    dropGraphMemory(*allocation);
 }
 
 Graph::Graph() : id(nextId()) { graphs.insert(this); }
@@ -128,7 +136,7 @@ static Operation cloneOf(const Operation &operation) {
     return copy;
   }
   if (const auto *allocation = std::get_if<AllocateOperation>(&operation))
-    keepGraphMemory(allocation->parameters.address);
+    keepGraphMemory(*allocation);
   return operation;
 }
 
@@ -481,7 +489,7 @@ Result cuGraphDestroyNode(GraphNode *node) {
       return kInvalidValue;
     if (Result result = checkRemoval(*node->graph))
       return result;
-    if (isBeingCaptured(*node->graph)) // what is captured next may depend on it
+    if (isBeingCaptured(*node))
       return kIllegalState;
     node->graph->remove(node);
     return kSuccess;
@@ -495,7 +503,7 @@ Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
     if (!object || !destroy || !references || references > INT_MAX || flags != 1)
       return kInvalidValue;
     GraphLock lock;
-    *object = new UserObject{data, destroy, references};
+    *object = new UserObject{data, destroy, references, references};
     objects.insert(*object);
     return kSuccess;
   });
@@ -507,6 +515,7 @@ Result cuUserObjectRetain(UserObject *object, unsigned count) {
     if (!objects.contains(object) || !count || count > INT_MAX)
       return kInvalidValue;
     retain(object, count);
+    object->program += count;
     return kSuccess;
   });
 }
@@ -514,8 +523,9 @@ Result cuUserObjectRetain(UserObject *object, unsigned count) {
 Result cuUserObjectRelease(UserObject *object, unsigned count) {
   return callToRelease(__func__, [&](Context &) {
     GraphLock lock;
-    if (!objects.contains(object) || !count || count > object->references)
+    if (!objects.contains(object) || !count || count > object->program)
       return kInvalidValue;
+    object->program -= count;
     release(object, count);
     return kSuccess;
   });
@@ -525,10 +535,12 @@ Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count,
   return callIn(__func__, [&](Context &) {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
-        (flags && count > object->references)) // CU_GRAPH_USER_OBJECT_MOVE
+        (flags && count > object->program)) // CU_GRAPH_USER_OBJECT_MOVE
       return kInvalidValue;
     graph->objects[object] += count;
-    if (!flags)
+    if (flags)
+      object->program -= count;
+    else
       retain(object, count);
     return kSuccess;
   });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/cuda/Operation.h"
+#include <functional>
 #include <memory>
 
 namespace rubia::runtime::cuda {
@@ -68,7 +69,8 @@ struct Graph {
 };
 
 /// One lock for graphs and captures; operations on streams take it only while there is a capture.
-/// What user objects are destroyed by runs when the outermost one is given back.
+/// What user objects are destroyed by runs when the outermost one is given back, and so does what
+/// waits for the device.
 std::recursive_mutex &graphMutex();
 class GraphLock {
 public:
@@ -76,6 +78,8 @@ public:
   ~GraphLock();
   GraphLock(const GraphLock &) = delete;
 };
+/// Calls it when the thread has given back all its locks: at once if it has none.
+void afterGraphLock(std::function<void()> work);
 
 // Handles of the program; null for what is none. With the mutex held.
 Graph *liveGraph(Graph *handle);
@@ -100,14 +104,24 @@ void retain(UserObject *object, unsigned count);
 void release(UserObject *object, unsigned count);
 
 // Memory of graphs. Its address is the node's from the beginning; it is allocated by a launch.
-Result allocateForGraph(Context &context, AllocateNodeParameters &parameters);
+Result allocateForGraph(Context &context, AllocateOperation &operation);
 /// Nodes that allocate it, in graphs and executable graphs.
-void keepGraphMemory(void *address);
-void dropGraphMemory(void *address);
-/// A free node may be added to the graph.
-Result checkFreeNode(const Graph &graph, void *address);
-bool isAllocated(void *address);
-void setAllocated(void *address, bool isAllocated);
+void keepGraphMemory(const AllocateOperation &operation);
+void dropGraphMemory(const AllocateOperation &operation);
+/// A free node of the address may be added to the graph.
+Result makeFree(const Graph &graph, void *address, FreeOperation &operation);
+/// What a launch does to memory of graphs: what it allocates must not be allocated already, unless
+/// `mayBeAllocated`, and what it frees must be.
+struct MemoryUse {
+  std::vector<AllocateOperation> allocated;
+  std::vector<FreeOperation> freed;
+  bool mayBeAllocated = false;
+  std::vector<std::pair<void *, uint64_t>> changed = {}; // by beginUse()
+};
+Result beginUse(MemoryUse &use);
+/// The launch has begun, or failed. Gives back what nobody has any more, which waits for the
+/// device.
+void endUse(const MemoryUse &use, bool failed);
 /// cuMemFree and cuMemFreeAsync; kInvalidValue if it is not allocated.
 Result freeGraphMemory(void *address);
 

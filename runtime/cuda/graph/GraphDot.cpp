@@ -72,7 +72,7 @@ private:
   void printParameters(const Operation &operation) {
     if (const auto *kernel = std::get_if<KernelOperation>(&operation)) {
       out << "\\n";
-      out.write_escaped(kernel->function->kernel.name);
+      out.write_escaped(kernel->isLive() ? kernel->function->kernel.name : "unloaded");
       if (!(flags & (kVerbose | kKernels)))
         return;
       printSize("grid", kernel->shape.grid);

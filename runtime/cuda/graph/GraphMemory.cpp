@@ -9,6 +9,7 @@ namespace rubia::runtime::cuda {
 
 namespace {
 struct GraphMemory {
+  uint64_t id; // of the allocation
   Context *context;
   size_t size;
   unsigned nodes = 1;
@@ -37,7 +38,8 @@ static Result checkParameters(const AllocateNodeParameters &parameters) {
   return deviceAt(parameters.pool.location.id) ? kSuccess : kInvalidValue;
 }
 
-Result allocateForGraph(Context &current, AllocateNodeParameters &parameters) {
+Result allocateForGraph(Context &current, AllocateOperation &operation) {
+  AllocateNodeParameters &parameters = operation.parameters;
   if (Result result = checkParameters(parameters))
     return result;
   Device &device = *deviceAt(parameters.pool.location.id);
@@ -50,78 +52,148 @@ Result allocateForGraph(Context &current, AllocateNodeParameters &parameters) {
   if (result || back)
     return result ? result : back;
   parameters.address = address;
-  addAllocation({static_cast<char *>(address), parameters.bytes, AllocationKind::Graph, &context, 0,
-                 0, static_cast<char *>(address)});
+  auto *base = static_cast<char *>(address);
+  operation.memory =
+      addAllocation({base, parameters.bytes, AllocationKind::Graph, &context, 0, 0, base});
   Lock lock(mutex);
-  memories[address] = {&context, parameters.bytes};
+  memories[address] = {operation.memory, &context, parameters.bytes};
   Statistics &counted = statistics[&device];
   counted.reserved += parameters.bytes;
   counted.reservedHigh = std::max(counted.reservedHigh, counted.reserved);
   return kSuccess;
 }
 
-// With the mutex held.
-static void releaseUnused(std::map<void *, GraphMemory>::iterator found) {
-  auto [address, memory] = *found;
-  if (memory.nodes || memory.isAllocated)
-    return;
-  statistics[&memory.context->device].reserved -= memory.size;
-  memories.erase(found);
-  if (!removeAllocation(address)) // its context ended before, and freed it
+// Null: the address is another memory's by now, or nobody's. With the mutex held.
+static GraphMemory *find(void *address, uint64_t id) {
+  auto found = memories.find(address);
+  return found == memories.end() || found->second.id != id ? nullptr : &found->second;
+}
+
+static void giveBack(void *address, uint64_t id, Context &context) {
+  if (!removeAllocation(address, id) || context.hasLostDevice())
     return;
   if (int error = hip().hipFree(address))
     log(LogLevel::Warning,
         llvm::Twine("hipFree of a graph's memory: ") + hip().hipGetErrorString(error));
 }
 
-void keepGraphMemory(void *address) {
-  Lock lock(mutex);
-  ++memories.at(address).nodes;
-}
-
-void dropGraphMemory(void *address) {
-  Lock lock(mutex);
+// With the mutex held. The memory itself goes later: HIP waits for the device.
+static void releaseUnused(void *address) {
   auto found = memories.find(address);
-  --found->second.nodes;
-  releaseUnused(found);
-}
-
-bool isAllocated(void *address) {
-  Lock lock(mutex);
-  auto found = memories.find(address);
-  return found != memories.end() && found->second.isAllocated;
-}
-
-void setAllocated(void *address, bool isAllocated) {
-  Lock lock(mutex);
-  auto found = memories.find(address);
-  if (found == memories.end() || found->second.isAllocated == isAllocated)
+  const GraphMemory memory = found->second;
+  if (memory.nodes || memory.isAllocated)
     return;
-  GraphMemory &memory = found->second;
+  statistics[&memory.context->device].reserved -= memory.size;
+  memories.erase(found);
+  afterGraphLock([=] { giveBack(address, memory.id, *memory.context); });
+}
+
+void forgetGraphMemory(Context &context) {
+  Lock lock(mutex);
+  std::erase_if(memories, [&](const auto &entry) {
+    const GraphMemory &memory = entry.second;
+    if (memory.context != &context)
+      return false;
+    Statistics &counted = statistics[&context.device];
+    counted.reserved -= memory.size;
+    counted.used -= memory.isAllocated ? memory.size : 0;
+    return true;
+  });
+}
+
+void keepGraphMemory(const AllocateOperation &operation) {
+  Lock lock(mutex);
+  if (GraphMemory *memory = find(operation.parameters.address, operation.memory))
+    ++memory->nodes;
+}
+
+void dropGraphMemory(const AllocateOperation &operation) {
+  GraphLock lockOfGraphs;
+  Lock lock(mutex);
+  if (GraphMemory *memory = find(operation.parameters.address, operation.memory)) {
+    --memory->nodes;
+    releaseUnused(operation.parameters.address);
+  }
+}
+
+static void setAllocated(GraphMemory &memory, bool isAllocated) {
   Statistics &counted = statistics[&memory.context->device];
   counted.used += isAllocated ? memory.size : -memory.size;
   counted.usedHigh = std::max(counted.usedHigh, counted.used);
   memory.isAllocated = isAllocated;
-  releaseUnused(found);
 }
 
-Result checkFreeNode(const Graph &graph, void *address) {
+Result beginUse(MemoryUse &use) {
+  if (use.allocated.empty() && use.freed.empty())
+    return kSuccess;
+  Lock lock(mutex);
+  std::set<void *> allocated;
+  for (const AllocateOperation &operation : use.allocated) {
+    GraphMemory *memory = find(operation.parameters.address, operation.memory);
+    if (!memory || (memory->isAllocated && !use.mayBeAllocated))
+      return kInvalidValue;
+    allocated.insert(operation.parameters.address);
+  }
+  for (const FreeOperation &operation : use.freed) {
+    GraphMemory *memory = find(operation.address, operation.memory);
+    if (!memory || (!memory->isAllocated && !allocated.contains(operation.address)))
+      return kInvalidValue;
+  }
+  std::map<void *, std::pair<uint64_t, bool>> before;
+  auto set = [&](void *address, uint64_t id, bool isAllocated) {
+    GraphMemory &memory = *find(address, id);
+    before.try_emplace(address, id, memory.isAllocated);
+    if (memory.isAllocated != isAllocated)
+      setAllocated(memory, isAllocated);
+  };
+  for (const AllocateOperation &operation : use.allocated)
+    set(operation.parameters.address, operation.memory, true);
+  for (const FreeOperation &operation : use.freed)
+    set(operation.address, operation.memory, false);
+  for (auto [address, was] : before)
+    if (find(address, was.first)->isAllocated != was.second)
+      use.changed.emplace_back(address, was.first);
+  return kSuccess;
+}
+
+void endUse(const MemoryUse &use, bool failed) {
+  if (use.changed.empty())
+    return;
+  GraphLock lockOfGraphs;
+  Lock lock(mutex);
+  for (auto [address, id] : use.changed) {
+    GraphMemory *memory = find(address, id);
+    if (!memory)
+      continue;
+    if (failed)
+      setAllocated(*memory, !memory->isAllocated);
+    releaseUnused(address);
+  }
+}
+
+Result makeFree(const Graph &graph, void *address, FreeOperation &operation) {
   {
     Lock lock(mutex);
-    if (!memories.contains(address))
+    auto found = memories.find(address);
+    if (found == memories.end())
       return kInvalidValue;
+    operation = {address, found->second.id};
   }
   const bool isFreed = llvm::any_of(graph.nodes, [&](const auto &node) {
     auto *freeing = std::get_if<FreeOperation>(&node->operation);
-    return freeing && freeing->address == address;
+    return freeing && freeing->memory == operation.memory;
   });
   return isFreed ? kInvalidValue : kSuccess;
 }
 
 Result freeGraphMemory(void *address) {
-  if (!isAllocated(address))
+  GraphLock lockOfGraphs;
+  Lock lock(mutex);
+  auto found = memories.find(address);
+  if (found == memories.end() || !found->second.isAllocated)
     return kInvalidValue;
-  setAllocated(address, false);
+  setAllocated(found->second, false);
+  releaseUnused(address);
   return kSuccess;
 }
 

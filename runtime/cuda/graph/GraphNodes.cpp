@@ -2,6 +2,7 @@
 // Adding nodes.
 #include "runtime/cuda/graph/GraphNodes.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
@@ -16,17 +17,6 @@ KernelNodeParametersV2 widened(const KernelNodeParameters &parameters) {
 // The context that a node names; null stands for the current one.
 static Context *contextOf(Context &current, Context *named) {
   return !named ? &current : isContext(named) ? named : nullptr;
-}
-
-// Runs `body` with the device of `context` as HIP's current one.
-template <class Body> static Result inContext(Context &current, Context &context, Body body) {
-  if (&current == &context)
-    return body();
-  if (Result result = enter(context))
-    return result;
-  Result result = body();
-  Result back = enter(current);
-  return result ? result : back;
 }
 
 Made makeKernelNode(Context &current, const KernelNodeParametersV2 *p) {
@@ -101,7 +91,8 @@ static Made makeChildNode(Context &current, const Graph &graph, Graph *child, in
     if (outer == child)
       return kInvalidValue;
   if (ownership) // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE
-    return child->parent ? Made(kInvalidValue) : Made(current, ChildOperation{child});
+    return child->parent || isBeingCaptured(*child) ? Made(kInvalidValue)
+                                                    : Made(current, ChildOperation{child});
   if (child->hasMemory())
     return fail(kNotSupported,
                 "cuGraphAddChildGraphNode: a graph with nodes that allocate or free memory");
@@ -111,18 +102,20 @@ static Made makeChildNode(Context &current, const Graph &graph, Graph *child, in
 static Made makeAllocateNode(Context &current, AllocateNodeParameters *parameters) {
   if (!parameters)
     return kInvalidValue;
-  if (Result result = allocateForGraph(current, *parameters))
-    return result;
   AllocateOperation operation{*parameters};
+  if (Result result = allocateForGraph(current, operation))
+    return result;
+  parameters->address = operation.parameters.address;
   operation.parameters.access = nullptr; // the program's array
   operation.parameters.accessCount = 0;
   return {current, operation};
 }
 
 static Made makeFreeNode(Context &current, const Graph &graph, void *address) {
-  if (Result result = checkFreeNode(graph, address))
+  FreeOperation operation{address};
+  if (Result result = makeFree(graph, address, operation))
     return result;
-  return {current, FreeOperation{address}};
+  return {current, operation};
 }
 
 // A handle belongs to one node of the graph that it was made for.
@@ -187,8 +180,6 @@ static Made makeNewNode(Context &current, Graph &graph, NodeParameters *p) {
     return kInvalidValue;
   if (p->type == kChildNode)
     return makeChildNode(current, graph, p->child.graph, p->child.ownership);
-  if (p->type == kAllocateNode)
-    return makeAllocateNode(current, &p->allocate);
   if (p->type == kFreeNode)
     return makeFreeNode(current, graph, p->freed);
   if (p->type == kConditionalNode)
@@ -215,14 +206,34 @@ static Result addNode(const char *name, GraphNode **out, Graph *graph, GraphNode
   });
 }
 
+// The memory is allocated without the lock: HIP may have to wait for the device.
+static Result addAllocateNode(const char *name, GraphNode **out, Graph *graph,
+                              GraphNode *const *after, const EdgeData *data, size_t count,
+                              AllocateNodeParameters *p) {
+  return callIn(name, [&](Context &context) -> Result {
+    void *address = p ? p->address : nullptr;
+    const Made made = makeAllocateNode(context, p);
+    if (made.error)
+      return made.error;
+    Result result = addNode(name, out, graph, after, data, count, [&](Context &) { return made; });
+    if (result) {
+      dropGraphMemory(std::get<AllocateOperation>(made.operation));
+      p->address = address;
+    }
+    return result;
+  });
+}
+
 static Result addAny(const char *name, GraphNode **out, Graph *graph, GraphNode *const *after,
                      const EdgeData *data, size_t count, NodeParameters *p) {
+  if (p && p->type == kAllocateNode && !hasReserved(*p))
+    return addAllocateNode(name, out, graph, after, data, count, &p->allocate);
+  GraphLock lock; // the node stays until its bodies were read
   Result result = addNode(name, out, graph, after, data, count,
                           [&](Context &context) { return makeNewNode(context, *graph, p); });
   if (result || p->type != kConditionalNode)
     return result;
   // The array of the bodies lives as long as the node.
-  GraphLock lock;
   auto &bodies = std::get<ConditionalOperation>((*out)->operation).bodies;
   p->conditional.bodies = bodies.data();
   return kSuccess;
@@ -291,8 +302,7 @@ Result cuGraphAddEventWaitNode(GraphNode **out, Graph *graph, GraphNode *const *
 
 Result cuGraphAddMemAllocNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                               AllocateNodeParameters *p) {
-  return addNode(__func__, out, graph, after, nullptr, count,
-                 [&](Context &context) { return makeAllocateNode(context, p); });
+  return addAllocateNode(__func__, out, graph, after, nullptr, count, p);
 }
 
 Result cuGraphAddMemFreeNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,

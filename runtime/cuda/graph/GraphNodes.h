@@ -18,6 +18,17 @@ struct Made {
       : context(&context), operation(std::move(operation)) {}
 };
 
+/// Runs `body` with the device of `context` as HIP's current one.
+template <class Body> Result inContext(Context &current, Context &context, Body body) {
+  if (&current == &context)
+    return body();
+  if (Result result = enter(context))
+    return result;
+  Result result = body();
+  Result back = enter(current);
+  return result ? result : back;
+}
+
 Made makeKernelNode(Context &current, const KernelNodeParametersV2 *parameters);
 Made makeCopyNode(Context &current, const Copy3D *copy, Context *context);
 Made makeFillNode(Context &current, const FillNodeParameters *fill, Context *context);

@@ -17,7 +17,8 @@ static Result ask(const char *name, GraphNode *node, const void *out, Body body)
   });
 }
 
-// The arrays are the node's, and the values in them its own.
+// The arrays are the node's, and the values in them its own. Where they are is known only as long
+// as the function is.
 static KernelNodeParametersV2 describe(GraphNode &node, KernelOperation &kernel) {
   KernelNodeParametersV2 p{};
   p.first.function = kernel.function;
@@ -34,6 +35,8 @@ static KernelNodeParametersV2 describe(GraphNode &node, KernelOperation &kernel)
     p.first.extra = node.values.data();
     return p;
   }
+  if (!kernel.isLive())
+    return p;
   for (const Manifest::Parameter &parameter : kernel.function->kernel.parameters)
     node.values.push_back(kernel.parameters.data() + parameter.offset);
   if (!node.values.empty())
@@ -44,9 +47,7 @@ static KernelNodeParametersV2 describe(GraphNode &node, KernelOperation &kernel)
 // Launch attributes that a kernel keeps stay with the node.
 static void assign(GraphNode &node, Made made) {
   if (auto *old = std::get_if<KernelOperation>(&node.operation)) {
-    auto &kernel = std::get<KernelOperation>(made.operation);
-    kernel.attributes = std::move(old->attributes);
-    kernel.isCooperative = old->isCooperative;
+    std::get<KernelOperation>(made.operation).keepAttributes(*old);
   }
   node.operation = std::move(made.operation);
   node.context = made.context;
@@ -236,9 +237,7 @@ Result cuGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {
     auto *target = std::get_if<KernelOperation>(&to->operation);
     if (!source || !target)
       return kInvalidValue;
-    target->attributes = source->attributes;
-    target->isCooperative = source->isCooperative;
-    target->shape.explicitCluster = source->shape.explicitCluster;
+    target->keepAttributes(*source);
     return kSuccess;
   });
 }

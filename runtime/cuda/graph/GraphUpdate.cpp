@@ -53,15 +53,6 @@ static bool mayBecome(const GraphNode &node, const Operation &changed, const Con
   return true;
 }
 
-static void assign(GraphNode &node, Operation operation) {
-  if (auto *old = std::get_if<KernelOperation>(&node.operation)) {
-    auto &kernel = std::get<KernelOperation>(operation);
-    kernel.attributes = old->attributes;
-    kernel.isCooperative = old->isCooperative;
-  }
-  node.operation = std::move(operation);
-}
-
 // The executable graph and the node of its copy that `node` names. Holds off launches.
 struct Found {
   std::shared_ptr<ExecutableGraph> executable;
@@ -90,9 +81,12 @@ static Result change(const char *name, ExecutableGraph *handle, GraphNode *node,
     if (made.operation.index() != found.node->operation.index() ||
         !mayBecome(*found.node, made.operation, made.context))
       return kInvalidValue;
-    if (Result result = prepare(*made.context, made.operation))
+    if (auto *old = std::get_if<KernelOperation>(&found.node->operation))
+      std::get<KernelOperation>(made.operation).keepAttributes(*old);
+    if (Result result = inContext(context, *made.context,
+                                  [&] { return prepare(*made.context, made.operation); }))
       return result;
-    assign(*found.node, std::move(made.operation));
+    found.node->operation = std::move(made.operation);
     return kSuccess;
   });
 }
