@@ -70,9 +70,14 @@ std::optional<uint64_t> ulpsBetween(ptx::Type type, uint64_t a, uint64_t b);
 BufferResult compareBuffers(llvm::ArrayRef<uint8_t> expected, llvm::ArrayRef<uint8_t> got,
                             const Stores &stores, const Bounds &bounds);
 
-/// `got` is the same launch elsewhere.
-llvm::Expected<LaunchResult> compareLaunches(const Capsule &capsule, const Launch &expected,
-                                             const Capsule &other, const Launch &got,
-                                             const Bounds &bounds);
+/// A launch in the capsule that was recorded, or in that of a replay.
+struct Run {
+  const Capsule &capsule;
+  const Launch &launch;
+};
+
+/// `expected` may be `recorded`; what the kernel may do follows from what was recorded.
+llvm::Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expected,
+                                             const Run &got, const Bounds &bounds);
 
 } // namespace rubia::capsule

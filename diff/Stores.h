@@ -18,12 +18,14 @@ struct Stores {
   ptx::Type type = ptx::Type::None; // None: none, several, or bits that nothing is known of
   bool any = false;
   bool isInexact = false;
+  bool isComputed = false; // by floating-point arithmetic, which is free in the bits of a NaN
 };
 
 struct KernelStores {
   std::vector<Stores> byParameter;
   Stores elsewhere;  // through pointers that were loaded, and to variables
   std::string cause; // of inexactness: "line 12: ex2.approx.ftz.f32"
+  std::string image; // the first instruction with a texture, surface or tensor map, if there is one
 
   /// Through the parameter, and those that may be through any.
   Stores through(size_t parameter) const;

@@ -155,7 +155,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
                    b = elementAt(got.drop_front(i * size), size);
     if (a == b)
       continue;
-    if (areNans(result.type, a, b)) {
+    if (stores.isComputed && areNans(result.type, a, b)) {
       ++result.nans;
       continue;
     }
@@ -170,9 +170,11 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
   }
   if (!result.differing)
     return result;
-  if (isWithin)
+  // A bound is for what may be inexact, and for numbers.
+  const bool hasBound = semanticsOf(stores.type) && (bounds.ulps || bounds.relative);
+  if (isWithin && stores.isInexact)
     result.verdict = Verdict::Within;
-  else if (stores.isInexact && !bounds.ulps && !bounds.relative)
+  else if (stores.isInexact && !hasBound)
     result.verdict = Verdict::Undecided;
   else
     result.verdict = Verdict::Different;
@@ -210,30 +212,41 @@ static Stores storesInto(const KernelStores &stores, const Launch &launch, const
       all.type = through.type;
     all.any = true;
     all.isInexact |= through.isInexact;
+    all.isComputed |= through.isComputed;
   }
   return all;
 }
 
-Expected<LaunchResult> compareLaunches(const Capsule &capsule, const Launch &expected,
-                                       const Capsule &other, const Launch &got,
-                                       const Bounds &bounds) {
+Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedRun,
+                                       const Run &gotRun, const Bounds &bounds) {
+  const auto &[capsule, expected] = expectedRun;
+  const auto &[other, got] = gotRun;
   LaunchResult result;
-  result.launch = &expected;
+  result.launch = &recorded.launch;
+  const auto ends = [&](Verdict verdict, std::string why) {
+    result.verdict = verdict;
+    result.reason = std::move(why);
+    return std::move(result);
+  };
+  if (const std::string why = recorded.launch.whyNotReplayable(); !why.empty())
+    return ends(Verdict::Unsupported, why);
+  Expected<ReplayImage> image = replayImage(recorded.capsule, recorded.launch);
+  if (!image)
+    return ends(Verdict::Unsupported, toString(image.takeError()));
+  Expected<KernelStores> stores = storesOf(image->ptx, recorded.launch.kernel);
+  if (!stores)
+    return ends(Verdict::Unsupported, toString(stores.takeError()));
+  if (!stores->image.empty())
+    return ends(Verdict::Unsupported,
+                stores->image + ": textures, surfaces and tensor maps are not recorded");
   for (const Launch *one : {&expected, &got})
-    if (const std::string why = one->whyNotReplayable(); !why.empty()) {
-      result.verdict = one == &got && !one->status ? Verdict::Failed : Verdict::Unsupported;
-      result.reason = why;
-      return result;
-    }
+    if (const std::string why = one->whyNotReplayable(); !why.empty())
+      return ends(one->status ? Verdict::Unsupported : Verdict::Failed, why);
+  if (expected.memory.empty())
+    return ends(Verdict::Unsupported, "nothing to compare: it reaches no memory that is recorded");
   if (expected.memory.size() != got.memory.size())
     return createStringError("launch " + Twine(expected.ordinal) +
                              " reaches other allocations in the other capsule");
-  Expected<ReplayImage> image = replayImage(capsule, expected);
-  if (!image)
-    return image.takeError();
-  Expected<KernelStores> stores = storesOf(image->ptx, expected.kernel);
-  if (!stores)
-    return stores.takeError();
   for (size_t i = 0; i < expected.memory.size(); ++i) {
     const Region &region = expected.memory[i];
     Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
@@ -250,7 +263,7 @@ Expected<LaunchResult> compareLaunches(const Capsule &capsule, const Launch &exp
     buffer.region = i;
     buffer.parameter = parameterOf(expected, region);
     if (buffer.verdict == Verdict::Different && image->isOtherImage &&
-        other.environment.isJitForced)
+        !capsule.environment.isJitForced && other.environment.isJitForced)
       buffer.verdict = Verdict::OtherImage;
     if (buffer.verdict == Verdict::Undecided)
       result.reason = stores->cause;

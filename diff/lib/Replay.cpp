@@ -141,7 +141,9 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
       return Refusal{-1, "variable '" + region.name + "' has another size"};
     if (!isVariable) {
       const uint64_t shift = region.address % kAlignment;
-      if (int status = api.cuMemAlloc_v2(&place.allocation, region.bytes + shift))
+      // A pointer to its end is no pointer to what comes behind it.
+      const uint64_t bytes = region.bytes + shift + kAlignment;
+      if (int status = api.cuMemAlloc_v2(&place.allocation, bytes))
         return refused(status, "no memory");
       place.address = place.allocation + shift;
     }

@@ -27,13 +27,16 @@ struct Fact {
   uint64_t origins = 0; // parameters that an address may come from, by bit
   uint8_t types = 0;    // TypeBits of what computed the value
   bool isInexact = false;
+  bool isComputed = false; // by floating-point arithmetic
 
   bool join(const Fact &other) {
     const Fact old = *this;
     origins |= other.origins;
     types |= other.types;
     isInexact |= other.isInexact;
-    return origins != old.origins || types != old.types || isInexact != old.isInexact;
+    isComputed |= other.isComputed;
+    return origins != old.origins || types != old.types || isInexact != old.isInexact ||
+           isComputed != old.isComputed;
   }
 };
 
@@ -85,18 +88,64 @@ bool hasFloat(const ptx::Spelling &spelling) {
 /// Whether sums of floating-point numbers, or exchanges, in an order that is open make what it
 /// writes to memory.
 bool isMemoryInexact(const ptx::Spelling &spelling) {
-  const bool isAtomic = spelling.op == Op::Atom || spelling.op == Op::Red;
-  return isAtomic && (hasFloat(spelling) || spelling.has(Mod::Exch) || spelling.has(Mod::Cas));
+  constexpr Op kReducing[] = {Op::Atom,
+                              Op::Red,
+                              Op::RedAsync,
+                              Op::CpReduceAsyncBulk,
+                              Op::CpReduceAsyncBulkTensor,
+                              Op::MultimemRed,
+                              Op::MultimemCpReduceAsyncBulk,
+                              Op::Sured};
+  return is_contained(kReducing, spelling.op) &&
+         (hasFloat(spelling) || spelling.has(Mod::Exch) || spelling.has(Mod::Cas));
+}
+
+/// It names a texture, a surface or a tensor map, of which a capsule has nothing.
+bool namesImage(Op op) {
+  constexpr Op kOfImages[] = {Op::Tex,
+                              Op::Tld4,
+                              Op::Txq,
+                              Op::Suld,
+                              Op::Sust,
+                              Op::Sured,
+                              Op::Suq,
+                              Op::CpAsyncBulkTensor,
+                              Op::CpReduceAsyncBulkTensor,
+                              Op::CpAsyncBulkPrefetchTensor};
+  return is_contained(kOfImages, op);
+}
+
+/// Whether others may write at the same time what is read: programs wait with it, or look back.
+bool isTimed(const ptx::Spelling &spelling) {
+  const StateSpace space = spelling.space();
+  return spelling.op == Op::Ld && (space == StateSpace::Global || space == StateSpace::None) &&
+         (spelling.has(Mod::Volatile) || spelling.has(Mod::Relaxed) || spelling.has(Mod::Acquire));
+}
+
+/// Whether its result is made by arithmetic on floating-point numbers, and not moved.
+bool computesFloat(const ptx::Spelling &spelling) {
+  constexpr Op kMoves[] = {Op::Mov,  Op::Ld,   Op::Ldu,      Op::Selp,      Op::Slct,
+                           Op::Shfl, Op::Prmt, Op::Ldmatrix, Op::Movmatrix, Op::Cvta};
+  return hasFloat(spelling) && !is_contained(kMoves, spelling.op);
 }
 
 /// Whether the result of the instruction may be another on another processor, for the same inputs.
 bool isInexact(const ptx::Instruction &instruction) {
   const ptx::Spelling &spelling = *instruction.spelling;
-  if (spelling.has(Mod::Approx) || spelling.has(Mod::Full))
+  if (spelling.has(Mod::Approx) || spelling.has(Mod::Full) || isTimed(spelling))
     return true;
   // Those that have no word for it; and atomics, whose results depend on the order of threads.
-  constexpr Op kAlways[] = {Op::FSin,   Op::FCos, Op::FLg2,       Op::FEx2,  Op::FTanh,
-                            Op::FRsqrt, Op::Atom, Op::Activemask, Op::Elect, Op::Tex};
+  constexpr Op kAlways[] = {Op::FSin,
+                            Op::FCos,
+                            Op::FLg2,
+                            Op::FEx2,
+                            Op::FTanh,
+                            Op::FRsqrt,
+                            Op::Atom,
+                            Op::Activemask,
+                            Op::Elect,
+                            Op::MultimemLdReduce,
+                            Op::ClusterLaunchControl};
   // Sums in an order that is open.
   constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
                               Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
@@ -109,6 +158,15 @@ bool isInexact(const ptx::Instruction &instruction) {
 bool isOwn(ptx::SpecialRegister special) {
   switch (special) {
   case ptx::SpecialRegister::WarpId:
+  case ptx::SpecialRegister::NWarpId:
+  case ptx::SpecialRegister::TotalSmemSize:
+  case ptx::SpecialRegister::AggrSmemSize:
+  case ptx::SpecialRegister::ReservedSmemOffsetBegin:
+  case ptx::SpecialRegister::ReservedSmemOffsetEnd:
+  case ptx::SpecialRegister::ReservedSmemOffsetCap:
+  case ptx::SpecialRegister::ReservedSmemOffset0:
+  case ptx::SpecialRegister::ReservedSmemOffset1:
+  case ptx::SpecialRegister::CurrentGraphExec:
   case ptx::SpecialRegister::SmId:
   case ptx::SpecialRegister::NSmId:
   case ptx::SpecialRegister::GridId:
@@ -120,7 +178,8 @@ bool isOwn(ptx::SpecialRegister special) {
   case ptx::SpecialRegister::GlobalTimerHi:
     return true;
   default:
-    return false;
+    return (special >= ptx::SpecialRegister::Pm0 && special <= ptx::SpecialRegister::Pm7_64) ||
+           (special >= ptx::SpecialRegister::EnvReg0 && special <= ptx::SpecialRegister::EnvReg31);
   }
 }
 
@@ -141,6 +200,9 @@ private:
   Fact &registerFact(const ptx::Function &function, ptx::RegisterId id) {
     return registers[{&function, id}];
   }
+  Fact copied(const ptx::Instruction &instruction);
+  std::string textOf(const ptx::Instruction &instruction) const;
+  std::string firstImage() const;
   void note(const ptx::Instruction &instruction);
 
   const ptx::Module &module;
@@ -201,12 +263,51 @@ bool Analysis::write(const ptx::Function &function, const Operand &operand, cons
   return changed;
 }
 
-void Analysis::note(const ptx::Instruction &instruction) {
-  if (!cause.empty())
-    return;
+std::string Analysis::textOf(const ptx::Instruction &instruction) const {
   const StringRef before = StringRef(*module.text).take_front(instruction.place);
-  cause =
-      "line " + std::to_string(before.count('\n') + 1) + ": " + instruction.spelling->text.str();
+  return "line " + std::to_string(before.count('\n') + 1) + ": " + instruction.spelling->text.str();
+}
+
+void Analysis::note(const ptx::Instruction &instruction) {
+  if (cause.empty())
+    cause = textOf(instruction);
+}
+
+/// In the kernel or what it calls; of calls through pointers in any function of the module.
+std::string Analysis::firstImage() const {
+  SmallVector<const ptx::Function *> functions = {&kernel};
+  const auto add = [&](const ptx::Function *function) {
+    if (function && function->hasBody && !is_contained(functions, function))
+      functions.push_back(function);
+  };
+  for (size_t i = 0; i < functions.size(); ++i) // grows
+    for (const ptx::Instruction &instruction : functions[i]->body) {
+      if (namesImage(instruction.op()))
+        return textOf(instruction);
+      for (const Operand &operand : instruction.operands) {
+        if (operand.kind == Operand::Kind::Function)
+          add(operand.function());
+        if (operand.kind == Operand::Kind::Prototype)
+          for (const ptx::Function *function : module.functions)
+            if (!function->isKernel)
+              add(function);
+      }
+    }
+  return "";
+}
+
+/// What an operation moves from memory to memory: of two addresses, or of a descriptor.
+Fact Analysis::copied(const ptx::Instruction &instruction) {
+  const auto isAddress = [](const Operand &operand) {
+    return operand.kind == Operand::Kind::Address;
+  };
+  Fact fact;
+  const auto addresses = count_if(instruction.operands, isAddress);
+  if (!ptx::effectsOf(instruction.op()).has(ptx::effects::Reads) || addresses == 1)
+    return fact;
+  for (StateSpace one : {StateSpace::None, StateSpace::Global, StateSpace::Shared})
+    fact.join(memory(one));
+  return fact;
 }
 
 /// What memory of the space may hold, and what the address adds.
@@ -276,16 +377,22 @@ bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &inst
       sources.isInexact |= factOf(function, operands[i]).isInexact;
     else
       sources.join(factOf(function, operands[i]));
+  bool changed = false;
   if (effects.hasAny(ptx::effects::Jumps | ptx::effects::Returns | ptx::effects::Exits |
                      ptx::effects::Traps)) {
     const bool old = isControlInexact;
     isControlInexact |= sources.isInexact;
     return isControlInexact != old;
   }
-  bool changed = false;
+  // What is called happens or not.
+  if (effects.has(ptx::effects::Calls) && instruction.guard.reg != ptx::kNone &&
+      registerFact(function, instruction.guard.reg).isInexact && !isControlInexact)
+    changed = isControlInexact = true;
+  sources.join(copied(instruction));
   if (effects.has(ptx::effects::Writes)) {
     Fact value = sources;
     value.isInexact |= memoryInexact || (inexact && instruction.op() != Op::Atom);
+    value.isComputed |= memoryInexact && hasFloat(*instruction.spelling);
     // The address is the first operand that is one.
     for (const Operand &operand : operands)
       if (operand.kind == Operand::Kind::Address) {
@@ -313,6 +420,7 @@ bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &inst
     }
   if (const uint8_t types = typeBits(instruction.spelling->operandType(0)))
     result.types = types;
+  result.isComputed |= computesFloat(*instruction.spelling);
   changed |= write(function, operands.front(), result);
   return changed;
 }
@@ -329,13 +437,15 @@ KernelStores Analysis::run() {
         changed |= visit(*function, instruction);
   }
   const auto of = [&](unsigned i) {
-    return Stores{typeFor(stores[i].types), any[i], stores[i].isInexact || isControlInexact};
+    return Stores{typeFor(stores[i].types), any[i], stores[i].isInexact || isControlInexact,
+                  stores[i].isComputed};
   };
   KernelStores out;
   for (unsigned i = 0; i < kernel.parameters.size() && i < kElsewhere; ++i)
     out.byParameter.push_back(of(i));
   out.elsewhere = of(kElsewhere);
   out.cause = cause;
+  out.image = firstImage();
   return out;
 }
 
@@ -346,6 +456,7 @@ Stores KernelStores::through(size_t parameter) const {
   if (!all.any)
     return elsewhere;
   all.isInexact |= elsewhere.isInexact;
+  all.isComputed |= elsewhere.isComputed;
   if (all.type != elsewhere.type)
     all.type = Type::None;
   return all;

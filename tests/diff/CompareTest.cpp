@@ -13,7 +13,7 @@ namespace {
 
 /// A kernel with two pointers and a number, and registers of all kinds.
 std::string kernelOf(StringRef body) {
-  return (".version 8.0\n.target sm_80\n.address_size 64\n"
+  return (".version 8.1\n.target sm_90\n.address_size 64\n"
           ".global .align 4 .u32 counter;\n"
           ".visible .entry k(.param .u64 a, .param .u64 b, .param .u32 n)\n{\n"
           ".reg .b64 %d<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .b16 %h<9>; "
@@ -85,6 +85,44 @@ TEST(Stores, AreExactUnlessInexactInstructionsLeadToThem) {
   EXPECT_EQ(storesIn("mov.u32 %r2, %smid; st.global.u32 [%d1], %r2;"), "bits inexact, none, none");
 }
 
+TEST(Stores, AreComputedByArithmetic) {
+  const auto isComputed = [](StringRef body) {
+    return cantFail(storesOf(kernelOf(body), "k")).byParameter[0].isComputed;
+  };
+  EXPECT_FALSE(isComputed("ld.global.f32 %f1, [%d3]; selp.f32 %f1, %f1, %f2, %p1; "
+                          "st.global.f32 [%d1], %f1;"));
+  EXPECT_TRUE(isComputed("ld.global.f32 %f1, [%d3]; add.rn.f32 %f1, %f1, %f2; "
+                         "mov.b32 %r2, %f1; st.global.b32 [%d1], %r2;"));
+  EXPECT_TRUE(isComputed("red.global.add.f32 [%d1], %f1;"));
+}
+
+TEST(Stores, MayDependOnTime) {
+  EXPECT_EQ(storesIn("ld.volatile.global.u32 %r2, [%d3]; st.global.u32 [%d1], %r2;"),
+            "bits inexact, none, none");
+  EXPECT_EQ(storesIn("ld.acquire.gpu.u32 %r2, [%d3]; st.global.u32 [%d1], %r2;"),
+            "bits inexact, none, none");
+  EXPECT_EQ(storesIn("ld.volatile.shared.u32 %r2, [tile]; st.global.u32 [%d1], %r2;"),
+            "bits, none, none");
+  EXPECT_EQ(storesIn("mov.u32 %r2, %nwarpid; st.global.u32 [%d1], %r2;"),
+            "bits inexact, none, none");
+}
+
+TEST(Stores, OfCopiesAreAsExactAsTheirSource) {
+  const char *inexact = "ex2.approx.f32 %f1, %f2; st.shared.f32 [tile], %f1; ";
+  const char *copy = "mov.u32 %r2, tile; "
+                     "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r2], 64;";
+  EXPECT_EQ(storesIn(inexact + std::string(copy)), "f32 inexact, none, none");
+  EXPECT_EQ(storesIn(copy), "bits, none, none");
+  EXPECT_EQ(storesIn("ex2.approx.f32 %f1, %f2; st.global.f32 [%d1], %f1; mov.u32 %r2, tile; "
+                     "cp.async.ca.shared.global [%r2], [%d1], 4; ld.shared.f32 %f3, [tile]; "
+                     "st.global.f32 [%d3], %f3;"),
+            "f32 inexact, f32 inexact, none");
+  const std::string reduce =
+      "mov.u32 %r2, tile; cp.reduce.async.bulk.global.shared::cta.bulk_group";
+  EXPECT_EQ(storesIn(reduce + ".add.f32 [%d1], [%r2], 64;"), "f32 inexact, none, none");
+  EXPECT_EQ(storesIn(reduce + ".add.u32 [%d1], [%r2], 64;"), "bits, none, none");
+}
+
 TEST(Stores, OfAtomicsDependOnTheirOrder) {
   EXPECT_EQ(storesIn("red.global.add.u32 [%d1], %r1;"), "bits, none, none");
   EXPECT_EQ(storesIn("red.global.add.f32 [%d1], %f1;"), "f32 inexact, none, none");
@@ -113,7 +151,7 @@ std::vector<uint8_t> bytesOf(ArrayRef<uint32_t> words) {
 }
 
 TEST(Compare, VerdictFollowsFromExactnessAndBounds) {
-  const Stores exact{Type::F32, true, false}, inexact{Type::F32, true, true};
+  const Stores exact{Type::F32, true, false, true}, inexact{Type::F32, true, true, true};
   const auto verdict = [&](const Stores &stores, uint32_t expected, uint32_t got, Bounds bounds) {
     return compareBuffers(bytesOf({1, expected}), bytesOf({1, got}), stores, bounds).verdict;
   };
@@ -127,6 +165,13 @@ TEST(Compare, VerdictFollowsFromExactnessAndBounds) {
   EXPECT_EQ(verdict(inexact, 0x3f800000, 0x7f800000, {1000, 1.0}), Verdict::Different);
   EXPECT_EQ(verdict(exact, 0x7fc00000, 0x7fffffff, {}), Verdict::Equal); // NaNs
   EXPECT_EQ(verdict(inexact, 0x7fc00000, 0x3f800000, {1000, 1.0}), Verdict::Different);
+  const Stores moved{Type::F32, true, false, false};
+  EXPECT_EQ(verdict(moved, 0x7fc00000, 0x7fffffff, {}), Verdict::Different);
+  // A bound is for what is inexact, and for what has a type.
+  EXPECT_EQ(verdict(exact, 0x3f800000, 0x3f800001, {1000, 1.0}), Verdict::Different);
+  const Stores mixed{Type::None, true, true};
+  EXPECT_EQ(verdict(mixed, 0x3f800000, 0x3f800001, {}), Verdict::Undecided);
+  EXPECT_EQ(verdict(mixed, 0x3f800000, 0x3f800001, {1000, 1.0}), Verdict::Undecided);
 }
 
 TEST(Compare, NamesTheFirstElementBeyondTheBound) {

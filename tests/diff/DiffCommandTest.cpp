@@ -39,15 +39,15 @@ constexpr const char *kKernel = R"(.version 7.0
 )";
 
 /// The capsule says that element `wrong` is to be another.
-std::string makeCapsule(unsigned wrong) {
+std::string makeCapsule(unsigned wrong, StringRef kernel = kKernel, bool hasMemory = true,
+                        uint32_t other = 0xabcd) {
   const std::string path = testing::TempDir() + "rubia-diff." + std::to_string(getpid());
   CapsuleOutput output = cantFail(CapsuleOutput::create(path));
   cantFail(output.add(RecordType::Environment, toJson(Environment{"none", 13000, 90, 1, true})));
   Launch launch;
   launch.kernel = "k";
   launch.images.push_back(
-      cantFail(output.add(RecordType::Image, ArrayRef(reinterpret_cast<const uint8_t *>(kKernel),
-                                                      StringRef(kKernel).size()))));
+      cantFail(output.add(RecordType::Image, ArrayRef(kernel.bytes_begin(), kernel.size()))));
   launch.grid[0] = kCtas;
   launch.block[0] = kThreads;
   constexpr uint64_t kAddress = 0x7fddafe00000;
@@ -56,9 +56,11 @@ std::string makeCapsule(unsigned wrong) {
   launch.layout = {{0, 8}};
   std::vector<uint8_t> before(kThreads * kCtas * 4), after = before;
   for (unsigned i = 0; i < kThreads * kCtas; ++i)
-    support::endian::write32le(after.data() + i * 4, i == wrong ? 0xabcd : i + 1);
-  launch.memory.push_back({kAddress, before.size(), "device", "",
-                           cantFail(output.addMemory(before)), cantFail(output.addMemory(after))});
+    support::endian::write32le(after.data() + i * 4, i == wrong ? other : i + 1);
+  if (hasMemory)
+    launch.memory.push_back({kAddress, before.size(), "device", "",
+                             cantFail(output.addMemory(before)),
+                             cantFail(output.addMemory(after))});
   cantFail(output.add(RecordType::Launch, toJson(launch)));
   cantFail(output.finish());
   return path;
@@ -114,6 +116,43 @@ TEST(DiffCommand, WritesPageThatNeedsNothingElse) {
                   page.count(("<" + Twine(tag) + " ").str()),
               page.count(("</" + Twine(tag) + ">").str()))
         << tag;
+}
+
+TEST(DiffCommand, ComparesSomething) {
+  const std::string none = diff(makeCapsule(~0u), "--arch gfx1100 --kernel nosuch");
+  expectIn(none, "no launch");
+  expectIn(none, "status 2");
+  std::string text = kKernel;
+  text.replace(text.find("  mov.u32 %r1"), 0, "  ret;\n"); // stores nothing
+  const std::string empty = diff(makeCapsule(~0u, text, false), "--arch gfx1100");
+  expectIn(empty, "unsupported: nothing to compare");
+  expectIn(empty, "status 3");
+}
+
+TEST(DiffCommand, ErrorsAreNotDifferences) {
+  for (const char *options : {"--arch gfx12345", "--between gfx1100", "--against /nosuch"})
+    expectIn(diff(makeCapsule(~0u), options), "status 2");
+}
+
+TEST(DiffCommand, TexturesAreNamed) {
+  std::string text = kKernel;
+  text.replace(text.find("  mov.u32 %r1"), 0,
+               ".reg .f32 %f<5>; .reg .b64 %t;\n  mov.u64 %t, 0;\n"
+               "  @%p1 tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1}];\n");
+  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100");
+  expectIn(result, "unsupported: line 11: tex.1d.v4.f32.s32");
+  expectIn(result, "status 3");
+}
+
+// Byte 1 of the element differs, and another thread writes it.
+TEST(DiffCommand, NamesTheThreadThatWroteTheByte) {
+  std::string text = kKernel;
+  text.replace(text.find("  ret;"), 0,
+               "  bar.sync 0;\n  add.u32 %r3, %r1, 1;\n  setp.eq.u32 %p1, %r1, 10;\n"
+               "  @%p1 st.global.u8 [%d1+37], %r3;\n");
+  const std::string result = diff(makeCapsule(9, text, true, 10), "--arch gfx1100");
+  expectIn(result, "element 9: expected 0x0000000a, got 0x00000b0a");
+  expectIn(result, "thread (10,0,0) of CTA");
 }
 
 TEST(DiffCommand, SaysNothingOfEqualLaunches) {

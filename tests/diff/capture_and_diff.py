@@ -127,7 +127,7 @@ class CaptureAndDiff(unittest.TestCase):
 
     def test_other_launches_and_files_are_errors(self):
         self.capture("vector_add_driver")
-        run("diff", self.capsule, "--arch", "gfx12345", status=1)
+        run("diff", self.capsule, "--arch", "gfx12345", status=2)
         run("diff", self.capsule, "--kernel", "(", status=2)
         damaged = self.folder / "d.capsule"
         damaged.write_bytes(self.capsule.read_bytes()[:200] + b"x" * 100)

@@ -7,6 +7,8 @@
 #include "tools/diff/DiffCommands.h"
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/ReplayTargets.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -106,8 +108,21 @@ Expected<ReplayTarget> targetOf(const std::string &name, const DiffOptions &opti
   return target;
 }
 
-/// The results of all launches on one target against those of another run.
-Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed &expected,
+/// An error of the command, which says nothing of the launches.
+int failAsError(Error error) {
+  fail(std::move(error));
+  return kUsage;
+}
+
+Error checkAnyChosen(const Capsule &capsule, const Regex &names) {
+  if (any_of(capsule.launches, [&](const Launch &launch) { return names.match(launch.kernel); }))
+    return Error::success();
+  return createStringError(capsule.launches.empty() ? "the capsule has no launch"
+                                                    : "the capsule has no launch of such a kernel");
+}
+
+/// The results of all launches on one target against those of another run; null: as recorded.
+Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed *expected,
                                         const Replayed &got, const std::string &name,
                                         const DiffOptions &options, const Regex &names) {
   DiffReport::Target target;
@@ -115,14 +130,16 @@ Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed &
   for (const Launch &launch : capsule.launches) {
     if (!names.match(launch.kernel))
       continue;
-    const Replayed::Found one = expected.find(launch.ordinal), other = got.find(launch.ordinal);
+    const Replayed::Found one = expected ? expected->find(launch.ordinal)
+                                         : Replayed::Found{&capsule, &launch},
+                          other = got.find(launch.ordinal);
     if (!one.launch || !other.launch)
       return createStringError("launch " + Twine(launch.ordinal) + " is not in both");
-    Expected<capsule::LaunchResult> result = capsule::compareLaunches(
-        *one.capsule, *one.launch, *other.capsule, *other.launch, options.bounds);
+    Expected<capsule::LaunchResult> result =
+        capsule::compareLaunches({capsule, launch}, {*one.capsule, *one.launch},
+                                 {*other.capsule, *other.launch}, options.bounds);
     if (!result)
       return result.takeError();
-    result->launch = &launch;
     target.launches.push_back(std::move(*result));
   }
   return target;
@@ -141,7 +158,9 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
       capsule::LocateRequest request;
       request.launch = size_t(result.launch - capsule.launches.data());
       request.region = buffer.region;
-      request.offset = buffer.first->index * buffer.elementBytes;
+      // The first byte that differs: others may write the rest of the element.
+      request.offset = buffer.first->index * buffer.elementBytes +
+                       unsigned(countr_zero(buffer.first->expected ^ buffer.first->got)) / 8;
       Expected<std::optional<capsule::Writer>> writer = locateOn(options.work, on, request);
       if (writer)
         buffer.writer = *writer;
@@ -189,7 +208,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
   if (!b)
     return b.takeError();
   Expected<DiffReport::Target> target =
-      compareAll(capsule, *a, *b, first.str() + " and " + second.str(), options, names);
+      compareAll(capsule, &*a, *b, first.str() + " and " + second.str(), options, names);
   if (!target)
     return target.takeError();
   locateAll(capsule, *y, options, *target);
@@ -199,9 +218,6 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
 
 Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Regex &names,
                      DiffReport &report) {
-  Expected<Replayed> recorded = openAgain(options.work.path);
-  if (!recorded)
-    return recorded.takeError();
   for (const std::string &name :
        options.against.empty() ? targetNames(options) : std::vector{options.against}) {
     const bool isReplay = options.against.empty();
@@ -213,7 +229,7 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
     if (!got)
       return got.takeError();
     Expected<DiffReport::Target> target =
-        compareAll(capsule, *recorded, *got, on->name, options, names);
+        compareAll(capsule, nullptr, *got, on->name, options, names);
     if (!target)
       return target.takeError();
     if (isReplay)
@@ -225,19 +241,19 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
 
 int diff(const DiffOptions &options) {
   Expected<Regex> names = regexOf(options.work.kernel);
-  if (!names) {
-    fail(names.takeError());
-    return kUsage;
-  }
+  if (!names)
+    return failAsError(names.takeError());
   Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
-    return fail(capsule.takeError());
+    return failAsError(capsule.takeError());
+  if (Error error = checkAnyChosen(*capsule, *names))
+    return failAsError(std::move(error));
   DiffReport report;
   report.capsule = options.work.path;
   report.recordedOn = capsule->environment.device;
   if (Error error = options.between.empty() ? compareTargets(*capsule, options, *names, report)
                                             : compareBetween(*capsule, options, *names, report))
-    return fail(std::move(error));
+    return failAsError(std::move(error));
   report.writeText(printed(), options.all);
   const std::pair<const std::string &, void (DiffReport::*)(raw_ostream &) const> files[] = {
       {options.json, &DiffReport::writeJson},
@@ -247,27 +263,27 @@ int diff(const DiffOptions &options) {
   for (const auto &[file, write] : files)
     if (!file.empty())
       if (Error error = writeFile(file, [&](raw_ostream &os) { (report.*write)(os); }))
-        return fail(std::move(error));
+        return failAsError(std::move(error));
   return statusOf(report.verdict());
 }
 
 int replay(const DiffOptions &options) {
   Expected<Regex> names = regexOf(options.work.kernel);
-  if (!names) {
-    fail(names.takeError());
-    return kUsage;
-  }
+  if (!names)
+    return failAsError(names.takeError());
   Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
-    return fail(capsule.takeError());
+    return failAsError(capsule.takeError());
+  if (Error error = checkAnyChosen(*capsule, *names))
+    return failAsError(std::move(error));
   int status = kDone;
   for (const std::string &name : targetNames(options)) {
     Expected<ReplayTarget> target = targetOf(name, options);
     if (!target)
-      return fail(target.takeError());
+      return failAsError(target.takeError());
     Expected<Replayed> got = Replayed::run(options.work, *capsule, *target);
     if (!got)
-      return fail(got.takeError());
+      return failAsError(got.takeError());
     size_t replayed = 0, all = 0;
     for (const Launch &launch : capsule->launches) {
       if (!names->match(launch.kernel))
