@@ -413,6 +413,26 @@ TEST_F(Graphs, KeepUserObjects) {
   EXPECT_TRUE(endsSoon(1));
 }
 
+// What a launch that fails has not allocated, the next one may.
+TEST_F(Graphs, AllocateNothingIfTheyFail) {
+  void *memory = allocate(256);
+  Module *module = nullptr;
+  Function *function = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), kSuccess);
+  ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "scale"), kSuccess);
+  Graph *graph = makeGraph();
+  addMemory(graph, 4096);
+  KernelNodeParametersV2 p = scaling(memory, memory, 1, 64);
+  p.kernel = nullptr;
+  p.first.function = function;
+  add(graph, {}, p);
+  ExecutableGraph *executable = instantiate(graph);
+  ASSERT_EQ(cu("cuModuleUnload", module), kSuccess);
+  Stream *stream = makeStream();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kInvalidHandle);
+}
+
 Result captureTo(Stream *stream, Graph *graph) {
   return cu("cuStreamBeginCaptureToGraph", stream, graph, static_cast<GraphNode **>(nullptr),
             static_cast<EdgeData *>(nullptr), size_t(0), 2);

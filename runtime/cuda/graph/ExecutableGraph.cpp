@@ -348,16 +348,17 @@ Result Replay::runStep(Step &step) {
 // has nothing to wait for.
 Result Replay::endLanes() {
   std::vector<Lane> &lanes = executable.lanes;
-  if (!lanes[0].hipStream)
+  auto isThere = [](const Lane &lane) { return lane.hipStream && !lane.isLost(); };
+  if (!isThere(lanes[0]))
     return kSuccess;
   for (Lane &lane : drop_begin(lanes))
-    if (lane.hipStream)
+    if (isThere(lane))
       if (Result result = record(lane.done, *lane.context, lane.hipStream))
         return result;
   if (Result result = enterContext(*lanes[0].context))
     return result;
   for (Lane &lane : drop_begin(lanes))
-    if (lane.hipStream)
+    if (isThere(lane))
       if (Result result = wait(lane.done, lanes[0].hipStream))
         return result;
   if (Result result = record(executable.finished, *lanes[0].context, lanes[0].hipStream))
