@@ -12,7 +12,7 @@ namespace rubia::lowering {
 
 namespace {
 
-constexpr uint32_t kBarriers = 16; // of a CTA
+constexpr uint32_t kWarpgroup = 128; // threads
 
 // A barrier with a number.
 bool isBarrier(const ptx::Instruction &instruction) {
@@ -82,15 +82,22 @@ BarrierPlan planBarriers(const Unit &unit) {
     for (const ptx::Instruction &instruction : function.body) {
       if (isClusterWait(instruction)) {
         plan.indexes[&instruction] = plan.uses.size();
-        plan.uses.push_back({&function, &instruction, BarrierForm::Hardware, kBarriers, 0, ""});
+        plan.uses.push_back(
+            {&function, &instruction, BarrierForm::Hardware, BarrierPlan::kCluster, 0, ""});
       }
       if (!isBarrier(instruction))
         continue;
+      if (instruction.op() == ptx::Op::WgmmaWait) {
+        plan.indexes[&instruction] = plan.uses.size();
+        plan.uses.push_back({&function, &instruction, BarrierForm::Hardware,
+                             BarrierPlan::kWarpgroups, kWarpgroup, ""});
+        continue;
+      }
       unsigned first = instruction.op() == ptx::Op::BarRed;
       bool counts = instruction.operands.size() > (first ? 3u : 1u);
       BarrierUse use{&function, &instruction, BarrierForm::Hardware, {}, 0, ""};
       if (std::optional<uint64_t> id = definitions.constant(instruction.operands[first]))
-        use.id = *id % kBarriers; // as an H100 does
+        use.id = *id % BarrierPlan::kNumbers; // as an H100 does
       if (counts)
         use.threads = definitions.constant(instruction.operands[first + 1]);
       plan.indexes[&instruction] = plan.uses.size();
@@ -133,9 +140,14 @@ BarrierPlan planBarriers(const Unit &unit) {
   }
 
   findDivided(unit, sizes, plan);
+  auto statesOf = [](const BarrierUse &use) {
+    if (use.id == BarrierPlan::kWarpgroups)
+      return BarrierPlan::kNumbers + BarrierPlan::kMaxWarpgroups;
+    return use.id ? uint32_t(*use.id) + 1 : BarrierPlan::kNumbers;
+  };
   for (const BarrierUse &use : plan.uses) {
     if (use.form != BarrierForm::Hardware)
-      plan.words.states = std::max(plan.words.states, use.id ? uint32_t(*use.id) + 1 : kBarriers);
+      plan.words.states = std::max(plan.words.states, statesOf(use));
     if (use.instruction->op() == ptx::Op::BarRed && use.form != BarrierForm::Counted)
       plan.words.reductions = true;
   }

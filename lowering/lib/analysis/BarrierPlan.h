@@ -29,7 +29,7 @@ struct BarrierUse {
   const ptx::Function *function;
   const ptx::Instruction *instruction;
   BarrierForm form;
-  std::optional<uint64_t> id;      // if it is constant; 16: the cluster's barrier
+  std::optional<uint64_t> id;      // if it is constant; or kCluster, kWarpgroups
   std::optional<uint64_t> threads; // if it is constant; 0: all of the CTA
   const char *reason;              // why it is no plain s_barrier: "bar.arrive does not wait"
   /// Threads of a warp may come to it apart: it is not .aligned, and a branch that may divide them
@@ -55,6 +55,11 @@ struct BarrierWords {
 };
 
 struct BarrierPlan {
+  static constexpr uint32_t kNumbers = 16; // of the barriers of a CTA
+  static constexpr uint32_t kMaxWarpgroups = 8;
+  /// The barrier of a cluster, and those of warpgroups, which have the numbers from kNumbers on.
+  static constexpr uint32_t kCluster = 16, kWarpgroups = 17;
+
   llvm::SmallVector<BarrierUse, 0> uses; // in the order of the unit
   llvm::DenseMap<const ptx::Instruction *, unsigned> indexes;
   BarrierWords words;

@@ -282,7 +282,11 @@ Participants participantsOf(FunctionLowering &fn, const BarrierUse &use) {
   };
   Participants result;
   result.all = inWarps(fn.launch().threadCount());
-  result.id = use.id ? b.getInt32(uint32_t(*use.id)) : b.CreateAnd(uniform(fn.source(0)), 15);
+  if (use.id == BarrierPlan::kWarpgroups)
+    result.id = b.CreateAdd(uniform(b.CreateLShr(fn.launch().linearThreadIndex(), 7)),
+                            b.getInt32(BarrierPlan::kNumbers));
+  else
+    result.id = use.id ? b.getInt32(uint32_t(*use.id)) : b.CreateAnd(uniform(fn.source(0)), 15);
   if (use.threads) {
     result.warps = *use.threads ? b.getInt32(uint32_t(*use.threads) / 32) : result.all;
   } else {
@@ -345,6 +349,14 @@ void emitBarrierSetup(FunctionLowering &kernel, IRBuilder<> &builder) {
 
 // bar.sync a{, b}; barrier.sync{.aligned} a{, b}
 Expected<Value *> lowerBarSync(FunctionLowering &fn, const ptx::Instruction &inst) {
+  wait(fn, inst, nullptr);
+  return nullptr;
+}
+
+// wgmma.wait_group.sync.aligned n
+// PTX ISA: asynchronous-multiply-and-accumulate-instruction-wgmma-wait-group. Nothing is on its
+// way, but other warps of the warpgroup may still read A and B.
+Expected<Value *> lowerWgmmaWait(FunctionLowering &fn, const ptx::Instruction &inst) {
   wait(fn, inst, nullptr);
   return nullptr;
 }

@@ -2,12 +2,12 @@
 // wgmma: products of a warpgroup. PTX ISA: asynchronous-warpgroup-level-matrix-instructions.
 //
 // Each of its four warps has 16 of the 64 rows of D, and all of its columns: tiles of m16n8, whose
-// fragments are those of mma. A lane reads its part of A and B from shared memory itself, so warps
-// need nothing of each other.
+// fragments are those of mma. A lane reads its part of A and B from shared memory itself.
 //
 // The product is complete where the instruction stands. That is sound: until wgmma.wait_group a
 // program may neither change A and B nor touch D, and what was stored before wgmma.fence or
-// fence.proxy.async is there.
+// fence.proxy.async is there. Behind the wait one thread may say for its warpgroup that A and B can
+// be overwritten, so the four warps meet there (Barriers.cpp).
 #include "lowering/lib/matrices/MatrixDescriptor.h"
 #include "lowering/lib/matrices/MatrixLoads.h"
 #include "lowering/lib/matrices/Mma.h"
@@ -157,7 +157,7 @@ Expected<Value *> lowerWgmmaSp(FunctionLowering &fn, const ptx::Instruction &ins
   return multiply(fn, inst);
 }
 
-// wgmma.fence, wgmma.commit_group, wgmma.wait_group: nothing is on its way.
+// wgmma.fence, wgmma.commit_group: nothing is on its way.
 Expected<Value *> lowerWgmmaSync(FunctionLowering &, const ptx::Instruction &) { return nullptr; }
 
 } // namespace rubia::lowering

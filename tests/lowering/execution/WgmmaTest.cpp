@@ -54,7 +54,8 @@ struct Case {
   int signOfA = 1, signOfB = 1;
   bool takesD = true;
   unsigned selector = 0;
-  unsigned groups = 1; // warpgroups: all have the same A and B
+  unsigned groups = 1;  // warpgroups: all have the same A and B, in places of their own
+  bool refills = false; // behind the wait a warp of each group overwrites A and B
 };
 
 const char *nameOf(Type type) {
@@ -111,13 +112,17 @@ private:
   std::string make() const {
     const bool isFloat = llvm::StringRef(test.spelling).contains(".f32.");
     const std::string held = isFloat ? "f32" : "b32";
-    std::string body = ".shared .align 1024 .b8 tiles[" + std::to_string(2 * kRegion) +
-                       "];.reg .b64 %from, %to, %mat, %da, %db; .reg .b32 %ra<4>; .reg .b32 %e;"
-                       ".reg .pred %takes; .reg ." +
-                       held + " %w<" + std::to_string(registers) + ">;" +
-                       "mad.wide.u32 %from, %tid, 16, %buf; mov.u64 %mat, tiles;"
-                       "mad.wide.u32 %to, %tid, 16, %mat; shr.u64 %mat, %mat, 4;";
-    for (unsigned i = 0; i < 2 * kRegion; i += 16 * threads())
+    const std::string ofGroup = std::to_string(2 * kRegion);
+    std::string body =
+        ".shared .align 1024 .b8 tiles[" + std::to_string(2 * kRegion * test.groups) +
+        "];.reg .b64 %from, %to, %mat, %da, %db; .reg .b32 %ra<4>; .reg .b32 %e;"
+        ".reg .b32 %inGroup, %group, %i; .reg .pred %takes, %p; .reg ." +
+        held + " %w<" + std::to_string(registers) + ">;" +
+        "and.b32 %inGroup, %tid, 127; shr.u32 %group, %tid, 7;"
+        "mad.wide.u32 %from, %inGroup, 16, %buf; mov.u64 %mat, tiles;"
+        "mad.wide.u32 %mat, %group, " +
+        ofGroup + ", %mat; mad.wide.u32 %to, %inGroup, 16, %mat; shr.u64 %mat, %mat, 4;";
+    for (unsigned i = 0; i < 2 * kRegion; i += 16 * kWarpgroup)
       body += "ld.global.v4.b32 {%ra0, %ra1, %ra2, %ra3}, [%from+" + std::to_string(i) +
               "];st.shared.v4.b32 [%to+" + std::to_string(i) + "], {%ra0, %ra1, %ra2, %ra3};";
     body += "mad.wide.u32 %from, %tid, " + std::to_string(4 * perThread()) + ", %buf;" +
@@ -145,6 +150,11 @@ private:
       body += std::string(", ") + (test.b.alongLines ? "1" : "0");
     }
     body += "; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+    if (test.refills)
+      body += "setp.ge.u32 %p, %inGroup, 32; @%p bra Refilled; mov.u32 %i, 0; Refill:"
+              "st.shared.v4.b32 [%to], {%i, %i, %i, %i}; add.s64 %to, %to, 512;"
+              "add.u32 %i, %i, 512; setp.lt.u32 %p, %i, " +
+              ofGroup + "; @%p bra Refill; Refilled:";
     for (unsigned i = 0; i < registers; ++i)
       body += "st.global." + held + " [%from+" + std::to_string(20 + 4 * i) + "], %w" +
               std::to_string(i) + ";";
@@ -419,4 +429,14 @@ TEST(Wgmma, OnAllTargets) {
                    0,
                    2});
   checkEverywhere({dense("m64n16k32", "s32.s8.u8"), 16, true, {}, {64, false, 16, 512}});
+}
+
+// Who has waited may hand A and B back for the whole warpgroup, as CUTLASS does.
+TEST(Wgmma, TheWaitIsForAllFourWarps) {
+  for (unsigned groups : {1, 2})
+    checkEverywhere({.spelling = dense("m64n16k16", "f32.f16.f16"),
+                     .n = 16,
+                     .b = {0, false, 128, 256},
+                     .groups = groups,
+                     .refills = true});
 }
