@@ -290,19 +290,21 @@ int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, c
 LAUNCH(cuLaunchKernel, cuLaunchCooperativeKernel, cuLaunchKernelEx, false)
 LAUNCH(cuLaunchKernel_ptsz, cuLaunchCooperativeKernel_ptsz, cuLaunchKernelEx_ptsz, true)
 
-#define GRAPH_LAUNCH(Symbol)                                                                       \
+#define GRAPH_LAUNCH(Symbol, PerThread)                                                            \
   int Symbol(Handle graph, Handle stream) {                                                        \
-    Recorder::get().graphLaunched();                                                               \
+    Recorder::get().graphLaunched(stream, PerThread);                                              \
     return DRIVER(Symbol, Handle, Handle)(graph, stream);                                          \
   }
-GRAPH_LAUNCH(cuGraphLaunch)
-GRAPH_LAUNCH(cuGraphLaunch_ptsz)
+GRAPH_LAUNCH(cuGraphLaunch, false)
+GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)
 
+// The lock is held meanwhile: reading memory would make the capture invalid.
 #define BEGIN_CAPTURE(Symbol)                                                                      \
   int Symbol(Handle stream, int mode) {                                                            \
+    Locked recorder;                                                                               \
     const int result = DRIVER(Symbol, Handle, int)(stream, mode);                                  \
     if (!result)                                                                                   \
-      Recorder::get().streamCapture(1);                                                            \
+      recorder->captureBegins(stream);                                                             \
     return result;                                                                                 \
   }
 BEGIN_CAPTURE(cuStreamBeginCapture_v2)
@@ -311,23 +313,45 @@ BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz)
 #define BEGIN_CAPTURE_TO_GRAPH(Symbol)                                                             \
   int Symbol(Handle stream, Handle graph, const Handle *nodes, const void *data, size_t count,     \
              int mode) {                                                                           \
+    Locked recorder;                                                                               \
     const int result = DRIVER(Symbol, Handle, Handle, const Handle *, const void *, size_t,        \
                               int)(stream, graph, nodes, data, count, mode);                       \
     if (!result)                                                                                   \
-      Recorder::get().streamCapture(1);                                                            \
+      recorder->captureBegins(stream);                                                             \
     return result;                                                                                 \
   }
 BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph)
 BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
 
-#define END_CAPTURE(Symbol)                                                                        \
-  int Symbol(Handle stream, Handle *graph) {                                                       \
-    const int result = DRIVER(Symbol, Handle, Handle *)(stream, graph);                            \
-    Recorder::get().streamCapture(-1);                                                             \
+#define BEGIN_CAPTURE_V1(Symbol)                                                                   \
+  int Symbol(Handle stream) {                                                                      \
+    Locked recorder;                                                                               \
+    const int result = DRIVER(Symbol, Handle)(stream);                                             \
+    if (!result)                                                                                   \
+      recorder->captureBegins(stream);                                                             \
     return result;                                                                                 \
   }
-END_CAPTURE(cuStreamEndCapture)
-END_CAPTURE(cuStreamEndCapture_ptsz)
+BEGIN_CAPTURE_V1(cuStreamBeginCapture)
+BEGIN_CAPTURE_V1(cuStreamBeginCapture_ptsz)
+
+#define STREAM_DESTROY(Symbol)                                                                     \
+  int Symbol(Handle stream) {                                                                      \
+    Locked recorder;                                                                               \
+    recorder->streamDestroyed(stream);                                                             \
+    return DRIVER(Symbol, Handle)(stream);                                                         \
+  }
+STREAM_DESTROY(cuStreamDestroy)
+STREAM_DESTROY(cuStreamDestroy_v2)
+
+#define END_CAPTURE(Symbol, PerThread)                                                             \
+  int Symbol(Handle stream, Handle *graph) {                                                       \
+    Locked recorder;                                                                               \
+    const int result = DRIVER(Symbol, Handle, Handle *)(stream, graph);                            \
+    recorder->captureEnds(stream, PerThread);                                                      \
+    return result;                                                                                 \
+  }
+END_CAPTURE(cuStreamEndCapture, false)
+END_CAPTURE(cuStreamEndCapture_ptsz, true)
 
 // Looking up functions.
 

@@ -20,6 +20,13 @@ double now() {
   return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
 }
 
+bool isCaptured(Handle stream, bool perThread) {
+  int status = 0; // 0: no; 2: it is, and has become invalid
+  const int result = perThread ? DRIVER(cuStreamIsCapturing_ptsz, Handle, int *)(stream, &status)
+                               : DRIVER(cuStreamIsCapturing, Handle, int *)(stream, &status);
+  return !result && status;
+}
+
 /// Whether two paths are one file. It is never opened as the driver of itself.
 bool isThisLibrary(const char *path) {
   Dl_info mine;
@@ -104,8 +111,10 @@ void Recorder::writeEnvironment() {
 }
 
 void Recorder::finish() {
+  if (owner != getpid())
+    return; // a child: another thread of its parent may have had the lock
   pthread_mutex_lock(&lock);
-  if (isActive && owner == getpid()) {
+  if (isActive) {
     isActive = false;
     if (writer.isOpen()) {
       Text text;
@@ -129,16 +138,39 @@ void Recorder::finish() {
   pthread_mutex_unlock(&lock);
 }
 
-void Recorder::graphLaunched() {
+void Recorder::graphLaunched(Handle stream, bool perThread) {
+  if (owner != getpid())
+    return;
   pthread_mutex_lock(&lock);
   ++graphs;
+  noteStream(stream, perThread);
   pthread_mutex_unlock(&lock);
 }
 
-void Recorder::streamCapture(int change) {
-  pthread_mutex_lock(&lock);
-  capturing = std::max(capturing + change, 0); // what is not known may have begun it
-  pthread_mutex_unlock(&lock);
+void Recorder::captureBegins(Handle stream) { capturing.push(stream); }
+
+void Recorder::captureEnds(Handle stream, bool perThread) {
+  if (isCaptured(stream, perThread))
+    return;
+  for (size_t i = capturing.size(); i-- > 0;)
+    if (capturing[i] == stream)
+      capturing.remove(i);
+}
+
+void Recorder::streamDestroyed(Handle stream) {
+  for (size_t i = capturing.size(); i-- > 0;)
+    if (capturing[i] == stream)
+      capturing.remove(i);
+  for (size_t i = streams.size(); i-- > 0;)
+    if (streams[i].stream == stream)
+      streams.remove(i);
+}
+
+void Recorder::noteStream(Handle stream, bool perThread) {
+  for (const UsedStream &one : streams)
+    if (one.stream == stream && one.perThread == perThread)
+      return;
+  streams.push({stream, perThread});
 }
 
 bool Recorder::isWanted(const char *kernel) {
@@ -158,11 +190,14 @@ bool Recorder::isWanted(const char *kernel) {
 }
 
 bool Recorder::begin(const Launch &launch) {
+  if (owner != getpid())
+    return false;
   pthread_mutex_lock(&lock);
   ++launches;
-  bool isRecorded = isActive && owner == getpid();
+  noteStream(launch.stream, launch.perThread);
+  bool isRecorded = isActive;
   // Reading memory waits for the device, which is forbidden while a stream is captured.
-  if (isRecorded && capturing) {
+  if (isRecorded && (!capturing.empty() || isCaptured(launch.stream, launch.perThread))) {
     ++inCapture;
     isRecorded = false;
   }
@@ -176,6 +211,15 @@ bool Recorder::begin(const Launch &launch) {
   image = images.imageOf(function->owner);
   regions.clear();
   reachableBytes = 0;
+  parameters.clear();
+  layout.clear();
+  if (!waitForStreams()) {
+    problem = "launches before it did not end within the timeout: they wait for the host or for it";
+    writeLaunch(launch, 0);
+    seconds += now() - startedAt;
+    pthread_mutex_unlock(&lock);
+    return false;
+  }
   problem = DRIVER(cuCtxSynchronize)() ? "the device has failed before" : nullptr;
   if (!problem)
     problem = readParameters(launch);
@@ -346,6 +390,20 @@ bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
     done += size;
   }
   map = writer.write(RecordType::Map, pages.begin(), pages.size() * sizeof(Digest));
+  return true;
+}
+
+// Synchronising would never end if a launch waits for the host, or for the one that comes now.
+bool Recorder::waitForStreams() const {
+  const double deadline = now() + double(options.timeoutSeconds);
+  for (const UsedStream &one : streams)
+    while ((one.perThread ? DRIVER(cuStreamQuery_ptsz, Handle)(one.stream)
+                          : DRIVER(cuStreamQuery, Handle)(one.stream)) == kNotReady) {
+      if (now() > deadline)
+        return false;
+      const timespec pause{0, 50000};
+      nanosleep(&pause, nullptr);
+    }
   return true;
 }
 

@@ -41,8 +41,12 @@ public:
     end(launch, result);
     return result;
   }
-  void graphLaunched();
-  void streamCapture(int change);
+  void graphLaunched(Handle stream, bool perThread);
+  /// `stream` is captured from now on. The lock is held since before the driver was told.
+  void captureBegins(Handle stream);
+  /// After the driver has ended a capture or refused to.
+  void captureEnds(Handle stream, bool perThread);
+  void streamDestroyed(Handle stream);
 
   /// The rest of what hooks know. They hold the lock.
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,13 +87,20 @@ private:
   Snapshot &snapshotOf(const Allocation &memory);
   Digest writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size);
   const char *waitForEnd(const Launch &launch) const;
+  struct UsedStream { // one that has had launches
+    Handle stream;
+    bool perThread;
+  };
+  void noteStream(Handle stream, bool perThread);
+  bool waitForStreams() const; // false: not within the timeout
   void writeLaunch(const Launch &launch, int result);
 
   Options options;
   CapsuleWriter writer;
   pid_t owner;
   bool isActive = false, isStarted = false;
-  int capturing = 0; // streams that are being captured
+  Array<Handle> capturing; // streams that are being captured
+  Array<UsedStream> streams;
   uint64_t launches = 0, recorded = 0, inCapture = 0, graphs = 0;
   double seconds = 0;
   Array<Counter> counters;

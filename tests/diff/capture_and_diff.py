@@ -155,6 +155,14 @@ class CaptureAndDiff(unittest.TestCase):
         self.assertNotIn("after", launch["memory"][0])
         self.assertIn("unsupported", run("diff", self.capsule, status=3))
 
+    def test_a_launch_behind_one_that_waits_is_released(self):
+        self.launch("wait-twice", "L: ld.volatile.global.u32 %r0, [%d1];\nsetp.eq.u32 %p1, %r0, 0;\n@%p1 bra L;", "--timeout", "1")
+        self.assertEqual(["timeout" in launch["problem"] for launch in self.launches()], [True, True])
+
+    def test_captures_of_streams_stay_valid(self):
+        self.assertIn("not recorded: 1 launches into graphs", self.launch("capturing"))
+        self.assertEqual([launch["ordinal"] for launch in self.launches()], [1])
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))

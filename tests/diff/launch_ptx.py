@@ -7,7 +7,7 @@ wait: the buffer is memory of the host, in which a word is set once the launch h
 fork: a child comes and goes before the launch.
 full: launches once more, and behind the first launch files may not grow by more than 100 bytes beyond what the capsule has.
 
-Usage: launch_ptx.py FILE [reset|wait|fork|full [CAPSULE]]
+Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|fork|full [CAPSULE]]
 """
 import ctypes
 import os
@@ -36,7 +36,7 @@ if mode == "reset":
     check(cuda.cuCtxSetCurrent(context))
 check(cuda.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(pathlib.Path(sys.argv[1]).read_bytes())))
 check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k"))
-if mode == "wait":
+if mode.startswith("wait"):
     check(cuda.cuMemHostAlloc(ctypes.byref(buffer), ctypes.c_size_t(256), 0))
     ctypes.memset(buffer, 0, 256)
 else:
@@ -48,13 +48,29 @@ if mode == "fork":
     if not child:
         sys.exit()
     os.waitpid(child, 0)
+if mode == "capturing":
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    for end in ("destroyed", "unknown to it"):
+        check(cuda.cuStreamCreate(ctypes.byref(stream), 1))
+        check(cuda.cuStreamBeginCapture_v2(stream, 2))
+        if end == "destroyed":
+            cuda.cuStreamDestroy_v2(stream)
+        else:
+            # Another stream's end, which is refused, is not the end of this capture.
+            other = ctypes.c_void_p()
+            check(cuda.cuStreamCreate(ctypes.byref(other), 1))
+            for _ in range(2):
+                assert cuda.cuStreamEndCapture(other, ctypes.byref(graph))
+    in_capture = (ctypes.c_void_p * 1)(ctypes.addressof(buffer))
+    check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, in_capture, None))
+    check(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
 parameters = (ctypes.c_void_p * 1)(ctypes.addressof(buffer))
-for number in range(2 if mode == "full" else 1):
+for number in range(2 if mode in ("full", "wait-twice") else 1):
     check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, parameters, None))
     if mode == "full":
         limit = os.stat(sys.argv[3]).st_size + 100
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # Python ignores the signal
-if mode == "wait":
+if mode.startswith("wait"):
     ctypes.memset(buffer, 1, 1)
 check(cuda.cuCtxSynchronize())
 print("done")
