@@ -121,7 +121,8 @@ Error Capsule::readJson(const Record &record) {
     return Error::success();
   };
   if (type == RecordType::Launch)
-    return keep(launchOf(*value), [&](Launch launch) { launches.push_back(std::move(launch)); });
+    return keep(launchOf(*value, launches.empty() ? 0 : launches.back().ordinal + 1),
+                [&](Launch launch) { launches.push_back(std::move(launch)); });
   if (type == RecordType::Environment)
     return keep(environmentOf(*value), [&](Environment got) { environment = std::move(got); });
   return keep(countsOf(*value), [&](Counts counts) { end = counts; });

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxParameterBytes = 65536; // CUDA has 32764
 constexpr size_t kAttributeBytes = 64;
+constexpr uint64_t kMaxLaunchBytes = uint64_t(1) << 34; // in all of its allocations
 /// Beyond any address, and far enough from the end that sums do not wrap.
 constexpr uint64_t kMaxAddress = uint64_t(1) << 62;
 
@@ -206,7 +207,7 @@ Expected<Counts> countsOf(const json::Value &value) {
   return out;
 }
 
-Expected<Launch> launchOf(const json::Value &value) {
+Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
   Launch out;
   Reader reader(value);
   reader.number("ordinal", out.ordinal, UINT64_MAX);
@@ -229,8 +230,15 @@ Expected<Launch> launchOf(const json::Value &value) {
   for (const Launch::Parameter &parameter : out.layout)
     if (parameter.offset + parameter.bytes > out.parameters.size())
       reader.refuse("layout");
+  if (out.ordinal < leastOrdinal)
+    reader.refuse("ordinal");
+  uint64_t bytes = 0;
+  for (const Region &region : out.memory)
+    bytes = std::min(bytes + region.bytes, kMaxAddress);
   if (overlap(out.memory))
     reader.refuse("memory");
+  if (bytes > kMaxLaunchBytes && out.problem.empty())
+    out.problem = "its allocations have more than 16 GiB";
   if (Error error = reader.take())
     return std::move(error);
   return out;

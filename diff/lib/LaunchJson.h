@@ -7,7 +7,7 @@
 namespace rubia::capsule {
 
 llvm::Expected<Environment> environmentOf(const llvm::json::Value &value);
-llvm::Expected<Launch> launchOf(const llvm::json::Value &value);
+llvm::Expected<Launch> launchOf(const llvm::json::Value &value, uint64_t leastOrdinal);
 llvm::Expected<Counts> countsOf(const llvm::json::Value &value);
 
 } // namespace rubia::capsule

@@ -204,10 +204,17 @@ TEST(Capsule, RefusesInvalidLaunches) {
                   }),
                   "\"memory\""),
             "");
+  EXPECT_EQ(names(problemWith([](json::Object &l) { l["ordinal"] = 1; }), "\"ordinal\""), "");
+  EXPECT_EQ(
+      names(cantFail(withLaunch([&](json::Object &l) { memory(l)["bytes"] = int64_t(1) << 35; }))
+                .launches[0]
+                .whyNotReplayable(),
+            "more than 16 GiB"),
+      "");
   EXPECT_EQ(names(problemWith([&](json::Object &l) { memory(l)["bytes"] = 99999; }),
                   "do not make its size"),
             "");
-  EXPECT_EQ(names(problemWith([&](json::Object &l) { memory(l)["bytes"] = int64_t(1) << 40; }),
+  EXPECT_EQ(names(problemWith([&](json::Object &l) { memory(l)["bytes"] = int64_t(1) << 33; }),
                   "at most"),
             "");
   EXPECT_EQ(names(problemWith([&](json::Object &l) { memory(l)["after"] = std::string(64, '0'); }),
