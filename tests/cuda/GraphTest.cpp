@@ -76,6 +76,8 @@ public:
       host.push_back(std::vector<unsigned>(kWords, 0));
       EXPECT_EQ(cu("cuMemsetD32_v2", device.back(), 0u, size_t(kWords)), kSuccess);
     }
+    // In the null stream, for which that of the test does not wait.
+    EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
   }
   ~RandomGraph() {
     for (void *memory : device)
@@ -275,6 +277,7 @@ TEST_F(Graphs, CaptureTheFirstLaunchOfAKernel) {
   Stream *stream = makeStream();
   void *from = allocate(256), *to = allocate(256);
   ASSERT_EQ(cu("cuMemsetD32_v2", from, 3u, size_t(64)), kSuccess);
+  ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess);
   ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 0), kSuccess);
   uint8_t factor = 7;
   int count = 64;
@@ -292,6 +295,7 @@ TEST_F(Graphs, CaptureTheFirstLaunchOfAKernel) {
 TEST_F(Graphs, KeepWhatTheyNeed) {
   void *memory = allocate(256);
   ASSERT_EQ(cu("cuMemsetD32_v2", memory, 1u, size_t(64)), kSuccess);
+  ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess);
   Graph *graph = makeGraph(), *child = makeGraph();
   GraphNode *node = nullptr;
   add(child, {}, scaling(memory, memory, 5, 64));
