@@ -90,7 +90,8 @@ TEST_F(CacheRootTest, ManyProcessesAdoptAFolderAtOnce) {
       if (processes.back() == 0) {
         CacheDirectory cache(shared);
         cache.write("key", payload); // and sweep
-        _exit(CompileLock(cache, std::to_string(i), 0).owned() ? 0 : 1);
+        // Who sweeps holds a lock that it finds for a moment, to see whether it is left behind.
+        _exit(CompileLock(cache, std::to_string(i), 1000).owned() ? 0 : 1);
       }
     }
     for (pid_t process : processes) {
