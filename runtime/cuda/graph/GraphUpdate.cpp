@@ -4,6 +4,7 @@
 #include "runtime/cuda/graph/ExecutableGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
+#include <tuple>
 
 using namespace llvm;
 
@@ -31,7 +32,15 @@ static GraphNode *copyOf(const Graph &copy, const GraphNode &node) {
 }
 
 static bool isFlat(const Copy3D &copy) { return copy.height <= 1 && copy.depth <= 1; }
-static bool isSame(const Copy3D &a, const Copy3D &b) { return !memcmp(&a, &b, sizeof(a)); }
+// By fields: what stands between them is the program's, and means nothing.
+static auto fieldsOf(const CopySide3D &side) {
+  return std::tie(side.xInBytes, side.y, side.z, side.lod, side.type, side.host, side.device,
+                  side.array, side.reserved, side.pitch, side.height);
+}
+static bool isSame(const Copy3D &a, const Copy3D &b) {
+  return fieldsOf(a.from) == fieldsOf(b.from) && fieldsOf(a.to) == fieldsOf(b.to) &&
+         a.widthInBytes == b.widthInBytes && a.height == b.height && a.depth == b.depth;
+}
 
 // What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
 // fills of one row; kernels of their context.
