@@ -106,8 +106,20 @@ llvm::Expected<uint64_t> containerSize(llvm::ArrayRef<uint8_t> bytes);
 /// looked at.
 llvm::Expected<std::vector<Image>> readContainer(llvm::ArrayRef<uint8_t> bytes);
 
+/// Several images that are one module once their PTX is linked (ptx-frontend/Linker.h): what
+/// cuLinkComplete gives, and what modules of several translation units are loaded from. Like a
+/// container it says itself how far it goes.
+struct BundlePart {
+  llvm::StringRef name; // for diagnostics
+  llvm::ArrayRef<uint8_t> bytes;
+};
+std::vector<uint8_t> makeBundle(llvm::ArrayRef<BundlePart> parts);
+bool startsWithBundle(llvm::ArrayRef<uint8_t> bytes);
+/// Views into `bytes`, which may be longer than the bundle.
+llvm::Expected<std::vector<BundlePart>> readBundle(llvm::ArrayRef<uint8_t> bytes);
+
 /// The images in what a module was loaded from: one container, one cubin, or one PTX text (NULs at
-/// its end allowed).
+/// its end allowed); of a bundle those of all its parts.
 llvm::Expected<std::vector<Image>> readImages(llvm::ArrayRef<uint8_t> bytes);
 
 /// The image itself: PTX text without the NULs at its end, or the bytes of an ELF file. LTO-IR is
@@ -117,7 +129,7 @@ llvm::Expected<std::string> payload(const Image &image);
 
 /// What a program gave to cuModuleLoadData or cuLibraryLoadData.
 struct RawImage {
-  enum class Kind : uint8_t { Container, Cubin, PtxText };
+  enum class Kind : uint8_t { Container, Cubin, PtxText, Bundle };
   Kind kind = Kind::Container;
   bool relocatable =
       false; // one of several translation units that have to be linked with each other
@@ -125,10 +137,10 @@ struct RawImage {
 };
 
 /// The bytes behind `image`: a wrapper (0x466243B1), a container (0xBA55ED50), a cubin or
-/// NUL-terminated PTX text, told apart by their first bytes; the sizes come from the headers. One
-/// result, except for a version 2 wrapper (relocatable device code): the linked container, unless
-/// it is empty, then every translation unit in the order of registration. The caller vouches that
-/// the memory is readable as far as its headers say.
+/// NUL-terminated PTX text or a bundle, told apart by their first bytes; the sizes come from the
+/// headers. One result, except for a version 2 wrapper (relocatable device code): the linked
+/// container, unless it is empty, then every translation unit in the order of registration. The
+/// caller vouches that the memory is readable as far as its headers say.
 llvm::Expected<std::vector<RawImage>> rawImages(const void *image);
 
 /// The first of rawImages(), for callers that have nothing to link: relocatable device code is an
@@ -142,14 +154,15 @@ const Image *selectPtx(llvm::ArrayRef<Image> images, unsigned capability);
 
 /// What a program gets of the images that it registered as one module.
 struct ModuleChoice {
-  enum class Kind : uint8_t { Chosen, Malformed, NoPtx, NeedsLinking };
+  enum class Kind : uint8_t { Chosen, Linked, Malformed, NoPtx };
   Kind kind = Kind::NoPtx;
   llvm::ArrayRef<uint8_t> bytes; // Chosen: of one of the images
+  std::vector<uint8_t> bundle;   // Linked: of several of them
   std::string text;              // else: why there is none
 };
 
 /// The one of `images` (in the order of rawImages()) that has PTX. Translation units of relocatable
-/// device code would have to be linked with each other: with PTX in several of them there is none.
+/// device code are linked with each other where several of them have PTX.
 ModuleChoice chooseModule(llvm::ArrayRef<RawImage> images);
 
 /// What the images are, for people: "PTX for sm_80; SASS for sm_80, sm_90", "no PTX: only SASS for

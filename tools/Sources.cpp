@@ -126,15 +126,19 @@ static void join(std::vector<Source> &sources, const fatbin::ImageFile &file,
   Source joined;
   joined.place = (file.name() + (module.member.empty() ? "" : "(" + module.member + ")")).str();
   for (Source &part : parts) {
-    const bool isChosen = choice.kind == fatbin::ModuleChoice::Kind::Chosen &&
-                          part.bytes.data() == choice.bytes.data();
-    if (isChosen) {
+    const bool isLinked = choice.kind == fatbin::ModuleChoice::Kind::Linked;
+    const bool isChosen = isLinked || (choice.kind == fatbin::ModuleChoice::Kind::Chosen &&
+                                       part.bytes.data() == choice.bytes.data());
+    if (isChosen && !isLinked) {
       joined.place = part.place;
       joined.bytes = part.bytes;
     }
     llvm::append_range(isChosen ? joined.images : joined.others, part.images);
   }
-  if (choice.kind != fatbin::ModuleChoice::Kind::Chosen)
+  if (choice.kind == fatbin::ModuleChoice::Kind::Linked) {
+    joined.bundle = std::make_shared<const std::vector<uint8_t>>(std::move(choice.bundle));
+    joined.bytes = *joined.bundle;
+  } else if (choice.kind != fatbin::ModuleChoice::Kind::Chosen)
     joined.refused = std::move(choice.text);
   sources.push_back(std::move(joined));
 }

@@ -17,7 +17,9 @@ namespace rubia::tools {
 struct Source {
   std::string place; // "app", "lib.a(x.o), section .nv_fatbin, offset 0x40"
   std::vector<const fatbin::FileImage *> images;
-  llvm::ArrayRef<uint8_t> bytes;                 // what a program would hand to the driver
+  llvm::ArrayRef<uint8_t> bytes; // what a program would hand to the driver
+  std::shared_ptr<const std::vector<uint8_t>> bundle =
+      nullptr;                                   // that `bytes` are of, if it was made
   std::vector<const fatbin::FileImage *> others; // of the same module, and not taken
   std::string refused;                           // why programs cannot load it; empty: they can
 

@@ -147,9 +147,27 @@ Image describePtxText(ArrayRef<uint8_t> bytes) {
   return image;
 }
 
+static Expected<std::vector<Image>> readBundleImages(ArrayRef<uint8_t> bytes) {
+  Expected<std::vector<BundlePart>> parts = readBundle(bytes);
+  if (!parts)
+    return parts.takeError();
+  std::vector<Image> all;
+  for (const BundlePart &part : *parts) {
+    if (startsWithBundle(part.bytes))
+      return malformed(0, "a bundle inside of a bundle");
+    Expected<std::vector<Image>> images = readImages(part.bytes);
+    if (!images)
+      return images.takeError();
+    all.insert(all.end(), images->begin(), images->end());
+  }
+  return all;
+}
+
 Expected<std::vector<Image>> readImages(ArrayRef<uint8_t> bytes) {
   if (startsWithContainer(bytes))
     return readContainer(bytes);
+  if (startsWithBundle(bytes))
+    return readBundleImages(bytes);
   if (asText(bytes).starts_with("\x7f"
                                 "ELF")) {
     Expected<uint64_t> size = cubinSize(bytes.data(), bytes.size());

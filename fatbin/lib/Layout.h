@@ -33,6 +33,18 @@ constexpr uint16_t kKnownVersion = 1;
 constexpr uint64_t kMinHeaderSize = 16;
 } // namespace container
 
+/// Bundle header; then, for each part, a part header, its name and its bytes, each padded to 8.
+namespace bundle {
+constexpr uint32_t kMagic = 0x4c4252b1; // no text, no ELF file, none of CUDA's
+constexpr size_t kVersion = 4;          // u32, 1
+constexpr size_t kParts = 8;            // u64
+constexpr size_t kSize = 16;            // u64, of all of it
+constexpr uint64_t kHeaderSize = 24;
+constexpr size_t kNameSize = 0;  // u64, of a part
+constexpr size_t kBytesSize = 8; // u64
+constexpr uint64_t kPartHeaderSize = 16;
+} // namespace bundle
+
 /// Entry header; identifier and options lie in the header too, behind the fixed fields.
 namespace entry {
 constexpr size_t kKind = 0;              // u16

@@ -64,6 +64,13 @@ static Expected<RawImage> rawSingle(const uint8_t *data) {
       return size.takeError();
     return RawImage{RawImage::Kind::Cubin, false, {data, *size}};
   }
+  if (startsWith(data, bundle::kMagic)) {
+    ArrayRef<uint8_t> header(data, bundle::kHeaderSize);
+    const uint64_t size = readAt<uint64_t>(header, bundle::kSize);
+    if (size < bundle::kHeaderSize || size > kMaxPayloadBytes)
+      return malformed(0, "a bundle of {0} bytes", size);
+    return RawImage{RawImage::Kind::Bundle, false, {data, size}};
+  }
   if (looksLikeText(data))
     return rawPtx(data);
   return notAnImage(data);

@@ -31,8 +31,8 @@ const Image *selectPtx(ArrayRef<Image> images, unsigned capability) {
 
 ModuleChoice chooseModule(ArrayRef<RawImage> images) {
   ModuleChoice result;
-  ArrayRef<uint8_t> first;
-  size_t withPtx = 0;
+  std::vector<std::string> names;
+  std::vector<ArrayRef<uint8_t>> units;
   for (const RawImage &image : images) {
     Expected<std::vector<Image>> parts = readImages(image.bytes);
     if (!parts) {
@@ -40,24 +40,26 @@ ModuleChoice chooseModule(ArrayRef<RawImage> images) {
       result.text = toString(parts.takeError());
       continue;
     }
-    if (!selectPtx(*parts, 0)) {
+    const Image *ptx = selectPtx(*parts, 0);
+    if (!ptx) {
       if (result.kind == ModuleChoice::Kind::NoPtx)
         result.text = describe(*parts);
       continue;
     }
-    if (!image.relocatable && !withPtx)
-      return {ModuleChoice::Kind::Chosen, image.bytes, ""}; // linked already
-    if (!withPtx++)
-      first = image.bytes;
+    if (!image.relocatable && units.empty())
+      return {ModuleChoice::Kind::Chosen, image.bytes, {}, ""}; // linked already
+    names.push_back(ptx->identifier.empty() ? "unit " + std::to_string(units.size() + 1)
+                                            : ptx->identifier.str());
+    units.push_back(image.bytes);
   }
-  if (withPtx == 1)
-    return {ModuleChoice::Kind::Chosen, first, ""};
-  if (withPtx > 1)
-    return {ModuleChoice::Kind::NeedsLinking,
-            {},
-            "relocatable device code of " + std::to_string(withPtx) +
-                " translation units: linking PTX is not supported"};
-  return result;
+  if (units.size() == 1)
+    return {ModuleChoice::Kind::Chosen, units.front(), {}, ""};
+  if (units.empty())
+    return result;
+  std::vector<BundlePart> parts;
+  for (size_t i = 0; i < units.size(); ++i)
+    parts.push_back({names[i], units[i]});
+  return {ModuleChoice::Kind::Linked, {}, makeBundle(parts), ""};
 }
 
 static StringRef nameOf(ImageKind kind) {

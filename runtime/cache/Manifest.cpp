@@ -73,7 +73,9 @@ std::vector<uint8_t> Manifest::serialize() const {
                     {"functionUnit", functionUnit},
                     {"kernels", std::move(kernelList)},
                     {"variables", std::move(variableList)},
-                    {"diagnostics", json::Array(diagnostics)}};
+                    {"diagnostics", json::Array(diagnostics)},
+                    {"invalid", json::Array(invalid)},
+                    {"unresolved", json::Array(unresolved)}};
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(root));
 
@@ -225,6 +227,13 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
         return malformed();
   for (const json::Value &d : *diagnostics)
     m.diagnostics.push_back(d.getAsString().value_or("").str());
+  for (auto [key, list] : {std::pair("invalid", &m.invalid), {"unresolved", &m.unresolved}}) {
+    const json::Array *array = object->getArray(key);
+    if (!array)
+      return malformed();
+    for (const json::Value &text : *array)
+      list->push_back(text.getAsString().value_or("").str());
+  }
   return m;
 }
 

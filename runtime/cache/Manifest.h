@@ -54,6 +54,9 @@ struct Manifest {
   std::vector<std::string> functions;   // whose addresses initialisers hold
   uint32_t functionUnit = 0;            // the unit that has them
   std::vector<std::string> diagnostics; // formatted; warnings and errors
+  /// Of these the errors that make the text no PTX: what is only not supported is none of them.
+  std::vector<std::string> invalid;
+  std::vector<std::string> unresolved; // external symbols that something names and nobody defines
   std::vector<uint8_t> blob;
 
   const Kernel *kernel(llvm::StringRef name) const;

@@ -10,7 +10,7 @@ using namespace llvm;
 namespace rubia::runtime::cuda {
 
 static Result notSupported(const char *name) {
-  logOnce(LogLevel::Warning, Twine(name) + " is not supported");
+  logOnce(LogLevel::Error, Twine(name) + " is not supported");
   return kNotSupported;
 }
 

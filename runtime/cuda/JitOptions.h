@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of cuModuleLoadDataEx and cuLibraryLoadData. Only the log buffers mean something to
-// us: what the others ask for (register limits, optimisation levels, targets) is about NVIDIA's
+// The options of cuModuleLoadDataEx and cuLibraryLoadData. Only what they give back means something
+// to us: what the others ask for (register limits, optimisation levels, targets) is about NVIDIA's
 // code.
 #pragma once
 
@@ -23,6 +23,12 @@ struct JitOptions {
   void writeError(llvm::StringRef text) {
     write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, text);
     write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, "");
+  }
+
+  /// CU_JIT_WALL_TIME: a float, in the value itself.
+  void writeTime(float milliseconds) {
+    if (void **value = find(kJitWallTime))
+      memcpy(value, &milliseconds, sizeof(milliseconds));
   }
 
 private:

@@ -1,44 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLink*: programs that make PTX at run time (Numba, NVRTC users) pass it through the linker
-// before they load it. One PTX text needs no linking: the image that comes out is the text. Several
-// would have to be linked with each other, and are refused.
+// before they load it, and cuDNN's engines are linked from several parts. What comes out is a
+// bundle of the inputs: the compile worker links them when the image is loaded, and once before,
+// when an input is added, to tell what is wrong with it.
 #include "fatbin/Container.h"
 #include "input/File.h"
+#include "runtime/compiler/Compiler.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
+// CUjitInputType
+enum InputType : int {
+  kCubinInput,
+  kPtxInput,
+  kFatbinInput,
+  kObjectInput,
+  kLibraryInput,
+  kNvvmInput,
+  kInputTypeCount
+};
+
 struct LinkState {
-  std::string image; // NUL-terminated by being a string
-  std::string from;  // the input's name
   JitOptions log;
+  unsigned capability; // as the caller is told
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> parts;
+  Result failed = kSuccess; // of an input that the program is not without
+  bool isComplete = false;
+  std::vector<uint8_t> image;
 };
 
 static HandleTable<LinkState> &states = HandleTable<LinkState>::leaked();
 
-// CUjitInputType: 0 cubin, 1 PTX, 2 fatbin, 3 object, 4 library, 5 NVVM.
-static constexpr int kPtxInput = 1;
+// What ptx::LinkError's texts begin with: libcuda knows the worker by its texts alone.
+static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
 
-static Result add(LinkState *state, int type, StringRef bytes, StringRef name) {
-  auto refuse = [&](Result result, const Twine &why) {
-    std::string text = ("cuLink: '" + name + "': " + why).str();
-    state->log.writeError(text);
-    return fail(result, text);
-  };
-  if (type == 4 && name.contains("cudadevrt"))
-    return kSuccess; // searched for names only: a kernel that needs one says so when it is compiled
-  if (type != kPtxInput)
-    return refuse(kNotSupported, "only PTX can be linked, not input of type " + Twine(type));
-  if (!state->image.empty())
-    return refuse(kNotSupported, "linking with '" + state->from + "' is not supported");
-  state->image = bytes.rtrim('\0').str();
-  state->from = name.str();
+static std::vector<uint8_t> bundleOf(const LinkState &state) {
+  std::vector<fatbin::BundlePart> parts;
+  for (const auto &[name, bytes] : state.parts)
+    parts.push_back({name, bytes});
+  return fatbin::makeBundle(parts);
+}
+
+static Result refuse(LinkState &state, Result result, const Twine &why) {
+  std::string text = ("cuLink: " + why).str();
+  state.log.writeError(text);
+  return fail(result, text);
+}
+
+// What is wrong with the parts as they are: two definitions of a name cannot be taken back, text
+// that is no PTX can be left out.
+static Result check(LinkState &state, std::shared_ptr<const Manifest> &manifest) {
+  auto found = Compiler::instance().manifest({bundleOf(state), state.capability});
+  if (!found) {
+    bool isSystem = false;
+    std::string text;
+    handleAllErrors(
+        found.takeError(),
+        [&](const CompilerProblem &problem) {
+          isSystem = true;
+          text = problem.message;
+        },
+        [&](const ErrorInfoBase &error) { text = error.message(); });
+    if (isSystem)
+      return refuse(state, kOperatingSystem, text);
+    if (StringRef(text).starts_with(kCannotBeLinked))
+      return refuse(state, state.failed = kInvalidSource, text);
+    return refuse(state, kInvalidPtx, text);
+  }
+  manifest = *found;
+  if (manifest->invalid.empty())
+    return kSuccess;
+  return refuse(state, kInvalidPtx, join(manifest->invalid, "\n"));
+}
+
+// Containers in an object file or an archive. Members lie anywhere, so all bytes are looked at.
+static std::vector<ArrayRef<uint8_t>> containersIn(ArrayRef<uint8_t> bytes) {
+  std::vector<ArrayRef<uint8_t>> found;
+  for (size_t at = 0; at + fatbin::kContainerHeaderBytes <= bytes.size(); at += 2) {
+    if (!fatbin::startsWithContainer(bytes.drop_front(at)))
+      continue;
+    Expected<uint64_t> size = fatbin::containerSize(bytes.drop_front(at));
+    if (!size) {
+      consumeError(size.takeError());
+      continue;
+    }
+    found.push_back(bytes.slice(at, *size));
+    at += (*size & ~uint64_t(1)) - 2;
+  }
+  return found;
+}
+
+static Result addPart(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name) {
+  Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
+  if (!images)
+    return refuse(state, state.failed = kInvalidImage,
+                  "'" + name + "': " + toString(images.takeError()));
+  if (!fatbin::selectPtx(*images, state.capability))
+    return refuse(state, state.failed = kNoBinaryForGpu,
+                  "'" + name + "': " + fatbin::describe(*images));
+  state.parts.push_back({name.str(), bytes.vec()});
+  std::shared_ptr<const Manifest> manifest;
+  Result result = check(state, manifest);
+  if (result)
+    state.parts.pop_back();
+  return result;
+}
+
+static Result add(LinkState &state, int type, StringRef text, StringRef name) {
+  if (state.isComplete)
+    return kInvalidValue;
+  ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
+  switch (InputType(type)) {
+  case kPtxInput:
+    return addPart(state, arrayRefFromStringRef(text.rtrim('\0')), name);
+  case kFatbinInput:
+  case kObjectInput:
+  case kLibraryInput:
+    if (type == kFatbinInput || fatbin::startsWithContainer(bytes) || fatbin::startsWithPtx(bytes))
+      return addPart(state, arrayRefFromStringRef(text.rtrim('\0')), name);
+    // A part without PTX is what nvcc writes beside the kernels.
+    for (ArrayRef<uint8_t> container : containersIn(bytes)) {
+      Expected<std::vector<fatbin::Image>> images = fatbin::readImages(container);
+      if (!images)
+        return refuse(state, state.failed = kInvalidImage,
+                      "'" + name + "': " + toString(images.takeError()));
+      if (fatbin::selectPtx(*images, state.capability))
+        if (Result result = addPart(state, container, name))
+          return result;
+    }
+    return kSuccess;
+  case kCubinInput:
+    return refuse(state, state.failed = kInvalidImage,
+                  "'" + name + "': code for NVIDIA's GPUs (SASS) cannot be linked, PTX is needed");
+  case kNvvmInput:
+    return refuse(state, state.failed = kNotSupported,
+                  "'" + name + "': LTO-IR is linked by NVIDIA's nvJitLink only");
+  case kInputTypeCount:
+    break;
+  }
+  return kInvalidValue;
+}
+
+static Result complete(LinkState &state, void **image, size_t *size) {
+  if (state.failed)
+    return state.failed;
+  std::shared_ptr<const Manifest> manifest;
+  if (Result result = check(state, manifest))
+    return result;
+  if (!manifest->unresolved.empty())
+    return refuse(state, kInvalidSource,
+                  "unresolved external symbols: " + join(manifest->unresolved, ", "));
+  state.image = bundleOf(state);
+  state.isComplete = true;
+  *image = state.image.data();
+  if (size)
+    *size = state.image.size();
+  state.log.writeInfo(join(manifest->diagnostics, "\n"));
   return kSuccess;
+}
+
+// Each log has a buffer and its size, or neither.
+static bool areValid(unsigned count, const int *options, void **values) {
+  if (count && (!options || !values))
+    return false;
+  auto has = [&](int option) {
+    return std::find(options, options + count, option) != options + count;
+  };
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] < 0 || options[i] >= kJitOptionCount ||
+        (options[i] == kJitInfoLogBufferSizeBytes && !has(kJitInfoLogBuffer)) ||
+        (options[i] == kJitErrorLogBufferSizeBytes && !has(kJitErrorLogBuffer)))
+      return false;
+  return true;
+}
+
+static Result create(const char *name, unsigned count, int *options, void **values, LinkState **out,
+                     const void *caller) {
+  return callIn(name, [&](Context &) {
+    if (!out || !areValid(count, options, values))
+      return kInvalidValue;
+    auto *state = new LinkState{{count, options, values}, capabilityFor(caller), {}, {}, {}, {}};
+    states.add(state);
+    *out = state;
+    return kSuccess;
+  });
 }
 
 } // namespace rubia::runtime::cuda
@@ -49,14 +201,10 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuLinkCreate_v2(unsigned count, int *options, void **values, LinkState **out) {
-  return callIn(__func__, [&](Context &) {
-    if (!out)
-      return kInvalidValue;
-    auto *state = new LinkState{{}, {}, {count, options, values}};
-    states.add(state);
-    *out = state;
-    return kSuccess;
-  });
+  return create(__func__, count, options, values, out, __builtin_return_address(0));
+}
+Result cuLinkCreate(unsigned count, int *options, void **values, LinkState **out) {
+  return create(__func__, count, options, values, out, __builtin_return_address(0));
 }
 
 Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, const char *name,
@@ -68,9 +216,13 @@ Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, con
       return kInvalidValue;
     const auto *text = static_cast<const char *>(data);
     // CUDA reads PTX up to its NUL, whatever size it is told.
-    return add(state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
+    return add(*state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
                name ? name : "");
   });
+}
+Result cuLinkAddData(LinkState *state, int type, void *data, size_t size, const char *name,
+                     unsigned count, int *options, void **values) {
+  return cuLinkAddData_v2(state, type, data, size, name, count, options, values);
 }
 
 Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, int *, void **) {
@@ -83,26 +235,24 @@ Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, 
     if (!file) {
       const std::error_code code = errorToErrorCode(file.takeError());
       const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
-      return fail(isThere ? kInvalidImage : kFileNotFound,
+      return fail(isThere ? kInvalidImage : kInvalidValue,
                   Twine(path) + ": " +
                       (isThere ? "not a regular file of at most 1 GiB" : code.message()));
     }
-    return add(state, type, (*file)->getBuffer(), path);
+    return add(*state, type, (*file)->getBuffer(), path);
   });
+}
+Result cuLinkAddFile(LinkState *state, int type, const char *path, unsigned count, int *options,
+                     void **values) {
+  return cuLinkAddFile_v2(state, type, path, count, options, values);
 }
 
 // The image lives as long as the state.
 Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
   return callIn(__func__, [&](Context &) {
-    if (!states.contains(state))
+    if (!states.contains(state) || state->isComplete)
       return kInvalidHandle;
-    if (!image || state->image.empty())
-      return kInvalidValue;
-    *image = state->image.data();
-    if (size)
-      *size = state->image.size() + 1;
-    state->log.writeInfo("");
-    return kSuccess;
+    return image ? complete(*state, image, size) : kInvalidValue;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <chrono>
 
 using namespace llvm;
 
@@ -86,8 +87,8 @@ static LoadedImage choose(ArrayRef<fatbin::RawImage> images) {
     return {{}, kInvalidImage, std::move(choice.text)};
   case fatbin::ModuleChoice::Kind::NoPtx:
     return {{}, kNoBinaryForGpu, std::move(choice.text)};
-  case fatbin::ModuleChoice::Kind::NeedsLinking:
-    return {{}, kNotSupported, std::move(choice.text)};
+  case fatbin::ModuleChoice::Kind::Linked:
+    return {std::move(choice.bundle), kSuccess, ""};
   }
   llvm_unreachable("ModuleChoice::Kind");
 }
@@ -154,6 +155,15 @@ static std::string joined(const std::vector<std::string> &lines) {
   return text;
 }
 
+// What NVIDIA's driver refuses when it loads the text. What is only not supported waits for its
+// launch; so does what a version of PTX may have that is newer than ours.
+static Result checkText(const Manifest &manifest) {
+  if (manifest.ptxMajor > 9)
+    return kUnsupportedPtxVersion;
+  const bool isKnown = manifest.ptxMajor < 9 || !manifest.ptxMinor; // up to 9.0
+  return isNothing(manifest) || (isKnown && !manifest.invalid.empty()) ? kInvalidPtx : kSuccess;
+}
+
 static Result loadInto(Context &context, Library *library, ModuleImage image, Module **out,
                        std::string &text) {
   context.services.print(/*ended=*/0); // as CUDA does
@@ -162,8 +172,8 @@ static Result loadInto(Context &context, Library *library, ModuleImage image, Mo
   if (!loaded)
     return describe(&context, loaded.takeError(), kInvalidPtx, text);
   text = joined((*loaded)->manifest().diagnostics);
-  if (isNothing((*loaded)->manifest()))
-    return kInvalidPtx;
+  if (Result result = checkText((*loaded)->manifest()))
+    return result;
   auto *module = new Module(context, library, std::move(*loaded));
   modules.add(module);
   {
@@ -176,13 +186,16 @@ static Result loadInto(Context &context, Library *library, ModuleImage image, Mo
 
 static Result load(Context &context, Module **out, LoadedImage read, const void *caller,
                    JitOptions options) {
+  const auto begin = std::chrono::steady_clock::now();
   if (read.error) {
     options.writeError(read.text);
     return fail(read.error, read.text);
   }
   std::string text;
-  Result result =
+  const Result result =
       loadInto(context, nullptr, {std::move(read.bytes), capabilityFor(caller)}, out, text);
+  const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - begin;
+  options.writeTime(time.count());
   if (result) {
     options.writeError(text);
     return fail(result, text);
@@ -200,29 +213,37 @@ Result loadModule(Context &context, Module **out, const void *image, const void 
   return load(context, out, image, returnAddress, {});
 }
 
-// No context is needed, only a device: the manifest does not depend on it.
+// What is wrong with an image, and what is to be said of it.
+static Result readLibrary(Library &library, LoadedImage read, const void *caller,
+                          std::string &text) {
+  library.manifest = std::make_shared<const Manifest>();
+  text = std::move(read.text);
+  if (read.error)
+    return read.error;
+  library.image = {std::move(read.bytes), capabilityFor(caller)};
+  auto manifest = Compiler::instance().manifest(library.image);
+  if (!manifest)
+    return describe(nullptr, manifest.takeError(), kInvalidPtx, text);
+  library.manifest = std::move(*manifest);
+  text = joined(library.manifest->diagnostics);
+  return checkText(*library.manifest);
+}
+
+// No context is needed, only a device: the manifest does not depend on it. `isLazy`: as with
+// NVIDIA's driver an image in memory that is no good is an error for who asks for its kernels.
 static Result loadLibrary(Library **library, LoadedImage read, const void *caller,
-                          JitOptions options) {
-  if (read.error) {
-    options.writeError(read.text);
-    return fail(read.error, read.text);
-  }
+                          JitOptions options, bool isLazy) {
   auto made = std::make_unique<Library>();
-  made->image = {std::move(read.bytes), capabilityFor(caller)};
-  auto manifest = Compiler::instance().manifest(made->image);
-  if (!manifest) {
-    std::string text;
-    Result result = describe(nullptr, manifest.takeError(), kInvalidPtx, text);
+  std::string text;
+  made->error = readLibrary(*made, std::move(read), caller, text);
+  if (made->error) {
     options.writeError(text);
-    return fail(result, text);
+    (void)fail(made->error, text);
+    if (!isLazy)
+      return made->error;
+  } else {
+    options.writeInfo(text);
   }
-  made->manifest = std::move(*manifest);
-  std::string text = joined(made->manifest->diagnostics);
-  if (isNothing(*made->manifest)) {
-    options.writeError(text);
-    return fail(kInvalidPtx, text);
-  }
-  options.writeInfo(text);
   libraries.add(made.get());
   *library = made.release();
   return kSuccess;
@@ -279,6 +300,8 @@ Result takeTrap(LoadedModule &module) {
 
 // The module of a library in a context.
 static Bound moduleOf(Context &context, Library *library) {
+  if (library->error)
+    return {library->error, nullptr};
   {
     std::lock_guard<std::mutex> lock(library->mutex);
     auto found = library->modules.find(&context);
@@ -438,7 +461,8 @@ Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, v
   const void *caller = __builtin_return_address(0);
   return call(__func__, [&] {
     return library && code
-               ? loadLibrary(library, readImage(code), caller, {jitCount, jitOptions, jitValues})
+               ? loadLibrary(library, readImage(code), caller, {jitCount, jitOptions, jitValues},
+                             /*isLazy=*/true)
                : kInvalidValue;
   });
 }
@@ -448,7 +472,8 @@ Result cuLibraryLoadFromFile(Library **library, const char *path, int *jitOption
   const void *caller = __builtin_return_address(0);
   return call(__func__, [&] {
     return library && path
-               ? loadLibrary(library, readFile(path), caller, {jitCount, jitOptions, jitValues})
+               ? loadLibrary(library, readFile(path), caller, {jitCount, jitOptions, jitValues},
+                             /*isLazy=*/false)
                : kInvalidValue;
   });
 }
@@ -483,6 +508,8 @@ Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name)
       return kInvalidValue;
     if (!libraries.contains(library))
       return kInvalidHandle;
+    if (library->error)
+      return library->error;
     *kernel = kernelIn(*library, name);
     return *kernel ? kSuccess : kNotFound;
   });
@@ -492,6 +519,8 @@ Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
   return call(__func__, [&] {
     if (!libraries.contains(library))
       return kInvalidHandle;
+    if (library->error)
+      return library->error;
     return count ? (*count = library->manifest->kernels.size(), kSuccess) : kInvalidValue;
   });
 }
@@ -500,6 +529,8 @@ Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *librar
   return call(__func__, [&] {
     if (!libraries.contains(library))
       return kInvalidHandle;
+    if (library->error)
+      return library->error;
     const auto &kernels = library->manifest->kernels;
     for (unsigned i = 0; out && i < count && i < kernels.size(); ++i)
       out[i] = kernelIn(*library, kernels[i].name);
@@ -538,6 +569,8 @@ Result cuLibraryGetManaged(void **address, size_t *bytes, Library *library, cons
       return kInvalidValue;
     if (!libraries.contains(library))
       return kInvalidHandle;
+    if (library->error)
+      return library->error;
     const Manifest::Variable *variable = library->manifest->variable(name);
     if (!variable || !variable->managed)
       return kNotFound;

@@ -23,6 +23,7 @@ struct Module {
 };
 
 struct Library {
+  Result error = kSuccess; // of the image: who asks for something of the library is told
   ModuleImage image;
   std::shared_ptr<const Manifest> manifest;
   std::mutex mutex;

@@ -9,7 +9,21 @@ using namespace llvm;
 
 namespace rubia::runtime::cuda {
 
-// CTAs per multiprocessor; a kernel that cannot be compiled has none.
+// Programs compute the same from the attributes: no more CTAs than these allow.
+static int withinAttributes(const Device &device, size_t sharedBytes, int threads, int blocks) {
+  const unsigned capability = capabilityForFile(""); // of programs
+  auto attribute = [&](int id) { return device.attribute(id, capability); };
+  constexpr int kThreadsPerMultiprocessor = 39, kSharedPerMultiprocessor = 81,
+                kBlocksPerMultiprocessor = 106, kReservedShared = 111;
+  blocks = std::min({blocks, attribute(kBlocksPerMultiprocessor),
+                     attribute(kThreadsPerMultiprocessor) / int(llvm::alignTo(threads, 32))});
+  const size_t shared = sharedBytes + attribute(kReservedShared);
+  if (shared)
+    blocks = int(std::min<size_t>(blocks, attribute(kSharedPerMultiprocessor) / shared));
+  return std::max(blocks, 0);
+}
+
+// CTAs per multiprocessor. Of a kernel that cannot be compiled it is the error of its launch.
 static Result blocksPerMultiprocessor(Context &context, Function *function, int threads,
                                       size_t sharedBytes, int *blocks) {
   *blocks = 0;
@@ -22,16 +36,11 @@ static Result blocksPerMultiprocessor(Context &context, Function *function, int 
     return kSuccess;
   Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
                                                               uint32_t(sharedBytes));
-  if (resident)
-    return *blocks = *resident, kSuccess;
-  // Whoever asks for the occupancy of a kernel that cannot be compiled learns why at its launch.
-  Error rest = handleErrors(resident.takeError(), [](std::unique_ptr<LaunchError> error) -> Error {
-    if (error->kind != LaunchError::Kind::CannotCompile)
-      return Error(std::move(error));
-    log(LogLevel::Info, error->message);
-    return Error::success();
-  });
-  return rest ? report(context, std::move(rest)) : kSuccess;
+  if (!resident)
+    return report(context, resident.takeError());
+  *blocks = withinAttributes(context.device, function->kernel.staticSharedBytes + sharedBytes,
+                             threads, *resident);
+  return kSuccess;
 }
 
 Result checkCooperative(Context &context, Module &module, Function &function,

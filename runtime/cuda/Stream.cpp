@@ -4,6 +4,7 @@
 // stream's other partners it waits for that one, and that one for it.
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
+#include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 
 namespace rubia::runtime::cuda {
@@ -331,13 +332,17 @@ Result cuStreamGetDevice(Stream *stream, int *device) {
 }
 
 // Memory attached to a stream is only ever less visible than ours is: nothing to do.
-Result cuStreamAttachMemAsync(Stream *stream, void *, size_t, unsigned flags) {
+Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
       return kInvalidValue;
-    return onStream(context, stream, [](Context &context, void *hipStream) {
-      return isCaptured(hipStream) ? refuseCapture(hipStream)
-                                   : checkLegacyStream(context, hipStream);
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (isCaptured(hipStream))
+        return refuseCapture(hipStream);
+      if (Result result = checkLegacyStream(context, hipStream))
+        return result;
+      std::optional<Allocation> found = findAllocation(pointer); // none: managed variables
+      return found && found->kind != AllocationKind::Managed ? kInvalidValue : kSuccess;
     });
   });
 }

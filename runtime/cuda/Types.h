@@ -67,10 +67,12 @@ enum FunctionAttribute : int {
 };
 
 enum JitOption : int {
+  kJitWallTime = 2,
   kJitInfoLogBuffer = 3,
   kJitInfoLogBufferSizeBytes = 4,
   kJitErrorLogBuffer = 5,
   kJitErrorLogBufferSizeBytes = 6,
+  kJitOptionCount = 35,
 };
 
 enum MemoryType : int { kMemoryHost = 1, kMemoryDevice = 2, kMemoryArray = 3, kMemoryUnified = 4 };

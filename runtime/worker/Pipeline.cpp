@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/Pipeline.h"
 #include "fatbin/Container.h"
+#include "ptx-frontend/Linker.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include <functional>
+#include <set>
 
 using namespace llvm;
 
@@ -25,7 +28,29 @@ Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
   return image;
 }
 
+// The PTX of each part that has some.
+static Expected<PtxImage::Text> linked(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
+  Expected<std::vector<fatbin::BundlePart>> parts = fatbin::readBundle(bytes);
+  if (!parts)
+    return parts.takeError();
+  std::vector<ptx::LinkInput> inputs;
+  for (const fatbin::BundlePart &part : *parts) {
+    if (fatbin::startsWithBundle(part.bytes))
+      return failure("a bundle inside of a bundle");
+    Expected<PtxImage::Text> text = PtxImage::textOf(part.bytes, computeCapability);
+    if (!text)
+      return text.takeError();
+    inputs.push_back({part.name.str(), std::move(text->text)});
+  }
+  Expected<std::string> text = ptx::link(inputs);
+  if (!text)
+    return text.takeError();
+  return PtxImage::Text{"<linked>", std::move(*text)};
+}
+
 Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
+  if (fatbin::startsWithBundle(bytes))
+    return linked(bytes, computeCapability);
   Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
   if (!images)
     return images.takeError();
@@ -106,6 +131,50 @@ static std::string unsupportedRelocation(const ptx::Variable &v, const AddressTa
   return "";
 }
 
+// PTX ISA: kernel-function-parameters. ptxas refuses more.
+static constexpr uint32_t kMostParameterBytes = 32764;
+
+static void refuseTooManyParameters(Manifest::Kernel &kernel, Manifest &manifest) {
+  if (kernel.parameterBytes <= kMostParameterBytes)
+    return;
+  const std::string text = "error: kernel '" + kernel.name + "' has " +
+                           std::to_string(kernel.parameterBytes) +
+                           " bytes of parameters, at most " + std::to_string(kMostParameterBytes);
+  manifest.invalid.push_back(text);
+  manifest.diagnostics.push_back(text);
+  if (kernel.error.empty())
+    kernel.error = text;
+  kernel.parameters.clear();
+  kernel.parameterBytes = 0;
+}
+
+// External symbols of the module that a body or an initialiser names. What kernels cannot do
+// without is found when they are compiled; this is for who links.
+static std::vector<std::string> unresolvedIn(const ptx::Module &m) {
+  static constexpr StringLiteral kSupplied[] = {"vprintf", "malloc", "free", "__assertfail"};
+  std::set<StringRef> named;
+  auto note = [&](const ptx::Variable *v, const ptx::Function *f) {
+    if (v && !v->function && v->linkage == ptx::Linkage::Extern &&
+        v->space != ptx::StateSpace::Shared)
+      named.insert(v->name);
+    if (f && !f->isKernel && !f->hasBody && !f->aliasOf && !is_contained(kSupplied, f->name))
+      named.insert(f->name);
+  };
+  std::function<void(ArrayRef<ptx::Operand>)> visit = [&](ArrayRef<ptx::Operand> operands) {
+    for (const ptx::Operand &operand : operands) {
+      note(operand.variable(), operand.function());
+      visit(operand.elements());
+    }
+  };
+  for (const ptx::Function *function : m.functions)
+    for (const ptx::Instruction &instruction : function->body)
+      visit(instruction.operands);
+  for (const ptx::Variable *variable : m.variables)
+    for (const ptx::Relocation &r : variable->relocations)
+      note(r.variable, r.function);
+  return {named.begin(), named.end()};
+}
+
 Manifest PtxImage::manifest() const {
   const ptx::Module &m = parsed.module;
   Manifest result;
@@ -145,8 +214,14 @@ Manifest PtxImage::manifest() const {
       result.kernels.push_back(std::move(k));
     }
   }
-  for (const ptx::Diagnostic &d : parsed.diagnostics)
+  for (const ptx::Diagnostic &d : parsed.diagnostics) {
     result.diagnostics.push_back(format(d));
+    if (d.severity == ptx::Severity::Error && !d.unsupported)
+      result.invalid.push_back(result.diagnostics.back());
+  }
+  for (Manifest::Kernel &kernel : result.kernels)
+    refuseTooManyParameters(kernel, result);
+  result.unresolved = unresolvedIn(m);
   return result;
 }
 

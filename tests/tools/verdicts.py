@@ -178,18 +178,66 @@ class RelocatableCode(VerdictTest):
     def test_one_translation_unit(self):
         self.check(self.nvcc(self.file("a.cu", CHECK + "int main() { useKernel(); }"), flags=["-rdc=true"]), "works", 0)
 
-    def test_units_that_would_have_to_be_linked(self):
+    def test_units_that_are_linked(self):
         used = self.file("b.cu", "__device__ int twice(int x) { return 2 * x; }")
         user = self.file("a.cu", CHECK.replace("__global__", "extern __device__ int twice(int);\n__global__")
                          .replace("= threadIdx.x", "= twice(threadIdx.x) / 2") + "int main() { useKernel(); }")
         program = self.nvcc(used, user, flags=["-rdc=true"])
-        report, _ = self.check(program, "no", 1)
-        self.assertIn("linking PTX is not supported", report["modules"][0]["problem"])
+        self.check(program, "works", 0)
         for command in (["compile", program, "-o", self.folder / "out"], ["cache", "explain", program],
                         ["precompile", program, "-o", self.folder / "entries"]):
             done = self.rubia(*command)
-            self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("linking PTX is not supported", done.stderr)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_three_units_with_virtual_functions_and_variables(self):
+        header = """
+struct Shape { __device__ virtual int area() const = 0; __device__ virtual ~Shape() {} };
+extern __device__ int scale, calls;
+extern __device__ const Shape *shapes[2];
+__device__ const Shape *makeShape(int kind, int size);
+__device__ int counted(int value);
+"""
+        self.file("shapes.h", header)
+        make = self.file("make.cu", """
+#include "shapes.h"
+namespace {
+struct Square : Shape { int n; __device__ Square(int n) : n(n) {} __device__ int area() const override { return n * n; } };
+struct Line : Shape { int n; __device__ Line(int n) : n(n) {} __device__ int area() const override { return counted(n); } };
+__device__ int local(int n) { return n + 1; }
+}
+__device__ const Shape *makeShape(int kind, int size) {
+  if (kind) return new Square(local(size));
+  return new Line(local(size));
+}
+""")
+        count = self.file("count.cu", """
+#include "shapes.h"
+__device__ int scale = 10, calls;
+__device__ const Shape *shapes[2];
+namespace { __device__ int local(int n) { return n * scale; } }
+__device__ int counted(int value) { atomicAdd(&calls, 1); return local(value); }
+""")
+        main = self.file("main.cu", """
+#include <cstdio>
+#include "shapes.h"
+__global__ void make() { shapes[threadIdx.x] = makeShape(threadIdx.x, 4); }
+__global__ void measure(int *out) { out[threadIdx.x] = shapes[threadIdx.x]->area(); }
+int main() {
+  int *out, result[2] = {}, called = 0, by = 7;
+  if (cudaMalloc(&out, 8) || cudaMemcpyToSymbol(scale, &by, 4)) return 1;
+  make<<<1, 2>>>();
+  measure<<<1, 2>>>(out);
+  if (cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost) || cudaMemcpyFromSymbol(&called, calls, 4)) return 2;
+  if (result[0] != 35 || result[1] != 25 || called != 1) { printf("%d %d %d\\n", result[0], result[1], called); return 3; }
+  return 0;
+}
+""")
+        self.check(self.nvcc(main, make, count, flags=["-rdc=true"]), "works", 0)
+
+    def test_units_that_cannot_be_linked(self):
+        library = self.shared(fatbins.container(), *[fatbins.container(fatbins.entry(1, 70, KERNEL))] * 2)
+        report = self.inspect(library, 1, "no")
+        self.assertIn("multiple definition of 'fill'", report["modules"][0]["problem"])
 
     def shared(self, linked, *units):
         """A shared library as nvcc -rdc=true links it: a wrapper of version 2, and the containers of the units."""
@@ -206,7 +254,7 @@ class RelocatableCode(VerdictTest):
         for linked, units, status, verdict in (
                 (fatbins.container(sass), [fatbins.container(ptx)], 0, "works"),
                 (fatbins.container(stub), [fatbins.container(ptx), fatbins.container(stub)], 0, "works"),
-                (fatbins.container(), [fatbins.container(ptx), fatbins.container(other)], 1, "no"),
+                (fatbins.container(), [fatbins.container(ptx), fatbins.container(other)], 0, "works"),
                 (fatbins.container(ptx), [fatbins.container(other), fatbins.container(other)], 0, "works"),
                 (fatbins.container(sass), [fatbins.container(sass)], 1, "no")):
             library = self.shared(linked, *units)

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linking is done on the text: symbols are resolved by what the parser knows of each unit, and then
+// the statements of all units are written one behind the other, without those that lost. PTX wants
+// declarations before uses, which a symbol of a later unit would not be; so prototypes of all
+// functions come first, then variables, each after those that its initialiser names, then bodies.
+#include "ptx-frontend/Linker.h"
+#include "ptx-frontend/Parser.h"
+#include "ptx-frontend/lib/Parser.h"
+#include "ptx-frontend/lib/UnitText.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace llvm;
+
+namespace rubia::ptx {
+
+char LinkError::ID = 0;
+void LinkError::log(raw_ostream &os) const { os << kPrefix << message; }
+std::error_code LinkError::convertToErrorCode() const { return inconvertibleErrorCode(); }
+
+namespace {
+
+struct Unit {
+  StringRef name;
+  ParseResult parsed;
+  UnitText text;
+};
+
+/// Where a symbol is defined or declared.
+struct Place {
+  size_t unit;
+  const Statement *statement;
+};
+
+/// What the units say of a name that they share.
+struct Symbol {
+  std::vector<Place> places;
+  Place chosen{0, nullptr}; // its definition; none if it is only declared
+};
+
+class Linker {
+public:
+  Error add(const LinkInput &input);
+  Expected<std::string> run();
+
+private:
+  bool isShared(const Statement &statement) const {
+    return statement.linkage != Linkage::Internal || statement.isKernel;
+  }
+  bool isAlias(const Unit &unit, StringRef name) const {
+    const Function *function = unit.parsed.module.function(name);
+    return function && function->aliasOf;
+  }
+  bool isDefinition(const Unit &unit, const Statement &statement) const;
+  void collect();
+  void renameLocals();
+  Error choose(StringRef name, Symbol &symbol);
+  Error agree(StringRef name, const Symbol &symbol);
+  bool isDropped(const Unit &unit, const Statement &statement) const;
+
+  std::string header() const;
+  std::string prototype(const Unit &unit, const Statement &statement) const;
+  void printPrototypes(std::string &out) const;
+  Error printVariables(std::string &out) const;
+  void printBodies(std::string &out) const;
+
+  std::vector<std::unique_ptr<Unit>> units;
+  StringMap<Symbol> symbols; // those that units share
+};
+
+bool Linker::isDefinition(const Unit &unit, const Statement &statement) const {
+  if (statement.linkage == Linkage::Extern)
+    return false;
+  return statement.kind == Statement::Kind::Variable || statement.hasBody ||
+         isAlias(unit, statement.name);
+}
+
+Error Linker::add(const LinkInput &input) {
+  auto unit = std::make_unique<Unit>(Unit{input.name, parse(input.name, input.text), {}});
+  if (!unit->parsed.usable) {
+    std::string all;
+    for (const Diagnostic &d : unit->parsed.diagnostics)
+      all += (all.empty() ? "" : "\n") + format(d, input.name, input.text);
+    return createStringError(inconvertibleErrorCode(), all.empty() ? "malformed PTX" : all);
+  }
+  if (unit->parsed.module.versionMajor < 3)
+    return createStringError(inconvertibleErrorCode(),
+                             input.name + ": PTX before version 3.0 cannot be linked");
+  Expected<UnitText> text = UnitText::scan(*unit->parsed.module.text);
+  if (!text)
+    return createStringError(inconvertibleErrorCode(),
+                             input.name + ":" + toString(text.takeError()));
+  unit->text = std::move(*text);
+  units.push_back(std::move(unit));
+  return Error::success();
+}
+
+void Linker::collect() {
+  for (size_t u = 0; u < units.size(); ++u)
+    for (const Statement &statement : units[u]->text.statements)
+      if ((statement.kind == Statement::Kind::Function ||
+           statement.kind == Statement::Kind::Variable) &&
+          isShared(statement))
+        symbols[statement.name].places.push_back({u, &statement});
+}
+
+// A name of one unit's own gets a number where another unit has it too.
+void Linker::renameLocals() {
+  StringMap<size_t> owners; // units that have a symbol of this name, at module scope
+  for (auto &unit : units) {
+    StringSet<> seen;
+    for (const Statement &statement : unit->text.statements)
+      if (!statement.name.empty() && seen.insert(statement.name).second)
+        ++owners[statement.name];
+  }
+  for (size_t u = 0; u < units.size(); ++u) {
+    UnitText &text = units[u]->text;
+    for (const Statement &statement : text.statements) {
+      if ((statement.kind != Statement::Kind::Function &&
+           statement.kind != Statement::Kind::Variable) ||
+          isShared(statement) || owners[statement.name] < 2)
+        continue;
+      std::string name = (statement.name + "$unit" + Twine(u)).str();
+      while (owners.count(name))
+        name += "$";
+      text.renamed[statement.name] = name;
+    }
+  }
+}
+
+// The definition that counts: the strong one, else the first weak one, else the largest common one.
+Error Linker::choose(StringRef name, Symbol &symbol) {
+  auto rank = [](const Statement &statement) {
+    return statement.linkage == Linkage::Common ? 1 : statement.linkage == Linkage::Weak ? 2 : 3;
+  };
+  auto sizeOf = [&](const Place &place) {
+    for (const Variable *variable : units[place.unit]->parsed.module.variables)
+      if (variable->name == name)
+        return variable->sizeInBytes;
+    return uint64_t(0);
+  };
+  for (const Place &place : symbol.places) {
+    if (!isDefinition(*units[place.unit], *place.statement))
+      continue;
+    Place &chosen = symbol.chosen;
+    const int ours = rank(*place.statement), best = chosen.statement ? rank(*chosen.statement) : 0;
+    if (ours == 3 && best == 3)
+      return make_error<LinkError>("multiple definition of '" + name.str() + "', in '" +
+                                   units[chosen.unit]->name.str() + "' and in '" +
+                                   units[place.unit]->name.str() + "'");
+    if (ours > best || (ours == 1 && best == 1 && sizeOf(place) > sizeOf(chosen)))
+      chosen = place;
+  }
+  return Error::success();
+}
+
+// Whether all units mean the same by a name.
+Error Linker::agree(StringRef name, const Symbol &symbol) {
+  const Place &reference = symbol.chosen.statement ? symbol.chosen : symbol.places.front();
+  auto differs = [&](const Place &place, const char *what) {
+    return make_error<LinkError>("'" + name.str() + "' has another " + what + " in '" +
+                                 units[place.unit]->name.str() + "' than in '" +
+                                 units[reference.unit]->name.str() + "'");
+  };
+  auto variableIn = [&](const Place &place) -> const Variable * {
+    for (const Variable *variable : units[place.unit]->parsed.module.variables)
+      if (variable->name == name)
+        return variable;
+    return nullptr;
+  };
+  for (const Place &place : symbol.places) {
+    if (place.statement->kind != reference.statement->kind)
+      return differs(place, "kind");
+    if (place.statement->kind == Statement::Kind::Variable) {
+      const Variable *a = variableIn(place), *b = variableIn(reference);
+      if (!a || !b)
+        continue; // in error: the diagnostics tell
+      if (a->space != b->space)
+        return differs(place, "state space");
+      const bool isCommon = place.statement->linkage == Linkage::Common;
+      if (!a->incomplete && !b->incomplete && a->sizeInBytes != b->sizeInBytes && !isCommon)
+        return differs(place, "size");
+      continue;
+    }
+    const Function *a = units[place.unit]->parsed.module.function(name);
+    const Function *b = units[reference.unit]->parsed.module.function(name);
+    if (a && b &&
+        (!sameSignature(a->results, b->results) || !sameSignature(a->parameters, b->parameters)))
+      return differs(place, "signature");
+  }
+  return Error::success();
+}
+
+// Of a shared symbol only the chosen definition stays.
+bool Linker::isDropped(const Unit &unit, const Statement &statement) const {
+  if (!isShared(statement))
+    return false;
+  const Symbol &symbol = symbols.find(statement.name)->second;
+  if (symbol.chosen.statement)
+    return &statement != symbol.chosen.statement;
+  // Declarations: one of them, of arrays of unknown size the one with the largest alignment.
+  const Place *kept = nullptr;
+  uint32_t most = 0;
+  for (const Place &place : symbol.places) {
+    uint32_t alignment = 0;
+    for (const Variable *variable : units[place.unit]->parsed.module.variables)
+      if (variable->name == statement.name)
+        alignment = variable->alignment;
+    if (!kept || alignment > most) {
+      kept = &place;
+      most = alignment;
+    }
+  }
+  (void)unit;
+  return &statement != kept->statement;
+}
+
+std::string Linker::header() const {
+  auto version = [](const Module &m) { return std::pair(m.versionMajor, m.versionMinor); };
+  std::pair<unsigned, unsigned> newest = {0, 0};
+  unsigned sm = 0;
+  char variant = 0;
+  bool isIndependent = false, isDebug = false;
+  for (const auto &unit : units) {
+    const Module &m = unit->parsed.module;
+    newest = std::max(newest, version(m));
+    sm = std::max(sm, m.sm);
+    variant = std::max(variant, m.smVariant);
+    isIndependent |= m.texmodeIndependent;
+    isDebug |= m.debug;
+  }
+  std::string text =
+      (".version " + Twine(newest.first) + "." + Twine(newest.second) + "\n.target sm_" + Twine(sm))
+          .str();
+  if (variant)
+    text += variant;
+  text += isIndependent ? ", texmode_independent" : "";
+  text += isDebug ? ", debug" : "";
+  text += "\n.address_size " + std::to_string(units.front()->parsed.module.addressSize) + "\n";
+  return text;
+}
+
+static StringRef wordOf(Linkage linkage) {
+  switch (linkage) {
+  case Linkage::Internal:
+    return "";
+  case Linkage::Visible:
+    return ".visible ";
+  case Linkage::Extern:
+    return ".extern ";
+  case Linkage::Weak:
+    return ".weak ";
+  case Linkage::Common:
+    return ".common ";
+  }
+  return "";
+}
+
+std::string Linker::prototype(const Unit &unit, const Statement &statement) const {
+  return wordOf(statement.linkage).str() +
+         unit.text.print(statement.declaration, statement.signature) +
+         (statement.isNoReturn ? " .noreturn;\n" : ";\n");
+}
+
+void Linker::printPrototypes(std::string &out) const {
+  for (const auto &unit : units) {
+    StringSet<> own; // local functions that have one
+    for (const Statement &statement : unit->text.statements)
+      if (statement.kind == Statement::Kind::Function && !statement.isKernel &&
+          !isDropped(*unit, statement) &&
+          (isShared(statement) || own.insert(statement.name).second))
+        out += prototype(*unit, statement);
+  }
+}
+
+// In the order of the units, but each variable behind those that its initialiser names.
+Error Linker::printVariables(std::string &out) const {
+  struct Entry {
+    const Unit *unit;
+    const Statement *statement;
+    enum { New, Open, Done } state = New;
+  };
+  std::vector<Entry> entries;
+  StringMap<size_t> byName; // as written
+  for (const auto &unit : units)
+    for (const Statement &statement : unit->text.statements)
+      if (statement.kind == Statement::Kind::Variable && !isDropped(*unit, statement)) {
+        byName[unit->text.newName(statement.name)] = entries.size();
+        entries.push_back({unit.get(), &statement});
+      }
+  // Depth first, by a stack of our own: initialisers are chains as long as the program wants.
+  for (size_t root = 0; root < entries.size(); ++root) {
+    std::vector<size_t> open = {root};
+    while (!open.empty()) {
+      Entry &entry = entries[open.back()];
+      if (entry.state == Entry::Done) {
+        open.pop_back();
+        continue;
+      }
+      size_t before = open.size();
+      if (entry.state == Entry::New) {
+        entry.state = Entry::Open;
+        std::string cycle;
+        entry.unit->text.forEachWord(*entry.statement, [&](StringRef word) {
+          auto found = byName.find(entry.unit->text.newName(word));
+          if (found == byName.end() || entries[found->second].state == Entry::Done)
+            return;
+          if (entries[found->second].state == Entry::Open)
+            cycle = word.str();
+          else
+            open.push_back(found->second);
+        });
+        if (!cycle.empty())
+          return createStringError(inconvertibleErrorCode(),
+                                   "unsupported: the initialisers of '" + cycle + "' and '" +
+                                       entry.statement->name + "' name each other");
+      }
+      if (open.size() != before)
+        continue;
+      const Statement &statement = *entry.statement;
+      out += wordOf(statement.linkage);
+      out += entry.unit->text.print(statement.declaration, statement.last) + "\n";
+      entry.state = Entry::Done;
+      open.pop_back();
+    }
+  }
+  return Error::success();
+}
+
+void Linker::printBodies(std::string &out) const {
+  for (const auto &unit : units)
+    for (const Statement &statement : unit->text.statements)
+      if (statement.hasBody && !isDropped(*unit, statement))
+        out += unit->text.print(statement.first, statement.last) + "\n";
+  for (const auto &unit : units)
+    for (const Statement &statement : unit->text.statements)
+      if (statement.kind == Statement::Kind::Alias) {
+        auto symbol = symbols.find(statement.name);
+        const bool isChosen = symbol == symbols.end() || !symbol->second.chosen.statement ||
+                              units[symbol->second.chosen.unit] == unit;
+        if (isChosen)
+          out += unit->text.print(statement.first, statement.last) + "\n";
+      }
+}
+
+Expected<std::string> Linker::run() {
+  if (any_of(units, [&](const auto &unit) {
+        return unit->parsed.module.addressSize != units.front()->parsed.module.addressSize;
+      }))
+    return make_error<LinkError>("units with addresses of different sizes");
+  collect();
+  for (auto &entry : symbols) {
+    if (Error error = choose(entry.first(), entry.second))
+      return std::move(error);
+    if (Error error = agree(entry.first(), entry.second))
+      return std::move(error);
+  }
+  renameLocals();
+  std::string out = header();
+  unsigned nextFile = 0;
+  for (const auto &unit : units) {
+    unit->text.firstFile = nextFile;
+    for (const SourceFile &file : unit->parsed.module.files) {
+      out +=
+          (".file " + Twine(unit->text.firstFile + file.number) + " \"" + file.path + "\"\n").str();
+      nextFile = std::max(nextFile, unit->text.firstFile + file.number + 1);
+    }
+    for (const Statement &statement : unit->text.statements)
+      if (statement.kind == Statement::Kind::Pragma)
+        out += unit->text.print(statement.first, statement.last) + "\n";
+  }
+  printPrototypes(out);
+  if (Error error = printVariables(out))
+    return std::move(error);
+  printBodies(out);
+  return out;
+}
+
+} // namespace
+
+Expected<std::string> link(ArrayRef<LinkInput> inputs) {
+  if (inputs.empty())
+    return ".version 7.0\n.target sm_50\n.address_size 64\n";
+  Linker linker;
+  for (const LinkInput &input : inputs)
+    if (Error error = linker.add(input))
+      return std::move(error);
+  return linker.run();
+}
+
+} // namespace rubia::ptx
