@@ -149,7 +149,7 @@ TEST(PtxLinker, NamesWhatCannotBeLinked) {
             "error: cannot be linked: 'f' has another kind in 'unit0' than in 'unit1'");
   EXPECT_EQ(linked({".extern .global .u64 a;\n.visible .global .u64 b = a;\n",
                     ".extern .global .u64 b;\n.visible .global .u64 a = b;\n"}),
-            "error: unsupported: the initialisers of 'a' and 'b' name each other");
+            "error: unsupported: the initialisers of 'b' and 'a' name each other");
   Expected<std::string> text = link({{"nonsense", "nonsense"}});
   EXPECT_FALSE(bool(text));
   consumeError(text.takeError());
