@@ -112,6 +112,7 @@ llvm::Expected<std::vector<Image>> readContainer(llvm::ArrayRef<uint8_t> bytes);
 struct BundlePart {
   llvm::StringRef name; // for diagnostics
   llvm::ArrayRef<uint8_t> bytes;
+  bool isLibrary = false; // of an archive: it counts only if it defines what others lack
 };
 std::vector<uint8_t> makeBundle(llvm::ArrayRef<BundlePart> parts);
 bool startsWithBundle(llvm::ArrayRef<uint8_t> bytes);

@@ -3,6 +3,7 @@
 // the cache) knows nothing of it.
 #pragma once
 
+#include "ptx-frontend/Module.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -12,6 +13,7 @@ namespace rubia::ptx {
 struct LinkInput {
   std::string name; // for diagnostics
   std::string text;
+  bool isLibrary = false; // it counts only if it defines what others lack
 };
 
 /// Symbols that stand against each other: two definitions, or a definition that is not what was
@@ -32,5 +34,10 @@ public:
 /// own. What nobody defines stays external. Line information of inlined functions and .section are
 /// left out.
 llvm::Expected<std::string> link(llvm::ArrayRef<LinkInput> inputs);
+
+/// External symbols of the module that a body or an initialiser names, in the order of their names,
+/// without those that CUDA's driver defines. What a kernel cannot do without is found when it is
+/// compiled; this is for who links.
+std::vector<std::string> unresolved(const Module &module);
 
 } // namespace rubia::ptx

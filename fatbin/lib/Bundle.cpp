@@ -28,6 +28,7 @@ std::vector<uint8_t> makeBundle(ArrayRef<BundlePart> parts) {
   for (const BundlePart &part : parts) {
     appendWord(out, uint64_t(part.name.size()));
     appendWord(out, uint64_t(part.bytes.size()));
+    appendWord(out, part.isLibrary ? bundle::kFlagLibrary : 0);
     append(out, arrayRefFromStringRef(part.name));
     append(out, part.bytes);
   }
@@ -59,7 +60,8 @@ Expected<std::vector<BundlePart>> readBundle(ArrayRef<uint8_t> bytes) {
         !take(readAt<uint64_t>(header, bundle::kNameSize), name) ||
         !take(readAt<uint64_t>(header, bundle::kBytesSize), contents))
       return malformed(at, "part {0} of a bundle does not end within it", i);
-    parts.push_back({toStringRef(name), contents});
+    const bool isLibrary = readAt<uint64_t>(header, bundle::kPartFlags) & bundle::kFlagLibrary;
+    parts.push_back({toStringRef(name), contents, isLibrary});
   }
   return parts;
 }

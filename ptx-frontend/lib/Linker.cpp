@@ -4,12 +4,15 @@
 // declarations before uses, which a symbol of a later unit would not be; so prototypes of all
 // functions come first, then variables, each after those that its initialiser names, then bodies.
 #include "ptx-frontend/Linker.h"
+#include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
 #include "ptx-frontend/lib/Parser.h"
 #include "ptx-frontend/lib/UnitText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
+#include <functional>
+#include <set>
 
 using namespace llvm;
 
@@ -21,10 +24,17 @@ std::error_code LinkError::convertToErrorCode() const { return inconvertibleErro
 
 namespace {
 
+constexpr StringLiteral kNothing = ".version 7.0\n.target sm_50\n.address_size 64\n";
+
 struct Unit {
   StringRef name;
+  bool isLibrary;
   ParseResult parsed;
   UnitText text;
+  StringMap<const Variable *> variables; // at module scope
+
+  /// Null where its statement is in error: the diagnostics tell.
+  const Variable *variable(StringRef name) const { return variables.lookup(name); }
 };
 
 /// Where a symbol is defined or declared.
@@ -53,11 +63,12 @@ private:
     return function && function->aliasOf;
   }
   bool isDefinition(const Unit &unit, const Statement &statement) const;
+  void leaveOutLibraries();
   void collect();
   void renameLocals();
   Error choose(StringRef name, Symbol &symbol);
   Error agree(StringRef name, const Symbol &symbol);
-  bool isDropped(const Unit &unit, const Statement &statement) const;
+  bool isDropped(const Statement &statement) const;
 
   std::string header() const;
   std::string prototype(const Unit &unit, const Statement &statement) const;
@@ -77,7 +88,8 @@ bool Linker::isDefinition(const Unit &unit, const Statement &statement) const {
 }
 
 Error Linker::add(const LinkInput &input) {
-  auto unit = std::make_unique<Unit>(Unit{input.name, parse(input.name, input.text), {}});
+  auto unit = std::make_unique<Unit>(
+      Unit{input.name, input.isLibrary, parse(input.name, input.text), {}, {}});
   if (!unit->parsed.usable) {
     std::string all;
     for (const Diagnostic &d : unit->parsed.diagnostics)
@@ -92,8 +104,38 @@ Error Linker::add(const LinkInput &input) {
     return createStringError(inconvertibleErrorCode(),
                              input.name + ":" + toString(text.takeError()));
   unit->text = std::move(*text);
+  for (const Variable *variable : unit->parsed.module.variables)
+    unit->variables[variable->name] = variable;
   units.push_back(std::move(unit));
   return Error::success();
+}
+
+// Units of archives that nobody needs. As a linker does, one after the other is taken that defines
+// what is only declared so far.
+void Linker::leaveOutLibraries() {
+  StringSet<> defined, declared;
+  auto take = [&](const Unit &unit) {
+    for (const Statement &statement : unit.text.statements)
+      if (!statement.name.empty() && isShared(statement))
+        (isDefinition(unit, statement) ? defined : declared).insert(statement.name);
+  };
+  std::vector<const Unit *> open;
+  for (const auto &unit : units)
+    if (unit->isLibrary)
+      open.push_back(unit.get());
+    else
+      take(*unit);
+  auto isNeeded = [&](const Unit *unit) {
+    return any_of(unit->text.statements, [&](const Statement &statement) {
+      return !statement.name.empty() && isShared(statement) && isDefinition(*unit, statement) &&
+             declared.contains(statement.name) && !defined.contains(statement.name);
+    });
+  };
+  for (auto found = find_if(open, isNeeded); found != open.end(); found = find_if(open, isNeeded)) {
+    take(**found);
+    open.erase(found);
+  }
+  erase_if(units, [&](const auto &unit) { return is_contained(open, unit.get()); });
 }
 
 void Linker::collect() {
@@ -135,10 +177,8 @@ Error Linker::choose(StringRef name, Symbol &symbol) {
     return statement.linkage == Linkage::Common ? 1 : statement.linkage == Linkage::Weak ? 2 : 3;
   };
   auto sizeOf = [&](const Place &place) {
-    for (const Variable *variable : units[place.unit]->parsed.module.variables)
-      if (variable->name == name)
-        return variable->sizeInBytes;
-    return uint64_t(0);
+    const Variable *variable = units[place.unit]->variable(name);
+    return variable ? variable->sizeInBytes : 0;
   };
   for (const Place &place : symbol.places) {
     if (!isDefinition(*units[place.unit], *place.statement))
@@ -163,19 +203,15 @@ Error Linker::agree(StringRef name, const Symbol &symbol) {
                                  units[place.unit]->name.str() + "' than in '" +
                                  units[reference.unit]->name.str() + "'");
   };
-  auto variableIn = [&](const Place &place) -> const Variable * {
-    for (const Variable *variable : units[place.unit]->parsed.module.variables)
-      if (variable->name == name)
-        return variable;
-    return nullptr;
-  };
   for (const Place &place : symbol.places) {
-    if (place.statement->kind != reference.statement->kind)
+    if (place.statement->kind != reference.statement->kind ||
+        place.statement->isKernel != reference.statement->isKernel)
       return differs(place, "kind");
     if (place.statement->kind == Statement::Kind::Variable) {
-      const Variable *a = variableIn(place), *b = variableIn(reference);
+      const Variable *a = units[place.unit]->variable(name);
+      const Variable *b = units[reference.unit]->variable(name);
       if (!a || !b)
-        continue; // in error: the diagnostics tell
+        continue;
       if (a->space != b->space)
         return differs(place, "state space");
       const bool isCommon = place.statement->linkage == Linkage::Common;
@@ -193,7 +229,7 @@ Error Linker::agree(StringRef name, const Symbol &symbol) {
 }
 
 // Of a shared symbol only the chosen definition stays.
-bool Linker::isDropped(const Unit &unit, const Statement &statement) const {
+bool Linker::isDropped(const Statement &statement) const {
   if (!isShared(statement))
     return false;
   const Symbol &symbol = symbols.find(statement.name)->second;
@@ -203,16 +239,13 @@ bool Linker::isDropped(const Unit &unit, const Statement &statement) const {
   const Place *kept = nullptr;
   uint32_t most = 0;
   for (const Place &place : symbol.places) {
-    uint32_t alignment = 0;
-    for (const Variable *variable : units[place.unit]->parsed.module.variables)
-      if (variable->name == statement.name)
-        alignment = variable->alignment;
+    const Variable *variable = units[place.unit]->variable(statement.name);
+    const uint32_t alignment = variable ? variable->alignment : 0;
     if (!kept || alignment > most) {
       kept = &place;
       most = alignment;
     }
   }
-  (void)unit;
   return &statement != kept->statement;
 }
 
@@ -268,8 +301,7 @@ void Linker::printPrototypes(std::string &out) const {
     StringSet<> own; // local functions that have one
     for (const Statement &statement : unit->text.statements)
       if (statement.kind == Statement::Kind::Function && !statement.isKernel &&
-          !isDropped(*unit, statement) &&
-          (isShared(statement) || own.insert(statement.name).second))
+          !isDropped(statement) && (isShared(statement) || own.insert(statement.name).second))
         out += prototype(*unit, statement);
   }
 }
@@ -285,7 +317,7 @@ Error Linker::printVariables(std::string &out) const {
   StringMap<size_t> byName; // as written
   for (const auto &unit : units)
     for (const Statement &statement : unit->text.statements)
-      if (statement.kind == Statement::Kind::Variable && !isDropped(*unit, statement)) {
+      if (statement.kind == Statement::Kind::Variable && !isDropped(statement)) {
         byName[unit->text.newName(statement.name)] = entries.size();
         entries.push_back({unit.get(), &statement});
       }
@@ -331,7 +363,7 @@ Error Linker::printVariables(std::string &out) const {
 void Linker::printBodies(std::string &out) const {
   for (const auto &unit : units)
     for (const Statement &statement : unit->text.statements)
-      if (statement.hasBody && !isDropped(*unit, statement))
+      if (statement.hasBody && !isDropped(statement))
         out += unit->text.print(statement.first, statement.last) + "\n";
   for (const auto &unit : units)
     for (const Statement &statement : unit->text.statements)
@@ -345,6 +377,9 @@ void Linker::printBodies(std::string &out) const {
 }
 
 Expected<std::string> Linker::run() {
+  leaveOutLibraries();
+  if (units.empty())
+    return kNothing.str();
   if (any_of(units, [&](const auto &unit) {
         return unit->parsed.module.addressSize != units.front()->parsed.module.addressSize;
       }))
@@ -380,13 +415,35 @@ Expected<std::string> Linker::run() {
 } // namespace
 
 Expected<std::string> link(ArrayRef<LinkInput> inputs) {
-  if (inputs.empty())
-    return ".version 7.0\n.target sm_50\n.address_size 64\n";
   Linker linker;
   for (const LinkInput &input : inputs)
     if (Error error = linker.add(input))
       return std::move(error);
   return linker.run();
+}
+
+std::vector<std::string> unresolved(const Module &module) {
+  std::set<StringRef> named;
+  auto note = [&](const Variable *v, const Function *f) {
+    if (v && !v->function && v->linkage == Linkage::Extern && v->space != StateSpace::Shared)
+      named.insert(v->name);
+    if (f && !f->isKernel && !f->hasBody && !f->aliasOf && !isDriverFunction(f->name) &&
+        !isUnsupportedDriverFunction(f->name))
+      named.insert(f->name);
+  };
+  std::function<void(ArrayRef<Operand>)> visit = [&](ArrayRef<Operand> operands) {
+    for (const Operand &operand : operands) {
+      note(operand.variable(), operand.function());
+      visit(operand.elements());
+    }
+  };
+  for (const Function *function : module.functions)
+    for (const Instruction &instruction : function->body)
+      visit(instruction.operands);
+  for (const Variable *variable : module.variables)
+    for (const Relocation &r : variable->relocations)
+      note(r.variable, r.function);
+  return {named.begin(), named.end()};
 }
 
 } // namespace rubia::ptx

@@ -9,6 +9,7 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -28,9 +29,21 @@ enum InputType : int {
 };
 
 struct LinkState {
+  struct Part {
+    std::string name;
+    std::vector<uint8_t> bytes;
+    bool isLibrary = false;
+  };
+
+  /// Of the program's arrays only the values live as long as the state.
+  LinkState(unsigned count, const int *options, void **values, unsigned capability)
+      : options(options, options + count), log{count, this->options.data(), values},
+        capability(capability) {}
+
+  std::vector<int> options;
   JitOptions log;
   unsigned capability; // as the caller is told
-  std::vector<std::pair<std::string, std::vector<uint8_t>>> parts;
+  std::vector<Part> parts;
   Result failed = kSuccess; // of an input that the program is not without
   bool isComplete = false;
   std::vector<uint8_t> image;
@@ -43,8 +56,8 @@ static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
 
 static std::vector<uint8_t> bundleOf(const LinkState &state) {
   std::vector<fatbin::BundlePart> parts;
-  for (const auto &[name, bytes] : state.parts)
-    parts.push_back({name, bytes});
+  for (const LinkState::Part &part : state.parts)
+    parts.push_back({part.name, part.bytes, part.isLibrary});
   return fatbin::makeBundle(parts);
 }
 
@@ -97,7 +110,18 @@ static std::vector<ArrayRef<uint8_t>> containersIn(ArrayRef<uint8_t> bytes) {
   return found;
 }
 
-static Result addPart(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name) {
+// All of `added`, or none of them.
+static Result addParts(LinkState &state, std::vector<LinkState::Part> added) {
+  const size_t before = state.parts.size();
+  llvm::append_range(state.parts, std::move(added));
+  std::shared_ptr<const Manifest> manifest;
+  Result result = check(state, manifest);
+  if (result)
+    state.parts.resize(before);
+  return result;
+}
+
+static Result addImage(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name) {
   Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
   if (!images)
     return refuse(state, state.failed = kInvalidImage,
@@ -105,37 +129,51 @@ static Result addPart(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name)
   if (!fatbin::selectPtx(*images, state.capability))
     return refuse(state, state.failed = kNoBinaryForGpu,
                   "'" + name + "': " + fatbin::describe(*images));
-  state.parts.push_back({name.str(), bytes.vec()});
-  std::shared_ptr<const Manifest> manifest;
-  Result result = check(state, manifest);
-  if (result)
-    state.parts.pop_back();
-  return result;
+  return addParts(state, {{name.str(), bytes.vec()}});
+}
+
+// An object file or an archive. Of the latter only what is needed is linked. A container without
+// PTX is what nvcc writes beside the kernels.
+static Result addFile(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name, bool isLibrary) {
+  std::vector<LinkState::Part> added;
+  std::string others; // what was found instead
+  for (ArrayRef<uint8_t> container : containersIn(bytes)) {
+    Expected<std::vector<fatbin::Image>> images = fatbin::readImages(container);
+    if (!images)
+      return refuse(state, state.failed = kInvalidImage,
+                    "'" + name + "': " + toString(images.takeError()));
+    if (fatbin::selectPtx(*images, state.capability))
+      added.push_back({name.str(), container.vec(), isLibrary});
+    else if (!images->empty())
+      others = fatbin::describe(*images);
+  }
+  if (!added.empty())
+    return addParts(state, std::move(added));
+  if (!others.empty())
+    return refuse(state, state.failed = kNoBinaryForGpu, "'" + name + "': " + others);
+  const StringRef text = toStringRef(bytes);
+  if (text.starts_with("!<arch>\n") || text.starts_with("\x7f"
+                                                        "ELF"))
+    return kSuccess; // of the host
+  return refuse(state, state.failed = kInvalidImage, "'" + name + "': no object file or archive");
 }
 
 static Result add(LinkState &state, int type, StringRef text, StringRef name) {
   if (state.isComplete)
     return kInvalidValue;
   ArrayRef<uint8_t> bytes = arrayRefFromStringRef(text);
+  const bool isText = fatbin::startsWithPtx(bytes);
   switch (InputType(type)) {
   case kPtxInput:
-    return addPart(state, arrayRefFromStringRef(text.rtrim('\0')), name);
+    return addImage(state, arrayRefFromStringRef(text.rtrim('\0')), name);
   case kFatbinInput:
   case kObjectInput:
   case kLibraryInput:
-    if (type == kFatbinInput || fatbin::startsWithContainer(bytes) || fatbin::startsWithPtx(bytes))
-      return addPart(state, arrayRefFromStringRef(text.rtrim('\0')), name);
-    // A part without PTX is what nvcc writes beside the kernels.
-    for (ArrayRef<uint8_t> container : containersIn(bytes)) {
-      Expected<std::vector<fatbin::Image>> images = fatbin::readImages(container);
-      if (!images)
-        return refuse(state, state.failed = kInvalidImage,
-                      "'" + name + "': " + toString(images.takeError()));
-      if (fatbin::selectPtx(*images, state.capability))
-        if (Result result = addPart(state, container, name))
-          return result;
-    }
-    return kSuccess;
+    if (isText)
+      return addImage(state, arrayRefFromStringRef(text.rtrim('\0')), name);
+    return type == kFatbinInput || fatbin::startsWithContainer(bytes)
+               ? addImage(state, bytes, name)
+               : addFile(state, bytes, name, type == kLibraryInput);
   case kCubinInput:
     return refuse(state, state.failed = kInvalidImage,
                   "'" + name + "': code for NVIDIA's GPUs (SASS) cannot be linked, PTX is needed");
@@ -186,7 +224,7 @@ static Result create(const char *name, unsigned count, int *options, void **valu
   return callIn(name, [&](Context &) {
     if (!out || !areValid(count, options, values))
       return kInvalidValue;
-    auto *state = new LinkState{{count, options, values}, capabilityFor(caller), {}, {}, {}, {}};
+    auto *state = new LinkState(count, options, values, capabilityFor(caller));
     states.add(state);
     *out = state;
     return kSuccess;

@@ -5,8 +5,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include <functional>
-#include <set>
 
 using namespace llvm;
 
@@ -40,7 +38,7 @@ static Expected<PtxImage::Text> linked(ArrayRef<uint8_t> bytes, unsigned compute
     Expected<PtxImage::Text> text = PtxImage::textOf(part.bytes, computeCapability);
     if (!text)
       return text.takeError();
-    inputs.push_back({part.name.str(), std::move(text->text)});
+    inputs.push_back({part.name.str(), std::move(text->text), part.isLibrary});
   }
   Expected<std::string> text = ptx::link(inputs);
   if (!text)
@@ -148,33 +146,6 @@ static void refuseTooManyParameters(Manifest::Kernel &kernel, Manifest &manifest
   kernel.parameterBytes = 0;
 }
 
-// External symbols of the module that a body or an initialiser names. What kernels cannot do
-// without is found when they are compiled; this is for who links.
-static std::vector<std::string> unresolvedIn(const ptx::Module &m) {
-  static constexpr StringLiteral kSupplied[] = {"vprintf", "malloc", "free", "__assertfail"};
-  std::set<StringRef> named;
-  auto note = [&](const ptx::Variable *v, const ptx::Function *f) {
-    if (v && !v->function && v->linkage == ptx::Linkage::Extern &&
-        v->space != ptx::StateSpace::Shared)
-      named.insert(v->name);
-    if (f && !f->isKernel && !f->hasBody && !f->aliasOf && !is_contained(kSupplied, f->name))
-      named.insert(f->name);
-  };
-  std::function<void(ArrayRef<ptx::Operand>)> visit = [&](ArrayRef<ptx::Operand> operands) {
-    for (const ptx::Operand &operand : operands) {
-      note(operand.variable(), operand.function());
-      visit(operand.elements());
-    }
-  };
-  for (const ptx::Function *function : m.functions)
-    for (const ptx::Instruction &instruction : function->body)
-      visit(instruction.operands);
-  for (const ptx::Variable *variable : m.variables)
-    for (const ptx::Relocation &r : variable->relocations)
-      note(r.variable, r.function);
-  return {named.begin(), named.end()};
-}
-
 Manifest PtxImage::manifest() const {
   const ptx::Module &m = parsed.module;
   Manifest result;
@@ -221,7 +192,7 @@ Manifest PtxImage::manifest() const {
   }
   for (Manifest::Kernel &kernel : result.kernels)
     refuseTooManyParameters(kernel, result);
-  result.unresolved = unresolvedIn(m);
+  result.unresolved = ptx::unresolved(m);
   return result;
 }
 

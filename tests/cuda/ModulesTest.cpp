@@ -226,32 +226,6 @@ TEST_F(Modules, BadPtxIsReportedInTheJitLog) {
   EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
 }
 
-TEST_F(Modules, OnePtxTextCanBeLinked) {
-  struct State;
-  State *state = nullptr;
-  ASSERT_EQ(
-      cu("cuLinkCreate_v2", 0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr), &state),
-      kSuccess);
-  auto add = [&](int type, const char *text) {
-    return cu("cuLinkAddData_v2", state, type, const_cast<char *>(text), strlen(text) + 1, "input",
-              0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr));
-  };
-  void *image = nullptr;
-  size_t size = 0;
-  EXPECT_EQ(cu("cuLinkComplete", state, &image, &size), kInvalidValue); // nothing was added
-  EXPECT_EQ(add(1, kPtx), kSuccess);
-  EXPECT_EQ(add(1, kPtx), kNotSupported);
-  EXPECT_EQ(add(0, kPtx), kNotSupported);
-  ASSERT_EQ(cu("cuLinkComplete", state, &image, &size), kSuccess);
-  EXPECT_EQ(size, strlen(kPtx) + 1);
-  Module *module = nullptr;
-  Function *function = nullptr;
-  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(image)), kSuccess);
-  EXPECT_EQ(cu("cuLinkDestroy", state), kSuccess);
-  EXPECT_EQ(cu("cuLinkDestroy", state), kInvalidHandle);
-  EXPECT_EQ(cu("cuModuleGetFunction", &function, module, "scale"), kSuccess);
-}
-
 TEST_F(Modules, ImagesWithoutPtxAreNoBinaryForTheGpu) {
   Module *module = nullptr;
   std::vector<uint64_t> image = container("\x7f"

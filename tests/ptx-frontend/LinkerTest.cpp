@@ -147,12 +147,39 @@ TEST(PtxLinker, NamesWhatCannotBeLinked) {
             "error: cannot be linked: 'f' has another signature in 'unit0' than in 'unit1'");
   EXPECT_EQ(linked({".extern .global .u32 f;\n", function(".visible ", 1)}),
             "error: cannot be linked: 'f' has another kind in 'unit0' than in 'unit1'");
+  EXPECT_EQ(linked({".extern .func f();\n", ".visible .entry f() { ret; }\n"}),
+            "error: cannot be linked: 'f' has another kind in 'unit0' than in 'unit1'");
   EXPECT_EQ(linked({".extern .global .u64 a;\n.visible .global .u64 b = a;\n",
                     ".extern .global .u64 b;\n.visible .global .u64 a = b;\n"}),
             "error: unsupported: the initialisers of 'b' and 'a' name each other");
   Expected<std::string> text = link({{"nonsense", "nonsense"}});
   EXPECT_FALSE(bool(text));
   consumeError(text.takeError());
+}
+
+TEST(PtxLinker, TakesOfLibrariesWhatIsNeeded) {
+  const std::string second = unit(".extern .func third();\n" + function(".visible ", 1)),
+                    third = unit(".visible .func third() { ret; }\n"),
+                    other = unit(".visible .func other() { ret; }\n");
+  const std::string user = unit(".extern .func (.reg .b32 r) f();\n.visible .entry k() " + kCall);
+  // The order does not matter.
+  Expected<std::string> text = link({{"third", third, /*isLibrary=*/true},
+                                     {"other", other, true},
+                                     {"again", unit(function(".visible ", 2)), true},
+                                     {"second", second, true},
+                                     {"user", user}});
+  ASSERT_TRUE(bool(text)) << toString(text.takeError());
+  EXPECT_EQ(count(*text, "mov.u32 r, 2"), 1u) << *text; // the first that has it
+  EXPECT_EQ(count(*text, "mov.u32 r, 1"), 0u) << *text;
+  EXPECT_EQ(count(*text, "third"), 0u) << *text;
+  EXPECT_EQ(count(*text, "other"), 0u) << *text;
+  text = link({{"third", third, true}, {"second", second, true}, {"user", user}});
+  ASSERT_TRUE(bool(text)) << toString(text.takeError());
+  EXPECT_EQ(count(*text, "mov.u32 r, 1"), 1u) << *text;
+  EXPECT_EQ(count(*text, ".visible .func third"), 2u) << *text; // prototype and body
+  text = link({{"third", third, true}});
+  ASSERT_TRUE(bool(text));
+  EXPECT_EQ(count(*text, "third"), 0u) << *text;
 }
 
 TEST(PtxLinker, LinksNothingToNothing) {

@@ -4,8 +4,11 @@
 // them, so that they follow its target, warp form and modes.
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/IR/Module.h"
+#include <algorithm>
+#include <string_view>
 
 using namespace llvm;
 
@@ -24,6 +27,10 @@ static constexpr DeviceFunction kFunctions[] = {{"vprintf", kRing, false},
                                                 {"malloc", kHeap, false},
                                                 {"free", kHeap, false},
                                                 {"__assertfail", kRing, true}};
+static_assert(std::ranges::equal(
+    kFunctions, ptx::kDriverFunctions, {},
+    [](const DeviceFunction &function) { return std::string_view(function.name); },
+    [](StringRef name) { return std::string_view(name); }));
 
 const DeviceFunction *deviceFunction(StringRef name) {
   const DeviceFunction *found = llvm::find_if(

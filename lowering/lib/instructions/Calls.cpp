@@ -8,6 +8,7 @@
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/DriverFunctions.h"
 
 using namespace llvm;
 
@@ -135,6 +136,10 @@ Expected<Value *> lowerCall(FunctionLowering &fn, const ptx::Instruction &inst) 
     if (!function)
       if (const DeviceFunction *known = deviceFunction(callee.name))
         return callDriver(fn, inst, call, *known);
+    if (!function && ptx::isUnsupportedDriverFunction(callee.name))
+      return fn.unsupported(inst, "a call of '" + callee.name +
+                                      "': kernels launch no kernels, and have none of what else "
+                                      "libcudadevrt takes from CUDA's driver");
     if (!function)
       return fn.unsupported(inst, "a call of '" + callee.name + "', which has no body here");
     if (callee.isKernel)
