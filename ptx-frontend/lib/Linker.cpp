@@ -71,6 +71,7 @@ private:
   bool isDropped(const Statement &statement) const;
 
   std::string header() const;
+  bool hasPrototype(const Statement &statement) const;
   std::string prototype(const Unit &unit, const Statement &statement) const;
   void printPrototypes(std::string &out) const;
   Error printVariables(std::string &out) const;
@@ -296,12 +297,20 @@ std::string Linker::prototype(const Unit &unit, const Statement &statement) cons
          (statement.isNoReturn ? " .noreturn;\n" : ";\n");
 }
 
+// Of kernels those that are declared anywhere: their addresses are taken.
+bool Linker::hasPrototype(const Statement &statement) const {
+  if (statement.kind != Statement::Kind::Function || isDropped(statement))
+    return false;
+  return !statement.isKernel ||
+         any_of(symbols.find(statement.name)->second.places,
+                [](const Place &place) { return !place.statement->hasBody; });
+}
+
 void Linker::printPrototypes(std::string &out) const {
   for (const auto &unit : units) {
     StringSet<> own; // local functions that have one
     for (const Statement &statement : unit->text.statements)
-      if (statement.kind == Statement::Kind::Function && !statement.isKernel &&
-          !isDropped(statement) && (isShared(statement) || own.insert(statement.name).second))
+      if (hasPrototype(statement) && (isShared(statement) || own.insert(statement.name).second))
         out += prototype(*unit, statement);
   }
 }

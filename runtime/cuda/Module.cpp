@@ -230,7 +230,8 @@ static Result readLibrary(Library &library, LoadedImage read, const void *caller
 }
 
 // No context is needed, only a device: the manifest does not depend on it. `isLazy`: as with
-// NVIDIA's driver an image in memory that is no good is an error for who asks for its kernels.
+// NVIDIA's driver an image in memory that is no good is an error for who asks for its kernels. That
+// the compiler cannot be started is none of the image: the program may try again.
 static Result loadLibrary(Library **library, LoadedImage read, const void *caller,
                           JitOptions options, bool isLazy) {
   auto made = std::make_unique<Library>();
@@ -239,7 +240,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
   if (made->error) {
     options.writeError(text);
     (void)fail(made->error, text);
-    if (!isLazy)
+    if (!isLazy || made->error == kOperatingSystem)
       return made->error;
   } else {
     options.writeInfo(text);

@@ -52,7 +52,10 @@ Result checkCooperative(Context &context, Module &module, Function &function,
       module.loaded->residentCtas(function.kernel, uint32_t(threads), shape.dynamicSharedBytes);
   if (!perMultiprocessor)
     return report(context, perMultiprocessor.takeError());
-  uint64_t room = uint64_t(*perMultiprocessor) *
+  const int within =
+      withinAttributes(context.device, function.kernel.staticSharedBytes + shape.dynamicSharedBytes,
+                       int(threads), *perMultiprocessor);
+  uint64_t room = uint64_t(within) *
                   hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
   uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   if (blocks > room)

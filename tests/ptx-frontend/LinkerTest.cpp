@@ -83,6 +83,16 @@ TEST(PtxLinker, DeclaresVariablesBeforeTheyAreUsed) {
   EXPECT_EQ(count(text, ".extern"), 0u) << text;
 }
 
+TEST(PtxLinker, DeclaresKernelsWhoseAddressesAreTaken) {
+  std::string text =
+      linked({".entry a(.param .u32 x);\n.extern .entry b();\n.global .u64 table[2] = {a, b};\n"
+              ".entry a(.param .u32 x) { .reg .b64 r; mov.u64 r, table; ret; }\n",
+              ".visible .entry b() { ret; }\n.visible .entry c() { ret; }\n"});
+  EXPECT_EQ(count(text, ".entry a(.param .u32 x);"), 1u) << text;
+  EXPECT_LT(text.find(".visible .entry b();"), text.find("table")) << text;
+  EXPECT_EQ(count(text, ".entry c"), 1u) << text;
+}
+
 TEST(PtxLinker, MakesCommonVariablesOne) {
   std::string text =
       linked({".common .global .align 4 .b8 x[4];\n", ".common .global .align 4 .b8 x[16];\n",

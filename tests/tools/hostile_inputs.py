@@ -204,7 +204,7 @@ int main(int argc, char **argv) {
         fatbin = self.sparse("k.fatbin", struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 64 + 8 * (len(KERNEL) // 8 + 1)) +
                              struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 64, 8 * (len(KERNEL) // 8 + 1), 0, 0, 0, 8, 70, 0, 0, 1, 0, 0)
                              + KERNEL.encode() + bytes(8 - len(KERNEL) % 8), 10 << 30)
-        for path, module, link in ((fifo, 200, 200), ("/dev/zero", 200, 200), (self.folder, 301, 301), (self.folder / "none", 301, 301),
+        for path, module, link in ((fifo, 200, 200), ("/dev/zero", 200, 200), (self.folder, 301, 1), (self.folder / "none", 301, 1),
                                    (self.sparse("a.ptx", KERNEL, 10 << 30), 200, 200), (fatbin, 0, 200), (good, 0, 0)):
             begin = time.monotonic()
             done = self.rubia("run", "--", program, path, limit=30, memory=8 << 30)

@@ -234,6 +234,28 @@ int main() {
 """)
         self.check(self.nvcc(main, make, count, flags=["-rdc=true"]), "works", 0)
 
+    def test_kernels_that_launch_kernels(self):
+        main = self.file("main.cu", """
+#include <cstdio>
+__global__ void child(int *out) { *out = 7; }
+__global__ void parent(int *out) { child<<<1, 1>>>(out); }
+__global__ void plain(int *out) { *out = 5; }
+int main(int count, char **) {
+  int *out, result = 0;
+  if (cudaMalloc(&out, 4)) return 1;
+  if (count > 1) { parent<<<1, 1>>>(out); return cudaDeviceSynchronize() || cudaGetLastError() ? 2 : 0; }
+  plain<<<1, 1>>>(out);
+  if (cudaMemcpy(&result, out, 4, cudaMemcpyDeviceToHost) || result != 5) return 3;
+  return 0;
+}
+""")
+        program = self.nvcc(main, flags=["-rdc=true", "-lcudadevrt"])
+        done = self.rubia("run", "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.rubia("run", "--", program, "launch")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "parent.*(.|\\n)*LaunchDevice.*kernels launch no kernels")
+
     def test_units_that_cannot_be_linked(self):
         library = self.shared(fatbins.container(), *[fatbins.container(fatbins.entry(1, 70, KERNEL))] * 2)
         report = self.inspect(library, 1, "no")
