@@ -16,9 +16,11 @@ bool tellsReserved(Special special) {
          special == Special::ReservedSmemOffset1 || special == Special::ReservedSmemOffsetEnd;
 }
 
-// By a descriptor in a register.
-bool readsDescribedMatrices(const ptx::Instruction &instruction) {
-  return instruction.op() == ptx::Op::Wgmma || instruction.op() == ptx::Op::WgmmaSp;
+// What is swizzled by a descriptor in a register, or by a tensor map.
+bool swizzles(const ptx::Instruction &instruction) {
+  return instruction.op() == ptx::Op::Wgmma || instruction.op() == ptx::Op::WgmmaSp ||
+         instruction.op() == ptx::Op::CpAsyncBulkTensor ||
+         instruction.op() == ptx::Op::CpReduceAsyncBulkTensor;
 }
 
 // What a unit says of shared memory.
@@ -33,7 +35,7 @@ struct Mentions {
       for (const ptx::Function *function : functions)
         for (const ptx::Instruction &instruction : function->body) {
           any |= instruction.spelling->text.contains(".shared");
-          if (readsDescribedMatrices(instruction)) {
+          if (swizzles(instruction)) {
             any = true;
             dynamicAlignment = std::max(dynamicAlignment, kSwizzleAlignment);
           }

@@ -339,6 +339,54 @@ TEST(TensorCopies, ReplaceFetchReduceStore) {
     }
 }
 
+// Dynamic shared memory starts where a swizzle by address is one by offset, whatever stands before
+// it: here a variable and the words of a counted barrier.
+TEST(TensorCopies, SwizzlesOfDynamicMemoryGoByOffset) {
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 2;
+  map.type = rubia::abi::TensorType::U32;
+  map.swizzle = rubia::abi::TensorSwizzle::Bytes128;
+  map.strides[0] = 128;
+  map.sizes[0] = 32, map.sizes[1] = 8;
+  map.box[0] = 32, map.box[1] = 8;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  std::string ptx = executable90(R"(
+    mov.u32 %r0, bar; mov.u32 %r1, dynamic; mov.u32 %r8, copy; setp.eq.u32 %p0, %tid, 0;
+    mul.wide.u32 %rd2, %tid, 4; add.u64 %rd2, %rd2, %buf; mad.lo.u32 %r2, %tid, 4, %r8;
+    setp.lt.u32 %p1, %tid, 32; @%p1 ld.global.u32 %r3, [%rd2]; @%p1 st.shared.u32 [%r2], %r3;
+    and.b32 %r4, %tid, 32; setp.eq.u32 %p2, %r4, 0; @%p2 bar.sync 1, 64; @!%p2 bar.sync 2, 64;
+    bar.sync 0; @!%p0 bra READY;
+    add.u64 %rd3, %buf, 256;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r8], %rd3;
+    mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    READY: bar.sync 0; @!%p1 bra WAIT;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%buf], [%r8], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%buf], 128;
+    @!%p0 bra WAIT;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 1024;
+    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0, 0}], [%r0];
+    )" + kWait + R"(
+    bar.sync 0;
+    // Words tid and tid + 128, of which 32 are a row and 4 a piece.
+    shr.u32 %r4, %tid, 5; shl.b32 %r4, %r4, 4; shl.b32 %r5, %tid, 2; xor.b32 %r5, %r5, %r4;
+    add.u32 %r5, %r5, %r1; ld.shared.u32 %r6, [%r5];
+    xor.b32 %r5, %r5, 64; ld.shared.u32 %r7, [%r5+512];
+    st.global.u32 [%rd2+256], %r6; st.global.u32 [%rd2+768], %r7;
+    mov.u64 %rd4, 0; @%p0 st.global.u64 [%buf], %rd4;
+    ret;)",
+                                 ".shared .align 8 .b64 bar;\n.shared .align 128 .b8 copy[128];\n"
+                                 ".extern .shared .align 16 .b8 dynamic[];\n");
+  std::vector<uint32_t> words = counting(64 + 256);
+  memcpy(words.data(), &map, sizeof(map));
+  Form form = blockOf(128);
+  form.dynamicSharedBytes = 1024;
+  std::vector<uint32_t> result = runAll(ptx, words, form);
+  for (uint32_t i = 64; i < words.size(); ++i)
+    EXPECT_EQ(result[i], words[i]) << i;
+}
+
 TEST(AsyncErrors, EndTheKernel) {
   struct Wrong {
     const char *code;
