@@ -43,6 +43,13 @@ struct BufferResult {
   double maxRelative = 0;
   std::optional<Element> first;
   std::optional<Writer> writer; // of that element in the replay, where it was asked for
+  /// Against runs whose inexact instructions moved their results (decideByNoise).
+  struct Moved {
+    unsigned runs = 0;
+    uint64_t beyond = 0; // elements that differ by far more than in those runs
+    double ratio = 0;    // the largest difference, as a multiple of what those runs changed there
+  };
+  std::optional<Moved> moved;
   /// Elements that differ by at most 2^i steps, and by more than half as many; the last: by more,
   /// or not numbers that can be compared.
   static constexpr size_t kBins = 34;
@@ -61,11 +68,16 @@ struct LaunchResult {
   std::vector<BufferResult> buffers;
 };
 
+/// Its bits; the last element may have fewer bytes than others.
+uint64_t elementAt(llvm::ArrayRef<uint8_t> bytes, uint64_t index, unsigned size);
 /// "1.5 (0x3fc00000)"
 std::string textOf(ptx::Type type, unsigned bytes, uint64_t bits);
 /// Steps between two floating-point numbers of the type; both zeros are one. None for NaNs and for
 /// an infinity and a number.
 std::optional<uint64_t> ulpsBetween(ptx::Type type, uint64_t a, uint64_t b);
+
+/// Of two numbers; of equal bits, and of two NaNs, 0; infinite where it cannot be told.
+double distanceBetween(ptx::Type type, uint64_t a, uint64_t b);
 
 BufferResult compareBuffers(llvm::ArrayRef<uint8_t> expected, llvm::ArrayRef<uint8_t> got,
                             const Stores &stores, const Bounds &bounds);
@@ -79,5 +91,13 @@ struct Run {
 /// `expected` may be `recorded`; what the kernel may do follows from what was recorded.
 llvm::Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expected,
                                              const Run &got, const Bounds &bounds);
+
+/// Decides what compareLaunches() left undecided, by how far `moved` are from `got`: runs on the
+/// same target, in which inexact instructions moved their results within their bounds. Verdicts
+/// are of statistics: a difference that such runs show as well is within the bound, one that is far
+/// beyond all of them is different, what lies between stays undecided. `still`: the first inexact
+/// instruction that did not move; then nothing is different for certain.
+llvm::Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got,
+                          llvm::ArrayRef<Run> moved, llvm::StringRef still);
 
 } // namespace rubia::capsule

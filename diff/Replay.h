@@ -6,6 +6,7 @@
 
 #include "diff/Capsule.h"
 #include "diff/Locate.h"
+#include "diff/Perturbation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::capsule {
@@ -15,6 +16,8 @@ struct ReplayOptions {
   std::string ptx;     // to be replayed in the place of all that was recorded; empty: that
   size_t from = 0;     // index of the first launch
   llvm::function_ref<bool(const Launch &)> isWanted;
+  unsigned timeout = 0; // seconds that a launch may take before SIGALRM ends the process; 0: any
+  std::optional<Noise> noise; // what is replayed moves the results of its inexact instructions
 };
 
 /// Writes a capsule of what the launches made of their memory, under their ordinals. A launch that

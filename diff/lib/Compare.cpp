@@ -59,12 +59,6 @@ double doubleOf(APFloat number) {
   return number.convertToDouble();
 }
 
-uint64_t elementAt(ArrayRef<uint8_t> bytes, unsigned size) {
-  uint64_t bits = 0;
-  memcpy(&bits, bytes.data(), std::min<size_t>(size, bytes.size()));
-  return bits;
-}
-
 size_t binOf(std::optional<uint64_t> ulps) {
   if (!ulps)
     return BufferResult::kBins - 1;
@@ -100,6 +94,13 @@ bool areNans(Type type, uint64_t a, uint64_t b) {
 
 } // namespace
 
+uint64_t elementAt(ArrayRef<uint8_t> bytes, uint64_t index, unsigned size) {
+  uint64_t bits = 0;
+  const uint64_t at = index * size;
+  memcpy(&bits, bytes.data() + at, std::min<uint64_t>(size, bytes.size() - at));
+  return bits;
+}
+
 std::optional<uint64_t> ulpsBetween(Type type, uint64_t a, uint64_t b) {
   const fltSemantics *semantics = semanticsOf(type);
   if (!semantics)
@@ -116,6 +117,17 @@ std::optional<uint64_t> ulpsBetween(Type type, uint64_t a, uint64_t b) {
   };
   const int64_t p = place(x), q = place(y);
   return p > q ? uint64_t(p) - uint64_t(q) : uint64_t(q) - uint64_t(p);
+}
+
+double distanceBetween(Type type, uint64_t a, uint64_t b) {
+  if (a == b || areNans(type, a, b))
+    return 0;
+  const fltSemantics *semantics = semanticsOf(type);
+  if (!semantics)
+    return INFINITY;
+  const double distance =
+      std::abs(doubleOf(numberOf(*semantics, a)) - doubleOf(numberOf(*semantics, b)));
+  return std::isnan(distance) ? INFINITY : distance;
 }
 
 std::string textOf(Type type, unsigned bytes, uint64_t bits) {
@@ -151,8 +163,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
   bool isWithin = true;
   result.stretches.resize(std::min<uint64_t>(result.elements, BufferResult::kStretches));
   for (uint64_t i = 0; i < result.elements; ++i) {
-    const uint64_t a = elementAt(expected.drop_front(i * size), size),
-                   b = elementAt(got.drop_front(i * size), size);
+    const uint64_t a = elementAt(expected, i, size), b = elementAt(got, i, size);
     if (a == b)
       continue;
     if (stores.isComputed && areNans(result.type, a, b)) {

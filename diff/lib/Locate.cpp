@@ -8,8 +8,7 @@
 //
 // Stores to shared and local memory are left alone, and so are asynchronous copies.
 #include "diff/Locate.h"
-#include "ptx-frontend/Effects.h"
-#include "ptx-frontend/Parser.h"
+#include "diff/lib/TextOfPtx.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -20,13 +19,6 @@ using rubia::ptx::StateSpace;
 
 namespace rubia::capsule {
 namespace {
-
-/// Where the statement begins that has the byte at `place`: behind the end of the one before.
-size_t beginOf(StringRef text, size_t place) {
-  while (place > 0 && !StringRef(";{}:\n").contains(text[place - 1]))
-    --place;
-  return place;
-}
 
 unsigned storedBytes(const ptx::Instruction &instruction) {
   const ptx::Spelling &spelling = *instruction.spelling;
@@ -91,39 +83,22 @@ std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruct
 } // namespace
 
 Expected<InstrumentedPtx> instrumentStores(StringRef text, StringRef kernel) {
-  const ptx::ParseResult parsed = ptx::parse("capsule", text.str());
-  const ptx::Function *wanted = parsed.usable ? parsed.module.function(kernel) : nullptr;
-  if (!wanted || !wanted->hasBody || !wanted->valid || parsed.module.addressSize != 64)
-    return createStringError("the PTX of kernel '" + kernel + "' cannot be changed");
+  Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
+  if (!editor)
+    return editor.takeError();
   InstrumentedPtx out;
-  size_t done = 0;
-  const auto copyTo = [&](size_t place) {
-    out.text += text.slice(done, place);
-    done = place;
-  };
-  // Behind the directives that every module begins with.
-  const size_t directive = text.find(".address_size"), end = text.find('\n', directive);
-  if (directive == StringRef::npos || end == StringRef::npos)
-    return createStringError("the PTX of kernel '" + kernel + "' cannot be changed");
-  copyTo(end);
-  out.text += formatv("\n.visible .global .align 8 .b8 {0}[{1}];\n", kWatchVariable, kWatchBytes);
-  for (const ptx::Function *function : parsed.module.functions) {
-    if (!function->hasBody || (function->isKernel && function != wanted))
-      continue;
+  editor->declare(
+      formatv(".visible .global .align 8 .b8 {0}[{1}];", kWatchVariable, kWatchBytes).str());
+  for (const ptx::Function *function : editor->functions())
     for (const ptx::Instruction &instruction : function->body) {
       const Operand *address = addressOf(instruction);
       if (!address)
         continue;
-      const size_t begin = beginOf(text, instruction.place);
-      copyTo(begin);
-      out.text += watchCode(*function, instruction, *address, out.sites.size());
-      const StringRef statement =
-          text.substr(begin).take_until([](char c) { return c == ';'; }).trim();
-      out.sites.push_back({uint32_t(text.take_front(instruction.place).count('\n') + 1),
-                           (statement + ";").str(), sourceOf(parsed.module, instruction)});
+      editor->before(instruction, watchCode(*function, instruction, *address, out.sites.size()));
+      out.sites.push_back({editor->lineOf(instruction), editor->statement(instruction).str(),
+                           sourceOf(editor->module(), instruction)});
     }
-  }
-  copyTo(text.size());
+  out.text = editor->finish();
   return out;
 }
 

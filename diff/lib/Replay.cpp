@@ -6,6 +6,7 @@
 #include "llvm/Support/Endian.h"
 #include <cstring>
 #include <map>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -24,8 +25,9 @@ struct Refusal {
 class Replayer {
 public:
   /// `output`: null to locate.
-  Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api, const std::string &ptx)
-      : capsule(capsule), output(output), api(std::move(api)), otherPtx(ptx) {}
+  Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api, const std::string &ptx,
+           std::optional<Noise> noise)
+      : capsule(capsule), output(output), api(std::move(api)), otherPtx(ptx), noise(noise) {}
   Error writeEnvironment();
   /// False: nothing can be done with the device behind this launch.
   Expected<bool> replay(const Launch &launch);
@@ -47,6 +49,7 @@ private:
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
   void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
+  int setNoise(const LoadedModule &loaded) const;
   Expected<Refusal> prepare(const Launch &launch);
   Refusal run(const Launch &launch, void *function);
   Error readBack(const Launch &launch, Launch &result);
@@ -59,8 +62,10 @@ private:
   CapsuleOutput *output;
   DriverApi api;
   const std::string &otherPtx;
+  const std::optional<Noise> noise;
   InstrumentedPtx instrumented; // of the launch that is located
-  std::map<Digest, LoadedModule> modules;
+  /// By image; also by kernel, if the PTX is changed for each.
+  std::map<std::pair<Digest, std::string>, LoadedModule> modules;
   const LoadedModule *module = nullptr; // of the launch
   std::vector<Place> places;
   std::vector<Relocation::Move> moves;
@@ -84,7 +89,7 @@ Error Replayer::finish() {
 }
 
 Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
-  LoadedModule &loaded = modules[launch.images.front()];
+  LoadedModule &loaded = modules[{launch.images.front(), noise ? launch.kernel : std::string()}];
   if (!loaded.handle) {
     Expected<ReplayImage> image = replayImage(capsule, launch);
     if (!image)
@@ -98,15 +103,31 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
       instrumented = std::move(*changed);
       text = instrumented.text.c_str();
     }
+    PerturbedPtx perturbed;
+    if (noise) {
+      if (Error error = perturb(ptx, launch.kernel).moveInto(perturbed))
+        return Refusal{-1, toString(std::move(error))};
+      text = perturbed.text.c_str();
+    }
     if (int status = api.cuModuleLoadData(&loaded.handle, text)) {
       loaded.handle = nullptr;
       return refused(status, "its module cannot be loaded");
     }
     findFunctionPointers(ptx, loaded);
+    if (const int status = noise ? setNoise(loaded) : 0)
+      return refused(status, "the noise cannot be set");
   }
   module = &loaded;
   return refused(api.cuModuleGetFunction(&function, loaded.handle, launch.kernel.c_str()),
                  "the kernel cannot be had");
+}
+
+int Replayer::setNoise(const LoadedModule &loaded) const {
+  uint64_t variable = 0;
+  size_t size = 0;
+  if (int status = api.cuModuleGetGlobal_v2(&variable, &size, loaded.handle, kNoiseVariable))
+    return status;
+  return api.cuMemcpyHtoD_v2(variable, &*noise, sizeof(*noise));
 }
 
 // Before anything else is written to its variables.
@@ -308,7 +329,7 @@ Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest
   Expected<DriverApi> api = DriverApi::open(library);
   if (!api)
     return api.takeError();
-  return Replayer(capsule, nullptr, std::move(*api), ptx).locate(launch, request);
+  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt).locate(launch, request);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
@@ -316,14 +337,16 @@ Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
   Expected<DriverApi> api = DriverApi::open(options.library);
   if (!api)
     return api.takeError();
-  Replayer replayer(capsule, &output, std::move(*api), options.ptx);
+  Replayer replayer(capsule, &output, std::move(*api), options.ptx, options.noise);
   if (Error error = replayer.writeEnvironment())
     return std::move(error);
   size_t i = options.from;
   for (bool isAlive = true; isAlive && i < capsule.launches.size(); ++i) {
     if (!options.isWanted(capsule.launches[i]))
       continue;
+    alarm(options.timeout);
     Expected<bool> alive = replayer.replay(capsule.launches[i]);
+    alarm(0);
     if (!alive)
       return alive.takeError();
     isAlive = *alive;

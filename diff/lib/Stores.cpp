@@ -3,6 +3,7 @@
 // nothing changes. Order and control flow are left out, which can only add facts. Of the functions
 // that a kernel calls all of the module's are taken, for the same reason.
 #include "diff/Stores.h"
+#include "diff/lib/Inexact.h"
 #include "ptx-frontend/Effects.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/DenseMap.h"
@@ -76,30 +77,6 @@ Type typeFor(uint8_t bits) {
   }
 }
 
-bool isFloat(Type type) { return ptx::classOf(type) == ptx::TypeClass::Float; }
-
-bool hasFloat(const ptx::Spelling &spelling) {
-  for (unsigned i = 0; spelling.type(i) != Type::None; ++i)
-    if (isFloat(spelling.type(i)))
-      return true;
-  return false;
-}
-
-/// Whether sums of floating-point numbers, or exchanges, in an order that is open make what it
-/// writes to memory.
-bool isMemoryInexact(const ptx::Spelling &spelling) {
-  constexpr Op kReducing[] = {Op::Atom,
-                              Op::Red,
-                              Op::RedAsync,
-                              Op::CpReduceAsyncBulk,
-                              Op::CpReduceAsyncBulkTensor,
-                              Op::MultimemRed,
-                              Op::MultimemCpReduceAsyncBulk,
-                              Op::Sured};
-  return is_contained(kReducing, spelling.op) &&
-         (hasFloat(spelling) || spelling.has(Mod::Exch) || spelling.has(Mod::Cas));
-}
-
 /// It names a texture, a surface or a tensor map, of which a capsule has nothing.
 bool namesImage(Op op) {
   constexpr Op kOfImages[] = {Op::Tex,
@@ -115,72 +92,11 @@ bool namesImage(Op op) {
   return is_contained(kOfImages, op);
 }
 
-/// Whether others may write at the same time what is read: programs wait with it, or look back.
-bool isTimed(const ptx::Spelling &spelling) {
-  const StateSpace space = spelling.space();
-  return spelling.op == Op::Ld && (space == StateSpace::Global || space == StateSpace::None) &&
-         (spelling.has(Mod::Volatile) || spelling.has(Mod::Relaxed) || spelling.has(Mod::Acquire));
-}
-
 /// Whether its result is made by arithmetic on floating-point numbers, and not moved.
 bool computesFloat(const ptx::Spelling &spelling) {
   constexpr Op kMoves[] = {Op::Mov,  Op::Ld,   Op::Ldu,      Op::Selp,      Op::Slct,
                            Op::Shfl, Op::Prmt, Op::Ldmatrix, Op::Movmatrix, Op::Cvta};
   return hasFloat(spelling) && !is_contained(kMoves, spelling.op);
-}
-
-/// Whether the result of the instruction may be another on another processor, for the same inputs.
-bool isInexact(const ptx::Instruction &instruction) {
-  const ptx::Spelling &spelling = *instruction.spelling;
-  if (spelling.has(Mod::Approx) || spelling.has(Mod::Full) || isTimed(spelling))
-    return true;
-  // Those that have no word for it; and atomics, whose results depend on the order of threads.
-  constexpr Op kAlways[] = {Op::FSin,
-                            Op::FCos,
-                            Op::FLg2,
-                            Op::FEx2,
-                            Op::FTanh,
-                            Op::FRsqrt,
-                            Op::Atom,
-                            Op::Activemask,
-                            Op::Elect,
-                            Op::MultimemLdReduce,
-                            Op::ClusterLaunchControl};
-  // Sums in an order that is open.
-  constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
-                              Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
-                              Op::WgmmaSp,       Op::TcMma,           Op::TcMmaWs};
-  return is_contained(kAlways, spelling.op) ||
-         (is_contained(kOfFloats, spelling.op) && hasFloat(spelling));
-}
-
-/// The processor's own: no two have the same.
-bool isOwn(ptx::SpecialRegister special) {
-  switch (special) {
-  case ptx::SpecialRegister::WarpId:
-  case ptx::SpecialRegister::NWarpId:
-  case ptx::SpecialRegister::TotalSmemSize:
-  case ptx::SpecialRegister::AggrSmemSize:
-  case ptx::SpecialRegister::ReservedSmemOffsetBegin:
-  case ptx::SpecialRegister::ReservedSmemOffsetEnd:
-  case ptx::SpecialRegister::ReservedSmemOffsetCap:
-  case ptx::SpecialRegister::ReservedSmemOffset0:
-  case ptx::SpecialRegister::ReservedSmemOffset1:
-  case ptx::SpecialRegister::CurrentGraphExec:
-  case ptx::SpecialRegister::SmId:
-  case ptx::SpecialRegister::NSmId:
-  case ptx::SpecialRegister::GridId:
-  case ptx::SpecialRegister::Clock:
-  case ptx::SpecialRegister::ClockHi:
-  case ptx::SpecialRegister::Clock64:
-  case ptx::SpecialRegister::GlobalTimer:
-  case ptx::SpecialRegister::GlobalTimerLo:
-  case ptx::SpecialRegister::GlobalTimerHi:
-    return true;
-  default:
-    return (special >= ptx::SpecialRegister::Pm0 && special <= ptx::SpecialRegister::Pm7_64) ||
-           (special >= ptx::SpecialRegister::EnvReg0 && special <= ptx::SpecialRegister::EnvReg31);
-  }
 }
 
 class Analysis {

@@ -155,6 +155,67 @@ TEST(DiffCommand, NamesTheThreadThatWroteTheByte) {
   expectIn(result, "thread (10,0,0) of CTA");
 }
 
+/// Element 105 is 2^0.3, all others are integers, moved by instructions for floating-point numbers.
+std::string exponential(StringRef instead = "ex2.approx.ftz.f32 %f2, 0f3e99999a;") {
+  std::string text = kKernel;
+  const StringRef other = "  @%p1 st.global.u32 [%d3], %r3;\n"; // of integers
+  text.erase(text.find(other), other.size());
+  const size_t store = text.find("  st.global.u32 [%d3], %r4;");
+  text.replace(store, text.find('\n', store) - store,
+               (".reg .f32 %f<4>;\n  " + instead +
+                "\n  setp.eq.u32 %p1, %r3, 105;\n  mov.b32 %f1, %r4;\n"
+                "  selp.f32 %f3, %f2, %f1, %p1;\n  st.global.f32 [%d3], %f3;")
+                   .str());
+  return text;
+}
+
+constexpr uint32_t kExponential = 0x3f9d9624; // correctly rounded
+
+TEST(DiffCommand, DecidesByPerturbedRuns) {
+  for (uint32_t expected : {kExponential - 1, kExponential + 1}) {
+    const std::string text =
+        diff(makeCapsule(kWrong, exponential(), true, expected), "--arch gfx1100,gfx942");
+    expectIn(text, "status 0");
+  }
+  // Far beyond 2 ulp.
+  for (uint32_t expected : {kExponential - 2000, kExponential + 2000}) {
+    const std::string text =
+        diff(makeCapsule(kWrong, exponential(), true, expected), "--arch gfx1100");
+    expectIn(text, "gfx1100: launch 0 k: different");
+    expectIn(text, "1 of 128 f32 elements differ; element 105");
+    expectIn(text, "1 far beyond what 8 perturbed runs changed");
+    expectIn(text, "thread (41,0,0) of CTA (1,0,0)");
+    expectIn(text, "status 1");
+  }
+  // An element that no inexact result leads to.
+  const std::string exact = diff(makeCapsule(50, exponential(), true, 52), "--arch gfx1100");
+  expectIn(exact, "element 50");
+  expectIn(exact, "status 1");
+}
+
+TEST(DiffCommand, LeavesOpenWhatIsNotPerturbed) {
+  const std::string none =
+      diff(makeCapsule(kWrong, exponential(), true, kExponential - 1), "--arch gfx1100 "
+                                                                       "--perturbed 0");
+  expectIn(none, "gfx1100: launch 0 k: undecided: line 18: ex2.approx.ftz.f32");
+  expectIn(none, "status 3");
+  const std::string ordered = diff(makeCapsule(kWrong,
+                                               exponential("mov.f32 %f2, 0f3f9d9624; "
+                                                           "red.global.add.f32 [%d1+420], %f2;"),
+                                               true, kExponential - 1),
+                                   "--arch gfx1100");
+  expectIn(ordered, "undecided: line 18: red.global.add.f32, whose results are not perturbed");
+  expectIn(ordered, "status 3");
+}
+
+TEST(DiffCommand, EndsLaunchesThatDoNot) {
+  std::string text = kKernel;
+  text.replace(text.find("  ret;"), 0, "again: bra again;\n");
+  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100 --timeout 2");
+  expectIn(result, "gfx1100: launch 0 k: failed: it did not end within 2 s");
+  expectIn(result, "status 1");
+}
+
 TEST(DiffCommand, SaysNothingOfEqualLaunches) {
   EXPECT_EQ(diff(makeCapsule(~0u), "--arch gfx1100"), "gfx1100: 1 launches, 1 equal\nstatus 0");
 }

@@ -6,10 +6,10 @@
 #include "tools/OutputFile.h"
 #include "tools/diff/DiffCommands.h"
 #include "tools/diff/DiffReport.h"
+#include "tools/diff/PerturbedRuns.h"
 #include "tools/diff/ReplayTargets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
-#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 
@@ -28,18 +28,13 @@ struct DiffOptions {
   std::vector<std::string> archs;
   settings::Settings settings;
   size_t from = 0;
+  unsigned perturbed = 8;
   std::vector<uint64_t> locate; // launch, region, offset
   bool all = false, noLocate = false;
   capsule::Bounds bounds;
 };
 
-Expected<Regex> regexOf(const std::string &text) {
-  Regex regex(text.empty() ? "^" : text); // an empty one is invalid
-  std::string problem;
-  if (!regex.isValid(problem))
-    return createStringError("--kernel: " + problem);
-  return regex;
-}
+using Chooser = std::function<bool(const Launch &)>;
 
 /// The text of a file; empty for no file.
 Expected<std::string> readPtx(const std::string &path) {
@@ -69,9 +64,9 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
 
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.work.kernel);
-  if (!names)
-    return fail(names.takeError());
+  Expected<Chooser> isWanted = options.work.chooser();
+  if (!isWanted)
+    return fail(isWanted.takeError());
   Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return fail(capsule.takeError());
@@ -86,8 +81,10 @@ int replayHere(const DiffOptions &options) {
   if (Error error = readPtx(options.work.ptx).moveInto(replaying.ptx))
     return fail(std::move(error));
   replaying.from = options.from;
-  const auto isWanted = [&](const Launch &launch) { return names->match(launch.kernel); };
-  replaying.isWanted = isWanted;
+  replaying.isWanted = *isWanted;
+  replaying.timeout = options.work.timeout;
+  if (options.work.noise)
+    replaying.noise = capsule::Noise::ofRun(*options.work.noise);
   Expected<size_t> done = capsule::replay(*capsule, *output, replaying);
   if (!done)
     return fail(done.takeError());
@@ -114,8 +111,8 @@ int failAsError(Error error) {
   return kUsage;
 }
 
-Error checkAnyChosen(const Capsule &capsule, const Regex &names) {
-  if (any_of(capsule.launches, [&](const Launch &launch) { return names.match(launch.kernel); }))
+Error checkAnyChosen(const Capsule &capsule, const Chooser &isWanted) {
+  if (any_of(capsule.launches, isWanted))
     return Error::success();
   return createStringError(capsule.launches.empty() ? "the capsule has no launch"
                                                     : "the capsule has no launch of such a kernel");
@@ -124,11 +121,11 @@ Error checkAnyChosen(const Capsule &capsule, const Regex &names) {
 /// The results of all launches on one target against those of another run; null: as recorded.
 Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed *expected,
                                         const Replayed &got, const std::string &name,
-                                        const DiffOptions &options, const Regex &names) {
+                                        const DiffOptions &options, const Chooser &isWanted) {
   DiffReport::Target target;
   target.name = name;
   for (const Launch &launch : capsule.launches) {
-    if (!names.match(launch.kernel))
+    if (!isWanted(launch))
       continue;
     const Replayed::Found one = expected ? expected->find(launch.ordinal)
                                          : Replayed::Found{&capsule, &launch},
@@ -169,6 +166,15 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
     }
 }
 
+/// Bounds that the user gave are the last word.
+Error decide(const Capsule &capsule, const Replayed *expected, const Replayed &got,
+             const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
+  if (options.bounds.ulps || options.bounds.relative)
+    return Error::success();
+  return decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed},
+                            target.launches);
+}
+
 int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
@@ -192,7 +198,7 @@ Expected<Replayed> openAgain(const std::string &path) {
   return Replayed::of(std::move(*capsule));
 }
 
-Error compareBetween(const Capsule &capsule, const DiffOptions &options, const Regex &names,
+Error compareBetween(const Capsule &capsule, const DiffOptions &options, const Chooser &isWanted,
                      DiffReport &report) {
   const auto [first, second] = StringRef(options.between).split(',');
   if (first.empty() || second.empty() || second.contains(','))
@@ -208,15 +214,17 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const R
   if (!b)
     return b.takeError();
   Expected<DiffReport::Target> target =
-      compareAll(capsule, &*a, *b, first.str() + " and " + second.str(), options, names);
+      compareAll(capsule, &*a, *b, first.str() + " and " + second.str(), options, isWanted);
   if (!target)
     return target.takeError();
+  if (Error error = decide(capsule, &*a, *b, *y, options, *target))
+    return error;
   locateAll(capsule, *y, options, *target);
   report.targets.push_back(std::move(*target));
   return Error::success();
 }
 
-Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Regex &names,
+Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Chooser &isWanted,
                      DiffReport &report) {
   for (const std::string &name :
        options.against.empty() ? targetNames(options) : std::vector{options.against}) {
@@ -229,30 +237,33 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const R
     if (!got)
       return got.takeError();
     Expected<DiffReport::Target> target =
-        compareAll(capsule, nullptr, *got, on->name, options, names);
+        compareAll(capsule, nullptr, *got, on->name, options, isWanted);
     if (!target)
       return target.takeError();
-    if (isReplay)
+    if (isReplay) {
+      if (Error error = decide(capsule, nullptr, *got, *on, options, *target))
+        return error;
       locateAll(capsule, *on, options, *target);
+    }
     report.targets.push_back(std::move(*target));
   }
   return Error::success();
 }
 
 int diff(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.work.kernel);
-  if (!names)
-    return failAsError(names.takeError());
+  Expected<Chooser> isWanted = options.work.chooser();
+  if (!isWanted)
+    return failAsError(isWanted.takeError());
   Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return failAsError(capsule.takeError());
-  if (Error error = checkAnyChosen(*capsule, *names))
+  if (Error error = checkAnyChosen(*capsule, *isWanted))
     return failAsError(std::move(error));
   DiffReport report;
   report.capsule = options.work.path;
   report.recordedOn = capsule->environment.device;
-  if (Error error = options.between.empty() ? compareTargets(*capsule, options, *names, report)
-                                            : compareBetween(*capsule, options, *names, report))
+  if (Error error = options.between.empty() ? compareTargets(*capsule, options, *isWanted, report)
+                                            : compareBetween(*capsule, options, *isWanted, report))
     return failAsError(std::move(error));
   report.writeText(printed(), options.all);
   const std::pair<const std::string &, void (DiffReport::*)(raw_ostream &) const> files[] = {
@@ -268,13 +279,13 @@ int diff(const DiffOptions &options) {
 }
 
 int replay(const DiffOptions &options) {
-  Expected<Regex> names = regexOf(options.work.kernel);
-  if (!names)
-    return failAsError(names.takeError());
+  Expected<Chooser> isWanted = options.work.chooser();
+  if (!isWanted)
+    return failAsError(isWanted.takeError());
   Expected<Capsule> capsule = Capsule::open(options.work.path);
   if (!capsule)
     return failAsError(capsule.takeError());
-  if (Error error = checkAnyChosen(*capsule, *names))
+  if (Error error = checkAnyChosen(*capsule, *isWanted))
     return failAsError(std::move(error));
   int status = kDone;
   for (const std::string &name : targetNames(options)) {
@@ -286,7 +297,7 @@ int replay(const DiffOptions &options) {
       return failAsError(got.takeError());
     size_t replayed = 0, all = 0;
     for (const Launch &launch : capsule->launches) {
-      if (!names->match(launch.kernel))
+      if (!(*isWanted)(launch))
         continue;
       ++all;
       const Replayed::Found found = got->find(launch.ordinal);
@@ -311,6 +322,10 @@ void addCommon(CLI::App &command, DiffOptions &options) {
                      "only launches of kernels whose names match this regular expression");
   command.add_option("--ptx", options.work.ptx,
                      "a file with PTX to run in the place of the recorded one");
+  command
+      .add_option("--timeout", options.work.timeout,
+                  "seconds that a launch may take; 0: any number")
+      ->capture_default_str();
   command.add_option("--library", options.work.library,
                      "the libcuda.so.1 to replay through; default: Rubia's");
 }
@@ -341,6 +356,8 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("-o", here->output)->required();
   worker->add_option("--from", here->from);
   worker->add_option("--locate", here->locate)->expected(3);
+  worker->add_option("--launch", here->work.ordinals);
+  worker->add_option("--noise", here->work.noise);
   worker->callback([here, &status] { status = replayHere(*here); });
 }
 
@@ -360,6 +377,12 @@ void addDiff(CLI::App &app, int &status) {
   command->add_option_function<double>(
       "--relative", [options](double value) { options->bounds.relative = value; },
       "and those whose relative difference is at most this");
+  command
+      ->add_option("--perturbed", options->perturbed,
+                   "runs in which inexact instructions move their results, to tell what such a "
+                   "difference may be; 0: differences of inexact kernels stay undecided")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000));
   command->add_option("--json", options->json, "a report for programs, into this file or -");
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
   command->add_option("--html", options->html, "a report to look at, into this file or -");

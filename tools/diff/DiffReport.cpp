@@ -48,6 +48,12 @@ static std::string placeOf(const Launch &launch, const BufferResult &buffer) {
   return text;
 }
 
+static std::string textOf(const BufferResult::Moved &moved) {
+  if (moved.beyond)
+    return formatv("{0} far beyond what {1} perturbed runs changed", moved.beyond, moved.runs);
+  return formatv("at most {0:F1} times what {1} perturbed runs changed", moved.ratio, moved.runs);
+}
+
 std::string textOf(const Launch &launch, const BufferResult &buffer) {
   std::string text;
   raw_string_ostream os(text);
@@ -62,6 +68,8 @@ std::string textOf(const Launch &launch, const BufferResult &buffer) {
       os << "; at most " << buffer.maxUlps << " ulp, " << formatv("{0:e2}", buffer.maxRelative)
          << " relative";
   }
+  if (buffer.moved)
+    os << "; " << textOf(*buffer.moved);
   if (buffer.nans)
     os << "; " << buffer.nans << " NaNs have other bits";
   return text;
@@ -126,6 +134,12 @@ static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
         {"element", buffer.first->index},
         {"expected", "0x" + utohexstr(buffer.first->expected, true, buffer.elementBytes * 2)},
         {"got", "0x" + utohexstr(buffer.first->got, true, buffer.elementBytes * 2)}};
+  if (buffer.moved) {
+    json::Object moved{{"runs", buffer.moved->runs}, {"beyond", buffer.moved->beyond}};
+    if (std::isfinite(buffer.moved->ratio))
+      moved["ratio"] = buffer.moved->ratio;
+    out["perturbed"] = std::move(moved);
+  }
   if (buffer.writer)
     out["writer"] = toJson(*buffer.writer);
   if (buffer.differing && buffer.type != ptx::Type::None) {

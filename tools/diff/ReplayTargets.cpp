@@ -3,6 +3,8 @@
 #include "tools/Programs.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
+#include <csignal>
 
 using namespace llvm;
 
@@ -34,9 +36,21 @@ Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &bas
   return target;
 }
 
-/// `rubia replay-here` with these words, in the environment of the target.
-static Error runOnce(const ReplayWork &work, const std::string &output, const ReplayTarget &target,
-                     std::vector<std::string> more) {
+Expected<std::function<bool(const Launch &)>> ReplayWork::chooser() const {
+  auto names = std::make_shared<Regex>(kernel.empty() ? "^" : kernel); // an empty one is invalid
+  std::string problem;
+  if (!names->isValid(problem))
+    return createStringError("--kernel: " + problem);
+  return [names, ordinals = ordinals](const Launch &launch) {
+    return names->match(launch.kernel) &&
+           (ordinals.empty() || is_contained(ordinals, launch.ordinal));
+  };
+}
+
+/// `rubia replay-here` with these words, in the environment of the target. Its status, 128 and the
+/// signal's number if one ended it.
+static Expected<int> runOnce(const ReplayWork &work, const std::string &output,
+                             const ReplayTarget &target, std::vector<std::string> more) {
   Expected<std::string> libraries = libraryFolder();
   if (!libraries)
     return libraries.takeError();
@@ -48,17 +62,24 @@ static Error runOnce(const ReplayWork &work, const std::string &output, const Re
                    "-o",
                    output,
                    "--library",
-                   work.library.empty() ? *libraries + "/libcuda.so.1" : work.library};
+                   work.library.empty() ? *libraries + "/libcuda.so.1" : work.library,
+                   "--timeout",
+                   std::to_string(work.timeout)};
   if (!work.ptx.empty())
     more.insert(more.end(), {"--ptx", work.ptx});
+  if (!work.kernel.empty())
+    more.insert(more.end(), {"--kernel", work.kernel});
+  if (work.noise)
+    more.insert(more.end(), {"--noise", std::to_string(*work.noise)});
+  for (uint64_t ordinal : work.ordinals)
+    more.insert(more.end(), {"--launch", std::to_string(ordinal)});
   program.words.insert(program.words.end(), more.begin(), more.end());
   program.variables = environmentOf(target.settings, *libraries);
-  Expected<int> status = program.run();
-  if (!status)
-    return status.takeError();
-  return *status ? createStringError("the replay on " + target.name + " ended with status " +
-                                     Twine(*status))
-                 : Error::success();
+  return program.run();
+}
+
+static Error failureOf(const ReplayTarget &target, int status) {
+  return createStringError("the replay on " + target.name + " ended with status " + Twine(status));
 }
 
 namespace {
@@ -117,11 +138,34 @@ Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
   const std::string output = (folder.path + "/writer.json").str();
-  if (Error error = runOnce(work, output, target,
-                            {"--locate", std::to_string(request.launch),
-                             std::to_string(request.region), std::to_string(request.offset)}))
-    return std::move(error);
+  Expected<int> status = runOnce(work, output, target,
+                                 {"--locate", std::to_string(request.launch),
+                                  std::to_string(request.region), std::to_string(request.offset)});
+  if (!status)
+    return status.takeError();
+  if (*status)
+    return failureOf(target, *status);
   return readWriter(output);
+}
+
+/// What a process has left that a signal ended: a capsule that is cut short.
+static std::string leftIn(const Twine &folder, StringRef name) {
+  std::error_code problem;
+  for (sys::fs::directory_iterator i(folder, problem), end; i != end && !problem;
+       i.increment(problem))
+    if (sys::path::filename(i->path()).starts_with((name + ".tmp.").str()))
+      return i->path();
+  return "";
+}
+
+/// The launch that ended its process.
+static Launch lostOne(const Launch &launch, const ReplayWork &work, int signal) {
+  Launch lost = launch;
+  for (capsule::Region &region : lost.memory)
+    region.after.reset();
+  lost.problem = signal == SIGALRM ? ("it did not end within " + Twine(work.timeout) + " s").str()
+                                   : ("its process was ended by signal " + Twine(signal)).str();
+  return lost;
 }
 
 Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
@@ -129,27 +173,46 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
   TemporaryFolder folder;
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
+  auto isWanted = work.chooser();
+  if (!isWanted)
+    return isWanted.takeError();
   Replayed all;
   for (size_t from = 0; from < capsule.launches.size();) {
-    const std::string output = (folder.path + "/" + Twine(from)).str();
-    std::vector<std::string> words = {"--from", std::to_string(from)};
-    if (!work.kernel.empty())
-      words.insert(words.end(), {"--kernel", work.kernel});
-    if (Error error = runOnce(work, output, target, words))
-      return std::move(error);
+    const std::string name = std::to_string(from);
+    std::string output = (folder.path + "/" + name).str();
+    Expected<int> status = runOnce(work, output, target, {"--from", name});
+    if (!status)
+      return status.takeError();
+    constexpr int kSignal = 128;
+    if (*status && *status < kSignal)
+      return failureOf(target, *status);
+    if (*status)
+      output = leftIn(folder.path, name);
+    if (output.empty())
+      return failureOf(target, *status);
     Expected<Capsule> part = Capsule::open(output);
     if (!part)
       return part.takeError();
-    if (part->launches.empty())
-      break;
-    const Launch &last = part->launches.back();
-    const bool isBroken = !last.status && !last.problem.empty();
+    const auto goBehind = [&](uint64_t ordinal) {
+      while (from < capsule.launches.size() && capsule.launches[from].ordinal <= ordinal)
+        ++from;
+    };
+    const Launch *last = part->launches.empty() ? nullptr : &part->launches.back();
+    const bool isBroken = last && !last->status && !last->problem.empty();
+    if (last)
+      goBehind(last->ordinal);
     all.parts.push_back(std::make_unique<Capsule>(std::move(*part)));
-    if (!isBroken)
+    if (!*status && !isBroken)
       break;
-    // Goes on behind the launch that failed.
-    while (from < capsule.launches.size() && capsule.launches[from].ordinal <= last.ordinal)
+    if (!*status)
+      continue;
+    while (from < capsule.launches.size() && !(*isWanted)(capsule.launches[from]))
       ++from;
+    if (from == capsule.launches.size())
+      return failureOf(target, *status); // behind its last launch
+    all.lost.push_back(
+        std::make_unique<Launch>(lostOne(capsule.launches[from], work, *status - kSignal)));
+    ++from;
   }
   return all;
 }
@@ -165,6 +228,9 @@ Replayed::Found Replayed::find(uint64_t ordinal) const {
     for (const Launch &launch : part->launches)
       if (launch.ordinal == ordinal)
         return {part.get(), &launch};
+  for (const std::unique_ptr<Launch> &launch : lost)
+    if (launch->ordinal == ordinal)
+      return {parts.front().get(), launch.get()};
   return {nullptr, nullptr};
 }
 

@@ -5,6 +5,7 @@
 
 #include "diff/Replay.h"
 #include "settings/Settings.h"
+#include <functional>
 #include <memory>
 
 namespace rubia::tools {
@@ -16,10 +17,16 @@ struct ReplayTarget {
 
 /// What is replayed there.
 struct ReplayWork {
-  std::string path;    // of the capsule
-  std::string library; // libcuda.so.1; empty: ours
-  std::string kernel;  // a regular expression that names have to match; empty: all
-  std::string ptx;     // a file with PTX to run in the place of what was recorded
+  std::string path;               // of the capsule
+  std::string library;            // libcuda.so.1; empty: ours
+  std::string kernel;             // a regular expression that names have to match; empty: all
+  unsigned timeout = 600;         // seconds for a launch; 0: any number
+  std::string ptx;                // a file with PTX to run in the place of what was recorded
+  std::vector<uint64_t> ordinals; // of the launches; empty: all
+  std::optional<unsigned> noise;  // of a perturbed run: its index (capsule::Noise::ofRun)
+
+  /// Which launches are meant. An error: `kernel` is no regular expression.
+  llvm::Expected<std::function<bool(const capsule::Launch &)>> chooser() const;
 };
 
 /// "gfx1100", or code options, "nan=canonical", or both: words with `;` between them, on top of
@@ -32,7 +39,7 @@ locateOn(const ReplayWork &work, const ReplayTarget &target, const capsule::Loca
 llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
-/// several capsules.
+/// several capsules: behind a launch that failed, or that its process did not survive.
 class Replayed {
 public:
   static llvm::Expected<Replayed> run(const ReplayWork &work, const capsule::Capsule &capsule,
@@ -49,6 +56,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<capsule::Capsule>> parts;
+  std::vector<std::unique_ptr<capsule::Launch>> lost; // that no process survived
 };
 
 } // namespace rubia::tools

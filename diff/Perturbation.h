@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel's inexact instructions may make of its results: the PTX is changed so that each
+// moves its result, within the bound that the PTX ISA gives it. How far the results of the kernel
+// move then is how far another processor's may be from ours. Loops, branches and conversions take
+// part as they are, since the kernel itself runs.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <string>
+
+namespace rubia::capsule {
+
+/// The variable of a perturbed module. A result moves by (scale * h + bias) of its bound; h, from
+/// -1 to 1, follows from the seed and the bits of the result, so that equal operands have equal
+/// results. All zeros: nothing moves.
+struct Noise {
+  uint32_t seed = 0;
+  float scale = 0, bias = 0;
+
+  /// Of run `index`: first all results as high as they may be, then as low, then each as it comes.
+  static Noise ofRun(unsigned index);
+};
+inline constexpr const char *kNoiseVariable = "rubia_noise";
+
+struct PerturbedPtx {
+  std::string text;
+  size_t sites = 0;  // instructions that move their results
+  std::string still; // the first inexact one that does not: "line 12: atom.global.add.u32"
+};
+
+llvm::Expected<PerturbedPtx> perturb(llvm::StringRef ptx, llvm::StringRef kernel);
+
+} // namespace rubia::capsule

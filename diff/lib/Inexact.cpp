@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/lib/Inexact.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using rubia::ptx::Mod;
+using rubia::ptx::Op;
+using rubia::ptx::StateSpace;
+using rubia::ptx::Type;
+
+namespace rubia::capsule {
+
+static bool isFloat(Type type) { return ptx::classOf(type) == ptx::TypeClass::Float; }
+
+bool hasFloat(const ptx::Spelling &spelling) {
+  for (unsigned i = 0; spelling.type(i) != Type::None; ++i)
+    if (isFloat(spelling.type(i)))
+      return true;
+  return false;
+}
+
+/// Whether sums of floating-point numbers, or exchanges, in an order that is open make what it
+/// writes to memory.
+bool isMemoryInexact(const ptx::Spelling &spelling) {
+  constexpr Op kReducing[] = {Op::Atom,
+                              Op::Red,
+                              Op::RedAsync,
+                              Op::CpReduceAsyncBulk,
+                              Op::CpReduceAsyncBulkTensor,
+                              Op::MultimemRed,
+                              Op::MultimemCpReduceAsyncBulk,
+                              Op::Sured};
+  return is_contained(kReducing, spelling.op) &&
+         (hasFloat(spelling) || spelling.has(Mod::Exch) || spelling.has(Mod::Cas));
+}
+
+/// Whether others may write at the same time what is read: programs wait with it, or look back.
+static bool isTimed(const ptx::Spelling &spelling) {
+  const StateSpace space = spelling.space();
+  return spelling.op == Op::Ld && (space == StateSpace::Global || space == StateSpace::None) &&
+         (spelling.has(Mod::Volatile) || spelling.has(Mod::Relaxed) || spelling.has(Mod::Acquire));
+}
+
+/// Whether the result of the instruction may be another on another processor, for the same inputs.
+bool isInexact(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  if (spelling.has(Mod::Approx) || spelling.has(Mod::Full) || isTimed(spelling))
+    return true;
+  // Those that have no word for it; and atomics, whose results depend on the order of threads.
+  constexpr Op kAlways[] = {Op::FSin,
+                            Op::FCos,
+                            Op::FLg2,
+                            Op::FEx2,
+                            Op::FTanh,
+                            Op::FRsqrt,
+                            Op::Atom,
+                            Op::Activemask,
+                            Op::Elect,
+                            Op::MultimemLdReduce,
+                            Op::ClusterLaunchControl};
+  // Sums in an order that is open.
+  constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
+                              Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
+                              Op::WgmmaSp,       Op::TcMma,           Op::TcMmaWs};
+  return is_contained(kAlways, spelling.op) ||
+         (is_contained(kOfFloats, spelling.op) && hasFloat(spelling));
+}
+
+/// The processor's own: no two have the same.
+bool isOwn(ptx::SpecialRegister special) {
+  switch (special) {
+  case ptx::SpecialRegister::WarpId:
+  case ptx::SpecialRegister::NWarpId:
+  case ptx::SpecialRegister::TotalSmemSize:
+  case ptx::SpecialRegister::AggrSmemSize:
+  case ptx::SpecialRegister::ReservedSmemOffsetBegin:
+  case ptx::SpecialRegister::ReservedSmemOffsetEnd:
+  case ptx::SpecialRegister::ReservedSmemOffsetCap:
+  case ptx::SpecialRegister::ReservedSmemOffset0:
+  case ptx::SpecialRegister::ReservedSmemOffset1:
+  case ptx::SpecialRegister::CurrentGraphExec:
+  case ptx::SpecialRegister::SmId:
+  case ptx::SpecialRegister::NSmId:
+  case ptx::SpecialRegister::GridId:
+  case ptx::SpecialRegister::Clock:
+  case ptx::SpecialRegister::ClockHi:
+  case ptx::SpecialRegister::Clock64:
+  case ptx::SpecialRegister::GlobalTimer:
+  case ptx::SpecialRegister::GlobalTimerLo:
+  case ptx::SpecialRegister::GlobalTimerHi:
+    return true;
+  default:
+    return (special >= ptx::SpecialRegister::Pm0 && special <= ptx::SpecialRegister::Pm7_64) ||
+           (special >= ptx::SpecialRegister::EnvReg0 && special <= ptx::SpecialRegister::EnvReg31);
+  }
+}
+
+} // namespace rubia::capsule

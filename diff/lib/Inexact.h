@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instructions may give other results on another processor, for the same inputs.
+#pragma once
+
+#include "ptx-frontend/Module.h"
+
+namespace rubia::capsule {
+
+bool hasFloat(const ptx::Spelling &spelling);
+/// What it writes to memory is the sum of floating-point numbers, or exchanged, in an order that is
+/// open.
+bool isMemoryInexact(const ptx::Spelling &spelling);
+/// Its result may be another one.
+bool isInexact(const ptx::Instruction &instruction);
+/// The processor's own: no two have the same.
+bool isOwn(ptx::SpecialRegister special);
+
+} // namespace rubia::capsule

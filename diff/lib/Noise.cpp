@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies within the noise is told by the perturbed runs themselves: each of them is judged by
+// the others, as the recording is by all. So nothing is assumed about how errors are distributed.
+#include "diff/Compare.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace llvm;
+using rubia::ptx::Type;
+
+namespace rubia::capsule {
+namespace {
+
+// A difference is doubtful, and it is far off, if it is so many times the largest one of the runs.
+constexpr double kDoubtful = 4, kFar = 64;
+// A few elements of a run may be beyond the others; so many times as many may of the recording.
+constexpr uint64_t kMore = 2;
+
+/// How far the runs are from the unperturbed one, by element.
+struct Spread {
+  struct Element {
+    double largest = 0, second = 0;
+    unsigned of = 0; // the run that has the largest
+
+    /// Of all runs but one.
+    double without(unsigned run) const { return run == of ? second : largest; }
+  };
+  std::vector<Element> elements;
+
+  void add(unsigned run, uint64_t index, double distance) {
+    Element &element = elements[index];
+    if (distance > element.largest) {
+      element.second = element.largest;
+      element.largest = distance;
+      element.of = run;
+    } else {
+      element.second = std::max(element.second, distance);
+    }
+  }
+};
+
+struct Counts {
+  uint64_t doubtful = 0, far = 0;
+  uint64_t open = 0; // the runs differ there, by more than can be told
+  double ratio = 0;
+
+  void add(double distance, double spread) {
+    if (distance == 0)
+      return;
+    if (std::isinf(spread)) {
+      ++open;
+      return;
+    }
+    doubtful += distance > kDoubtful * spread;
+    far += distance > kFar * spread;
+    ratio = std::max(ratio, distance / spread); // infinite where nothing moved
+  }
+};
+
+Expected<std::vector<uint8_t>> after(const Run &run, size_t region) {
+  const Region &found = run.launch.memory[region];
+  return run.capsule.contents(found, *found.after);
+}
+
+class Judge {
+public:
+  Judge(BufferResult &buffer, const Run &expected, const Run &got, ArrayRef<Run> moved)
+      : buffer(buffer), expected(expected), got(got), moved(moved) {}
+  Error decide(bool isComplete);
+
+private:
+  Error measure();
+  double distance(ArrayRef<uint8_t> a, ArrayRef<uint8_t> b, uint64_t index) const {
+    return distanceBetween(buffer.type, elementAt(a, index, buffer.elementBytes),
+                           elementAt(b, index, buffer.elementBytes));
+  }
+
+  BufferResult &buffer;
+  const Run &expected, &got;
+  ArrayRef<Run> moved;
+  Counts most; // of any run, judged by the others
+  Counts ofRecording;
+  std::optional<uint64_t> farthest; // the first element that is far off
+};
+
+Error Judge::measure() {
+  Expected<std::vector<uint8_t>> now = after(got, buffer.region);
+  if (!now)
+    return now.takeError();
+  Spread spread;
+  spread.elements.resize(buffer.elements);
+  for (bool isJudging : {false, true})
+    for (unsigned run = 0; run < moved.size(); ++run) {
+      Expected<std::vector<uint8_t>> bytes = after(moved[run], buffer.region);
+      if (!bytes)
+        return bytes.takeError();
+      if (bytes->size() != now->size())
+        return createStringError("a perturbed run reaches other allocations");
+      Counts counts;
+      for (uint64_t i = 0; i < buffer.elements; ++i) {
+        const double there = distance(*now, *bytes, i);
+        if (isJudging)
+          counts.add(there, spread.elements[i].without(run));
+        else
+          spread.add(run, i, there);
+      }
+      most.doubtful = std::max(most.doubtful, counts.doubtful);
+      most.far = std::max(most.far, counts.far);
+    }
+  Expected<std::vector<uint8_t>> recorded = after(expected, buffer.region);
+  if (!recorded)
+    return recorded.takeError();
+  for (uint64_t i = 0; i < buffer.elements; ++i) {
+    const uint64_t before = ofRecording.far;
+    ofRecording.add(distance(*now, *recorded, i), spread.elements[i].largest);
+    if (ofRecording.far > before && !farthest)
+      farthest = i;
+  }
+  if (farthest && ofRecording.far > kMore * most.far)
+    buffer.first = {*farthest, elementAt(*recorded, *farthest, buffer.elementBytes),
+                    elementAt(*now, *farthest, buffer.elementBytes)};
+  return Error::success();
+}
+
+Error Judge::decide(bool isComplete) {
+  if (Error error = measure())
+    return error;
+  buffer.moved = BufferResult::Moved{unsigned(moved.size()), ofRecording.far, ofRecording.ratio};
+  if (ofRecording.far > kMore * most.far) {
+    if (isComplete)
+      buffer.verdict = Verdict::Different;
+  } else if (ofRecording.doubtful <= kMore * most.doubtful && !ofRecording.open) {
+    buffer.verdict = Verdict::Within;
+  }
+  return Error::success();
+}
+
+} // namespace
+
+Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, ArrayRef<Run> moved,
+                    StringRef still) {
+  for (const Run &run : moved)
+    if (!run.launch.whyNotReplayable().empty() ||
+        run.launch.memory.size() != got.launch.memory.size()) {
+      result.reason += "; a perturbed run cannot be had: " + run.launch.whyNotReplayable();
+      return Error::success();
+    }
+  result.verdict = Verdict::Equal;
+  for (BufferResult &buffer : result.buffers) {
+    if (buffer.verdict == Verdict::Undecided)
+      if (Error error = Judge(buffer, expected, got, moved).decide(still.empty()))
+        return error;
+    result.verdict = std::max(result.verdict, buffer.verdict);
+  }
+  if (result.verdict == Verdict::Undecided && !still.empty())
+    result.reason = still.str() + ", whose results are not perturbed";
+  return Error::success();
+}
+
+} // namespace rubia::capsule

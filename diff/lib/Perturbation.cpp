@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// `@p ex2.approx.f32 %f2, %f1;` becomes a block with registers of its own:
+//
+//   @p ex2.approx.f32 %f2, %f1;
+//   r = scale * hash(%f2, seed) + bias          from -1 to 1
+//   if p and %f2 is finite: %f2 += r * bound * |%f2|
+//
+// Of a bound that is absolute, or of a product of matrices, another magnitude stands in the place
+// of
+// |%f2|. It is read before the instruction, which may write to the register that it is in.
+#include "diff/Perturbation.h"
+#include "diff/lib/Inexact.h"
+#include "diff/lib/TextOfPtx.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using rubia::ptx::Mod;
+using rubia::ptx::Op;
+using rubia::ptx::Operand;
+using rubia::ptx::Type;
+
+namespace rubia::capsule {
+
+Noise Noise::ofRun(unsigned index) {
+  if (index < 2)
+    return {0, 0, index ? -1.f : 1.f};
+  return {index * 0x9e3779b9u, 1, 0};
+}
+
+namespace {
+
+enum class Magnitude : uint8_t {
+  Result,        // the bound is relative
+  ResultOrOne,   // relative above 1, absolute below
+  OneOrOperand,  // absolute, and grows with the operand: ranges are reduced
+  ResultOrAddend // of a product of matrices
+};
+
+/// What the PTX ISA says of an operation, for its smallest format.
+struct Bound {
+  Op op;
+  int exponent; // of the bound, a power of two: of f32, or of f64 if that is all that it has
+  Magnitude magnitude;
+};
+// PTX ISA: floating-point-instructions-ex2 and the others. Matrices: a sum of up to 16 products, of
+// which the order and the truncation are open (docs/numerics.md, "Products of matrices").
+constexpr Bound kBounds[] = {
+    {Op::FDiv, -22, Magnitude::Result},          {Op::FRcp, -23, Magnitude::Result},
+    {Op::FSqrt, -23, Magnitude::Result},         {Op::FRsqrt, -22, Magnitude::Result},
+    {Op::FEx2, -22, Magnitude::Result},          {Op::FLg2, -22, Magnitude::ResultOrOne},
+    {Op::FTanh, -11, Magnitude::Result},         {Op::FSin, -20, Magnitude::OneOrOperand},
+    {Op::FCos, -20, Magnitude::OneOrOperand},    {Op::Mma, -19, Magnitude::ResultOrAddend},
+    {Op::MmaSp, -19, Magnitude::ResultOrAddend}, {Op::WmmaMma, -19, Magnitude::ResultOrAddend},
+};
+
+const Bound *boundOf(const ptx::Instruction &instruction) {
+  for (const Bound &bound : kBounds)
+    if (bound.op == instruction.op())
+      return &bound;
+  return nullptr;
+}
+
+/// Of numbers that are narrower than f32 the last place is what a bound is about.
+int exponentOf(const Bound &bound, Type type, bool isFlushing) {
+  switch (type) {
+  case Type::F16:
+  case Type::F16x2:
+    return std::max(bound.exponent, -10);
+  case Type::BF16:
+  case Type::BF16x2:
+    return std::max(bound.exponent, -7);
+  case Type::F64: // the last places, but for rcp.approx.ftz and rsqrt.approx.ftz
+    return isFlushing ? -20 : -51;
+  default:
+    return bound.exponent;
+  }
+}
+
+/// The type of the numbers that an instruction's result has: a register may have two of 16 bits.
+Type resultType(const ptx::Spelling &spelling) {
+  const Type type = spelling.type(0), inRegister = spelling.operandType(0);
+  const bool isPair = ptx::sizeInBits(inRegister) == 32;
+  if (type == Type::F16 && isPair)
+    return Type::F16x2;
+  if (type == Type::BF16 && isPair)
+    return Type::BF16x2;
+  return type;
+}
+
+class SiteWriter {
+public:
+  SiteWriter(const ptx::Function &function, const ptx::Instruction &instruction, const Bound &bound)
+      : function(function), instruction(instruction), bound(bound),
+        type(resultType(*instruction.spelling)) {
+    if (instruction.guard.reg != ptx::kNone)
+      guard = function.registerName(instruction.guard.reg);
+  }
+
+  bool isKnown() const {
+    switch (type) {
+    case Type::F32:
+    case Type::F64:
+    case Type::F16:
+    case Type::BF16:
+      return true;
+    case Type::F16x2:
+    case Type::BF16x2:
+      return true;
+    default:
+      return false;
+    }
+  }
+  std::string before() const;
+  std::string behind() const;
+
+private:
+  using Registers = SmallVector<std::string, 8>;
+  Registers registersOf(const Operand &operand) const;
+  Registers results() const { return registersOf(instruction.operands[0]); }
+  /// An operand whose magnitude counts, by element; empty: none.
+  Registers magnitudes() const;
+  void hash(raw_ostream &os, StringRef bits) const;
+  void moveSingle(raw_ostream &os, StringRef result, StringRef magnitude) const;
+  void moveDouble(raw_ostream &os, StringRef result) const;
+  void moveHalf(raw_ostream &os, StringRef half) const;
+  void moveElement(raw_ostream &os, StringRef result, StringRef magnitude) const;
+  std::string allowed(StringRef predicate) const;
+  std::string factor() const {
+    const int exponent = exponentOf(bound, type, instruction.spelling->has(Mod::Ftz));
+    return formatv("0f{0:X-8}", uint32_t(127 + exponent) << 23);
+  }
+
+  const ptx::Function &function;
+  const ptx::Instruction &instruction;
+  const Bound &bound;
+  const Type type;
+  std::string guard;
+};
+
+SiteWriter::Registers SiteWriter::registersOf(const Operand &operand) const {
+  Registers names;
+  if (operand.kind == Operand::Kind::Register)
+    names.push_back(function.registerName(operand.reg));
+  for (const Operand &element : operand.elements())
+    names.push_back(element.kind == Operand::Kind::Register ? function.registerName(element.reg)
+                                                            : "");
+  return names;
+}
+
+SiteWriter::Registers SiteWriter::magnitudes() const {
+  if (type != Type::F32)
+    return {};
+  if (bound.magnitude == Magnitude::OneOrOperand)
+    return registersOf(instruction.operands[1]);
+  // Elements of C are of the same type, or pairs of another.
+  if (bound.magnitude == Magnitude::ResultOrAddend && instruction.operands.size() > 3) {
+    Registers addends = registersOf(instruction.operands[3]);
+    if (addends.size() == results().size())
+      return addends;
+  }
+  return {};
+}
+
+std::string SiteWriter::before() const {
+  std::string code =
+      "{ .reg .pred %rubia_p, %rubia_q; .reg .b16 %rubia_h<2>; .reg .b32 %rubia_b<4>; "
+      ".reg .f32 %rubia_f<4>; .reg .b64 %rubia_d<2>; .reg .f64 %rubia_w<2>; ";
+  raw_string_ostream os(code);
+  const Registers saved = magnitudes();
+  if (!saved.empty())
+    os << ".reg .f32 %rubia_m<" << saved.size() << ">; ";
+  for (size_t i = 0; i < saved.size(); ++i)
+    if (saved[i].empty())
+      os << "mov.f32 %rubia_m" << i << ", 0f00000000; ";
+    else
+      os << "abs.f32 %rubia_m" << i << ", " << saved[i] << "; ";
+  return code;
+}
+
+/// %rubia_f2: by how much of its bound a result with these bits moves.
+void SiteWriter::hash(raw_ostream &os, StringRef bits) const {
+  os << "xor.b32 %rubia_b1, " << bits
+     << ", %rubia_b0; mul.lo.u32 %rubia_b1, %rubia_b1, 2654435769; "
+     << "shr.u32 %rubia_b2, %rubia_b1, 15; xor.b32 %rubia_b1, %rubia_b1, %rubia_b2; "
+     << "mul.lo.u32 %rubia_b1, %rubia_b1, 2246822519; "
+     << "shr.u32 %rubia_b2, %rubia_b1, 13; xor.b32 %rubia_b1, %rubia_b1, %rubia_b2; "
+     << "cvt.rn.f32.s32 %rubia_f2, %rubia_b1; mul.rn.f32 %rubia_f2, %rubia_f2, 0f30000000; "
+     << "fma.rn.f32 %rubia_f2, %rubia_f2, %rubia_f0, %rubia_f1; "
+     << "mul.rn.f32 %rubia_f2, %rubia_f2, " << factor() << "; ";
+}
+
+/// Narrows a predicate to where the instruction is executed.
+std::string SiteWriter::allowed(StringRef predicate) const {
+  if (guard.empty())
+    return "";
+  return formatv("{0}.pred %rubia_q, {1}; and.pred {2}, {2}, %rubia_q; ",
+                 instruction.guard.negated ? "not" : "mov", guard, predicate);
+}
+
+void SiteWriter::moveSingle(raw_ostream &os, StringRef result, StringRef magnitude) const {
+  os << "mov.b32 %rubia_b3, " << result << "; ";
+  hash(os, "%rubia_b3");
+  os << "abs.f32 %rubia_f3, " << result << "; ";
+  if (bound.magnitude == Magnitude::OneOrOperand)
+    os << "mov.f32 %rubia_f3, 0f3F800000; ";
+  if (bound.magnitude == Magnitude::ResultOrOne)
+    os << "max.f32 %rubia_f3, %rubia_f3, 0f3F800000; ";
+  if (!magnitude.empty())
+    os << "max.f32 %rubia_f3, %rubia_f3, " << magnitude << "; ";
+  os << "fma.rn.f32 %rubia_f3, %rubia_f2, %rubia_f3, " << result << "; "
+     << "testp.finite.f32 %rubia_p, " << result << "; " << allowed("%rubia_p")
+     << "@%rubia_p mov.f32 " << result << ", %rubia_f3; ";
+}
+
+void SiteWriter::moveDouble(raw_ostream &os, StringRef result) const {
+  os << "mov.b64 {%rubia_b3, %rubia_b2}, " << result
+     << "; xor.b32 %rubia_b3, %rubia_b3, %rubia_b2; ";
+  hash(os, "%rubia_b3");
+  os << "cvt.f64.f32 %rubia_w0, %rubia_f2; fma.rn.f64 %rubia_w1, %rubia_w0, " << result << ", "
+     << result << "; testp.finite.f64 %rubia_p, " << result << "; " << allowed("%rubia_p")
+     << "@%rubia_p mov.f64 " << result << ", %rubia_w1; ";
+}
+
+void SiteWriter::moveHalf(raw_ostream &os, StringRef half) const {
+  const bool isBrain = type == Type::BF16 || type == Type::BF16x2;
+  if (isBrain)
+    os << "cvt.u32.u16 %rubia_b3, " << half
+       << "; shl.b32 %rubia_b3, %rubia_b3, 16; mov.b32 %rubia_f3, %rubia_b3; ";
+  else
+    os << "cvt.f32.f16 %rubia_f3, " << half << "; mov.b32 %rubia_b3, %rubia_f3; ";
+  hash(os, "%rubia_b3");
+  os << "testp.finite.f32 %rubia_p, %rubia_f3; " << allowed("%rubia_p")
+     << "fma.rn.f32 %rubia_f3, %rubia_f2, %rubia_f3, %rubia_f3; @%rubia_p cvt.rn."
+     << (isBrain ? "bf16" : "f16") << ".f32 " << half << ", %rubia_f3; ";
+}
+
+void SiteWriter::moveElement(raw_ostream &os, StringRef result, StringRef magnitude) const {
+  switch (type) {
+  case Type::F32:
+    return moveSingle(os, result, magnitude);
+  case Type::F64:
+    return moveDouble(os, result);
+  case Type::F16:
+  case Type::BF16:
+    return moveHalf(os, result);
+  default:
+    os << "mov.b32 {%rubia_h0, %rubia_h1}, " << result << "; ";
+    moveHalf(os, "%rubia_h0");
+    moveHalf(os, "%rubia_h1");
+    os << "mov.b32 " << result << ", {%rubia_h0, %rubia_h1}; ";
+  }
+}
+
+std::string SiteWriter::behind() const {
+  std::string code = " ";
+  raw_string_ostream os(code);
+  os << "mov.u64 %rubia_d0, " << kNoiseVariable << "; ld.global.u32 %rubia_b0, [%rubia_d0]; "
+     << "ld.global.f32 %rubia_f0, [%rubia_d0+4]; ld.global.f32 %rubia_f1, [%rubia_d0+8]; ";
+  const Registers names = results();
+  const bool hasMagnitudes = !magnitudes().empty();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!names[i].empty())
+      moveElement(os, names[i], hasMagnitudes ? "%rubia_m" + std::to_string(i) : "");
+  os << "} ";
+  return code;
+}
+
+bool readsOwn(const ptx::Instruction &instruction) {
+  return any_of(instruction.operands, [](const Operand &operand) {
+    return operand.kind == Operand::Kind::SpecialRegister && isOwn(operand.special);
+  });
+}
+
+} // namespace
+
+Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel) {
+  Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
+  if (!editor)
+    return editor.takeError();
+  editor->declare(
+      formatv(".visible .global .align 4 .b8 {0}[{1}];", kNoiseVariable, sizeof(Noise)).str());
+  PerturbedPtx out;
+  for (const ptx::Function *function : editor->functions())
+    for (const ptx::Instruction &instruction : function->body) {
+      const bool inexact = isInexact(instruction);
+      if (!inexact && !isMemoryInexact(*instruction.spelling) && !readsOwn(instruction))
+        continue;
+      const Bound *bound = inexact ? boundOf(instruction) : nullptr;
+      if (bound) {
+        const SiteWriter site(*function, instruction, *bound);
+        if (site.isKnown()) {
+          editor->before(instruction, site.before());
+          editor->behind(instruction, site.behind());
+          ++out.sites;
+          continue;
+        }
+      }
+      if (out.still.empty())
+        out.still = "line " + std::to_string(editor->lineOf(instruction)) + ": " +
+                    instruction.spelling->text.str();
+    }
+  out.text = editor->finish();
+  return out;
+}
+
+} // namespace rubia::capsule

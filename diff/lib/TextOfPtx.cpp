@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff/lib/TextOfPtx.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using rubia::ptx::Operand;
+
+namespace rubia::capsule {
+
+/// Calls through pointers may reach every function of the module.
+static std::vector<const ptx::Function *> reachedFrom(const ptx::Module &module,
+                                                      const ptx::Function &kernel) {
+  std::vector<const ptx::Function *> functions = {&kernel};
+  const auto add = [&](const ptx::Function *function) {
+    if (function && !function->body.empty() && !is_contained(functions, function))
+      functions.push_back(function);
+  };
+  for (size_t i = 0; i < functions.size(); ++i) // grows
+    for (const ptx::Instruction &instruction : functions[i]->body)
+      for (const Operand &operand : instruction.operands) {
+        if (operand.kind == Operand::Kind::Function)
+          add(operand.function());
+        if (operand.kind == Operand::Kind::Prototype)
+          for (const ptx::Function *function : module.functions)
+            if (!function->isKernel)
+              add(function);
+      }
+  return functions;
+}
+
+Expected<PtxEditor> PtxEditor::open(StringRef text, StringRef kernel) {
+  ptx::ParseResult result = ptx::parse("capsule", text.str());
+  const ptx::Function *wanted = result.usable ? result.module.function(kernel) : nullptr;
+  if (!wanted || wanted->body.empty() || !wanted->valid || result.module.addressSize != 64 ||
+      !text.contains(".address_size"))
+    return createStringError("the PTX of kernel '" + kernel + "' cannot be changed");
+  PtxEditor editor(text, std::make_shared<ptx::Module>(std::move(result.module)));
+  editor.reached = reachedFrom(*editor.parsed, *wanted);
+  llvm::sort(editor.reached, [](const ptx::Function *a, const ptx::Function *b) {
+    return a->body.front().place < b->body.front().place; // in the order of the text
+  });
+  return editor;
+}
+
+/// Where the statement begins that has the byte at `place`: behind the end of the one before, a
+/// label or a comment. Its guard may stand in a line before.
+static size_t beginOf(StringRef text, size_t place) {
+  size_t begin = place;
+  while (begin > 0 && !StringRef(";{}:\n/").contains(text[begin - 1]))
+    --begin;
+  const StringRef above = text.take_front(begin).rtrim();
+  const size_t guard = above.rfind('@');
+  if (!text.slice(begin, place).contains('@') && guard != StringRef::npos &&
+      above.drop_front(guard + 1).find_if([](char c) {
+        return !isAlnum(c) && !StringRef("!%_$").contains(c);
+      }) == StringRef::npos &&
+      !text.slice(text.rfind('\n', guard) + 1, guard).contains("//"))
+    return guard;
+  return begin;
+}
+
+void PtxEditor::copyTo(size_t place) {
+  out += text.slice(done, place);
+  done = place;
+}
+
+void PtxEditor::declare(StringRef declaration) {
+  copyTo(text.find('\n', text.find(".address_size")));
+  out += "\n" + declaration.str() + "\n";
+}
+
+void PtxEditor::before(const ptx::Instruction &instruction, StringRef code) {
+  copyTo(beginOf(text, instruction.place));
+  out += code;
+}
+
+void PtxEditor::behind(const ptx::Instruction &instruction, StringRef code) {
+  copyTo(text.find(';', instruction.place) + 1);
+  out += code;
+}
+
+std::string PtxEditor::finish() {
+  copyTo(text.size());
+  return std::move(out);
+}
+
+uint32_t PtxEditor::lineOf(const ptx::Instruction &instruction) const {
+  return uint32_t(text.take_front(instruction.place).count('\n') + 1);
+}
+
+StringRef PtxEditor::statement(const ptx::Instruction &instruction) const {
+  const size_t begin = beginOf(text, instruction.place);
+  return text.slice(begin, text.find(';', instruction.place) + 1).trim();
+}
+
+} // namespace rubia::capsule

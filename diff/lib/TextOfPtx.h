@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX that is changed as text, at the places that the parser gives.
+#pragma once
+
+#include "ptx-frontend/Module.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace rubia::capsule {
+
+class PtxEditor {
+public:
+  /// An error: there is no such kernel, or its text cannot be changed. Keeps `text` by reference.
+  static llvm::Expected<PtxEditor> open(llvm::StringRef text, llvm::StringRef kernel);
+  PtxEditor(PtxEditor &&) = default;
+
+  const ptx::Module &module() const { return *parsed; }
+  /// The kernel, and all that it may call.
+  llvm::ArrayRef<const ptx::Function *> functions() const { return reached; }
+
+  /// Behind the directives that every module begins with.
+  void declare(llvm::StringRef declaration);
+  /// In front of an instruction. Instructions come in the order of the text.
+  void before(const ptx::Instruction &instruction, llvm::StringRef code);
+  /// Behind the one that before() was called for.
+  void behind(const ptx::Instruction &instruction, llvm::StringRef code);
+  std::string finish();
+
+  uint32_t lineOf(const ptx::Instruction &instruction) const;
+  /// From its guard to its semicolon.
+  llvm::StringRef statement(const ptx::Instruction &instruction) const;
+
+private:
+  PtxEditor(llvm::StringRef text, std::shared_ptr<ptx::Module> parsed)
+      : text(text), parsed(std::move(parsed)) {}
+  void copyTo(size_t place);
+
+  llvm::StringRef text;
+  std::shared_ptr<ptx::Module> parsed;
+  std::vector<const ptx::Function *> reached;
+  std::string out;
+  size_t done = 0;
+};
+
+} // namespace rubia::capsule

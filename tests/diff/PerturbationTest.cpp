@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The changed text is PTX that the front end takes, and keeps what it does not change.
+#include "diff/Perturbation.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
+
+using namespace llvm;
+using namespace rubia;
+using namespace rubia::capsule;
+
+namespace {
+
+std::string kernelOf(StringRef body) {
+  return (".version 8.6\n.target sm_90\n.address_size 64\n"
+          ".visible .entry k(.param .u64 a)\n{\n"
+          ".reg .b64 %d<9>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .f64 %g<9>; .reg .b16 %h<9>; "
+          ".reg .pred %p<9>;\n" +
+          body + "\nret;\n}\n")
+      .str();
+}
+
+PerturbedPtx perturbed(StringRef body) {
+  PerturbedPtx out = cantFail(perturb(kernelOf(body), "k"));
+  const ptx::ParseResult parsed = ptx::parse("perturbed", out.text);
+  for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+    ADD_FAILURE() << ptx::format(diagnostic, "perturbed", out.text) << out.text;
+  return out;
+}
+
+} // namespace
+
+TEST(Perturbation, MovesApproximateResults) {
+  for (const char *body : {
+           "ex2.approx.f32 %f1, %f2;",
+           "ex2.approx.ftz.f32 %f1, %f1;",
+           "ex2.approx.f32 %r1, %r2; // in registers of bits",
+           "@%p1 rcp.approx.f32 %f1, %f2;",
+           "@!%p1 lg2.approx.f32 %f1, %f2;",
+           "@%p1\n  sqrt.approx.f32 %f1, %f2;",
+           "again: sin.approx.f32 %f1, %f1; @%p1 bra again;",
+           "cos.approx.f32 %f1, 0f3f800000;",
+           "/* a; comment */ tanh.approx.f32 %f1, %f2;",
+           "div.full.f32 %f1, %f2, %f3;",
+           "div.approx.f32 %f1, %f2, %f3;",
+           "rsqrt.approx.f64 %g1, %g2;",
+           "@%p2 rcp.approx.ftz.f64 %g1, %g2;",
+           "ex2.approx.f16 %h1, %h2;",
+           "@!%p2 tanh.approx.f16x2 %r1, %r2;",
+           "ex2.approx.ftz.bf16 %h1, %h2;",
+           "tanh.approx.bf16x2 %r1, %r2;",
+           "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4},"
+           " {%r5,%r6}, {%f1,%f2,%f3,%f4};",
+           "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r7,%r8}, {%r1,%r2,%r3,%r4}, "
+           "{%r5,%r6}, {%r7,%r8};",
+           "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1,%g2}, {%g3}, {%g4}, {%g1,%g2};",
+           "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, "
+           "{%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, "
+           "{%r9,%r10,%r11,%r12};",
+       }) {
+    const PerturbedPtx out = perturbed(body);
+    EXPECT_EQ(out.sites, 1u) << body;
+    EXPECT_EQ(out.still, "") << body;
+  }
+}
+
+TEST(Perturbation, LeavesExactInstructionsAlone) {
+  for (const char *body : {"add.f32 %f1, %f2, %f3;", "rcp.rn.f32 %f1, %f2;",
+                           "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1,%r2}, {%r3}, {%r4},"
+                           " {%r1,%r2};"}) {
+    const PerturbedPtx out = perturbed(body);
+    EXPECT_EQ(out.sites, 0u) << body;
+    EXPECT_EQ(out.still, "") << body;
+    EXPECT_TRUE(StringRef(out.text).ends_with(
+        StringRef(kernelOf(body)).drop_front(StringRef(kernelOf("")).find(".visible"))))
+        << out.text;
+  }
+}
+
+// Their results are inexact for other reasons than a bound.
+TEST(Perturbation, NamesWhatDoesNotMove) {
+  EXPECT_EQ(perturbed("atom.global.add.u32 %r1, [%d1], 1;").still, "line 7: atom.global.add.u32");
+  EXPECT_EQ(perturbed("red.global.add.f32 [%d1], %f1;").still, "line 7: red.global.add.f32");
+  EXPECT_EQ(perturbed("mov.u32 %r1, %clock;").still, "line 7: mov.u32");
+}
+
+TEST(Perturbation, FirstRunsMoveAllResultsOneWay) {
+  EXPECT_EQ(Noise::ofRun(0).bias, 1);
+  EXPECT_EQ(Noise::ofRun(1).bias, -1);
+  EXPECT_EQ(Noise::ofRun(2).bias, 0);
+  EXPECT_NE(Noise::ofRun(2).seed, Noise::ofRun(3).seed);
+}

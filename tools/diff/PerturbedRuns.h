@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Differences of inexact kernels, decided by replays in which their inexact instructions move their
+// results (diff/Perturbation.h).
+#pragma once
+
+#include "diff/Compare.h"
+#include "tools/diff/ReplayTargets.h"
+
+namespace rubia::tools {
+
+struct PerturbedRuns {
+  const Replayed *expected; // null: what was recorded
+  const Replayed &got;
+  const ReplayWork &work;
+  const ReplayTarget &target; // that `got` ran on
+  unsigned count;
+};
+
+/// For each launch that is undecided so far. Several replays of those launches.
+llvm::Error decideByPerturbing(const capsule::Capsule &capsule, const PerturbedRuns &runs,
+                               std::vector<capsule::LaunchResult> &results);
+
+} // namespace rubia::tools
