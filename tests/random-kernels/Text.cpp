@@ -70,7 +70,7 @@ public:
   }
   void read(Register reg) {
     note(reg);
-    if (!defined.count(key(reg))) {
+    if (!defined.contains(key(reg))) {
       undefined.push_back(reg);
       define(reg);
     }

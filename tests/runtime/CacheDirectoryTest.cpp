@@ -26,7 +26,7 @@ protected:
     ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-cache", folder));
     cache.emplace(folder.str().str());
   }
-  void TearDown() override { sys::fs::remove_directories(folder); }
+  void TearDown() override { (void)sys::fs::remove_directories(folder); }
 
   // The only entry in the folder.
   std::string file() {

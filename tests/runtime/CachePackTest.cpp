@@ -19,7 +19,7 @@ protected:
     ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-pack", folder));
     path = (folder + "/pack").str();
   }
-  void TearDown() override { sys::fs::remove_directories(folder); }
+  void TearDown() override { (void)sys::fs::remove_directories(folder); }
 
   static CacheEntry entry(int i) {
     return {"key " + std::to_string(i), "{}", std::vector<uint8_t>(i * 7, uint8_t(i)),

@@ -21,7 +21,7 @@ protected:
     root = (base + "/root").str();
     makeFolder(root);
   }
-  void TearDown() override { sys::fs::remove_directories(base); }
+  void TearDown() override { (void)sys::fs::remove_directories(base); }
 
   static void makeFolder(const std::string &path) { ASSERT_EQ(mkdir(path.c_str(), 0755), 0); }
   static void put(const std::string &path, StringRef bytes = "somebody else's") {

@@ -94,7 +94,7 @@ TEST_F(CompilerTest, TheProgramNeverSeesTheWorker) {
   EXPECT_EQ(signals, 0);
 }
 
-static void expectToSucceed(pid_t child) {
+void expectToSucceed(pid_t child) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -71,7 +71,7 @@ TEST(Dumps, WriteWhatIsAskedForAndNothingElse) {
   uint64_t size = 0;
   EXPECT_FALSE(sys::fs::file_size(found[0], size));
   EXPECT_EQ(size, strlen("s_endpgm"));
-  sys::fs::remove_directories(folder);
+  (void)sys::fs::remove_directories(folder);
 }
 
 TEST(Dumps, AreOffByDefault) { EXPECT_FALSE(Dumps({}).any()); }

@@ -51,7 +51,7 @@ protected:
     unsetenv("RUBIA_COMPILE");
     ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-shared", folder));
   }
-  void TearDown() override { sys::fs::remove_directories(folder); }
+  void TearDown() override { (void)sys::fs::remove_directories(folder); }
 
   CacheDirectory directory() { return CacheDirectory(folder.str().str(), 1 << 30); }
   uint64_t times(CacheEvent event) {
@@ -225,7 +225,7 @@ TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
 }
 
 /// Whether other users may enter all folders that a file is in.
-static bool isReachableByOthers(StringRef path) {
+bool isReachableByOthers(StringRef path) {
   for (StringRef folder = sys::path::parent_path(path); !folder.empty();
        folder = sys::path::parent_path(folder)) {
     struct stat status = {};
@@ -274,7 +274,7 @@ TEST_F(SharedCacheTest, UserPathClockLocaleAndMachineAreNotInTheKey) {
   ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-empty", empty));
   EXPECT_FALSE(succeeded(ask({CacheDirectory(empty.str().str()), {}}, forbid)));
   EXPECT_EQ(times(CacheEvent::Compiled), 1u);
-  sys::fs::remove_directories(empty);
+  (void)sys::fs::remove_directories(empty);
 }
 
 // Every bit of the header, every length, one bit in 64 bytes of the payload: the result is what it

@@ -24,7 +24,7 @@ protected:
   }
   void TearDown() override {
     unsetenv("RUBIA_CACHE_PUBLIC_KEYS");
-    sys::fs::remove_directories(folder);
+    (void)sys::fs::remove_directories(folder);
   }
 
   std::string path(StringRef name) { return (folder + "/" + name).str(); }

@@ -42,7 +42,7 @@ protected:
     unsetenv("RUBIA_COMPILE");
     ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-supervisor", folder));
   }
-  void TearDown() override { sys::fs::remove_directories(folder); }
+  void TearDown() override { (void)sys::fs::remove_directories(folder); }
 
   // An image with these kernels, each a unit.
   ModuleImage image(std::vector<std::string> kernels) {
