@@ -76,6 +76,10 @@ LoadedModule::~LoadedModule() {
   releaseState();
 }
 
+// A launch that is not cooperative has a workspace for grid.sync() too, as on NVIDIA's GPUs:
+// grid_group::is_valid() asks for one. It lies before the variables.
+static constexpr uint64_t kGridWorkspaceBytes = 64;
+
 void LoadedModule::releaseState() {
   for (void *pointer : managed)
     release(*hip, "hipFree", hip->hipFree(pointer));
@@ -168,7 +172,7 @@ Error LoadedModule::makeState() {
   if (int error = hip->hipHostGetDevicePointer(&trapRecordOnDevice, trapRecord, 0))
     return hipFailure(*hip, "hipHostGetDevicePointer", error);
 
-  uint64_t size = 1; // HIP allocates no empty blocks
+  uint64_t size = kGridWorkspaceBytes;
   std::vector<uint64_t> offsets;
   for (const Manifest::Variable &v : contents->variables) {
     size = alignTo(size, std::max<uint64_t>(v.alignment, 16));
@@ -507,7 +511,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
       abi::totalSharedBytes(kernel.staticSharedBytes, shape.dynamicSharedBytes);
   static std::atomic<uint64_t> launches{0};
   trailing.gridId = launches.fetch_add(1, std::memory_order_relaxed) + 1;
-  trailing.gridWorkspace = shape.gridWorkspace;
+  trailing.gridWorkspace =
+      shape.gridWorkspace ? shape.gridWorkspace : reinterpret_cast<uint64_t>(state);
   trailing.flags = shape.explicitCluster ? abi::kExplicitCluster : 0;
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 

@@ -20,7 +20,8 @@ struct LaunchShape {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
-  /// A cooperative launch: all CTAs at once, with this workspace for grid.sync(); else 0.
+  /// A cooperative launch: all CTAs at once, with this workspace for grid.sync(). Else 0, and the
+  /// launch has the module's.
   uint64_t gridWorkspace = 0;
   bool explicitCluster = false; // the launch gave a cluster's size
 };
@@ -115,7 +116,7 @@ private:
   bool initialized = false;
   bool functionsWritten = false; // their addresses, to the variables that hold them
   bool functionsRefused = false; // they never will be
-  void *state = nullptr;         // the variables, in one allocation
+  void *state = nullptr;         // a workspace and the variables, in one allocation
   void *trapRecord = nullptr;    // abi::TrapRecord, pinned host memory
   void *trapRecordOnDevice = nullptr;
   std::shared_ptr<AtomicLocks> atomicLocks; // null until a unit needs them
