@@ -8,8 +8,8 @@
 namespace rubia::ptx {
 
 /// Those that Rubia defines too.
-inline constexpr llvm::StringLiteral kDriverFunctions[] = {"vprintf", "malloc", "free",
-                                                           "__assertfail"};
+inline constexpr llvm::StringLiteral kDriverFunctions[] = {
+    "vprintf", "malloc", "free", "__assertfail", "cudaGraphSetConditional"};
 
 /// No unit of a program defines these, and none lacks them.
 inline bool isDriverFunction(llvm::StringRef name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that CUDA's driver gives to device code: vprintf, malloc, free, __assertfail.
+// The functions that CUDA's driver gives to device code: vprintf, malloc, free, __assertfail,
+// cudaGraphSetConditional.
 //
 // They are written in C++, compiled to PTX while Rubia is built, and from then on are PTX like a
 // program's own: whatever the target, warp form or options, they are lowered together with the
@@ -361,6 +362,11 @@ DEVICE_FUNCTION void free(void *block, GLOBAL DeviceHeap *state) {
     if (exchange(&entry.state, seen, (seen & 0xffff) == 1 ? 0 : seen - 1))
       return;
   }
+}
+
+// The handle is the address of the word (runtime/cuda/graph/Conditional.h).
+DEVICE_FUNCTION void cudaGraphSetConditional(uint64_t handle, uint32_t value) {
+  *(GLOBAL uint32_t *)handle = value;
 }
 
 #include "lowering/device/TensorCopies.h"

@@ -148,6 +148,7 @@ void Context::tearDown() {
       local.destructor(this, key, local.value);
 
   forgetCapturesOf(*this); // takes locks that come before the next one
+  gates.awaitAll(*this);   // its threads may need the next one
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
@@ -159,6 +160,8 @@ void Context::tearDown() {
   destroyStreamsAndEvents(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
+  gates.release(hip(), hasLostDevice());
+  words.release(hip(), hasLostDevice());
   if (hasLostDevice())
     services.forget();
   else

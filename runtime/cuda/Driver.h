@@ -7,8 +7,10 @@
 #pragma once
 
 #include "runtime/base/Log.h"
+#include "runtime/cuda/Gates.h"
 #include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
+#include "runtime/cuda/WordPool.h"
 #include "runtime/device/DeviceServices.h"
 #include "runtime/device/Hip.h"
 #include "llvm/ADT/Twine.h"
@@ -64,6 +66,8 @@ struct Context {
 
   DeviceServices services; // printf, malloc; guards itself
   PendingLaunches pending; // guards itself
+  Gates gates;             // guards itself
+  WordPool words;          // guards itself
 
   /// Maps a HIP status; remembers it if it is a fault of the device.
   Result check(int hipError);

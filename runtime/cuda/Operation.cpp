@@ -21,6 +21,8 @@ Result execute(Context &context, const Operation &operation, const Place &place)
     return executeCopy(context, *copy, place.hipStream);
   if (const auto *fill = std::get_if<FillOperation>(&operation))
     return executeFill(context, *fill, place.hipStream);
+  if (const auto *batch = std::get_if<BatchOperation>(&operation))
+    return executeBatch(context, *batch, place.hipStream);
   if (const auto *host = std::get_if<HostOperation>(&operation))
     return executeHost(context, *host, place.hipStream);
   if (const auto *record = std::get_if<RecordOperation>(&operation)) {

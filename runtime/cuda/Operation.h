@@ -10,6 +10,8 @@
 
 namespace rubia::runtime::cuda {
 
+struct ConditionalWord; // graph/Conditional.h
+
 struct KernelOperation {
   Function *function = nullptr; // as the program named it
   uint64_t id = 0;              // of the function: another one may have its address later
@@ -61,6 +63,11 @@ struct FreeOperation {
   uint64_t memory = 0;
 };
 
+/// Words that a stream writes and waits for, one after the other.
+struct BatchOperation {
+  std::vector<MemoryOperation> operations;
+};
+
 /// A graph in a node, which owns it.
 struct ChildOperation {
   Graph *graph;
@@ -69,12 +76,14 @@ struct ConditionalOperation {
   uint64_t handle;
   ConditionalType type;
   std::vector<Graph *> bodies;
+  std::shared_ptr<ConditionalWord> word; // of the handle
 };
 
 // In the order of NodeType.
-using Operation = std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation,
-                               ChildOperation, EmptyOperation, WaitOperation, RecordOperation,
-                               AllocateOperation, FreeOperation, ConditionalOperation>;
+using Operation =
+    std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation, ChildOperation,
+                 EmptyOperation, WaitOperation, RecordOperation, AllocateOperation, FreeOperation,
+                 BatchOperation, ConditionalOperation>;
 
 /// The context's stream of HIP's that an operation is executed on.
 struct Place {
@@ -99,6 +108,9 @@ Result makeKernel(Context &context, Function *function, const LaunchShape &shape
 Result checkKernel(Context &context, const KernelOperation &operation);
 Result checkCopy(Context &context, const CopyOperation &operation); // of a node
 Result checkFill(Context &context, const FillNodeParameters &fill); // of a node
+/// `isFirst`: of the first version of the functions, which has other flags.
+Result makeBatch(Context &context, const MemoryOperation *operations, unsigned count,
+                 unsigned flags, bool isFirst, BatchOperation &batch);
 CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind);
 CopyOperation copyOf(const Copy3D &copy);
 
@@ -106,6 +118,7 @@ CopyOperation copyOf(const Copy3D &copy);
 Result executeKernel(Context &context, const KernelOperation &operation, const Place &place);
 Result executeCopy(Context &context, const CopyOperation &operation, void *hipStream);
 Result executeFill(Context &context, const FillOperation &operation, void *hipStream);
+Result executeBatch(Context &context, const BatchOperation &operation, void *hipStream);
 Result executeHost(Context &context, const HostOperation &operation, void *hipStream);
 
 /// Compiles and loads what the operation needs, so that executing it only adds to the stream.

@@ -262,6 +262,43 @@ struct AllocateNodeParameters { // CUDA_MEM_ALLOC_NODE_PARAMS
 };
 static_assert(sizeof(AllocateNodeParameters) == 120);
 
+enum MemoryOperationType : int { // CUstreamBatchMemOpType
+  kWaitWord32 = 1,
+  kWriteWord32 = 2,
+  kFlushRemoteWrites = 3,
+  kWaitWord64 = 4,
+  kWriteWord64 = 5,
+  kMemoryBarrier = 6,
+};
+/// CUstreamWaitValue_flags. kWaitReached: the word is equal or greater, as counters that wrap
+/// around are compared.
+enum WaitFlag : unsigned { kWaitReached, kWaitEqual, kWaitAnd, kWaitNor, kWaitFlush = 1u << 30 };
+inline constexpr unsigned kWriteWithoutBarrier = 1; // CUstreamWriteValue_flags
+
+union MemoryOperation { // CUstreamBatchMemOpParams
+  MemoryOperationType type;
+  struct {
+    MemoryOperationType type;
+    void *address;
+    uint64_t value;
+    unsigned flags;
+    void *alias;
+  } word;
+  struct {
+    MemoryOperationType type;
+    unsigned flags;
+  } barrier;
+  uint64_t words[6];
+};
+static_assert(sizeof(MemoryOperation) == 48);
+struct BatchNodeParameters { // CUDA_BATCH_MEM_OP_NODE_PARAMS
+  Context *context;
+  unsigned count;
+  MemoryOperation *operations;
+  unsigned flags;
+};
+static_assert(sizeof(BatchNodeParameters) == 32);
+
 struct EdgeData { // CUgraphEdgeData
   uint8_t fromPort, toPort, type, reserved[5];
 };
@@ -292,6 +329,7 @@ struct NodeParameters { // CUgraphNodeParams
     Event *event;
     AllocateNodeParameters allocate;
     void *freed;
+    BatchNodeParameters batch;
     struct {
       uint64_t handle;
       ConditionalType type;

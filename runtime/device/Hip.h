@@ -59,6 +59,13 @@ enum HipMemcpyKind : int {
   kHipMemcpyDefault
 };
 
+enum HipStreamWaitValue : unsigned {
+  kHipStreamWaitValueGte,
+  kHipStreamWaitValueEq,
+  kHipStreamWaitValueAnd,
+  kHipStreamWaitValueNor
+};
+
 inline void *const kHipLaunchParamBufferPointer = reinterpret_cast<void *>(1);
 inline void *const kHipLaunchParamBufferSize = reinterpret_cast<void *>(2);
 inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);

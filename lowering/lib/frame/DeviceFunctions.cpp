@@ -26,7 +26,8 @@ static constexpr abi::ModuleTableSlot kHeap[] = {abi::kDeviceHeapSlot};
 static constexpr DeviceFunction kFunctions[] = {{"vprintf", kRing, false},
                                                 {"malloc", kHeap, false},
                                                 {"free", kHeap, false},
-                                                {"__assertfail", kRing, true}};
+                                                {"__assertfail", kRing, true},
+                                                {"cudaGraphSetConditional", {}, false}};
 static_assert(std::ranges::equal(
     kFunctions, ptx::kDriverFunctions, {},
     [](const DeviceFunction &function) { return std::string_view(function.name); },

@@ -2,6 +2,7 @@
 // Making executable graphs, and launching them.
 #include "runtime/cuda/graph/ExecutableGraph.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/graph/Conditional.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <thread>
@@ -107,6 +108,12 @@ static Result prepareAll(Context &current, const std::vector<Step> &steps, Graph
     atFault = step.node;
     if ((result = prepare(*step.node->context, step.node->operation)))
       break;
+    if (step.bodies)
+      for (const auto &body : step.bodies->graphs)
+        if (!result)
+          result = prepareAll(*entered, body->steps, atFault);
+    if (result)
+      break;
   }
   if (!result)
     atFault = nullptr;
@@ -139,14 +146,13 @@ static GraphNode *nodeInCycle(const Graph &graph) {
   return nullptr;
 }
 
-static GraphNode *conditionalNode(const Graph &graph) {
-  for (const auto &node : graph.nodes) {
-    if (node->type() == kConditionalNode)
-      return node.get();
+// A node in a body of a conditional node that may not be in one.
+static GraphNode *nodeInWrongBody(const Graph &graph) {
+  for (const auto &node : graph.nodes)
     for (const Graph *inner : node->graphs())
-      if (conditionalNode(*inner))
-        return node.get();
-  }
+      if (GraphNode *found =
+              node->type() == kConditionalNode ? nodeNotInBody(*inner) : nodeInWrongBody(*inner))
+        return found;
   return nullptr;
 }
 
@@ -163,8 +169,8 @@ static Result checkGraph(const Graph &graph, uint64_t flags, InstantiateFault &f
     return fault.result = 2, kInvalidValue; // INVALID_STRUCTURE
   if (any_of(graph.conditionals, [](const auto &entry) { return !entry.second.isUsed; }))
     return fault.result = 5, kInvalidValue; // CONDITIONAL_HANDLE_UNUSED
-  if ((fault.node = conditionalNode(graph)))
-    return fault.result = 3, fail(kNotSupported, "conditional nodes are not supported");
+  if ((fault.node = nodeInWrongBody(graph)))
+    return fault.result = 3, kInvalidValue; // NODE_OPERATION_NOT_SUPPORTED
   if (graph.hasMemory() && graph.executables)
     return fail(kNotSupported, "a graph with nodes that allocate or free memory is instantiated "
                                "once at a time");
@@ -178,6 +184,8 @@ static std::shared_ptr<ExecutableGraph> makeExecutable(Graph &graph, uint64_t fl
   made->flags = flags;
   made->steps = stepsOf(*made->copy);
   made->lanes = giveLanes(made->steps);
+  makeBodies(made->steps);
+  made->hasConditional = graph.hasConditional();
   ++graph.executables;
   return made;
 }
@@ -206,6 +214,15 @@ Result DeviceEvent::record(Context &context, void *hipStream) {
 }
 
 bool Lane::isLost() const { return isExiting() || resets != context->device.resets; }
+
+Result Lane::open() {
+  if (hipStream && !isLost())
+    return kSuccess;
+  hipStream = nullptr;
+  resets = context->device.resets;
+  return isWork ? makeWorkStream(*context, hipStream)
+                : context->check(hip().hipStreamCreateWithFlags(&hipStream, 1));
+}
 
 using Objects = std::vector<std::pair<UserObject *, unsigned>>;
 
@@ -268,8 +285,11 @@ namespace {
 /// One launch; the device of the context that is worked in is HIP's current one.
 class Replay {
 public:
-  Replay(ExecutableGraph &executable, Context &context, void *hipStream)
-      : executable(executable), context(context), entered(&context), hipStream(hipStream) {}
+  /// `awaited`: what the program waits for, where it is not `hipStream`: this is a body then.
+  Replay(ExecutableGraph &executable, Context &context, void *hipStream, void *awaited = nullptr,
+         bool isBody = false)
+      : executable(executable), context(context), entered(&context), hipStream(hipStream),
+        awaited(isBody ? awaited : hipStream), isBody(isBody) {}
 
   Result run();
 
@@ -279,12 +299,14 @@ private:
   Result wait(const DeviceEvent &event, void *stream);
   Result beginLanes();
   Result runStep(Step &step);
+  Result runConditional(const Step &step, Lane &lane);
   Result endLanes();
   void watchKernels();
 
   ExecutableGraph &executable;
   Context &context, *entered;
-  void *hipStream;
+  void *hipStream, *awaited;
+  bool isBody;
 };
 
 Result Replay::enterContext(Context &wanted) {
@@ -309,23 +331,36 @@ Result Replay::wait(const DeviceEvent &event, void *stream) {
 }
 
 Result Replay::beginLanes() {
+  if (executable.hasConditional) {
+    if (Result result = wait(executable.finished, hipStream)) // a launch before has the values
+      return result;
+    if (Result result = resetConditionals(context, *executable.copy, hipStream))
+      return result;
+  }
   if (Result result = record(executable.start, context, hipStream))
     return result;
   for (Lane &lane : executable.lanes) {
     if (Result result = enterContext(*lane.context))
       return result;
-    if (!lane.hipStream || lane.isLost()) {
-      lane.hipStream = nullptr;
-      lane.resets = lane.context->device.resets;
-      if (Result result = lane.context->check(hip().hipStreamCreateWithFlags(&lane.hipStream, 1)))
-        return result;
-    }
+    if (Result result = lane.open())
+      return result;
     if (Result result = wait(executable.start, lane.hipStream))
       return result;
     if (Result result = wait(executable.finished, lane.hipStream))
       return result;
   }
   return kSuccess;
+}
+
+// In a body the thread is there already.
+Result Replay::runConditional(const Step &step, Lane &lane) {
+  if (!isBody)
+    return addConditional(*lane.context, step.bodies, lane.hipStream, awaited);
+  if (Result result = lane.context->check(hip().hipStreamSynchronize(lane.hipStream)))
+    return result;
+  Result result = runBodies(*step.bodies, awaited);
+  entered = lane.context;
+  return result;
 }
 
 Result Replay::runStep(Step &step) {
@@ -337,10 +372,14 @@ Result Replay::runStep(Step &step) {
       return result;
   const GraphNode &node = *step.node;
   // What memory nodes do was done when the launch began.
-  if (node.isEnabled && node.type() != kAllocateNode && node.type() != kFreeNode)
-    if (Result result = execute(*lane.context, node.operation,
-                                {lane.hipStream, static_cast<Stream *>(lane.hipStream), hipStream}))
+  if (step.bodies) {
+    if (Result result = runConditional(step, lane))
       return result;
+  } else if (node.isEnabled && node.type() != kAllocateNode && node.type() != kFreeNode) {
+    if (Result result = execute(*lane.context, node.operation,
+                                {lane.hipStream, static_cast<Stream *>(lane.hipStream), awaited}))
+      return result;
+  }
   return step.isAwaited ? record(step.event, *lane.context, lane.hipStream) : kSuccess;
 }
 
@@ -376,7 +415,7 @@ void Replay::watchKernels() {
         kernel && step.node->isEnabled)
       if (Bound bound = bind(*step.node->context, kernel->function);
           !bound.error && seen.insert(bound.module).second)
-        step.node->context->pending.add(bound.module, bound.module->loaded, hipStream);
+        step.node->context->pending.add(bound.module, bound.module->loaded, awaited);
 }
 
 Result Replay::run() {
@@ -409,6 +448,11 @@ static MemoryUse memoryUse(const ExecutableGraph &executable) {
 
 Result launch(ExecutableGraph &executable, Context &context, void *hipStream) {
   std::unique_lock<std::mutex> lock(executable.mutex);
+  if (executable.hasNewBodies) {
+    GraphLock lockOfGraphs;
+    makeBodies(executable.steps);
+    executable.hasNewBodies = false;
+  }
   MemoryUse use = memoryUse(executable);
   if (Result result = beginUse(use))
     return result;
@@ -416,6 +460,10 @@ Result launch(ExecutableGraph &executable, Context &context, void *hipStream) {
   lock.unlock();
   endUse(use, result);
   return result;
+}
+
+Result runBody(ExecutableGraph &body, Context &context, void *hipStream, void *awaited) {
+  return Replay(body, context, hipStream, awaited, true).run();
 }
 
 Result upload(ExecutableGraph &executable, Context &current) {

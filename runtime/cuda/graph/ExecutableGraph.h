@@ -30,18 +30,22 @@ private:
   unsigned resets = 0; // as Device::resets
 };
 
+struct Bodies; // Conditional.h
+
 /// A node of the copy, in the order of execution. Nodes that are graphs are their nodes.
 struct Step {
   GraphNode *node;
   std::vector<size_t> after; // steps
   size_t lane = 0;
-  std::vector<size_t> awaited = {}; // those of `after` in other lanes
-  bool isAwaited = false;           // by another lane
-  DeviceEvent event = {};           // if it is
+  std::vector<size_t> awaited = {};    // those of `after` in other lanes
+  bool isAwaited = false;              // by another lane
+  DeviceEvent event = {};              // if it is
+  std::shared_ptr<Bodies> bodies = {}; // of a conditional node
 };
 
 struct Lane {
-  Context *context;
+  Context *context = nullptr;
+  bool isWork = false; // of threads that work at gates
   void *hipStream = nullptr;
   unsigned resets = 0;   // of the device, when the stream was made
   DeviceEvent done = {}; // at the end of a launch
@@ -49,16 +53,21 @@ struct Lane {
 
   /// The stream died with a reset of the device, or dies as the process ends.
   bool isLost() const;
+  /// Makes the stream if there is none. The context's device is HIP's current one.
+  Result open();
 };
 
 struct ExecutableGraph {
   ~ExecutableGraph();
 
   std::unique_ptr<Graph> copy;
-  uint64_t graph; // the id of the graph that it was made of
-  uint64_t flags;
+  uint64_t graph = 0; // the id of the graph that it was made of
+  uint64_t flags = 0;
   std::vector<Step> steps;
-  std::mutex mutex; // of launches: guards what follows
+  bool hasConditional = false;
+  /// Of launches: guards what follows. Taken before the mutex of graphs.
+  std::mutex mutex;
+  bool hasNewBodies = false; // those of `steps` are older than `copy`
   std::vector<Lane> lanes;
   DeviceEvent start;    // what the launch comes after
   DeviceEvent finished; // of the last launch, in lane 0
@@ -79,6 +88,9 @@ std::vector<Step> stepsOf(const Graph &copy);
 std::vector<Lane> giveLanes(std::vector<Step> &steps);
 
 Result launch(ExecutableGraph &executable, Context &context, void *hipStream);
+/// Executes a body on a thread that works at a gate; the stream, which that thread has, comes after
+/// it. The program waits for the stream `awaited`.
+Result runBody(ExecutableGraph &body, Context &context, void *hipStream, void *awaited);
 /// Makes what a launch needs beforehand.
 Result upload(ExecutableGraph &executable, Context &current);
 

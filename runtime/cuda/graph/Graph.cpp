@@ -76,9 +76,9 @@ void release(UserObject *object, unsigned count) {
 // ---------- The model
 
 NodeType GraphNode::typeOf(const Operation &operation) {
-  static constexpr NodeType kTypes[] = {kKernelNode,   kCopyNode,  kFillNode,       kHostNode,
-                                        kChildNode,    kEmptyNode, kWaitNode,       kRecordNode,
-                                        kAllocateNode, kFreeNode,  kConditionalNode};
+  static constexpr NodeType kTypes[] = {kKernelNode,   kCopyNode,  kFillNode,  kHostNode,
+                                        kChildNode,    kEmptyNode, kWaitNode,  kRecordNode,
+                                        kAllocateNode, kFreeNode,  kBatchNode, kConditionalNode};
   static_assert(std::size(kTypes) == std::variant_size_v<Operation>);
   return kTypes[operation.index()];
 }
@@ -130,7 +130,7 @@ static Operation cloneOf(const Operation &operation) {
   if (const auto *child = std::get_if<ChildOperation>(&operation))
     return ChildOperation{child->graph->clone().release()};
   if (const auto *conditional = std::get_if<ConditionalOperation>(&operation)) {
-    ConditionalOperation copy{conditional->handle, conditional->type, {}};
+    ConditionalOperation copy{conditional->handle, conditional->type, {}, conditional->word};
     for (Graph *body : conditional->bodies)
       copy.bodies.push_back(body->clone().release());
     return copy;
@@ -189,6 +189,13 @@ bool Graph::hasMemory() const {
   return any_of(nodes, [](const auto &node) {
     return node->type() == kAllocateNode || node->type() == kFreeNode ||
            any_of(node->graphs(), [](const Graph *graph) { return graph->hasMemory(); });
+  });
+}
+
+bool Graph::hasConditional() const {
+  return any_of(nodes, [](const auto &node) {
+    return node->type() == kConditionalNode ||
+           any_of(node->graphs(), [](const Graph *graph) { return graph->hasConditional(); });
   });
 }
 
@@ -391,6 +398,8 @@ Result cuGraphClone(Graph **clone, Graph *graph) {
       return kInvalidValue;
     if (graph->hasMemory())
       return fail(kNotSupported, "cuGraphClone: a graph with nodes that allocate or free memory");
+    if (graph->hasConditional()) // both would have the same words
+      return fail(kNotSupported, "cuGraphClone: a graph with conditional nodes");
     *clone = graph->clone().release();
     return kSuccess;
   });

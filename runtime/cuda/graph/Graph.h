@@ -14,11 +14,12 @@ struct Edge {
   EdgeData data = {};
 };
 
-/// The value of a conditional node's handle.
+/// A conditional node's handle.
 struct Conditional {
   unsigned initial = 0;
   bool isReset = false; // at each launch
   bool isUsed = false;  // by a node
+  std::shared_ptr<ConditionalWord> word = {};
 };
 
 struct GraphNode {
@@ -66,6 +67,7 @@ struct Graph {
   std::vector<GraphNode *> ordered() const;
   std::vector<GraphNode *> dependentsOf(const GraphNode *node) const;
   bool hasMemory() const; // nodes that allocate or free, at any depth
+  bool hasConditional() const;
 };
 
 /// One lock for graphs and captures; operations on streams take it only while there is a capture.

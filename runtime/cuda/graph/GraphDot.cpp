@@ -35,9 +35,10 @@ StringRef nameOf(NodeType type) {
     return "free memory";
   case kConditionalNode:
     return "conditional";
+  case kBatchNode:
+    return "write and await words";
   case kSignalSemaphoresNode:
   case kWaitSemaphoresNode:
-  case kBatchNode:
     break;
   }
   return "";

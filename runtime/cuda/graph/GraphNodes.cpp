@@ -96,6 +96,8 @@ static Made makeChildNode(Context &current, const Graph &graph, Graph *child, in
   if (child->hasMemory())
     return fail(kNotSupported,
                 "cuGraphAddChildGraphNode: a graph with nodes that allocate or free memory");
+  if (child->hasConditional())
+    return fail(kNotSupported, "cuGraphAddChildGraphNode: a graph with conditional nodes");
   return {current, ChildOperation{child->clone().release()}};
 }
 
@@ -118,20 +120,39 @@ static Made makeFreeNode(Context &current, const Graph &graph, void *address) {
   return {current, operation};
 }
 
-// A handle belongs to one node of the graph that it was made for.
+Made makeBatchNode(const BatchNodeParameters *p) {
+  if (!p)
+    return kInvalidValue;
+  if (!p->context || !isContext(p->context))
+    return kInvalidContext;
+  BatchOperation batch;
+  if (Result result = makeBatch(*p->context, p->operations, p->count, p->flags, false, batch))
+    return result;
+  return {*p->context, std::move(batch)};
+}
+
+// That a node of the graph may use: handles are made for a graph and what is inside of it.
+static Conditional *findConditional(Graph &graph, uint64_t handle) {
+  for (Graph *outer = &graph; outer; outer = outer->parent ? outer->parent->graph : nullptr)
+    if (auto found = outer->conditionals.find(handle); found != outer->conditionals.end())
+      return &found->second;
+  return nullptr;
+}
+
+// A handle belongs to one node.
 template <class Parameters>
 static Made makeConditionalNode(Context &current, Graph &graph, Parameters &p) {
   Context *context = contextOf(current, p.context);
-  auto found = graph.conditionals.find(p.handle);
-  if (!context || found == graph.conditionals.end() || found->second.isUsed)
+  Conditional *conditional = findConditional(graph, p.handle);
+  if (!context || !conditional || conditional->isUsed)
     return kInvalidValue;
   const bool isSize = p.type == kIfNode      ? p.size == 1 || p.size == 2
                       : p.type == kWhileNode ? p.size == 1
                                              : p.type == kSwitchNode && p.size;
   if (!isSize)
     return kInvalidValue;
-  found->second.isUsed = true;
-  ConditionalOperation operation{p.handle, p.type, {}};
+  conditional->isUsed = true;
+  ConditionalOperation operation{p.handle, p.type, {}, conditional->word};
   for (unsigned i = 0; i < p.size; ++i)
     operation.bodies.push_back(new Graph);
   return {*context, std::move(operation)};
@@ -170,7 +191,7 @@ Made makeNode(Context &current, const NodeParameters *p) {
   case kWaitSemaphoresNode:
     return fail(kNotSupported, "graph nodes with external semaphores are not supported");
   case kBatchNode:
-    return fail(kNotSupported, "graph nodes with batches of memory operations are not supported");
+    return makeBatchNode(&p->batch);
   }
   return kInvalidValue;
 }
@@ -298,6 +319,12 @@ Result cuGraphAddEventWaitNode(GraphNode **out, Graph *graph, GraphNode *const *
                                Event *event) {
   return addNode(__func__, out, graph, after, nullptr, count,
                  [&](Context &context) { return makeWaitNode(context, event); });
+}
+
+Result cuGraphAddBatchMemOpNode(GraphNode **out, Graph *graph, GraphNode *const *after,
+                                size_t count, const BatchNodeParameters *p) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &) { return makeBatchNode(p); });
 }
 
 Result cuGraphAddMemAllocNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,

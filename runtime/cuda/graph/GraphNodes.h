@@ -35,6 +35,7 @@ Made makeFillNode(Context &current, const FillNodeParameters *fill, Context *con
 Made makeHostNode(Context &current, const HostNodeParameters *host);
 Made makeRecordNode(Context &current, Event *event);
 Made makeWaitNode(Context &current, Event *event);
+Made makeBatchNode(const BatchNodeParameters *batch);
 /// Of CUgraphNodeParams, for nodes that are there already.
 Made makeNode(Context &current, const NodeParameters *parameters);
 KernelNodeParametersV2 widened(const KernelNodeParameters &parameters);

@@ -177,6 +177,11 @@ Result cuGraphMemAllocNodeGetParams(GraphNode *node, AllocateNodeParameters *out
   return ask<AllocateOperation>(__func__, node, out,
                                 [&](AllocateOperation &operation) { *out = operation.parameters; });
 }
+Result cuGraphBatchMemOpNodeGetParams(GraphNode *node, BatchNodeParameters *out) {
+  return ask<BatchOperation>(__func__, node, out, [&](BatchOperation &batch) {
+    *out = {node->context, unsigned(batch.operations.size()), batch.operations.data(), 0};
+  });
+}
 Result cuGraphMemFreeNodeGetParams(GraphNode *node, void **out) {
   return ask<FreeOperation>(__func__, node, out,
                             [&](FreeOperation &operation) { *out = operation.address; });
@@ -201,6 +206,9 @@ Result cuGraphMemsetNodeSetParams(GraphNode *node, const FillNodeParameters *fil
 }
 Result cuGraphHostNodeSetParams(GraphNode *node, const HostNodeParameters *host) {
   return change(__func__, node, [&](Context &context) { return makeHostNode(context, host); });
+}
+Result cuGraphBatchMemOpNodeSetParams(GraphNode *node, const BatchNodeParameters *batch) {
+  return change(__func__, node, [&](Context &) { return makeBatchNode(batch); });
 }
 Result cuGraphEventRecordNodeSetEvent(GraphNode *node, Event *event) {
   return change(__func__, node, [&](Context &context) { return makeRecordNode(context, event); });

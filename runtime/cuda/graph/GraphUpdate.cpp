@@ -4,6 +4,7 @@
 #include "runtime/cuda/graph/ExecutableGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
+#include <optional>
 #include <tuple>
 
 using namespace llvm;
@@ -42,6 +43,13 @@ static bool isSame(const Copy3D &a, const Copy3D &b) {
          a.widthInBytes == b.widthInBytes && a.height == b.height && a.depth == b.depth;
 }
 
+// Words and values may change.
+static bool isSameKind(const BatchOperation &a, const BatchOperation &b) {
+  return std::equal(
+      a.operations.begin(), a.operations.end(), b.operations.begin(), b.operations.end(),
+      [](const MemoryOperation &x, const MemoryOperation &y) { return x.type == y.type; });
+}
+
 // What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
 // fills of one row; kernels of their context.
 static bool mayBecome(const GraphNode &node, const Operation &changed, const Context *context) {
@@ -57,31 +65,44 @@ static bool mayBecome(const GraphNode &node, const Operation &changed, const Con
     return node.context == context &&
            (isOneRow || (old.height == fill->fill.height && old.width == fill->fill.width));
   }
+  if (const auto *batch = std::get_if<BatchOperation>(&changed))
+    return node.context == context && isSameKind(std::get<BatchOperation>(node.operation), *batch);
+  if (const auto *conditional = std::get_if<ConditionalOperation>(&changed))
+    return std::get<ConditionalOperation>(node.operation).type == conditional->type;
   if (std::holds_alternative<KernelOperation>(changed))
     return node.context == context;
   return true;
 }
 
-// The executable graph and the node of its copy that `node` names. Holds off launches.
-struct Found {
+// The executable graph and the node of its copy that `node` names. Holds off launches, and has the
+// mutex of graphs: in this order, for a launch may need graphs.
+class Found {
+public:
+  Found(ExecutableGraph *handle, GraphNode *named) {
+    {
+      GraphLock lock;
+      executable = liveExecutable(handle);
+    }
+    if (!executable)
+      return;
+    launches = std::unique_lock(executable->mutex);
+    graphs.emplace();
+    if (liveNode(named))
+      node = copyOf(*executable->copy, *named);
+  }
+
   std::shared_ptr<ExecutableGraph> executable;
   GraphNode *node = nullptr;
-  std::unique_lock<std::mutex> lock = {};
+
+private:
+  std::unique_lock<std::mutex> launches;
+  std::optional<GraphLock> graphs; // given back first
 };
-static Found find(ExecutableGraph *handle, GraphNode *node) {
-  Found found{liveExecutable(handle)};
-  if (found.executable && liveNode(node)) {
-    found.lock = std::unique_lock(found.executable->mutex);
-    found.node = copyOf(*found.executable->copy, *node);
-  }
-  return found;
-}
 
 template <class Make>
 static Result change(const char *name, ExecutableGraph *handle, GraphNode *node, Make make) {
   return callIn(name, [&](Context &context) -> Result {
-    GraphLock lock;
-    Found found = find(handle, node);
+    Found found(handle, node);
     if (!found.node)
       return kInvalidValue;
     Made made = make(context);
@@ -96,6 +117,7 @@ static Result change(const char *name, ExecutableGraph *handle, GraphNode *node,
                                   [&] { return prepare(*made.context, made.operation); }))
       return result;
     found.node->operation = std::move(made.operation);
+    found.executable->hasNewBodies = true;
     return kSuccess;
   });
 }
@@ -143,6 +165,7 @@ static UpdateCode compare(const Graph &copy, const Graph &graph, GraphNode *&atF
 
 // After compare().
 static void take(Graph &copy, const Graph &graph) {
+  copy.conditionals = graph.conditionals;
   for (size_t i = 0; i < copy.nodes.size(); ++i) {
     GraphNode &old = *copy.nodes[i];
     const GraphNode &node = *graph.nodes[i];
@@ -151,6 +174,11 @@ static void take(Graph &copy, const Graph &graph) {
       take(*oldGraphs[j], *graphs[j]);
     if (graphs.empty())
       old.operation = node.operation;
+    if (auto *conditional = std::get_if<ConditionalOperation>(&old.operation)) {
+      const auto &changed = std::get<ConditionalOperation>(node.operation);
+      conditional->handle = changed.handle;
+      conditional->word = changed.word;
+    }
   }
 }
 
@@ -173,7 +201,6 @@ static Result prepareAll(Context &current, const Graph &graph, GraphNode *&atFau
 
 static Result update(Context &context, ExecutableGraph &executable, const Graph &graph,
                      UpdateResult &out) {
-  std::lock_guard<std::mutex> lock(executable.mutex);
   out.result = compare(*executable.copy, graph, out.errorNode);
   if (out.result)
     return kGraphExecUpdateFailure;
@@ -182,17 +209,17 @@ static Result update(Context &context, ExecutableGraph &executable, const Graph 
     return result;
   }
   take(*executable.copy, graph);
+  executable.hasNewBodies = true;
   return kSuccess;
 }
 
 static Result updateExecutable(const char *name, ExecutableGraph *handle, Graph *graph,
                                UpdateResult &out) {
   return callIn(name, [&](Context &context) -> Result {
-    GraphLock lock;
-    std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
-    if (!executable || !liveGraph(graph))
+    Found found(handle, nullptr);
+    if (!found.executable || !liveGraph(graph))
       return kInvalidValue;
-    return update(context, *executable, *graph, out);
+    return update(context, *found.executable, *graph, out);
   });
 }
 
@@ -236,6 +263,10 @@ Result cuGraphExecHostNodeSetParams(ExecutableGraph *executable, GraphNode *node
   return change(__func__, executable, node,
                 [&](Context &context) { return makeHostNode(context, host); });
 }
+Result cuGraphExecBatchMemOpNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                          const BatchNodeParameters *batch) {
+  return change(__func__, executable, node, [&](Context &) { return makeBatchNode(batch); });
+}
 Result cuGraphExecEventRecordNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
                                           Event *event) {
   return change(__func__, executable, node,
@@ -254,8 +285,7 @@ Result cuGraphExecNodeSetParams(ExecutableGraph *executable, GraphNode *node, No
 
 Result cuGraphExecChildGraphNodeSetParams(ExecutableGraph *handle, GraphNode *node, Graph *child) {
   return callIn(__func__, [&](Context &context) -> Result {
-    GraphLock lock;
-    Found found = find(handle, node);
+    Found found(handle, node);
     auto *operation = found.node ? std::get_if<ChildOperation>(&found.node->operation) : nullptr;
     if (!operation || !liveGraph(child))
       return kInvalidValue;
@@ -265,6 +295,7 @@ Result cuGraphExecChildGraphNodeSetParams(ExecutableGraph *handle, GraphNode *no
     if (Result result = prepareAll(context, *child, atFault))
       return result;
     take(*operation->graph, *child);
+    found.executable->hasNewBodies = true;
     return kSuccess;
   });
 }
@@ -290,19 +321,18 @@ Result cuGraphExecUpdate(ExecutableGraph *executable, Graph *graph, GraphNode **
 
 Result cuGraphNodeSetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned isEnabled) {
   return callIn(__func__, [&](Context &) {
-    GraphLock lock;
-    Found found = find(handle, node);
+    Found found(handle, node);
     if (!found.node || !canBeDisabled(*found.node))
       return kInvalidValue;
     found.node->isEnabled = isEnabled;
+    found.executable->hasNewBodies = true;
     return kSuccess;
   });
 }
 
 Result cuGraphNodeGetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned *isEnabled) {
   return callIn(__func__, [&](Context &) {
-    GraphLock lock;
-    Found found = find(handle, node);
+    Found found(handle, node);
     if (!isEnabled || !found.node || !canBeDisabled(*found.node))
       return kInvalidValue;
     *isEnabled = found.node->isEnabled;

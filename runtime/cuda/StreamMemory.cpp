@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of memory that streams write and wait for, alone and in batches. All are one operation,
+// which is executed, captured, or a node of a graph.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
+#include <thread>
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+static bool isWait(int type) { return type == kWaitWord32 || type == kWaitWord64; }
+static bool isWrite(int type) { return type == kWriteWord32 || type == kWriteWord64; }
+static unsigned bytesOf(int type) { return type == kWaitWord64 || type == kWriteWord64 ? 8 : 4; }
+
+static Result checkWord(Context &context, const MemoryOperation &operation) {
+  const auto &word = operation.word;
+  const unsigned bytes = bytesOf(operation.type);
+  if (!word.address || reinterpret_cast<uintptr_t>(word.address) % bytes)
+    return kInvalidValue;
+  std::optional<Allocation> found = lookUp(context, word.address);
+  if (!found || found->size - (static_cast<char *>(word.address) - found->base) < bytes)
+    return kInvalidValue;
+  return kSuccess;
+}
+
+static Result checkOperation(Context &context, const MemoryOperation &operation, bool isFirst) {
+  if (isWait(operation.type)) {
+    if (operation.word.flags & kWaitFlush)
+      return fail(kNotSupported, "a wait that flushes the writes of other devices");
+    return operation.word.flags > kWaitNor ? kInvalidValue : checkWord(context, operation);
+  }
+  if (isWrite(operation.type)) {
+    // Without a barrier the write may come earlier than asked for.
+    const unsigned allowed = isFirst ? kWriteWithoutBarrier : 0;
+    return operation.word.flags & ~allowed ? kInvalidValue : checkWord(context, operation);
+  }
+  if (operation.type == kMemoryBarrier && !isFirst)
+    return operation.barrier.flags > 1 ? kInvalidValue : kSuccess;
+  if (operation.type == kFlushRemoteWrites)
+    return fail(kNotSupported, "flushing the writes of other devices");
+  return kInvalidValue;
+}
+
+Result makeBatch(Context &context, const MemoryOperation *operations, unsigned count,
+                 unsigned flags, bool isFirst, BatchOperation &batch) {
+  constexpr unsigned kMaxOperations = 256;
+  if (!operations || !count || count > kMaxOperations || flags)
+    return kInvalidValue;
+  for (const MemoryOperation &operation : ArrayRef(operations, count))
+    if (Result result = checkOperation(context, operation, isFirst))
+      return result;
+  batch.operations.assign(operations, operations + count);
+  return kSuccess;
+}
+
+// ---------- Execution
+
+// CUDA compares as counters are compared that wrap around. HIP has no such comparison.
+static bool isReached(uint64_t word, uint64_t value, unsigned bytes) {
+  return bytes == 4 ? int32_t(uint32_t(word) - uint32_t(value)) >= 0 : int64_t(word - value) >= 0;
+}
+
+// On a thread that works at a gate. An error has become the context's.
+static void awaitReached(Context &context, void *address, uint64_t value, unsigned bytes) {
+  void *stream = nullptr;
+  if (enter(context) || makeWorkStream(context, stream))
+    return;
+  auto pause = std::chrono::microseconds(20);
+  uint64_t word = 0;
+  auto read = [&] {
+    return context.check(hip().hipMemcpyAsync(&word, address, bytes, kHipMemcpyDefault, stream)) ||
+           context.check(hip().hipStreamSynchronize(stream));
+  };
+  while (!isExiting() && !context.sticky && !read() && !isReached(word, value, bytes)) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
+  }
+  if (!isExiting())
+    (void)hip().hipStreamDestroy(stream);
+}
+
+static Result execute(Context &context, const MemoryOperation &operation, void *hipStream) {
+  const auto &word = operation.word;
+  // CUDA's numbers of the other conditions are HIP's.
+  static_assert(kWaitEqual == unsigned(kHipStreamWaitValueEq) &&
+                kWaitAnd == unsigned(kHipStreamWaitValueAnd) &&
+                kWaitNor == unsigned(kHipStreamWaitValueNor));
+  switch (operation.type) {
+  case kWaitWord32:
+  case kWaitWord64:
+    if (word.flags == kWaitReached)
+      return context.gates.add(
+          context, hipStream,
+          [&context, address = word.address, value = word.value, bytes = bytesOf(operation.type)] {
+            awaitReached(context, address, value, bytes);
+          });
+    return context.check(operation.type == kWaitWord32
+                             ? hip().hipStreamWaitValue32(hipStream, word.address,
+                                                          uint32_t(word.value), word.flags,
+                                                          ~uint32_t(0))
+                             : hip().hipStreamWaitValue64(hipStream, word.address, word.value,
+                                                          word.flags, ~uint64_t(0)));
+  case kWriteWord32:
+    return context.check(
+        hip().hipStreamWriteValue32(hipStream, word.address, uint32_t(word.value), 0));
+  case kWriteWord64:
+    return context.check(hip().hipStreamWriteValue64(hipStream, word.address, word.value, 0));
+  case kMemoryBarrier: // each operation comes behind those before it
+  case kFlushRemoteWrites:
+    break;
+  }
+  return kSuccess;
+}
+
+Result executeBatch(Context &context, const BatchOperation &batch, void *hipStream) {
+  if (!hip().hipStreamWaitValue32 || !hip().hipStreamWaitValue64 || !hip().hipStreamWriteValue32 ||
+      !hip().hipStreamWriteValue64)
+    return fail(kNotSupported,
+                hip().path + " has no hipStreamWaitValue32 or no hipStreamWriteValue32");
+  for (const MemoryOperation &operation : batch.operations)
+    if (Result result = execute(context, operation, hipStream))
+      return result;
+  return kSuccess;
+}
+
+static Result submitBatch(const char *name, Stream *stream, const MemoryOperation *operations,
+                          unsigned count, unsigned flags, bool isFirst) {
+  return callIn(name, [&](Context &context) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      BatchOperation batch;
+      if (Result result = makeBatch(context, operations, count, flags, isFirst, batch))
+        return result;
+      return submit(context, std::move(batch), stream, hipStream);
+    });
+  });
+}
+
+static Result submitWord(const char *name, Stream *stream, MemoryOperationType type, void *address,
+                         uint64_t value, unsigned flags, bool isFirst) {
+  MemoryOperation operation{};
+  operation.word = {type, address, value, flags, nullptr};
+  return submitBatch(name, stream, &operation, 1, 0, isFirst);
+}
+
+static Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuStreamWriteValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWriteWord32, address, value, flags, false);
+}
+Result cuStreamWriteValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWriteWord64, address, value, flags, false);
+}
+Result cuStreamWaitValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWaitWord32, address, value, flags, false);
+}
+Result cuStreamWaitValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWaitWord64, address, value, flags, false);
+}
+Result cuStreamBatchMemOp_v2(Stream *stream, unsigned count, MemoryOperation *operations,
+                             unsigned flags) {
+  return submitBatch(__func__, stream, operations, count, flags, false);
+}
+
+Result cuStreamWriteValue32_v2_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return cuStreamWriteValue32_v2(mine(stream), address, value, flags);
+}
+Result cuStreamWriteValue64_v2_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return cuStreamWriteValue64_v2(mine(stream), address, value, flags);
+}
+Result cuStreamWaitValue32_v2_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return cuStreamWaitValue32_v2(mine(stream), address, value, flags);
+}
+Result cuStreamWaitValue64_v2_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return cuStreamWaitValue64_v2(mine(stream), address, value, flags);
+}
+Result cuStreamBatchMemOp_v2_ptsz(Stream *stream, unsigned count, MemoryOperation *operations,
+                                  unsigned flags) {
+  return cuStreamBatchMemOp_v2(mine(stream), count, operations, flags);
+}
+
+// The first versions allow writes without a barrier, and have no barrier alone.
+Result cuStreamWriteValue32(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWriteWord32, address, value, flags, true);
+}
+Result cuStreamWriteValue64(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWriteWord64, address, value, flags, true);
+}
+Result cuStreamWaitValue32(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWaitWord32, address, value, flags, true);
+}
+Result cuStreamWaitValue64(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return submitWord(__func__, stream, kWaitWord64, address, value, flags, true);
+}
+Result cuStreamBatchMemOp(Stream *stream, unsigned count, MemoryOperation *operations,
+                          unsigned flags) {
+  return submitBatch(__func__, stream, operations, count, flags, true);
+}
+
+Result cuStreamWriteValue32_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return cuStreamWriteValue32(mine(stream), address, value, flags);
+}
+Result cuStreamWriteValue64_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return cuStreamWriteValue64(mine(stream), address, value, flags);
+}
+Result cuStreamWaitValue32_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
+  return cuStreamWaitValue32(mine(stream), address, value, flags);
+}
+Result cuStreamWaitValue64_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
+  return cuStreamWaitValue64(mine(stream), address, value, flags);
+}
+Result cuStreamBatchMemOp_ptsz(Stream *stream, unsigned count, MemoryOperation *operations,
+                               unsigned flags) {
+  return cuStreamBatchMemOp(mine(stream), count, operations, flags);
+}
+
+} // extern "C"

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/graph/Conditional.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+Bodies::~Bodies() {
+  if (reader.hipStream && !reader.isLost())
+    (void)hip().hipStreamDestroy(reader.hipStream);
+}
+
+// ---------- Bodies
+
+// What a clone does not have of the executable graph's copy that it was made of.
+static void inherit(Graph &clone, const Graph &copy) {
+  for (auto [made, node] : zip_equal(clone.nodes, copy.nodes)) {
+    made->original = node->original;
+    made->isEnabled = node->isEnabled;
+    for (auto [inner, of] : zip_equal(made->graphs(), node->graphs()))
+      inherit(*inner, *of);
+  }
+}
+
+// Objects are kept by the executable graph.
+static void dropObjects(Graph &graph) {
+  for (auto [object, count] : graph.objects)
+    release(object, count);
+  graph.objects.clear();
+  for (const auto &node : graph.nodes)
+    for (Graph *inner : node->graphs())
+      dropObjects(*inner);
+}
+
+static std::unique_ptr<ExecutableGraph> makeBody(const Graph &graph) {
+  auto body = std::make_unique<ExecutableGraph>();
+  body->copy = graph.clone();
+  inherit(*body->copy, graph);
+  dropObjects(*body->copy);
+  body->steps = stepsOf(*body->copy);
+  body->lanes = giveLanes(body->steps);
+  for (Lane &lane : body->lanes)
+    lane.isWork = true;
+  makeBodies(body->steps);
+  return body;
+}
+
+void makeBodies(std::vector<Step> &steps) {
+  for (Step &step : steps) {
+    auto *conditional = std::get_if<ConditionalOperation>(&step.node->operation);
+    if (!conditional)
+      continue;
+    step.bodies = std::make_shared<Bodies>();
+    step.bodies->context = step.bodies->reader.context = step.node->context;
+    step.bodies->type = conditional->type;
+    step.bodies->word = conditional->word;
+    step.bodies->reader.isWork = true;
+    for (const Graph *graph : conditional->bodies)
+      step.bodies->graphs.push_back(makeBody(*graph));
+  }
+}
+
+GraphNode *nodeNotInBody(const Graph &graph) {
+  for (const auto &node : graph.nodes) {
+    const NodeType type = node->type();
+    if (type != kKernelNode && type != kCopyNode && type != kFillNode && type != kEmptyNode &&
+        type != kChildNode && type != kConditionalNode)
+      return node.get();
+    for (const Graph *inner : node->graphs())
+      if (GraphNode *found = nodeNotInBody(*inner))
+        return found;
+  }
+  return nullptr;
+}
+
+// ---------- Execution
+
+Result resetConditionals(Context &context, const Graph &graph, void *hipStream) {
+  for (const auto &[handle, conditional] : graph.conditionals)
+    if (conditional.isReset)
+      if (Result result = context.check(hip().hipMemsetD32Async(
+              conditional.word->address, int(conditional.initial), 1, hipStream)))
+        return result;
+  for (const auto &node : graph.nodes)
+    for (const Graph *inner : node->graphs())
+      if (Result result = resetConditionals(context, *inner, hipStream))
+        return result;
+  return kSuccess;
+}
+
+static ExecutableGraph *chosen(const Bodies &bodies, unsigned value) {
+  switch (bodies.type) {
+  case kIfNode:
+    return value                      ? bodies.graphs[0].get()
+           : bodies.graphs.size() > 1 ? bodies.graphs[1].get()
+                                      : nullptr;
+  case kWhileNode:
+    return value ? bodies.graphs[0].get() : nullptr;
+  case kSwitchNode:
+    return value < bodies.graphs.size() ? bodies.graphs[value].get() : nullptr;
+  }
+  return nullptr;
+}
+
+static Result readWord(Bodies &bodies, unsigned &value) {
+  Context &context = *bodies.context;
+  void *stream = bodies.reader.hipStream;
+  if (Result result = context.check(hip().hipMemcpyAsync(
+          &value, bodies.word->address, sizeof(value), kHipMemcpyDeviceToHost, stream)))
+    return result;
+  return context.check(hip().hipStreamSynchronize(stream));
+}
+
+Result runBodies(Bodies &bodies, void *awaited) {
+  Context &context = *bodies.context;
+  if (Result result = enter(context))
+    return result;
+  if (Result result = bodies.reader.open())
+    return result;
+  while (!isExiting()) {
+    unsigned value = 0;
+    if (Result result = readWord(bodies, value))
+      return result;
+    ExecutableGraph *body = chosen(bodies, value);
+    if (!body)
+      return kSuccess;
+    if (Result result = runBody(*body, context, bodies.reader.hipStream, awaited))
+      return result;
+    if (bodies.type != kWhileNode)
+      return context.check(hip().hipStreamSynchronize(bodies.reader.hipStream));
+  }
+  return kDeinitialized;
+}
+
+// Nobody waits for the result: it becomes the context's.
+static void runLater(Bodies &bodies, void *awaited) {
+  Context &context = *bodies.context;
+  const Result result = runBodies(bodies, awaited);
+  Result none = kSuccess;
+  if (result && !isExiting() && context.sticky.compare_exchange_strong(none, result))
+    log(LogLevel::Error, Twine("the body of a conditional graph node: ") + textOf(result) +
+                             "; later calls return the same error");
+}
+
+Result addConditional(Context &context, std::shared_ptr<Bodies> bodies, void *hipStream,
+                      void *awaited) {
+  return context.gates.add(context, hipStream,
+                           [bodies = std::move(bodies), awaited] { runLater(*bodies, awaited); });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" Result cuGraphConditionalHandleCreate(uint64_t *handle, Graph *graph, Context *in,
+                                                 unsigned initial, unsigned flags) {
+  return callIn(__func__, [&](Context &current) -> Result {
+    {
+      GraphLock lock;
+      // CU_GRAPH_COND_ASSIGN_DEFAULT
+      if (!handle || !liveGraph(graph) || flags > 1 || (in && !isContext(in)))
+        return kInvalidValue;
+    }
+    Context &context = in ? *in : current;
+    void *address = nullptr;
+    if (Result result =
+            inContext(current, context, [&] { return context.words.take(context, address); }))
+      return result;
+    auto word = std::make_shared<ConditionalWord>(context, address);
+    GraphLock lock;
+    if (!liveGraph(graph))
+      return kInvalidValue;
+    *handle = reinterpret_cast<uint64_t>(address);
+    graph->conditionals[*handle] = {initial, flags != 0, false, std::move(word)};
+    return kSuccess;
+  });
+}
