@@ -211,7 +211,7 @@ TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
   ASSERT_EQ(launch(facts, 1, 1, 0, values), kSuccess);
   std::vector<int> plain = fetch(out, 3);
   EXPECT_EQ(plain[1], 0);
-  EXPECT_EQ(plain[2], 0);
+  EXPECT_EQ(plain[2], 1);
 
   ASSERT_EQ(cooperative(facts, 1, 1), kSuccess);
   std::vector<int> together = fetch(out, 3);

@@ -2,6 +2,7 @@
 // Nodes of every kind: how they are added, asked, changed and removed.
 #include "tests/driver-sequences/Sequence.h"
 #include <cstring>
+#include <unistd.h>
 
 namespace sequences {
 namespace {
@@ -471,15 +472,19 @@ SEQUENCE(node_host) {
     say("%d %d %d", order[i], order[i + 1], order[i + 2]);
 }
 
+// `data`: whether the line of the call that began it is written.
 void callsTheApi(void *data) {
+  while (!__atomic_load_n(static_cast<bool *>(data), __ATOMIC_SEQ_CST))
+    usleep(100);
   Pointer pointer = kNone;
   say("in a host function: cuMemAlloc_v2 %d", quiet("cuMemAlloc_v2", &pointer, size_t(64)));
-  (void)data;
 }
 
 SEQUENCE(node_host_calls_the_api) {
   Setup s;
-  cu("cuLaunchHostFunc", s.stream, callsTheApi, kNone);
+  bool isWritten = false;
+  cu("cuLaunchHostFunc", s.stream, callsTheApi, Pointer(&isWritten));
+  __atomic_store_n(&isWritten, true, __ATOMIC_SEQ_CST);
   cu("cuStreamSynchronize", s.stream);
 }
 
