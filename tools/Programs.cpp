@@ -71,20 +71,28 @@ Expected<int> Program::run() {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static void putInFront(std::vector<std::string> &variables, StringRef name, std::string folders) {
+  if (std::optional<StringRef> old = settings::systemVariable(name.str().c_str());
+      old && !old->empty())
+    folders += ":" + old->str();
+  llvm::erase_if(variables, [&](StringRef variable) { return variable.split('=').first == name; });
+  variables.push_back((name + "=" + folders).str());
+}
+
 std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries) {
-  constexpr const char *kPath = "LD_LIBRARY_PATH";
-  if (std::optional<StringRef> old = settings::systemVariable(kPath); old && !old->empty())
-    libraries += ":" + old->str();
   std::vector<std::string> variables = settings.environment();
-  llvm::erase_if(variables, [](StringRef variable) { return variable.split('=').first == kPath; });
-  variables.push_back(kPath + ("=" + libraries));
+  putInFront(variables, "PATH", libraries + "/bin");
+  putInFront(variables, "LD_LIBRARY_PATH", std::move(libraries));
   return variables;
 }
 
-Expected<std::string> findProgram(const std::string &name) {
+Expected<std::string> findProgram(const std::string &name, StringRef folder) {
   ErrorOr<std::string> path = name;
-  if (!StringRef(name).contains('/'))
-    path = sys::findProgramByName(name);
+  if (!StringRef(name).contains('/')) {
+    path = (folder + "/" + name).str();
+    if (folder.empty() || !sys::fs::can_execute(*path))
+      path = sys::findProgramByName(name);
+  }
   if (!path || !sys::fs::exists(*path))
     return createStringError("no such program: " + name);
   if (!sys::fs::can_execute(*path))
@@ -105,14 +113,14 @@ Expected<std::string> libraryFolder() {
 
 Expected<Program> prepareProgram(const std::vector<std::string> &command,
                                  const settings::Settings &settings) {
-  Expected<std::string> path = findProgram(command.front());
+  Expected<std::string> libraries = libraryFolder();
+  if (!libraries)
+    return libraries.takeError();
+  Expected<std::string> path = findProgram(command.front(), *libraries + "/bin");
   if (!path)
     return path.takeError();
   if (Error error = tellDevice(settings))
     return std::move(error);
-  Expected<std::string> libraries = libraryFolder();
-  if (!libraries)
-    return libraries.takeError();
   return Program{*path, command, environmentOf(settings, *libraries)};
 }
 

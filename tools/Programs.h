@@ -20,9 +20,11 @@ struct Program {
   llvm::Expected<int> run();
 };
 
-/// The path of a program as a shell finds it. An error: there is none, or it is not executable.
-llvm::Expected<std::string> findProgram(const std::string &name);
-/// The environment with what is set, and with `libraries` in front of LD_LIBRARY_PATH.
+/// The path of a program as a shell finds it, in `folder` first. An error: there is none, or it is
+/// not executable.
+llvm::Expected<std::string> findProgram(const std::string &name, llvm::StringRef folder = "");
+/// The environment with what is set, with `libraries` in front of LD_LIBRARY_PATH and the programs
+/// in its folder bin in front of PATH.
 std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries);
 /// The folder with our libcuda.so.1. An error: the installation is incomplete.
 llvm::Expected<std::string> libraryFolder();

@@ -280,7 +280,10 @@ Result cuDeviceGetProperties(DeviceProperties *properties, int device) {
 
 Result cuDeviceGetUuid(Uuid *uuid, int device) {
   return callFor(__func__, device, [&](Device &found) {
-    return uuid ? (*uuid = found.uuid, kSuccess) : kInvalidValue;
+    if (!uuid)
+      return kInvalidValue;
+    llvm::copy(found.uuid, uuid->bytes);
+    return kSuccess;
   });
 }
 Result cuDeviceGetUuid_v2(Uuid *uuid, int device) { return cuDeviceGetUuid(uuid, device); }

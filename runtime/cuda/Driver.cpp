@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation, and the frame of entry points.
 #include "runtime/cuda/Driver.h"
-#include "targets/Target.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/BLAKE3.h"
 #include <cstdlib>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,51 +44,6 @@ void logOnce(LogLevel level, const Twine &what) {
     log(level, text);
 }
 
-// Programs and their caches compare UUIDs, and the answer must not change: it is derived from what
-// identifies the device in this machine.
-static Uuid uuidOf(const Device &device) {
-  BLAKE3 hash;
-  hash.update(StringRef("rubia device"));
-  for (const std::string &part : {device.name, device.arch, device.pciBusId}) {
-    hash.update(StringRef(part));
-    hash.update(ArrayRef<uint8_t>(0));
-  }
-  auto digest = hash.final<16>();
-  Uuid uuid;
-  std::copy(digest.begin(), digest.end(), uuid.bytes);
-  return uuid;
-}
-
-static Expected<std::unique_ptr<Device>> openDevice(const Hip &hip, int hipDevice) {
-  auto device = std::make_unique<Device>();
-  device->hipDevice = hipDevice;
-  auto failed = [&](const char *what, int error) {
-    return createStringError(inconvertibleErrorCode(), Twine("device ") + Twine(hipDevice) + ": " +
-                                                           what + ": " +
-                                                           hip.hipGetErrorString(error));
-  };
-  char text[256] = "";
-  if (int error = hip.hipDeviceGetName(text, sizeof(text), hipDevice))
-    return failed("hipDeviceGetName", error);
-  device->name = text;
-  if (int error = hip.hipDeviceTotalMem(&device->totalMemory, hipDevice))
-    return failed("hipDeviceTotalMem", error);
-  if (int error = hip.hipDeviceGetPCIBusId(text, sizeof(text), hipDevice))
-    return failed("hipDeviceGetPCIBusId", error);
-  device->pciBusId = text;
-  device->pciDomain = device->pciBus = device->pciDevice = 0;
-  StringRef place(text); // "0000:03:00.0"
-  for (int *number : {&device->pciDomain, &device->pciBus, &device->pciDevice})
-    if (place.consumeInteger(16, *number) || !place.consume_front(":"))
-      break;
-  Expected<std::string> arch = hip.archName(hipDevice);
-  if (!arch)
-    return arch.takeError();
-  device->arch = std::move(*arch);
-  device->uuid = uuidOf(*device);
-  return device;
-}
-
 // CUDA_VISIBLE_DEVICES: ordinals or "GPU-<uuid>" (a prefix is enough), in the order wanted; the
 // list ends at the first that does not exist.
 static void selectVisible(std::vector<std::unique_ptr<Device>> &devices) {
@@ -112,7 +65,7 @@ static void selectVisible(std::vector<std::unique_ptr<Device>> &devices) {
       std::string digits = word.lower();
       llvm::erase(digits, '-');
       for (size_t i = 0; i < all.size(); ++i)
-        if (all[i] && StringRef(toHex(all[i]->uuid.bytes, true)).starts_with(digits))
+        if (all[i] && StringRef(toHex(all[i]->uuid, true)).starts_with(digits))
           found = i;
     }
     if (found >= all.size() || !all[found])
@@ -137,27 +90,16 @@ static Expected<Driver *> openDriver() {
     return hip.takeError();
   auto driver = std::make_unique<Driver>();
   driver->hip = *hip;
-  int count = 0;
-  if (int error = (*hip)->hipGetDeviceCount(&count))
-    return createStringError(inconvertibleErrorCode(),
-                             Twine("hipGetDeviceCount: ") + (*hip)->hipGetErrorString(error));
-  std::string refused;
-  for (int i = 0; i < count; ++i) {
-    Expected<std::unique_ptr<Device>> device = openDevice(**hip, i);
-    if (!device)
-      return device.takeError();
-    if (targets::find((*device)->arch)) {
-      driver->devices.push_back(std::move(*device));
-      continue;
-    }
-    const std::string why = ("device " + Twine(i) + ", " + (*device)->name +
-                             ", is not used: " + targets::messageForUnknown((*device)->arch))
-                                .str();
+  std::vector<std::string> refused;
+  Expected<std::vector<FoundDevice>> found = findDevices(**hip, refused);
+  if (!found)
+    return found.takeError();
+  for (const std::string &why : refused)
     log(LogLevel::Error, why);
-    refused += (refused.empty() ? "" : "; ") + why;
-  }
-  if (driver->devices.empty() && !refused.empty())
-    return createStringError(inconvertibleErrorCode(), refused);
+  if (found->empty() && !refused.empty())
+    return createStringError(inconvertibleErrorCode(), join(refused, "; "));
+  for (FoundDevice &device : *found)
+    driver->devices.push_back(std::make_unique<Device>(std::move(device)));
   selectVisible(driver->devices);
   for (size_t i = 0; i < driver->devices.size(); ++i) {
     Device &device = *driver->devices[i];

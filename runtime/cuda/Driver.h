@@ -12,7 +12,7 @@
 #include "runtime/cuda/Types.h"
 #include "runtime/cuda/WordPool.h"
 #include "runtime/device/DeviceServices.h"
-#include "runtime/device/Hip.h"
+#include "runtime/device/FoundDevices.h"
 #include "llvm/ADT/Twine.h"
 #include <array>
 #include <atomic>
@@ -94,13 +94,10 @@ private:
   void resetLimits();
 };
 
-struct Device {
-  int ordinal;   // as the program counts
-  int hipDevice; // as HIP counts
-  std::string name, arch, pciBusId;
-  int pciDomain, pciBus, pciDevice;
-  Uuid uuid;
-  size_t totalMemory;
+struct Device : FoundDevice {
+  explicit Device(FoundDevice found) : FoundDevice(std::move(found)) {}
+
+  int ordinal = 0; // as the program counts
   std::unique_ptr<Context> primary;
   /// Held while the primary context ends, so that who retains it meanwhile gets the next one.
   std::recursive_mutex primaryMutex;

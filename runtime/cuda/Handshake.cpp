@@ -110,7 +110,7 @@ struct Message {
 static_assert(sizeof(Message) == 48);
 
 struct DeviceIdentity {
-  Uuid uuid;
+  std::array<uint8_t, 16> uuid;
   int32_t pciDomain, pciBus, pciDevice;
 };
 static_assert(sizeof(DeviceIdentity) == 28);

@@ -38,12 +38,12 @@ ROOMS = {
     "emulator/lib": ["machine", "object", "memory", "vector", "scalar", "decode", "run", "observe", "check", "order", "trace",
                      "launch"],
     "emulator/hip": ["api"],
-    "runtime": ["base", "cache", "compiler", "worker", "device", "cuda"],
+    "runtime": ["base", "cache", "compiler", "worker", "device", "cuda", "nvml"],
     "runtime/cuda": ["graph"],
     "diff": ["lib", "forward"],
 }
 # Rooms that end up in different programs.
-APART = {("runtime/device", "runtime/worker"), ("runtime/cuda", "runtime/worker"), ("diff/forward", "diff/lib")}
+APART = {("runtime/device", "runtime/worker"), ("runtime/cuda", "runtime/worker"), ("runtime/nvml", "runtime/worker"), ("runtime/nvml", "runtime/cuda"), ("diff/forward", "diff/lib")}
 
 MAX_FILES = 48  # of a folder: more need rooms
 SOURCES = (".h", ".cpp", ".def")
