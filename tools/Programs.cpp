@@ -2,6 +2,7 @@
 #include "tools/Programs.h"
 #include "runtime/device/Hip.h"
 #include "tools/Commands.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -86,6 +87,43 @@ std::vector<std::string> environmentOf(const settings::Settings &settings, std::
   return variables;
 }
 
+// `NAME=...`; null: it is not set.
+static std::string *variableNamed(std::vector<std::string> &variables, StringRef name) {
+  auto found = llvm::find_if(variables,
+                             [&](StringRef variable) { return variable.split('=').first == name; });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+// Puts a path in front of a list of paths, or behind the first `keep` of them.
+static void addFolder(std::vector<std::string> &variables, StringRef name, const Twine &folder,
+                      size_t keep) {
+  std::string *variable = variableNamed(variables, name);
+  if (!variable)
+    variable = &variables.emplace_back((name + "=").str());
+  const auto [begin, old] = StringRef(*variable).split('=');
+  SmallVector<StringRef> folders;
+  old.split(folders, ':', -1, /*KeepEmpty=*/!old.empty());
+  const std::string added = folder.str();
+  folders.insert(folders.begin() + std::min(keep, folders.size()), added);
+  *variable = (begin + "=" + join(folders, ":")).str();
+}
+
+void addStandIns(std::vector<std::string> &variables, const settings::Settings &settings,
+                 const std::string &libraries) {
+  const std::string folder = libraries + "/standins";
+  if (settings.standins() == settings::StandInsMode::Off || !sys::fs::exists(folder))
+    return;
+  addFolder(variables, "LD_LIBRARY_PATH", folder + "/lib", /*keep=*/1); // behind libcuda.so.1
+  addFolder(variables, "PATH", folder + "/bin", /*keep=*/0);
+  // The loader takes a blank in this list for the end of a path.
+  const std::string preload = folder + "/lib/librubia-standins.so";
+  if (sys::fs::exists(preload) && !StringRef(preload).contains(' '))
+    addFolder(variables, "LD_PRELOAD", preload, /*keep=*/SIZE_MAX);
+  for (StringRef name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
+    if (!variableNamed(variables, name))
+      variables.push_back((name + "=" + folder + "/bin/ptxas").str());
+}
+
 Expected<std::string> findProgram(const std::string &name, StringRef folder) {
   ErrorOr<std::string> path = name;
   if (!StringRef(name).contains('/')) {
@@ -121,7 +159,9 @@ Expected<Program> prepareProgram(const std::vector<std::string> &command,
     return path.takeError();
   if (Error error = tellDevice(settings))
     return std::move(error);
-  return Program{*path, command, environmentOf(settings, *libraries)};
+  Program program{*path, command, environmentOf(settings, *libraries)};
+  addStandIns(program.variables, settings, *libraries);
+  return program;
 }
 
 } // namespace rubia::tools

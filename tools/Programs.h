@@ -26,6 +26,10 @@ llvm::Expected<std::string> findProgram(const std::string &name, llvm::StringRef
 /// The environment with what is set, with `libraries` in front of LD_LIBRARY_PATH and the programs
 /// in its folder bin in front of PATH.
 std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries);
+/// Puts the stand-ins for NVIDIA's tools in the way (docs/standins.md), unless they are switched
+/// off.
+void addStandIns(std::vector<std::string> &variables, const settings::Settings &settings,
+                 const std::string &libraries);
 /// The folder with our libcuda.so.1. An error: the installation is incomplete.
 llvm::Expected<std::string> libraryFolder();
 

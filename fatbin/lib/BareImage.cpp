@@ -3,6 +3,7 @@
 // them (architecture, version, size) is read from the image itself.
 
 #include "fatbin/Container.h"
+#include "fatbin/Cubin.h"
 #include "fatbin/lib/Layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
@@ -83,7 +84,39 @@ Expected<uint64_t> cubinSize(const uint8_t *data, uint64_t limit) {
   return std::max({elf::kHeaderSize, *sections, *segments});
 }
 
+std::optional<ArrayRef<uint8_t>> ptxInCubin(ArrayRef<uint8_t> cubin) {
+  if (cubin.size() < elf::kHeaderSize)
+    return std::nullopt;
+  const uint64_t at = readAt<uint64_t>(cubin, elf::kSectionOffset);
+  const uint64_t headerSize = readAt<uint16_t>(cubin, elf::kSectionEntrySize);
+  const uint64_t count = readAt<uint16_t>(cubin, elf::kSectionCount);
+  const uint64_t namesIndex = readAt<uint16_t>(cubin, elf::kSectionNames);
+  if (headerSize < elf::kMinSectionEntrySize || !fits(at, headerSize * count, cubin.size()) ||
+      namesIndex >= count)
+    return std::nullopt;
+  auto contentsOf = [&](uint64_t index) -> ArrayRef<uint8_t> {
+    const ArrayRef<uint8_t> header = cubin.slice(at + index * headerSize, headerSize);
+    const uint64_t offset = readAt<uint64_t>(header, elf::kSectionFileOffset);
+    const uint64_t size = readAt<uint64_t>(header, elf::kSectionSize);
+    return takesFileBytes(readAt<uint32_t>(header, elf::kSectionType)) &&
+                   fits(offset, size, cubin.size())
+               ? cubin.slice(offset, size)
+               : ArrayRef<uint8_t>();
+  };
+  const StringRef names = asText(contentsOf(namesIndex));
+  for (uint64_t i = 1; i < count; ++i) {
+    const uint32_t name = readAt<uint32_t>(cubin, at + i * headerSize);
+    if (names.substr(name).take_until([](char c) { return !c; }) != kPtxSection)
+      continue;
+    const StringRef text = asText(contentsOf(i)).take_until([](char c) { return !c; });
+    return arrayRefFromStringRef(text);
+  }
+  return std::nullopt;
+}
+
 Image describeCubin(ArrayRef<uint8_t> bytes) {
+  if (std::optional<ArrayRef<uint8_t>> text = ptxInCubin(bytes))
+    return describePtxText(*text);
   Image image;
   image.kind = ImageKind::Cubin;
   image.kindNumber = 2;

@@ -4,6 +4,7 @@
 // it is followed, in a form that cannot overflow.
 
 #include "fatbin/Container.h"
+#include "fatbin/Cubin.h"
 #include "fatbin/lib/Layout.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -116,6 +117,16 @@ static ImageKind kindOf(uint16_t number) {
   return ImageKind::Other;
 }
 
+// A cubin that holds PTX is PTX: for the architecture of its entry, in the version of its text.
+static void usePtx(Image &image, ArrayRef<uint8_t> text) {
+  const Image described = describePtxText(text);
+  image.kind = described.kind;
+  image.kindNumber = described.kindNumber;
+  image.versionMajor = described.versionMajor;
+  image.versionMinor = described.versionMinor;
+  image.stored = text;
+}
+
 // Which bytes of `area`, which is padded, are the image, and how they are compressed.
 static Error readStorage(Image &image, ArrayRef<uint8_t> header, ArrayRef<uint8_t> area) {
   uint32_t compressedSize = readAt<uint32_t>(header, entry::kCompressedSize);
@@ -124,7 +135,10 @@ static Error readStorage(Image &image, ArrayRef<uint8_t> header, ArrayRef<uint8_
     return malformed(image.offset, "entry is flagged both as LZ4 and as zstd");
   if (!lz4 && !zstd && !compressedSize) {
     image.stored = area;
-    image.uncompressedSize = area.size();
+    if (image.kind == ImageKind::Cubin)
+      if (std::optional<ArrayRef<uint8_t>> text = ptxInCubin(area))
+        usePtx(image, *text);
+    image.uncompressedSize = image.stored.size();
     return Error::success();
   }
   image.compression = lz4 ? Compression::Lz4 : zstd ? Compression::Zstd : Compression::Unknown;

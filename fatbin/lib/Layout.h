@@ -70,7 +70,7 @@ namespace elf {
 constexpr size_t kClass = 4, kData = 5, kAbiVersion = 8;
 constexpr size_t kMachine = 18, kProgramOffset = 32, kSectionOffset = 40, kFlags = 48;
 constexpr size_t kProgramEntrySize = 54, kProgramCount = 56, kSectionEntrySize = 58,
-                 kSectionCount = 60;
+                 kSectionCount = 60, kSectionNames = 62;
 constexpr uint64_t kHeaderSize = 64, kMinProgramEntrySize = 56, kMinSectionEntrySize = 64;
 constexpr size_t kSegmentFileOffset = 8, kSegmentFileSize = 32;
 constexpr size_t kSectionType = 4, kSectionFileOffset = 24, kSectionSize = 32;

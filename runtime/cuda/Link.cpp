@@ -4,6 +4,8 @@
 // bundle of the inputs: the compile worker links them when the image is loaded, and once before,
 // when an input is added, to tell what is wrong with it.
 #include "fatbin/Container.h"
+#include "fatbin/Cubin.h"
+#include "fatbin/Embedded.h"
 #include "input/File.h"
 #include "runtime/compiler/Compiler.h"
 #include "runtime/cuda/Driver.h"
@@ -93,23 +95,6 @@ static Result check(LinkState &state, std::shared_ptr<const Manifest> &manifest)
   return refuse(state, kInvalidPtx, join(manifest->invalid, "\n"));
 }
 
-// Containers in an object file or an archive. Members lie anywhere, so all bytes are looked at.
-static std::vector<ArrayRef<uint8_t>> containersIn(ArrayRef<uint8_t> bytes) {
-  std::vector<ArrayRef<uint8_t>> found;
-  for (size_t at = 0; at + fatbin::kContainerHeaderBytes <= bytes.size(); at += 2) {
-    if (!fatbin::startsWithContainer(bytes.drop_front(at)))
-      continue;
-    Expected<uint64_t> size = fatbin::containerSize(bytes.drop_front(at));
-    if (!size) {
-      consumeError(size.takeError());
-      continue;
-    }
-    found.push_back(bytes.slice(at, *size));
-    at += (*size & ~uint64_t(1)) - 2;
-  }
-  return found;
-}
-
 // All of `added`, or none of them.
 static Result addParts(LinkState &state, std::vector<LinkState::Part> added) {
   const size_t before = state.parts.size();
@@ -137,7 +122,7 @@ static Result addImage(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name
 static Result addFile(LinkState &state, ArrayRef<uint8_t> bytes, StringRef name, bool isLibrary) {
   std::vector<LinkState::Part> added;
   std::string others; // what was found instead
-  for (ArrayRef<uint8_t> container : containersIn(bytes)) {
+  for (ArrayRef<uint8_t> container : fatbin::embeddedContainers(bytes)) {
     Expected<std::vector<fatbin::Image>> images = fatbin::readImages(container);
     if (!images)
       return refuse(state, state.failed = kInvalidImage,
@@ -175,6 +160,8 @@ static Result add(LinkState &state, int type, StringRef text, StringRef name) {
                ? addImage(state, bytes, name)
                : addFile(state, bytes, name, type == kLibraryInput);
   case kCubinInput:
+    if (fatbin::ptxInCubin(bytes))
+      return addImage(state, bytes, name);
     return refuse(state, state.failed = kInvalidImage,
                   "'" + name + "': code for NVIDIA's GPUs (SASS) cannot be linked, PTX is needed");
   case kNvvmInput:

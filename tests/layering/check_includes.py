@@ -23,6 +23,7 @@ ALLOWED = {
     "reference": set(),
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
+    "standins": {"input", "settings", "fatbin", "ptx-frontend"},
     "diff": {"input", "settings", "fatbin", "ptx-frontend", "runtime"},
     "diff/forward": {"runtime/cuda/Functions.def"},
     "tools": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff"},
@@ -58,6 +59,7 @@ LLVM_ALLOWED = {
     "reference": ["ADT", "Support", "Config"],
     "runtime": ["ADT", "Support", "Config"],
     "runtime/worker": None,
+    "standins": ["ADT", "Support", "Config", "BinaryFormat"],
     "diff": ["ADT", "Support", "Config"],
 }
 

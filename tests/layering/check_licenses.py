@@ -7,7 +7,7 @@ Usage: check_licenses.py SOURCE_ROOT
 import pathlib
 import sys
 
-FOLDERS = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "reference", "runtime", "diff",
+FOLDERS = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "reference", "runtime", "standins", "diff",
            "tools", "tests", "benchmarks", "examples"]
 SUFFIXES = {".cpp", ".h", ".def", ".c", ".cl", ".cu", ".py", ".cmake"}
 LICENSE = "SPDX-License-Identifier: Apache-2.0"

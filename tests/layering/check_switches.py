@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "diff", "targets", "settings", "tools"]
+FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "standins", "diff", "targets", "settings", "tools"]
 
 # The last name before the enumerator in `case ptx::Op::Bra:`. Facts of targets and settings are added below.
 GUARDED = {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python packages open NVIDIA's libraries by their paths, or find them by DT_RPATH, ahead of
+// LD_LIBRARY_PATH. This is preloaded, and gives them the stand-ins (docs/standins.md): a path gets
+// another folder; and before an extension module beside NVIDIA's packages is loaded, the stand-ins
+// are, so that the loader finds their names among what it has.
+#include <atomic>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+namespace {
+
+constexpr const char *kStandIns[] = {"libnvJitLink.so.12", "libnvJitLink.so.13", "libnvrtc.so.12",
+                                     "libnvrtc.so.13"};
+
+using Open = void *(const char *, int) noexcept;
+
+// What the constructor finds; null until then, and then everything stays as it is.
+Open *realOpen = nullptr;
+char ownFolder[PATH_MAX]; // of this library, with the others
+
+__attribute__((constructor)) void begin() {
+  realOpen = reinterpret_cast<Open *>(dlsym(RTLD_NEXT, "dlopen"));
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&begin), &info) || !info.dli_fname ||
+      strlen(info.dli_fname) >= sizeof(ownFolder))
+    return;
+  strcpy(ownFolder, info.dli_fname);
+  if (char *end = strrchr(ownFolder, '/'))
+    *end = 0;
+}
+
+/// `path` of a library of NVIDIA's becomes the stand-in's, in `buffer`.
+const char *redirected(const char *path, char (&buffer)[PATH_MAX]) {
+  const char *slash = path ? strrchr(path, '/') : nullptr;
+  if (!slash || !ownFolder[0])
+    return path; // without a folder LD_LIBRARY_PATH counts
+  for (const char *name : kStandIns)
+    if (!strcmp(slash + 1, name) &&
+        snprintf(buffer, sizeof(buffer), "%s/%s", ownFolder, name) < int(sizeof(buffer)))
+      return buffer;
+  return path;
+}
+
+// Whether a library lies beside packages of NVIDIA's, as those that use them do.
+bool isBesideNvidias(const char *path) {
+  for (const char *root : {"/site-packages/", "/dist-packages/"})
+    if (const char *found = path ? strstr(path, root) : nullptr) {
+      char folder[PATH_MAX];
+      struct stat status;
+      const int length = int(found - path + strlen(root));
+      return snprintf(folder, sizeof(folder), "%.*snvidia", length, path) < int(sizeof(folder)) &&
+             !stat(folder, &status) && S_ISDIR(status.st_mode);
+    }
+  return false;
+}
+
+void loadStandIns() {
+  static std::atomic<bool> isDone{false};
+  if (!ownFolder[0] || isDone.exchange(true))
+    return;
+  for (const char *name : kStandIns) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s/%s", ownFolder, name) < int(sizeof(path)))
+      (void)realOpen(path,
+                     RTLD_LAZY | RTLD_LOCAL); // one that is missing is NVIDIA's, as without us
+  }
+}
+
+const char *prepare(const char *path) {
+  static thread_local char buffer[PATH_MAX]; // read by the loader before the thread is here again
+  if (isBesideNvidias(path))
+    loadStandIns();
+  return redirected(path, buffer);
+}
+
+} // namespace
+
+// The loader sees who called, whose DT_RUNPATH it looks into: so the last call is a jump.
+extern "C" __attribute__((visibility("default"))) void *dlopen(const char *path, int mode) {
+  if (!realOpen)
+    begin(); // somebody's constructor came first
+  path = prepare(path);
+  [[clang::musttail]] return realOpen(path, mode);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptxas, as compilers of kernels (Triton, XLA) start it. docs/standins.md.
+#include "input/File.h"
+#include "standins/Assembler.h"
+#include "standins/lib/Options.h"
+#include "standins/lib/Output.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace rubia;
+using namespace rubia::standins;
+
+namespace {
+
+using enum Option::Takes;
+using enum Option::Use;
+
+constexpr Option kOptions[] = {
+    {"Ofast-compile", "Ofc", Value},
+    {"allow-expensive-optimizations", "", Value},
+    {"compile-as-tools-patch", "astoolspatch", Nothing, Lost},
+    {"compile-only", "c", Nothing, Read},
+    {"compiler-annotations", "annotate"},
+    {"def-load-cache", "dlcm", Value},
+    {"def-store-cache", "dscm", Value},
+    {"device-debug", "g"},
+    {"device-function-maxrregcount", "func-maxrregcount", Value},
+    {"device-stack-protector", "", Value},
+    {"disable-optimizer-constants", "disable-optimizer-consts"},
+    {"disable-warnings", "w", Nothing, Read},
+    {"dont-merge-basicblocks", "no-bb-merge"},
+    {"entry", "e", Value}, // all kernels are in the file
+    {"extensible-whole-program", "ewp", Nothing, Read},
+    {"fmad", "", Value, Read},
+    {"force-load-cache", "flcm", Value},
+    {"force-store-cache", "fscm", Value},
+    {"g-tensor-memory-access-check", "g-tmem-access-check"},
+    {"generate-line-info", "lineinfo"},
+    {"gno-tensor-memory-access-check", "gno-tmem-access-check"},
+    {"gpu-name", "arch", Value, Read},
+    {"help", "h", Nothing, Read},
+    {"input-as-string", "ias", Value, Read},
+    {"legacy-bar-warp-wide-behavior", "", Nothing, Lost},
+    {"list-version", "version-ls", Nothing, Read},
+    {"machine", "m", Value, Read},
+    {"make-errors-visible-at-exit", ""},
+    {"maxntid", "", Value, Lost},
+    {"maxrregcount", "", Value},
+    {"minnctapersm", "", Value},
+    {"opt-level", "O", Value},
+    {"optimize-float-atomics", "opt-fp-atomics"},
+    {"options-file", "optf", Value, Read},
+    {"output-file", "o", Value, Read},
+    {"override-directive-values", "", Nothing, Lost},
+    {"position-independent-code", "pic", Value},
+    {"preserve-relocs", ""},
+    {"register-usage-level", "regUsageLevel", Value},
+    {"return-at-end", "ret-end"},
+    {"sanitize", "", Value, Lost},
+    {"sp-bounds-check", ""},
+    {"split-compile", "", Value},
+    {"suppress-async-bulk-multicast-advisory-warning", ""},
+    {"suppress-debug-info", ""},
+    {"suppress-double-demote-warning", ""},
+    {"suppress-sparse-mma-advisory-info", ""},
+    {"suppress-stack-size-warning", ""},
+    {"verbose", "v", Nothing, Read},
+    {"version", "V", Nothing, Read},
+    {"warn-on-double-precision-use", "warn-double-usage"},
+    {"warn-on-local-memory-usage", "warn-lmem-usage"},
+    {"warn-on-spills", "warn-spills"},
+    {"warning-as-error", "Werror", Nothing, Read},
+};
+
+int fail(const Twine &message) {
+  messages() << fatal("ptxas", message);
+  return kFailed;
+}
+
+int assembleText(const CommandLine &line, const AssemblerOptions &options, StringRef name,
+                 StringRef text) {
+  const Assembled made = assemble(name, text, options);
+  messages() << made.log;
+  if (made.hasFailed)
+    return kFailed;
+  if (made.cubin.empty()) // of a virtual target
+    return 0;
+  if (Error error = writeOutput(line.value("output-file").value_or("elf.o"), made.cubin))
+    return fail(toString(std::move(error)));
+  return 0;
+}
+
+int run(const CommandLine &line) {
+  AssemblerOptions options;
+  options.isRelocatable = line.has("compile-only") || line.has("extensible-whole-program");
+  options.isVerbose = line.has("verbose");
+  options.hasWarnings = !line.has("disable-warnings");
+  options.areWarningsErrors = line.has("warning-as-error");
+  if (options.hasWarnings)
+    for (const std::string &warning : line.warnings)
+      messages() << "ptxas warning : " << warning << "\n";
+  const StringRef arch = line.value("gpu-name").value_or("sm_75");
+  const std::optional<Target> target = targetNamed(arch);
+  if (!target)
+    return fail("Value '" + arch + "' is not defined for option 'gpu-name'");
+  options.target = *target;
+  const StringRef fmad = line.value("fmad").value_or("true");
+  if (fmad != "true" && fmad != "false")
+    return fail("Value '" + fmad + "' is not defined for option 'fmad'");
+  options.mayFuse = fmad == "true";
+  if (StringRef machine = line.value("machine").value_or("64"); machine != "64")
+    return fail("Value '" + machine + "' is not defined for option 'machine'");
+  const std::vector<StringRef> strings = line.values("input-as-string");
+  if (line.inputs.size() + strings.size() != 1)
+    return fail(line.inputs.empty() && strings.empty() ? "No input file is given"
+                                                       : "More than one input file is given");
+  if (!strings.empty())
+    return assembleText(line, options, "<string>", strings.front());
+  const std::string &path = line.inputs.front();
+  auto file = input::readFile(path == "-" ? "/dev/stdin" : path, uint64_t(1) << 30,
+                              input::Accept::PipesToo);
+  if (!file) {
+    consumeError(file.takeError());
+    messages() << fatal("ptxas", "Input file '" + path + "' could not be opened");
+    return fail("Ptx assembly aborted due to errors");
+  }
+  return assembleText(line, options, path, (*file)->getBuffer().rtrim('\0'));
+}
+
+} // namespace
+
+int main(int count, char **words) {
+  Expected<std::vector<std::string>> all = withOptionFiles({words + 1, words + count}, "optf");
+  if (!all)
+    return fail(toString(all.takeError()));
+  Expected<CommandLine> line = CommandLine::read(kOptions, *all);
+  if (!line)
+    return fail(toString(line.takeError()));
+  if (line->has("help") || all->empty()) {
+    outs() << helpOf("ptxas", "<ptx file>", kOptions);
+    return 0;
+  }
+  if (line->has("version")) {
+    outs() << versionText("ptxas", "assembler of PTX");
+    return 0;
+  }
+  if (line->has("list-version")) {
+    for (const char *version :
+         {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "2.0", "2.1", "2.2", "2.3", "3.0",
+          "3.1", "3.2", "4.0", "4.1", "4.2", "4.3", "5.0", "5.1", "6.0", "6.1", "6.2",
+          "6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7",
+          "7.8", "8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"})
+      outs() << version << "\n";
+    return 0;
+  }
+  return run(*line);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "standins/lib/Output.h"
+#include "input/File.h"
+#include "input/Printable.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/StringSaver.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace rubia::standins {
+
+raw_ostream &messages() {
+  static input::PrintableStream stream(errs());
+  return stream;
+}
+
+std::string versionText(StringRef tool, StringRef what) {
+  return (tool + ": Rubia's stand-in for NVIDIA's " + what +
+          "\nCuda compilation tools, release 12.8, V12.8.0\n")
+      .str();
+}
+
+std::string helpOf(StringRef tool, StringRef inputs, ArrayRef<Option> options) {
+  std::string text =
+      ("Usage  : " + tool + " [options] " + inputs + "\n\nOptions\n=======\n\n").str();
+  for (const Option &option : options) {
+    text += ("--" + option.name + (option.takes == Option::Takes::Value ? " <value>" : "")).str();
+    if (!option.shortName.empty())
+      text += (" (-" + option.shortName + ")").str();
+    text += option.use == Option::Use::Read ? "\n" : "  [no effect]\n";
+  }
+  return text;
+}
+
+// `--options-file F`, `-optf F`, and both with `=`.
+static bool isOptionFile(StringRef word, StringRef shortName, StringRef &path) {
+  const bool isName = word.consume_front("--options-file") ||
+                      (word.consume_front("-") && word.consume_front(shortName));
+  if (!isName || (!word.empty() && !word.consume_front("=")))
+    return false;
+  path = word;
+  return true;
+}
+
+Expected<std::vector<std::string>> withOptionFiles(std::vector<std::string> words,
+                                                   StringRef shortName) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    StringRef path;
+    if (!isOptionFile(words[i], shortName, path)) {
+      out.push_back(words[i]);
+      continue;
+    }
+    if (path.empty()) {
+      if (i + 1 == words.size())
+        return createStringError(inconvertibleErrorCode(),
+                                 "argument expected after '" + words[i] + "'");
+      path = words[++i];
+    }
+    auto file = input::readFile(path, uint64_t(1) << 26, input::Accept::PipesToo);
+    if (!file)
+      return file.takeError();
+    BumpPtrAllocator memory;
+    StringSaver saver(memory);
+    SmallVector<const char *> inFile;
+    cl::TokenizeGNUCommandLine((*file)->getBuffer(), saver, inFile);
+    out.insert(out.end(), inFile.begin(), inFile.end());
+  }
+  return out;
+}
+
+Error writeOutput(StringRef path, ArrayRef<uint8_t> bytes) {
+  std::error_code code;
+  raw_fd_ostream out(path, code);
+  if (!code) {
+    out.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    out.close();
+    code = out.error();
+    out.clear_error();
+  }
+  return code ? createStringError(code, "Could not write '" + path + "': " + code.message())
+              : Error::success();
+}
+
+} // namespace rubia::standins

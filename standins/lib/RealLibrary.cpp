@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader would give the stand-in for the name. So the folders are gone through here: those of
+// RUBIA_CUDA_LIBRARIES, those of LD_LIBRARY_PATH, those that Python packages have beside the
+// libraries that are loaded, and the toolkit's.
+#include "standins/lib/RealLibrary.h"
+#include "settings/Settings.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FileSystem.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <vector>
+
+using namespace llvm;
+
+namespace rubia::standins {
+
+static void addFolders(std::vector<std::string> &folders, StringRef list) {
+  SmallVector<StringRef> parts;
+  list.split(parts, ':', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    folders.push_back(part.str());
+}
+
+// .../site-packages/torch/lib/libtorch.so -> .../site-packages/nvidia/*/lib
+static int addPackages(dl_phdr_info *info, size_t, void *data) {
+  auto &folders = *static_cast<std::vector<std::string> *>(data);
+  const StringRef path = info->dlpi_name ? info->dlpi_name : "";
+  for (StringRef root : {"/site-packages/", "/dist-packages/"}) {
+    const size_t at = path.find(root);
+    if (at == StringRef::npos)
+      continue;
+    std::error_code code;
+    const std::string nvidia = (path.take_front(at + root.size()) + "nvidia").str();
+    for (sys::fs::directory_iterator i(nvidia, code), end; !code && i != end; i.increment(code))
+      if (std::string folder = i->path() + "/lib"; !is_contained(folders, folder))
+        folders.push_back(folder);
+  }
+  return 0;
+}
+
+static std::vector<std::string> folders() {
+  std::vector<std::string> all;
+  addFolders(all, settings::Settings().cudaLibraries());
+  addFolders(all, settings::systemVariable("LD_LIBRARY_PATH").value_or(""));
+  dl_iterate_phdr(addPackages, &all);
+  for (const char *folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/cuda/lib64",
+                             "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"})
+    all.push_back(folder);
+  return all;
+}
+
+// Where this library lies.
+static std::string ownFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
+    return "";
+  return StringRef(info.dli_fname).rsplit('/').first.str();
+}
+
+Error RealLibrary::open() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (handle)
+    return Error::success();
+  if (failure.empty()) {
+    const std::string own = ownFolder();
+    std::string problems;
+    for (const std::string &folder : folders()) {
+      const std::string path = folder + "/" + name.str();
+      if (sys::fs::equivalent(folder, own) || !sys::fs::exists(path))
+        continue;
+      // Not dlopen(), which gives the stand-in for it (Preload.cpp).
+      handle = dlmopen(LM_ID_BASE, path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle)
+        return Error::success();
+      problems += std::string("; ") + dlerror();
+    }
+    failure = ("Rubia needs NVIDIA's " + name + " for this and does not find it: install it (" +
+               packages + "), or name its folder in RUBIA_CUDA_LIBRARIES" + problems)
+                  .str();
+  }
+  return createStringError(inconvertibleErrorCode(), failure);
+}
+
+void *RealLibrary::symbol(const char *symbolName) const { return dlsym(handle, symbolName); }
+
+} // namespace rubia::standins

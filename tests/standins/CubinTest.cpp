@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cubins that hold PTX, written by standins/ and read by fatbin/. standins.py looks at what is in
+// them, and runs them.
+#include "fatbin/Cubin.h"
+#include "fatbin/Container.h"
+#include "ptx-frontend/Parser.h"
+#include "standins/Cubin.h"
+#include "llvm/ADT/StringExtras.h"
+#include <gtest/gtest.h>
+
+using namespace llvm;
+
+namespace rubia::standins {
+namespace {
+
+const std::string kText = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                          ".visible .global .align 4 .u32 counter;\n"
+                          ".visible .entry kernel(.param .u64 out) { ret; }\n";
+
+std::vector<uint8_t> cubin() {
+  return makeCubin(ptx::parse("text", kText).module, kText, {89, 0, false},
+                   /*isRelocatable=*/false);
+}
+
+TEST(StandInCubin, IsAnImageOfPtx) {
+  const std::vector<uint8_t> bytes = cubin();
+  Expected<std::vector<fatbin::Image>> images = fatbin::readImages(bytes);
+  ASSERT_TRUE(bool(images)) << toString(images.takeError());
+  ASSERT_EQ(images->size(), 1u);
+  EXPECT_EQ(images->front().kind, fatbin::ImageKind::Ptx);
+  EXPECT_EQ(images->front().versionMajor, 8u);
+  EXPECT_EQ(images->front().target(), "sm_80");
+  Expected<std::string> text = fatbin::payload(images->front());
+  ASSERT_TRUE(bool(text));
+  EXPECT_EQ(*text, kText);
+}
+
+// Its size is taken from its headers.
+TEST(StandInCubin, EndsWhereItsHeadersSay) {
+  std::vector<uint8_t> bytes = cubin();
+  const size_t size = bytes.size();
+  bytes.resize(size + 4096, 0xaa);
+  Expected<std::vector<fatbin::RawImage>> raw = fatbin::rawImages(bytes.data());
+  ASSERT_TRUE(bool(raw)) << toString(raw.takeError());
+  EXPECT_EQ(raw->front().bytes.size(), size);
+}
+
+TEST(StandInCubin, DamagedItIsNeverReadBeyondItsEnd) {
+  const std::vector<uint8_t> good = cubin();
+  size_t stillPtx = 0;
+  for (size_t at = 0; at < good.size(); ++at)
+    for (uint8_t value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      // Of its size exactly, so that a sanitizer sees what is beyond.
+      auto bytes = std::make_unique<uint8_t[]>(good.size());
+      llvm::copy(good, bytes.get());
+      bytes[at] = value;
+      const ArrayRef<uint8_t> damaged(bytes.get(), good.size());
+      if (std::optional<ArrayRef<uint8_t>> text = fatbin::ptxInCubin(damaged)) {
+        EXPECT_TRUE(text->empty() ||
+                    (text->begin() >= damaged.begin() && text->end() <= damaged.end()))
+            << at;
+        ++stillPtx;
+      }
+      Expected<std::vector<fatbin::Image>> images = fatbin::readImages(damaged);
+      consumeError(images.takeError());
+    }
+  EXPECT_GT(stillPtx, good.size()); // most bytes are not of headers
+  for (size_t size = 0; size < good.size(); ++size)
+    (void)fatbin::ptxInCubin(ArrayRef(good).take_front(size));
+}
+
+TEST(StandInTarget, HasTheNamesOfPtx) {
+  for (const char *name : {"sm_80", "sm_90a", "sm_100f", "sm_121"}) {
+    std::optional<Target> target = targetNamed(name);
+    ASSERT_TRUE(target) << name;
+    EXPECT_EQ(target->name(), name);
+    EXPECT_FALSE(target->isVirtual);
+  }
+  EXPECT_TRUE(targetNamed("compute_90a")->isVirtual);
+  EXPECT_TRUE(targetNamed("lto_80")->isVirtual);
+  for (const char *name : {"", "sm_", "sm_33", "sm_80a", "sm_90ab", "80", "gfx90a", "sm_-1"})
+    EXPECT_FALSE(targetNamed(name)) << name;
+}
+
+} // namespace
+} // namespace rubia::standins
