@@ -16,6 +16,17 @@ struct JitOptions {
   const int *options = nullptr;
   void **values = nullptr;
 
+  /// What an H100's driver takes: options that there are, with values that they have, and logs with
+  /// a buffer and its size, or neither.
+  bool areValid() {
+    if (count && (!options || !values))
+      return false;
+    for (unsigned i = 0; i < count; ++i)
+      if (!isValid(options[i], reinterpret_cast<uintptr_t>(values[i])))
+        return false;
+    return true;
+  }
+
   void writeInfo(llvm::StringRef text) {
     write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, text);
     write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, "");
@@ -32,6 +43,25 @@ struct JitOptions {
   }
 
 private:
+  bool isValid(int option, uintptr_t value) {
+    switch (option) {
+    case kJitMaxRegisters:
+      return unsigned(value) != 0;
+    case kJitCacheMode:
+      return unsigned(value) < 3;
+    case kJitInfoLogBuffer:
+      return value && find(kJitInfoLogBufferSizeBytes);
+    case kJitInfoLogBufferSizeBytes:
+      return find(kJitInfoLogBuffer);
+    case kJitErrorLogBuffer:
+      return value && find(kJitErrorLogBufferSizeBytes);
+    case kJitErrorLogBufferSizeBytes:
+      return find(kJitErrorLogBuffer);
+    default: // values that are hints, or about NVIDIA's code
+      return option >= 0 && option < kJitOptionCount;
+    }
+  }
+
   void **find(int option) {
     for (unsigned i = 0; options && values && i < count; ++i)
       if (options[i] == option)
@@ -40,7 +70,7 @@ private:
   }
 
   /// The size option holds the buffer's size, and afterwards what was written, in the pointer
-  /// itself.
+  /// itself without the NUL.
   void write(int bufferOption, int sizeOption, llvm::StringRef text) {
     void **buffer = find(bufferOption), **size = find(sizeOption);
     if (!buffer || !size || !*buffer)

@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <chrono>
 
 using namespace llvm;
 
@@ -72,7 +73,10 @@ static Result refuse(LinkState &state, Result result, const Twine &why) {
 // What is wrong with the parts as they are: two definitions of a name cannot be taken back, text
 // that is no PTX can be left out.
 static Result check(LinkState &state, std::shared_ptr<const Manifest> &manifest) {
+  const auto begin = std::chrono::steady_clock::now();
   auto found = Compiler::instance().manifest({bundleOf(state), state.capability});
+  const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - begin;
+  state.log.writeTime(time.count());
   if (!found) {
     bool isSystem = false;
     std::string text;
@@ -191,25 +195,10 @@ static Result complete(LinkState &state, void **image, size_t *size) {
   return kSuccess;
 }
 
-// Each log has a buffer and its size, or neither.
-static bool areValid(unsigned count, const int *options, void **values) {
-  if (count && (!options || !values))
-    return false;
-  auto has = [&](int option) {
-    return std::find(options, options + count, option) != options + count;
-  };
-  for (unsigned i = 0; i < count; ++i)
-    if (options[i] < 0 || options[i] >= kJitOptionCount ||
-        (options[i] == kJitInfoLogBufferSizeBytes && !has(kJitInfoLogBuffer)) ||
-        (options[i] == kJitErrorLogBufferSizeBytes && !has(kJitErrorLogBuffer)))
-      return false;
-  return true;
-}
-
 static Result create(const char *name, unsigned count, int *options, void **values, LinkState **out,
                      const void *caller) {
   return callIn(name, [&](Context &) {
-    if (!out || !areValid(count, options, values))
+    if (!out || !JitOptions{count, options, values}.areValid())
       return kInvalidValue;
     auto *state = new LinkState(count, options, values, capabilityFor(caller));
     states.add(state);

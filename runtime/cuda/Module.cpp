@@ -206,7 +206,8 @@ static Result load(Context &context, Module **out, LoadedImage read, const void 
 
 static Result load(Context &context, Module **out, const void *image, const void *caller,
                    JitOptions options) {
-  return out && image ? load(context, out, readImage(image), caller, options) : kInvalidValue;
+  return out && image && options.areValid() ? load(context, out, readImage(image), caller, options)
+                                            : kInvalidValue;
 }
 
 Result loadModule(Context &context, Module **out, const void *image, const void *returnAddress) {

@@ -67,11 +67,13 @@ enum FunctionAttribute : int {
 };
 
 enum JitOption : int {
+  kJitMaxRegisters = 0,
   kJitWallTime = 2,
   kJitInfoLogBuffer = 3,
   kJitInfoLogBufferSizeBytes = 4,
   kJitErrorLogBuffer = 5,
   kJitErrorLogBufferSizeBytes = 6,
+  kJitCacheMode = 14,
   kJitOptionCount = 35,
 };
 
