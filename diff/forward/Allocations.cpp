@@ -31,6 +31,7 @@ size_t Allocations::firstAfter(DevicePointer address) const {
 }
 
 void Allocations::add(const Allocation &allocation) {
+  ++additions;
   if (!allocation.address || !allocation.bytes)
     return;
   size_t at = firstAfter(allocation.address);

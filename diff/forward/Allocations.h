@@ -27,10 +27,13 @@ public:
   /// That which has the byte at `address`.
   const Allocation *find(DevicePointer address) const;
   const Array<Allocation> &all() const { return sorted; }
+  /// How many have been added: as long as it stays, words that were no pointers are none.
+  uint64_t added() const { return additions; }
 
 private:
   size_t firstAfter(DevicePointer address) const;
   Array<Allocation> sorted; // by address
+  uint64_t additions = 0;
 };
 
 } // namespace rubia::forward

@@ -239,6 +239,7 @@ void Recorder::end(const Launch &launch, int result) {
   for (Region &region : regions)
     if (!problem && !result && !readRegion(region, false, region.after))
       problem = "memory cannot be read after the launch";
+  reader.release();
   writeLaunch(launch, result);
   seconds += now() - startedAt;
   pthread_mutex_unlock(&lock);
@@ -302,18 +303,22 @@ void Recorder::reach(DevicePointer address) {
 }
 
 // Pointers lie at multiples of eight bytes.
-void Recorder::scan(const uint8_t *bytes, size_t size) {
+bool Recorder::scan(const uint8_t *bytes, size_t size) {
   const Array<Allocation> &all = allocations.all();
   if (all.empty())
-    return;
+    return true;
+  bool isFree = true;
   const DevicePointer lowest = all[0].address;
   const uint64_t span = all[all.size() - 1].address + all[all.size() - 1].bytes - lowest;
   for (size_t i = 0; i + 8 <= size; i += 8) {
     DevicePointer word;
     memcpy(&word, bytes + i, 8);
-    if (word - lowest < span)
+    if (word - lowest < span) {
+      isFree = false;
       reach(word);
+    }
   }
+  return isFree;
 }
 
 const char *Recorder::readReachable() {
@@ -351,45 +356,42 @@ Recorder::Snapshot &Recorder::snapshotOf(const Allocation &memory) {
   snapshotBytes += memory.bytes;
   // Without a copy, all pages are new.
   return snapshots.push({memory.address, memory.bytes, static_cast<uint8_t *>(malloc(memory.bytes)),
-                         new (malloc(sizeof(Array<Digest>))) Array<Digest>});
+                         new (malloc(sizeof(Array<Page>))) Array<Page>});
 }
 
-Digest Recorder::writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size) {
+const Recorder::Page &Recorder::takePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page,
+                                         size_t size, bool isScanned) {
   const size_t index = offset / kPageBytes;
-  Array<Digest> &pages = *snapshot.pages;
-  if (index < pages.size() && snapshot.copy && !memcmp(snapshot.copy + offset, page, size))
+  Array<Page> &pages = *snapshot.pages;
+  if (index == pages.size()) // they are read in order
+    pages.push({writer.write(RecordType::Page, page, size), 0});
+  else if (!snapshot.copy || memcmp(snapshot.copy + offset, page, size))
+    pages[index] = {writer.write(RecordType::Page, page, size), 0};
+  else if (!isScanned || pages[index].free == allocations.added())
     return pages[index];
-  const Digest digest = writer.write(RecordType::Page, page, size);
   if (snapshot.copy)
     memcpy(snapshot.copy + offset, page, size);
-  if (index < pages.size())
-    pages[index] = digest;
-  else
-    pages.push(digest); // they are read in order
-  return digest;
+  if (isScanned && scan(page, size))
+    pages[index].free = allocations.added();
+  return pages[index];
 }
 
 bool Recorder::readRegion(const Region &region, bool isBefore, Digest &map) {
-  constexpr size_t kStagingBytes = size_t(256) * kPageBytes;
-  Array<Digest> pages;
+  Array<Digest> digests;
   const Allocation memory = region.memory;
   Snapshot &snapshot = snapshotOf(memory);
-  for (uint64_t done = 0; done < memory.bytes;) {
-    const size_t size = memory.bytes - done < kStagingBytes ? memory.bytes - done : kStagingBytes;
-    staging.resize(size);
-    const DevicePointer from = memory.address + done;
-    if (memory.kind == MemoryKind::Host)
-      memcpy(staging.begin(), reinterpret_cast<const void *>(from), size);
-    else if (DRIVER(cuMemcpyDtoH_v2, void *, DevicePointer, size_t)(staging.begin(), from, size))
-      return false;
-    if (isBefore)
-      scan(staging.begin(), size);
+  const auto take = [&](const uint8_t *bytes, uint64_t offset, size_t size) {
     for (size_t at = 0; at < size; at += kPageBytes)
-      pages.push(writePage(snapshot, done + at, staging.begin() + at,
-                           size - at < kPageBytes ? size - at : kPageBytes));
-    done += size;
-  }
-  map = writer.write(RecordType::Map, pages.begin(), pages.size() * sizeof(Digest));
+      digests.push(takePage(snapshot, offset + at, bytes + at,
+                            size - at < kPageBytes ? size - at : kPageBytes, isBefore)
+                       .digest);
+  };
+  const bool isRead = memory.kind == MemoryKind::Host
+                          ? reader.readHost(memory.address, memory.bytes, take)
+                          : reader.read(memory.address, memory.bytes, take);
+  if (!isRead)
+    return false;
+  map = writer.write(RecordType::Map, digests.begin(), digests.size() * sizeof(Digest));
   return true;
 }
 

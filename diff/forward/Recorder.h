@@ -5,6 +5,7 @@
 
 #include "diff/forward/Allocations.h"
 #include "diff/forward/CapsuleWriter.h"
+#include "diff/forward/DeviceReader.h"
 #include "diff/forward/Images.h"
 #include "diff/forward/Options.h"
 #include <pthread.h>
@@ -66,11 +67,15 @@ private:
     uint64_t seen, recorded;
   };
 
+  struct Page {
+    Digest digest;
+    uint64_t free; // Allocations::added() when it had no pointer; 0: it is not known
+  };
   struct Snapshot { // what an allocation had when it was last read
     DevicePointer address;
     uint64_t bytes;
     uint8_t *copy;
-    Array<Digest> *pages; // of those that have been read
+    Array<Page> *pages; // those that have been read
   };
 
   bool begin(const Launch &launch); // true: it is being recorded, and the lock is held
@@ -82,10 +87,11 @@ private:
   void findVariables(LoadedImage &image);
   const char *readReachable();
   void reach(DevicePointer address);
-  void scan(const uint8_t *bytes, size_t size);
+  bool scan(const uint8_t *bytes, size_t size); // true: it has no pointer
   bool readRegion(const Region &region, bool isBefore, Digest &map);
   Snapshot &snapshotOf(const Allocation &memory);
-  Digest writePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size);
+  const Page &takePage(Snapshot &snapshot, uint64_t offset, const uint8_t *page, size_t size,
+                       bool isScanned);
   const char *waitForEnd(const Launch &launch) const;
   struct UsedStream { // one that has had launches
     Handle stream;
@@ -111,7 +117,8 @@ private:
   const KnownFunction *function = nullptr;
   LoadedImage *image = nullptr;
   uint64_t ofKernel = 0;
-  Bytes parameters, staging;
+  Bytes parameters;
+  DeviceReader reader;
   Array<Parameter> layout;
   Array<Region> regions;
   uint64_t reachableBytes = 0;

@@ -28,6 +28,8 @@ StringRef nameOf(Verdict verdict) {
     return "unsupported";
   case Verdict::Different:
     return "different";
+  case Verdict::Race:
+    return "race";
   case Verdict::Failed:
     return "failed";
   }

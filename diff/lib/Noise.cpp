@@ -152,6 +152,8 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
         return error;
     result.verdict = std::max(result.verdict, buffer.verdict);
   }
+  if (result.verdict == Verdict::Different)
+    result.reason.clear(); // inexact instructions are none
   if (result.verdict == Verdict::Undecided && !still.empty())
     result.reason = still.str() + ", whose results are not perturbed";
   return Error::success();

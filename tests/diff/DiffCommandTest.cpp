@@ -208,6 +208,20 @@ TEST(DiffCommand, LeavesOpenWhatIsNotPerturbed) {
   expectIn(ordered, "status 3");
 }
 
+// What thread 0 writes, the others read without a barrier in between.
+TEST(DiffCommand, NamesRaces) {
+  std::string text = kKernel;
+  text.replace(text.find("  @%p1 st.global"), 0,
+               ".shared .align 4 .b8 word[4];\n  setp.eq.u32 %p1, %r1, 63;\n"
+               "  @%p1 st.shared.u32 [word], %r4;\n  ld.shared.u32 %r4, [word];\n");
+  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100");
+  expectIn(result, "gfx1100: launch 0 k: race: ");
+  expectIn(result, "in LDS; the other is a");
+  expectIn(result, "status 1");
+  EXPECT_FALSE(
+      StringRef(diff(makeCapsule(kWrong, text), "--arch gfx1100 --no-locate")).contains("race"));
+}
+
 TEST(DiffCommand, EndsLaunchesThatDoNot) {
   std::string text = kKernel;
   text.replace(text.find("  ret;"), 0, "again: bra again;\n");

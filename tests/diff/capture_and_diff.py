@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -163,6 +164,15 @@ class CaptureAndDiff(unittest.TestCase):
         self.assertIn("not recorded: 1 launches into graphs", self.launch("capturing"))
         self.assertEqual([launch["ordinal"] for launch in self.launches()], [1])
 
+    def test_large_memory_is_read_in_pieces(self):
+        """Each thread adds up words of all pieces: those before the first launch, and what it left."""
+        self.launch("large", """.reg .b64 %x; .reg .b32 %y<3>; .reg .pred %q; mov.u32 %y2, 0; mad.wide.u32 %x, %r1, 4, %d1;
+                             L: ld.global.u32 %y1, [%x+1024]; add.u32 %r2, %r2, %y1; add.s64 %x, %x, 1048576; add.u32 %y2, %y2, 1;
+                             setp.lt.u32 %q, %y2, 20; @%q bra L;""")
+        self.assertIn("2 launches, whole", run("capsule", "verify", self.capsule))
+        self.assertEqual([launch["memory"][0]["bytes"] for launch in self.launches()], [20 * 2**20 + 20] * 2)
+        self.assertIn("2 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))
@@ -193,6 +203,54 @@ class RecordedOnAnH100(unittest.TestCase):
             with self.subTest(capsule.name):
                 run("capsule", "verify", capsule)
                 run("diff", capsule, "--arch", "gfx1100,gfx942")
+
+
+class Walk(unittest.TestCase):
+    """docs/diff.md: what its commands print."""
+
+    DOCUMENT = pathlib.Path(SCHEMA).with_name("diff.md")
+
+    def test_commands_print_what_is_shown(self):
+        folder = pathlib.Path(CAPSULES)
+        blocks = [b for b in self.DOCUMENT.read_text().split("```") if b.startswith("\n$ rubia diff")]
+        self.assertEqual(len(blocks), 3)
+        for block in blocks:
+            command, *shown = block.strip().split("\n")
+            words = command.split()[3:]
+            words[0] = next(f for f in (folder / words[0], folder / "mistake" / words[0]) if f.exists())
+            result = subprocess.run([RUBIA, "diff", *map(str, words)], capture_output=True, text=True, timeout=200)
+            if "$ echo $?" in shown:
+                self.assertEqual(shown[-2:], ["$ echo $?", str(result.returncode)])
+                del shown[-2:]
+            lines = result.stdout.splitlines()
+            for line in shown:
+                if line.strip() == "...":
+                    continue
+                pattern = ".*".join(re.escape(piece) for piece in line.split("..."))
+                while lines and not re.fullmatch(pattern, lines[0]):
+                    lines.pop(0)
+                self.assertTrue(lines, f"{command} does not print: {line}\n{result.stdout}")
+                lines.pop(0)
+
+    def test_the_page_in_a_browser(self):
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if not browser:
+            self.skipTest("no chromium")
+        with tempfile.TemporaryDirectory() as folder:
+            page = f"{folder}/report.html"
+            run("diff", f"{CAPSULES}/mistake/softmax_loss.capsule", "--arch", "gfx1100", "--no-locate", "--html", page, status=1)
+            start = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
+            dom = subprocess.run([*start, "--dump-dom", f"file://{page}"], capture_output=True, text=True, timeout=100).stdout
+            self.assertEqual(dom.count("<details"), 4)
+            self.assertEqual(dom.count("<svg"), 16)
+            pictures = []
+            for scheme in (0, 1):  # dark, light
+                picture = pathlib.Path(folder) / f"{scheme}.png"
+                subprocess.run([*start, f"--blink-settings=preferredColorScheme={scheme}", f"--screenshot={picture}", f"file://{page}"],
+                               capture_output=True, timeout=100)
+                pictures.append(picture.read_bytes())
+            self.assertTrue(all(picture.startswith(b"\x89PNG") for picture in pictures))
+            self.assertNotEqual(*pictures)
 
 
 if __name__ == "__main__":

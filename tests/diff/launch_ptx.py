@@ -4,10 +4,11 @@
 
 reset: another context had memory of the host before, whose address is in that buffer.
 wait: the buffer is memory of the host, in which a word is set once the launch has returned.
+large: the buffer has 20 MiB and some bytes, word i of which is i; the kernel is launched twice.
 fork: a child comes and goes before the launch.
 full: launches once more, and behind the first launch files may not grow by more than 100 bytes beyond what the capsule has.
 
-Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|fork|full [CAPSULE]]
+Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|large|fork|full [CAPSULE]]
 """
 import ctypes
 import os
@@ -39,6 +40,10 @@ check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k"))
 if mode.startswith("wait"):
     check(cuda.cuMemHostAlloc(ctypes.byref(buffer), ctypes.c_size_t(256), 0))
     ctypes.memset(buffer, 0, 256)
+elif mode == "large":
+    words = (ctypes.c_uint32 * ((20 << 20) // 4 + 5))(*range((20 << 20) // 4 + 5))
+    check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(ctypes.sizeof(words))))
+    check(cuda.cuMemcpyHtoD_v2(buffer, words, ctypes.c_size_t(ctypes.sizeof(words))))
 else:
     check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(256)))
     check(cuda.cuMemsetD8_v2(buffer, ctypes.c_ubyte(0), ctypes.c_size_t(256)))
@@ -65,7 +70,7 @@ if mode == "capturing":
     check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, in_capture, None))
     check(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
 parameters = (ctypes.c_void_p * 1)(ctypes.addressof(buffer))
-for number in range(2 if mode in ("full", "wait-twice") else 1):
+for number in range(2 if mode in ("full", "large", "wait-twice") else 1):
     check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, parameters, None))
     if mode == "full":
         limit = os.stat(sys.argv[3]).st_size + 100

@@ -30,6 +30,7 @@ struct DiffOptions {
   size_t from = 0;
   unsigned perturbed = 8;
   std::vector<uint64_t> locate; // launch, region, offset
+  std::string messages;         // where stderr goes
   bool all = false, noLocate = false;
   capsule::Bounds bounds;
 };
@@ -64,6 +65,8 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
 
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
+  if (!options.messages.empty() && !freopen(options.messages.c_str(), "w", stderr))
+    return kFailed;
   Expected<Chooser> isWanted = options.work.chooser();
   if (!isWanted)
     return fail(isWanted.takeError());
@@ -175,6 +178,25 @@ Error decide(const Capsule &capsule, const Replayed *expected, const Replayed &g
                             target.launches);
 }
 
+/// Looks for races in the first launches that differ: a replay of its own for each, on the
+/// emulator.
+Error checkAll(const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
+  unsigned left = 16;
+  for (capsule::LaunchResult &result : target.launches) {
+    if (result.verdict != Verdict::Different || !left || options.noLocate)
+      continue;
+    --left;
+    Expected<std::string> race = raceIn(options.work, on, result.launch->ordinal);
+    if (!race)
+      return race.takeError();
+    if (race->empty())
+      continue;
+    result.verdict = Verdict::Race;
+    result.reason = *race;
+  }
+  return Error::success();
+}
+
 int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
@@ -185,6 +207,7 @@ int statusOf(Verdict verdict) {
   case Verdict::Unsupported:
     return kPartlyFailed;
   case Verdict::Different:
+  case Verdict::Race:
   case Verdict::Failed:
     return kFailed;
   }
@@ -220,6 +243,8 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
   if (Error error = decide(capsule, &*a, *b, *y, options, *target))
     return error;
   locateAll(capsule, *y, options, *target);
+  if (Error error = checkAll(*y, options, *target))
+    return error;
   report.targets.push_back(std::move(*target));
   return Error::success();
 }
@@ -244,6 +269,8 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       if (Error error = decide(capsule, nullptr, *got, *on, options, *target))
         return error;
       locateAll(capsule, *on, options, *target);
+      if (Error error = checkAll(*on, options, *target))
+        return error;
     }
     report.targets.push_back(std::move(*target));
   }
@@ -358,6 +385,7 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("--locate", here->locate)->expected(3);
   worker->add_option("--launch", here->work.ordinals);
   worker->add_option("--noise", here->work.noise);
+  worker->add_option("--messages", here->messages);
   worker->callback([here, &status] { status = replayHere(*here); });
 }
 
@@ -387,7 +415,7 @@ void addDiff(CLI::App &app, int &status) {
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
   command->add_option("--html", options->html, "a report to look at, into this file or -");
   command->add_flag("--no-locate", options->noLocate,
-                    "do not look for the stores that wrote what differs");
+                    "do not look for the stores that wrote what differs, nor for races");
   command->add_flag("--all", options->all, "list launches that are equal too");
   command->callback([options, &status] { status = diff(*options); });
 }

@@ -19,12 +19,12 @@ using capsule::Verdict;
 static constexpr const char *kHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>rubia diff</title><style>
-:root { color-scheme: light dark; --bad: #b3261e; --open: #8a5a00; --good: #1b6e3c; --line: #8886; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --open: #ffc266; --good: #7ddc9a; } }
+:root { color-scheme: light dark; --bad: #b3261e; --open: #8a5a00; --good: #1b6e3c; --line: #8886; --bar: #3f6fb5; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --open: #ffc266; --good: #7ddc9a; --bar: #8fb4f0; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; } td, th { padding: .15rem .8rem; border-bottom: 1px solid var(--line); text-align: left; }
 details { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0; padding: .3rem .8rem; }
-summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
+summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
 .bad { color: var(--bad); } .open { color: var(--open); } .good { color: var(--good); }
 svg { display: block; max-width: 100%; } figure { margin: .6rem 0; } figcaption { font-size: .9em; }
 @media print { details { break-inside: avoid; } details > * { display: block; } }
@@ -50,10 +50,11 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
     return;
   os << "<figure><figcaption>" << title << "</figcaption><svg role=\"img\" aria-label=\"" << title
      << "\" viewBox=\"0 0 " << kWidth << " " << kHeight << "\" width=\"" << kWidth
-     << "\" fill=\"currentColor\">";
+     << "\" fill=\"var(--bar)\">";
   os << formatv("<rect y=\"{0}\" width=\"{1}\" height=\"1\" opacity=\"0.4\"/>", kHeight - 1,
                 kWidth);
   const double step = double(kWidth) / double(counts.size());
+  const double width = step < 4 ? step : step - 1; // many bars are one picture
   for (size_t i = 0; i < counts.size(); ++i) {
     if (!counts[i])
       continue;
@@ -61,8 +62,8 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
     const double height = std::max(2.0, (kHeight - 2) * double(counts[i]) / double(most));
     os << formatv("<rect x=\"{0:f2}\" y=\"{1:f2}\" width=\"{2:f2}\" height=\"{3:f2}\"><title>{4}: "
                   "{5}</title></rect>",
-                  double(i) * step, kHeight - 1 - height, std::max(1.0, step - 1), height,
-                  escaped(name(i)), counts[i]);
+                  double(i) * step, kHeight - 1 - height, width, height, escaped(name(i)),
+                  counts[i]);
   }
   os << "</svg></figure>\n";
 }

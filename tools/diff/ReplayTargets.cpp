@@ -148,6 +148,32 @@ Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
   return readWriter(output);
 }
 
+Expected<std::string> raceIn(const ReplayWork &work, const ReplayTarget &target, uint64_t ordinal) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  ReplayTarget checked = target;
+  checked.settings.set(settings::Id::emulatorCheck, "races");
+  ReplayWork one = work;
+  one.ordinals = {ordinal};
+  const std::string messages = (folder.path + "/messages").str();
+  // A launch that races fails: what counts is what it says.
+  Expected<int> status =
+      runOnce(one, (folder.path + "/capsule").str(), checked, {"--messages", messages});
+  if (!status)
+    return status.takeError();
+  constexpr uint64_t kMost = 1 << 20;
+  auto text = input::readFile(messages, kMost);
+  if (!text)
+    return text.takeError();
+  const StringRef all = (*text)->getBuffer();
+  constexpr StringLiteral kRace = "data race: ";
+  const size_t race = all.find(kRace);
+  if (race == StringRef::npos)
+    return "";
+  return all.drop_front(race + kRace.size()).take_until([](char c) { return c == '\n'; }).str();
+}
+
 /// What a process has left that a signal ended: a capsule that is cut short.
 static std::string leftIn(const Twine &folder, StringRef name) {
   std::error_code problem;
