@@ -132,5 +132,115 @@ TEST_F(LinkTest, FilesOfTheHostHaveNothingToLink) {
   EXPECT_EQ(add(kLibrary, "neither an object nor an archive"), kInvalidImage);
 }
 
+// What nvcc -rdc=true registers: an empty container, and one for each unit. Tables of functions, as
+// virtual functions have them, lie in one unit, the functions in others.
+class Units : public InContext {
+protected:
+  Library *load(const std::vector<std::string> &texts) {
+    for (const std::string &text : texts)
+      containers.push_back(container(text, 1, 80));
+    for (const auto &unit : containers)
+      pointers.push_back(unit.data());
+    pointers.push_back(nullptr);
+    wrapper = {.version = 2, .data = linked, .filename = pointers.data()};
+    return cuda::load(&wrapper);
+  }
+
+  /// What a kernel stores for each of 4 threads; empty: it was not launched.
+  static std::vector<int> run(Library *library, const char *name) {
+    void *out = allocate(16), *parameters[] = {&out};
+    return launch(kernel(library, name), 1, 4, 0, parameters) ? std::vector<int>() : fetch(out, 4);
+  }
+
+  uint64_t linked[2] = {0x00100001ba55ed50, 0};
+  std::vector<std::vector<uint64_t>> containers;
+  std::vector<const void *> pointers;
+  Wrapper wrapper{.data = nullptr};
+};
+
+const std::string kShapes = unit(R"(
+.extern .global .align 4 .u32 calls;
+.extern .func (.reg .u32 r) square(.reg .u32 x);
+.extern .func (.reg .u32 r) line(.reg .u32 x);
+.visible .global .align 8 .u64 table[4] = {square, line, square, line};
+.func (.reg .u32 r) local(.reg .u32 x)
+{
+  add.u32 r, x, 100;
+  ret;
+}
+.visible .entry measure(.param .u64 out)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %d<6>;
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %d2, %r1, 8;
+  mov.u64 %d3, table;
+  add.u64 %d3, %d3, %d2;
+  ld.global.u64 %d4, [%d3];
+  call (%r2), local, (%r1);
+shape: .callprototype (.reg .u32 _) _ (.reg .u32 _);
+  call (%r3), %d4, (%r2), shape;
+  mul.wide.u32 %d2, %r1, 4;
+  add.u64 %d1, %d1, %d2;
+  st.global.u32 [%d1], %r3;
+  ret;
+}
+)");
+const std::string kSquare = unit(R"(
+.extern .global .align 4 .u32 calls;
+.extern .const .align 4 .u32 scale;
+.func (.reg .u32 r) local(.reg .u32 x)
+{
+  .reg .u32 s;
+  ld.const.u32 s, [scale];
+  mul.lo.u32 r, x, s;
+  ret;
+}
+.visible .func (.reg .u32 r) square(.reg .u32 x)
+{
+  .reg .u32 n;
+  atom.global.add.u32 n, [calls], 1;
+  mul.lo.u32 r, x, x;
+  call (r), local, (r);
+  ret;
+}
+)");
+const std::string kLine = unit(R"(
+.visible .global .align 4 .u32 calls = 40;
+.visible .const .align 4 .u32 scale = 3;
+.visible .func (.reg .u32 r) line(.reg .u32 x)
+{
+  mov.u32 r, x;
+  ret;
+}
+.visible .entry count(.param .u64 out)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %d<3>;
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %d2, %r1, 4;
+  add.u64 %d1, %d1, %d2;
+  ld.global.u32 %r2, [calls];
+  st.global.u32 [%d1], %r2;
+  ret;
+}
+)");
+
+TEST_F(Units, OfAProgramAreLinked) {
+  Library *library = load({kShapes, kSquare, kLine});
+  ASSERT_TRUE(library);
+  EXPECT_EQ(run(library, "measure"), (std::vector<int>{100 * 100 * 3, 101, 102 * 102 * 3, 103}));
+  EXPECT_EQ(run(library, "count"), (std::vector<int>{42, 42, 42, 42}));
+}
+
+TEST_F(Units, WithoutASymbolCostTheKernelsThatNeedIt) {
+  Library *library = load({kShapes, kLine});
+  ASSERT_TRUE(library);
+  EXPECT_EQ(run(library, "measure"), std::vector<int>());
+  EXPECT_EQ(run(library, "count"), (std::vector<int>{40, 40, 40, 40}));
+}
+
 } // namespace
 } // namespace rubia::runtime::cuda

@@ -115,7 +115,7 @@ class Fuzzers:
         if family == "ptx":
             front = SOURCE / "tests/ptx-frontend"
             options = ["-max_len=8192", f"-dict={front}/ptx.dict"]
-            return [self.library(f"fuzz_ptx_{kind}", f"ptx_{kind}", options, [front / "seeds"]) for kind in ("roundtrip", "verifier")]
+            return [self.library(f"fuzz_ptx_{kind}", f"ptx_{kind}", options, [front / "seeds"]) for kind in ("linker", "roundtrip", "verifier")]
         if family == "compile":
             return [lambda seed, seconds: [sys.executable, "-B", HERE / "mutants.py", self.build / "bin/rubia", str(seed), str(seconds),
                                            self.build / "fuzz-failures"]]
