@@ -58,12 +58,13 @@ bool isInexact(const ptx::Instruction &instruction) {
                             Op::Elect,
                             Op::MultimemLdReduce,
                             Op::ClusterLaunchControl};
-  // Sums in an order that is open.
+  // Sums in an order that is open; that of f64 is a chain.
   constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
                               Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
                               Op::WgmmaSp,       Op::TcMma,           Op::TcMmaWs};
   return is_contained(kAlways, spelling.op) ||
-         (is_contained(kOfFloats, spelling.op) && hasFloat(spelling));
+         (is_contained(kOfFloats, spelling.op) && hasFloat(spelling) &&
+          spelling.type(0) != Type::F64);
 }
 
 /// The processor's own: no two have the same.

@@ -32,10 +32,10 @@ Noise Noise::ofRun(unsigned index) {
 namespace {
 
 enum class Magnitude : uint8_t {
-  Result,        // the bound is relative
-  ResultOrOne,   // relative above 1, absolute below
-  OneOrOperand,  // absolute, and grows with the operand: ranges are reduced
-  ResultOrAddend // of a product of matrices
+  Result,       // the bound is relative
+  ResultOrOne,  // relative above 1, absolute below
+  OneOrOperand, // absolute, and grows with the operand: ranges are reduced
+  Products      // |C| + sum |A B|
 };
 
 /// What the PTX ISA says of an operation, for its smallest format.
@@ -44,15 +44,15 @@ struct Bound {
   int exponent; // of the bound, a power of two: of f32, or of f64 if that is all that it has
   Magnitude magnitude;
 };
-// PTX ISA: floating-point-instructions-ex2 and the others. Matrices: a sum of up to 16 products, of
-// which the order and the truncation are open (docs/numerics.md, "Products of matrices").
+// PTX ISA: floating-point-instructions-ex2 and the others. Matrices: (K + 2) 2^-23, as sums may be
+// cut and in any order (docs/numerics.md, "Products of matrices").
 constexpr Bound kBounds[] = {
-    {Op::FDiv, -22, Magnitude::Result},          {Op::FRcp, -23, Magnitude::Result},
-    {Op::FSqrt, -23, Magnitude::Result},         {Op::FRsqrt, -22, Magnitude::Result},
-    {Op::FEx2, -22, Magnitude::Result},          {Op::FLg2, -22, Magnitude::ResultOrOne},
-    {Op::FTanh, -11, Magnitude::Result},         {Op::FSin, -20, Magnitude::OneOrOperand},
-    {Op::FCos, -20, Magnitude::OneOrOperand},    {Op::Mma, -19, Magnitude::ResultOrAddend},
-    {Op::MmaSp, -19, Magnitude::ResultOrAddend}, {Op::WmmaMma, -19, Magnitude::ResultOrAddend},
+    {Op::FDiv, -22, Magnitude::Result},       {Op::FRcp, -23, Magnitude::Result},
+    {Op::FSqrt, -23, Magnitude::Result},      {Op::FRsqrt, -22, Magnitude::Result},
+    {Op::FEx2, -22, Magnitude::Result},       {Op::FLg2, -22, Magnitude::ResultOrOne},
+    {Op::FTanh, -11, Magnitude::Result},      {Op::FSin, -20, Magnitude::OneOrOperand},
+    {Op::FCos, -20, Magnitude::OneOrOperand}, {Op::Mma, -18, Magnitude::Products},
+    {Op::MmaSp, -17, Magnitude::Products},    {Op::WmmaMma, -18, Magnitude::Products},
 };
 
 const Bound *boundOf(const ptx::Instruction &instruction) {
@@ -99,18 +99,8 @@ public:
   }
 
   bool isKnown() const {
-    switch (type) {
-    case Type::F32:
-    case Type::F64:
-    case Type::F16:
-    case Type::BF16:
-      return true;
-    case Type::F16x2:
-    case Type::BF16x2:
-      return true;
-    default:
-      return false;
-    }
+    const Type known[] = {Type::F32, Type::F64, Type::F16, Type::BF16, Type::F16x2, Type::BF16x2};
+    return is_contained(known, type) && (!isProduct() || hasKnownFactors());
   }
   std::string before() const;
   std::string behind() const;
@@ -119,12 +109,15 @@ private:
   using Registers = SmallVector<std::string, 8>;
   Registers registersOf(const Operand &operand) const;
   Registers results() const { return registersOf(instruction.operands[0]); }
-  /// An operand whose magnitude counts, by element; empty: none.
-  Registers magnitudes() const;
+  bool isProduct() const { return bound.magnitude == Magnitude::Products; }
+  bool hasKnownFactors() const;
+  /// All bits but the signs of what a register of A or B has.
+  uint32_t factorMask() const;
+  void multiplyMagnitudes(raw_ostream &os) const;
   void hash(raw_ostream &os, StringRef bits) const;
   void moveSingle(raw_ostream &os, StringRef result, StringRef magnitude) const;
   void moveDouble(raw_ostream &os, StringRef result) const;
-  void moveHalf(raw_ostream &os, StringRef half) const;
+  void moveHalf(raw_ostream &os, StringRef half, StringRef magnitude) const;
   void moveElement(raw_ostream &os, StringRef result, StringRef magnitude) const;
   std::string allowed(StringRef predicate) const;
   std::string factor() const {
@@ -149,33 +142,79 @@ SiteWriter::Registers SiteWriter::registersOf(const Operand &operand) const {
   return names;
 }
 
-SiteWriter::Registers SiteWriter::magnitudes() const {
-  if (type != Type::F32)
-    return {};
-  if (bound.magnitude == Magnitude::OneOrOperand)
-    return registersOf(instruction.operands[1]);
-  // Elements of C are of the same type, or pairs of another.
-  if (bound.magnitude == Magnitude::ResultOrAddend && instruction.operands.size() > 3) {
-    Registers addends = registersOf(instruction.operands[3]);
-    if (addends.size() == results().size())
-      return addends;
+// wmma with factors of f16 says the types of D and C alone.
+uint32_t SiteWriter::factorMask() const {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  switch (spelling.type(2) == Type::None ? Type::F16 : spelling.type(1)) {
+  case Type::F16:
+  case Type::BF16:
+    return 0x7fff7fff;
+  case Type::TF32:
+    return 0x7fffffff;
+  case Type::E4M3:
+  case Type::E5M2:
+    return 0x7f7f7f7f;
+  default:
+    return 0;
   }
-  return {};
+}
+
+bool SiteWriter::hasKnownFactors() const {
+  if (!guard.empty() || !factorMask() || instruction.operands.size() < 4)
+    return false;
+  for (unsigned i = 0; i < 4; ++i)
+    if (is_contained(registersOf(instruction.operands[i]), ""))
+      return false;
+  return true;
+}
+
+/// %rubia_m: |C| + sum |A B|, in registers like those of D.
+void SiteWriter::multiplyMagnitudes(raw_ostream &os) const {
+  const bool isSingleC =
+      instruction.spelling->type(3) == Type::F32 ||
+      (instruction.spelling->type(2) == Type::None && instruction.spelling->type(1) == Type::F32);
+  std::string lists;
+  raw_string_ostream list(lists);
+  list << "{";
+  for (size_t i = 0; i < results().size(); ++i)
+    list << (i ? ", " : "") << "%rubia_m" << i;
+  list << "}";
+  os << ".reg .b32 %rubia_m<" << results().size() << ">; ";
+  for (unsigned operand = 1; operand < 4; ++operand) {
+    const Registers names = registersOf(instruction.operands[operand]);
+    const std::string copy = formatv("%rubia_x{0}_", operand);
+    const uint32_t mask = operand < 3 ? factorMask() : isSingleC ? 0x7fffffff : 0x7fff7fff;
+    os << ".reg .b32 " << copy << "<" << names.size() << ">; ";
+    list << ", {";
+    for (size_t i = 0; i < names.size(); ++i) {
+      os << "and.b32 " << copy << i << ", " << names[i] << ", " << mask << "; ";
+      list << (i ? ", " : "") << copy << i;
+    }
+    list << "}";
+  }
+  for (const Operand &more : instruction.operands.drop_front(4)) // the metadata of mma.sp
+    if (more.kind == Operand::Kind::Register)
+      list << ", " << function.registerName(more.reg);
+    else
+      list << ", " << more.bits;
+  os << instruction.spelling->text << " " << lists << "; ";
 }
 
 std::string SiteWriter::before() const {
-  std::string code =
-      "{ .reg .pred %rubia_p, %rubia_q; .reg .b16 %rubia_h<2>; .reg .b32 %rubia_b<4>; "
-      ".reg .f32 %rubia_f<4>; .reg .b64 %rubia_d<2>; .reg .f64 %rubia_w<2>; ";
+  std::string code = "{ .reg .pred %rubia_p, %rubia_q; .reg .b16 %rubia_h<4>; "
+                     ".reg .b32 %rubia_b<4>; .reg .f32 %rubia_f<5>; .reg .b64 %rubia_d<2>; "
+                     ".reg .f64 %rubia_w<2>; ";
   raw_string_ostream os(code);
-  const Registers saved = magnitudes();
-  if (!saved.empty())
-    os << ".reg .f32 %rubia_m<" << saved.size() << ">; ";
-  for (size_t i = 0; i < saved.size(); ++i)
-    if (saved[i].empty())
-      os << "mov.f32 %rubia_m" << i << ", 0f00000000; ";
+  if (isProduct())
+    multiplyMagnitudes(os);
+  if (bound.magnitude == Magnitude::OneOrOperand) {
+    const Registers operand = registersOf(instruction.operands[1]);
+    os << ".reg .f32 %rubia_m0; ";
+    if (operand.empty())
+      os << "mov.f32 %rubia_m0, 0f00000000; "; // a constant
     else
-      os << "abs.f32 %rubia_m" << i << ", " << saved[i] << "; ";
+      os << "abs.f32 %rubia_m0, " << operand.front() << "; ";
+  }
   return code;
 }
 
@@ -199,6 +238,7 @@ std::string SiteWriter::allowed(StringRef predicate) const {
                  instruction.guard.negated ? "not" : "mov", guard, predicate);
 }
 
+// Where the magnitude of a product is infinite, sums may overflow to either side on the way.
 void SiteWriter::moveSingle(raw_ostream &os, StringRef result, StringRef magnitude) const {
   os << "mov.b32 %rubia_b3, " << result << "; ";
   hash(os, "%rubia_b3");
@@ -209,9 +249,14 @@ void SiteWriter::moveSingle(raw_ostream &os, StringRef result, StringRef magnitu
     os << "max.f32 %rubia_f3, %rubia_f3, 0f3F800000; ";
   if (!magnitude.empty())
     os << "max.f32 %rubia_f3, %rubia_f3, " << magnitude << "; ";
-  os << "fma.rn.f32 %rubia_f3, %rubia_f2, %rubia_f3, " << result << "; "
-     << "testp.finite.f32 %rubia_p, " << result << "; " << allowed("%rubia_p")
-     << "@%rubia_p mov.f32 " << result << ", %rubia_f3; ";
+  os << "testp.finite.f32 %rubia_p, " << result << "; ";
+  if (isProduct())
+    os << "testp.infinite.f32 %rubia_q, " << magnitude << "; or.pred %rubia_p, %rubia_p, %rubia_q; "
+       << "setp.neu.and.f32 %rubia_p, %rubia_f2, 0f00000000, %rubia_p; ";
+  os << "fma.rn.f32 %rubia_f4, %rubia_f2, %rubia_f3, " << result << "; ";
+  if (isProduct())
+    os << "@%rubia_q mul.rn.f32 %rubia_f4, %rubia_f2, %rubia_f3; ";
+  os << allowed("%rubia_p") << "@%rubia_p mov.f32 " << result << ", %rubia_f4; ";
 }
 
 void SiteWriter::moveDouble(raw_ostream &os, StringRef result) const {
@@ -223,17 +268,29 @@ void SiteWriter::moveDouble(raw_ostream &os, StringRef result) const {
      << "@%rubia_p mov.f64 " << result << ", %rubia_w1; ";
 }
 
-void SiteWriter::moveHalf(raw_ostream &os, StringRef half) const {
+void SiteWriter::moveHalf(raw_ostream &os, StringRef half, StringRef magnitude) const {
   const bool isBrain = type == Type::BF16 || type == Type::BF16x2;
-  if (isBrain)
-    os << "cvt.u32.u16 %rubia_b3, " << half
-       << "; shl.b32 %rubia_b3, %rubia_b3, 16; mov.b32 %rubia_f3, %rubia_b3; ";
-  else
-    os << "cvt.f32.f16 %rubia_f3, " << half << "; mov.b32 %rubia_b3, %rubia_f3; ";
+  const auto widen = [&](StringRef to, StringRef from) {
+    if (isBrain)
+      os << "cvt.u32.u16 %rubia_b3, " << from << "; shl.b32 %rubia_b3, %rubia_b3, 16; mov.b32 "
+         << to << ", %rubia_b3; ";
+    else
+      os << "cvt.f32.f16 " << to << ", " << from << "; ";
+  };
+  widen("%rubia_f3", half);
+  os << "mov.b32 %rubia_b3, %rubia_f3; ";
   hash(os, "%rubia_b3");
-  os << "testp.finite.f32 %rubia_p, %rubia_f3; " << allowed("%rubia_p")
-     << "fma.rn.f32 %rubia_f3, %rubia_f2, %rubia_f3, %rubia_f3; @%rubia_p cvt.rn."
-     << (isBrain ? "bf16" : "f16") << ".f32 " << half << ", %rubia_f3; ";
+  os << "testp.finite.f32 %rubia_p, %rubia_f3; abs.f32 %rubia_f4, %rubia_f3; ";
+  if (!magnitude.empty()) {
+    widen("%rubia_f4", magnitude);
+    os << "testp.infinite.f32 %rubia_q, %rubia_f4; or.pred %rubia_p, %rubia_p, %rubia_q; "
+       << "setp.neu.and.f32 %rubia_p, %rubia_f2, 0f00000000, %rubia_p; ";
+  }
+  os << "fma.rn.f32 %rubia_f3, %rubia_f2, %rubia_f4, %rubia_f3; ";
+  if (!magnitude.empty())
+    os << "@%rubia_q mul.rn.f32 %rubia_f3, %rubia_f2, %rubia_f4; ";
+  os << allowed("%rubia_p") << "@%rubia_p cvt.rn." << (isBrain ? "bf16" : "f16") << ".f32 " << half
+     << ", %rubia_f3; ";
 }
 
 void SiteWriter::moveElement(raw_ostream &os, StringRef result, StringRef magnitude) const {
@@ -244,11 +301,13 @@ void SiteWriter::moveElement(raw_ostream &os, StringRef result, StringRef magnit
     return moveDouble(os, result);
   case Type::F16:
   case Type::BF16:
-    return moveHalf(os, result);
+    return moveHalf(os, result, "");
   default:
     os << "mov.b32 {%rubia_h0, %rubia_h1}, " << result << "; ";
-    moveHalf(os, "%rubia_h0");
-    moveHalf(os, "%rubia_h1");
+    if (!magnitude.empty())
+      os << "mov.b32 {%rubia_h2, %rubia_h3}, " << magnitude << "; ";
+    moveHalf(os, "%rubia_h0", magnitude.empty() ? "" : "%rubia_h2");
+    moveHalf(os, "%rubia_h1", magnitude.empty() ? "" : "%rubia_h3");
     os << "mov.b32 " << result << ", {%rubia_h0, %rubia_h1}; ";
   }
 }
@@ -259,7 +318,7 @@ std::string SiteWriter::behind() const {
   os << "mov.u64 %rubia_d0, " << kNoiseVariable << "; ld.global.u32 %rubia_b0, [%rubia_d0]; "
      << "ld.global.f32 %rubia_f0, [%rubia_d0+4]; ld.global.f32 %rubia_f1, [%rubia_d0+8]; ";
   const Registers names = results();
-  const bool hasMagnitudes = !magnitudes().empty();
+  const bool hasMagnitudes = isProduct() || bound.magnitude == Magnitude::OneOrOperand;
   for (size_t i = 0; i < names.size(); ++i)
     if (!names[i].empty())
       moveElement(os, names[i], hasMagnitudes ? "%rubia_m" + std::to_string(i) : "");

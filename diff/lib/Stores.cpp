@@ -334,7 +334,11 @@ bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &inst
       result.isInexact |= sources.isInexact;
       break;
     }
-  if (const uint8_t types = typeBits(instruction.spelling->operandType(0)))
+  // Registers of bits may have pairs of the numbers that the instruction computes.
+  uint8_t types = typeBits(instruction.spelling->operandType(0));
+  if (!types && computesFloat(*instruction.spelling))
+    types = typeBits(instruction.spelling->type(0));
+  if (types)
     result.types = types;
   result.isComputed |= computesFloat(*instruction.spelling);
   changed |= write(function, operands.front(), result);

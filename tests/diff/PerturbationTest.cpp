@@ -12,7 +12,7 @@ using namespace rubia::capsule;
 namespace {
 
 std::string kernelOf(StringRef body) {
-  return (".version 8.6\n.target sm_90\n.address_size 64\n"
+  return (".version 8.7\n.target sm_90\n.address_size 64\n"
           ".visible .entry k(.param .u64 a)\n{\n"
           ".reg .b64 %d<9>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .f64 %g<9>; .reg .b16 %h<9>; "
           ".reg .pred %p<9>;\n" +
@@ -53,7 +53,12 @@ TEST(Perturbation, MovesApproximateResults) {
            " {%r5,%r6}, {%f1,%f2,%f3,%f4};",
            "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r7,%r8}, {%r1,%r2,%r3,%r4}, "
            "{%r5,%r6}, {%r7,%r8};",
-           "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1,%g2}, {%g3}, {%g4}, {%g1,%g2};",
+           "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, "
+           "{%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f5,%f6,%f7,%f8};",
+           "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {%r7,%r8}, {%r1,%r2,%r3,%r4}, "
+           "{%r5,%r6}, {%r7,%r8};",
+           "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+           "{%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6,%r7,%r8}, {%f1,%f2,%f3,%f4}, %r9, 0;",
            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, "
            "{%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, "
            "{%r9,%r10,%r11,%r12};",
@@ -66,6 +71,8 @@ TEST(Perturbation, MovesApproximateResults) {
 
 TEST(Perturbation, LeavesExactInstructionsAlone) {
   for (const char *body : {"add.f32 %f1, %f2, %f3;", "rcp.rn.f32 %f1, %f2;",
+                           "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1,%g2}, {%g3}, "
+                           "{%g4}, {%g1,%g2};",
                            "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1,%r2}, {%r3}, {%r4},"
                            " {%r1,%r2};"}) {
     const PerturbedPtx out = perturbed(body);
@@ -82,6 +89,12 @@ TEST(Perturbation, NamesWhatDoesNotMove) {
   EXPECT_EQ(perturbed("atom.global.add.u32 %r1, [%d1], 1;").still, "line 7: atom.global.add.u32");
   EXPECT_EQ(perturbed("red.global.add.f32 [%d1], %f1;").still, "line 7: red.global.add.f32");
   EXPECT_EQ(perturbed("mov.u32 %r1, %clock;").still, "line 7: mov.u32");
+  const std::string product = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+  EXPECT_EQ(perturbed("@%p1 " + product +
+                      " {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, "
+                      "{%f1,%f2,%f3,%f4};")
+                .still,
+            "line 7: " + product);
 }
 
 TEST(Perturbation, FirstRunsMoveAllResultsOneWay) {

@@ -51,7 +51,7 @@ static std::string placeOf(const Launch &launch, const BufferResult &buffer) {
 static std::string textOf(const BufferResult::Moved &moved) {
   if (moved.beyond)
     return formatv("{0} far beyond what {1} perturbed runs changed", moved.beyond, moved.runs);
-  return formatv("at most {0:F1} times what {1} perturbed runs changed", moved.ratio, moved.runs);
+  return formatv("at most {0:F2} times what {1} perturbed runs changed", moved.ratio, moved.runs);
 }
 
 std::string textOf(const Launch &launch, const BufferResult &buffer) {
