@@ -65,7 +65,8 @@ struct BufferResult {
 struct LaunchResult {
   const Launch *launch = nullptr; // as it was recorded
   Verdict verdict = Verdict::Equal;
-  std::string reason; // of what is not a comparison; of Undecided: the inexact instruction
+  std::string reason;        // of what is not a comparison; of Undecided: the inexact instruction
+  bool isOtherImage = false; // that ran where it was recorded
   std::vector<BufferResult> buffers;
 };
 

@@ -260,6 +260,8 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
   if (expected.memory.size() != got.memory.size())
     return createStringError("launch " + Twine(expected.ordinal) +
                              " reaches other allocations in the other capsule");
+  result.isOtherImage =
+      image->isOtherImage && !capsule.environment.isJitForced && other.environment.isJitForced;
   for (size_t i = 0; i < expected.memory.size(); ++i) {
     const Region &region = expected.memory[i];
     Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
@@ -275,8 +277,7 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     BufferResult &buffer = result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds));
     buffer.region = i;
     buffer.parameter = parameterOf(expected, region);
-    if (buffer.verdict == Verdict::Different && image->isOtherImage &&
-        !capsule.environment.isJitForced && other.environment.isJitForced)
+    if (buffer.verdict == Verdict::Different && result.isOtherImage)
       buffer.verdict = Verdict::OtherImage;
     if (buffer.verdict == Verdict::Undecided)
       result.reason = stores->cause;

@@ -66,7 +66,8 @@ class Judge {
 public:
   Judge(BufferResult &buffer, const Run &expected, const Run &got, ArrayRef<Run> moved)
       : buffer(buffer), expected(expected), got(got), moved(moved) {}
-  Error decide(bool isComplete);
+  /// `ifFar`: what a difference is that no run shows.
+  Error decide(Verdict ifFar);
 
 private:
   Error measure();
@@ -122,13 +123,12 @@ Error Judge::measure() {
   return Error::success();
 }
 
-Error Judge::decide(bool isComplete) {
+Error Judge::decide(Verdict ifFar) {
   if (Error error = measure())
     return error;
   buffer.moved = BufferResult::Moved{unsigned(moved.size()), ofRecording.far, ofRecording.ratio};
   if (ofRecording.far > kMore * most.far) {
-    if (isComplete)
-      buffer.verdict = Verdict::Different;
+    buffer.verdict = ifFar;
   } else if (ofRecording.doubtful <= kMore * most.doubtful && !ofRecording.open) {
     buffer.verdict = Verdict::Within;
   }
@@ -145,10 +145,13 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
       result.reason += "; a perturbed run cannot be had: " + run.launch.whyNotReplayable();
       return Error::success();
     }
+  const Verdict ifFar = !still.empty()        ? Verdict::Undecided
+                        : result.isOtherImage ? Verdict::OtherImage
+                                              : Verdict::Different;
   result.verdict = Verdict::Equal;
   for (BufferResult &buffer : result.buffers) {
     if (buffer.verdict == Verdict::Undecided)
-      if (Error error = Judge(buffer, expected, got, moved).decide(still.empty()))
+      if (Error error = Judge(buffer, expected, got, moved).decide(ifFar))
         return error;
     result.verdict = std::max(result.verdict, buffer.verdict);
   }

@@ -335,6 +335,8 @@ bool readsOwn(const ptx::Instruction &instruction) {
 } // namespace
 
 Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel) {
+  if (text.contains(kNoiseVariable))
+    return createStringError("the PTX of kernel '" + kernel + "' is perturbed already");
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
   if (!editor)
     return editor.takeError();

@@ -61,6 +61,20 @@ static size_t beginOf(StringRef text, size_t place) {
   return begin;
 }
 
+/// Behind the semicolon that ends the statement; comments may have others.
+static size_t endOf(StringRef text, size_t place) {
+  for (size_t at = place; at < text.size();) {
+    const StringRef rest = text.drop_front(at);
+    if (rest.starts_with("//"))
+      at = std::min(text.find('\n', at), text.size());
+    else if (rest.starts_with("/*"))
+      at = std::min(text.find("*/", at + 2), text.size() - 2) + 2;
+    else if (text[at++] == ';')
+      return at;
+  }
+  return text.size();
+}
+
 void PtxEditor::copyTo(size_t place) {
   out += text.slice(done, place);
   done = place;
@@ -77,7 +91,7 @@ void PtxEditor::before(const ptx::Instruction &instruction, StringRef code) {
 }
 
 void PtxEditor::behind(const ptx::Instruction &instruction, StringRef code) {
-  copyTo(text.find(';', instruction.place) + 1);
+  copyTo(endOf(text, instruction.place));
   out += code;
 }
 
@@ -92,7 +106,7 @@ uint32_t PtxEditor::lineOf(const ptx::Instruction &instruction) const {
 
 StringRef PtxEditor::statement(const ptx::Instruction &instruction) const {
   const size_t begin = beginOf(text, instruction.place);
-  return text.slice(begin, text.find(';', instruction.place) + 1).trim();
+  return text.slice(begin, endOf(text, instruction.place)).trim();
 }
 
 } // namespace rubia::capsule

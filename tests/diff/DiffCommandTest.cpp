@@ -3,6 +3,7 @@
 #include "diff/Capsule.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 #include <cstdio>
 #include <sys/wait.h>
@@ -130,7 +131,8 @@ TEST(DiffCommand, ComparesSomething) {
 }
 
 TEST(DiffCommand, ErrorsAreNotDifferences) {
-  for (const char *options : {"--arch gfx12345", "--between gfx1100", "--against /nosuch"})
+  for (const char *options :
+       {"--perturbed 1", "--arch gfx12345", "--between gfx1100", "--against /nosuch"})
     expectIn(diff(makeCapsule(~0u), options), "status 2");
 }
 
@@ -206,6 +208,20 @@ TEST(DiffCommand, LeavesOpenWhatIsNotPerturbed) {
                                    "--arch gfx1100");
   expectIn(ordered, "undecided: line 18: red.global.add.f32, whose results are not perturbed");
   expectIn(ordered, "status 3");
+}
+
+// What ran is judged: the recorded kernel has the exponential alone.
+TEST(DiffCommand, JudgesWhatWasReplayed) {
+  const std::string path = testing::TempDir() + "rubia-diff-other.ptx";
+  std::error_code error;
+  raw_fd_ostream(path, error) << exponential(
+      "ex2.approx.ftz.f32 %f2, 0f3e99999a; atom.global.add.u32 %r3, [%d1], 0; "
+      "mad.lo.u32 %r3, %r2, 64, %r1;");
+  const std::string text = diff(makeCapsule(kWrong, exponential(), true, kExponential - 2000),
+                                ("--arch gfx1100 --ptx " + path));
+  expectIn(text, "atom.global.add.u32, whose results are not perturbed");
+  expectIn(text, "status 3");
+  unlink(path.c_str());
 }
 
 // What thread 0 writes, the others read without a barrier in between.

@@ -40,6 +40,7 @@ TEST(Perturbation, MovesApproximateResults) {
            "@%p1\n  sqrt.approx.f32 %f1, %f2;",
            "again: sin.approx.f32 %f1, %f1; @%p1 bra again;",
            "cos.approx.f32 %f1, 0f3f800000;",
+           "rcp.approx.f32 %f1, /* x; */ %f2 // y;\n;",
            "/* a; comment */ tanh.approx.f32 %f1, %f2;",
            "div.full.f32 %f1, %f2, %f3;",
            "div.approx.f32 %f1, %f2, %f3;",

@@ -16,8 +16,9 @@ struct PerturbedRuns {
   unsigned count;
 };
 
-/// For each launch that is undecided so far. Several replays of those launches.
-llvm::Error decideByPerturbing(const capsule::Capsule &capsule, const PerturbedRuns &runs,
-                               std::vector<capsule::LaunchResult> &results);
+/// For each launch that is undecided so far. Several replays of those launches. If one fails, the
+/// launches stay undecided, and the reason is added to theirs.
+void decideByPerturbing(const capsule::Capsule &capsule, const PerturbedRuns &runs,
+                        std::vector<capsule::LaunchResult> &results);
 
 } // namespace rubia::tools

@@ -206,7 +206,10 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
   for (size_t from = 0; from < capsule.launches.size();) {
     const std::string name = std::to_string(from);
     std::string output = (folder.path + "/" + name).str();
-    Expected<int> status = runOnce(work, output, target, {"--from", name});
+    std::vector<std::string> words = {"--from", name};
+    if (work.noise) // a program that is changed may be wrong, which is nobody's business
+      words.insert(words.end(), {"--messages", (folder.path + "/messages").str()});
+    Expected<int> status = runOnce(work, output, target, words);
     if (!status)
       return status.takeError();
     constexpr int kSignal = 128;
