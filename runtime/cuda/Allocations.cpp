@@ -62,6 +62,8 @@ std::optional<Allocation> removeAllocation(const void *base, uint64_t id) {
   if (found == allocations.end() || (id && found->second.id != id))
     return std::nullopt;
   Allocation removed = found->second;
+  if (removed.kind == AllocationKind::Managed)
+    forgetAdvice(removed.id);
   pinnedCount -= isPinned(removed);
   allocations.erase(found);
   return removed;
@@ -257,8 +259,9 @@ Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
     if (!host || !bytes || (flags & ~0xfu)) // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY: as in HIP
       return kInvalidValue;
-    if (findAllocation(host))
-      return kHostMemoryAlreadyRegistered;
+    if (std::optional<Allocation> found = findAllocation(host))
+      return found->kind == AllocationKind::Registered ? kHostMemoryAlreadyRegistered
+                                                       : kInvalidValue;
     if (Result result = checkUnsafe())
       return result;
     if (Result result = context.check(hip().hipHostRegister(host, bytes, flags)))
@@ -280,7 +283,9 @@ Result cuMemHostRegister(void *host, size_t bytes, unsigned flags) {
 Result cuMemHostUnregister(void *host) {
   return callToRelease(__func__, [&](Context &context) {
     std::optional<Allocation> found = findAllocation(host);
-    if (!found || found->kind != AllocationKind::Registered || found->base != host)
+    if (!host || (found && found->kind != AllocationKind::Registered))
+      return kInvalidValue;
+    if (!found || found->base != host)
       return kHostMemoryNotRegistered;
     if (Result result = checkUnsafe())
       return result;
@@ -291,9 +296,13 @@ Result cuMemHostUnregister(void *host) {
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
   return callIn(__func__, [&](Context &context) {
-    if (!free || !total)
-      return kInvalidValue;
-    return context.check(hip().hipMemGetInfo(free, total));
+    size_t freeBytes = 0, totalBytes = 0;
+    Result result = context.check(hip().hipMemGetInfo(&freeBytes, &totalBytes));
+    if (free)
+      *free = freeBytes;
+    if (total)
+      *total = totalBytes;
+    return result;
   });
 }
 

@@ -79,8 +79,27 @@ Result cuCtxDestroy_v2(Context *context) {
   return call(__func__, [&] { return destroyContext(context); });
 }
 Result cuCtxDestroy(Context *context) { return cuCtxDestroy_v2(context); }
-// The usage count of cuCtxAttach was given up in CUDA 4: a context has one owner.
-Result cuCtxDetach(Context *context) { return cuCtxDestroy_v2(context); }
+Result cuCtxAttach(Context **context, unsigned flags) {
+  return callIn(__func__, [&](Context &current) {
+    if (!context || flags)
+      return kInvalidValue;
+    ++current.attached;
+    *context = &current;
+    return kSuccess;
+  });
+}
+Result cuCtxDetach(Context *context) {
+  if (isExiting())
+    return kSuccess;
+  return call(__func__, [&] {
+    if (!context || context != currentContext())
+      return kInvalidContext;
+    unsigned attached = context->attached;
+    while (attached && !context->attached.compare_exchange_weak(attached, attached - 1))
+      ;
+    return attached ? kSuccess : destroyContext(context);
+  });
+}
 
 Result cuCtxPushCurrent_v2(Context *context) {
   return call(__func__, [&] {
@@ -294,6 +313,41 @@ Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
       *flags = found->primary->flags;
     if (active)
       *active = found->primary->alive;
+    return kSuccess;
+  });
+}
+
+// Green contexts would have fewer: they are refused.
+static Result giveResource(const Device &device, DeviceResource *out, int type) {
+  if (!out)
+    return kInvalidValue;
+  if (type != 1) // CU_DEV_RESOURCE_TYPE_SM
+    return kInvalidResourceType;
+  *out = {};
+  out->type = type;
+  out->count = out->smallestPart = out->alignment = unsigned(device.attribute(16, 0));
+  return kSuccess;
+}
+Result cuDeviceGetDevResource(int ordinal, DeviceResource *out, int type) {
+  return call(__func__, [&] {
+    Device *device = deviceAt(ordinal);
+    return device ? giveResource(*device, out, type) : kInvalidDevice;
+  });
+}
+Result cuCtxGetDevResource(Context *context, DeviceResource *out, int type) {
+  return call(__func__, [&] {
+    return context && isContext(context) ? giveResource(context->device, out, type)
+                                         : kInvalidContext;
+  });
+}
+Result cuCtxGetExecAffinity(ExecutionAffinity *out, int type) {
+  return callIn(__func__, [&](Context &context) {
+    if (!out)
+      return kInvalidValue;
+    out->type = type;
+    if (type) // CU_EXEC_AFFINITY_TYPE_SM_COUNT
+      return kUnsupportedExecAffinity;
+    out->count = unsigned(context.device.attribute(16, 0));
     return kSuccess;
   });
 }

@@ -392,20 +392,28 @@ Result cuMemsetD2D32Async(void *to, size_t pitch, unsigned value, size_t width, 
   return fill(__func__, to, pitch, value, 4, width, height, stream, true);
 }
 
-// Managed memory moves on its own; the hint is checked only.
-Result cuMemPrefetchAsync_v2(void *pointer, size_t bytes, MemoryLocation, unsigned flags,
-                             Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
-    if (!bytes || flags || !findAllocation(pointer))
-      return kInvalidValue;
-    return onStream(context, stream, [](Context &context, void *hipStream) {
-      return isCaptured(hipStream) ? refuseCapture(hipStream)
-                                   : checkLegacyStream(context, hipStream);
-    });
+// The contexts lie where other copies have what is reserved.
+static Result checkPeers(const Copy3D *copy) {
+  return copy && (!isContext(static_cast<Context *>(copy->from.reserved)) ||
+                  !isContext(static_cast<Context *>(copy->to.reserved)))
+             ? kInvalidContext
+             : kSuccess;
+}
+static Result copyPeers(const char *name, const Copy3D *copy, Stream *stream, bool async) {
+  return callIn(name, [&](Context &) {
+    Result result = checkPeers(copy);
+    return result ? result : copy3D(name, copy, stream, async);
   });
 }
-Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *stream) {
-  return cuMemPrefetchAsync_v2(pointer, bytes, {1, device}, 0, stream);
+Result cuMemcpy3DPeer(const Copy3D *copy) { return copyPeers(__func__, copy, nullptr, false); }
+Result cuMemcpy3DPeerAsync(const Copy3D *copy, Stream *stream) {
+  return copyPeers(__func__, copy, stream, true);
+}
+Result cuMemcpy3DPeer_ptds(const Copy3D *copy) {
+  return copyPeers(__func__, copy, kPerThreadStream, false);
+}
+Result cuMemcpy3DPeerAsync_ptsz(const Copy3D *copy, Stream *stream) {
+  return copyPeers(__func__, copy, stream ? stream : kPerThreadStream, true);
 }
 
 } // extern "C"

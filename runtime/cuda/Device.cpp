@@ -6,6 +6,7 @@
 // hardware's where they cost something (shared memory, multiprocessors).
 #include "lowering/Abi.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/HandleTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstring>
@@ -58,6 +59,8 @@ static int fixedAttribute(int attribute) {
   case 91:  // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
   case 99:  // HOST_REGISTER_SUPPORTED
   case 115: // MEMORY_POOLS_SUPPORTED
+  case 122: // CAN_USE_64_BIT_STREAM_MEM_OPS
+  case 123: // CAN_USE_STREAM_WAIT_VALUE_NOR
     return 1;
   case 40: // ASYNC_ENGINE_COUNT
     return 2;
@@ -349,6 +352,56 @@ Result cuCtxEnablePeerAccess(Context *peer, unsigned) {
 Result cuCtxDisablePeerAccess(Context *peer) {
   return callIn(__func__, [&](Context &) {
     return isContext(peer) ? kPeerAccessNotEnabled : kInvalidContext;
+  });
+}
+
+// Which atomic operations work across a bus depends on the machine, and nobody can be asked: none
+// is promised.
+static Result noCapabilities(unsigned *capabilities, const int *operations, unsigned count) {
+  constexpr int kLastOperation = 12;
+  if (!capabilities || !operations || !count)
+    return kInvalidValue;
+  for (int operation : ArrayRef(operations, count))
+    if (operation < 0 || operation > kLastOperation)
+      return kInvalidValue;
+  std::fill_n(capabilities, count, 0u);
+  return kSuccess;
+}
+Result cuDeviceGetHostAtomicCapabilities(unsigned *capabilities, const int *operations,
+                                         unsigned count, int device) {
+  return callFor(__func__, device,
+                 [&](Device &) { return noCapabilities(capabilities, operations, count); });
+}
+Result cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *operations,
+                                        unsigned count, int device, int peer) {
+  return callFor(__func__, device, [&](Device &) {
+    return peer != device && deviceAt(peer) ? noCapabilities(capabilities, operations, count)
+                                            : kInvalidDevice;
+  });
+}
+
+// The one notification that there is tells that memory is asked back, which nobody does.
+struct Notification {
+  int device;
+};
+static HandleTable<Notification> &notifications = HandleTable<Notification>::leaked();
+Result cuDeviceRegisterAsyncNotification(int device, void (*callback)(void *, void *, void *),
+                                         void *, Notification **handle) {
+  return callFor(__func__, device, [&](Device &) {
+    if (!callback || !handle)
+      return kInvalidValue;
+    *handle = new Notification{device};
+    notifications.add(*handle);
+    return kSuccess;
+  });
+}
+Result cuDeviceUnregisterAsyncNotification(int device, Notification *handle) {
+  return callFor(__func__, device, [&](Device &) {
+    if (!notifications.contains(handle) || handle->device != device ||
+        !notifications.remove(handle))
+      return kInvalidValue;
+    delete handle;
+    return kSuccess;
   });
 }
 

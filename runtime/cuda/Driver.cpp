@@ -25,11 +25,14 @@ Result state() {
 
 Result fail(Result result, const Twine &reason) {
   log(LogLevel::Error, reason);
+  remember(reason);
   return result;
 }
 
 void traceCall(const char *name, Result result) {
   const char *text = nameOf(result);
+  if (result && result != kNotReady)
+    remember(Twine(name) + ": " + (text ? text : "?"));
   // "Not ready" is the answer that a poll waits for.
   log(result && result != kNotReady ? LogLevel::Info : LogLevel::Debug,
       Twine(name) + ": " + (text ? text : "?"));

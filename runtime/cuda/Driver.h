@@ -41,6 +41,7 @@ struct Context {
   const bool primary;
   const uint64_t id;
   std::atomic<unsigned> flags;
+  std::atomic<unsigned> attached = 0;                 // by cuCtxAttach
   std::atomic<int> cacheConfig = 0, sharedConfig = 0; // CUfunc_cache, CUsharedconfig: hints
 
   /// A fault on the device: every later call returns it, until the context is destroyed or reset.
@@ -61,7 +62,10 @@ struct Context {
   };
   std::map<void *, Local> locals;
   std::set<Module *> modules;
-  std::vector<void *> idleThreadStreams;           // of threads that have ended
+  std::vector<void *> idleThreadStreams; // of threads that have ended
+  void *collector =
+      nullptr;             // HIP's stream, behind what is recorded or awaited of the whole context
+  void *awaited = nullptr; // HIP's event, for which streams that are made later wait
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
 
   DeviceServices services; // printf, malloc; guards itself
@@ -159,6 +163,8 @@ void logOnce(LogLevel level, const llvm::Twine &what);
 
 /// What is said of a failed call: its name, the code, and the reason if we know it.
 Result fail(Result result, const llvm::Twine &reason);
+/// For programs that read the log (cuLogsDumpToMemory).
+void remember(const llvm::Twine &reason);
 void traceCall(const char *name, Result result);
 
 /// The frame of an entry point that needs no context.

@@ -246,6 +246,18 @@ Result cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size
 }
 
 // Loading is lazy: 0 is CU_FUNCTION_LOADING_STATE_UNLOADED, 1 loaded.
+// A function that a program has is loaded, as CUDA sees it; it is compiled when it is needed.
+Result cuFuncIsLoaded(int *state, Function *function) {
+  return callIn(__func__, [&](Context &) {
+    if (!state)
+      return kInvalidValue;
+    if (!isLive(function))
+      return kInvalidHandle;
+    *state = 1; // CU_FUNCTION_LOADING_STATE_LOADED
+    return kSuccess;
+  });
+}
+
 Result cuFuncLoad(Function *function) {
   return callIn(__func__, [&](Context &context) {
     Bound bound = bind(context, function);

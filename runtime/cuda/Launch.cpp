@@ -53,13 +53,13 @@ static Result gather(Function &function, void *const *values, void *const *extra
     else
       return kInvalidValue;
   }
-  if (size < kernel.parameterBytes || (!buffer && kernel.parameterBytes))
-    return fail(kInvalidValue, "launch of '" + kernel.name + "': " + Twine(size) +
-                                   " bytes of parameters, expected " +
-                                   Twine(kernel.parameterBytes));
-  // Longer buffers are rounded up by their writers.
+  if (!buffer && kernel.parameterBytes)
+    return fail(kInvalidValue, "launch of '" + kernel.name + "': no buffer of parameters");
+  // What a short one lacks is 0, as on NVIDIA's driver; longer ones are rounded up by their
+  // writers.
   const auto *bytes = static_cast<const uint8_t *>(buffer);
-  out.assign(bytes, bytes + kernel.parameterBytes);
+  out.assign(kernel.parameterBytes, 0);
+  std::copy_n(bytes, std::min<size_t>(size, out.size()), out.begin());
   return kSuccess;
 }
 
@@ -256,6 +256,29 @@ Result cuLaunchKernelEx(const LaunchConfig *config, Function *function, void **v
                         void **extra) {
   return callIn(__func__, [&](Context &context) {
     return launchEx(context, config, function, values, extra);
+  });
+}
+
+// Each launch is cooperative on its own device: no barrier spans several.
+Result cuLaunchCooperativeKernelMultiDevice(CooperativeLaunch *launches, unsigned count,
+                                            unsigned flags) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!launches || !count || flags > 3) // NO_PRE_LAUNCH_SYNC, NO_POST_LAUNCH_SYNC
+      return kInvalidValue;
+    if (count > 1) {
+      std::set<Device *> devices;
+      for (const CooperativeLaunch &one : ArrayRef(launches, count)) {
+        HipStream stream = hipStream(context, one.stream);
+        if (stream.error || !devices.insert(&stream.owner->device).second)
+          return kInvalidValue;
+      }
+      return fail(kNotSupported, "a cooperative launch on more than one device");
+    }
+    const CooperativeLaunch &one = *launches;
+    if (!one.stream || one.stream == kLegacyStream)
+      return kInvalidHandle;
+    return launch(context, one.function, shapeOf(one.grid, one.block, one.sharedBytes), one.stream,
+                  one.values, nullptr, true);
   });
 }
 

@@ -26,6 +26,7 @@ std::optional<Allocation> findAllocation(const void *pointer); // that holds it
 std::optional<Allocation> lookUp(Context &context, const void *pointer);
 /// `id`: only if it is this one.
 std::optional<Allocation> removeAllocation(const void *base, uint64_t id = 0);
+void forgetAdvice(uint64_t allocation); // Ranges.cpp: of managed memory that ends
 void freeAllocations(Context &context);
 void forgetGraphMemory(Context &context); // graph/GraphMemory.cpp
 /// Whether an aligned word of a kernel's parameters points to pinned memory.

@@ -420,7 +420,7 @@ Result cuModuleUnload(Module *module) {
 
 Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
   return callIn(__func__, [&](Context &) {
-    if (!function || !name)
+    if (!function || !name || !*name)
       return kInvalidValue;
     if (!modules.contains(module))
       return kInvalidHandle;
@@ -450,7 +450,7 @@ Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module
 
 Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const char *name) {
   return callIn(__func__, [&](Context &context) {
-    if (!name)
+    if (!name || (!address && !bytes))
       return kInvalidValue;
     if (!modules.contains(module))
       return kInvalidHandle;

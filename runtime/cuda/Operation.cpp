@@ -26,7 +26,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
   if (const auto *host = std::get_if<HostOperation>(&operation))
     return executeHost(context, *host, place.hipStream);
   if (const auto *record = std::get_if<RecordOperation>(&operation)) {
-    if (!liveEvent(record->event))
+    if (record->event->isLost())
       return kInvalidValue;
     Result result = context.check(hip().hipEventRecord(record->event->hip, place.hipStream));
     if (!result) {
@@ -36,7 +36,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
     return result;
   }
   if (const auto *wait = std::get_if<WaitOperation>(&operation)) {
-    if (!liveEvent(wait->event))
+    if (wait->event->isLost())
       return kInvalidValue;
     return wait->event->recorded
                ? context.check(hip().hipStreamWaitEvent(place.hipStream, wait->event->hip, 0))

@@ -46,10 +46,10 @@ struct HostOperation {
 };
 
 struct RecordOperation {
-  Event *event;
+  std::shared_ptr<Event> event;
 };
 struct WaitOperation {
-  Event *event;
+  std::shared_ptr<Event> event;
 };
 struct EmptyOperation {};
 
@@ -108,9 +108,8 @@ Result makeKernel(Context &context, Function *function, const LaunchShape &shape
 Result checkKernel(Context &context, const KernelOperation &operation);
 Result checkCopy(Context &context, const CopyOperation &operation); // of a node
 Result checkFill(Context &context, const FillNodeParameters &fill); // of a node
-/// `isFirst`: of the first version of the functions, which has other flags.
 Result makeBatch(Context &context, const MemoryOperation *operations, unsigned count,
-                 unsigned flags, bool isFirst, BatchOperation &batch);
+                 unsigned flags, BatchOperation &batch);
 CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind);
 CopyOperation copyOf(const Copy3D &copy);
 

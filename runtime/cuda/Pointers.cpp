@@ -121,15 +121,4 @@ Result cuPointerSetAttribute(const void *value, int which, void *pointer) {
   });
 }
 
-// Where managed memory lies is the system's business: hints are checked and not needed.
-Result cuMemAdvise(void *pointer, size_t bytes, int advice, int) {
-  return callIn(__func__, [&](Context &context) {
-    return bytes && advice >= 1 && advice <= 6 && lookUp(context, pointer) ? kSuccess
-                                                                           : kInvalidValue;
-  });
-}
-Result cuMemAdvise_v2(void *pointer, size_t bytes, int advice, MemoryLocation) {
-  return cuMemAdvise(pointer, bytes, advice, 0);
-}
-
 } // extern "C"

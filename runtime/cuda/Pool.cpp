@@ -6,6 +6,7 @@
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace rubia::runtime::cuda {
 
@@ -278,6 +279,22 @@ static Result poolAttribute(MemoryPool &pool, int attribute, void *value, bool s
   return kInvalidValue;
 }
 
+static constexpr int kPinnedPool = 1, kManagedPool = 2; // CUmemAllocationType
+static constexpr int kOnDevice = 1;                     // CUmemLocationType
+static constexpr int kReadAndWrite = 3;                 // CUmemAccess_flags
+
+// There are pools of devices' own memory only.
+static Result givePool(MemoryPool **out, const MemoryLocation *place, int type,
+                       MemoryPool *(*poolOf)(Device &device)) {
+  if (!out || !place || (type != kPinnedPool && type != kManagedPool) ||
+      (place->type == kOnDevice && !deviceAt(place->id)) || (!place->type && type == kPinnedPool))
+    return kInvalidValue;
+  if (type != kPinnedPool || place->type != kOnDevice)
+    return fail(kNotSupported, "memory pools of the host and of managed memory");
+  *out = poolOf(*deviceAt(place->id));
+  return kSuccess;
+}
+
 } // namespace rubia::runtime::cuda
 
 using namespace rubia::runtime;
@@ -381,6 +398,51 @@ Result cuMemPoolSetAttribute(MemoryPool *pool, int attribute, void *value) {
 Result cuMemPoolGetAttribute(MemoryPool *pool, int attribute, void *value) {
   return call(__func__, [&] {
     return livePool(pool) && value ? poolAttribute(*pool, attribute, value, false) : kInvalidValue;
+  });
+}
+
+Result cuMemGetDefaultMemPool(MemoryPool **pool, MemoryLocation *place, int type) {
+  return callIn(__func__, [&](Context &) { return givePool(pool, place, type, defaultPool); });
+}
+Result cuMemGetMemPool(MemoryPool **pool, MemoryLocation *place, int type) {
+  return callIn(__func__, [&](Context &) { return givePool(pool, place, type, currentPool); });
+}
+Result cuMemSetMemPool(MemoryLocation *place, int type, MemoryPool *pool) {
+  return callIn(__func__, [&](Context &) -> Result {
+    if (!place || type != kPinnedPool || place->type != kOnDevice || !livePool(pool) ||
+        deviceAt(place->id) != &pool->device)
+      return kInvalidValue;
+    return cuDeviceSetMemPool(place->id, pool);
+  });
+}
+
+// Devices do not see each other's memory, and the host sees that of no pool.
+Result cuMemPoolGetAccess(int *flags, MemoryPool *pool, MemoryLocation *place) {
+  return callIn(__func__, [&](Context &) {
+    if (!flags || !livePool(pool) || !place || (place->type == kOnDevice && !deviceAt(place->id)))
+      return kInvalidValue;
+    const bool isOwn = place->type == kOnDevice && deviceAt(place->id) == &pool->device;
+    *flags = isOwn ? kReadAndWrite : 0;
+    return kSuccess;
+  });
+}
+Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t count) {
+  return callIn(__func__, [&](Context &) -> Result {
+    if (!livePool(pool) || !list || !count)
+      return kInvalidValue;
+    for (const MemoryAccess &access : llvm::ArrayRef(list, count)) {
+      const bool isOnDevice = access.location.type == kOnDevice;
+      if (access.flags != 0 && access.flags != 1 && access.flags != kReadAndWrite)
+        return kInvalidValue;
+      if (isOnDevice && !deviceAt(access.location.id))
+        return kInvalidDevice;
+      const bool isOwn = isOnDevice && deviceAt(access.location.id) == &pool->device;
+      if (isOwn && !access.flags) // it keeps its access
+        return kInvalidDevice;
+      if (isOwn ? access.flags != kReadAndWrite : access.flags != 0)
+        return fail(kNotSupported, "cuMemPoolSetAccess: access by others than the pool's device");
+    }
+    return kSuccess;
   });
 }
 

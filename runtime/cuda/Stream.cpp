@@ -21,6 +21,16 @@ static Stream *liveStream(Stream *stream) { return streams.contains(stream) ? st
 
 Event *liveEvent(Event *event) { return events.contains(event) ? event : nullptr; }
 
+Event::Event(void *hip, Context &context, unsigned flags)
+    : self(this), hip(hip), context(&context), flags(flags), resets(context.device.resets) {}
+
+bool Event::isLost() const { return isExiting() || resets != context->device.resets; }
+
+Event::~Event() {
+  if (!isLost())
+    (void)cuda::hip().hipEventDestroy(hip); // whatever it says: nobody has it any more
+}
+
 static HipStream perThreadStream(Context &context) {
   ThreadStream &stream = thread().streams[&context];
   if (stream.hip && stream.resets == context.resets)
@@ -54,6 +64,14 @@ static Result createStream(Context &context, Stream **out, unsigned flags, int p
                        : hip().hipStreamCreateWithFlags(&created, flags);
   if (Result result = context.check(error))
     return result;
+  {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (context.awaited)
+      if (Result result = context.check(hip().hipStreamWaitEvent(created, context.awaited, 0))) {
+        (void)hip().hipStreamDestroy(created);
+        return result;
+      }
+  }
   *out = new Stream{created, &context, flags, priority, nextStreamId()};
   streams.add(*out);
   return kSuccess;
@@ -126,6 +144,12 @@ static Result destroyStream(Context &context, Stream *stream) {
 // entry in their table, so the streams are kept and reused, not destroyed.
 void destroyStreamsAndEvents(Context &context) {
   const bool isLost = context.hasLostDevice();
+  if (context.collector && !isLost) {
+    (void)hip().hipStreamDestroy(context.collector); // whatever it says: the context ends
+    if (context.awaited)
+      (void)hip().hipEventDestroy(context.awaited);
+  }
+  context.collector = context.awaited = nullptr;
   streams.removeIf([&](Stream *stream) {
     if (stream->context != &context)
       return false;
@@ -137,15 +161,12 @@ void destroyStreamsAndEvents(Context &context) {
   events.removeIf([&](Event *event) {
     if (event->context != &context)
       return false;
-    if (!isLost)
-      context.check(hip().hipEventDestroy(event->hip));
-    delete event;
+    std::exchange(event->self, nullptr).reset();
     return true;
   });
 }
 
-// Flags, priority and identity of any stream handle.
-static Result describe(Context &context, Stream *handle, Stream &out) {
+Result describe(Context &context, Stream *handle, Stream &out) {
   if (!handle || handle == kLegacyStream || handle == kPerThreadStream) {
     out = {nullptr, &context, 0, 0, handle == kPerThreadStream ? 2u : 1u};
     return kSuccess;
@@ -217,6 +238,80 @@ Result record(Context &context, Event *event, void *hipStream) {
     event->recorded = true;
   }
   return result;
+}
+
+// The streams of a context: the legacy one, which blocking streams wait for and which waits for
+// them, and the others.
+static std::vector<void *> streamsOf(Context &context) {
+  std::vector<void *> found = {nullptr};
+  streams.forEach([&](Stream *stream) {
+    if (stream->context == &context && (stream->flags & 1))
+      found.push_back(stream->hip);
+  });
+  return found;
+}
+
+static Result openCollector(Context &context) {
+  return context.collector ? kSuccess
+                           : context.check(hip().hipStreamCreateWithFlags(&context.collector, 1));
+}
+
+// The collector waits for what all streams have; the event comes behind it.
+static Result recordAll(Context &context, Event *event) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  if (Result result = openCollector(context))
+    return result;
+  for (void *stream : streamsOf(context)) {
+    void *end = nullptr;
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&end, 2))) // no timing
+      return result;
+    Result result = context.check(hip().hipEventRecord(end, stream));
+    if (!result)
+      result = context.check(hip().hipStreamWaitEvent(context.collector, end, 0));
+    (void)hip().hipEventDestroy(end); // HIP keeps it until it is over
+    if (result)
+      return result;
+  }
+  Result result = context.check(hip().hipEventRecord(event->hip, context.collector));
+  if (!result) {
+    forgetEvent(event);
+    event->recorded = true;
+  }
+  return result;
+}
+
+// All streams wait, and those that are made later wait for what the collector has waited for.
+static Result waitAll(Context &context, Event *event) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  if (!event->recorded)
+    return kSuccess;
+  if (Result result = openCollector(context))
+    return result;
+  if (!context.awaited)
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&context.awaited, 2)))
+      return result;
+  if (Result result = context.check(hip().hipStreamWaitEvent(context.collector, event->hip, 0)))
+    return result;
+  if (Result result = context.check(hip().hipEventRecord(context.awaited, context.collector)))
+    return result;
+  for (void *stream : streamsOf(context))
+    if (Result result = context.check(hip().hipStreamWaitEvent(stream, event->hip, 0)))
+      return result;
+  return kSuccess;
+}
+
+// Runs `body` for an event and a context of which no stream is captured.
+static Result ofContext(const char *name, Context *context, Event *event,
+                        Result (*body)(Context &context, Event *event)) {
+  return callIn(name, [&](Context &current) -> Result {
+    if (!context || !isContext(context))
+      return kInvalidContext;
+    if (!liveEvent(event) || event->context != context)
+      return kInvalidHandle;
+    if (Result result = checkWaitForAll(*context))
+      return result;
+    return onDeviceOf(*context, current, [&] { return body(*context, event); });
+  });
 }
 
 static Result wait(Context &context, Event *event, void *hipStream, bool isExternal) {
@@ -342,19 +437,22 @@ Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned fl
       if (Result result = checkLegacyStream(context, hipStream))
         return result;
       std::optional<Allocation> found = findAllocation(pointer); // none: managed variables
-      return found && found->kind != AllocationKind::Managed ? kInvalidValue : kSuccess;
+      return !pointer || (found && found->kind != AllocationKind::Managed) ? kInvalidValue
+                                                                           : kSuccess;
     });
   });
 }
 
 Result cuEventCreate(Event **event, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
-    if (!event || (flags & ~7u)) // BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS: as in HIP
+    // BLOCKING_SYNC, DISABLE_TIMING: as in HIP. INTERPROCESS, which has no times, allows what is
+    // refused when it is asked for (cuIpcGetEventHandle).
+    if (!event || (flags & ~7u) || (flags & 6) == 4)
       return kInvalidValue;
     void *created = nullptr;
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags)))
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags & 3)))
       return result;
-    *event = new Event{created, &context, flags};
+    *event = new Event(created, context, flags);
     events.add(*event);
     return kSuccess;
   });
@@ -365,11 +463,10 @@ Result cuEventDestroy_v2(Event *event) {
     if (!events.remove(event))
       return kInvalidHandle;
     forgetEvent(event);
-    Context &owner = *event->context;
-    Result result =
-        onDeviceOf(owner, context, [&] { return owner.check(hip().hipEventDestroy(event->hip)); });
-    delete event;
-    return result;
+    return onDeviceOf(*event->context, context, [&] {
+      std::exchange(event->self, nullptr).reset(); // nodes may still have it
+      return kSuccess;
+    });
   });
 }
 Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
@@ -393,6 +490,13 @@ Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
 }
 Result cuEventRecord(Event *event, Stream *stream) {
   return cuEventRecordWithFlags(event, stream, 0);
+}
+
+Result cuCtxRecordEvent(Context *context, Event *event) {
+  return ofContext(__func__, context, event, recordAll);
+}
+Result cuCtxWaitEvent(Context *context, Event *event) {
+  return ofContext(__func__, context, event, waitAll);
 }
 
 Result cuEventSynchronize(Event *event) {
@@ -433,8 +537,10 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
     return context.check(hip().hipEventElapsedTime(ms, start->hip, stop->hip));
   });
 }
+// Of this version NVIDIA's driver blames a handle for a null result.
 Result cuEventElapsedTime(float *ms, Event *start, Event *stop) {
-  return cuEventElapsedTime_v2(ms, start, stop);
+  Result result = cuEventElapsedTime_v2(ms, start, stop);
+  return result == kInvalidValue && !ms ? kInvalidHandle : result;
 }
 
 } // extern "C"

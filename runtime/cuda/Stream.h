@@ -15,10 +15,18 @@ struct Stream {
   uint64_t id;
 };
 
+/// Kept by itself until the program destroys it, and by nodes of graphs.
 struct Event {
+  Event(void *hip, Context &context, unsigned flags);
+  ~Event();
+  /// It died with a reset of the device, or dies as the process ends.
+  bool isLost() const;
+
+  std::shared_ptr<Event> self;
   void *hip;
   Context *context;
   unsigned flags;
+  unsigned resets; // of the device, when it was made
   std::atomic<bool> recorded = false;
   /// The capture that it was last recorded in, with what it stands for there; else 0.
   std::atomic<uint64_t> capture = 0;
@@ -39,6 +47,9 @@ HipStream hipStream(Context &current, Stream *stream);
 /// HIP's meanwhile: CUDA takes streams of any context. The call may leave work behind.
 Result onStream(Context &current, Stream *stream,
                 llvm::function_ref<Result(Context &context, void *hipStream)> body);
+
+/// Flags, priority and identity of any handle of a stream.
+Result describe(Context &context, Stream *handle, Stream &out);
 
 Event *liveEvent(Event *event); // null: not one of ours
 

@@ -264,6 +264,46 @@ struct AllocateNodeParameters { // CUDA_MEM_ALLOC_NODE_PARAMS
 };
 static_assert(sizeof(AllocateNodeParameters) == 120);
 
+struct CopyAttributes { // CUmemcpyAttributes
+  int order;            // CUmemcpySrcAccessOrder
+  MemoryLocation from, to;
+  unsigned flags;
+};
+static_assert(sizeof(CopyAttributes) == 24);
+struct CopyOperand { // CUmemcpy3DOperand
+  int type;          // 1 a pointer, 2 an array
+  void *pointer;
+  size_t rowLength, layerHeight;
+  MemoryLocation location;
+};
+static_assert(sizeof(CopyOperand) == 40);
+struct BatchedCopy { // CUDA_MEMCPY3D_BATCH_OP
+  CopyOperand from, to;
+  size_t width, height, depth;
+  int order;
+  unsigned flags;
+};
+static_assert(sizeof(BatchedCopy) == 112);
+
+struct CooperativeLaunch { // CUDA_LAUNCH_PARAMS
+  Function *function;
+  unsigned grid[3], block[3], sharedBytes;
+  Stream *stream;
+  void **values;
+};
+
+struct DeviceResource { // CUdevResource
+  int type;             // 1: multiprocessors
+  unsigned char padding[92];
+  unsigned count, smallestPart, alignment;
+  unsigned char rest[36];
+};
+static_assert(sizeof(DeviceResource) == 144);
+struct ExecutionAffinity { // CUexecAffinityParam
+  int type;                // 0: a number of multiprocessors
+  unsigned count;
+};
+
 enum MemoryOperationType : int { // CUstreamBatchMemOpType
   kWaitWord32 = 1,
   kWriteWord32 = 2,
@@ -275,7 +315,6 @@ enum MemoryOperationType : int { // CUstreamBatchMemOpType
 /// CUstreamWaitValue_flags. kWaitReached: the word is equal or greater, as counters that wrap
 /// around are compared.
 enum WaitFlag : unsigned { kWaitReached, kWaitEqual, kWaitAnd, kWaitNor, kWaitFlush = 1u << 30 };
-inline constexpr unsigned kWriteWithoutBarrier = 1; // CUstreamWriteValue_flags
 
 union MemoryOperation { // CUstreamBatchMemOpParams
   MemoryOperationType type;

@@ -278,6 +278,12 @@ TEST_F(Launch, OccupancyIsHips) {
   size_t shared = 0;
   ASSERT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &shared, reverse, 2, 128), kSuccess);
   EXPECT_EQ(shared, 32u << 10);
+  int size = 0; // of a cluster: one CTA
+  LaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, nullptr, nullptr, 0};
+  EXPECT_EQ(cu("cuOccupancyMaxPotentialClusterSize", &size, reverse,
+               static_cast<const LaunchConfig *>(&config)),
+            kSuccess);
+  EXPECT_EQ(size, 1);
 }
 
 TEST_F(Launch, LibrariesEndWithTheirKernels) {

@@ -561,5 +561,29 @@ TEST(Errors, HaveNamesAndTexts) {
   EXPECT_EQ(text, nullptr);
 }
 
+TEST_F(Memory, TensorMapsTakeAnotherAddress) {
+  struct alignas(64) Map {
+    uint64_t words[16];
+  };
+  const uint64_t sizes[] = {64, 32}, strides[] = {256};
+  const uint32_t box[] = {16, 4}, steps[] = {1, 1};
+  auto encode = [&](Map &map, void *address) {
+    return cu("cuTensorMapEncodeTiled", static_cast<void *>(&map), 7, 2u, address, &sizes[0],
+              &strides[0], &box[0], &steps[0], 0, 0, 0, 0);
+  };
+  void *first = allocate(8192), *second = allocate(8192);
+  Map map{}, wanted{};
+  ASSERT_EQ(encode(map, first), kSuccess);
+  ASSERT_EQ(encode(wanted, second), kSuccess);
+  EXPECT_NE(memcmp(&map, &wanted, sizeof(map)), 0);
+  EXPECT_EQ(cu("cuTensorMapReplaceAddress", static_cast<void *>(&map), second), kSuccess);
+  EXPECT_EQ(memcmp(&map, &wanted, sizeof(map)), 0);
+  EXPECT_EQ(cu("cuTensorMapReplaceAddress", static_cast<void *>(&map),
+               static_cast<void *>(static_cast<char *>(first) + 4)),
+            kInvalidValue);
+  Map none{};
+  EXPECT_EQ(cu("cuTensorMapReplaceAddress", static_cast<void *>(&none), second), kInvalidValue);
+}
+
 } // namespace
 } // namespace rubia::runtime::cuda

@@ -40,7 +40,7 @@ ROOMS = {
                      "launch"],
     "emulator/hip": ["api"],
     "runtime": ["base", "cache", "compiler", "worker", "device", "cuda", "nvml"],
-    "runtime/cuda": ["graph"],
+    "runtime/cuda": ["graph", "memory", "stream"],
     "diff": ["lib", "forward"],
 }
 # Rooms that end up in different programs.

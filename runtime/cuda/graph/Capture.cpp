@@ -209,7 +209,7 @@ Result refuseCapture(void *hipStream) {
 
 Result captureRecord(Context &context, Event *event, void *hipStream, bool isExternal) {
   if (isExternal)
-    return capture(context, RecordOperation{event}, hipStream);
+    return capture(context, RecordOperation{event->self}, hipStream);
   Lock lock;
   std::shared_ptr<Capture> own = captureOf(hipStream);
   if (!own || own->isInvalid)
@@ -251,7 +251,7 @@ Result captureWait(Context &context, void *hipStream, Event *event, bool isExter
     return kStreamCaptureInvalidated;
   if (own && isExternal) {
     isDone = true;
-    return capture(context, WaitOperation{event}, hipStream);
+    return capture(context, WaitOperation{event->self}, hipStream);
   }
   if (!event->capture) {
     if (!own)

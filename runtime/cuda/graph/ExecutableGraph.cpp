@@ -174,6 +174,8 @@ static Result checkGraph(const Graph &graph, uint64_t flags, InstantiateFault &f
   if (graph.hasMemory() && graph.executables)
     return fail(kNotSupported, "a graph with nodes that allocate or free memory is instantiated "
                                "once at a time");
+  if (graph.hasConditional() && graph.executables)
+    return fail(kNotSupported, "a graph with conditional nodes is instantiated once at a time");
   return kSuccess;
 }
 

@@ -74,13 +74,13 @@ Made makeHostNode(Context &current, const HostNodeParameters *host) {
 Made makeRecordNode(Context &current, Event *event) {
   if (!liveEvent(event))
     return kInvalidValue;
-  return {current, RecordOperation{event}};
+  return {current, RecordOperation{event->self}};
 }
 
 Made makeWaitNode(Context &current, Event *event) {
   if (!liveEvent(event))
     return kInvalidValue;
-  return {current, WaitOperation{event}};
+  return {current, WaitOperation{event->self}};
 }
 
 // Nodes with memory can be in one graph only.
@@ -90,14 +90,14 @@ static Made makeChildNode(Context &current, const Graph &graph, Graph *child, in
   for (const Graph *outer = &graph; outer; outer = outer->parent ? outer->parent->graph : nullptr)
     if (outer == child)
       return kInvalidValue;
+  if (child->hasConditional())
+    return fail(kNotSupported, "cuGraphAddChildGraphNode: a graph with conditional nodes");
   if (ownership) // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE
     return child->parent || isBeingCaptured(*child) ? Made(kInvalidValue)
                                                     : Made(current, ChildOperation{child});
   if (child->hasMemory())
     return fail(kNotSupported,
                 "cuGraphAddChildGraphNode: a graph with nodes that allocate or free memory");
-  if (child->hasConditional())
-    return fail(kNotSupported, "cuGraphAddChildGraphNode: a graph with conditional nodes");
   return {current, ChildOperation{child->clone().release()}};
 }
 
@@ -124,9 +124,9 @@ Made makeBatchNode(const BatchNodeParameters *p) {
   if (!p)
     return kInvalidValue;
   if (!p->context || !isContext(p->context))
-    return kInvalidContext;
+    return kInvalidValue;
   BatchOperation batch;
-  if (Result result = makeBatch(*p->context, p->operations, p->count, p->flags, false, batch))
+  if (Result result = makeBatch(*p->context, p->operations, p->count, p->flags, batch))
     return result;
   return {*p->context, std::move(batch)};
 }

@@ -167,11 +167,11 @@ Result cuGraphChildGraphNodeGetGraph(GraphNode *node, Graph **out) {
 }
 Result cuGraphEventRecordNodeGetEvent(GraphNode *node, Event **out) {
   return ask<RecordOperation>(__func__, node, out,
-                              [&](RecordOperation &operation) { *out = operation.event; });
+                              [&](RecordOperation &operation) { *out = operation.event.get(); });
 }
 Result cuGraphEventWaitNodeGetEvent(GraphNode *node, Event **out) {
   return ask<WaitOperation>(__func__, node, out,
-                            [&](WaitOperation &operation) { *out = operation.event; });
+                            [&](WaitOperation &operation) { *out = operation.event.get(); });
 }
 Result cuGraphMemAllocNodeGetParams(GraphNode *node, AllocateNodeParameters *out) {
   return ask<AllocateOperation>(__func__, node, out,
@@ -217,8 +217,12 @@ Result cuGraphEventWaitNodeSetEvent(GraphNode *node, Event *event) {
   return change(__func__, node, [&](Context &context) { return makeWaitNode(context, event); });
 }
 Result cuGraphNodeSetParams(GraphNode *node, NodeParameters *p) {
-  return change(__func__, node, [&](Context &context) {
-    return p && p->type == node->type() ? makeNode(context, p) : Made(kInvalidValue);
+  return change(__func__, node, [&](Context &context) -> Made {
+    if (!p || p->type != node->type())
+      return kInvalidValue;
+    if (p->type == kConditionalNode) // bodies are changed instead
+      return kNotSupported;
+    return makeNode(context, p);
   });
 }
 

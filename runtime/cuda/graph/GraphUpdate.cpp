@@ -68,7 +68,9 @@ static bool mayBecome(const GraphNode &node, const Operation &changed, const Con
   if (const auto *batch = std::get_if<BatchOperation>(&changed))
     return node.context == context && isSameKind(std::get<BatchOperation>(node.operation), *batch);
   if (const auto *conditional = std::get_if<ConditionalOperation>(&changed))
-    return std::get<ConditionalOperation>(node.operation).type == conditional->type;
+    return std::get<ConditionalOperation>(node.operation).type == conditional->type &&
+           std::get<ConditionalOperation>(node.operation).bodies.size() ==
+               conditional->bodies.size();
   if (std::holds_alternative<KernelOperation>(changed))
     return node.context == context;
   return true;
@@ -145,7 +147,7 @@ static UpdateCode compare(const Graph &copy, const Graph &graph, GraphNode *&atF
     if (before != after)
       return kTopologyChanged;
     if (!mayBecome(old, node.operation, node.context))
-      return kParametersChanged;
+      return old.type() == kConditionalNode ? kUnsupported : kParametersChanged;
     if (node.type() == kAllocateNode || node.type() == kFreeNode)
       return kUnsupported;
     std::vector<Graph *> oldGraphs = old.graphs(), graphs = node.graphs();
@@ -278,8 +280,12 @@ Result cuGraphExecEventWaitNodeSetEvent(ExecutableGraph *executable, GraphNode *
                 [&](Context &context) { return makeWaitNode(context, event); });
 }
 Result cuGraphExecNodeSetParams(ExecutableGraph *executable, GraphNode *node, NodeParameters *p) {
-  return change(__func__, executable, node, [&](Context &context) {
-    return p && p->type == node->type() ? makeNode(context, p) : Made(kInvalidValue);
+  return change(__func__, executable, node, [&](Context &context) -> Made {
+    if (!p || p->type != node->type())
+      return kInvalidValue;
+    if (p->type == kConditionalNode)
+      return kNotSupported;
+    return makeNode(context, p);
   });
 }
 

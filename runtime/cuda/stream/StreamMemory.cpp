@@ -19,23 +19,22 @@ static Result checkWord(Context &context, const MemoryOperation &operation) {
   if (!word.address || reinterpret_cast<uintptr_t>(word.address) % bytes)
     return kInvalidValue;
   std::optional<Allocation> found = lookUp(context, word.address);
-  if (!found || found->size - (static_cast<char *>(word.address) - found->base) < bytes)
+  // Managed memory is not allowed, as on NVIDIA's driver.
+  if (!found || found->kind == AllocationKind::Managed ||
+      found->size - (static_cast<char *>(word.address) - found->base) < bytes)
     return kInvalidValue;
   return kSuccess;
 }
 
-static Result checkOperation(Context &context, const MemoryOperation &operation, bool isFirst) {
+static Result checkOperation(Context &context, const MemoryOperation &operation) {
   if (isWait(operation.type)) {
     if (operation.word.flags & kWaitFlush)
       return fail(kNotSupported, "a wait that flushes the writes of other devices");
     return operation.word.flags > kWaitNor ? kInvalidValue : checkWord(context, operation);
   }
-  if (isWrite(operation.type)) {
-    // Without a barrier the write may come earlier than asked for.
-    const unsigned allowed = isFirst ? kWriteWithoutBarrier : 0;
-    return operation.word.flags & ~allowed ? kInvalidValue : checkWord(context, operation);
-  }
-  if (operation.type == kMemoryBarrier && !isFirst)
+  if (isWrite(operation.type))
+    return operation.word.flags ? kInvalidValue : checkWord(context, operation);
+  if (operation.type == kMemoryBarrier)
     return operation.barrier.flags > 1 ? kInvalidValue : kSuccess;
   if (operation.type == kFlushRemoteWrites)
     return fail(kNotSupported, "flushing the writes of other devices");
@@ -43,12 +42,12 @@ static Result checkOperation(Context &context, const MemoryOperation &operation,
 }
 
 Result makeBatch(Context &context, const MemoryOperation *operations, unsigned count,
-                 unsigned flags, bool isFirst, BatchOperation &batch) {
+                 unsigned flags, BatchOperation &batch) {
   constexpr unsigned kMaxOperations = 256;
-  if (!operations || !count || count > kMaxOperations || flags)
+  if ((count && !operations) || count > kMaxOperations || flags)
     return kInvalidValue;
   for (const MemoryOperation &operation : ArrayRef(operations, count))
-    if (Result result = checkOperation(context, operation, isFirst))
+    if (Result result = checkOperation(context, operation))
       return result;
   batch.operations.assign(operations, operations + count);
   return kSuccess;
@@ -125,22 +124,32 @@ Result executeBatch(Context &context, const BatchOperation &batch, void *hipStre
 }
 
 static Result submitBatch(const char *name, Stream *stream, const MemoryOperation *operations,
-                          unsigned count, unsigned flags, bool isFirst) {
+                          unsigned count, unsigned flags) {
   return callIn(name, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       BatchOperation batch;
-      if (Result result = makeBatch(context, operations, count, flags, isFirst, batch))
+      if (Result result = makeBatch(context, operations, count, flags, batch))
         return result;
-      return submit(context, std::move(batch), stream, hipStream);
+      return count ? submit(context, std::move(batch), stream, hipStream) : kSuccess;
     });
   });
 }
 
 static Result submitWord(const char *name, Stream *stream, MemoryOperationType type, void *address,
-                         uint64_t value, unsigned flags, bool isFirst) {
+                         uint64_t value, unsigned flags) {
   MemoryOperation operation{};
   operation.word = {type, address, value, flags, nullptr};
-  return submitBatch(name, stream, &operation, 1, 0, isFirst);
+  return submitBatch(name, stream, &operation, 1, 0);
+}
+
+static Result refuseFirst(const char *name, Stream *stream) {
+  return callIn(name, [&](Context &context) {
+    return onStream(context, stream, [&](Context &, void *hipStream) -> Result {
+      return isCaptured(hipStream)
+                 ? refuseCapture(hipStream)
+                 : fail(kNotSupported, Twine(name) + ": the first version is switched off");
+    });
+  });
 }
 
 static Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
@@ -153,20 +162,20 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuStreamWriteValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord32, address, value, flags, false);
+  return submitWord(__func__, stream, kWriteWord32, address, value, flags);
 }
 Result cuStreamWriteValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord64, address, value, flags, false);
+  return submitWord(__func__, stream, kWriteWord64, address, value, flags);
 }
 Result cuStreamWaitValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord32, address, value, flags, false);
+  return submitWord(__func__, stream, kWaitWord32, address, value, flags);
 }
 Result cuStreamWaitValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord64, address, value, flags, false);
+  return submitWord(__func__, stream, kWaitWord64, address, value, flags);
 }
 Result cuStreamBatchMemOp_v2(Stream *stream, unsigned count, MemoryOperation *operations,
                              unsigned flags) {
-  return submitBatch(__func__, stream, operations, count, flags, false);
+  return submitBatch(__func__, stream, operations, count, flags);
 }
 
 Result cuStreamWriteValue32_v2_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
@@ -186,39 +195,19 @@ Result cuStreamBatchMemOp_v2_ptsz(Stream *stream, unsigned count, MemoryOperatio
   return cuStreamBatchMemOp_v2(mine(stream), count, operations, flags);
 }
 
-// The first versions allow writes without a barrier, and have no barrier alone.
-Result cuStreamWriteValue32(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord32, address, value, flags, true);
-}
-Result cuStreamWriteValue64(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord64, address, value, flags, true);
-}
-Result cuStreamWaitValue32(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord32, address, value, flags, true);
-}
-Result cuStreamWaitValue64(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord64, address, value, flags, true);
-}
-Result cuStreamBatchMemOp(Stream *stream, unsigned count, MemoryOperation *operations,
-                          unsigned flags) {
-  return submitBatch(__func__, stream, operations, count, flags, true);
-}
-
-Result cuStreamWriteValue32_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return cuStreamWriteValue32(mine(stream), address, value, flags);
-}
-Result cuStreamWriteValue64_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return cuStreamWriteValue64(mine(stream), address, value, flags);
-}
-Result cuStreamWaitValue32_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return cuStreamWaitValue32(mine(stream), address, value, flags);
-}
-Result cuStreamWaitValue64_ptsz(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return cuStreamWaitValue64(mine(stream), address, value, flags);
-}
-Result cuStreamBatchMemOp_ptsz(Stream *stream, unsigned count, MemoryOperation *operations,
-                               unsigned flags) {
-  return cuStreamBatchMemOp(mine(stream), count, operations, flags);
-}
+// NVIDIA's driver has the first versions switched off: their attributes are 0.
+#define FIRST_VERSION(Name, Handle, ...)                                                           \
+  Result Name(Stream *stream, __VA_ARGS__) { return refuseFirst(#Name, Handle); }
+FIRST_VERSION(cuStreamWriteValue32, stream, void *, uint32_t, unsigned)
+FIRST_VERSION(cuStreamWriteValue64, stream, void *, uint64_t, unsigned)
+FIRST_VERSION(cuStreamWaitValue32, stream, void *, uint32_t, unsigned)
+FIRST_VERSION(cuStreamWaitValue64, stream, void *, uint64_t, unsigned)
+FIRST_VERSION(cuStreamBatchMemOp, stream, unsigned, MemoryOperation *, unsigned)
+FIRST_VERSION(cuStreamWriteValue32_ptsz, mine(stream), void *, uint32_t, unsigned)
+FIRST_VERSION(cuStreamWriteValue64_ptsz, mine(stream), void *, uint64_t, unsigned)
+FIRST_VERSION(cuStreamWaitValue32_ptsz, mine(stream), void *, uint32_t, unsigned)
+FIRST_VERSION(cuStreamWaitValue64_ptsz, mine(stream), void *, uint64_t, unsigned)
+FIRST_VERSION(cuStreamBatchMemOp_ptsz, mine(stream), unsigned, MemoryOperation *, unsigned)
+#undef FIRST_VERSION
 
 } // extern "C"

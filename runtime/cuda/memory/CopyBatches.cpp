@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies in batches. CUDA leaves their order open; here each comes behind those before it, as they
+// stand. Attributes of copies are hints, but for the time at which the source is read: a copy in
+// stream order is right for all.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/graph/Capture.h"
+#include "llvm/ADT/ArrayRef.h"
+
+using namespace llvm;
+
+namespace rubia::runtime::cuda {
+
+namespace {
+
+bool isOrder(int order) { return order >= 1 && order <= 3; } // CUmemcpySrcAccessOrder
+
+Result checkAttributes(ArrayRef<CopyAttributes> attributes, const size_t *starts, size_t count) {
+  for (size_t i = 0; i < attributes.size(); ++i)
+    if (!isOrder(attributes[i].order) || attributes[i].flags > 1 || starts[i] >= count ||
+        (i ? starts[i] <= starts[i - 1] : starts[i] != 0))
+      return kInvalidValue;
+  return kSuccess;
+}
+
+Result copyBatch(const char *name, void **to, void **from, size_t *sizes, size_t count,
+                 CopyAttributes *attributes, size_t *starts, size_t attributeCount, size_t *failed,
+                 Stream *stream) {
+  return callIn(name, [&](Context &context) -> Result {
+    if (!stream || stream == kLegacyStream)
+      return kInvalidValue;
+    if (failed)
+      *failed = SIZE_MAX; // not one of them alone
+    if (!to || !from || !sizes || !count || !attributes || !starts || !attributeCount ||
+        attributeCount > count)
+      return kInvalidValue;
+    if (Result result = checkAttributes(ArrayRef(attributes, attributeCount), starts, count))
+      return result;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (isCaptured(hipStream))
+        return kStreamCaptureUnsupported; // and the capture goes on
+      for (size_t i = 0; i < count; ++i) {
+        Result result = !sizes[i] || !to[i] || !from[i]
+                            ? kInvalidValue
+                            : submit(context, copyOf(to[i], from[i], sizes[i], kHipMemcpyDefault),
+                                     stream, hipStream);
+        if (result) {
+          if (failed)
+            *failed = i;
+          return result;
+        }
+      }
+      return kSuccess;
+    });
+  });
+}
+
+Result sideOf(const CopyOperand &operand, size_t width, size_t height, CopySide3D &side) {
+  if (operand.type == 2) // CU_MEMCPY_OPERAND_TYPE_ARRAY
+    return fail(kNotSupported, "copies to and from CUDA arrays are not supported");
+  if (operand.type != 1 || !operand.pointer || (operand.rowLength && operand.rowLength < width) ||
+      (operand.layerHeight && operand.layerHeight < height))
+    return kInvalidValue;
+  side = {};
+  side.type = kMemoryUnified;
+  side.device = operand.pointer;
+  side.pitch = operand.rowLength;
+  side.height = operand.layerHeight;
+  return kSuccess;
+}
+
+Result copyBatch3D(const char *name, size_t count, BatchedCopy *copies, size_t *failed,
+                   uint64_t flags, Stream *stream) {
+  return callIn(name, [&](Context &context) -> Result {
+    if (!stream || stream == kLegacyStream)
+      return kInvalidValue;
+    if (failed)
+      *failed = SIZE_MAX;
+    if (!count || !copies || flags)
+      return kInvalidValue;
+    std::vector<Copy3D> all(count);
+    for (size_t i = 0; i < count; ++i) {
+      const BatchedCopy &copy = copies[i];
+      Result result =
+          !isOrder(copy.order) || copy.flags > 1 || !copy.width || !copy.height || !copy.depth
+              ? kInvalidValue
+              : sideOf(copy.from, copy.width, copy.height, all[i].from);
+      if (!result)
+        result = sideOf(copy.to, copy.width, copy.height, all[i].to);
+      if (result) {
+        if (failed)
+          *failed = i;
+        return result;
+      }
+      all[i].widthInBytes = copy.width;
+      all[i].height = copy.height;
+      all[i].depth = copy.depth;
+    }
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (isCaptured(hipStream))
+        return kStreamCaptureUnsupported;
+      for (const Copy3D &copy : all)
+        if (Result result = submit(context, copyOf(copy), stream, hipStream))
+          return result;
+      return kSuccess;
+    });
+  });
+}
+
+Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
+
+} // namespace
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuMemcpyBatchAsync_v2(void **to, void **from, size_t *sizes, size_t count,
+                             CopyAttributes *attributes, size_t *starts, size_t attributeCount,
+                             Stream *stream) {
+  return copyBatch(__func__, to, from, sizes, count, attributes, starts, attributeCount, nullptr,
+                   stream);
+}
+Result cuMemcpyBatchAsync_v2_ptsz(void **to, void **from, size_t *sizes, size_t count,
+                                  CopyAttributes *attributes, size_t *starts, size_t attributeCount,
+                                  Stream *stream) {
+  return cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, starts, attributeCount,
+                               mine(stream));
+}
+Result cuMemcpyBatchAsync(void **to, void **from, size_t *sizes, size_t count,
+                          CopyAttributes *attributes, size_t *starts, size_t attributeCount,
+                          size_t *failed, Stream *stream) {
+  return copyBatch(__func__, to, from, sizes, count, attributes, starts, attributeCount, failed,
+                   stream);
+}
+Result cuMemcpyBatchAsync_ptsz(void **to, void **from, size_t *sizes, size_t count,
+                               CopyAttributes *attributes, size_t *starts, size_t attributeCount,
+                               size_t *failed, Stream *stream) {
+  return cuMemcpyBatchAsync(to, from, sizes, count, attributes, starts, attributeCount, failed,
+                            mine(stream));
+}
+
+Result cuMemcpy3DBatchAsync_v2(size_t count, BatchedCopy *copies, unsigned long long flags,
+                               Stream *stream) {
+  return copyBatch3D(__func__, count, copies, nullptr, flags, stream);
+}
+Result cuMemcpy3DBatchAsync_v2_ptsz(size_t count, BatchedCopy *copies, unsigned long long flags,
+                                    Stream *stream) {
+  return cuMemcpy3DBatchAsync_v2(count, copies, flags, mine(stream));
+}
+Result cuMemcpy3DBatchAsync(size_t count, BatchedCopy *copies, size_t *failed,
+                            unsigned long long flags, Stream *stream) {
+  return copyBatch3D(__func__, count, copies, failed, flags, stream);
+}
+Result cuMemcpy3DBatchAsync_ptsz(size_t count, BatchedCopy *copies, size_t *failed,
+                                 unsigned long long flags, Stream *stream) {
+  return cuMemcpy3DBatchAsync(count, copies, failed, flags, mine(stream));
+}
+
+} // extern "C"
