@@ -10,6 +10,7 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Handshake.h"
 #include "runtime/cuda/Module.h"
+#include "runtime/cuda/Stream.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
 #include <utility>
@@ -154,15 +155,32 @@ static Result checkContext(Context *, uint32_t *first, void **) {
 }
 static uint32_t checkDriver() { return 0; }
 
-// ToolsContext, asked by cuBLAS and cuFFT: only the status counts.
+// ToolsContext, asked by cuBLAS and cuFFT. Of the first function only the status counts.
 static Result toolsContext(Context *, uint64_t *out) {
   if (out)
     *out = 0;
   return kSuccess;
 }
-static Result toolsContextValue(void *, int, uint64_t *out) {
+// The number of a stream's channel, and what a channel has in common with others. Launches of
+// streams with equal answers follow each other, as cuBLAS believes: they share semaphores in its
+// workspace, and before it gives those to another stream it waits for an event. So no two streams
+// have the same.
+static Result channelOf(Context *, Stream *stream, uint32_t *out) {
+  return callIn("ToolsContext[51]", [&](Context &context) -> Result {
+    Stream found{};
+    if (Result result = describe(context, stream, found))
+      return result;
+    static std::atomic<uint32_t> threads = 0;
+    static thread_local const uint32_t thread = ++threads;
+    constexpr uint32_t kOfThread = 1u << 31;
+    if (out)
+      *out = stream == kPerThreadStream ? kOfThread | thread : uint32_t(found.id);
+    return kSuccess;
+  });
+}
+static Result groupOfChannel(Context *, uint32_t channel, uint32_t *out) {
   if (out)
-    *out = 0;
+    *out = channel;
   return kSuccess;
 }
 
@@ -206,8 +224,8 @@ static ExportTable<'E', 4> &contextChecks = *new ExportTable<'E', 4>({
 static ExportTable<'F', 3> &integrityCheck = *new ExportTable<'F', 3>({{1, slot(checkIntegrity)}});
 static ExportTable<'G', 91> &toolsContextTable = *new ExportTable<'G', 91>({
     {4, slot(toolsContext)},
-    {39, slot(toolsContextValue)},
-    {51, slot(toolsContextValue)},
+    {39, slot(groupOfChannel)},
+    {51, slot(channelOf)},
 });
 static ExportTable<'H', 32> &toolsModule =
     *new ExportTable<'H', 32>({{7, slot(enumerateFunctions)}});

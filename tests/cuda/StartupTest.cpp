@@ -4,6 +4,7 @@
 #include "tests/cuda/Client.h"
 #include <cstring>
 #include <ctime>
+#include <set>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -118,6 +119,36 @@ TEST(Startup, ToolsTablesAnswerZero) {
             kSuccess);
   EXPECT_EQ(first, 0u);
   EXPECT_EQ(slot(table(kToolsContext), 4, static_cast<Context *>(nullptr), &value), kSuccess);
+}
+
+// cuBLAS gives the same semaphores to streams that have a channel in common, without waiting.
+TEST(Startup, StreamsHaveNoChannelInCommon) {
+  startUp();
+  auto groupOf = [](Stream *stream) {
+    struct {
+      uint32_t value = 0, behind = 0x12345678;
+    } channel, group;
+    Context *current = nullptr;
+    EXPECT_EQ(slot(table(kToolsContext), 51, current, stream, &channel.value), kSuccess);
+    EXPECT_EQ(slot(table(kToolsContext), 39, current, channel.value, &group.value), kSuccess);
+    EXPECT_EQ(channel.behind, 0x12345678u); // it is a word
+    EXPECT_EQ(group.behind, 0x12345678u);
+    return group.value;
+  };
+  Stream *streams[10] = {nullptr, kPerThreadStream};
+  std::set<uint32_t> groups;
+  for (int i = 0; i < 10; ++i) {
+    if (i > 1)
+      ASSERT_EQ(cu("cuStreamCreate", &streams[i], 1u), kSuccess);
+    EXPECT_TRUE(groups.insert(groupOf(streams[i])).second) << i;
+    EXPECT_EQ(groupOf(streams[i]), groupOf(streams[i]));
+  }
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuCtxGetCurrent", &context), kSuccess);
+  std::thread([&] {
+    ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+    EXPECT_TRUE(groups.insert(groupOf(kPerThreadStream)).second);
+  }).join();
 }
 
 // The answer covers thread, time and version, and is the same when asked again.
