@@ -43,12 +43,14 @@ struct Advice {
 // The pieces of an allocation, by their offsets: each goes on to the next.
 using Pieces = std::map<size_t, Advice>;
 std::mutex &mutex = *new std::mutex;
-std::map<uint64_t, Pieces> &advices = *new std::map<uint64_t, Pieces>; // by the allocation's id
+// By the allocation's id; variables, which have none, by their place.
+using Key = std::pair<uint64_t, char *>;
+std::map<Key, Pieces> &advices = *new std::map<Key, Pieces>;
 
-// Managed memory that holds all of the bytes.
-std::optional<Allocation> managed(const void *pointer, size_t bytes) {
-  std::optional<Allocation> found = findAllocation(pointer);
-  if (!found || found->kind != AllocationKind::Managed || !bytes ||
+// Managed memory that holds all of the bytes, or variables, which may be managed ones.
+std::optional<Allocation> managed(Context &context, const void *pointer, size_t bytes) {
+  std::optional<Allocation> found = lookUp(context, pointer);
+  if (!found || (found->id && found->kind != AllocationKind::Managed) || !bytes ||
       bytes > found->size - (static_cast<const char *>(pointer) - found->base))
     return std::nullopt;
   return found;
@@ -57,7 +59,7 @@ std::optional<Allocation> managed(const void *pointer, size_t bytes) {
 // The pieces from the first that has the offset on, split at both ends. With the mutex held.
 void forEachPiece(const Allocation &allocation, const void *pointer, size_t bytes,
                   function_ref<void(Advice &)> visit) {
-  Pieces &pieces = advices[allocation.id];
+  Pieces &pieces = advices[{allocation.id, allocation.id ? nullptr : allocation.base}];
   const size_t begin = static_cast<const char *>(pointer) - allocation.base, end = begin + bytes;
   pieces.try_emplace(0);
   for (size_t at : {begin, end})
@@ -103,11 +105,11 @@ void apply(Advice &advice, int what, const MemoryLocation &place) {
 
 Result advise(const char *name, void *pointer, size_t bytes, int what,
               const MemoryLocation &place) {
-  return callIn(name, [&](Context &) -> Result {
+  return callIn(name, [&](Context &context) -> Result {
     const bool needsPlace = what >= kSetPreferredLocation && what != kUnsetPreferredLocation;
     if (what < kSetReadMostly || what > kUnsetAccessedBy || place.type == kNowhere)
       return kInvalidValue;
-    std::optional<Allocation> found = managed(pointer, bytes);
+    std::optional<Allocation> found = managed(context, pointer, bytes);
     if (!found)
       return kInvalidValue;
     if (needsPlace && !isPlace(place))
@@ -148,12 +150,12 @@ int common(const Allocation &allocation, const void *pointer, size_t bytes, int 
   return isCommon ? *value : of(none);
 }
 
-Result rangeAttribute(void *out, size_t bytesOut, int attribute, const void *pointer,
-                      size_t bytes) {
+Result rangeAttribute(Context &context, void *out, size_t bytesOut, int attribute,
+                      const void *pointer, size_t bytes) {
   if (!out || attribute < kReadMostly || attribute > kLastPrefetchLocationId || !bytesOut ||
       bytesOut % sizeof(int) || (attribute != kAccessedBy && bytesOut != sizeof(int)))
     return kInvalidValue;
-  std::optional<Allocation> found = managed(pointer, bytes);
+  std::optional<Allocation> found = managed(context, pointer, bytes);
   if (!found)
     return kInvalidValue;
   std::lock_guard<std::mutex> lock(mutex);
@@ -179,7 +181,7 @@ Result rangeAttribute(void *out, size_t bytesOut, int attribute, const void *poi
 
 Result prefetch(Context &context, void *pointer, size_t bytes, const MemoryLocation &place,
                 Stream *stream) {
-  std::optional<Allocation> found = managed(pointer, bytes);
+  std::optional<Allocation> found = managed(context, pointer, bytes);
   if (!found)
     return kInvalidValue;
   if (!isPlace(place))
@@ -203,7 +205,8 @@ struct Batch {
   ArrayRef<size_t> starts; // the range from which a place counts
 };
 
-Result checkBatch(const Batch &batch, bool hasPlaces, uint64_t flags, Stream *stream) {
+Result checkBatch(Context &context, const Batch &batch, bool hasPlaces, uint64_t flags,
+                  Stream *stream) {
   if (batch.pointers.empty() || !batch.pointers.data() || !batch.sizes.data() || flags || !stream ||
       stream == kLegacyStream)
     return kInvalidValue;
@@ -217,7 +220,7 @@ Result checkBatch(const Batch &batch, bool hasPlaces, uint64_t flags, Stream *st
     if (!isPlace(place))
       return kInvalidValue;
   for (auto [pointer, size] : zip_equal(batch.pointers, batch.sizes))
-    if (!managed(pointer, size))
+    if (!managed(context, pointer, size))
       return kInvalidValue;
   return kSuccess;
 }
@@ -226,7 +229,7 @@ Result checkBatch(const Batch &batch, bool hasPlaces, uint64_t flags, Stream *st
 Result runBatch(const char *name, const Batch &batch, bool hasPlaces, uint64_t flags,
                 Stream *stream) {
   return callIn(name, [&](Context &context) -> Result {
-    if (Result result = checkBatch(batch, hasPlaces, flags, stream))
+    if (Result result = checkBatch(context, batch, hasPlaces, flags, stream))
       return result;
     size_t place = 0;
     for (size_t i = 0; hasPlaces && i < batch.pointers.size(); ++i) {
@@ -248,7 +251,7 @@ Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
 
 void forgetAdvice(uint64_t allocation) {
   std::lock_guard<std::mutex> lock(mutex);
-  advices.erase(allocation);
+  advices.erase({allocation, nullptr});
 }
 
 } // namespace rubia::runtime::cuda
@@ -279,17 +282,17 @@ Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *strea
 
 Result cuMemRangeGetAttribute(void *out, size_t bytesOut, int attribute, void *pointer,
                               size_t bytes) {
-  return callIn(__func__, [&](Context &) {
-    return rangeAttribute(out, bytesOut, attribute, pointer, bytes);
+  return callIn(__func__, [&](Context &context) {
+    return rangeAttribute(context, out, bytesOut, attribute, pointer, bytes);
   });
 }
 Result cuMemRangeGetAttributes(void **out, size_t *sizes, int *attributes, size_t count,
                                void *pointer, size_t bytes) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(__func__, [&](Context &context) -> Result {
     if (!out || !sizes || !attributes || !count)
       return kInvalidValue;
     for (size_t i = 0; i < count; ++i)
-      if (Result result = rangeAttribute(out[i], sizes[i], attributes[i], pointer, bytes))
+      if (Result result = rangeAttribute(context, out[i], sizes[i], attributes[i], pointer, bytes))
         return result;
     return kSuccess;
   });
