@@ -381,7 +381,7 @@ Result cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *opera
 }
 
 // The one notification that there is tells that memory is asked back, which nobody does.
-struct Notification {
+struct cuda::Notification {
   int device;
 };
 static HandleTable<Notification> &notifications = HandleTable<Notification>::leaked();

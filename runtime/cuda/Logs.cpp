@@ -9,20 +9,19 @@
 
 namespace rubia::runtime::cuda {
 
-namespace {
-
-using Callback = void (*)(void *data, int level, char *message, size_t length);
-struct Registration {
-  Callback callback;
+struct LogRegistration {
+  LogCallback callback;
   void *data;
 };
+
+namespace {
 
 constexpr std::string_view kMissing = "(earlier lines are left out)\n";
 constexpr size_t kMostEntries = 100; // as CUDA keeps
 std::mutex &mutex = *new std::mutex;
 std::deque<std::string> &entries = *new std::deque<std::string>; // the latest
 unsigned entryCount = 0;                                         // of all that there were
-std::set<Registration *> &registrations = *new std::set<Registration *>;
+std::set<LogRegistration *> &registrations = *new std::set<LogRegistration *>;
 
 // What came behind the iterator, as lines; null: everything that is kept. With the mutex held.
 std::string textBehind(const unsigned *iterator) {
@@ -36,7 +35,7 @@ std::string textBehind(const unsigned *iterator) {
 } // namespace
 
 void remember(const llvm::Twine &reason) {
-  std::vector<Registration> all;
+  std::vector<LogRegistration> all;
   std::string text = reason.str();
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -44,11 +43,11 @@ void remember(const llvm::Twine &reason) {
     ++entryCount;
     if (entries.size() > kMostEntries)
       entries.pop_front();
-    for (const Registration *registration : registrations)
+    for (const LogRegistration *registration : registrations)
       all.push_back(*registration);
   }
   constexpr int kError = 0; // CU_LOG_LEVEL_ERROR
-  for (const Registration &registration : all)
+  for (const LogRegistration &registration : all)
     registration.callback(registration.data, kError, text.data(), text.size());
 }
 
@@ -69,19 +68,19 @@ Result cuLogsCurrent(unsigned *iterator, unsigned) {
   });
 }
 
-Result cuLogsRegisterCallback(Callback callback, void *data, Registration **handle) {
+Result cuLogsRegisterCallback(LogCallback callback, void *data, LogRegistration **handle) {
   return call(__func__, [&] {
     if (!callback)
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(mutex);
-    auto *made = new Registration{callback, data};
+    auto *made = new LogRegistration{callback, data};
     registrations.insert(made);
     if (handle)
       *handle = made;
     return kSuccess;
   });
 }
-Result cuLogsUnregisterCallback(Registration *handle) {
+Result cuLogsUnregisterCallback(LogRegistration *handle) {
   return call(__func__, [&] {
     std::lock_guard<std::mutex> lock(mutex);
     if (!registrations.erase(handle))

@@ -400,6 +400,10 @@ struct UpdateResult { // CUgraphExecUpdateResultInfo
   GraphNode *errorNode, *errorFromNode;
 };
 
+struct Notification;    // CUasyncCallbackHandle
+struct LogRegistration; // CUlogsCallbackHandle
+using LogCallback = void (*)(void *data, int level, char *message, size_t length); // CUlogsCallback
+
 using DynamicShared = size_t (*)(int blockSize); // CUoccupancyB2DSize
 
 } // namespace rubia::runtime::cuda

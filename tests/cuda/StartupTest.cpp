@@ -135,6 +135,8 @@ TEST(Startup, StreamsHaveNoChannelInCommon) {
     EXPECT_EQ(group.behind, 0x12345678u);
     return group.value;
   };
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
   Stream *streams[10] = {nullptr, kPerThreadStream};
   std::set<uint32_t> groups;
   for (int i = 0; i < 10; ++i) {
@@ -143,8 +145,6 @@ TEST(Startup, StreamsHaveNoChannelInCommon) {
     EXPECT_TRUE(groups.insert(groupOf(streams[i])).second) << i;
     EXPECT_EQ(groupOf(streams[i]), groupOf(streams[i]));
   }
-  Context *context = nullptr;
-  ASSERT_EQ(cu("cuCtxGetCurrent", &context), kSuccess);
   std::thread([&] {
     ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
     EXPECT_TRUE(groups.insert(groupOf(kPerThreadStream)).second);

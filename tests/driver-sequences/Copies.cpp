@@ -57,9 +57,6 @@ SEQUENCE(batch_of_copies) {
   cu("cuMemcpyBatchAsync", &to[0], &from[0], &sizes[0], size_t(1), &attributes[0], &starts[0],
      size_t(1), &failed, s.stream);
   say("%zu", failed);
-  int words[4] = {};
-  quiet("cuMemcpyDtoH_v2", Pointer(words), s.memory2, sizeof(words));
-  say("%d", words[3]);
   attributes[0].order = 2;
   cu("cuMemcpyBatchAsync_v2", &to[0], &from[0], &sizes[0], size_t(1), &attributes[0], &starts[0],
      size_t(1), s.stream);

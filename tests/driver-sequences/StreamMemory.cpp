@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <type_traits>
 
 namespace sequences {
 namespace {
@@ -116,18 +117,37 @@ struct Row {
   uint64_t before, value, after;
 };
 
+template <class Word> bool isMet(const Row &row) {
+  const Word word = Word(row.before), value = Word(row.value);
+  switch (row.how) {
+  case kGreaterOrEqual:
+    return std::make_signed_t<Word>(word - value) >= 0;
+  case kEqual:
+    return word == value;
+  case kAnd:
+    return word & value;
+  case kNor:
+    return Word(~(word | value));
+  }
+  return false;
+}
+
 // Waits, sees that it has to wait, and writes what ends it. `before` that ends it at once is not
-// written again.
+// written again; that may take a while on a busy machine.
 template <class Word>
 void awaitWords(const char *wait, const char *write, std::initializer_list<Row> rows) {
   Setup s;
-  for (auto [how, before, value, after] : rows) {
+  for (const Row &row : rows) {
+    auto [how, before, value, after] = row;
     quiet(write, s.other, s.memory, Word(before), 0u);
     quiet("cuStreamSynchronize", s.other);
     int waits = quiet(wait, s.stream, s.memory, Word(value), unsigned(how));
     int adds = launchAdd(s, s.stream, s.memory2, 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    int query = quiet("cuStreamQuery", s.stream);
+    int query = 600; // not ready
+    for (int i = 0; query && i < (waits || isMet<Word>(row) ? 200 : 1); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      query = quiet("cuStreamQuery", s.stream);
+    }
     if (query)
       quiet(write, s.other, s.memory, Word(after), 0u);
     int done = quiet("cuStreamSynchronize", s.stream);
