@@ -7,6 +7,7 @@
 
 #include "lowering/DeviceState.h"
 #include "lowering/TensorMap.h"
+#include "lowering/Texture.h"
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -105,6 +106,7 @@ enum class TrapReason : uint32_t {
   IllegalInstruction = 5,
   MisalignedAddress = 6,
   BarrierMisuse = 7,
+  SurfaceAccess = 8,
 };
 
 /// Follows the kernel's parameters in the kernarg segment, at the parameters' size rounded up to 8.

@@ -53,6 +53,7 @@ static json::Value toJson(const Manifest::Variable &v) {
                       {"constant", v.constant},
                       {"managed", v.managed},
                       {"visible", v.visible},
+                      {"reference", uint8_t(v.reference)},
                       {"size", v.size},
                       {"alignment", v.alignment},
                       {"initialized", v.initialized},
@@ -150,11 +151,15 @@ bool read(const json::Value &value, Manifest::Kernel &k) {
 
 bool read(const json::Value &value, Manifest::Variable &v, size_t blobSize) {
   const json::Object *object = value.getAsObject();
+  uint8_t reference = 0;
   if (!object || !field(*object, "name", v.name) || !field(*object, "constant", v.constant) ||
       !field(*object, "managed", v.managed) || !field(*object, "visible", v.visible) ||
       !field(*object, "size", v.size) || !field(*object, "alignment", v.alignment) ||
-      !field(*object, "initialized", v.initialized) || !field(*object, "blobOffset", v.blobOffset))
+      !field(*object, "initialized", v.initialized) ||
+      !field(*object, "blobOffset", v.blobOffset) || !field(*object, "reference", reference) ||
+      reference > uint8_t(Manifest::Reference::Surface))
     return false;
+  v.reference = Manifest::Reference(reference);
   if (v.alignment == 0 || (v.alignment & (v.alignment - 1)) ||
       (v.initialized && (v.blobOffset > blobSize || v.size > blobSize - v.blobOffset)))
     return false;

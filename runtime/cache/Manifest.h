@@ -35,11 +35,14 @@ struct Manifest {
     int64_t addend = 0;
     bool isFunction = false;
   };
+  enum class Reference : uint8_t { None, Texture, Surface };
   struct Variable {
     std::string name;
     bool constant = false; // .const
     bool managed = false;
     bool visible = false; // found by name from outside
+    /// A .texref or .surfref: the variable is an abi::Texture.
+    Reference reference = Reference::None;
     uint64_t size = 0;
     uint32_t alignment = 1;
     bool initialized = false; // else zero

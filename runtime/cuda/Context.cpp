@@ -6,6 +6,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/texture/Arrays.h"
 #include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
 
@@ -158,6 +159,7 @@ void Context::tearDown() {
     unloadModule(*modules.begin());
   pending.clear();
   destroyStreamsAndEvents(*this);
+  releaseTextures(*this);
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
   gates.release(hip(), hasLostDevice());

@@ -3,6 +3,7 @@
 // is an asynchronous one, which a synchronous entry point waits for.
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/texture/Arrays.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::runtime::cuda {
@@ -52,10 +53,26 @@ Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int
   });
 }
 
-// One side of a strided copy, its handle resolved.
+// One side of a strided copy, its handle resolved. In an array rows lie in columns of
+// abi::kColumnBytes (lowering/Texture.h).
 struct Side {
-  char *base;
+  char *base;          // of an array: of its first slice
   size_t pitch, slice; // bytes between rows, between slices
+  size_t x = 0;        // bytes, in an array
+  size_t column = 0;   // bytes between columns of an array that has several
+  bool isArray = false;
+
+  char *at(size_t byte, size_t z) const {
+    const size_t place = x + byte;
+    const size_t inRow =
+        column ? place / abi::kColumnBytes * column + place % abi::kColumnBytes : place;
+    return base + z * slice + inRow;
+  }
+  // How many bytes of a row follow each other from this one on.
+  size_t run(size_t byte, size_t most) const {
+    return column ? std::min<size_t>(most, abi::kColumnBytes - (x + byte) % abi::kColumnBytes)
+                  : most;
+  }
 };
 
 // Adds count * size; false if the sum does not fit.
@@ -63,6 +80,29 @@ static bool addTimes(size_t &sum, size_t count, size_t size) {
   size_t product;
   return !__builtin_mul_overflow(count, size, &product) &&
          !__builtin_add_overflow(sum, product, &sum);
+}
+
+static Result resolveArray(const CopySide3D &in, size_t width, size_t height, size_t depth,
+                           Side &out) {
+  auto *array = static_cast<Array *>(in.array);
+  if (!isLive(array))
+    return kInvalidHandle;
+  const abi::TexelGrid &grid = array->grid;
+  const size_t texelBytes = size_t(1) << array->texelShift;
+  auto isInside = [](size_t start, size_t count, size_t size) {
+    return start <= size && count <= size - start;
+  };
+  if (in.xInBytes % texelBytes || width % texelBytes || in.lod ||
+      !isInside(in.xInBytes, width, array->rowBytes()) || !isInside(in.y, height, grid.height) ||
+      !isInside(in.z, depth, grid.slices))
+    return fail(kInvalidValue, "copy: it does not lie within the array");
+  out.isArray = true;
+  out.base = reinterpret_cast<char *>(grid.base) + in.z * grid.slicePitch + in.y * grid.rowPitch;
+  out.x = in.xInBytes;
+  out.pitch = grid.rowPitch;
+  out.slice = grid.slicePitch;
+  out.column = grid.columnPitch == abi::kColumnBytes ? 0 : grid.columnPitch;
+  return kSuccess;
 }
 
 static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t depth, Side &out) {
@@ -75,7 +115,7 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
     out.base = static_cast<char *>(in.device);
     break;
   case kMemoryArray:
-    return fail(kNotSupported, "copies to and from CUDA arrays are not supported");
+    return resolveArray(in, width, height, depth, out);
   default:
     return kInvalidValue;
   }
@@ -119,11 +159,27 @@ CopyOperation copyOf(const Copy3D &copy) {
   return {copy, isHost ? kHipMemcpyHostToHost : kHipMemcpyDefault};
 }
 
+// Piece by piece of what follows itself in the rows of both sides.
+static Result copyWithArrays(Context &context, const Copy3D &copy, const Side &from, const Side &to,
+                             void *hipStream) {
+  for (size_t z = 0; z < copy.depth; ++z)
+    for (size_t x = 0; x < copy.widthInBytes;) {
+      const size_t bytes = from.run(x, to.run(x, copy.widthInBytes - x));
+      if (Result result = copyRows(context, to.at(x, z), to.pitch, from.at(x, z), from.pitch, bytes,
+                                   copy.height, kHipMemcpyDefault, hipStream))
+        return result;
+      x += bytes;
+    }
+  return kSuccess;
+}
+
 Result executeCopy(Context &context, const CopyOperation &operation, void *hipStream) {
   const Copy3D &copy = operation.copy;
   size_t width = copy.widthInBytes, height = copy.height, depth = copy.depth;
   Side from, to;
-  auto isPlain = [](const CopySide3D &side) { return !side.pitch && !side.y && !side.z; };
+  auto isPlain = [](const CopySide3D &side) {
+    return side.type != kMemoryArray && !side.pitch && !side.y && !side.z;
+  };
   if (height == 1 && depth == 1 && isPlain(copy.from) && isPlain(copy.to)) {
     auto place = [](const CopySide3D &side) {
       return static_cast<char *>(side.type == kMemoryHost ? side.host : side.device) +
@@ -134,6 +190,8 @@ Result executeCopy(Context &context, const CopyOperation &operation, void *hipSt
   }
   if (Result result = resolve(copy, from, to))
     return result;
+  if (from.isArray || to.isArray)
+    return copyWithArrays(context, copy, from, to, hipStream);
   // Runs of rows without gaps are one copy.
   size_t run = width, rows = height, slices = depth;
   if (to.pitch == width && from.pitch == width) {
@@ -155,6 +213,8 @@ Result executeCopy(Context &context, const CopyOperation &operation, void *hipSt
 // Whether the bytes of one side are memory of its type.
 static bool isInside(Context &context, const CopySide3D &side, const Side &resolved, size_t width,
                      size_t height, size_t depth) {
+  if (resolved.isArray)
+    return true;
   size_t bytes = (depth - 1) * resolved.slice + (height - 1) * resolved.pitch + width;
   std::optional<Allocation> found = lookUp(context, resolved.base);
   if (!found)

@@ -6,6 +6,7 @@
 #include "input/File.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
+#include "runtime/cuda/texture/Records.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <chrono>
@@ -264,6 +265,7 @@ void unloadModule(Module *module) {
     module->library->modules.erase(module->context);
   }
   modules.remove(module);
+  releaseReferences(*module);
   for (auto &entry : module->functions)
     functions.remove(entry.second.get());
   if (module->context->hasLostDevice())
@@ -295,6 +297,8 @@ Result takeTrap(LoadedModule &module) {
     return kIllegalInstruction;
   case abi::TrapReason::MisalignedAddress:
     return kMisalignedAddress;
+  case abi::TrapReason::SurfaceAccess:
+    return kIllegalAddress;
   default:
     return kLaunchFailed;
   }
@@ -363,6 +367,9 @@ static Function *kernelIn(Library &library, StringRef name) {
 
 static Result globalIn(Context &context, Module &module, void **address, size_t *bytes,
                        const char *name) {
+  const Manifest::Variable *variable = module.loaded->manifest().variable(name);
+  if (variable && variable->reference != Manifest::Reference::None)
+    return kNotFound;
   Expected<LoadedModule::Global> global = module.loaded->global(name);
   if (!global)
     return report(context, global.takeError());
@@ -455,6 +462,22 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
     if (!modules.contains(module))
       return kInvalidHandle;
     return globalIn(context, *module, address, bytes, name);
+  });
+}
+
+Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *name) {
+  return callIn(__func__, [&](Context &) {
+    if (!out || !name)
+      return kInvalidValue;
+    return modules.contains(module) ? textureReferenceOf(module, name, out) : kInvalidHandle;
+  });
+}
+
+Result cuModuleGetSurfRef(SurfaceReference **out, Module *module, const char *name) {
+  return callIn(__func__, [&](Context &) {
+    if (!out || !name)
+      return kInvalidValue;
+    return modules.contains(module) ? surfaceReferenceOf(module, name, out) : kInvalidHandle;
   });
 }
 

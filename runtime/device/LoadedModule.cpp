@@ -205,6 +205,13 @@ Error LoadedModule::makeState() {
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Manifest::Variable &v = contents->variables[i];
+    if (v.reference != Manifest::Reference::None) {
+      const abi::Texture unbound = abi::unboundTexture(reinterpret_cast<uint64_t>(addresses[i]));
+      if (int error =
+              hip->hipMemcpy(addresses[i], &unbound, sizeof(unbound), kHipMemcpyHostToDevice))
+        return hipFailure(*hip, "hipMemcpy to reference '" + v.name + "'", error);
+      continue;
+    }
     if (!v.initialized)
       continue;
     auto initial = ArrayRef(contents->blob).slice(v.blobOffset, v.size);
@@ -578,6 +585,7 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
   case abi::TrapReason::IllegalInstruction:
   case abi::TrapReason::MisalignedAddress:
   case abi::TrapReason::BarrierMisuse:
+  case abi::TrapReason::SurfaceAccess:
     os << "did what the hardware refuses";
     namePlace();
     break;

@@ -103,6 +103,13 @@ static Manifest::Variable describe(const ptx::Variable &v, const AddressTargets 
   result.visible = v.linkage != ptx::Linkage::Internal;
   result.size = v.sizeInBytes;
   result.alignment = std::max(v.alignment, 1u);
+  if (v.type == ptx::Type::TexRef || v.type == ptx::Type::SurfRef) {
+    result.reference =
+        v.type == ptx::Type::TexRef ? Manifest::Reference::Texture : Manifest::Reference::Surface;
+    result.size = sizeof(abi::Texture) * v.elementCount;
+    result.alignment = std::max<uint32_t>(result.alignment, sizeof(abi::Texture));
+    return result; // what its initialiser says is for OpenCL
+  }
   result.initialized = v.initialized;
   if (v.initialized) {
     result.blobOffset = blob.size();

@@ -25,6 +25,7 @@ COMPARISON = """
 #include "runtime/cuda/Module.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/JitOptions.h"
+#include "runtime/cuda/texture/Descriptors.h"
 #include <type_traits>
 
 template <class T> constexpr bool isComplete = requires { sizeof(T); };

@@ -33,14 +33,14 @@ MODULES = [folder for folder in ALLOWED if "/" not in folder]
 # Rooms of a folder: each may include what stands before it. What lies in the folder itself is above them all if it is a source
 # file; headers there are the module's public ones, for every room.
 ROOMS = {
-    "lowering/lib": ["analysis", "frame", "instructions", "asynchronous", "matrices", "transform"],
+    "lowering/lib": ["analysis", "frame", "instructions", "asynchronous", "textures", "matrices", "transform"],
     "codegen/lib": ["check", "errata"],
     "emulator": ["lib", "hip"],
     "emulator/lib": ["machine", "object", "memory", "vector", "scalar", "decode", "run", "observe", "check", "order", "trace",
                      "launch"],
     "emulator/hip": ["api"],
     "runtime": ["base", "cache", "compiler", "worker", "device", "cuda", "nvml"],
-    "runtime/cuda": ["graph", "memory", "stream"],
+    "runtime/cuda": ["graph", "texture", "memory", "stream"],
     "diff": ["lib", "forward"],
 }
 # Rooms that end up in different programs.

@@ -20,6 +20,9 @@ static constexpr char kDriverText[] =
 static constexpr char kMatrixText[] =
 #include "generated/MatrixFunctions.inc"
     ;
+static constexpr char kTextureText[] =
+#include "generated/Textures.inc"
+    ;
 
 static constexpr abi::ModuleTableSlot kRing[] = {abi::kPrintfRingSlot};
 static constexpr abi::ModuleTableSlot kHeap[] = {abi::kDeviceHeapSlot};
@@ -45,21 +48,38 @@ static ptx::Module parseOwn(const char *name, const char *text) {
 
 const ptx::Module &deviceModule(DeviceLibrary library) {
   // Each is parsed when it is first needed.
-  if (library == DeviceLibrary::Driver) {
+  switch (library) {
+  case DeviceLibrary::Driver: {
     static const ptx::Module driver = parseOwn("rubia-device-functions.ptx", kDriverText);
     return driver;
   }
-  static const ptx::Module matrices = parseOwn("rubia-matrix-functions.ptx", kMatrixText);
-  return matrices;
+  case DeviceLibrary::Matrices: {
+    static const ptx::Module matrices = parseOwn("rubia-matrix-functions.ptx", kMatrixText);
+    return matrices;
+  }
+  case DeviceLibrary::Textures: {
+    static const ptx::Module textures = parseOwn("rubia-textures.ptx", kTextureText);
+    return textures;
+  }
+  }
+  llvm_unreachable("DeviceLibrary");
+}
+
+template <DeviceLibrary kLibrary> static const Unit &unitOf() {
+  static const Unit unit{{}, deviceModule(kLibrary).functions, {}, {}};
+  return unit;
 }
 
 static const Unit &deviceUnit(DeviceLibrary library) {
-  if (library == DeviceLibrary::Driver) {
-    static const Unit driver{{}, deviceModule(library).functions, {}, {}};
-    return driver;
+  switch (library) {
+  case DeviceLibrary::Driver:
+    return unitOf<DeviceLibrary::Driver>();
+  case DeviceLibrary::Matrices:
+    return unitOf<DeviceLibrary::Matrices>();
+  case DeviceLibrary::Textures:
+    return unitOf<DeviceLibrary::Textures>();
   }
-  static const Unit matrices{{}, deviceModule(library).functions, {}, {}};
-  return matrices;
+  llvm_unreachable("DeviceLibrary");
 }
 
 Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
@@ -92,6 +112,10 @@ Function *UnitLowering::driverFunction(StringRef name) {
 
 Function *UnitLowering::matrixFunction(StringRef name) {
   return deviceFunction(DeviceLibrary::Matrices, name);
+}
+
+Function *UnitLowering::textureFunction(StringRef name) {
+  return deviceFunction(DeviceLibrary::Textures, name);
 }
 
 } // namespace rubia::lowering

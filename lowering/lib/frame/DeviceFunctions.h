@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that are written in C++, in lowering/device/: those that a program declares and CUDA's
-// driver defines (vprintf, malloc, free, __assertfail, cudaGraphSetConditional), and the products
-// of matrices.
+// driver defines (vprintf, malloc, free, __assertfail, cudaGraphSetConditional), the products of
+// matrices, and the sampler of textures.
 #pragma once
 
 #include "lowering/Abi.h"

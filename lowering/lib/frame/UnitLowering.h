@@ -28,7 +28,7 @@ enum AddressSpace : unsigned {
 };
 
 /// Files of lowering/device/.
-enum class DeviceLibrary : uint8_t { Driver, Matrices };
+enum class DeviceLibrary : uint8_t { Driver, Matrices, Textures };
 
 class UnitLowering {
 public:
@@ -89,6 +89,8 @@ public:
   llvm::Function *driverFunction(llvm::StringRef name);
   /// The same of lowering/device/MatrixFunctions.cpp.
   llvm::Function *matrixFunction(llvm::StringRef name);
+  /// The same of lowering/device/Textures.cpp.
+  llvm::Function *textureFunction(llvm::StringRef name);
   /// Whether this is a library of lowering/device/, in which no thread waits for another one.
   bool isDeviceLibrary = false;
 
@@ -168,7 +170,7 @@ private:
 
   /// Device functions are lowered by a UnitLowering for each library, whose parent has the module
   /// table.
-  std::array<std::unique_ptr<UnitLowering>, 2> deviceFunctions;
+  std::array<std::unique_ptr<UnitLowering>, 3> deviceFunctions;
   UnitLowering *parent = nullptr;
 
   llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a texture or surface object is: the 64-bit handle that a kernel gets is the address of such
+// a record in device memory. The driver writes it, and the sampler (lowering/device/Textures.h)
+// reads it, in a kernel of any target. docs/textures.md describes it. Host and device share this.
+#pragma once
+
+#include <stdint.h>
+
+namespace rubia::abi {
+
+/// An array's rows are cut into columns of this many bytes, each stored on its own: rows of a
+/// column follow each other, so that neighbours in both dimensions share cache lines.
+inline constexpr uint32_t kColumnBytes = 32;
+
+/// Where texels lie. The byte at (x, y) of a slice, x in bytes, is at
+/// slice + x / kColumnBytes * columnPitch + x % kColumnBytes + y * rowPitch.
+/// Pitched and linear memory have columnPitch = kColumnBytes.
+struct TexelGrid {
+  uint64_t base;
+  uint64_t slicePitch; // bytes between layers, faces or depths
+  uint32_t columnPitch, rowPitch;
+  uint32_t width, height, depth; // texels; depth of a 3-D texture, else 1
+  uint32_t slices;               // depth, or layers, or faces of all layers
+};
+static_assert(sizeof(TexelGrid) == 40);
+
+/// What the bits of a channel mean to tex and tld4.
+enum class TexelKind : uint32_t {
+  Bits,       // given as they are: u32, s32, f32
+  Integer,    // of 8 or 16 bits, widened by its sign
+  Normalized, // of 8 or 16 bits, as a number of [0, 1] or [-1, 1]
+  Half,
+};
+
+/// TexelFormat::bits, from the lowest.
+struct TexelFormat {
+  uint32_t bits;
+  static constexpr uint32_t make(unsigned channelShift, unsigned channelsShift, bool isSigned,
+                                 TexelKind kind) {
+    return channelShift | channelsShift << 2 | uint32_t(isSigned) << 4 | uint32_t(kind) << 5 |
+           (channelShift + channelsShift) << 8;
+  }
+  constexpr unsigned channelShift() const { return bits & 3; }       // log2 of its bytes
+  constexpr unsigned channelsShift() const { return bits >> 2 & 3; } // log2 of their number
+  constexpr bool isSigned() const { return bits & 16; }
+  constexpr TexelKind kind() const { return TexelKind(bits >> 5 & 3); }
+  constexpr unsigned texelShift() const { return bits >> 8 & 7; } // log2 of a texel's bytes
+};
+inline constexpr uint32_t kFormatOneWord =
+    TexelFormat::make(2, 0, false, TexelKind::Bits); // what lowering reads without a call
+
+enum class AddressMode : uint32_t { Wrap, Clamp, Mirror, Border };
+
+/// Texture::mode. Each dimension has two bits with its AddressMode.
+enum TextureMode : uint32_t {
+  kModeOfX = 0, // the shifts
+  kModeOfY = 2,
+  kModeOfZ = 4,
+  kAllClamp = 0x15, // the modes of x, y and z together
+  kAddressModes = 0x3f,
+  kLinearFilter = 1 << 6,
+  kNormalizedCoordinates = 1 << 7,
+  kLinearMipmap = 1 << 8,
+  kStandardRgb = 1 << 9,
+  kLinearMemory = 1 << 10,    // one dimension: what lies outside is 0
+  kPlainAddressing = 1 << 11, // all modes are Clamp
+};
+
+/// What a fetch from linear memory is.
+enum TextureFetch : uint32_t { kFetchOther, kFetchWord };
+
+struct Texture {
+  TexelGrid grid; // of level 0
+  uint32_t format;
+  uint32_t mode;
+  uint32_t border[4]; // as the texture gives it: numbers of the kind that is read
+  uint64_t levels;    // TexelGrid[levelCount], or 0: only level 0
+  uint32_t levelCount;
+  float minLevel, maxLevel, levelBias;
+  uint32_t maxAnisotropy;
+  uint32_t slots[3]; // what txq and suq answer: width, height, depth
+  uint32_t fetch;    // TextureFetch
+  float scale[3];    // from coordinates to texels: 1, or sizes where they are normalised
+  uint32_t reserved[2];
+};
+static_assert(sizeof(Texture) == 128);
+
+/// A reference that nothing is bound to, and which lies at `address`: all texels are 0.
+inline Texture unboundTexture(uint64_t address) {
+  Texture texture = {};
+  texture.grid.base = address;
+  texture.mode = uint32_t(AddressMode::Border) * 0x15 | kLinearMemory;
+  return texture;
+}
+
+} // namespace rubia::abi

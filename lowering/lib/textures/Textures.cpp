@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// tex. PTX ISA: texture-instructions-tex. docs/textures.md.
+//
+// The sampler is a device function (lowering/device/Textures.cpp). What libraries use, fetches of
+// words from linear memory, is a bounds check and a load, and stands where the instruction does.
+#include "lowering/lib/textures/Textures.h"
+#include "lowering/Abi.h"
+#include "lowering/lib/frame/UnitLowering.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+namespace {
+
+constexpr Geometry kGeometries[] = {
+    {ptx::Mod::Geometry1d, "1d", 1, false, false}, {ptx::Mod::Geometry2d, "2d", 2, false, false},
+    {ptx::Mod::Geometry3d, "3d", 3, false, false}, {ptx::Mod::A1d, "a1d", 1, true, false},
+    {ptx::Mod::A2d, "a2d", 2, true, false},        {ptx::Mod::Cube, "cube", 3, false, true},
+    {ptx::Mod::Acube, "acube", 3, true, true},
+};
+
+// Whether all threads certainly have the same value in a register: a parameter of the kernel, or
+// the address of a variable.
+bool isShared(const FunctionLowering &fn, ptx::RegisterId reg) {
+  ArrayRef<uint32_t> definitions = fn.registerDefinitions().of(reg);
+  if (definitions.size() != 1)
+    return false;
+  const ptx::Instruction &inst = fn.ptxFunction().body[definitions[0]];
+  if (inst.guard.reg != ptx::kNone)
+    return false;
+  const ptx::Operand &source = inst.operands[1];
+  if (inst.op() == ptx::Op::Mov)
+    return source.kind == ptx::Operand::Kind::Variable &&
+           (source.variable()->space == ptx::StateSpace::Global ||
+            source.variable()->space == ptx::StateSpace::Const);
+  return inst.op() == ptx::Op::Ld && fn.ptxFunction().isKernel &&
+         source.kind == ptx::Operand::Kind::Address && source.variable() &&
+         is_contained(fn.ptxFunction().parameters, source.variable()) && source.reg == ptx::kNone;
+}
+
+// A loop in which each round takes the lanes that have one handle. No lane leaves it before the
+// last round: what follows a loop is executed by all lanes together.
+Value *forEachHandle(FunctionLowering &fn, Value *handle, function_ref<Value *(Value *)> build) {
+  IRBuilder<> &b = fn.builder();
+  Type *mask = fn.intType(fn.target().waveSize);
+  auto ballot = [&](Value *condition) {
+    return b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {condition});
+  };
+  BasicBlock *before = b.GetInsertBlock(), *round = fn.newBlock("handle.round"),
+             *same = fn.newBlock("handle.same"), *end = fn.newBlock("handle.end"),
+             *done = fn.newBlock("handle.done");
+  Value *all = ballot(b.getTrue());
+  b.CreateBr(round);
+  b.SetInsertPoint(round);
+  PHINode *rest = b.CreatePHI(mask, 2);
+  rest->addIncoming(all, before);
+  Value *lane = b.CreateZExtOrTrunc(b.CreateBinaryIntrinsic(Intrinsic::cttz, rest, b.getTrue()),
+                                    b.getInt32Ty());
+  Value *first = b.CreateIntrinsic(b.getInt64Ty(), Intrinsic::amdgcn_readlane, {handle, lane});
+  Value *isSame = b.CreateICmpEQ(handle, first);
+  Value *left = b.CreateAnd(rest, b.CreateNot(ballot(isSame)));
+  b.CreateCondBr(isSame, same, end);
+
+  b.SetInsertPoint(same);
+  // Asked for again: LLVM takes what is equal to the handle for the handle, which may differ.
+  Value *result =
+      build(b.CreateIntrinsic(b.getInt64Ty(), Intrinsic::amdgcn_readfirstlane, {handle}));
+  BasicBlock *last = b.GetInsertBlock();
+  b.CreateBr(end);
+
+  b.SetInsertPoint(end);
+  PHINode *value = nullptr;
+  if (result) {
+    value = b.CreatePHI(result->getType(), 2);
+    value->addIncoming(result, last);
+  }
+  rest->addIncoming(left, end);
+  b.CreateCondBr(b.CreateICmpEQ(left, ConstantInt::get(mask, 0)), done, round);
+  if (result) { // what a lane got in its round stays
+    b.SetInsertPoint(round, round->begin());
+    PHINode *soFar = b.CreatePHI(result->getType(), 2);
+    soFar->addIncoming(Constant::getNullValue(result->getType()), before);
+    soFar->addIncoming(value, end);
+    value->addIncoming(soFar, round);
+  }
+  b.SetInsertPoint(done);
+  return value;
+}
+
+struct Fields {
+  FunctionLowering &fn;
+  Value *record;
+
+  Value *load(Type *type, size_t offset) {
+    IRBuilder<> &b = fn.builder();
+    LoadInst *load = b.CreateAlignedLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), record, offset),
+                                         Align(type->isIntegerTy(64) ? 8 : 4));
+    load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(fn.context(), {}));
+    return load;
+  }
+};
+
+// The four words of a texel of linear memory, where it is one word.
+Value *fetchWord(FunctionLowering &fn, Value *handle, Value *x) {
+  IRBuilder<> &b = fn.builder();
+  Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
+  Value *base = fields.load(b.getInt64Ty(), offsetof(abi::Texture, grid.base));
+  Value *width = fields.load(b.getInt32Ty(), offsetof(abi::Texture, grid.width));
+  Value *isInside = b.CreateICmpULT(x, width);
+  Value *index = b.CreateZExt(b.CreateSelect(isInside, x, b.getInt32(0)), b.getInt64Ty());
+  Value *place =
+      b.CreateGEP(b.getInt32Ty(), b.CreateIntToPtr(base, b.getPtrTy(kGlobalSpace)), index);
+  Value *word =
+      b.CreateSelect(isInside, b.CreateAlignedLoad(b.getInt32Ty(), place, Align(4)), b.getInt32(0));
+  Value *texel = Constant::getNullValue(ArrayType::get(b.getInt32Ty(), 4));
+  return b.CreateInsertValue(texel, word, 0);
+}
+
+Value *fetchLinear(FunctionLowering &fn, Value *handle, Value *x) {
+  IRBuilder<> &b = fn.builder();
+  Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
+  Value *fetch = fields.load(b.getInt32Ty(), offsetof(abi::Texture, fetch));
+  BasicBlock *word = fn.newBlock("fetch.word"), *other = fn.newBlock("fetch.other"),
+             *done = fn.newBlock("fetch.done");
+  b.CreateCondBr(b.CreateICmpEQ(fetch, b.getInt32(abi::kFetchWord)), word, other);
+  b.SetInsertPoint(word);
+  Value *fromWord = fetchWord(fn, handle, x);
+  b.CreateBr(done);
+  b.SetInsertPoint(other);
+  Value *fromOther = callSampler(fn, "tex_1d_s32", {handle, x});
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  PHINode *texel = b.CreatePHI(fromWord->getType(), 2);
+  texel->addIncoming(fromWord, word);
+  texel->addIncoming(fromOther, other);
+  return texel;
+}
+
+// Samples by the short function where the texture is of words, clamped and without levels: it needs
+// few registers, so that nothing is saved around it.
+Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, ArrayRef<Value *> arguments) {
+  IRBuilder<> &b = fn.builder();
+  if (geometry.isCube)
+    return callSampler(fn, Twine("tex_") + geometry.name + "_f32", arguments);
+  Fields fields{fn, b.CreateIntToPtr(arguments[0], b.getPtrTy(kConstantSpace))};
+  Value *format = fields.load(b.getInt32Ty(), offsetof(abi::Texture, format));
+  Value *mode = fields.load(b.getInt32Ty(), offsetof(abi::Texture, mode));
+  Value *levels = fields.load(b.getInt64Ty(), offsetof(abi::Texture, levels));
+  Value *kind = b.CreateAnd(mode, b.getInt32(abi::kPlainAddressing | abi::kLinearMemory));
+  Value *isShort = b.CreateAnd(b.CreateICmpEQ(format, b.getInt32(abi::kFormatOneWord)),
+                               b.CreateICmpEQ(kind, b.getInt32(abi::kPlainAddressing)));
+  isShort = b.CreateAnd(isShort, b.CreateICmpEQ(levels, b.getInt64(0)));
+  BasicBlock *word = fn.newBlock("sample.word"), *other = fn.newBlock("sample.other"),
+             *done = fn.newBlock("sample.done");
+  b.CreateCondBr(isShort, word, other);
+  b.SetInsertPoint(word);
+  Value *fromWord = callSampler(fn, Twine("tex_") + geometry.name + "_word", arguments);
+  b.CreateBr(done);
+  b.SetInsertPoint(other);
+  Value *fromOther = callSampler(fn, Twine("tex_") + geometry.name + "_f32", arguments);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  PHINode *texel = b.CreatePHI(fromWord->getType(), 2);
+  texel->addIncoming(fromWord, word);
+  texel->addIncoming(fromOther, other);
+  return texel;
+}
+
+// The four results, of which the destination's type says how they are written.
+void writeTexel(FunctionLowering &fn, const ptx::Instruction &inst, Value *texel) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Operand &first = inst.operands[0];
+  const ptx::Operand &destination =
+      first.kind == ptx::Operand::Kind::Pair ? first.elements()[0] : first;
+  const ptx::Type type = inst.spelling->type(0);
+  auto word = [&](unsigned i) { return b.CreateExtractValue(texel, i); };
+  auto half = [&](unsigned i) {
+    return b.CreateFPTrunc(b.CreateBitCast(word(i), b.getFloatTy()), b.getHalfTy());
+  };
+  const unsigned count = type == ptx::Type::F16x2 ? 2 : 4;
+  for (auto [i, element] : enumerate(fn.elementsOf(destination, count))) {
+    if (type == ptx::Type::F16x2) {
+      Value *pair = PoisonValue::get(FixedVectorType::get(b.getHalfTy(), 2));
+      pair = b.CreateInsertElement(pair, half(2 * i), uint64_t(0));
+      fn.write(element, b.CreateInsertElement(pair, half(2 * i + 1), 1), type);
+    } else {
+      fn.write(element, type == ptx::Type::F16 ? half(i) : word(i), type);
+    }
+  }
+  fn.setDestination(1, b.getTrue()); // all of it is there: no array is sparse
+}
+
+} // namespace
+
+const Geometry *geometryOf(const ptx::Spelling &spelling) {
+  const ptx::Mod mod = spelling.first(ptx::ModCategory::Geometry);
+  const Geometry *found =
+      find_if(kGeometries, [&](const Geometry &geometry) { return geometry.mod == mod; });
+  return found == std::end(kGeometries) ? nullptr : found;
+}
+
+Value *callSampler(FunctionLowering &fn, const Twine &name, ArrayRef<Value *> arguments) {
+  SmallString<32> buffer;
+  Function *function = fn.unit().textureFunction(name.toStringRef(buffer));
+  assert(function && "a sampler that does not exist");
+  // All lanes of a call have the same record, which is then read by scalar instructions.
+  constexpr const char *kIsMarked = "rubia-shared-record";
+  if (!function->hasFnAttribute(kIsMarked)) {
+    function->addFnAttr(kIsMarked);
+    Argument *handle = function->getArg(0);
+    IRBuilder<> entry(&function->getEntryBlock(), function->getEntryBlock().begin());
+    Value *shared =
+        entry.CreateIntrinsic(entry.getInt64Ty(), Intrinsic::amdgcn_readfirstlane, {handle});
+    handle->replaceUsesWithIf(shared, [&](Use &use) { return use.getUser() != shared; });
+  }
+  return fn.builder().CreateCall(function, arguments);
+}
+
+Value *withHandle(FunctionLowering &fn, const ptx::Operand &operand,
+                  function_ref<Value *(Value *)> build) {
+  IRBuilder<> &b = fn.builder();
+  if (const ptx::Variable *variable = operand.variable()) {
+    if (variable->space != ptx::StateSpace::Param) {
+      if (variable->elementCount == 1 && variable->fields.empty())
+        return build(fn.addressOf(*variable));
+      fn.problem(operand,
+                 variable->fields.empty() ? "an array of texture or surface references"
+                                          : "a texture or surface reference with an initialiser",
+                 true);
+      return nullptr;
+    }
+    Value *place = fn.pointer(operand, ptx::StateSpace::Param);
+    if (!place)
+      return nullptr;
+    Value *handle = b.CreateAlignedLoad(b.getInt64Ty(), place, Align(8));
+    return fn.ptxFunction().isKernel ? build(handle) : forEachHandle(fn, handle, build);
+  }
+  Value *handle =
+      b.CreateZExtOrTrunc(fn.readRegister(operand.reg, operand.component), b.getInt64Ty());
+  return isShared(fn, operand.reg) ? build(handle) : forEachHandle(fn, handle, build);
+}
+
+// The coordinates as the sampler takes them: a layer, then the bits of the others.
+static bool readCoordinates(FunctionLowering &fn, const Geometry &geometry,
+                            const ptx::Operand &operand, ptx::Type type,
+                            SmallVectorImpl<Value *> &values) {
+  IRBuilder<> &b = fn.builder();
+  const unsigned count = geometry.dimensions + geometry.isLayered;
+  const auto coordinates = fn.elementsOf(operand, count);
+  if (coordinates.size() < count)
+    return false;
+  for (unsigned i = 0; i < count; ++i)
+    values.push_back(b.CreateBitCast(
+        fn.read(coordinates[i], geometry.isLayered && i == 0 ? ptx::Type::U32 : type),
+        b.getInt32Ty()));
+  return true;
+}
+
+// What stands in an instruction's brackets, and what of it there is no sampler for.
+struct Brackets {
+  const Geometry *geometry;
+  const ptx::Operand *handle, *coordinates;
+};
+static Expected<Brackets> bracketsOf(FunctionLowering &fn, const ptx::Instruction &inst) {
+  ArrayRef<ptx::Operand> parts = inst.operands[1].elements();
+  const Geometry *geometry = geometryOf(*inst.spelling);
+  if (!geometry)
+    return fn.unsupported(inst, "textures with several samples");
+  if (parts.size() != 2)
+    return fn.unsupported(inst, "samplers apart from textures (.target texmode_independent)");
+  return Brackets{geometry, &parts[0], &parts[1]};
+}
+
+// tex{.mip}.geom.v4.dtype.ctype d{|p}, [a, c]{, lod}{, dPdx, dPdy}{, e}{, f}
+Expected<Value *> lowerTex(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Spelling &spelling = *inst.spelling;
+  Expected<Brackets> brackets = bracketsOf(fn, inst);
+  if (!brackets)
+    return brackets.takeError();
+  const Geometry &geometry = *brackets->geometry;
+  const ptx::Type coordinate = spelling.type(1);
+  const bool isLevel = spelling.has(ptx::Mod::Level), isGrad = spelling.has(ptx::Mod::Grad);
+  const bool isInteger = coordinate == ptx::Type::S32;
+  if (inst.operands.size() > 2u + isLevel + 2 * isGrad)
+    return fn.unsupported(inst, "offsets and comparisons of texels");
+  if (isInteger && isLevel)
+    return fn.unsupported(inst, "levels of detail with integer coordinates");
+  if (isGrad)
+    return fn.unsupported(inst, "gradients of coordinates");
+
+  SmallVector<Value *, 12> values;
+  if (!readCoordinates(fn, geometry, *brackets->coordinates, coordinate, values))
+    return fn.malformed(inst, "too few coordinates");
+  StringRef what = isInteger ? "_s32" : "_f32";
+  if (isLevel) {
+    what = "_level";
+    values.push_back(b.CreateBitCast(fn.read(inst.operands[2], ptx::Type::F32), b.getInt32Ty()));
+  }
+  Value *texel = withHandle(fn, *brackets->handle, [&](Value *handle) -> Value * {
+    if (isInteger && geometry.mod == ptx::Mod::Geometry1d)
+      return fetchLinear(fn, handle, values[0]);
+    SmallVector<Value *, 12> arguments = {handle};
+    append_range(arguments, values);
+    if (!isInteger && !isLevel)
+      return sampleNumbers(fn, geometry, arguments);
+    return callSampler(fn, Twine("tex_") + geometry.name + what, arguments);
+  });
+  if (texel)
+    writeTexel(fn, inst, texel);
+  return nullptr;
+}
+
+// tld4.comp.2d.v4.dtype.f32 d{|p}, [a, c]{, e}{, f}
+Expected<Value *> lowerTld4(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Spelling &spelling = *inst.spelling;
+  Expected<Brackets> brackets = bracketsOf(fn, inst);
+  if (!brackets)
+    return brackets.takeError();
+  if (brackets->geometry->mod != ptx::Mod::Geometry2d)
+    return fn.unsupported(inst, "gathering from layers and cube maps");
+  if (inst.operands.size() > 2)
+    return fn.unsupported(inst, "offsets and comparisons of texels");
+  SmallVector<Value *, 4> values;
+  if (!readCoordinates(fn, *brackets->geometry, *brackets->coordinates, ptx::Type::F32, values))
+    return fn.malformed(inst, "too few coordinates");
+  const unsigned component = spelling.has(ptx::Mod::R)   ? 0
+                             : spelling.has(ptx::Mod::G) ? 1
+                             : spelling.has(ptx::Mod::B) ? 2
+                                                         : 3;
+  values.push_back(b.getInt32(component));
+  Value *texel = withHandle(fn, *brackets->handle, [&](Value *handle) -> Value * {
+    SmallVector<Value *, 4> arguments = {handle};
+    append_range(arguments, values);
+    return callSampler(fn, "tld4_2d", arguments);
+  });
+  if (texel)
+    writeTexel(fn, inst, texel);
+  return nullptr;
+}
+
+// txq.query.b32 d, [a], suq.query.b32 d, [a]: width, height and depth; an H100 refuses the others.
+static Expected<Value *> query(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Spelling &spelling = *inst.spelling;
+  const bool isWidth = spelling.has(ptx::Mod::Width), isHeight = spelling.has(ptx::Mod::Height);
+  if ((!isWidth && !isHeight && !spelling.has(ptx::Mod::Depth)) || spelling.has(ptx::Mod::Level))
+    return fn.unsupported(inst, "this query, which NVIDIA's driver refuses too");
+  const size_t slot = isWidth ? 0 : isHeight ? 1 : 2;
+  ArrayRef<ptx::Operand> inside = inst.operands[1].elements();
+  return withHandle(fn, inside.empty() ? inst.operands[1] : inside[0],
+                    [&](Value *handle) -> Value * {
+                      Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
+                      return fields.load(b.getInt32Ty(), offsetof(abi::Texture, slots) + 4 * slot);
+                    });
+}
+Expected<Value *> lowerTxq(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return query(fn, inst);
+}
+Expected<Value *> lowerSuq(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return query(fn, inst);
+}
+
+} // namespace rubia::lowering

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA arrays: device memory in a layout of ours (lowering/Texture.h: TexelGrid), which copies and
+// the sampler know.
+#pragma once
+
+#include "lowering/Abi.h"
+#include "runtime/cuda/Driver.h"
+#include "runtime/cuda/texture/Descriptors.h"
+#include <optional>
+
+namespace rubia::runtime::cuda {
+
+/// What a texel of an array's format is.
+struct FormatFacts {
+  unsigned channelShift, channels;      // log2 of a channel's bytes
+  bool isSigned, isFloat, isNormalized; // isNormalized: never read as an integer
+  unsigned texelShift() const { return channelShift + (channels == 4 ? 2 : channels - 1); }
+};
+/// Nullopt: there is no such format, or none that we have.
+std::optional<FormatFacts> factsOf(int format, unsigned channels);
+
+struct Array {
+  Context *context;
+  Array3DDescriptor descriptor; // as the program gave it
+  abi::TexelGrid grid;
+  size_t bytes;
+  unsigned texelShift;
+  MipmappedArray *owner = nullptr; // of a level, which has no memory of its own
+
+  size_t rowBytes() const { return size_t(grid.width) << texelShift; }
+  bool isLayered() const { return descriptor.flags & (kArrayLayered | kArrayCubemap); }
+};
+
+struct MipmappedArray {
+  Context *context;
+  Array3DDescriptor descriptor;
+  char *memory;
+  size_t bytes;
+  std::vector<std::unique_ptr<Array>> levels;
+  void *table = nullptr; // abi::TexelGrid of each level, in device memory
+};
+
+bool isLive(Array *array);
+bool isLive(MipmappedArray *array);
+
+/// Ends all that belongs to a context: arrays, textures, surfaces and their records.
+void releaseTextures(Context &context);
+
+} // namespace rubia::runtime::cuda

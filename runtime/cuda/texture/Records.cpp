@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/texture/Records.h"
+#include "runtime/cuda/Memory.h"
+#include <bit>
+#include <cmath>
+#include <deque>
+
+namespace rubia::runtime::cuda {
+
+namespace {
+
+// Device::attribute says more, but HIP's memory need not begin at multiples of that.
+constexpr uint64_t kTextureAlignment = 16;
+
+Result wrong(const llvm::Twine &what) { return fail(kInvalidValue, "texture: " + what); }
+
+// ---------- What is sampled
+
+struct Source {
+  abi::TexelGrid grid = {};
+  FormatFacts format = {};
+  MipmappedArray *mipmapped = nullptr;
+  unsigned firstLevel = 0, levels = 1;
+  Array3DDescriptor shape = {}; // of an array
+  bool isLinear = false;
+};
+
+Result sourceOfArray(Array *array, Source &source) {
+  source.grid = array->grid;
+  source.shape = array->descriptor;
+  source.format = *factsOf(array->descriptor.format, array->descriptor.channels);
+  return kSuccess;
+}
+
+Result sourceOf(const ResourceDescriptor &resource, Source &source) {
+  if (resource.flags)
+    return wrong("the resource has flags");
+  switch (resource.type) {
+  case kResourceArray:
+    return isLive(resource.array) ? sourceOfArray(resource.array, source) : wrong("no array");
+  case kResourceMipmapped:
+    if (!isLive(resource.mipmapped))
+      return wrong("no mipmapped array");
+    source.mipmapped = resource.mipmapped;
+    source.levels = unsigned(resource.mipmapped->levels.size());
+    return sourceOfArray(resource.mipmapped->levels[0].get(), source);
+  case kResourceLinear: {
+    const auto &linear = resource.linear;
+    const std::optional<FormatFacts> format = factsOf(linear.format, linear.channels);
+    if (!format)
+      return wrong("format " + llvm::Twine(linear.format) + " with " +
+                   llvm::Twine(linear.channels) + " channels");
+    const auto address = reinterpret_cast<uint64_t>(linear.address);
+    const size_t texels = linear.bytes >> format->texelShift();
+    if (!address || address % kTextureAlignment)
+      return wrong("the address of linear memory is no multiple of 16");
+    source.format = *format;
+    source.isLinear = true;
+    source.grid = {
+        address, 0, abi::kColumnBytes, 0, uint32_t(std::min(texels, kMaxLinearTexels)), 1, 1, 1};
+    return kSuccess;
+  }
+  case kResourcePitched: {
+    const auto &pitched = resource.pitched;
+    const std::optional<FormatFacts> format = factsOf(pitched.format, pitched.channels);
+    if (!format)
+      return wrong("format " + llvm::Twine(pitched.format) + " with " +
+                   llvm::Twine(pitched.channels) + " channels");
+    const auto address = reinterpret_cast<uint64_t>(pitched.address);
+    if (!address || address % kTextureAlignment)
+      return wrong("the address of pitched memory is no multiple of 16");
+    if (pitched.width > (1u << 17) || pitched.height > 65000 || pitched.pitch % 32 ||
+        pitched.pitch < pitched.width << format->texelShift() || pitched.pitch > 2097120)
+      return wrong("its sizes or pitch");
+    source.format = *format;
+    source.grid = {address,
+                   0,
+                   abi::kColumnBytes,
+                   uint32_t(pitched.pitch),
+                   uint32_t(pitched.width),
+                   uint32_t(pitched.height),
+                   1,
+                   1};
+    return kSuccess;
+  }
+  }
+  return wrong("unknown type of resource");
+}
+
+// ---------- Views
+
+// The formats of CUresourceViewFormat, but those of compressed blocks: eight kinds of 1, 2 and 4
+// channels.
+std::optional<FormatFacts> factsOfView(int format) {
+  constexpr int kFormats[] = {kFormatU8,  kFormatS8,  kFormatU16,  kFormatS16,
+                              kFormatU32, kFormatS32, kFormatHalf, kFormatFloat};
+  constexpr unsigned kChannels[] = {1, 2, 4};
+  const unsigned index = unsigned(format - 1);
+  return index < 24 ? factsOf(kFormats[index / 3], kChannels[index % 3]) : std::nullopt;
+}
+
+Result applyView(const ViewDescriptor &view, Source &source) {
+  if (!source.shape.width)
+    return kSuccess; // memory that is no array is seen as it is
+  const std::optional<FormatFacts> format = factsOfView(view.format);
+  if (!format)
+    return wrong("view format " + llvm::Twine(view.format));
+  if (format->texelShift() != source.format.texelShift())
+    return wrong("the view's texels are of another size");
+  source.format = *format;
+  const Array3DDescriptor &shape = source.shape;
+  if (view.width != shape.width || view.height != shape.height || view.depth != shape.depth)
+    return wrong("the view's sizes are not those of the array");
+  if (view.lastLevel < view.firstLevel || view.lastLevel >= source.levels)
+    return wrong("there are no such levels");
+  source.firstLevel = view.firstLevel;
+  source.levels = view.lastLevel - view.firstLevel + 1;
+  if (source.mipmapped)
+    source.grid = source.mipmapped->levels[view.firstLevel]->grid;
+  const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
+  if (!isLayered && (view.firstLayer || view.lastLayer))
+    return wrong("there are no such layers");
+  if (isLayered && (view.firstLayer || (view.lastLayer && view.lastLayer + 1 != shape.depth)))
+    return fail(kNotSupported, "texture: views of some layers");
+  return kSuccess;
+}
+
+// ---------- Records
+
+uint32_t formatOf(const FormatFacts &format, bool readAsInteger) {
+  abi::TexelKind kind = abi::TexelKind::Bits;
+  if (format.channelShift < 2)
+    kind = format.isFloat                          ? abi::TexelKind::Half
+           : readAsInteger && !format.isNormalized ? abi::TexelKind::Integer
+                                                   : abi::TexelKind::Normalized;
+  const bool widens = kind == abi::TexelKind::Integer || kind == abi::TexelKind::Normalized;
+  return abi::TexelFormat::make(format.channelShift, format.channels == 4 ? 2 : format.channels - 1,
+                                widens && format.isSigned, kind);
+}
+
+// A channel of the border's colour as texels of the format have it.
+uint32_t borderWord(abi::TexelFormat format, float color) {
+  const uint32_t bits = std::bit_cast<uint32_t>(color);
+  const unsigned width = 8u << format.channelShift();
+  switch (format.kind()) {
+  case abi::TexelKind::Bits:
+    return bits;
+  case abi::TexelKind::Integer: {
+    const unsigned unused = 32 - width;
+    return format.isSigned() ? uint32_t(int32_t(bits << unused) >> unused)
+                             : bits << unused >> unused;
+  }
+  case abi::TexelKind::Normalized: {
+    const float most = float((1u << (width - format.isSigned())) - 1);
+    const float least = format.isSigned() ? -1.0f : 0.0f;
+    if (!(color >= least)) // NaN too
+      color = least;
+    return std::bit_cast<uint32_t>(std::floor(std::min(color, 1.0f) * most + 0.5f) / most);
+  }
+  case abi::TexelKind::Half:
+    break;
+  }
+  return bits;
+}
+
+void answerQueries(const Source &source, bool isSurface, abi::Texture &record) {
+  const Array3DDescriptor &shape = source.shape;
+  record.slots[0] = source.grid.width;
+  record.slots[1] = source.isLinear ? 0 : source.grid.height;
+  record.slots[2] = 0;
+  if (!shape.width)
+    return;
+  const bool isCube = shape.flags & kArrayCubemap, isLayered = shape.flags & kArrayLayered;
+  const auto depth = uint32_t(shape.depth);
+  if (isSurface || (!shape.height && isLayered)) {
+    record.slots[1] = !shape.height && isLayered ? depth : uint32_t(shape.height);
+    record.slots[2] = isSurface && shape.height ? depth : 0;
+    return;
+  }
+  record.slots[2] = !isCube ? depth : isLayered ? depth / 6 : 0;
+}
+
+uint32_t addressModes(const TextureDescriptor &texture, bool isNormalized) {
+  uint32_t modes = 0;
+  for (unsigned i = 0; i < 3; ++i) {
+    auto mode = abi::AddressMode(texture.addressMode[i]);
+    if (!isNormalized && (mode == abi::AddressMode::Wrap || mode == abi::AddressMode::Mirror))
+      mode = abi::AddressMode::Clamp;
+    modes |= uint32_t(mode) << 2 * i;
+  }
+  return modes;
+}
+
+Result checkTexture(const TextureDescriptor &texture) {
+  for (int mode : texture.addressMode)
+    if (mode < 0 || mode > 3)
+      return wrong("unknown address mode");
+  if (texture.filter < 0 || texture.filter > 1 || texture.mipmapFilter < 0 ||
+      texture.mipmapFilter > 1)
+    return wrong("unknown filter mode");
+  constexpr unsigned kKnown = kReadAsInteger | kNormalizedCoordinates | kStandardRgb |
+                              kDisableTrilinearOptimization | kSeamlessCubemap;
+  if (texture.flags & ~kKnown)
+    return wrong("unknown flags");
+  for (int reserved : texture.reserved)
+    if (reserved)
+      return wrong("a reserved word is not 0");
+  return kSuccess;
+}
+
+} // namespace
+
+Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescriptor &texture,
+                         const ViewDescriptor *view, abi::Texture &record) {
+  Source source;
+  if (Result result = sourceOf(resource, source))
+    return result;
+  if (Result result = checkTexture(texture))
+    return result;
+  if (view)
+    if (Result result = applyView(*view, source))
+      return result;
+  const bool isNormalized = texture.flags & kNormalizedCoordinates;
+  record = {};
+  record.grid = source.grid;
+  record.format = formatOf(source.format, texture.flags & kReadAsInteger);
+  const abi::TexelFormat format{record.format};
+  const bool isInteger = format.kind() == abi::TexelKind::Integer ||
+                         (format.kind() == abi::TexelKind::Bits && !source.format.isFloat);
+  const bool isCube = source.shape.flags & kArrayCubemap;
+  record.mode = isCube ? uint32_t(abi::kAllClamp) : addressModes(texture, isNormalized);
+  // Modes of dimensions that there are not say nothing, but for one dimension without layers.
+  const bool isLayered = source.shape.flags & kArrayLayered;
+  const unsigned dimensions = source.grid.depth > 1                  ? 3
+                              : source.grid.height > 1 || !isLayered ? 2
+                                                                     : 1;
+  for (unsigned i = dimensions; i < 3; ++i)
+    record.mode = (record.mode & ~(3u << 2 * i)) | uint32_t(abi::AddressMode::Clamp) << 2 * i;
+  if (source.isLinear) {
+    record.mode |= abi::kLinearMemory;
+    record.fetch = record.format == abi::kFormatOneWord ? abi::kFetchWord : abi::kFetchOther;
+  } else {
+    if (texture.filter == 1) {
+      if (isInteger && source.format.channelShift == 2)
+        return fail(kNotSupported, "texture: a linear filter on 32-bit integers");
+      if (isCube && texture.flags & kSeamlessCubemap)
+        return fail(kNotSupported, "texture: filtering across the edges of cube maps");
+      record.mode |= abi::kLinearFilter;
+    }
+    if (isNormalized || isCube)
+      record.mode |= abi::kNormalizedCoordinates;
+  }
+  if ((record.mode & abi::kAddressModes) == abi::kAllClamp)
+    record.mode |= abi::kPlainAddressing;
+  const bool scales = record.mode & abi::kNormalizedCoordinates;
+  const uint32_t sizes[] = {record.grid.width, record.grid.height, record.grid.depth};
+  for (unsigned i = 0; i < 3; ++i)
+    record.scale[i] = scales ? float(sizes[i]) : 1.0f;
+  // sRGB is for unsigned bytes; of others the flag says nothing.
+  if (texture.flags & kStandardRgb && !source.format.channelShift && !source.format.isSigned &&
+      format.kind() == abi::TexelKind::Normalized)
+    record.mode |= abi::kStandardRgb;
+  for (unsigned i = 0; i < 4; ++i)
+    if (i < source.format.channels) // the others are 0, as those of texels
+      record.border[i] = borderWord(format, texture.border[i]);
+  if (source.mipmapped) {
+    const auto table = reinterpret_cast<uint64_t>(source.mipmapped->table);
+    record.levels = table + source.firstLevel * sizeof(abi::TexelGrid);
+    record.levelCount = source.levels;
+    record.minLevel = texture.minLevel;
+    record.maxLevel = texture.maxLevel;
+    record.levelBias = texture.levelBias;
+    record.maxAnisotropy = texture.maxAnisotropy;
+    if (texture.mipmapFilter == 1 && !isInteger)
+      record.mode |= abi::kLinearMipmap;
+  }
+  answerQueries(source, /*isSurface=*/false, record);
+  return kSuccess;
+}
+
+Result makeSurfaceRecord(const ResourceDescriptor &resource, abi::Texture &record) {
+  if (resource.type != kResourceArray)
+    return fail(kInvalidValue, "surface: its resource is no array");
+  Source source;
+  if (Result result = sourceOf(resource, source))
+    return result;
+  if (!(source.shape.flags & kArraySurface))
+    return fail(kInvalidValue, "surface: the array was made without CUDA_ARRAY3D_SURFACE_LDST");
+  record = {};
+  record.grid = source.grid;
+  record.format = formatOf(source.format, /*readAsInteger=*/true);
+  answerQueries(source, /*isSurface=*/true, record);
+  return kSuccess;
+}
+
+// ---------- Where they lie
+
+namespace {
+
+constexpr size_t kSlabRecords = 256;
+
+// Records that were freed are taken again in the order in which they were freed: a kernel that
+// still runs finds what it was launched with.
+struct Pool {
+  void *stream = nullptr;
+  std::vector<void *> slabs;
+  std::deque<uint64_t> free;
+};
+
+std::mutex &poolMutex = *new std::mutex;
+std::map<Context *, Pool> &pools = *new std::map<Context *, Pool>;
+
+// With the mutex held.
+Result writeWith(Context &context, Pool &pool, void *to, const void *from, size_t bytes) {
+  constexpr unsigned kNonBlocking = 1;
+  if (!pool.stream)
+    if (Result result = context.check(hip().hipStreamCreateWithFlags(&pool.stream, kNonBlocking)))
+      return result;
+  if (Result result =
+          context.check(hip().hipMemcpyAsync(to, from, bytes, kHipMemcpyHostToDevice, pool.stream)))
+    return result;
+  return context.check(hip().hipStreamSynchronize(pool.stream));
+}
+
+Result growPool(Context &context, Pool &pool) {
+  void *slab = nullptr;
+  if (Result result = allocateDevice(context, &slab, kSlabRecords * sizeof(abi::Texture)))
+    return result;
+  ownedByRuntime(hip(), slab);
+  pool.slabs.push_back(slab);
+  for (size_t i = 0; i < kSlabRecords; ++i)
+    pool.free.push_back(reinterpret_cast<uint64_t>(slab) + i * sizeof(abi::Texture));
+  return kSuccess;
+}
+
+} // namespace
+
+Result writeDevice(Context &context, void *to, const void *from, size_t bytes) {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  return writeWith(context, pools[&context], to, from, bytes);
+}
+
+Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address) {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  Pool &pool = pools[&context];
+  if (pool.free.empty())
+    if (Result result = growPool(context, pool))
+      return result;
+  address = pool.free.front();
+  if (Result result =
+          writeWith(context, pool, reinterpret_cast<void *>(address), &contents, sizeof(contents)))
+    return result;
+  pool.free.pop_front();
+  return kSuccess;
+}
+
+void freeRecord(Context &context, uint64_t address) {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  pools[&context].free.push_back(address);
+}
+
+void releasePool(Context &context) {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  auto found = pools.find(&context);
+  if (found == pools.end())
+    return;
+  if (!context.hasLostDevice()) {
+    for (void *slab : found->second.slabs)
+      (void)hip().hipFree(slab);
+    if (found->second.stream)
+      (void)hip().hipStreamDestroy(found->second.stream);
+  }
+  pools.erase(found);
+}
+
+} // namespace rubia::runtime::cuda

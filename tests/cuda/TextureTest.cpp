@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Textures on linear memory, with the compiler and the emulator behind the API: objects, references
+// and what kernels read by them. Results of an NVIDIA GPU are in tests/golden/textures.
+#include "lowering/Abi.h"
+#include "runtime/cuda/texture/Descriptors.h"
+#include "tests/cuda/LaunchFixture.h"
+#include <bit>
+#include <cmath>
+
+namespace rubia::runtime::cuda {
+namespace {
+
+// Each thread reads texel %tid.x - 2 and writes its four words.
+constexpr const char *kFetch = R"(.version 7.0
+.target sm_80
+.address_size 64
+
+.global .texref reference;
+
+.visible .entry byObject(.param .u64 out, .param .u64 texture)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [texture];
+  mov.u32 %r0, %tid.x;
+  add.s32 %r1, %r0, -2;
+  tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%d2, {%r1}];
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
+
+.visible .entry byReference(.param .u64 out)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out];
+  mov.u32 %r0, %tid.x;
+  add.s32 %r1, %r0, -2;
+  tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [reference, {%r1}];
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
+
+.func (.param .align 16 .b8 result[16]) callee(.param .u64 texture, .param .u32 at)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d2, [texture];
+  ld.param.u32 %r1, [at];
+  tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%d2, {%r1}];
+  st.param.v4.u32 [result], {%r2, %r3, %r4, %r5};
+  ret;
+}
+
+// Threads have the handle of table[%tid.x % 4], half of them by a function.
+.visible .entry byManyHandles(.param .u64 out, .param .u64 table)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<6>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [table];
+  mov.u32 %r0, %tid.x;
+  and.b32 %r1, %r0, 3;
+  mul.wide.u32 %d3, %r1, 8;
+  add.u64 %d3, %d2, %d3;
+  ld.global.u64 %d4, [%d3];
+  add.s32 %r1, %r0, -2;
+  and.b32 %r6, %r0, 16;
+  setp.ne.u32 %p1, %r6, 0;
+  @%p1 bra called;
+  tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%d4, {%r1}];
+  bra done;
+called:
+  {
+    .param .u64 handle;
+    .param .u32 index;
+    .param .align 16 .b8 texel[16];
+    st.param.u64 [handle], %d4;
+    st.param.u32 [index], %r1;
+    call (texel), callee, (handle, index);
+    ld.param.v4.u32 {%r2, %r3, %r4, %r5}, [texel];
+  }
+done:
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
+
+.visible .entry halves(.param .u64 out, .param .u64 texture)
+{
+  .reg .b16 %h<4>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  .reg .pred %p<2>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [texture];
+  mov.u32 %r0, %tid.x;
+  add.s32 %r1, %r0, -2;
+  tex.1d.v4.f16.s32 {%h0, %h1, %h2, %h3}, [%d2, %r1];
+  tex.1d.v2.f16x2.s32 {%r4, %r5}, [%d2, {%r1}];
+  mov.b32 %r2, {%h0, %h1};
+  mov.b32 %r3, {%h2, %h3};
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
+)";
+
+constexpr unsigned kThreads = 32, kTexels = 20;
+struct Texel {
+  uint32_t words[4];
+  bool operator==(const Texel &) const = default;
+};
+
+class Textures : public InContext {
+protected:
+  void SetUp() override {
+    InContext::SetUp();
+    ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kFetch)), kSuccess);
+    out = allocate(kThreads * sizeof(Texel));
+  }
+
+  void *upload(const void *data, size_t bytes) {
+    void *memory = allocate(bytes);
+    EXPECT_EQ(cu("cuMemcpyHtoD_v2", memory, data, bytes), kSuccess);
+    return memory;
+  }
+
+  static ResourceDescriptor linear(void *address, int format, unsigned channels, size_t bytes) {
+    ResourceDescriptor resource = {};
+    resource.type = kResourceLinear;
+    resource.linear = {address, format, channels, bytes};
+    return resource;
+  }
+
+  ObjectHandle create(const ResourceDescriptor &resource, unsigned flags = 0) {
+    TextureDescriptor texture = {};
+    texture.flags = flags;
+    ObjectHandle handle = 0;
+    EXPECT_EQ(cu("cuTexObjectCreate", &handle, &resource,
+                 static_cast<const TextureDescriptor *>(&texture),
+                 static_cast<const ViewDescriptor *>(nullptr)),
+              kSuccess);
+    return handle;
+  }
+
+  template <class... Arguments> std::vector<Texel> run(const char *kernel, Arguments... arguments) {
+    Function *function = nullptr;
+    EXPECT_EQ(cu("cuModuleGetFunction", &function, module, kernel), kSuccess);
+    void *values[] = {&out, &arguments...};
+    EXPECT_EQ(cu("cuLaunchKernel", function, 1u, 1u, 1u, kThreads, 1u, 1u, 0u,
+                 static_cast<Stream *>(nullptr), static_cast<void **>(values),
+                 static_cast<void **>(nullptr)),
+              kSuccess);
+    std::vector<Texel> texels(kThreads);
+    EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(texels.data()), out,
+                 texels.size() * sizeof(Texel)),
+              kSuccess);
+    return texels;
+  }
+
+  // What the kernels must give of texels of which the function tells.
+  template <class TexelAt> static std::vector<Texel> expected(TexelAt texelAt) {
+    std::vector<Texel> all(kThreads);
+    for (unsigned i = 2; i < 2 + kTexels; ++i)
+      all[i] = texelAt(i - 2);
+    return all;
+  }
+
+  Module *module = nullptr;
+  void *out = nullptr;
+};
+
+uint32_t bitsOf(double value) { return std::bit_cast<uint32_t>(float(value)); }
+
+TEST_F(Textures, WordsOfLinearMemory) {
+  std::vector<uint32_t> words(4 * kTexels);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = uint32_t(0x9e3779b9 * (i + 1));
+  void *memory = upload(words.data(), words.size() * 4);
+  for (int format : {kFormatFloat, kFormatU32, kFormatS32})
+    for (unsigned channels : {1u, 2u, 4u}) {
+      ObjectHandle texture = create(linear(memory, format, channels, kTexels * 4 * channels));
+      EXPECT_EQ(run("byObject", texture), expected([&](unsigned i) {
+                  Texel texel = {};
+                  for (unsigned c = 0; c < channels; ++c)
+                    texel.words[c] = words[i * channels + c];
+                  return texel;
+                }))
+          << format << " " << channels;
+      EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
+      EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess); // as an H100 answers
+    }
+}
+
+// Channels of 8 and 16 bits, as numbers and as integers.
+TEST_F(Textures, NarrowChannelsOfLinearMemory) {
+  std::vector<uint8_t> bytes(8 * kTexels);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = uint8_t(0x80 + i * 37);
+  void *memory = upload(bytes.data(), bytes.size());
+  const struct {
+    int format;
+    unsigned bytes;
+    bool isSigned;
+  } kFormats[] = {
+      {kFormatU8, 1, false}, {kFormatS8, 1, true}, {kFormatU16, 2, false}, {kFormatS16, 2, true}};
+  for (const auto &format : kFormats)
+    for (unsigned channels : {1u, 2u, 4u})
+      for (bool asInteger : {false, true}) {
+        const unsigned texelBytes = format.bytes * channels;
+        ObjectHandle texture = create(linear(memory, format.format, channels, kTexels * texelBytes),
+                                      asInteger ? kReadAsInteger : 0);
+        EXPECT_EQ(run("byObject", texture), expected([&](unsigned i) {
+                    Texel texel = {};
+                    for (unsigned c = 0; c < channels; ++c) {
+                      uint32_t raw = 0;
+                      memcpy(&raw, &bytes[i * texelBytes + c * format.bytes], format.bytes);
+                      const unsigned shift = 32 - 8 * format.bytes;
+                      const int value = format.isSigned ? int(raw << shift) >> shift : int(raw);
+                      const int most = (1 << (8 * format.bytes - format.isSigned)) - 1;
+                      texel.words[c] = asInteger ? uint32_t(value)
+                                                 : bitsOf(std::max(value, -most) / double(most));
+                    }
+                    return texel;
+                  }))
+            << format.format << " " << channels << " " << asInteger;
+        EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
+      }
+}
+
+TEST_F(Textures, HalvesOfLinearMemory) {
+  // 1.0, -2.0, 0.333, the least denormal, the largest.
+  const uint16_t kHalves[] = {0x3c00, 0xc000, 0x3555, 0x0001, 0x7bff};
+  const double kValues[] = {1, -2, 0.333251953125, 0x1p-24, 65504};
+  std::vector<uint16_t> halves(4 * kTexels);
+  for (size_t i = 0; i < halves.size(); ++i)
+    halves[i] = kHalves[i % 5];
+  void *memory = upload(halves.data(), halves.size() * 2);
+  ObjectHandle texture = create(linear(memory, kFormatHalf, 4, halves.size() * 2));
+  EXPECT_EQ(run("byObject", texture), expected([&](unsigned i) {
+              Texel texel;
+              for (unsigned c = 0; c < 4; ++c)
+                texel.words[c] = bitsOf(kValues[(4 * i + c) % 5]);
+              return texel;
+            }));
+  EXPECT_EQ(run("halves", texture), expected([&](unsigned i) {
+              const uint16_t *h = &halves[4 * i];
+              const uint32_t low = h[0] | uint32_t(h[1]) << 16, high = h[2] | uint32_t(h[3]) << 16;
+              return Texel{{low, high, low, high}};
+            }));
+}
+
+TEST_F(Textures, ThreadsWithDifferentHandles) {
+  std::vector<uint32_t> words(512);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = uint32_t(i * i + 1);
+  void *memory = upload(words.data(), words.size() * 4);
+  ObjectHandle table[4];
+  for (unsigned i = 0; i < 4; ++i)
+    table[i] = create(linear(static_cast<char *>(memory) + 512 * i,
+                             i == 3 ? kFormatU16 : kFormatU32, 1, 4 * kTexels),
+                      kReadAsInteger);
+  void *handles = upload(table, sizeof(table));
+  const std::vector<Texel> texels = run("byManyHandles", handles);
+  for (unsigned i = 2; i < 2 + kTexels; ++i) {
+    const unsigned index = i - 2, which = i % 4;
+    const uint32_t word = which == 3 ? words[384 + index / 2] >> 16 * (index % 2) & 0xffff
+                                     : words[128 * which + index];
+    EXPECT_EQ(texels[i], (Texel{{word, 0, 0, 0}})) << i;
+  }
+}
+
+TEST_F(Textures, ReferencesAreBoundAgain) {
+  TextureReference *reference = nullptr;
+  ASSERT_EQ(cu("cuModuleGetTexRef", &reference, module, "reference"), kSuccess);
+  TextureReference *again = nullptr;
+  EXPECT_EQ(cu("cuModuleGetTexRef", &again, module, "reference"), kSuccess);
+  EXPECT_EQ(again, reference);
+  EXPECT_EQ(cu("cuModuleGetTexRef", &again, module, "byObject"), kNotFound);
+  void *address = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(cu("cuModuleGetGlobal_v2", &address, &size, module, "reference"), kNotFound);
+  EXPECT_EQ(run("byReference"), std::vector<Texel>(kThreads)); // nothing is bound
+
+  std::vector<uint32_t> words(4 * kTexels);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = uint32_t(i + 7);
+  void *memory = upload(words.data(), words.size() * 4);
+  size_t offset = 1;
+  ASSERT_EQ(cu("cuTexRefSetFormat", reference, int(kFormatU32), 1), kSuccess);
+  ASSERT_EQ(cu("cuTexRefSetAddress_v2", &offset, reference, memory, size_t(kTexels * 4)), kSuccess);
+  EXPECT_EQ(offset, 0u);
+  EXPECT_EQ(run("byReference"), expected([&](unsigned i) { return Texel{{words[i], 0, 0, 0}}; }));
+  ASSERT_EQ(cu("cuTexRefSetFormat", reference, int(kFormatU16), 2), kSuccess);
+  ASSERT_EQ(cu("cuTexRefSetFlags", reference, unsigned(kReadAsInteger)), kSuccess);
+  EXPECT_EQ(run("byReference"),
+            expected([&](unsigned i) { return Texel{{words[i] & 0xffff, words[i] >> 16, 0, 0}}; }));
+  EXPECT_EQ(cu("cuTexRefGetAddress_v2", &address, reference), kSuccess);
+  EXPECT_EQ(address, memory);
+  int format = 0, channels = 0;
+  EXPECT_EQ(cu("cuTexRefGetFormat", &format, &channels, reference), kSuccess);
+  EXPECT_EQ(format, int(kFormatU16));
+  EXPECT_EQ(channels, 2);
+  EXPECT_EQ(cu("cuTexRefDestroy", reference), kInvalidHandle); // it is the module's
+  // Memory that does not begin at a multiple of 16 bytes.
+  ASSERT_EQ(cu("cuTexRefSetAddress_v2", &offset, reference,
+               static_cast<void *>(static_cast<char *>(memory) + 8), size_t(kTexels * 4 - 8)),
+            kSuccess);
+  EXPECT_EQ(offset, 8u);
+  EXPECT_EQ(run("byReference"),
+            expected([&](unsigned i) { return Texel{{words[i] & 0xffff, words[i] >> 16, 0, 0}}; }));
+  ASSERT_EQ(
+      cu("cuTexRefSetAddress_v2", &offset, reference, static_cast<void *>(nullptr), size_t(0)),
+      kSuccess);
+  EXPECT_EQ(run("byReference"), std::vector<Texel>(kThreads));
+}
+
+TEST_F(Textures, TellsWhatTheyWereMadeOf) {
+  void *memory = allocate(4096);
+  const ResourceDescriptor resource = linear(memory, kFormatFloat, 2, 4096);
+  ObjectHandle texture = create(resource, kReadAsInteger);
+  ResourceDescriptor same = {};
+  EXPECT_EQ(cu("cuTexObjectGetResourceDesc", &same, texture), kSuccess);
+  EXPECT_EQ(memcmp(&same, &resource, sizeof(same)), 0);
+  TextureDescriptor description = {};
+  EXPECT_EQ(cu("cuTexObjectGetTextureDesc", &description, texture), kSuccess);
+  EXPECT_EQ(description.flags, unsigned(kReadAsInteger));
+  ViewDescriptor view;
+  EXPECT_EQ(cu("cuTexObjectGetResourceViewDesc", &view, texture), kSuccess);
+  EXPECT_EQ(cu("cuTexObjectGetResourceDesc", &same, ObjectHandle(12345)), kInvalidValue);
+  EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
+}
+
+TEST_F(Textures, RefusesWhatIsWrong) {
+  void *memory = allocate(4096);
+  TextureDescriptor texture = {};
+  ObjectHandle handle = 0;
+  auto make = [&](const ResourceDescriptor &resource) {
+    return cu("cuTexObjectCreate", &handle, &resource,
+              static_cast<const TextureDescriptor *>(&texture),
+              static_cast<const ViewDescriptor *>(nullptr));
+  };
+  EXPECT_EQ(make(linear(memory, kFormatFloat, 3, 4096)), kInvalidValue);
+  EXPECT_EQ(make(linear(memory, 99, 1, 4096)), kInvalidValue);
+  EXPECT_EQ(make(linear(nullptr, kFormatFloat, 1, 4096)), kInvalidValue);
+  EXPECT_EQ(make(linear(static_cast<char *>(memory) + 8, kFormatFloat, 1, 64)), kInvalidValue);
+  texture.addressMode[0] = 4;
+  EXPECT_EQ(make(linear(memory, kFormatFloat, 1, 4096)), kInvalidValue);
+  texture = {};
+  ResourceDescriptor resource = linear(memory, kFormatFloat, 1, 4096);
+  resource.flags = 1;
+  EXPECT_EQ(make(resource), kInvalidValue);
+  resource = {};
+  EXPECT_EQ(make(resource), kInvalidValue); // no array
+}
+
+} // namespace
+} // namespace rubia::runtime::cuda

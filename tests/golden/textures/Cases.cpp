@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/golden/textures/Cases.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace rubia::golden {
+
+namespace {
+
+struct Format {
+  const char *name;
+  int code;
+  unsigned bytes; // of a channel
+  bool isFloat;
+};
+constexpr Format kFormats[] = {{"u8", 1, 1, false},    {"u16", 2, 2, false},  {"u32", 3, 4, false},
+                               {"s8", 8, 1, false},    {"s16", 9, 2, false},  {"s32", 10, 4, false},
+                               {"f16", 0x10, 2, true}, {"f32", 0x20, 4, true}};
+const Format &formatOf(int code) {
+  return *std::find_if(std::begin(kFormats), std::end(kFormats),
+                       [&](const Format &format) { return format.code == code; });
+}
+
+const char *nameOf(Shape shape) {
+  constexpr const char *kNames[] = {"linear", "pitched", "1d",   "2d",   "3d",
+                                    "a1d",    "a2d",     "cube", "acube"};
+  return kNames[int(shape)];
+}
+const char *modeName(int mode) {
+  constexpr const char *kNames[] = {"wrap", "clamp", "mirror", "border"};
+  return kNames[mode];
+}
+
+// PCG: one number after the other from a seed.
+class Random {
+public:
+  explicit Random(const std::string &seed) {
+    for (char c : seed)
+      state = (state ^ uint8_t(c)) * 0x100000001b3;
+    next();
+  }
+  uint32_t next() {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const uint32_t shifted = uint32_t((state >> 18 ^ state) >> 27), turn = uint32_t(state >> 59);
+    return shifted >> turn | shifted << (-turn & 31);
+  }
+  uint32_t below(uint32_t limit) { return uint32_t(uint64_t(next()) * limit >> 32); }
+  float unit() { return float(next() >> 8) * 0x1p-24f; }
+
+private:
+  uint64_t state = 0xcbf29ce484222325;
+};
+
+// ---------- The list
+
+unsigned dimensionsOf(Shape shape) {
+  switch (shape) {
+  case Shape::Linear:
+  case Shape::D1:
+  case Shape::Layered1:
+    return 1;
+  case Shape::Pitched:
+  case Shape::D2:
+  case Shape::Layered2:
+    return 2;
+  default:
+    return 3;
+  }
+}
+bool isLayered(Shape shape) {
+  return shape == Shape::Layered1 || shape == Shape::Layered2 || shape == Shape::LayeredCube;
+}
+
+TextureCase base(Shape shape) {
+  TextureCase c;
+  c.shape = shape;
+  c.width = 13;
+  c.height = dimensionsOf(shape) >= 2 ? 8 : 0;
+  c.depth = shape == Shape::D3 ? 5 : isLayered(shape) ? 3 : 0;
+  if (shape == Shape::Linear)
+    c.width = 100;
+  if (shape == Shape::Cube || shape == Shape::LayeredCube) {
+    c.width = c.height = 8;
+    c.depth = shape == Shape::Cube ? 6 : 12;
+  }
+  return c;
+}
+
+struct List {
+  std::vector<TextureCase> all;
+
+  void add(TextureCase c, const std::string &what = "") {
+    const Format &format = formatOf(c.format);
+    constexpr const char *kAsks[] = {"", ".fetch", ".level", ".grad", ".gather"};
+    c.name = std::string(nameOf(c.shape)) + kAsks[int(c.ask)] + "." + format.name + "x" +
+             std::to_string(c.channels) + (c.filter ? ".linear" : ".point") + "." +
+             modeName(c.addressX);
+    if (c.flags & 2)
+      c.name += ".normalized";
+    if (c.flags & 1)
+      c.name += ".integers";
+    if (c.flags & 16)
+      c.name += ".srgb";
+    c.name += what;
+    all.push_back(std::move(c));
+  }
+
+  void fetches() {
+    for (const Format &format : kFormats)
+      for (unsigned channels : {1u, 2u, 4u})
+        for (unsigned flags : {0u, 1u}) {
+          if (flags && (format.isFloat || format.bytes == 4))
+            continue;
+          TextureCase c = base(Shape::Linear);
+          c.ask = Ask::Integer;
+          c.format = format.code;
+          c.channels = channels;
+          c.flags = flags;
+          add(c);
+        }
+    for (Shape shape :
+         {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2, Shape::Pitched})
+      for (int mode : {0, 1, 2, 3})
+        for (int format : {3, 0x20}) {
+          TextureCase c = base(shape);
+          c.ask = Ask::Integer;
+          c.format = format;
+          c.flags = format == 3;
+          c.addressX = c.addressY = c.addressZ = mode;
+          add(c);
+        }
+  }
+
+  // Every format by one mode, and every mode by one format.
+  void filters() {
+    for (Shape shape :
+         {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2, Shape::Pitched})
+      for (int filter : {0, 1})
+        for (int mode : {0, 1, 2, 3})
+          for (unsigned normalized : {0u, 2u}) {
+            TextureCase c = base(shape);
+            c.filter = filter;
+            c.addressX = c.addressY = c.addressZ = mode;
+            c.flags = normalized;
+            add(c);
+          }
+    for (const Format &format : kFormats)
+      for (unsigned channels : {1u, 2u, 4u})
+        for (int filter : {0, 1})
+          for (int mode : {1, 3}) {
+            TextureCase c = base(Shape::D2);
+            c.format = format.code;
+            c.channels = channels;
+            c.filter = filter;
+            c.addressX = c.addressY = mode;
+            if (filter == 0 && mode == 3 && !format.isFloat && format.bytes < 4)
+              c.flags = 1;
+            if ((filter == 1 && !format.isFloat && format.bytes == 4) ||
+                (format.code == 0x20 && channels == 1)) // has been above
+              continue;
+            add(c);
+          }
+    for (const Format &format : kFormats)
+      for (Shape shape : {Shape::D1, Shape::D3})
+        for (int filter : {0, 1}) {
+          TextureCase c = base(shape);
+          c.format = format.code;
+          c.filter = filter;
+          c.flags = 2;
+          if (filter == 1 && !format.isFloat && format.bytes == 4)
+            continue;
+          c.addressX = 0;
+          add(c, ".mixed");
+        }
+    // Integers with a linear filter, which cannot be.
+    for (int format : {1, 3, 10}) {
+      TextureCase c = base(Shape::D2);
+      c.format = format;
+      c.filter = 1;
+      c.flags = 1;
+      add(c, ".refused");
+    }
+    for (unsigned channels : {1u, 4u})
+      for (int filter : {0, 1}) {
+        TextureCase c = base(Shape::D2);
+        c.format = 1;
+        c.channels = channels;
+        c.filter = filter;
+        c.flags = 16;
+        c.tolerance = 0.004f;
+        add(c);
+      }
+    // Modes that differ by dimension.
+    for (int filter : {0, 1}) {
+      TextureCase c = base(Shape::D3);
+      c.flags = 2;
+      c.filter = filter;
+      c.addressX = 3;
+      c.addressY = 0;
+      c.addressZ = 2;
+      add(c, ".by.dimension");
+    }
+    // Sizes of other kinds: powers of two, one texel, large ones.
+    const unsigned kSizes[][3] = {{1, 0, 0},     {4096, 0, 0}, {1, 1, 0},    {64, 64, 0},
+                                  {300, 200, 0}, {2, 2, 2},    {16, 16, 16}, {37, 41, 23}};
+    for (const auto &size : kSizes)
+      for (unsigned normalized : {0u, 2u}) {
+        TextureCase c = base(size[2] ? Shape::D3 : size[1] ? Shape::D2 : Shape::D1);
+        c.width = size[0];
+        c.height = size[1];
+        c.depth = size[2];
+        c.filter = 1;
+        c.flags = normalized;
+        c.addressX = normalized ? 0 : 1;
+        add(c, "." + std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x" +
+                   std::to_string(size[2]));
+      }
+  }
+
+  void gathers() {
+    for (unsigned component = 0; component < 4; ++component)
+      for (int format : {1, 3, 9, 0x10, 0x20}) {
+        TextureCase c = base(Shape::D2);
+        c.ask = Ask::Gather;
+        c.format = format;
+        c.channels = component == 0 ? 1 : 4;
+        c.component = component;
+        c.filter = component & 1 && format != 3;
+        c.flags = component & 2 ? 2 : 0;
+        c.addressX = component == 3 ? 3 : 1;
+        add(c, "." + std::to_string(component));
+      }
+  }
+
+  void levels() {
+    for (Shape shape : {Shape::D1, Shape::D2, Shape::D3, Shape::Layered2, Shape::Cube})
+      for (int filter : {0, 1})
+        for (int mipmapFilter : {0, 1}) {
+          TextureCase c = base(shape);
+          c.ask = Ask::Level;
+          c.filter = filter;
+          c.mipmapFilter = mipmapFilter;
+          c.flags = 2;
+          c.levels = 3;
+          c.maxLevel = 2;
+          add(c, mipmapFilter ? ".mip.linear" : ".mip.point");
+        }
+    const struct {
+      float bias, least, most;
+    } kBounds[] = {{0.75f, 0, 3}, {-0.5f, 0.25f, 1.5f}, {0, 1, 9}, {0, 2, 1}, {20, 0, 3}};
+    for (const auto &bounds : kBounds)
+      for (Ask ask : {Ask::Level, Ask::Float}) {
+        TextureCase c = base(Shape::D2);
+        c.width = c.height = 16;
+        c.ask = ask;
+        c.filter = c.mipmapFilter = 1;
+        c.flags = 2;
+        c.levels = 4;
+        c.levelBias = bounds.bias;
+        c.minLevel = bounds.least;
+        c.maxLevel = bounds.most;
+        add(c, ".bounds" + std::to_string(&bounds - kBounds));
+      }
+    for (int format : {1, 2, 8, 9, 0x10}) {
+      TextureCase c = base(Shape::D2);
+      c.ask = Ask::Level;
+      c.format = format;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 3;
+      c.maxLevel = 2;
+      add(c, ".mip.linear");
+    }
+  }
+
+  void gradients() {
+    for (unsigned anisotropy : {0u, 1u, 2u, 4u, 8u, 16u})
+      for (unsigned scale : {1u, 4u}) {
+        TextureCase c = base(Shape::D2);
+        c.width = c.height = 64;
+        c.ask = Ask::Gradient;
+        c.filter = c.mipmapFilter = 1;
+        c.flags = 2 | 0x20;
+        c.levels = 7;
+        c.maxLevel = 6;
+        c.maxAnisotropy = anisotropy;
+        c.scale = scale;
+        c.tolerance = 0.005f;
+        add(c, ".aniso" + std::to_string(anisotropy) + "." + std::to_string(scale));
+      }
+    for (Shape shape : {Shape::D1, Shape::D3, Shape::Layered2}) {
+      TextureCase c = base(shape);
+      c.ask = Ask::Gradient;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 3;
+      c.maxLevel = 2;
+      c.scale = 2;
+      c.tolerance = 0.005f;
+      add(c, ".mip");
+    }
+  }
+
+  void cubes() {
+    for (Shape shape : {Shape::Cube, Shape::LayeredCube})
+      for (int filter : {0, 1})
+        for (unsigned flags : {0u, 2u, 0x42u})
+          for (int format : {1, 0x20}) {
+            TextureCase c = base(shape);
+            c.filter = filter;
+            c.flags = flags;
+            c.format = format;
+            add(c, flags & 0x40 ? ".seamless" : "");
+          }
+  }
+};
+
+} // namespace
+
+const std::vector<TextureCase> &textureCases() {
+  static const std::vector<TextureCase> cases = [] {
+    List list;
+    list.fetches();
+    list.filters();
+    list.gathers();
+    list.levels();
+    list.gradients();
+    list.cubes();
+    return list.all;
+  }();
+  return cases;
+}
+
+// ---------- Contents
+
+unsigned texelBytes(const TextureCase &c) { return formatOf(c.format).bytes * c.channels; }
+
+static uint16_t halfOf(int eighths) { // exact: |eighths| < 2048
+  if (eighths == 0)
+    return 0;
+  const unsigned sign = eighths < 0 ? 0x8000 : 0, magnitude = unsigned(std::abs(eighths));
+  const int exponent = std::bit_width(magnitude) - 1;
+  return uint16_t(sign | (unsigned(exponent - 3 + 15) << 10) |
+                  ((magnitude << (10 - exponent)) & 0x3ff));
+}
+
+std::vector<uint8_t> texelsOf(const TextureCase &c, unsigned level) {
+  auto shrunk = [&](unsigned size) { return std::max(size >> level, 1u); };
+  const bool isDeep = c.shape == Shape::D3;
+  const size_t texels = size_t(shrunk(c.width)) * shrunk(c.height) *
+                        (isDeep ? shrunk(c.depth) : std::max(c.depth, 1u));
+  const Format &format = formatOf(c.format);
+  Random random(c.name + "/" + std::to_string(level));
+  std::vector<uint8_t> bytes(texels * texelBytes(c));
+  for (size_t i = 0; i < texels * c.channels; ++i) {
+    uint32_t bits = random.next() >> 8;
+    if (format.code == 0x20) // of 12 bits, with the level
+      bits = std::bit_cast<uint32_t>(float(int(bits % 4096) - 1024) * 0.125f + float(level));
+    else if (format.code == 0x10)
+      bits = halfOf(int(bits % 4095) - 2047);
+    else if (bits % 16 == 0) // often what is on the edge
+      bits = bits & 16 ? ~0u : 0x80808080u;
+    memcpy(&bytes[i * format.bytes], &bits, format.bytes);
+  }
+  return bytes;
+}
+
+// ---------- Coordinates
+
+namespace {
+
+float coordinate(Random &random, unsigned index, unsigned size, bool isNormalized) {
+  const float texels = float(size), unit = isNormalized ? 1 / texels : 1;
+  if (index < 64) {
+    const float kSpecial[] = {0.0f,
+                              -0.0f,
+                              std::numeric_limits<float>::quiet_NaN(),
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity(),
+                              1e10f,
+                              -1e10f,
+                              1e-40f,
+                              texels * unit,
+                              (texels - 0.5f) * unit,
+                              std::nextafter(texels * unit, 0.0f),
+                              0.5f * unit,
+                              -0.5f * unit,
+                              1e6f * unit,
+                              -1e6f * unit,
+                              3e9f};
+    return kSpecial[random.below(16)];
+  }
+  const float at = (random.unit() * 2.5f - 0.75f) * texels;
+  switch (index % 4) {
+  case 0: // between the steps of weights
+    return std::floor(at * 512) / 512 * unit;
+  case 1:
+    return (random.unit() * 1.25f - 0.125f) * texels * unit;
+  case 2:
+    return std::floor(at * 2) / 2 * unit;
+  default:
+    return at * unit;
+  }
+}
+
+int32_t integerCoordinate(Random &random, unsigned index, unsigned size) {
+  if (index < 16)
+    return index % 4 == 0   ? INT32_MIN
+           : index % 4 == 1 ? INT32_MAX
+           : index % 4 == 2 ? -1
+                            : int(size);
+  return int32_t(random.below(size + 7)) - 3;
+}
+
+} // namespace
+
+std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
+  Random random(c.name + "/coordinates");
+  std::vector<uint32_t> words(4 * kTextureCoordinates);
+  const bool isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
+  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
+    uint32_t *at = &words[4 * i];
+    if (isLayered(c.shape))
+      *at++ = random.below(c.shape == Shape::LayeredCube ? c.depth / 6 + 1 : c.depth + 2);
+    const unsigned sizes[] = {c.width, c.height, c.depth};
+    for (unsigned d = 0; d < dimensionsOf(c.shape); ++d, ++at) {
+      if (isCube) { // a direction, sometimes along an edge
+        float value = random.unit() * 2 - 1;
+        if (i % 8 == 7)
+          value = float(int(random.below(3)) - 1);
+        *at = std::bit_cast<uint32_t>(value);
+      } else if (c.ask == Ask::Integer) {
+        *at = uint32_t(integerCoordinate(random, i, sizes[d]));
+      } else {
+        *at = std::bit_cast<uint32_t>(coordinate(random, i, sizes[d], c.flags & 2));
+      }
+    }
+  }
+  return words;
+}
+
+std::vector<uint32_t> detailsOf(const TextureCase &c) {
+  Random random(c.name + "/details");
+  std::vector<uint32_t> words(8 * kTextureCoordinates);
+  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
+    uint32_t *at = &words[8 * i];
+    if (c.ask == Ask::Level) {
+      float level = random.unit() * (float(c.levels) + 1) - 0.75f;
+      if (i % 4 == 1)
+        level = std::floor(level * 2) / 2;
+      else if (i % 4 == 2)
+        level = std::floor(level * 512) / 512;
+      if (i % 64 == 3)
+        level = i % 128 == 3 ? std::numeric_limits<float>::quiet_NaN()
+                             : std::numeric_limits<float>::infinity();
+      at[0] = std::bit_cast<uint32_t>(level);
+    } else if (c.ask == Ask::Gradient) {
+      for (unsigned k = 0; k < 8; ++k) {
+        const float step = std::exp2(random.unit() * 5 - 3) * float(c.scale);
+        const float sign = random.next() & 1 ? -1.0f : 1.0f;
+        at[k] = std::bit_cast<uint32_t>(i % 16 == 0 ? 0.0f : sign * step / float(c.width));
+      }
+    }
+  }
+  return words;
+}
+
+// ---------- Kernels
+
+std::string kernelOf(const TextureCase &c) {
+  const char *geometry = c.shape == Shape::Linear    ? "1d"
+                         : c.shape == Shape::Pitched ? "2d"
+                                                     : nameOf(c.shape);
+  constexpr const char *kAsks[] = {"f32", "s32", "level", "grad", "gather"};
+  std::string name = std::string("t_") + geometry + "_" + kAsks[int(c.ask)];
+  if (c.ask == Ask::Gather)
+    name += std::to_string(c.component);
+  return name;
+}
+
+static std::string kernel(const std::string &name, const std::string &instruction) {
+  return ".visible .entry " + name +
+         R"((.param .u64 out, .param .u64 tex, .param .u64 at, .param .u64 more)
+{
+  .reg .b32 %r<12>;
+  .reg .f32 %c<4>, %d<8>;
+  .reg .b64 %p<8>;
+  ld.param.u64 %p0, [out];
+  ld.param.u64 %p1, [tex];
+  ld.param.u64 %p2, [at];
+  ld.param.u64 %p3, [more];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mad.lo.u32 %r0, %r0, %r1, %r2;
+  mul.wide.u32 %p4, %r0, 16;
+  add.u64 %p2, %p2, %p4;
+  add.u64 %p0, %p0, %p4;
+  mul.wide.u32 %p5, %r0, 32;
+  add.u64 %p3, %p3, %p5;
+  ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%p2];
+  mov.b32 %c0, %r4;
+  mov.b32 %c1, %r5;
+  mov.b32 %c2, %r6;
+  mov.b32 %c3, %r7;
+  ld.global.v4.f32 {%d0, %d1, %d2, %d3}, [%p3];
+  ld.global.v4.f32 {%d4, %d5, %d6, %d7}, [%p3+16];
+  )" + instruction +
+         R"(
+  st.global.v4.b32 [%p0], {%r8, %r9, %r10, %r11};
+  ret;
+}
+)";
+}
+
+std::string textureKernels() {
+  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n";
+  const std::string d = "{%r8, %r9, %r10, %r11}, [%p1, ";
+  const struct {
+    const char *geometry, *floats, *integers, *dx, *dy;
+  } kGeometries[] = {
+      {"1d", "{%c0}", "{%r4}", "{%d0}", "{%d4}"},
+      {"2d", "{%c0, %c1}", "{%r4, %r5}", "{%d0, %d1}", "{%d4, %d5}"},
+      {"3d", "{%c0, %c1, %c2, %c2}", "{%r4, %r5, %r6, %r6}", "{%d0, %d1, %d2, %d3}",
+       "{%d4, %d5, %d6, %d7}"},
+      {"a1d", "{%r4, %c1}", "{%r4, %r5}", "{%d0}", "{%d4}"},
+      {"a2d", "{%r4, %c1, %c2, %c2}", "{%r4, %r5, %r6, %r6}", "{%d0, %d1}", "{%d4, %d5}"},
+      {"cube", "{%c0, %c1, %c2, %c2}", nullptr, "{%d0, %d1, %d2, %d3}", "{%d4, %d5, %d6, %d7}"},
+      {"acube", "{%r4, %c1, %c2, %c3}", nullptr, "{%d0, %d1, %d2, %d3}", "{%d4, %d5, %d6, %d7}"},
+  };
+  for (const auto &g : kGeometries) {
+    const std::string name = std::string("t_") + g.geometry + "_",
+                      form = std::string(g.geometry) + ".v4.u32.";
+    text += kernel(name + "f32", "tex." + form + "f32 " + d + g.floats + "];");
+    if (g.integers)
+      text += kernel(name + "s32", "tex." + form + "s32 " + d + g.integers + "];");
+    text += kernel(name + "level", "tex.level." + form + "f32 " + d + g.floats + "], %d0;");
+    text += kernel(name + "grad",
+                   "tex.grad." + form + "f32 " + d + g.floats + "], " + g.dx + ", " + g.dy + ";");
+  }
+  for (unsigned i = 0; i < 4; ++i)
+    text += kernel("t_2d_gather" + std::to_string(i),
+                   std::string("tld4.") + "rgba"[i] + ".2d.v4.u32.f32 " + d + "{%c0, %c1}];");
+  return text;
+}
+
+} // namespace rubia::golden
