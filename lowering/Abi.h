@@ -14,7 +14,7 @@
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 5;
+inline constexpr unsigned kVersion = 6;
 
 /// Module state lives in memory that the loader owns; each code object that needs any of it has
 /// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
@@ -119,8 +119,7 @@ struct LaunchArguments {
   uint32_t nctaid[3];
   uint32_t totalSharedBytes; // %total_smem_size: static and dynamic, in whole allocation units
   uint64_t gridId;           // %gridid
-  uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): workspace of cooperative
-                             /// launches, or 0
+  uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): that of grid.sync()
   uint32_t flags;            // LaunchFlag
   uint32_t reserved0;
   uint64_t reserved1;
