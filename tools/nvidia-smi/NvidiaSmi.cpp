@@ -3,6 +3,7 @@
 // table. It tells what NVML tells, and [N/A] for the rest.
 #include "runtime/nvml/Api.h"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <ctime>
 #include <functional>
 #include <iomanip>
@@ -228,7 +229,10 @@ std::optional<std::vector<Device *>> chosen(const std::vector<std::string> &name
         devices.push_back(device);
   for (const std::string &name : names) {
     const bool isIndex = name.find_first_not_of("0123456789") == std::string::npos;
-    if (isIndex ? !nvmlDeviceGetHandleByIndex_v2(unsigned(std::stoul(name)), &device)
+    unsigned index = 0;
+    const bool isSmall =
+        std::from_chars(name.data(), name.data() + name.size(), index).ec == std::errc();
+    if (isIndex ? isSmall && !nvmlDeviceGetHandleByIndex_v2(index, &device)
                 : !nvmlDeviceGetHandleByUUID(name.c_str(), &device) ||
                       !nvmlDeviceGetHandleByPciBusId_v2(name.c_str(), &device)) {
       devices.push_back(device);
