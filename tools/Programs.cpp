@@ -16,6 +16,11 @@
 using namespace llvm;
 
 namespace rubia::tools {
+
+// Of shells and of execvp.
+static constexpr const char *kDefaultPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 namespace {
 
 /// As execve wants them.
@@ -72,18 +77,20 @@ Expected<int> Program::run() {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void putInFront(std::vector<std::string> &variables, StringRef name, std::string folders) {
-  if (std::optional<StringRef> old = settings::systemVariable(name.str().c_str());
-      old && !old->empty())
-    folders += ":" + old->str();
+// `byDefault`: what programs take where the variable is not set.
+static void putInFront(std::vector<std::string> &variables, StringRef name, std::string folders,
+                       StringRef byDefault) {
+  const StringRef old = settings::systemVariable(name.str().c_str()).value_or(byDefault);
+  if (!old.empty())
+    folders += ":" + old.str();
   llvm::erase_if(variables, [&](StringRef variable) { return variable.split('=').first == name; });
   variables.push_back((name + "=" + folders).str());
 }
 
 std::vector<std::string> environmentOf(const settings::Settings &settings, std::string libraries) {
   std::vector<std::string> variables = settings.environment();
-  putInFront(variables, "PATH", libraries + "/bin");
-  putInFront(variables, "LD_LIBRARY_PATH", std::move(libraries));
+  putInFront(variables, "PATH", libraries + "/bin", kDefaultPath);
+  putInFront(variables, "LD_LIBRARY_PATH", std::move(libraries), "");
   return variables;
 }
 
@@ -124,12 +131,19 @@ void addStandIns(std::vector<std::string> &variables, const settings::Settings &
       variables.push_back((name + "=" + folder + "/bin/ptxas").str());
 }
 
+static SmallVector<StringRef> defaultFolders() {
+  SmallVector<StringRef> folders;
+  StringRef(kDefaultPath).split(folders, ':');
+  return folders;
+}
+
 Expected<std::string> findProgram(const std::string &name, StringRef folder) {
   ErrorOr<std::string> path = name;
   if (!StringRef(name).contains('/')) {
     path = (folder + "/" + name).str();
     if (folder.empty() || !sys::fs::can_execute(*path))
-      path = sys::findProgramByName(name);
+      path = settings::systemVariable("PATH") ? sys::findProgramByName(name)
+                                              : sys::findProgramByName(name, defaultFolders());
   }
   if (!path || !sys::fs::exists(*path))
     return createStringError("no such program: " + name);
