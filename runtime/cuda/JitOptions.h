@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace rubia::runtime::cuda {
 
@@ -27,20 +28,22 @@ struct JitOptions {
     return true;
   }
 
-  void writeInfo(llvm::StringRef text) {
-    write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, text);
-    write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, "");
-  }
-  void writeError(llvm::StringRef text) {
-    write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, text);
-    write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, "");
-  }
+  void writeInfo(llvm::StringRef text) { write(text, ""); }
+  void writeError(llvm::StringRef text) { write("", text); }
 
   /// CU_JIT_WALL_TIME: a float, in the value itself.
   void writeTime(float milliseconds) {
     if (void **value = find(kJitWallTime))
       memcpy(value, &milliseconds, sizeof(milliseconds));
   }
+
+  /// Who writes several times keeps how large the logs are: the values then hold what was written.
+  void keepCapacities() {
+    infoCapacity = capacityOf(kJitInfoLogBufferSizeBytes);
+    errorCapacity = capacityOf(kJitErrorLogBufferSizeBytes);
+  }
+
+  std::optional<size_t> infoCapacity = std::nullopt, errorCapacity = std::nullopt;
 
 private:
   bool isValid(int option, uintptr_t value) {
@@ -69,13 +72,23 @@ private:
     return nullptr;
   }
 
+  size_t capacityOf(int sizeOption) {
+    void **size = find(sizeOption);
+    return size ? unsigned(reinterpret_cast<uintptr_t>(*size)) : 0;
+  }
+
+  void write(llvm::StringRef information, llvm::StringRef error) {
+    write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, infoCapacity, information);
+    write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, errorCapacity, error);
+  }
+
   /// The size option holds the buffer's size, and afterwards what was written, in the pointer
   /// itself without the NUL.
-  void write(int bufferOption, int sizeOption, llvm::StringRef text) {
+  void write(int bufferOption, int sizeOption, std::optional<size_t> kept, llvm::StringRef text) {
     void **buffer = find(bufferOption), **size = find(sizeOption);
     if (!buffer || !size || !*buffer)
       return;
-    size_t capacity = unsigned(reinterpret_cast<uintptr_t>(*size));
+    const size_t capacity = kept.value_or(capacityOf(sizeOption));
     if (!capacity)
       return;
     size_t n = std::min(text.size(), capacity - 1);

@@ -41,7 +41,9 @@ struct LinkState {
   /// Of the program's arrays only the values live as long as the state.
   LinkState(unsigned count, const int *options, void **values, unsigned capability)
       : options(options, options + count), log{count, this->options.data(), values},
-        capability(capability) {}
+        capability(capability) {
+    log.keepCapacities();
+  }
 
   std::vector<int> options;
   JitOptions log;
