@@ -160,10 +160,13 @@ struct ModuleChoice {
   llvm::ArrayRef<uint8_t> bytes; // Chosen: of one of the images
   std::vector<uint8_t> bundle;   // Linked: of several of them
   std::string text;              // else: why there is none
+  /// Linked: the translation units that are not in the bundle, each with the reason.
+  std::vector<std::string> leftOut;
 };
 
 /// The one of `images` (in the order of rawImages()) that has PTX. Translation units of relocatable
-/// device code are linked with each other where several of them have PTX.
+/// device code are linked with each other where several of them have PTX, or where some have none
+/// or cannot be read: what the others name of these then costs the kernels that need it.
 ModuleChoice chooseModule(llvm::ArrayRef<RawImage> images);
 
 /// What the images are, for people: "PTX for sm_80; SASS for sm_80, sm_90", "no PTX: only SASS for

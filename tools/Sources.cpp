@@ -126,7 +126,7 @@ static void join(std::vector<Source> &sources, const fatbin::ImageFile &file,
   Source joined;
   joined.place = (file.name() + (module.member.empty() ? "" : "(" + module.member + ")")).str();
   for (Source &part : parts) {
-    const bool isLinked = choice.kind == fatbin::ModuleChoice::Kind::Linked;
+    const bool isLinked = choice.kind == fatbin::ModuleChoice::Kind::Linked && part.hasPtx();
     const bool isChosen = isLinked || (choice.kind == fatbin::ModuleChoice::Kind::Chosen &&
                                        part.bytes.data() == choice.bytes.data());
     if (isChosen && !isLinked) {
@@ -163,7 +163,7 @@ Expected<runtime::PtxImage> parse(const Source &source, unsigned computeCapabili
       runtime::PtxImage::textOf(source.bytes, computeCapability);
   if (!found)
     return found.takeError();
-  return runtime::PtxImage::fromText(source.place, std::move(found->text));
+  return runtime::PtxImage::fromText(source.place, std::move(found->text), found->isLinked);
 }
 
 } // namespace rubia::tools

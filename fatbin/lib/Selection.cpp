@@ -29,37 +29,50 @@ const Image *selectPtx(ArrayRef<Image> images, unsigned capability) {
   return best;
 }
 
+static std::string nameOfUnit(size_t number, ArrayRef<Image> images) {
+  for (const Image &image : images)
+    if (!image.identifier.empty())
+      return image.identifier.str();
+  return "unit " + std::to_string(number);
+}
+
 ModuleChoice chooseModule(ArrayRef<RawImage> images) {
   ModuleChoice result;
   std::vector<std::string> names;
   std::vector<ArrayRef<uint8_t>> units;
+  size_t number = 0; // of a translation unit, from 1
   for (const RawImage &image : images) {
+    number += image.relocatable;
     Expected<std::vector<Image>> parts = readImages(image.bytes);
     if (!parts) {
       result.kind = ModuleChoice::Kind::Malformed;
       result.text = toString(parts.takeError());
+      if (image.relocatable)
+        result.leftOut.push_back(nameOfUnit(number, {}) + ": " + result.text);
       continue;
     }
     const Image *ptx = selectPtx(*parts, 0);
     if (!ptx) {
       if (result.kind == ModuleChoice::Kind::NoPtx)
         result.text = describe(*parts);
+      if (image.relocatable && !parts->empty())
+        result.leftOut.push_back(nameOfUnit(number, *parts) + ": " + describe(*parts));
       continue;
     }
     if (!image.relocatable && units.empty())
-      return {ModuleChoice::Kind::Chosen, image.bytes, {}, ""}; // linked already
-    names.push_back(ptx->identifier.empty() ? "unit " + std::to_string(units.size() + 1)
-                                            : ptx->identifier.str());
+      return {ModuleChoice::Kind::Chosen, image.bytes, {}, "", {}}; // linked already
+    names.push_back(nameOfUnit(number, *ptx));
     units.push_back(image.bytes);
   }
-  if (units.size() == 1)
-    return {ModuleChoice::Kind::Chosen, units.front(), {}, ""};
   if (units.empty())
     return result;
+  // A unit that lacks others is a bundle too: what it names of theirs is then an error.
+  if (units.size() == 1 && result.leftOut.empty())
+    return {ModuleChoice::Kind::Chosen, units.front(), {}, "", {}};
   std::vector<BundlePart> parts;
   for (size_t i = 0; i < units.size(); ++i)
     parts.push_back({names[i], units[i]});
-  return {ModuleChoice::Kind::Linked, {}, makeBundle(parts), ""};
+  return {ModuleChoice::Kind::Linked, {}, makeBundle(parts), "", std::move(result.leftOut)};
 }
 
 static StringRef nameOf(ImageKind kind) {

@@ -112,7 +112,8 @@ Error Linker::add(const LinkInput &input) {
 }
 
 // Units of archives that nobody needs. As a linker does, one after the other is taken that defines
-// what is only declared so far.
+// what is only declared so far, or kernels that are visible: the host calls those. libcudadevrt's
+// are not.
 void Linker::leaveOutLibraries() {
   StringSet<> defined, declared;
   auto take = [&](const Unit &unit) {
@@ -126,10 +127,14 @@ void Linker::leaveOutLibraries() {
       open.push_back(unit.get());
     else
       take(*unit);
+  auto isHosts = [](const Statement &statement) {
+    return statement.isKernel && statement.linkage != Linkage::Internal;
+  };
   auto isNeeded = [&](const Unit *unit) {
     return any_of(unit->text.statements, [&](const Statement &statement) {
       return !statement.name.empty() && isShared(statement) && isDefinition(*unit, statement) &&
-             declared.contains(statement.name) && !defined.contains(statement.name);
+             (declared.contains(statement.name) || isHosts(statement)) &&
+             !defined.contains(statement.name);
     });
   };
   for (auto found = find_if(open, isNeeded); found != open.end(); found = find_if(open, isNeeded)) {
@@ -215,8 +220,10 @@ Error Linker::agree(StringRef name, const Symbol &symbol) {
         continue;
       if (a->space != b->space)
         return differs(place, "state space");
-      const bool isCommon = place.statement->linkage == Linkage::Common;
-      if (!a->incomplete && !b->incomplete && a->sizeInBytes != b->sizeInBytes && !isCommon)
+      const bool fits = place.statement->linkage == Linkage::Common
+                            ? a->sizeInBytes <= b->sizeInBytes // it gives way
+                            : a->sizeInBytes == b->sizeInBytes;
+      if (!a->incomplete && !b->incomplete && !fits)
         return differs(place, "size");
       continue;
     }

@@ -63,33 +63,34 @@ bool ModuleParser::parseLoc() {
   auto key = [](const SourceLine &line) {
     return (uint64_t(line.file) << 52) ^ (uint64_t(line.line) << 20) ^ line.column;
   };
-  while (take(Kind::Comma)) {
-    StringRef attribute = spell(token);
-    if (attribute == "function_name") {
+  auto takeWord = [&](StringRef word) {
+    if (!at(Kind::Word) || spell(token) != word)
+      return expectedHere(("'" + word + "'").str());
+    advance();
+    return true;
+  };
+  // Both, or neither.
+  if (take(Kind::Comma)) {
+    if (!takeWord("function_name"))
+      return false;
+    line.inlinedFunction = spell(token);
+    if (!take(Kind::Dot) && !expect(Kind::Word, "a label")) // or a section
+      return false;
+    if (at(Kind::Plus)) {
       advance();
-      line.inlinedFunction = spell(token);
-      if (!take(Kind::Dot) && !expect(Kind::Word, "a label")) // or a section
+      if (!parseNumberInto(line.inlinedFunctionOffset))
         return false;
-      if (at(Kind::Plus)) {
-        advance();
-        if (!parseNumberInto(line.inlinedFunctionOffset))
-          return false;
-      }
-    } else if (attribute == "inlined_at") {
-      advance();
-      SourceLine caller;
-      if (!parseNumberInto(caller.file) || !parseNumberInto(caller.line) ||
-          !parseNumberInto(caller.column))
-        return false;
-      auto known = lastLine.find(key(caller));
-      if (known != lastLine.end()) {
-        line.inlinedAt = known->second;
-      } else {
-        line.inlinedAt = uint32_t(module.sourceLines.size());
-        module.sourceLines.push_back(caller);
-      }
+    }
+    SourceLine caller;
+    if (!expect(Kind::Comma, "','") || !takeWord("inlined_at") || !parseNumberInto(caller.file) ||
+        !parseNumberInto(caller.line) || !parseNumberInto(caller.column))
+      return false;
+    auto known = lastLine.find(key(caller));
+    if (known != lastLine.end()) {
+      line.inlinedAt = known->second;
     } else {
-      return expectedHere("'function_name' or 'inlined_at'");
+      line.inlinedAt = uint32_t(module.sourceLines.size());
+      module.sourceLines.push_back(caller);
     }
   }
   sourceLine = uint32_t(module.sourceLines.size());

@@ -188,21 +188,37 @@ Expected<UnitText> UnitText::scan(StringRef text) {
   return unit;
 }
 
-// `.loc file line column [, function_name label [+ offset], inlined_at file line column]`: the
-// labels are in sections, which are left out.
+// `, function_name label [+ offset], inlined_at file line column`, behind the token `at`: its last
+// token, or `at` where there is no such thing. The labels are in sections.
+size_t UnitText::endOfInlined(size_t at) const {
+  size_t end = at + 1;
+  if (tokens[end].kind != Kind::Comma || !is(end + 1, "function_name"))
+    return at;
+  end += 2;
+  end += tokens[end].kind == Kind::Dot || tokens[end].kind == Kind::Word;
+  if (tokens[end].kind == Kind::Plus && tokens[end + 1].kind == Kind::Integer)
+    end += 2;
+  if (tokens[end].kind != Kind::Comma || !is(end + 1, "inlined_at"))
+    return at;
+  for (size_t number = end + 2; number < end + 5; ++number)
+    if (tokens[number].kind != Kind::Integer)
+      return at;
+  return end + 4;
+}
+
+// `.loc file line column`, without what is inlined. What the parser does not take stays as it is:
+// it is an error of the linked text too.
 void UnitText::printLocation(size_t &token, std::string &out) const {
   unsigned file = 0;
-  if (spell(token + 1).getAsInteger(0, file))
+  if (tokens[token + 1].kind != Kind::Integer ||
+      spell(token + 1).rtrim('U').getAsInteger(0, file) ||
+      tokens[token + 2].kind != Kind::Integer || tokens[token + 3].kind != Kind::Integer) {
+    out += spell(token);
     return;
+  }
   out += "\n.loc " + std::to_string(firstFile + file) + " " + spell(token + 2).str() + " " +
          spell(token + 3).str() + "\n";
-  token += 3;
-  if (tokens[token + 1].kind != Kind::Comma || !is(token + 2, "function_name"))
-    return;
-  token += 3;
-  while (!is(token, "inlined_at") && tokens[token].kind != Kind::End)
-    ++token;
-  token += 3;
+  token = endOfInlined(token + 3);
 }
 
 std::string UnitText::print(size_t first, size_t last) const {

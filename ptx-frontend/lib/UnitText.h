@@ -57,6 +57,7 @@ private:
   /// The token of the bracket that closes the one at `open`.
   llvm::Expected<size_t> closing(size_t open) const;
   llvm::Error unexpected(size_t token) const;
+  size_t endOfInlined(size_t at) const;
   void printLocation(size_t &token, std::string &out) const;
 
   llvm::StringRef text;

@@ -89,6 +89,8 @@ static LoadedImage choose(ArrayRef<fatbin::RawImage> images) {
   case fatbin::ModuleChoice::Kind::NoPtx:
     return {{}, kNoBinaryForGpu, std::move(choice.text)};
   case fatbin::ModuleChoice::Kind::Linked:
+    for (const std::string &unit : choice.leftOut)
+      log(LogLevel::Error, "left out of a program's linked code: " + unit);
     return {std::move(choice.bundle), kSuccess, ""};
   }
   llvm_unreachable("ModuleChoice::Kind");

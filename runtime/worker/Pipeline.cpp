@@ -14,8 +14,9 @@ static Error failure(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
-Expected<PtxImage> PtxImage::fromText(std::string name, std::string text) {
+Expected<PtxImage> PtxImage::fromText(std::string name, std::string text, bool isLinked) {
   PtxImage image(ptx::parse(std::move(name), std::move(text)));
+  image.isLinked = isLinked;
   if (!image.parsed.usable) {
     std::string all;
     for (const ptx::Diagnostic &d : image.parsed.diagnostics)
@@ -40,10 +41,12 @@ static Expected<PtxImage::Text> linked(ArrayRef<uint8_t> bytes, unsigned compute
       return text.takeError();
     inputs.push_back({part.name.str(), std::move(text->text), part.isLibrary});
   }
+  if (inputs.size() == 1 && !inputs.front().isLibrary) // nothing to link it with
+    return PtxImage::Text{inputs.front().name, std::move(inputs.front().text), /*isLinked=*/true};
   Expected<std::string> text = ptx::link(inputs);
   if (!text)
     return text.takeError();
-  return PtxImage::Text{"<linked>", std::move(*text)};
+  return PtxImage::Text{"<linked>", std::move(*text), /*isLinked=*/true};
 }
 
 Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
@@ -136,6 +139,16 @@ static std::string unsupportedRelocation(const ptx::Variable &v, const AddressTa
   return "";
 }
 
+// A variable that units declare and none of them defines. In a single text, which is not linked, it
+// is memory of zeros, as with CUDA; a linked one computes with what another unit has.
+static std::string undefinedVariable(const lowering::Unit &unit,
+                                     ArrayRef<const ptx::Variable *> variables) {
+  for (uint32_t index : unit.variables)
+    if (const ptx::Variable &v = *variables[index]; v.linkage == ptx::Linkage::Extern)
+      return ("no translation unit that has PTX defines the variable '" + v.name + "'").str();
+  return "";
+}
+
 // PTX ISA: kernel-function-parameters. ptxas refuses more.
 static constexpr uint32_t kMostParameterBytes = 32764;
 
@@ -175,6 +188,8 @@ Manifest PtxImage::manifest() const {
     for (uint32_t v : unitList[unit].variables)
       if (std::string error = unsupportedRelocation(*targets.variables[v], targets); !error.empty())
         unitError = error;
+    if (isLinked && unitError.empty())
+      unitError = undefinedVariable(unitList[unit], targets.variables);
     for (const ptx::Function *kernel : unitList[unit].kernels) {
       Manifest::Kernel k;
       k.name = kernel->name.str();

@@ -21,12 +21,14 @@ class PtxImage {
 public:
   struct Text {
     std::string name, text;
+    bool isLinked = false; // of a bundle: what it only declares, nobody defines
   };
   /// Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX
   /// text as it is. The error says why there is nothing to compile.
   static llvm::Expected<Text> textOf(llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
-  /// Errors inside of kernels do not fail this: they are in the manifest.
-  static llvm::Expected<PtxImage> fromText(std::string name, std::string text);
+  /// Errors inside of kernels do not fail this: they are in the manifest. `isLinked`: as of Text.
+  static llvm::Expected<PtxImage> fromText(std::string name, std::string text,
+                                           bool isLinked = false);
 
   const ptx::Module &module() const { return parsed.module; }
   llvm::ArrayRef<ptx::Diagnostic> diagnostics() const { return parsed.diagnostics; }
@@ -52,6 +54,7 @@ private:
                                                       const PipelineOptions &options,
                                                       llvm::LLVMContext &context) const;
   ptx::ParseResult parsed;
+  bool isLinked = false;
   std::vector<lowering::Unit> unitList;
 };
 

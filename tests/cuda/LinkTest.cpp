@@ -116,6 +116,42 @@ TEST_F(LinkTest, TheLogNamesWhatNobodyDefines) {
   EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
 }
 
+// Of the values only the lengths of what was written are left; the buffers are as large as before.
+TEST_F(LinkTest, LogsKeepTheirSizes) {
+  const std::string wrong = unit(".visible .entry k() {\n  nonsense;\n}\n");
+  EXPECT_EQ(add(kPtxText, wrong, "n"), kInvalidPtx);
+  const size_t length = strlen(log);
+  EXPECT_EQ(add(kPtxText, unit(".visible .entry k() { ret; }\n")), kSuccess);
+  const std::string longer(length + 100, 'n');
+  EXPECT_EQ(add(kFatbin,
+                asText(container("\x7f"
+                                 "ELF",
+                                 2, 90)),
+                longer.c_str()),
+            kNoBinaryForGpu);
+  EXPECT_GT(strlen(log), longer.size());
+  EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
+  values[1] = nullptr; // the program's own business
+  EXPECT_EQ(add(kFatbin,
+                asText(container("\x7f"
+                                 "ELF",
+                                 2, 90)),
+                "short"),
+            kNoBinaryForGpu);
+  EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
+}
+
+// What links nothing changes nothing: its errors name the input and its own lines.
+TEST_F(LinkTest, ASingleInputIsItself) {
+  EXPECT_EQ(add(kPtxText, unit("// one\n// two\n.visible .entry k() {\n  nonsense;\n}\n"), "mine"),
+            kInvalidPtx);
+  EXPECT_TRUE(strstr(log, "mine:7:")) << log;
+  // What linking cannot read.
+  EXPECT_EQ(add(kPtxText, unit(".global .u32 a, b;\n.visible .entry k() { ret; }\n")), kSuccess)
+      << log;
+  EXPECT_EQ(complete(), kSuccess) << log;
+}
+
 TEST_F(LinkTest, WhatIsRefusedIsMissedInTheEnd) {
   EXPECT_EQ(add(kPtxText, giving(1) + kMain.substr(kMain.find(".visible"))), kSuccess) << log;
   EXPECT_EQ(add(kFatbin, asText(container("\x7f"
@@ -139,6 +175,9 @@ protected:
   Library *load(const std::vector<std::string> &texts) {
     for (const std::string &text : texts)
       containers.push_back(container(text, 1, 80));
+    return loadContainers();
+  }
+  Library *loadContainers() {
     for (const auto &unit : containers)
       pointers.push_back(unit.data());
     pointers.push_back(nullptr);
@@ -233,6 +272,46 @@ TEST_F(Units, OfAProgramAreLinked) {
   ASSERT_TRUE(library);
   EXPECT_EQ(run(library, "measure"), (std::vector<int>{100 * 100 * 3, 101, 102 * 102 * 3, 103}));
   EXPECT_EQ(run(library, "count"), (std::vector<int>{42, 42, 42, 42}));
+}
+
+// A variable of a unit that is left out is no memory of zeros. What needs nothing of it runs.
+TEST_F(Units, ThatAreLeftOutCostTheKernelsThatNeedThem) {
+  const std::string user = unit(R"(.extern .global .align 4 .u32 shared_var;
+.visible .global .align 8 .u64 address = shared_var;
+.visible .entry direct(.param .u64 out)
+{
+  .reg .b32 r;
+  ld.global.u32 r, [shared_var];
+  ret;
+}
+.visible .entry through(.param .u64 out)
+{
+  .reg .b64 r;
+  ld.global.u64 r, [address];
+  ret;
+}
+)");
+  const std::string alone = kLine.substr(kLine.find(".visible"));
+  std::vector<uint64_t> damaged = container(giving(1), 1, 80);
+  damaged[2] = (damaged[2] & ~0xffff0000ull) | 0x09990000; // the version of the entry
+  for (const std::vector<uint64_t> &other : {container("\x7f"
+                                                       "ELF",
+                                                       2, 80),
+                                             damaged}) {
+    pointers.clear();
+    containers = {container(user + alone, 1, 80), other};
+    testing::internal::CaptureStderr();
+    Library *library = loadContainers();
+    ASSERT_TRUE(library);
+    EXPECT_EQ(run(library, "direct"), std::vector<int>());
+    EXPECT_EQ(run(library, "through"), std::vector<int>());
+    EXPECT_EQ(run(library, "count"), (std::vector<int>{40, 40, 40, 40}));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("left out of a program's linked code: unit 2: "), std::string::npos)
+        << said;
+    EXPECT_NE(said.find("kernel 'direct': no translation unit"), std::string::npos) << said;
+    EXPECT_NE(said.find("defines the variable 'shared_var'"), std::string::npos) << said;
+  }
 }
 
 TEST_F(Units, WithoutASymbolCostTheKernelsThatNeedIt) {

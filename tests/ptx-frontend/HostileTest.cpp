@@ -61,6 +61,9 @@ TEST(PtxHostile, BoundsNumbers) {
             "a value from 0 to 2147483647 is expected");
   EXPECT_EQ(firstMessage(".file 99999999999 \"x\""), "file number out of range");
   EXPECT_EQ(firstMessage(".loc 99999999999 99999999999 1"), "");
+  for (const char *half : {"function_name L", "function_name L+4", "inlined_at 1 2 3",
+                           "inlined_at 1 2 3, function_name L"})
+    EXPECT_NE(firstMessage(std::string(".loc 1 2 3, ") + half), "") << half; // both, in this order
   EXPECT_EQ(firstMessage(".global .align 4611686018427387904 .u32 x;"),
             "an alignment is a power of two up to 2^20");
   EXPECT_EQ(firstMessage(".global .f64 x = 1" + repeat("0", 900) + ".0;"),

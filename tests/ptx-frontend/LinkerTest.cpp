@@ -159,6 +159,14 @@ TEST(PtxLinker, NamesWhatCannotBeLinked) {
             "error: cannot be linked: 'f' has another kind in 'unit0' than in 'unit1'");
   EXPECT_EQ(linked({".extern .func f();\n", ".visible .entry f() { ret; }\n"}),
             "error: cannot be linked: 'f' has another kind in 'unit0' than in 'unit1'");
+  // A common variable gives way to one that is no smaller.
+  for (const char *linkage : {".visible", ".weak"})
+    EXPECT_EQ(linked({linkage + std::string(" .global .b8 v[4] = {1};\n"),
+                      ".common .global .b8 v[64];\n"}),
+              "error: cannot be linked: 'v' has another size in 'unit1' than in 'unit0'");
+  EXPECT_EQ(
+      count(linked({".visible .global .b8 v[4] = {1};\n", ".common .global .b8 v[2];\n"}), " v["),
+      1u);
   EXPECT_EQ(linked({".extern .global .u64 a;\n.visible .global .u64 b = a;\n",
                     ".extern .global .u64 b;\n.visible .global .u64 a = b;\n"}),
             "error: unsupported: the initialisers of 'b' and 'a' name each other");
@@ -190,6 +198,39 @@ TEST(PtxLinker, TakesOfLibrariesWhatIsNeeded) {
   text = link({{"third", third, true}});
   ASSERT_TRUE(bool(text));
   EXPECT_EQ(count(*text, "third"), 0u) << *text;
+}
+
+TEST(PtxLinker, TakesOfLibrariesTheKernels) {
+  const std::string library = unit(".extern .func f();\n.visible .entry k() { call f; ret; }\n"),
+                    needed = unit(".visible .func f() { ret; }\n"),
+                    again = unit(".visible .entry k() { trap; }\n");
+  Expected<std::string> text = link({{"user", unit(".visible .entry u() { ret; }\n")},
+                                     {"needed", needed, /*isLibrary=*/true},
+                                     {"library", library, true},
+                                     {"again", again, true},
+                                     {"local", unit(".entry local() { ret; }\n"), true}});
+  ASSERT_TRUE(bool(text)) << toString(text.takeError());
+  EXPECT_EQ(count(*text, ".visible .entry k"), 1u) << *text;
+  EXPECT_EQ(count(*text, "trap"), 0u) << *text; // the first that has it
+  EXPECT_EQ(count(*text, "local"), 0u) << *text;
+  EXPECT_EQ(count(*text, ".visible .func f"), 2u) << *text;
+}
+
+// No code may vanish with a location that is in error: the linked text has the error too.
+TEST(PtxLinker, KeepsWhatFollowsAMalformedLocation) {
+  for (const char *location : {".loc 1 5 0, function_name $L", ".loc 1 5 0, function_name $L+",
+                               ".loc 1 5 0, inlined_at 1 4",
+                               ".loc 1 5 0, function_name $L, inlined_at 1", ".loc 1 5", ".loc"}) {
+    const std::string body = std::string(".visible .entry k() {\n.reg .b32 r;\n") + location +
+                             "\nadd.u32 r, r, 1;\nadd.u32 r, r, 2;\n"
+                             ".loc 1 6 0, function_name $L, inlined_at 1 4 0\nadd.u32 r, r, 3;\n"
+                             "ret; }\n";
+    Expected<std::string> text =
+        link({{"a", unit(body)}, {"b", unit(".visible .entry b() { ret; }\n")}});
+    ASSERT_TRUE(bool(text)) << location << ": " << toString(text.takeError());
+    EXPECT_EQ(count(*text, "add.u32"), 3u) << location << ": " << *text;
+    EXPECT_FALSE(parse("linked", *text).diagnostics.empty()) << location << ": " << *text;
+  }
 }
 
 TEST(PtxLinker, LinksNothingToNothing) {
