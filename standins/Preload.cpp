@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace {
 
@@ -32,15 +34,32 @@ __attribute__((constructor)) void begin() {
     *end = 0;
 }
 
+/// The first path of a library that was there and that a stand-in took the place of.
+struct Asked {
+  std::atomic<int> state{0}; // 1: being written, 2: there
+  char path[PATH_MAX];
+} asked[std::size(kStandIns)];
+
+void remember(Asked &slot, const char *path) {
+  int empty = 0;
+  if (strlen(path) >= sizeof(slot.path) || access(path, R_OK) ||
+      !slot.state.compare_exchange_strong(empty, 1))
+    return;
+  strcpy(slot.path, path);
+  slot.state = 2;
+}
+
 /// `path` of a library of NVIDIA's becomes the stand-in's, in `buffer`.
 const char *redirected(const char *path, char (&buffer)[PATH_MAX]) {
   const char *slash = path ? strrchr(path, '/') : nullptr;
   if (!slash || !ownFolder[0])
     return path; // without a folder LD_LIBRARY_PATH counts
-  for (const char *name : kStandIns)
-    if (!strcmp(slash + 1, name) &&
-        snprintf(buffer, sizeof(buffer), "%s/%s", ownFolder, name) < int(sizeof(buffer)))
+  for (size_t i = 0; i < std::size(kStandIns); ++i)
+    if (!strcmp(slash + 1, kStandIns[i]) &&
+        snprintf(buffer, sizeof(buffer), "%s/%s", ownFolder, kStandIns[i]) < int(sizeof(buffer))) {
+      remember(asked[i], path);
       return buffer;
+    }
   return path;
 }
 
@@ -77,6 +96,14 @@ const char *prepare(const char *path) {
 }
 
 } // namespace
+
+// What a stand-in asks for: where the program has its own library of this name; null: not told.
+extern "C" __attribute__((visibility("default"))) const char *rubiaAskedPath(const char *name) {
+  for (size_t i = 0; i < std::size(kStandIns); ++i)
+    if (!strcmp(name, kStandIns[i]) && asked[i].state == 2)
+      return asked[i].path;
+  return nullptr;
+}
 
 // The loader sees who called, whose DT_RUNPATH it looks into: so the last call is a jump.
 extern "C" __attribute__((visibility("default"))) void *dlopen(const char *path, int mode) {

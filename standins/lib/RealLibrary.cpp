@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader would give the stand-in for the name. So the folders are gone through here: those of
-// RUBIA_CUDA_LIBRARIES, those of LD_LIBRARY_PATH, those that Python packages have beside the
-// libraries that are loaded, and the toolkit's.
+// RUBIA_CUDA_LIBRARIES, the path that the program named itself, those of LD_LIBRARY_PATH, those
+// that the program and its libraries name in DT_RPATH and DT_RUNPATH, those that Python packages
+// have beside the libraries that are loaded, and the toolkit's.
 #include "standins/lib/RealLibrary.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
+#include <cstddef>
 #include <dlfcn.h>
 #include <link.h>
 #include <vector>
@@ -39,10 +41,56 @@ static int addPackages(dl_phdr_info *info, size_t, void *data) {
   return 0;
 }
 
-static std::vector<std::string> folders() {
+static int addName(dl_phdr_info *info, size_t, void *data) {
+  static_cast<std::vector<std::string> *>(data)->push_back(info->dlpi_name ? info->dlpi_name : "");
+  return 0;
+}
+
+static constexpr StringLiteral kSystemFolders[] = {
+    "/lib",     "/lib64",     "/lib/x86_64-linux-gnu",
+    "/usr/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu"};
+
+// Where the loader looks for what an object needs; the system's own folders come last of all.
+static void addSearchPaths(std::vector<std::string> &folders, void *object) {
+  Dl_serinfo size;
+  if (dlinfo(object, RTLD_DI_SERINFOSIZE, &size))
+    return;
+  std::vector<std::max_align_t> memory(size.dls_size / sizeof(std::max_align_t) + 1);
+  auto *paths = reinterpret_cast<Dl_serinfo *>(memory.data());
+  if (dlinfo(object, RTLD_DI_SERINFOSIZE, paths) || dlinfo(object, RTLD_DI_SERINFO, paths))
+    return;
+  for (unsigned i = 0; i < paths->dls_cnt; ++i) {
+    const StringRef folder = paths->dls_serpath[i].dls_name;
+    if (!is_contained(kSystemFolders, folder) && !is_contained(folders, folder))
+      folders.push_back(folder.str());
+  }
+}
+
+static void addSearchPathsOfAll(std::vector<std::string> &folders) {
+  std::vector<std::string> names;
+  dl_iterate_phdr(addName, &names); // which holds locks that opening needs
+  for (const std::string &name : names)
+    if (void *object = dlopen(name.empty() ? nullptr : name.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {
+      addSearchPaths(folders, object);
+      dlclose(object);
+    }
+}
+
+// What the program itself opened by its path (Preload.cpp).
+static std::string askedPath(StringRef name) {
+  auto *ask =
+      reinterpret_cast<const char *(*)(const char *)>(dlsym(RTLD_DEFAULT, "rubiaAskedPath"));
+  const char *path = ask ? ask(name.str().c_str()) : nullptr;
+  return path ? path : "";
+}
+
+static std::vector<std::string> folders(StringRef name) {
   std::vector<std::string> all;
   addFolders(all, settings::Settings().cudaLibraries());
+  if (const std::string asked = askedPath(name); !asked.empty())
+    all.push_back(StringRef(asked).rsplit('/').first.str());
   addFolders(all, settings::systemVariable("LD_LIBRARY_PATH").value_or(""));
+  addSearchPathsOfAll(all);
   dl_iterate_phdr(addPackages, &all);
   for (const char *folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/cuda/lib64",
                              "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"})
@@ -65,7 +113,7 @@ Error RealLibrary::open() {
   if (failure.empty()) {
     const std::string own = ownFolder();
     std::string problems;
-    for (const std::string &folder : folders()) {
+    for (const std::string &folder : folders(name)) {
       const std::string path = folder + "/" + name.str();
       if (sys::fs::equivalent(folder, own) || !sys::fs::exists(path))
         continue;

@@ -506,6 +506,28 @@ class Nvrtc(StandInTest):
         self.assertEqual(done.stdout, "version 11\ncreate 11\n", done.stderr)
         self.assertIn("nvidia-cuda-nvrtc", done.stderr)
 
+    def test_a_program_keeps_its_own(self):
+        """One that lies where only the program looks, and is of another version than all others."""
+        folder = self.folder / "lib"
+        folder.mkdir()
+        real, version = folder / "libnvrtc.so.12", "int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 99; return 0; }"
+        done = subprocess.run([CLANG, "-shared", "-fPIC", self.file("real.c", version), "-o", real, f"-Wl,-soname,{real.name}"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        linked = "int nvrtcVersion(int *, int *); int main() { int a = 0, b = 0, r = nvrtcVersion(&a, &b); printf(\"%d %d.%d\\n\", r, a, b); }"
+        opened = f"""#include <dlfcn.h>
+int main() {{
+  int a = 0, b = 0;
+  void *library = dlopen("{real}", RTLD_NOW);
+  int r = ((int (*)()) dlsym(library, "nvrtcVersion"))(&a, &b);
+  printf("%d %d.%d\\n", r, a, b);
+}}"""
+        for name, source, *words in (("opened", opened), ("runpath", linked, real, "-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib")):
+            program = self.build(name, "#include <stdio.h>\n" + source, *words)
+            for mode in ("on", "off"):
+                done = self.rubia("run", "--", program, RUBIA_STANDINS=mode)
+                self.assertEqual(done.stdout, "0 12.99\n", f"{name}, stand-ins {mode}: {done.stderr}")
+
 
 class Preload(StandInTest):
     """Libraries that are found by a path of their own: shared ones of the test's stand for NVIDIA's."""
