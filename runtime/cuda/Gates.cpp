@@ -8,9 +8,14 @@ namespace rubia::runtime::cuda {
 static constexpr size_t kPageBytes = 4096;
 
 struct Gates::Visit {
-  Gates *gates;
+  Context &context;
+  std::shared_ptr<Life> life;
   uint64_t *word, number;
-  std::function<void()> work;
+  const char *what;
+  std::function<Result()> work;
+
+  void run() const;
+  void open() const;
 };
 
 Result Gates::place(Context &context, void *hipStream, Place *&out) {
@@ -35,32 +40,54 @@ Result Gates::place(Context &context, void *hipStream, Place *&out) {
   return kSuccess;
 }
 
+void Gates::Visit::run() const {
+  {
+    std::lock_guard<std::mutex> lock(life->mutex);
+    if (life->isEnding)
+      return;
+  }
+  const Result result = work();
+  Result none = kSuccess;
+  if (result && !isExiting() && context.sticky.compare_exchange_strong(none, result))
+    log(LogLevel::Error,
+        llvm::Twine(what) + ": " + textOf(result) + "; later calls return the same error");
+}
+
+void Gates::Visit::open() const {
+  std::lock_guard<std::mutex> lock(life->mutex);
+  if (life->hasWords)
+    std::atomic_ref(*word).store(number);
+}
+
 void Gates::work(Visit *pointer) {
   std::unique_ptr<Visit> visit(pointer);
-  visit->work();
-  std::atomic_ref(*visit->word).store(visit->number);
-  visit->work = {}; // may free what waits for the device: behind the gate
-  --visit->gates->closed;
-  --visit->gates->working;
+  const std::shared_ptr<Life> life = visit->life;
+  visit->run();
+  visit->open();
+  visit.reset(); // may free what waits for the device: behind the gate
+  --life->closed;
+  --life->working;
 }
 
 // On a thread of HIP's, which may not wait.
 void Gates::begin(void *visit) {
-  ++static_cast<Visit *>(visit)->gates->working;
+  ++static_cast<Visit *>(visit)->life->working;
   std::thread(work, static_cast<Visit *>(visit)).detach();
 }
 
-Result Gates::add(Context &context, void *hipStream, std::function<void()> work) {
+Result Gates::add(Context &context, void *hipStream, const char *what,
+                  std::function<Result()> work) {
   if (!hip().hipLaunchHostFunc || !hip().hipStreamWaitValue64)
     return fail(kNotSupported, hip().path + " has no hipLaunchHostFunc or no hipStreamWaitValue64");
   std::lock_guard<std::mutex> lock(mutex);
   Place *place;
   if (Result result = this->place(context, hipStream, place))
     return result;
-  auto visit = std::make_unique<Visit>(Visit{this, place->word, ++place->count, std::move(work)});
-  ++closed;
+  auto visit = std::make_unique<Visit>(
+      Visit{context, life, place->word, ++place->count, what, std::move(work)});
+  ++life->closed;
   if (Result result = context.check(hip().hipLaunchHostFunc(hipStream, begin, visit.get()))) {
-    --closed;
+    --life->closed;
     return result;
   }
   (void)visit.release(); // the function's
@@ -69,26 +96,40 @@ Result Gates::add(Context &context, void *hipStream, std::function<void()> work)
 }
 
 void Gates::awaitAll(const Context &context) {
-  auto mustWait = [&] {
-    return working || (closed && !context.sticky && !context.hasLostDevice());
+  std::shared_ptr<Life> ending;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    ending = life;
+  }
+  auto waitWhile = [](auto condition) {
+    while (!isExiting() && condition())
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
   };
-  while (!isExiting() && mustWait())
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  waitWhile([&] { return ending->closed && !context.sticky && !context.hasLostDevice(); });
+  {
+    std::lock_guard<std::mutex> lock(ending->mutex);
+    ending->isEnding = true;
+  }
+  waitWhile([&] { return ending->working > 0; });
 }
 
 void Gates::release(const Hip &hip, bool isLost) {
   std::lock_guard<std::mutex> lock(mutex);
+  {
+    std::lock_guard<std::mutex> lockOfLife(life->mutex);
+    life->isEnding = true;
+    life->hasWords = false;
+  }
   if (!isLost)
     for (void *page : pages)
       (void)hip.hipHostFree(page); // whatever it says: the context ends
   pages.clear();
   places.clear();
-  closed = 0;
+  life = std::make_shared<Life>();
 }
 
 Result makeWorkStream(Context &context, void *&hipStream) {
-  constexpr int kNonBlocking = 1, kLowest = 1;
-  return context.check(hip().hipStreamCreateWithPriority(&hipStream, kNonBlocking, kLowest));
+  return context.check(makeOwnStream(hip(), hipStream));
 }
 
 } // namespace rubia::runtime::cuda

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -27,10 +28,12 @@ struct Context;
 class Gates {
 public:
   /// `work` is called once the stream has come here; the stream goes on when it has returned.
-  Result add(Context &context, void *hipStream, std::function<void()> work);
-  /// Waits until all gates are open, or after a fault until no thread works. The context ends.
+  /// Nobody waits for its error, which becomes the context's; `what` is its name then.
+  Result add(Context &context, void *hipStream, const char *what, std::function<Result()> work);
+  /// The context ends: waits until all gates are open, or after a fault until no thread works.
+  /// Gates that streams come to later open at once.
   void awaitAll(const Context &context);
-  /// Frees its memory; `isLost`: it went with the device.
+  /// Frees its memory; `isLost`: it went with the device. Streams may come to gates even later.
   void release(const Hip &hip, bool isLost);
 
 private:
@@ -39,6 +42,12 @@ private:
     uint64_t *word = nullptr; // pinned
     void *device = nullptr;   // its address on the device
     uint64_t count = 0;       // gates that there were
+  };
+  /// What gates share from one end of the context to the next. Threads that are late keep it.
+  struct Life {
+    std::mutex mutex; // guards what follows
+    bool isEnding = false, hasWords = true;
+    std::atomic<size_t> closed = 0, working = 0;
   };
   struct Visit;
   static void begin(void *visit);
@@ -49,8 +58,7 @@ private:
   std::map<void *, Place> places;
   std::vector<void *> pages; // pinned
   size_t used = 0;           // words of the last page
-
-  std::atomic<size_t> closed = 0, working = 0;
+  std::shared_ptr<Life> life = std::make_shared<Life>();
 };
 
 /// A stream of HIP's for threads that work at gates.

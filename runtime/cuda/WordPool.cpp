@@ -14,11 +14,13 @@ Result WordPool::take(Context &context, void *&word) {
       return result;
     ownedByRuntime(hip(), page);
     pages.push_back(page);
-    if (Result result = context.check(hip().hipMemsetD32(page, 0, kPageBytes / 4)))
-      return result;
     for (size_t at = kPageBytes; at; at -= kWordBytes)
       free.push_back(static_cast<char *>(page) + at - kWordBytes);
   }
+  // One that was given back still has its last value.
+  if (Result result =
+          context.check(context.services.stream().fill(hip(), free.back(), 0, kWordBytes)))
+    return result;
   word = free.back();
   free.pop_back();
   return kSuccess;

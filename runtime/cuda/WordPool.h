@@ -17,6 +17,7 @@ struct Context;
 /// The words of a context; memory that they lie in is kept until the context ends.
 class WordPool {
 public:
+  /// The word is 0.
   Result take(Context &context, void *&word);
   /// `life`: of the pool when the word was taken. One of an earlier life went with it.
   void giveBack(void *word, unsigned life);

@@ -24,7 +24,8 @@ void AtomicLocks::forgetDevice(int device) {
   locks.erase(device);
 }
 
-Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &hip) {
+Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &hip,
+                                                                    OwnStream &stream) {
   int device = 0;
   if (int error = hip.hipGetDevice(&device))
     return hipFailure(hip, error);
@@ -37,7 +38,7 @@ Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &h
     return hipFailure(hip, error);
   ownedByRuntime(hip, memory);
   std::shared_ptr<AtomicLocks> made(new AtomicLocks(hip, memory));
-  if (int error = hip.hipMemsetD8(memory, 0, kBytes))
+  if (int error = stream.fill(hip, memory, 0, kBytes))
     return hipFailure(hip, error);
   locks[device] = made;
   return made;

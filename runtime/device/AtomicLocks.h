@@ -3,7 +3,7 @@
 // since two modules may have such an atomic on the same address.
 #pragma once
 
-#include "runtime/device/Hip.h"
+#include "runtime/device/OwnStream.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <memory>
@@ -13,7 +13,8 @@ namespace rubia::runtime {
 class AtomicLocks {
 public:
   /// Those of HIP's current device: made for the first module that asks, and freed with the last.
-  static llvm::Expected<std::shared_ptr<AtomicLocks>> ofCurrentDevice(const Hip &hip);
+  static llvm::Expected<std::shared_ptr<AtomicLocks>> ofCurrentDevice(const Hip &hip,
+                                                                      OwnStream &stream);
   /// The device was reset: its memory is gone, and modules that are loaded now get other locks.
   static void forgetDevice(int device);
   ~AtomicLocks();

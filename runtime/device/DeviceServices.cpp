@@ -35,11 +35,13 @@ void DeviceServices::release(const Hip &hip) {
       given("hipFree", hip.hipFree(heapOnDevice));
     if (sharedPoolOnDevice)
       given("hipFree", hip.hipFree(sharedPoolOnDevice));
+    given("hipStreamDestroy", ownStream.release(hip));
   }
   forget();
 }
 
 void DeviceServices::forget() {
+  ownStream.forget();
   std::lock_guard<std::mutex> lock(mutex);
   ringOnHost = nullptr;
   ringOnDevice = heapOnDevice = sharedPoolOnDevice = nullptr;
@@ -110,11 +112,11 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
   header.pageCount = pages;
   if (isChecked)
     header.blocks = reinterpret_cast<uint64_t>(memory) + bytes;
-  int error = hip.hipMemsetD8(memory, 0, first);
+  int error = ownStream.fill(hip, memory, 0, first);
   if (!error && isChecked)
-    error = hip.hipMemsetD8(static_cast<char *>(memory) + bytes, 0, tableBytes);
+    error = ownStream.fill(hip, static_cast<char *>(memory) + bytes, 0, tableBytes);
   if (!error)
-    error = hip.hipMemcpy(memory, &header, sizeof(header), kHipMemcpyHostToDevice);
+    error = ownStream.copy(hip, memory, &header, sizeof(header), kHipMemcpyHostToDevice);
   if (error) {
     hip.hipFree(memory);
     return hipFailure(hip, "the heap of malloc", error);
@@ -162,7 +164,8 @@ Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
   abi::makeSharedPoolHeader(
       header.data(), *slots,
       alignTo(reinterpret_cast<uint64_t>(memory) + first, abi::kSharedSlotAlignment));
-  if (int error = hip.hipMemcpy(memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
+  if (int error =
+          ownStream.copy(hip, memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
     hip.hipFree(memory);
     return hipFailure(hip, what, error);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/device/Hip.h"
+#include "runtime/device/OwnStream.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <atomic>
 #include <cstdint>
@@ -33,6 +34,9 @@ public:
   /// abi::SharedPool, with slots for all CTAs that can run at once.
   llvm::Expected<void *> sharedPool(const Hip &hip);
 
+  /// For what the runtime copies and fills for itself.
+  OwnStream &stream() { return ownStream; }
+
   /// How far kernels have reserved places in the ring, for print(); 0 if there is none.
   uint64_t reserved();
   static constexpr uint64_t kEverything = UINT64_MAX;
@@ -58,6 +62,7 @@ public:
 
 private:
   static inline std::atomic<bool> hostMemoryShared = false;
+  OwnStream ownStream;
   std::mutex mutex; // guards what follows
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;

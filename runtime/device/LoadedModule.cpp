@@ -146,16 +146,17 @@ Error LoadedModule::writeFunctionAddresses(const Unit &unit) {
     return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
                                                 " addresses of functions, expected " +
                                                 Twine(table.size()));
-  if (int error = hip->hipMemcpy(table.data(), address, size, kHipMemcpyDeviceToHost))
+  if (int error =
+          services->stream().copy(*hip, table.data(), address, size, kHipMemcpyDeviceToHost))
     return hipFailure(*hip, abi::kFunctionTable, error);
   for (size_t i = 0; i < addresses.size(); ++i)
     for (const Manifest::Relocation &r : contents->variables[i].relocations) {
       if (!r.isFunction)
         continue;
       uint64_t value = table[r.variable] + uint64_t(r.addend);
-      if (int error = hip->hipMemcpy(static_cast<char *>(addresses[i]) + r.offset, &value, r.width,
-                                     kHipMemcpyHostToDevice))
-        return hipFailure(*hip, "hipMemcpy to variable '" + contents->variables[i].name + "'",
+      if (int error = services->stream().copy(*hip, static_cast<char *>(addresses[i]) + r.offset,
+                                              &value, r.width, kHipMemcpyHostToDevice))
+        return hipFailure(*hip, "hipMemcpyAsync to variable '" + contents->variables[i].name + "'",
                           error);
     }
   functionsWritten = true;
@@ -185,8 +186,8 @@ Error LoadedModule::makeState() {
     return hipFailure(*hip, "module variables (" + Twine(size) + " bytes)", error);
   }
   ownedByRuntime(*hip, state);
-  if (int error = hip->hipMemsetD8(state, 0, size))
-    return hipFailure(*hip, "hipMemsetD8", error);
+  if (int error = services->stream().fill(*hip, state, 0, size))
+    return hipFailure(*hip, "hipMemsetD8Async", error);
 
   addresses.assign(contents->variables.size(), nullptr);
   for (size_t i = 0; i < addresses.size(); ++i) {
@@ -200,16 +201,16 @@ Error LoadedModule::makeState() {
     ownedByRuntime(*hip, addresses[i]);
     managed.push_back(addresses[i]);
     DeviceServices::shareHostMemory();
-    if (int error = hip->hipMemsetD8(addresses[i], 0, v.size))
-      return hipFailure(*hip, "hipMemsetD8", error);
+    if (int error = services->stream().fill(*hip, addresses[i], 0, v.size))
+      return hipFailure(*hip, "hipMemsetD8Async", error);
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Manifest::Variable &v = contents->variables[i];
     if (v.reference != Manifest::Reference::None) {
       const abi::Texture unbound = abi::unboundTexture(reinterpret_cast<uint64_t>(addresses[i]));
-      if (int error =
-              hip->hipMemcpy(addresses[i], &unbound, sizeof(unbound), kHipMemcpyHostToDevice))
-        return hipFailure(*hip, "hipMemcpy to reference '" + v.name + "'", error);
+      if (int error = services->stream().copy(*hip, addresses[i], &unbound, sizeof(unbound),
+                                              kHipMemcpyHostToDevice))
+        return hipFailure(*hip, "hipMemcpyAsync to reference '" + v.name + "'", error);
       continue;
     }
     if (!v.initialized)
@@ -217,9 +218,9 @@ Error LoadedModule::makeState() {
     auto initial = ArrayRef(contents->blob).slice(v.blobOffset, v.size);
     std::vector<uint8_t> bytes(initial.begin(), initial.end());
     relocate(v, addresses, bytes);
-    if (int error =
-            hip->hipMemcpy(addresses[i], bytes.data(), bytes.size(), kHipMemcpyHostToDevice))
-      return hipFailure(*hip, "hipMemcpy to variable '" + v.name + "'", error);
+    if (int error = services->stream().copy(*hip, addresses[i], bytes.data(), bytes.size(),
+                                            kHipMemcpyHostToDevice))
+      return hipFailure(*hip, "hipMemcpyAsync to variable '" + v.name + "'", error);
   }
   return Error::success();
 }
@@ -253,7 +254,8 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
       return services->heap(*hip);
     if (slot == abi::kAtomicLocksSlot) {
       if (!atomicLocks)
-        if (Error error = AtomicLocks::ofCurrentDevice(*hip).moveInto(atomicLocks))
+        if (Error error =
+                AtomicLocks::ofCurrentDevice(*hip, services->stream()).moveInto(atomicLocks))
           return std::move(error);
       return atomicLocks->address();
     }
@@ -274,7 +276,8 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
       return entry.takeError();
     entries[slot] = reinterpret_cast<uint64_t>(*entry);
   }
-  if (int error = hip->hipMemcpy(table, entries.data(), entries.size() * 8, kHipMemcpyHostToDevice))
+  if (int error = services->stream().copy(*hip, table, entries.data(), entries.size() * 8,
+                                          kHipMemcpyHostToDevice))
     return hipFailure(*hip, abi::kModuleTable, error);
   return Error::success();
 }

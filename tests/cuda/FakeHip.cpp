@@ -200,6 +200,15 @@ int hipStreamSynchronize(void *stream) {
   return done();
 }
 int hipStreamQuery(void *) { return done(); }
+// Nothing waits here.
+int hipStreamWaitValue32(void *, void *, uint32_t, unsigned, uint32_t) { return 0; }
+int hipStreamWaitValue64(void *, void *, uint64_t, unsigned, uint64_t) { return 0; }
+int hipStreamWriteValue32(void *, void *word, uint32_t value, unsigned) {
+  return *static_cast<uint32_t *>(word) = value, 0;
+}
+int hipStreamWriteValue64(void *, void *word, uint64_t value, unsigned) {
+  return *static_cast<uint64_t *>(word) = value, 0;
+}
 int hipStreamWaitEvent(void *, void *, unsigned) { return 0; }
 // Events that a reset took away are never destroyed: they stay reachable, for the leak checker.
 int hipEventCreateWithFlags(void **event, unsigned) {

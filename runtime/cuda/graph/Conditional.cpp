@@ -119,6 +119,8 @@ Result runBodies(Bodies &bodies, void *awaited) {
   if (Result result = bodies.reader.open())
     return result;
   while (!isExiting()) {
+    if (Result error = context.sticky) // HIP does not know all of them
+      return error;
     unsigned value = 0;
     if (Result result = readWord(bodies, value))
       return result;
@@ -133,20 +135,11 @@ Result runBodies(Bodies &bodies, void *awaited) {
   return kDeinitialized;
 }
 
-// Nobody waits for the result: it becomes the context's.
-static void runLater(Bodies &bodies, void *awaited) {
-  Context &context = *bodies.context;
-  const Result result = runBodies(bodies, awaited);
-  Result none = kSuccess;
-  if (result && !isExiting() && context.sticky.compare_exchange_strong(none, result))
-    log(LogLevel::Error, Twine("the body of a conditional graph node: ") + textOf(result) +
-                             "; later calls return the same error");
-}
-
 Result addConditional(Context &context, std::shared_ptr<Bodies> bodies, void *hipStream,
                       void *awaited) {
-  return context.gates.add(context, hipStream,
-                           [bodies = std::move(bodies), awaited] { runLater(*bodies, awaited); });
+  return context.gates.add(
+      context, hipStream, "the body of a conditional graph node",
+      [bodies = std::move(bodies), awaited] { return runBodies(*bodies, awaited); });
 }
 
 } // namespace rubia::runtime::cuda

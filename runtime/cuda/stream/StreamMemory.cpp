@@ -60,23 +60,29 @@ static bool isReached(uint64_t word, uint64_t value, unsigned bytes) {
   return bytes == 4 ? int32_t(uint32_t(word) - uint32_t(value)) >= 0 : int64_t(word - value) >= 0;
 }
 
-// On a thread that works at a gate. An error has become the context's.
-static void awaitReached(Context &context, void *address, uint64_t value, unsigned bytes) {
+// On a thread that works at a gate.
+static Result awaitReached(Context &context, void *address, uint64_t value, unsigned bytes) {
   void *stream = nullptr;
-  if (enter(context) || makeWorkStream(context, stream))
-    return;
+  if (Result result = enter(context))
+    return result;
+  if (Result result = makeWorkStream(context, stream))
+    return result;
   auto pause = std::chrono::microseconds(20);
   uint64_t word = 0;
   auto read = [&] {
-    return context.check(hip().hipMemcpyAsync(&word, address, bytes, kHipMemcpyDefault, stream)) ||
-           context.check(hip().hipStreamSynchronize(stream));
+    const Result begun =
+        context.check(hip().hipMemcpyAsync(&word, address, bytes, kHipMemcpyDefault, stream));
+    return begun ? begun : context.check(hip().hipStreamSynchronize(stream));
   };
-  while (!isExiting() && !context.sticky && !read() && !isReached(word, value, bytes)) {
+  Result result = kSuccess;
+  while (!isExiting() && !(result = context.sticky) && !(result = read()) &&
+         !isReached(word, value, bytes)) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(1000));
   }
   if (!isExiting())
     (void)hip().hipStreamDestroy(stream);
+  return result;
 }
 
 static Result execute(Context &context, const MemoryOperation &operation, void *hipStream) {
@@ -90,9 +96,9 @@ static Result execute(Context &context, const MemoryOperation &operation, void *
   case kWaitWord64:
     if (word.flags == kWaitReached)
       return context.gates.add(
-          context, hipStream,
+          context, hipStream, "a word that a stream waits for",
           [&context, address = word.address, value = word.value, bytes = bytesOf(operation.type)] {
-            awaitReached(context, address, value, bytes);
+            return awaitReached(context, address, value, bytes);
           });
     return context.check(operation.type == kWaitWord32
                              ? hip().hipStreamWaitValue32(hipStream, word.address,
