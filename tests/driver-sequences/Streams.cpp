@@ -94,8 +94,11 @@ SEQUENCE(thread_stream_fills) {
   cu("cuMemsetD2D8Async_ptsz", s.memory, size_t(252), Byte(1), size_t(4), size_t(2), kNone);
   cu("cuMemsetD2D16Async_ptsz", s.memory2, size_t(252), Short(2), size_t(2), size_t(2), kNone);
   cu("cuMemsetD2D32Async_ptsz", s.memory2, size_t(16), 3u, size_t(2), size_t(2), kNone);
-  cu("cuMemsetD2D16Async", s.memory2, size_t(252), Short(4), size_t(2), size_t(2), s.stream);
-  cu("cuMemsetD2D32Async", s.memory2, size_t(252), 5u, size_t(1), size_t(2), s.stream);
+  // Beside the others: no stream waits for the other one.
+  cu("cuMemsetD2D16Async", Pointer(static_cast<char *>(s.memory2) + 128), size_t(32), Short(4),
+     size_t(2), size_t(2), s.stream);
+  cu("cuMemsetD2D32Async", Pointer(static_cast<char *>(s.memory2) + 192), size_t(32), 5u, size_t(1),
+     size_t(2), s.stream);
   sayMemory("memory", s.memory);
   sayMemory("memory2", s.memory2);
 }
