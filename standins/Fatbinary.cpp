@@ -152,19 +152,6 @@ int run(const CommandLine &line) {
 } // namespace
 
 int main(int count, char **words) {
-  Expected<std::vector<std::string>> all = withOptionFiles({words + 1, words + count}, "optf");
-  if (!all)
-    return fail(toString(all.takeError()));
-  Expected<CommandLine> line = CommandLine::read(kOptions, *all);
-  if (!line)
-    return fail(toString(line.takeError()));
-  if (line->has("help")) {
-    outs() << helpOf("fatbinary", "", kOptions);
-    return 0;
-  }
-  if (line->has("version")) {
-    outs() << versionText("fatbinary", "constructor of fat binaries");
-    return 0;
-  }
-  return run(*line);
+  return runTool({"fatbinary", "", "constructor of fat binaries", kOptions, fail, run}, count,
+                 words);
 }

@@ -145,19 +145,7 @@ int run(const CommandLine &line) {
 } // namespace
 
 int main(int count, char **words) {
-  Expected<std::vector<std::string>> all = withOptionFiles({words + 1, words + count}, "optf");
-  if (!all)
-    return fail(toString(all.takeError()));
-  Expected<CommandLine> line = CommandLine::read(kOptions, *all);
-  if (!line)
-    return fail(toString(line.takeError()));
-  if (line->has("help")) {
-    outs() << helpOf("nvlink", "<object, archive, cubin or fatbin> ...", kOptions);
-    return 0;
-  }
-  if (line->has("version")) {
-    outs() << versionText("nvlink", "linker of device code");
-    return 0;
-  }
-  return run(*line);
+  return runTool({"nvlink", "<object, archive, cubin or fatbin> ...", "linker of device code",
+                  kOptions, fail, run},
+                 count, words);
 }

@@ -91,7 +91,19 @@ int assembleText(const CommandLine &line, const AssemblerOptions &options, Strin
   return 0;
 }
 
+int listVersions() {
+  for (const char *version :
+       {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "2.0", "2.1", "2.2", "2.3", "3.0",
+        "3.1", "3.2", "4.0", "4.1", "4.2", "4.3", "5.0", "5.1", "6.0", "6.1", "6.2",
+        "6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7",
+        "7.8", "8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"})
+    outs() << version << "\n";
+  return 0;
+}
+
 int run(const CommandLine &line) {
+  if (line.has("list-version"))
+    return listVersions();
   AssemblerOptions options;
   options.isRelocatable = line.has("compile-only") || line.has("extensible-whole-program");
   options.isVerbose = line.has("verbose");
@@ -131,28 +143,7 @@ int run(const CommandLine &line) {
 } // namespace
 
 int main(int count, char **words) {
-  Expected<std::vector<std::string>> all = withOptionFiles({words + 1, words + count}, "optf");
-  if (!all)
-    return fail(toString(all.takeError()));
-  Expected<CommandLine> line = CommandLine::read(kOptions, *all);
-  if (!line)
-    return fail(toString(line.takeError()));
-  if (line->has("help") || all->empty()) {
-    outs() << helpOf("ptxas", "<ptx file>", kOptions);
-    return 0;
-  }
-  if (line->has("version")) {
-    outs() << versionText("ptxas", "assembler of PTX");
-    return 0;
-  }
-  if (line->has("list-version")) {
-    for (const char *version :
-         {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "2.0", "2.1", "2.2", "2.3", "3.0",
-          "3.1", "3.2", "4.0", "4.1", "4.2", "4.3", "5.0", "5.1", "6.0", "6.1", "6.2",
-          "6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7",
-          "7.8", "8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"})
-      outs() << version << "\n";
-    return 0;
-  }
-  return run(*line);
+  return runTool(
+      {"ptxas", "<ptx file>", "assembler of PTX", kOptions, fail, run, /*helpsWithoutWords=*/true},
+      count, words);
 }

@@ -7,6 +7,7 @@
 #include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
 #include "ptx-frontend/lib/Parser.h"
+#include "ptx-frontend/lib/TypeNames.h"
 #include "ptx-frontend/lib/UnitText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -280,22 +281,6 @@ std::string Linker::header() const {
   text += isDebug ? ", debug" : "";
   text += "\n.address_size " + std::to_string(units.front()->parsed.module.addressSize) + "\n";
   return text;
-}
-
-static StringRef wordOf(Linkage linkage) {
-  switch (linkage) {
-  case Linkage::Internal:
-    return "";
-  case Linkage::Visible:
-    return ".visible ";
-  case Linkage::Extern:
-    return ".extern ";
-  case Linkage::Weak:
-    return ".weak ";
-  case Linkage::Common:
-    return ".common ";
-  }
-  return "";
 }
 
 std::string Linker::prototype(const Unit &unit, const Statement &statement) const {

@@ -234,22 +234,6 @@ void Printer::printSourceLines(uint32_t end) {
 
 // ---------- Variables
 
-StringRef textOf(Linkage linkage) {
-  switch (linkage) {
-  case Linkage::Internal:
-    return "";
-  case Linkage::Visible:
-    return ".visible ";
-  case Linkage::Extern:
-    return ".extern ";
-  case Linkage::Weak:
-    return ".weak ";
-  case Linkage::Common:
-    return ".common ";
-  }
-  return "";
-}
-
 StringRef Printer::nameOfVariable(const Variable *variable) const {
   if (names) {
     auto found = names->variables.find(variable);
@@ -262,13 +246,13 @@ StringRef Printer::nameOfVariable(const Variable *variable) const {
 void Printer::printVariable(const Variable &variable, StringRef name) {
   if (variable.type == Type::TexRef && variable.space == StateSpace::Global &&
       std::pair(module.versionMajor, module.versionMinor) < std::pair(1u, 5u)) {
-    out << textOf(variable.linkage) << ".tex .u64 " << name; // PTX ISA: texture-state-space
+    out << wordOf(variable.linkage) << ".tex .u64 " << name; // PTX ISA: texture-state-space
     return;
   }
   if (variable.reg != kNone || variable.space == StateSpace::Reg) {
     out << ".reg ";
   } else {
-    out << textOf(variable.linkage) << nameOf(variable.space) << ' ';
+    out << wordOf(variable.linkage) << nameOf(variable.space) << ' ';
     if (variable.managed)
       out << ".attribute(.managed) ";
     printUnified(variable.unified);
@@ -397,7 +381,7 @@ void Printer::printParameters(ArrayRef<const Variable *> parameters) {
 }
 
 void Printer::printSignature(const Function &fn) {
-  out << textOf(fn.linkage) << (fn.isKernel ? ".entry " : ".func ");
+  out << wordOf(fn.linkage) << (fn.isKernel ? ".entry " : ".func ");
   printUnified(fn.unified);
   if (!fn.results.empty()) {
     printParameters(fn.results);

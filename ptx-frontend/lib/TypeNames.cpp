@@ -71,6 +71,22 @@ Version versionOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].version
 unsigned smOf(SpecialRegister reg) { return kSpecials[unsigned(reg)].sm; }
 SharedBy sharedBy(SpecialRegister reg) { return kSpecials[unsigned(reg)].sharedBy; }
 
+StringRef wordOf(Linkage linkage) {
+  switch (linkage) {
+  case Linkage::Internal:
+    return "";
+  case Linkage::Visible:
+    return ".visible ";
+  case Linkage::Extern:
+    return ".extern ";
+  case Linkage::Weak:
+    return ".weak ";
+  case Linkage::Common:
+    return ".common ";
+  }
+  return "";
+}
+
 std::string describe(const Variable &variable) {
   std::string out = nameOf(variable.space).str();
   uint64_t natural = sizeInBits(variable.type) / 8 * variable.vectorWidth;

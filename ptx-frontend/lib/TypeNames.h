@@ -15,6 +15,7 @@ Type elementTypeOf(SpecialRegister reg);     // .u32 of %tid
 unsigned widthOf(SpecialRegister reg);       // 4 of %tid
 Version versionOf(SpecialRegister reg);      // the first that has it
 unsigned smOf(SpecialRegister reg);
+llvm::StringRef wordOf(Linkage linkage);        // ".visible ", with the space behind it, or nothing
 std::string describe(const Variable &variable); // ".param .align 8 .b8[16]"
 
 } // namespace rubia::ptx

@@ -15,13 +15,15 @@ raw_ostream &messages() {
   return stream;
 }
 
-std::string versionText(StringRef tool, StringRef what) {
+// Compilers read the release and choose a version of PTX by it. It is 12.8, which all current ones
+// know; texts up to PTX 9.0 are taken all the same.
+static std::string versionText(StringRef tool, StringRef what) {
   return (tool + ": Rubia's stand-in for NVIDIA's " + what +
           "\nCuda compilation tools, release 12.8, V12.8.0\n")
       .str();
 }
 
-std::string helpOf(StringRef tool, StringRef inputs, ArrayRef<Option> options) {
+static std::string helpOf(StringRef tool, StringRef inputs, ArrayRef<Option> options) {
   std::string text =
       ("Usage  : " + tool + " [options] " + inputs + "\n\nOptions\n=======\n\n").str();
   for (const Option &option : options) {
@@ -43,8 +45,9 @@ static bool isOptionFile(StringRef word, StringRef shortName, StringRef &path) {
   return true;
 }
 
-Expected<std::vector<std::string>> withOptionFiles(std::vector<std::string> words,
-                                                   StringRef shortName) {
+/// The words with those of each file of options in the place of its name.
+static Expected<std::vector<std::string>> withOptionFiles(std::vector<std::string> words,
+                                                          StringRef shortName) {
   std::vector<std::string> out;
   for (size_t i = 0; i < words.size(); ++i) {
     StringRef path;
@@ -68,6 +71,24 @@ Expected<std::vector<std::string>> withOptionFiles(std::vector<std::string> word
     out.insert(out.end(), inFile.begin(), inFile.end());
   }
   return out;
+}
+
+int runTool(const Tool &tool, int count, char **words) {
+  Expected<std::vector<std::string>> all = withOptionFiles({words + 1, words + count}, "optf");
+  if (!all)
+    return tool.fail(toString(all.takeError()));
+  Expected<CommandLine> line = CommandLine::read(tool.options, *all);
+  if (!line)
+    return tool.fail(toString(line.takeError()));
+  if (line->has("help") || (all->empty() && tool.helpsWithoutWords)) {
+    outs() << helpOf(tool.name, tool.inputs, tool.options);
+    return 0;
+  }
+  if (line->has("version")) {
+    outs() << versionText(tool.name, tool.description);
+    return 0;
+  }
+  return tool.run(*line);
 }
 
 Error writeOutput(StringRef path, ArrayRef<uint8_t> bytes) {

@@ -14,14 +14,16 @@ inline constexpr int kFailed = 255;
 /// Messages of a tool: texts from outside (names in PTX, paths) as a terminal may show them.
 llvm::raw_ostream &messages();
 
-/// What --version prints. Compilers read the release and choose a version of PTX by it. It is 12.8,
-/// which all current ones know; texts up to PTX 9.0 are taken all the same.
-std::string versionText(llvm::StringRef tool, llvm::StringRef what);
-std::string helpOf(llvm::StringRef tool, llvm::StringRef inputs, llvm::ArrayRef<Option> options);
-
-/// The words with those of each file of options in the place of its name.
-llvm::Expected<std::vector<std::string>> withOptionFiles(std::vector<std::string> words,
-                                                         llvm::StringRef shortName);
+/// The main() of a tool: reads its words, those in files of options too, answers --help and
+/// --version, or runs it.
+struct Tool {
+  llvm::StringLiteral name, inputs, description;
+  llvm::ArrayRef<Option> options;
+  int (*fail)(const llvm::Twine &message); // prints it, and gives the exit status
+  int (*run)(const CommandLine &line);
+  bool helpsWithoutWords = false;
+};
+int runTool(const Tool &tool, int count, char **words);
 
 /// Replaces a file, or writes to a pipe or device.
 llvm::Error writeOutput(llvm::StringRef path, llvm::ArrayRef<uint8_t> bytes);
