@@ -23,13 +23,13 @@ namespace {
 
 // nvJitLinkResult; the codes are those that the library of CUDA 13.0 gives.
 enum Result : int {
-  kSuccess,
-  kUnrecognizedOption,
-  kMissingArch,
-  kInvalidInput,
-  kPtxCompile,
-  kNvvmCompile,
-  kInternal,
+  kSuccess = 0,
+  kUnrecognizedOption = 1,
+  kMissingArch = 2,
+  kInvalidInput = 3,
+  kPtxCompile = 4,
+  kNvvmCompile = 5,
+  kInternal = 6,
   kUnrecognizedInput = 8,
   kNullInput = 10,
   kIncompatibleOptions = 11,
@@ -39,7 +39,16 @@ enum Result : int {
 };
 
 // nvJitLinkInputType
-enum InputType : int { kCubin = 1, kPtx, kLtoIr, kFatbin, kObject, kLibrary, kIndex, kAny = 10 };
+enum InputType : int {
+  kCubin = 1,
+  kPtx = 2,
+  kLtoIr = 3,
+  kFatbin = 4,
+  kObject = 5,
+  kLibrary = 6,
+  kIndex = 7,
+  kAny = 10,
+};
 
 StringRef nameOf(InputType type) {
   switch (type) {
@@ -297,6 +306,7 @@ private:
       std::vector<std::string> options = link.ltoOptions;
       options.insert(options.end(), {"-arch=" + archs[i], "-lto", "-ptx"});
       std::vector<const char *> words;
+      words.reserve(options.size());
       for (const std::string &option : options)
         words.push_back(option.c_str());
       real = nullptr;
@@ -363,7 +373,7 @@ Result complete(Link &link) {
 Result copyText(const std::string &text, char *out) {
   if (!out)
     return kNullInput;
-  memcpy(out, text.c_str(), text.size() + (text.empty() ? 0 : 1));
+  std::copy_n(text.c_str(), text.size() + (text.empty() ? 0 : 1), out);
   return kSuccess;
 }
 Result sizeOfText(const std::string &text, size_t *size) {

@@ -122,6 +122,7 @@ Result compile(void *program, int count, const char *const *given) {
   forget(program);
   const Options options(ArrayRef(given, size_t(count)));
   std::vector<const char *> words;
+  words.reserve(options.words.size());
   for (const std::string &word : options.words)
     words.push_back(word.c_str());
   const Result result = call("nvrtcCompileProgram", program, count, words.data());
@@ -210,7 +211,7 @@ FORWARDED(nvrtcGetSupportedArchs)
 FORWARDED(nvrtcSetFlowCallback)
 FORWARDED(nvrtcSetPCHHeapSize)
 FORWARDED(nvrtcVersion)
-FORWARDED(__nvrtcCPEx)
+FORWARDED(__nvrtcCPEx) // NOLINT(bugprone-reserved-identifier): the library's name
 
 // Names must be there without the real library too.
 EXPORTED const char *nvrtcGetErrorString(int result) {

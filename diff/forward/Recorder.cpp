@@ -365,7 +365,7 @@ const Recorder::Page &Recorder::takePage(Snapshot &snapshot, uint64_t offset, co
   Array<Page> &pages = *snapshot.pages;
   if (index == pages.size()) // they are read in order
     pages.push({writer.write(RecordType::Page, page, size), 0});
-  else if (!snapshot.copy || memcmp(snapshot.copy + offset, page, size))
+  else if (!snapshot.copy || memcmp(snapshot.copy + offset, page, size) != 0)
     pages[index] = {writer.write(RecordType::Page, page, size), 0};
   else if (!isScanned || pages[index].free == allocations.added())
     return pages[index];

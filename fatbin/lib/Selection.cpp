@@ -70,6 +70,7 @@ ModuleChoice chooseModule(ArrayRef<RawImage> images) {
   if (units.size() == 1 && result.leftOut.empty())
     return {ModuleChoice::Kind::Chosen, units.front(), {}, "", {}};
   std::vector<BundlePart> parts;
+  parts.reserve(units.size());
   for (size_t i = 0; i < units.size(); ++i)
     parts.push_back({names[i], units[i]});
   return {ModuleChoice::Kind::Linked, {}, makeBundle(parts), "", std::move(result.leftOut)};

@@ -171,7 +171,7 @@ void Linker::renameLocals() {
           isShared(statement) || owners[statement.name] < 2)
         continue;
       std::string name = (statement.name + "$unit" + Twine(u)).str();
-      while (owners.count(name))
+      while (owners.contains(name))
         name += "$";
       text.renamed[statement.name] = name;
     }

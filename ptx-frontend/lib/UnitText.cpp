@@ -183,7 +183,7 @@ Expected<UnitText> UnitText::scan(StringRef text) {
     if (!statement)
       return statement.takeError();
     at = statement->last + 1;
-    unit.statements.push_back(std::move(*statement));
+    unit.statements.push_back(*statement);
   }
   return unit;
 }

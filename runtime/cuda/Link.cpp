@@ -61,6 +61,7 @@ static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
 
 static std::vector<uint8_t> bundleOf(const LinkState &state) {
   std::vector<fatbin::BundlePart> parts;
+  parts.reserve(state.parts.size());
   for (const LinkState::Part &part : state.parts)
     parts.push_back({part.name, part.bytes, part.isLibrary});
   return fatbin::makeBundle(parts);

@@ -2,9 +2,9 @@
 // The log that programs read through the API: the reasons of calls that failed, as they stand on
 // stderr too.
 #include "runtime/cuda/Driver.h"
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 
 namespace rubia::runtime::cuda {
@@ -105,7 +105,7 @@ Result cuLogsDumpToMemory(unsigned *iterator, char *buffer, size_t *size, unsign
       const size_t from = room ? text.find('\n', text.size() - room - 1) + 1 : text.size();
       text = std::string(kMissing) + text.substr(from);
     }
-    memcpy(buffer, text.data(), text.size());
+    std::copy(text.begin(), text.end(), buffer);
     *size = text.size();
     if (iterator)
       *iterator = entryCount;

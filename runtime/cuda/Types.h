@@ -314,7 +314,13 @@ enum MemoryOperationType : int { // CUstreamBatchMemOpType
 };
 /// CUstreamWaitValue_flags. kWaitReached: the word is equal or greater, as counters that wrap
 /// around are compared.
-enum WaitFlag : unsigned { kWaitReached, kWaitEqual, kWaitAnd, kWaitNor, kWaitFlush = 1u << 30 };
+enum WaitFlag : unsigned {
+  kWaitReached = 0,
+  kWaitEqual = 1,
+  kWaitAnd = 2,
+  kWaitNor = 3,
+  kWaitFlush = 1u << 30,
+};
 
 union MemoryOperation { // CUstreamBatchMemOpParams
   MemoryOperationType type;

@@ -90,7 +90,7 @@ std::string Assembler::whyNotForTarget() const {
   return "";
 }
 
-static uint64_t bytesOf(ArrayRef<const ptx::Variable *> variables, ptx::StateSpace space) {
+uint64_t bytesOf(ArrayRef<const ptx::Variable *> variables, ptx::StateSpace space) {
   uint64_t bytes = 0;
   for (const ptx::Variable *variable : variables)
     if (variable->space == space && variable->linkage != ptx::Linkage::Extern)

@@ -175,6 +175,7 @@ Bytes Writer::write(const Target &target, bool isRelocatable) {
   llvm::append_range(all, std::move(sections));
   Strings sectionNames;
   std::vector<uint32_t> nameOf;
+  nameOf.reserve(all.size());
   for (const Section &section : all)
     nameOf.push_back(section.name.empty() ? 0 : sectionNames.add(section.name));
   all[1].contents = std::move(sectionNames.bytes);

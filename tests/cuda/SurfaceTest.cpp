@@ -355,7 +355,7 @@ TEST_F(Surfaces, CopiesOfRows) {
   const std::vector<uint32_t> words = counting(100, 5);
   void *memory = allocate(400);
   std::vector<uint32_t> back(100);
-  auto *data = static_cast<const void *>(words.data());
+  const auto *data = static_cast<const void *>(words.data());
   auto *target = static_cast<void *>(back.data());
   Stream *none = nullptr;
   ASSERT_EQ(cu("cuMemcpyHtoA_v2", array, size_t(0), data, size_t(400)), kSuccess);

@@ -88,7 +88,7 @@ struct TemporaryFolder {
   std::error_code problem = sys::fs::createUniqueDirectory("rubia-replay", path);
   ~TemporaryFolder() {
     if (!problem)
-      sys::fs::remove_directories(path);
+      (void)sys::fs::remove_directories(path); // a leftover harms nobody
   }
 };
 } // namespace

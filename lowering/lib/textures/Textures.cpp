@@ -271,7 +271,7 @@ static Expected<Brackets> bracketsOf(FunctionLowering &fn, const ptx::Instructio
     return fn.unsupported(inst, "textures with several samples");
   if (parts.size() != 2)
     return fn.unsupported(inst, "samplers apart from textures (.target texmode_independent)");
-  return Brackets{geometry, &parts[0], &parts[1]};
+  return Brackets{geometry, parts.data(), &parts[1]};
 }
 
 // tex{.mip}.geom.v4.dtype.ctype d{|p}, [a, c]{, lod}{, dPdx, dPdy}{, e}{, f}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/cuda/graph/GraphNodes.h"
+#include <utility>
 
 namespace rubia::runtime::cuda {
 
@@ -13,7 +14,8 @@ namespace rubia::runtime::cuda {
 class DeviceEvent {
 public:
   DeviceEvent() = default;
-  DeviceEvent(DeviceEvent &&other) : DeviceEvent(other) { other.event = nullptr; }
+  DeviceEvent(DeviceEvent &&other) noexcept
+      : event(std::exchange(other.event, nullptr)), device(other.device), resets(other.resets) {}
   ~DeviceEvent() { drop(); }
 
   /// Null: there is none, or no more.
@@ -22,7 +24,6 @@ public:
   Result record(Context &context, void *hipStream);
 
 private:
-  DeviceEvent(const DeviceEvent &) = default;
   void drop();
 
   void *event = nullptr;

@@ -233,7 +233,7 @@ static Result addAllocateNode(const char *name, GraphNode **out, Graph *graph,
                               AllocateNodeParameters *p) {
   return callIn(name, [&](Context &context) -> Result {
     void *address = p ? p->address : nullptr;
-    const Made made = makeAllocateNode(context, p);
+    Made made = makeAllocateNode(context, p);
     if (made.error)
       return made.error;
     Result result = addNode(name, out, graph, after, data, count, [&](Context &) { return made; });

@@ -13,12 +13,12 @@ namespace rubia::runtime::cuda {
 
 // CUgraphExecUpdateResult
 enum UpdateCode {
-  kUpdated,
-  kError,
-  kTopologyChanged,
-  kTypeChanged,
+  kUpdated = 0,
+  kError = 1,
+  kTopologyChanged = 2,
+  kTypeChanged = 3,
   kParametersChanged = 5,
-  kUnsupported
+  kUnsupported = 6,
 };
 
 static GraphNode *copyOf(const Graph &copy, const GraphNode &node) {

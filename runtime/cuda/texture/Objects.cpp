@@ -23,7 +23,7 @@ Result add(Context &context, ObjectHandle *out, const abi::Texture &record, Obje
   if (Result result = allocateRecord(context, record, address))
     return result;
   std::lock_guard<std::mutex> lock(mutex);
-  objects[address] = std::move(object);
+  objects[address] = object;
   *out = address;
   return kSuccess;
 }
