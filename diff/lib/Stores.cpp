@@ -21,6 +21,7 @@ namespace rubia::capsule {
 namespace {
 
 constexpr unsigned kElsewhere = 63; // the bit of pointers that were loaded, and of variables
+constexpr unsigned kOwn = 62;       // of shared and local memory, of which a launch leaves nothing
 
 enum TypeBits : uint8_t { kF16 = 1, kBF16 = 2, kF32 = 4, kF64 = 8, kInteger = 16 };
 
@@ -77,6 +78,17 @@ Type typeFor(uint8_t bits) {
   }
 }
 
+/// A generic access to shared or local memory, which are one here.
+bool isOwnMemory(StateSpace space, const Fact &address) {
+  return space == StateSpace::None && address.origins == uint64_t(1) << kOwn;
+}
+
+uint64_t originOf(const ptx::Variable &variable) {
+  return uint64_t(1) << (variable.space == StateSpace::Shared || variable.space == StateSpace::Local
+                             ? kOwn
+                             : kElsewhere);
+}
+
 /// It names a texture, a surface or a tensor map, of which a capsule has nothing.
 bool namesImage(Op op) {
   constexpr Op kOfImages[] = {Op::Tex,
@@ -109,7 +121,9 @@ private:
   bool visit(const ptx::Function &function, const ptx::Instruction &instruction);
   Fact factOf(const ptx::Function &function, const Operand &operand);
   bool write(const ptx::Function &function, const Operand &operand, const Fact &fact);
-  Fact &memory(StateSpace space) { return memories[unsigned(space)]; }
+  Fact &memory(StateSpace space) {
+    return memories[unsigned(space == StateSpace::Local ? StateSpace::Shared : space)];
+  }
   Fact loaded(const ptx::Function &function, const ptx::Instruction &instruction, unsigned address);
   bool stored(const ptx::Function &function, const ptx::Instruction &instruction,
               const Operand &address, Fact value);
@@ -141,7 +155,7 @@ Fact Analysis::factOf(const ptx::Function &function, const Operand &operand) {
   case Operand::Kind::Float:
     return fact; // a constant of any type
   case Operand::Kind::Variable:
-    fact.origins = uint64_t(1) << kElsewhere;
+    fact.origins = originOf(*operand.variable());
     return fact;
   case Operand::Kind::SpecialRegister:
     fact.isInexact = isOwn(operand.special);
@@ -149,8 +163,8 @@ Fact Analysis::factOf(const ptx::Function &function, const Operand &operand) {
   case Operand::Kind::Address:
     if (operand.reg != ptx::kNone)
       return registerFact(function, operand.reg);
-    if (operand.variable())
-      fact.origins = uint64_t(1) << kElsewhere;
+    if (const ptx::Variable *variable = operand.variable())
+      fact.origins = originOf(*variable);
     return fact;
   case Operand::Kind::Vector:
   case Operand::Kind::Pair:
@@ -237,22 +251,27 @@ Fact Analysis::loaded(const ptx::Function &function, const ptx::Instruction &ins
   if (variable && variable->isKernelParameter) {
     for (size_t i = 0; i < kernel.parameters.size(); ++i)
       if (kernel.parameters[i] == variable)
-        fact.origins = uint64_t(1) << std::min<size_t>(i, kElsewhere);
+        fact.origins = uint64_t(1) << (i < kOwn ? i : kElsewhere);
   } else {
     fact = memory(space);
-    if (space == StateSpace::None)
-      for (StateSpace one : {StateSpace::Global, StateSpace::Shared, StateSpace::Local})
+    if (isOwnMemory(space, where))
+      fact.join(memory(StateSpace::Shared));
+    else if (space == StateSpace::None)
+      for (StateSpace one : {StateSpace::Global, StateSpace::Shared})
         fact.join(memory(one));
     else if (space == StateSpace::Global || space == StateSpace::Shared ||
              space == StateSpace::Local)
       fact.join(memory(StateSpace::None));
     // A pointer out of memory that is shared with others may point anywhere.
-    if (space == StateSpace::Global || space == StateSpace::None)
+    if (space == StateSpace::Global || (space == StateSpace::None && !isOwnMemory(space, where)))
       fact.origins |= uint64_t(1) << kElsewhere;
-    // What others made of this memory has the type as which it is read, if that says one.
+    // What others made of this memory has the type as which it is read, if that says one. What is
+    // the launch's own has those of what was stored there.
+    const uint8_t ownTypes =
+        isOwnMemory(space, where) ? memory(StateSpace::Shared).types : fact.types;
     fact.types = typeBits(instruction.spelling->type());
     if (!fact.types && space != StateSpace::Global)
-      fact.types = memory(space).types;
+      fact.types = ownTypes;
   }
   fact.isInexact |= where.isInexact;
   return fact;
@@ -265,12 +284,14 @@ bool Analysis::stored(const ptx::Function &function, const ptx::Instruction &ins
   value.isInexact |= where.isInexact || isControlInexact;
   if (const uint8_t types = typeBits(instruction.spelling->type()))
     value.types = types;
+  if (isOwnMemory(space, where))
+    return memory(StateSpace::Shared).join(value);
   bool changed = memory(space).join(value);
   if (space != StateSpace::Global && space != StateSpace::None)
     return changed;
   const uint64_t origins = where.origins ? where.origins : uint64_t(1) << kElsewhere;
   for (unsigned i = 0; i < 64; ++i)
-    if (origins >> i & 1) {
+    if (i != kOwn && origins >> i & 1) {
       any[i] = true;
       changed |= stores[i].join(value);
     }
@@ -361,7 +382,7 @@ KernelStores Analysis::run() {
                   stores[i].isComputed};
   };
   KernelStores out;
-  for (unsigned i = 0; i < kernel.parameters.size() && i < kElsewhere; ++i)
+  for (unsigned i = 0; i < kernel.parameters.size() && i < kOwn; ++i)
     out.byParameter.push_back(of(i));
   out.elsewhere = of(kElsewhere);
   out.cause = cause;

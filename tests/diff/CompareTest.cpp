@@ -57,6 +57,17 @@ TEST(Stores, HaveTheTypeOfWhatComputedThem) {
   EXPECT_EQ(storesIn("st.global.u32 [counter], %r1;"), "none, none, bits");
   EXPECT_EQ(storesIn("ld.global.u64 %d4, [%d1]; st.global.f32 [%d4], %f1;"), "none, none, f32");
   EXPECT_EQ(storesIn("st.shared.f32 [tile], %f1;"), "none, none, none");
+  // Through shared memory, which is the launch's own, also where the address is a generic one.
+  EXPECT_EQ(storesIn("st.shared.f32 [tile], %f1; ld.shared.b32 %r2, [tile]; "
+                     "st.global.b32 [%d1], %r2;"),
+            "f32, none, none");
+  const std::string tile = "mov.u64 %d4, tile; cvta.shared.u64 %d4, %d4; add.s64 %d4, %d4, 8; ";
+  EXPECT_EQ(storesIn(tile + "add.f16 %h1, %h2, %h3; st.b16 [%d4], %h1; ld.shared.b32 %r2, [tile]; "
+                            "st.global.b32 [%d1], %r2;"),
+            "f16, none, none");
+  EXPECT_EQ(storesIn(tile + "st.shared.f64 [tile], %g1; ld.b64 %d5, [%d4]; "
+                            "st.global.b64 [%d1], %d5; st.global.f32 [counter], %f1;"),
+            "f64, none, f32");
 }
 
 TEST(Stores, AreExactUnlessInexactInstructionsLeadToThem) {

@@ -210,6 +210,18 @@ TEST(DiffCommand, LeavesOpenWhatIsNotPerturbed) {
   expectIn(ordered, "status 3");
 }
 
+// Whether it is a number of f32 or two of f16, nobody can tell: a NaN may be meant in either way.
+TEST(DiffCommand, LeavesBitsOfNaNsOpenWhereTypesAreUnknown) {
+  const std::string kernel =
+      exponential("mov.f32 %f2, 0f7fc00000; ex2.approx.ftz.f32 %f2, %f2; "
+                  "setp.gt.u32 %p1, %r3, 1000; @%p1 st.global.u32 [%d3], %r1;");
+  for (const auto &[expected, status] :
+       {std::pair(0x7fabcdefu, 3), {0x7e000000u, 3}, {0x3f800000u, 1}, {0x7e001234u, 1}}) {
+    const std::string text = diff(makeCapsule(kWrong, kernel, true, expected), "--arch gfx1100");
+    expectIn(text, "status " + std::to_string(status));
+  }
+}
+
 // What ran is judged: the recorded kernel has the exponential alone.
 TEST(DiffCommand, JudgesWhatWasReplayed) {
   const std::string path = testing::TempDir() + "rubia-diff-other.ptx";
