@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/Pipeline.h"
 #include "fatbin/Container.h"
+#include "lowering/SharedMemory.h"
 #include "ptx-frontend/Linker.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -190,7 +191,8 @@ Manifest PtxImage::manifest() const {
         unitError = error;
     if (isLinked && unitError.empty())
       unitError = undefinedVariable(unitList[unit], targets.variables);
-    for (const ptx::Function *kernel : unitList[unit].kernels) {
+    const std::vector<uint64_t> sharedBytes = lowering::staticSharedBytes(unitList[unit]);
+    for (const auto [index, kernel] : llvm::enumerate(unitList[unit].kernels)) {
       Manifest::Kernel k;
       k.name = kernel->name.str();
       k.unit = unit;
@@ -200,7 +202,7 @@ Manifest PtxImage::manifest() const {
       k.parameterBytes = layout.sizeInBytes;
       std::copy_n(kernel->attributes.maxThreads, 3, k.maxThreads);
       std::copy_n(kernel->attributes.requiredThreads, 3, k.requiredThreads);
-      k.staticSharedBytes = lowering::staticSharedBytes(unitList[unit], *kernel);
+      k.staticSharedBytes = sharedBytes[index];
       k.error = errorsOf(*kernel);
       if (k.error.empty() && !unitError.empty())
         k.error = "kernel '" + k.name + "': " + unitError;

@@ -2,6 +2,7 @@
 // Offsets that the host relies on.
 #include "Lowered.h"
 #include "lowering/Abi.h"
+#include "lowering/SharedMemory.h"
 
 using namespace rubia;
 using namespace rubia::lowering;
@@ -58,4 +59,5 @@ TEST(Layout, StaticSharedMemoryOfWhatIsReached) {
   std::vector<Unit> units = partition(module);
   EXPECT_EQ(staticSharedBytes(units[0], *module.function("k")), 16u);
   EXPECT_EQ(staticSharedBytes(units[1], *module.function("none")), 0u);
+  EXPECT_EQ(staticSharedBytes(units[0]), std::vector<uint64_t>{16});
 }

@@ -5,6 +5,8 @@
 #include "lowering/lib/analysis/Uniformity.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <set>
+#include <vector>
 
 using namespace llvm;
 
@@ -58,12 +60,20 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
     uint32_t index = uint32_t(use.instruction - use.function->body.data());
     use.mayDivide = !uniformity->executesTogether(*use.function, index).together;
   }
+  // Numbers of those that may divide; there are thousands of uses in a large unit.
+  bool isAny = false, isUnknown = false;
+  std::set<uint64_t> numbers;
+  for (const BarrierUse &use : plan.uses)
+    if (use.mayDivide) {
+      isAny = true;
+      isUnknown |= !use.id;
+      if (use.id)
+        numbers.insert(*use.id);
+    }
   for (BarrierUse &use : plan.uses) {
     if (isAligned(*use.instruction))
       continue;
-    use.noticesLate = any_of(plan.uses, [&](const BarrierUse &other) {
-      return other.mayDivide && (!use.id || !other.id || *use.id == *other.id);
-    });
+    use.noticesLate = use.id ? isUnknown || numbers.count(*use.id) : isAny;
     if (use.noticesLate)
       plan.words.missed =
           uint32_t(std::clamp<uint64_t>(sizes.most / 32, 1, BarrierWords::kMaxWaves));
@@ -114,11 +124,12 @@ BarrierPlan planBarriers(const Unit &unit) {
     return (!a.id || !b.id || *a.id == *b.id) &&
            (!a.threads || !b.threads || *a.threads == *b.threads);
   };
+  std::vector<BarrierUse> arrivals;
+  for (const BarrierUse &use : plan.uses)
+    if (use.instruction->op() == ptx::Op::BarArrive && (!use.threads || sizes.mayBe(*use.threads)))
+      arrivals.push_back(use);
   auto meetsArrival = [&](const BarrierUse &use) {
-    return any_of(plan.uses, [&](const BarrierUse &other) {
-      return other.instruction->op() == ptx::Op::BarArrive && mayMeet(use, other) &&
-             (!other.threads || sizes.mayBe(*other.threads));
-    });
+    return any_of(arrivals, [&](const BarrierUse &other) { return mayMeet(use, other); });
   };
   for (BarrierUse &use : plan.uses) {
     auto set = [&](BarrierForm form, const char *reason) {

@@ -2,7 +2,8 @@
 // Where things lie that the host must know too: kernel parameters, module variables, and the size
 // of static shared memory.
 #include "lowering/Lowering.h"
-#include "lowering/lib/analysis/BarrierPlan.h"
+#include "lowering/SharedMemory.h"
+#include "lowering/lib/frame/SharedMemory.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -88,12 +89,24 @@ struct SharedMemory {
 
 } // namespace
 
-uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel) {
+uint64_t staticSharedBytes(const ptx::Function &kernel, const BarrierWords &words) {
   SharedMemory shared;
   shared.visit(kernel);
-  if (uint32_t barriers = planBarriers(unit).words.sizeInBytes())
+  if (uint32_t barriers = words.sizeInBytes())
     shared.add(barriers, 8);
   return shared.bytes;
+}
+
+uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel) {
+  return staticSharedBytes(kernel, planBarriers(unit).words);
+}
+
+std::vector<uint64_t> staticSharedBytes(const Unit &unit) {
+  const BarrierWords words = planBarriers(unit).words;
+  std::vector<uint64_t> bytes;
+  for (const ptx::Function *kernel : unit.kernels)
+    bytes.push_back(staticSharedBytes(*kernel, words));
+  return bytes;
 }
 
 } // namespace rubia::lowering

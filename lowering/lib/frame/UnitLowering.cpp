@@ -7,6 +7,7 @@
 #include "lowering/lib/analysis/PartialWarps.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/SharedMemory.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
@@ -289,7 +290,7 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                         "'" + kernel.name +
                             "' is a name that Rubia or the linker uses in every code object",
                         /*unsupported=*/true));
-  uint64_t shared = staticSharedBytes(unit, kernel);
+  uint64_t shared = staticSharedBytes(kernel, barriers.words);
   if (shared > target.row->maxLdsBytes)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' declares " + Twine(shared) +
@@ -494,7 +495,7 @@ std::string UnitLowering::metadata() const {
                      {"exactThreads", warpForm.exactThreads},
                      {"parameters", std::move(parameters)},
                      {"parameterBytes", layout.sizeInBytes},
-                     {"staticSharedBytes", staticSharedBytes(unit, *kernel)},
+                     {"staticSharedBytes", staticSharedBytes(*kernel, barriers.words)},
                      {"maxThreads", maxThreads(*kernel)},
                      {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
   }
