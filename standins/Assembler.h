@@ -17,6 +17,8 @@ struct AssemblerOptions {
   bool areWarningsErrors = false;
   /// False: products and sums that have no rounding modifier get one, so that nothing fuses them.
   bool mayFuse = true;
+  /// Kernels that there must be. All others are kept too.
+  std::vector<std::string> entries;
 };
 
 struct Assembled {

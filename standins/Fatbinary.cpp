@@ -24,7 +24,7 @@ constexpr Option kOptions[] = {
     {"32", "", Nothing, Lost},
     {"64", ""},
     {"cmdline", "", Value}, // for ptxas
-    {"compress", "", Value},
+    {"compress", "", Truth},
     {"compress-all", ""},
     {"compress-mode", "", Value},
     {"create", "", Value, Read},

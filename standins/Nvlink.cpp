@@ -18,6 +18,7 @@ namespace {
 
 using enum Option::Takes;
 using enum Option::Use;
+using enum Option::Joins;
 
 constexpr Option kOptions[] = {
     {"Ofast-compile", "Ofc", Value},
@@ -39,11 +40,11 @@ constexpr Option kOptions[] = {
     {"ignore-host-info", ""},
     {"keep-system-libraries", ""},
     {"kernels-used", "", Value}, // all kernels are in the file
-    {"library", "l", Value, Read},
-    {"library-path", "L", Value, Read},
+    {"library", "l", Value, Read, Yes},
+    {"library-path", "L", Value, Read, Yes},
     {"link-time-opt", "lto", Nothing, Lost},
-    {"machine", "m", Value},
-    {"maxrregcount", "", Value},
+    {"machine", "m", Number, Read, Yes},
+    {"maxrregcount", "", Number},
     {"nvvmpath", "", Value},
     {"options-file", "optf", Value, Read},
     {"output-file", "o", Value, Read},
@@ -51,8 +52,8 @@ constexpr Option kOptions[] = {
     {"register-link-binaries", "", Value, Lost},
     {"relocatable-link", "r", Nothing, Read},
     {"report-arch", ""},
-    {"split-compile", "", Value},
-    {"split-compile-extended", "", Value},
+    {"split-compile", "", Number},
+    {"split-compile-extended", "", Number},
     {"suppress-arch-warning", ""},
     {"suppress-debug-info", ""},
     {"suppress-stack-size-warning", ""},
@@ -70,7 +71,8 @@ int fail(const Twine &message) {
   return 1;
 }
 
-// Inputs, then the library of each -l in the folders of -L.
+// Inputs, then the library of each -l in the folders of -L. As for nvlink, a library that no folder
+// has is no error: what only it defines is an undefined reference.
 Expected<std::vector<ptx::LinkInput>> readInputs(const CommandLine &line, unsigned capability) {
   std::vector<ptx::LinkInput> units;
   auto add = [&](StringRef path) -> Error {
@@ -91,8 +93,11 @@ Expected<std::vector<ptx::LinkInput>> readInputs(const CommandLine &line, unsign
       if (std::string path = (folder + "/lib" + library + ".a").str();
           found.empty() && sys::fs::exists(path))
         found = path;
-    if (found.empty())
-      return createStringError(inconvertibleErrorCode(), "Library '" + library + "' not found");
+    if (found.empty()) {
+      if (!line.has("disable-warnings"))
+        messages() << "nvlink warning : Library '" << library << "' not found\n";
+      continue;
+    }
     if (Error error = add(found))
       return std::move(error);
   }
@@ -113,6 +118,8 @@ int run(const CommandLine &line) {
   if (!target)
     return fail("Unknown arch name '" + arch + "'");
   options.target = *target;
+  if (StringRef machine = line.value("machine").value_or("64"); machine != "64")
+    return fail("Value '" + machine + "' is not defined for option 'machine'");
   const std::optional<StringRef> output = line.value("output-file");
   if (!output)
     return fail("Must specify output file with -o option");

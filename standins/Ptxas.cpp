@@ -15,10 +15,11 @@ namespace {
 
 using enum Option::Takes;
 using enum Option::Use;
+using enum Option::Joins;
 
 constexpr Option kOptions[] = {
     {"Ofast-compile", "Ofc", Value},
-    {"allow-expensive-optimizations", "", Value},
+    {"allow-expensive-optimizations", "", Truth},
     {"compile-as-tools-patch", "astoolspatch", Nothing, Lost},
     {"compile-only", "c", Nothing, Read},
     {"compiler-annotations", "annotate"},
@@ -26,13 +27,13 @@ constexpr Option kOptions[] = {
     {"def-store-cache", "dscm", Value},
     {"device-debug", "g"},
     {"device-function-maxrregcount", "func-maxrregcount", Value},
-    {"device-stack-protector", "", Value},
+    {"device-stack-protector", "", Truth},
     {"disable-optimizer-constants", "disable-optimizer-consts"},
     {"disable-warnings", "w", Nothing, Read},
     {"dont-merge-basicblocks", "no-bb-merge"},
-    {"entry", "e", Value}, // all kernels are in the file
+    {"entry", "e", Value, Read}, // all kernels are in the file
     {"extensible-whole-program", "ewp", Nothing, Read},
-    {"fmad", "", Value, Read},
+    {"fmad", "", Truth, Read},
     {"force-load-cache", "flcm", Value},
     {"force-store-cache", "fscm", Value},
     {"g-tensor-memory-access-check", "g-tmem-access-check"},
@@ -43,23 +44,23 @@ constexpr Option kOptions[] = {
     {"input-as-string", "ias", Value, Read},
     {"legacy-bar-warp-wide-behavior", "", Nothing, Lost},
     {"list-version", "version-ls", Nothing, Read},
-    {"machine", "m", Value, Read},
+    {"machine", "m", Number, Read, Yes},
     {"make-errors-visible-at-exit", ""},
     {"maxntid", "", Value, Lost},
     {"maxrregcount", "", Value},
-    {"minnctapersm", "", Value},
-    {"opt-level", "O", Value},
+    {"minnctapersm", "", Number},
+    {"opt-level", "O", Number, NoEffect, Only},
     {"optimize-float-atomics", "opt-fp-atomics"},
     {"options-file", "optf", Value, Read},
     {"output-file", "o", Value, Read},
     {"override-directive-values", "", Nothing, Lost},
-    {"position-independent-code", "pic", Value},
+    {"position-independent-code", "pic", Truth},
     {"preserve-relocs", ""},
-    {"register-usage-level", "regUsageLevel", Value},
+    {"register-usage-level", "regUsageLevel", Number},
     {"return-at-end", "ret-end"},
     {"sanitize", "", Value, Lost},
     {"sp-bounds-check", ""},
-    {"split-compile", "", Value},
+    {"split-compile", "", Number},
     {"suppress-async-bulk-multicast-advisory-warning", ""},
     {"suppress-debug-info", ""},
     {"suppress-double-demote-warning", ""},
@@ -76,6 +77,31 @@ constexpr Option kOptions[] = {
 int fail(const Twine &message) {
   messages() << fatal("ptxas", message);
   return kFailed;
+}
+
+/// What an option may be, where that is neither any text nor any number.
+struct Choices {
+  StringLiteral option, words; // with blanks between them
+  bool orNumber;
+};
+constexpr Choices kChoices[] = {
+    {"Ofast-compile", "0 min mid max", false},   {"def-load-cache", "ca cg cs lu cv", false},
+    {"def-store-cache", "wb cg cs wt", false},   {"force-load-cache", "ca cg cs lu cv", false},
+    {"force-store-cache", "wb cg cs wt", false}, {"maxrregcount", "archmax archmin", true},
+    {"sanitize", "memcheck threadsteer", false},
+};
+
+// What is wrong with the value of an option; "" if all are right.
+std::string wrongChoice(const CommandLine &line) {
+  for (const Choices &choices : kChoices)
+    for (StringRef value : line.values(choices.option)) {
+      SmallVector<StringRef> words;
+      choices.words.split(words, ' ');
+      uint64_t number;
+      if (!is_contained(words, value) && (!choices.orNumber || value.getAsInteger(0, number)))
+        return ("Invalid value '" + value + "' for option '" + choices.option + "'").str();
+    }
+  return "";
 }
 
 int assembleText(const CommandLine &line, const AssemblerOptions &options, StringRef name,
@@ -117,10 +143,12 @@ int run(const CommandLine &line) {
   if (!target)
     return fail("Value '" + arch + "' is not defined for option 'gpu-name'");
   options.target = *target;
-  const StringRef fmad = line.value("fmad").value_or("true");
-  if (fmad != "true" && fmad != "false")
-    return fail("Value '" + fmad + "' is not defined for option 'fmad'");
-  options.mayFuse = fmad == "true";
+  options.mayFuse = line.value("fmad").value_or("true") == "true";
+  if (std::string wrong = wrongChoice(line); !wrong.empty())
+    return fail(wrong);
+  for (StringRef names : line.values("entry"))
+    for (StringRef name : split(names, ','))
+      options.entries.push_back(name.str());
   if (StringRef machine = line.value("machine").value_or("64"); machine != "64")
     return fail("Value '" + machine + "' is not defined for option 'machine'");
   const std::vector<StringRef> strings = line.values("input-as-string");

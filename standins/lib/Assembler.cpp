@@ -79,14 +79,15 @@ std::string Assembler::whyNotForTarget() const {
   const ptx::Module &m = parsed.module;
   if (m.sm > options.target.sm)
     return "SM version specified by .target is higher than default SM version assumed";
-  const bool isExact =
-      m.smVariant == 'a' && (m.sm != options.target.sm || options.target.variant != 'a');
-  const bool isFamily =
-      m.smVariant == 'f' && (m.sm / 10 != options.target.sm / 10 || !options.target.variant);
-  if (isExact || isFamily)
-    return ("PTX with .target 'sm_" + Twine(m.sm) + Twine(m.smVariant) +
-            "' cannot be compiled to architecture '" + options.target.name() + "'")
-        .str();
+  const std::string text =
+      ("with .target 'sm_" + Twine(m.sm) + Twine(m.smVariant) + "' cannot be compiled ").str();
+  const bool isOther = m.sm != options.target.sm;
+  if (m.smVariant == 'a' && isOther)
+    return "Program " + text + "to future architecture";
+  if (m.smVariant == 'a' && options.target.variant != 'a')
+    return "PTX " + text + "for architecture '" + options.target.name() + "'";
+  if (m.smVariant == 'f' && m.sm / 10 != options.target.sm / 10)
+    return "Program " + text + "to different SM-family architecture";
   return "";
 }
 
@@ -167,6 +168,9 @@ Assembled Assembler::run() {
     return fail(aborted);
   if (std::string why = whyNotForTarget(); !why.empty())
     return fail(why);
+  for (const std::string &entry : options.entries)
+    if (none_of(m.functions, [&](const auto *f) { return f->isKernel && f->name == entry; }))
+      return fail("Unknown function " + entry);
   if (llvm::count_if(m.functions, [](const auto *f) { return f->isKernel; }) > int(kMostKernels))
     return fail("more than " + Twine(kMostKernels) + " entry functions");
   if (options.isVerbose)

@@ -195,7 +195,8 @@ class Ptxas(StandInTest):
                             (["-arch=sm_80", newer], f"ptxas {newer}, line 1; fatal   : Unsupported .version 9.9; current version is '9.0'\n"
                                                      "ptxas fatal   : Ptx assembly aborted due to errors\n"),
                             (["-arch=sm_90", special],
-                             "ptxas fatal   : PTX with .target 'sm_90a' cannot be compiled to architecture 'sm_90'\n"),
+                             "ptxas fatal   : PTX with .target 'sm_90a' cannot be compiled for architecture 'sm_90'\n"),
+                            (["-arch=sm_100a", special], "ptxas fatal   : Program with .target 'sm_90a' cannot be compiled to future architecture\n"),
                             (["-arch=sm_80", source, newer], "ptxas fatal   : More than one input file is given\n"),
                             (["-arch=sm_80", source, "-o"], "ptxas fatal   : argument expected after '-o'\n"),
                             (["-arch=sm_80", source, "-o", "none/a.cubin"],
@@ -212,6 +213,40 @@ class Ptxas(StandInTest):
                                       "ptxas warning : option 'maxntid' has no effect\n")
         self.assertEqual(self.tool("ptxas", "-w", "-O3", "-arch", "sm_80", "--frobnicate=7", source).stderr, "")
         self.assertTrue((self.folder / "elf.o").exists())
+
+    def test_no_unknown_option_is_a_short_one_with_its_value(self):
+        source = self.file("a.ptx", WHOLE)
+        for word in ("-optimize", "-oq.cubin", "-extra", "-ekernel", "-vO", "-w1", "-archsm_80"):
+            done = self.tool("ptxas", "-arch=sm_80", word, source)
+            self.assertEqual((done.returncode, done.stderr), (0, f"ptxas warning : Unknown option '{word}' has no effect\n"))
+            made = {path.name for path in self.folder.iterdir()}
+            self.assertEqual(made, {"a.ptx", "elf.o"}, word)
+        for words in (["-O3"], ["-O=3"], ["--opt-level", "2"], ["-m64"], ["-m", "64"], ["-O"], ["-maxrregcount", "0x20"], ["-maxrregcount=archmax"],
+                      ["-dlcm=ca", "-dscm=wt"], ["-Ofc=mid"], ["-e", "kernel"], ["-e=kernel"], ["-pic=true"]):
+            done = self.tool("ptxas", "-arch=sm_80", *words, source)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+
+    def test_values_are_those_that_options_take(self):
+        source = self.file("a.ptx", WHOLE)
+        for words, text in ((["-maxrregcount", "abc"], "Invalid value 'abc' for option 'maxrregcount'"), (["-e", "none"], "Unknown function none"),
+                            (["-e=kernel,none"], "Unknown function none"), (["-Ofast"], "'fast': expected a number"),
+                            (["--opt-level=x"], "'x': expected a number"), (["-mx"], "'x': expected a number"),
+                            (["-m32"], "Value '32' is not defined for option 'machine'"), (["-split-compile=x"], "'x': expected a number"),
+                            (["-regUsageLevel=a"], "'a': expected a number"), (["-minnctapersm=q"], "'q': expected a number"),
+                            (["-fmad=1"], "'1': expected true or false"), (["-pic=q"], "'q': expected true or false"),
+                            (["-w=1"], "no argument expected after '-w'"), (["--verbose=x"], "no argument expected after '--verbose'"),
+                            (["-dlcm=wb"], "Invalid value 'wb' for option 'def-load-cache'"), (["-Ofc=xx"], "Invalid value 'xx' for option 'Ofast-compile'")):
+            done = self.tool("ptxas", "-arch=sm_80", *words, source)
+            self.assertEqual((done.returncode, done.stderr), (255, f"ptxas fatal   : {text}\n"), words)
+        self.assertFalse((self.folder / "elf.o").exists())
+
+    def test_a_family_is_compiled_for_its_members(self):
+        source = self.file("a.ptx", WHOLE.replace("8.0", "8.8").replace("sm_80", "sm_100f"))
+        for arch in ("sm_100", "sm_103", "sm_103a", "sm_103f"):
+            self.assertEqual(self.tool("ptxas", "-arch=" + arch, source).returncode, 0, arch)
+        done = self.tool("ptxas", "-arch=sm_120", source)
+        self.assertEqual((done.returncode, done.stderr), (
+            255, "ptxas fatal   : Program with .target 'sm_100f' cannot be compiled to different SM-family architecture\n"))
 
     def test_terminals_are_shown_no_escapes(self):
         done = self.tool("ptxas", "-arch=sm_80", "none\x1b[2J.ptx")
@@ -263,9 +298,24 @@ class Nvlink(StandInTest):
             self.assertFalse((self.folder / "linked.cubin").exists())
         self.assertEqual(self.tool("nvlink", user, one, "-o", "x").returncode, 1)
         self.assertEqual(self.tool("nvlink", "-arch=sm_80", user, one).stderr, "nvlink fatal   : Must specify output file with -o option\n")
+        for words, text in ((["-m32"], "Value '32' is not defined for option 'machine'"), (["-maxrregcount=abc"], "'abc': expected a number"),
+                            (["-w=1"], "no argument expected after '-w'")):
+            done = self.tool("nvlink", "-arch=sm_80", *words, user, one, "-o", "linked.cubin")
+            self.assertEqual((done.returncode, done.stderr), (1, f"nvlink fatal   : {text}\n"))
         self.assertEqual(self.tool("nvlink", "-r", "-arch=sm_80", user, "-o", "part.o").returncode, 0)
         self.assertEqual(self.tool("nvlink", "-arch=sm_80", "part.o", two, "-o", "linked.cubin").returncode, 0)
         self.assertStores(self.folder / "linked.cubin", 2)
+
+    def test_options_are_not_taken_for_short_ones(self):
+        one = self.assemble("one", WHOLE, "-c")
+        library = self.file("libown.a", one.read_bytes())
+        for word, text in (("-optimize", "Unknown option '-optimize' has no effect"), ("-oq.cubin", "Unknown option '-oq.cubin' has no effect"),
+                           ("-lineinfo", "Library 'ineinfo' not found")):
+            done = self.tool("nvlink", "-arch=sm_80", word, one, "-o", "linked.cubin")
+            self.assertEqual((done.returncode, done.stderr), (0, f"nvlink warning : {text}\n"))
+        for words in (["-lown", f"-L{self.folder}"], ["-l", "own", "-L", self.folder], [f"--library-path={self.folder}", "--library", "own"]):
+            done = self.tool("nvlink", "-arch=sm_80", *words, "-o", "linked.cubin")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), library)
 
 
 class Fatbinary(StandInTest):
@@ -284,6 +334,13 @@ class Fatbinary(StandInTest):
             done = self.tool("fatbinary", "--create=a.fatbin", *words[:1]) if words else self.tool("fatbinary", "-64")
             self.assertEqual(done.returncode, 1, words)
             self.assertIn("fatbinary fatal   : ", done.stderr)
+
+    def test_options(self):
+        image = "--image3=kind=ptx,sm=80,file=" + str(self.file("b.ptx", WHOLE))
+        for word, status, text in (("-crefoo", 0, "warning : Unknown option '-crefoo' has no effect"), ("-g=1", 1, "fatal   : no argument expected after '-g'"),
+                                   ("-compress=x", 1, "fatal   : 'x': expected true or false"), ("-compress=true", 0, "")):
+            done = self.tool("fatbinary", "--create=a.fatbin", word, image)
+            self.assertEqual((done.returncode, done.stderr), (status, text and f"fatbinary {text}\n"))
 
 
 JITLINK = r"""
