@@ -3,10 +3,14 @@
 // the cache) knows nothing of it.
 #pragma once
 
+#include "ptx-frontend/Diagnostics.h"
 #include "ptx-frontend/Module.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace rubia::ptx {
 
@@ -29,10 +33,39 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
+/// Where lines of a linked text come from: from `line` on, up to the next origin, they are the
+/// lines from `unitLine` on of an input.
+struct LinkOrigin {
+  unsigned line, input, unitLine;
+};
+
+struct Linked {
+  std::string text;
+  std::vector<std::string> inputs; // names
+  std::vector<LinkOrigin> origins; // sorted by lines
+  /// What is wrong with an input alone: others may have what it lacks.
+  struct InputDiagnostic {
+    unsigned input;
+    Diagnostic diagnostic;
+    std::string text; // formatted
+  };
+  std::vector<InputDiagnostic> diagnostics;
+
+  /// The diagnostic of the linked text with the line that it has in an input, and the number of
+  /// that; none of lines that the linker wrote.
+  std::optional<std::pair<unsigned, Diagnostic>> origin(const Diagnostic &diagnostic) const;
+};
+
+/// The pragma of a linked text. Each unit was checked against its own `.version` and `.target`; the
+/// text has one of each, by which its instructions are not checked.
+inline constexpr llvm::StringLiteral kLinkedPragma = "rubia linked";
+
 /// Links the units as nvlink does: of weak definitions the first is taken unless there is a strong
 /// one, common variables are one of the largest size, names that are not visible are their unit's
 /// own. What nobody defines stays external. Line information of inlined functions and .section are
 /// left out.
+llvm::Expected<Linked> linkUnits(llvm::ArrayRef<LinkInput> inputs);
+/// The text alone.
 llvm::Expected<std::string> link(llvm::ArrayRef<LinkInput> inputs);
 
 /// External symbols of the module that a body or an initialiser names, in the order of their names,

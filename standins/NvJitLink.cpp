@@ -296,10 +296,12 @@ private:
     return realLibrary().function<Function>(name);
   }
 
-  // For the architecture that is asked for, or the newest that the library knows.
+  // For the architecture that is asked for, or the newest before it that the library knows.
   Result create() {
     std::vector<std::string> archs = {link.assembler.target.name()};
-#define PTX_TARGET(Sm, Variant, Major, Minor) archs.insert(archs.begin() + 1, "sm_" #Sm);
+#define PTX_TARGET(Sm, Variant, Major, Minor)                                                      \
+  if (Sm < link.assembler.target.sm)                                                               \
+    archs.insert(archs.begin() + 1, "sm_" #Sm);
 #include "ptx-frontend/Targets.def"
     int result = kUnrecognizedArch;
     for (size_t i = 0; i < archs.size(); ++i) {
@@ -314,11 +316,14 @@ private:
           &real, words.size(), words.data());
       const bool isUnknown = result == kUnrecognizedArch || result == kUnrecognizedArch + 1;
       if (!isUnknown)
-        break;
+        return result ? failed(result) : kSuccess;
       if (real)
         call<int(void **)>("nvJitLinkDestroy")(&real);
+      real = nullptr;
     }
-    return result ? failed(result) : kSuccess;
+    return link.fail(Result(result),
+                     "ERROR: NVIDIA's " NAME_OF(RUBIA_CUDA_MAJOR) " knows neither " +
+                         archs.front() + " nor an architecture before it");
   }
 
   Result failed(int result) {
@@ -356,7 +361,8 @@ Result complete(Link &link) {
     return link.fail(kInternal, "error   : " + toString(text.takeError()) + "\nERROR 9: finish");
   const ptx::ParseResult parsed = ptx::parse("linked", *text);
   if (std::vector<std::string> missing = ptx::unresolved(parsed.module); !missing.empty())
-    return link.fail(kInternal, "error   : Undefined reference to '" + join(missing, "', '") +
+    return link.fail(kInternal, "error   : Undefined reference to '" +
+                                    join(missing, "'\nerror   : Undefined reference to '") +
                                     "'\nERROR 9: finish");
   // Units that are right one by one are right together, but for their targets.
   AssemblerOptions options = link.assembler;

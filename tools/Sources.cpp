@@ -163,7 +163,8 @@ Expected<runtime::PtxImage> parse(const Source &source, unsigned computeCapabili
       runtime::PtxImage::textOf(source.bytes, computeCapability);
   if (!found)
     return found.takeError();
-  return runtime::PtxImage::fromText(source.place, std::move(found->text), found->isLinked);
+  found->name = source.place;
+  return runtime::PtxImage::fromText(std::move(*found));
 }
 
 } // namespace rubia::tools

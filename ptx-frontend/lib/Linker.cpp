@@ -2,7 +2,8 @@
 // Linking is done on the text: symbols are resolved by what the parser knows of each unit, and then
 // the statements of all units are written one behind the other, without those that lost. PTX wants
 // declarations before uses, which a symbol of a later unit would not be; so prototypes of all
-// functions come first, then variables, each after those that its initialiser names, then bodies.
+// functions come first, then variables, declared before where an initialiser needs one that comes
+// later, then bodies.
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
@@ -28,6 +29,7 @@ namespace {
 constexpr StringLiteral kNothing = ".version 7.0\n.target sm_50\n.address_size 64\n";
 
 struct Unit {
+  unsigned input;
   StringRef name;
   bool isLibrary;
   ParseResult parsed;
@@ -53,18 +55,17 @@ struct Symbol {
 class Linker {
 public:
   Error add(const LinkInput &input);
-  Expected<std::string> run();
+  Expected<Linked> run();
 
 private:
-  bool isShared(const Statement &statement) const {
-    return statement.linkage != Linkage::Internal || statement.isKernel;
-  }
+  bool isShared(const Statement &statement) const { return statement.linkage != Linkage::Internal; }
   bool isAlias(const Unit &unit, StringRef name) const {
     const Function *function = unit.parsed.module.function(name);
     return function && function->aliasOf;
   }
   bool isDefinition(const Unit &unit, const Statement &statement) const;
   void leaveOutLibraries();
+  Error haveTargetInCommon() const;
   void collect();
   void renameLocals();
   Error choose(StringRef name, Symbol &symbol);
@@ -72,14 +73,20 @@ private:
   bool isDropped(const Statement &statement) const;
 
   std::string header() const;
-  bool hasPrototype(const Statement &statement) const;
+  bool hasPrototype(const Unit &unit, const Statement &statement) const;
   std::string prototype(const Unit &unit, const Statement &statement) const;
-  void printPrototypes(std::string &out) const;
-  Error printVariables(std::string &out) const;
-  void printBodies(std::string &out) const;
+  void print(StringRef text);
+  void print(const Unit &unit, size_t token, const Twine &text);
+  void printFiles();
+  void printPrototypes();
+  void printVariables();
+  void printBodies();
 
   std::vector<std::unique_ptr<Unit>> units;
   StringMap<Symbol> symbols; // those that units share
+  StringSet<> addressed;     // new words of initialisers: kernels are among them
+  Linked result;
+  unsigned line = 1; // that is written next
 };
 
 bool Linker::isDefinition(const Unit &unit, const Statement &statement) const {
@@ -90,17 +97,20 @@ bool Linker::isDefinition(const Unit &unit, const Statement &statement) const {
 }
 
 Error Linker::add(const LinkInput &input) {
+  const auto number = unsigned(result.inputs.size());
+  result.inputs.push_back(input.name);
   auto unit = std::make_unique<Unit>(
-      Unit{input.name, input.isLibrary, parse(input.name, input.text), {}, {}});
+      Unit{number, input.name, input.isLibrary, parse(input.name, input.text), {}, {}});
   if (!unit->parsed.usable) {
     std::string all;
     for (const Diagnostic &d : unit->parsed.diagnostics)
       all += (all.empty() ? "" : "\n") + format(d, input.name, input.text);
     return createStringError(inconvertibleErrorCode(), all.empty() ? "malformed PTX" : all);
   }
-  if (unit->parsed.module.versionMajor < 3)
+  const Module &m = unit->parsed.module;
+  if (m.versionMajor < 3 || m.sm < 20) // without a rounding or .ftz they mean something else
     return createStringError(inconvertibleErrorCode(),
-                             input.name + ": PTX before version 3.0 cannot be linked");
+                             input.name + ": PTX before version 3.0 or for sm_1x cannot be linked");
   Expected<UnitText> text = UnitText::scan(*unit->parsed.module.text);
   if (!text)
     return createStringError(inconvertibleErrorCode(),
@@ -154,7 +164,9 @@ void Linker::collect() {
         symbols[statement.name].places.push_back({u, &statement});
 }
 
-// A name of one unit's own gets a number where another unit has it too.
+// A name of one unit's own gets a number where another unit has it too. No range of registers has
+// such a name, since these end with a digit. A kernel keeps its name, by which the host calls it,
+// unless units share it or one before has it.
 void Linker::renameLocals() {
   StringMap<size_t> owners; // units that have a symbol of this name, at module scope
   for (auto &unit : units) {
@@ -163,14 +175,22 @@ void Linker::renameLocals() {
       if (!statement.name.empty() && seen.insert(statement.name).second)
         ++owners[statement.name];
   }
+  StringSet<> kept;
   for (size_t u = 0; u < units.size(); ++u) {
     UnitText &text = units[u]->text;
+    StringSet<> keptHere;
     for (const Statement &statement : text.statements) {
       if ((statement.kind != Statement::Kind::Function &&
            statement.kind != Statement::Kind::Variable) ||
           isShared(statement) || owners[statement.name] < 2)
         continue;
-      std::string name = (statement.name + "$unit" + Twine(u)).str();
+      if (statement.isKernel && !symbols.contains(statement.name) &&
+          (keptHere.contains(statement.name) || !kept.contains(statement.name))) {
+        kept.insert(statement.name);
+        keptHere.insert(statement.name);
+        continue;
+      }
+      std::string name = (statement.name + "$unit" + Twine(u) + "$").str();
       while (owners.contains(name))
         name += "$";
       text.renamed[statement.name] = name;
@@ -258,61 +278,101 @@ bool Linker::isDropped(const Statement &statement) const {
   return &statement != kept->statement;
 }
 
+// The unit for the newest target.
+static const Unit &newestOf(ArrayRef<std::unique_ptr<Unit>> units) {
+  return **llvm::max_element(units, [](const auto &a, const auto &b) {
+    return a->parsed.module.sm < b->parsed.module.sm;
+  });
+}
+
+// PTX ISA: ptx-module-directives-target: what is for sm_90a runs on that alone, for sm_100f on its
+// family.
+Error Linker::haveTargetInCommon() const {
+  auto name = [](const Module &m) {
+    return "sm_" + std::to_string(m.sm) + (m.smVariant ? std::string(1, m.smVariant) : "");
+  };
+  const Unit &newest = newestOf(units);
+  const unsigned sm = newest.parsed.module.sm;
+  for (const auto &unit : units) {
+    const Module &m = unit->parsed.module;
+    if ((m.smVariant == 'a' && m.sm != sm) || (m.smVariant == 'f' && m.sm / 10 != sm / 10))
+      return make_error<LinkError>("'" + unit->name.str() + "' is for " + name(m) + " and '" +
+                                   newest.name.str() + "' for " + name(newest.parsed.module) +
+                                   ": no GPU is both");
+  }
+  return Error::success();
+}
+
 std::string Linker::header() const {
   auto version = [](const Module &m) { return std::pair(m.versionMajor, m.versionMinor); };
   std::pair<unsigned, unsigned> newest = {0, 0};
-  unsigned sm = 0;
-  char variant = 0;
-  bool isIndependent = false, isDebug = false;
+  bool isOwn = false, isOfFamily = false, isIndependent = false, isDebug = false;
   for (const auto &unit : units) {
     const Module &m = unit->parsed.module;
     newest = std::max(newest, version(m));
-    sm = std::max(sm, m.sm);
-    variant = std::max(variant, m.smVariant);
+    isOwn |= m.smVariant == 'a';
+    isOfFamily |= m.smVariant == 'f';
     isIndependent |= m.texmodeIndependent;
     isDebug |= m.debug;
   }
-  std::string text =
-      (".version " + Twine(newest.first) + "." + Twine(newest.second) + "\n.target sm_" + Twine(sm))
-          .str();
-  if (variant)
-    text += variant;
+  std::string text = (".version " + Twine(newest.first) + "." + Twine(newest.second) +
+                      "\n.target sm_" + Twine(newestOf(units).parsed.module.sm))
+                         .str();
+  text += isOwn ? "a" : isOfFamily ? "f" : "";
   text += isIndependent ? ", texmode_independent" : "";
   text += isDebug ? ", debug" : "";
   text += "\n.address_size " + std::to_string(units.front()->parsed.module.addressSize) + "\n";
-  return text;
+  return text + ".pragma \"" + kLinkedPragma.str() + "\";\n";
+}
+
+void Linker::print(StringRef text) {
+  result.text += text;
+  line += unsigned(text.count('\n'));
+}
+
+// In a line of its own, which is that of the token.
+void Linker::print(const Unit &unit, size_t token, const Twine &text) {
+  result.origins.push_back({line, unit.input, unit.text.lineOf(token)});
+  print((text + "\n").str());
 }
 
 std::string Linker::prototype(const Unit &unit, const Statement &statement) const {
   return wordOf(statement.linkage).str() +
          unit.text.print(statement.declaration, statement.signature) +
-         (statement.isNoReturn ? " .noreturn;\n" : ";\n");
+         (statement.isNoReturn ? " .noreturn;" : ";");
 }
 
-// Of kernels those that are declared anywhere: their addresses are taken.
-bool Linker::hasPrototype(const Statement &statement) const {
+// Of kernels those that are declared anywhere, or that an initialiser may name: their addresses are
+// taken.
+bool Linker::hasPrototype(const Unit &unit, const Statement &statement) const {
   if (statement.kind != Statement::Kind::Function || isDropped(statement))
     return false;
-  return !statement.isKernel ||
-         any_of(symbols.find(statement.name)->second.places,
-                [](const Place &place) { return !place.statement->hasBody; });
+  if (!statement.isKernel || !statement.hasBody ||
+      addressed.contains(unit.text.newName(statement.name)))
+    return true;
+  auto symbol = symbols.find(statement.name);
+  return isShared(statement) && any_of(symbol->second.places, [](const Place &place) {
+           return !place.statement->hasBody;
+         });
 }
 
-void Linker::printPrototypes(std::string &out) const {
+void Linker::printPrototypes() {
   for (const auto &unit : units) {
     StringSet<> own; // local functions that have one
     for (const Statement &statement : unit->text.statements)
-      if (hasPrototype(statement) && (isShared(statement) || own.insert(statement.name).second))
-        out += prototype(*unit, statement);
+      if (hasPrototype(*unit, statement) &&
+          (isShared(statement) || own.insert(statement.name).second))
+        print(*unit, statement.declaration, prototype(*unit, statement));
   }
 }
 
-// In the order of the units, but each variable behind those that its initialiser names.
-Error Linker::printVariables(std::string &out) const {
+// In the order of the units. What an initialiser names and comes later is a definition that units
+// share: it is declared before.
+void Linker::printVariables() {
   struct Entry {
     const Unit *unit;
     const Statement *statement;
-    enum { New, Open, Done } state = New;
+    bool isDeclared = false;
   };
   std::vector<Entry> entries;
   StringMap<size_t> byName; // as written
@@ -322,50 +382,28 @@ Error Linker::printVariables(std::string &out) const {
         byName[unit->text.newName(statement.name)] = entries.size();
         entries.push_back({unit.get(), &statement});
       }
-  // Depth first, by a stack of our own: initialisers are chains as long as the program wants.
-  for (size_t root = 0; root < entries.size(); ++root) {
-    std::vector<size_t> open = {root};
-    while (!open.empty()) {
-      Entry &entry = entries[open.back()];
-      if (entry.state == Entry::Done) {
-        open.pop_back();
-        continue;
-      }
-      size_t before = open.size();
-      if (entry.state == Entry::New) {
-        entry.state = Entry::Open;
-        std::string cycle;
-        entry.unit->text.forEachWord(*entry.statement, [&](StringRef word) {
-          auto found = byName.find(entry.unit->text.newName(word));
-          if (found == byName.end() || entries[found->second].state == Entry::Done)
-            return;
-          if (entries[found->second].state == Entry::Open)
-            cycle = word.str();
-          else
-            open.push_back(found->second);
-        });
-        if (!cycle.empty())
-          return createStringError(inconvertibleErrorCode(),
-                                   "unsupported: the initialisers of '" + cycle + "' and '" +
-                                       entry.statement->name + "' name each other");
-      }
-      if (open.size() != before)
-        continue;
-      const Statement &statement = *entry.statement;
-      out += wordOf(statement.linkage);
-      out += entry.unit->text.print(statement.declaration, statement.last) + "\n";
-      entry.state = Entry::Done;
-      open.pop_back();
-    }
+  for (Entry &entry : entries) {
+    entry.isDeclared = true;
+    entry.unit->text.forEachWord(*entry.statement, [&](StringRef word) {
+      auto found = byName.find(entry.unit->text.newName(word));
+      if (found == byName.end() || entries[found->second].isDeclared)
+        return;
+      Entry &later = entries[found->second];
+      later.isDeclared = true;
+      print(*later.unit, later.statement->declarator,
+            ".extern " + later.unit->text.printVariable(*later.statement, false));
+    });
+    print(*entry.unit, entry.statement->declarator,
+          wordOf(entry.statement->linkage) +
+              entry.unit->text.printVariable(*entry.statement, true));
   }
-  return Error::success();
 }
 
-void Linker::printBodies(std::string &out) const {
+void Linker::printBodies() {
   for (const auto &unit : units)
     for (const Statement &statement : unit->text.statements)
       if (statement.hasBody && !isDropped(statement))
-        out += unit->text.print(statement.first, statement.last) + "\n";
+        print(*unit, statement.first, unit->text.print(statement.first, statement.last));
   for (const auto &unit : units)
     for (const Statement &statement : unit->text.statements)
       if (statement.kind == Statement::Kind::Alias) {
@@ -373,18 +411,38 @@ void Linker::printBodies(std::string &out) const {
         const bool isChosen = symbol == symbols.end() || !symbol->second.chosen.statement ||
                               units[symbol->second.chosen.unit] == unit;
         if (isChosen)
-          out += unit->text.print(statement.first, statement.last) + "\n";
+          print(*unit, statement.first, unit->text.print(statement.first, statement.last));
       }
 }
 
-Expected<std::string> Linker::run() {
+// Numbers of files, which each unit counts from 1, and pragmas.
+void Linker::printFiles() {
+  unsigned nextFile = 0;
+  for (const auto &unit : units) {
+    unit->text.firstFile = nextFile;
+    for (const SourceFile &file : unit->parsed.module.files) {
+      print((".file " + Twine(unit->text.firstFile + file.number) + " \"" + file.path + "\"\n")
+                .str());
+      nextFile = std::max(nextFile, unit->text.firstFile + file.number + 1);
+    }
+    for (const Statement &statement : unit->text.statements)
+      if (statement.kind == Statement::Kind::Pragma)
+        print(*unit, statement.first, unit->text.print(statement.first, statement.last));
+  }
+}
+
+Expected<Linked> Linker::run() {
   leaveOutLibraries();
-  if (units.empty())
-    return kNothing.str();
+  if (units.empty()) {
+    result.text = kNothing;
+    return std::move(result);
+  }
   if (any_of(units, [&](const auto &unit) {
         return unit->parsed.module.addressSize != units.front()->parsed.module.addressSize;
       }))
     return make_error<LinkError>("units with addresses of different sizes");
+  if (Error error = haveTargetInCommon())
+    return std::move(error);
   collect();
   for (auto &entry : symbols) {
     if (Error error = choose(entry.first(), entry.second))
@@ -393,34 +451,50 @@ Expected<std::string> Linker::run() {
       return std::move(error);
   }
   renameLocals();
-  std::string out = header();
-  unsigned nextFile = 0;
   for (const auto &unit : units) {
-    unit->text.firstFile = nextFile;
-    for (const SourceFile &file : unit->parsed.module.files) {
-      out +=
-          (".file " + Twine(unit->text.firstFile + file.number) + " \"" + file.path + "\"\n").str();
-      nextFile = std::max(nextFile, unit->text.firstFile + file.number + 1);
-    }
+    for (const Diagnostic &diagnostic : unit->parsed.diagnostics)
+      result.diagnostics.push_back(
+          {unit->input, diagnostic,
+           format(diagnostic, unit->name, StringRef(*unit->parsed.module.text))});
     for (const Statement &statement : unit->text.statements)
-      if (statement.kind == Statement::Kind::Pragma)
-        out += unit->text.print(statement.first, statement.last) + "\n";
+      if (statement.kind == Statement::Kind::Variable)
+        unit->text.forEachWord(statement,
+                               [&](StringRef word) { addressed.insert(unit->text.newName(word)); });
   }
-  printPrototypes(out);
-  if (Error error = printVariables(out))
-    return std::move(error);
-  printBodies(out);
-  return out;
+  print(header());
+  printFiles();
+  printPrototypes();
+  printVariables();
+  printBodies();
+  return std::move(result);
 }
 
 } // namespace
 
-Expected<std::string> link(ArrayRef<LinkInput> inputs) {
+Expected<Linked> linkUnits(ArrayRef<LinkInput> inputs) {
   Linker linker;
   for (const LinkInput &input : inputs)
     if (Error error = linker.add(input))
       return std::move(error);
   return linker.run();
+}
+
+Expected<std::string> link(ArrayRef<LinkInput> inputs) {
+  Expected<Linked> linked = linkUnits(inputs);
+  if (!linked)
+    return linked.takeError();
+  return std::move(linked->text);
+}
+
+std::optional<std::pair<unsigned, Diagnostic>> Linked::origin(const Diagnostic &diagnostic) const {
+  auto behind = llvm::upper_bound(origins, diagnostic.line,
+                                  [](unsigned line, const LinkOrigin &o) { return line < o.line; });
+  if (!diagnostic.line || behind == origins.begin())
+    return std::nullopt;
+  const LinkOrigin &found = *std::prev(behind);
+  Diagnostic own = diagnostic;
+  own.line = found.unitLine + (diagnostic.line - found.line);
+  return std::pair(found.input, std::move(own));
 }
 
 std::vector<std::string> unresolved(const Module &module) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx-frontend/lib/UnitText.h"
 #include "ptx-frontend/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace llvm;
@@ -77,14 +79,33 @@ Expected<Statement> UnitText::scanFunction(Statement statement, size_t at) const
   return statement;
 }
 
-// [.align n] [.attribute(..)] type name [dimensions] [= initialiser] ;
+// [.align n] [.attribute(..)] type, then declarators.
 Expected<Statement> UnitText::scanVariable(Statement statement, size_t at) const {
   statement.kind = Statement::Kind::Variable;
-  for (; tokens[at].kind != Kind::Semicolon; ++at) {
-    if (tokens[at].kind == Kind::End || tokens[at].kind == Kind::Comma)
-      return unexpected(at); // a comma: a second variable
-    if (tokens[at].kind == Kind::Word && statement.name.empty())
-      statement.name = spell(at);
+  for (; tokens[at].kind != Kind::Word; ++at)
+    if (tokens[at].kind == Kind::LeftParen) {
+      Expected<size_t> end = closing(at);
+      if (!end)
+        return end.takeError();
+      at = *end;
+    } else if (tokens[at].kind != Kind::Dot && tokens[at].kind != Kind::Integer) {
+      return unexpected(at);
+    }
+  statement.prefix = at - 1;
+  return scanDeclarator(statement, at);
+}
+
+// name [dimensions] [= initialiser], up to a `,` or `;`.
+Expected<Statement> UnitText::scanDeclarator(Statement statement, size_t at) const {
+  if (tokens[at].kind != Kind::Word)
+    return unexpected(at);
+  statement.name = spell(at);
+  statement.declarator = statement.dimensions = at++;
+  bool isInitialiser = false;
+  for (; tokens[at].kind != Kind::Semicolon && tokens[at].kind != Kind::Comma; ++at) {
+    if (tokens[at].kind == Kind::End)
+      return unexpected(at);
+    isInitialiser |= tokens[at].kind == Kind::Equal;
     if (tokens[at].kind == Kind::LeftParen || tokens[at].kind == Kind::LeftBrace ||
         tokens[at].kind == Kind::LeftBracket) {
       Expected<size_t> end = closing(at);
@@ -92,9 +113,9 @@ Expected<Statement> UnitText::scanVariable(Statement statement, size_t at) const
         return end.takeError();
       at = *end;
     }
+    if (!isInitialiser)
+      statement.dimensions = at;
   }
-  if (statement.name.empty())
-    return unexpected(at);
   statement.last = at;
   return statement;
 }
@@ -174,6 +195,9 @@ Expected<UnitText> UnitText::scan(StringRef text) {
   // Statements look a few tokens ahead.
   for (int i = 0; i < 4; ++i)
     unit.tokens.push_back(unit.tokens.back());
+  unit.lineStarts.push_back(0);
+  for (size_t at = text.find('\n'); at != StringRef::npos; at = text.find('\n', at + 1))
+    unit.lineStarts.push_back(uint32_t(at + 1));
   for (size_t at = 0; unit.tokens[at].kind != Kind::End;) {
     if (unit.tokens[at].kind == Kind::Semicolon) { // an empty one
       ++at;
@@ -184,6 +208,14 @@ Expected<UnitText> UnitText::scan(StringRef text) {
       return statement.takeError();
     at = statement->last + 1;
     unit.statements.push_back(*statement);
+    while (unit.tokens[at - 1].kind == Kind::Comma &&
+           unit.statements.back().kind == Statement::Kind::Variable) {
+      statement = unit.scanDeclarator(unit.statements.back(), at);
+      if (!statement)
+        return statement.takeError();
+      at = statement->last + 1;
+      unit.statements.push_back(*statement);
+    }
   }
   return unit;
 }
@@ -206,8 +238,8 @@ size_t UnitText::endOfInlined(size_t at) const {
   return end + 4;
 }
 
-// `.loc file line column`, without what is inlined. What the parser does not take stays as it is:
-// it is an error of the linked text too.
+// `.loc file line column`, without what is inlined; what follows stays in its line. What the parser
+// does not take stays as it is: it is an error of the linked text too.
 void UnitText::printLocation(size_t &token, std::string &out) const {
   unsigned file = 0;
   if (tokens[token + 1].kind != Kind::Integer ||
@@ -216,25 +248,127 @@ void UnitText::printLocation(size_t &token, std::string &out) const {
     out += spell(token);
     return;
   }
-  out += "\n.loc " + std::to_string(firstFile + file) + " " + spell(token + 2).str() + " " +
-         spell(token + 3).str() + "\n";
+  out += ".loc " + std::to_string(firstFile + file) + " " + spell(token + 2).str() + " " +
+         spell(token + 3).str();
+  const size_t first = tokens[token].offset;
   token = endOfInlined(token + 3);
+  out.append(text.slice(first, tokens[token].end()).count('\n'), '\n');
 }
+
+namespace {
+
+/// Which words of a text are names. Statements of a body begin with an opcode, whatever symbols of
+/// its name there are; and `.reg .b32 r<3>` declares r0 to r2, which hide other symbols.
+class NameFinder {
+public:
+  using Tokens = ArrayRef<Token>;
+  NameFinder(Tokens tokens, StringRef text) : tokens(tokens), text(text) {}
+
+  /// Takes tokens one after the other. The part of this one that is a name; empty if none is.
+  StringRef next(size_t i) {
+    const Token &token = tokens[i];
+    const bool isFirst = isStart;
+    isStart = false;
+    switch (token.kind) {
+    case Kind::LeftBrace:
+      isStart = isFirst || (braces.empty() && !isInitialiser);
+      braces.push_back({isStart, ranges.size()});
+      return {};
+    case Kind::RightBrace:
+      if (!braces.empty()) {
+        isStart = braces.back().isBlock;
+        ranges.resize(braces.back().ranges);
+        braces.pop_back();
+      }
+      return {};
+    case Kind::Semicolon:
+    case Kind::Colon:
+      isStart = !braces.empty() && braces.back().isBlock;
+      return {};
+    case Kind::Equal:
+      isInitialiser |= braces.empty();
+      return {};
+    case Kind::At:
+      isGuard = true;
+      return {};
+    case Kind::Word:
+      return nameIn(i, isFirst);
+    default: // nothing else changes what a word is
+      return {};
+    }
+  }
+  /// A `.loc`, which has no `;`, was passed over.
+  void restart() { isStart = !braces.empty() && braces.back().isBlock; }
+
+private:
+  StringRef spell(size_t i) const { return text.substr(tokens[i].offset, tokens[i].length); }
+
+  StringRef nameIn(size_t i, bool isFirst) {
+    const StringRef word = spell(i);
+    const StringRef name = word.take_until([](char c) { return c == '.'; }); // of `name.x`
+    unsigned count = 0;
+    if (std::exchange(isGuard, false))
+      isStart = true; // the instruction follows
+    else if (isFirst && tokens[i + 1].kind != Kind::Colon)
+      return {};
+    if (tokens[i + 1].kind == Kind::Less && tokens[i + 2].kind == Kind::Integer &&
+        tokens[i + 3].kind == Kind::Greater && !spell(i + 2).rtrim('U').getAsInteger(0, count)) {
+      ranges.push_back({word, count});
+      return {};
+    }
+    if (word == "generic" && tokens[i + 1].kind == Kind::LeftParen)
+      return {};
+    return any_of(ranges, [&](const auto &range) { return isIn(name, range); }) ? StringRef()
+                                                                                : name;
+  }
+  static bool isIn(StringRef name, const std::pair<StringRef, unsigned> &range) {
+    unsigned number = 0;
+    return name.consume_front(range.first) && !name.empty() &&
+           (name.size() == 1 || name[0] != '0') && llvm::all_of(name, llvm::isDigit) &&
+           !name.getAsInteger(10, number) && number < range.second;
+  }
+
+  struct Brace {
+    bool isBlock; // else a vector or an initialiser
+    size_t ranges;
+  };
+  Tokens tokens;
+  StringRef text;
+  SmallVector<Brace> braces;
+  SmallVector<std::pair<StringRef, unsigned>> ranges;
+  bool isStart = false, isGuard = false, isInitialiser = false;
+};
+
+} // namespace
 
 std::string UnitText::print(size_t first, size_t last) const {
   std::string out;
   size_t behind = tokens[first].offset;
+  NameFinder names(tokens, text);
   for (size_t i = first; i <= last; ++i) {
     out += text.slice(behind, tokens[i].offset);
-    if (is(i, ".loc"))
+    if (is(i, ".loc")) {
       printLocation(i, out);
-    else if (tokens[i].kind == Kind::Word)
-      out += newName(spell(i));
-    else
-      out += spell(i);
+      names.restart();
+    } else {
+      const StringRef name = names.next(i);
+      if (!name.empty())
+        out += newName(name);
+      out += spell(i).drop_front(name.size());
+    }
     behind = tokens[i].end();
   }
   return out;
+}
+
+std::string UnitText::printVariable(const Statement &statement, bool isDefinition) const {
+  return print(statement.declaration, statement.prefix) + " " +
+         print(statement.declarator, isDefinition ? statement.last - 1 : statement.dimensions) +
+         ";";
+}
+
+unsigned UnitText::lineOf(size_t token) const {
+  return unsigned(llvm::upper_bound(lineStarts, tokens[token].offset) - lineStarts.begin());
 }
 
 } // namespace rubia::ptx

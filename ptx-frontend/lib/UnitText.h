@@ -20,12 +20,15 @@ struct Statement {
   Linkage linkage = Linkage::Internal;
   bool isKernel = false, hasBody = false, isNoReturn = false;
   size_t declaration = 0; // token after the linkage
+  size_t prefix = 0;      // the last token before the first variable of a declaration
+  size_t declarator = 0;  // token of a variable's name
+  size_t dimensions = 0;  // the last token of a variable's name and dimensions
   size_t signature = 0;   // the last token of a function's parameters or name
 };
 
 class UnitText {
 public:
-  /// `text` stays alive. Fails where a statement has no end, and where one declares two variables.
+  /// `text` stays alive. Fails where a statement has no end.
   static llvm::Expected<UnitText> scan(llvm::StringRef text);
 
   std::vector<Statement> statements;
@@ -39,9 +42,13 @@ public:
   }
   /// Tokens `first` to `last` as text, with new names and numbers of files.
   std::string print(size_t first, size_t last) const;
-  /// All words of a statement but its own name.
+  /// A variable behind its linkage, with the initialiser or without.
+  std::string printVariable(const Statement &statement, bool isDefinition) const;
+  /// The line (from 1) that a token stands in.
+  unsigned lineOf(size_t token) const;
+  /// All words of a variable's declarator but its own name.
   template <typename Visit> void forEachWord(const Statement &statement, Visit visit) const {
-    for (size_t i = statement.first; i <= statement.last; ++i)
+    for (size_t i = statement.declarator; i <= statement.last; ++i)
       if (tokens[i].kind == Token::Kind::Word && spell(i) != statement.name)
         visit(spell(i));
   }
@@ -54,6 +61,7 @@ private:
   llvm::Expected<Statement> scanStatement(size_t first) const;
   llvm::Expected<Statement> scanFunction(Statement statement, size_t at) const;
   llvm::Expected<Statement> scanVariable(Statement statement, size_t at) const;
+  llvm::Expected<Statement> scanDeclarator(Statement statement, size_t at) const;
   /// The token of the bracket that closes the one at `open`.
   llvm::Expected<size_t> closing(size_t open) const;
   llvm::Error unexpected(size_t token) const;
@@ -61,7 +69,8 @@ private:
   void printLocation(size_t &token, std::string &out) const;
 
   llvm::StringRef text;
-  std::vector<Token> tokens; // the last is End
+  std::vector<Token> tokens;        // the last is End
+  std::vector<uint32_t> lineStarts; // offsets
 };
 
 } // namespace rubia::ptx

@@ -3,8 +3,10 @@
 // vector width) is decided once a module and spelling; the operands take a few compares each.
 #pragma once
 
+#include "ptx-frontend/Linker.h"
 #include "ptx-frontend/lib/Parser.h"
 #include "ptx-frontend/lib/TypeNames.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace rubia::ptx {
 
@@ -17,7 +19,9 @@ class Verifier {
 public:
   Verifier(const Module &module, Function &fn, DiagnosticLog &diagnostics)
       : module(module), fn(fn), diagnostics(diagnostics),
-        version{uint8_t(module.versionMajor), uint8_t(module.versionMinor)} {}
+        isLinked(llvm::is_contained(module.pragmas, kLinkedPragma)),
+        version{isLinked ? uint8_t(0xff) : uint8_t(module.versionMajor),
+                uint8_t(module.versionMinor)} {}
 
   void run() {
     for (const Instruction &instruction : fn.body) {
@@ -32,6 +36,9 @@ private:
   const Module &module;
   Function &fn;
   DiagnosticLog &diagnostics;
+  /// What the header says is that of no unit: what is new enough for one may be too old for
+  /// another.
+  bool isLinked;
   Version version;
   const Instruction *inst = nullptr;
   const MatchedSpelling *spelling = nullptr;

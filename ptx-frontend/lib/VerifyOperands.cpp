@@ -78,7 +78,7 @@ bool Verifier::countError(size_t found, size_t required, size_t most, unsigned i
 // What the instruction needs because this operand is there.
 bool Verifier::checkNeed(const Operand &operand, unsigned index, const OperandSlot &slot) {
   bool counts = slot.pair ? operand.kind == Operand::Kind::Pair : true;
-  if (!counts || (!(version < slot.version) && module.sm >= slot.sm))
+  if (!counts || isLinked || (!(version < slot.version) && module.sm >= slot.sm))
     return true;
   return operandError(operand, index,
                       "needs PTX " + Twine(unsigned(slot.version.major)) + "." +
@@ -425,7 +425,7 @@ bool Verifier::checkSpecial(const Operand &operand, unsigned index, const Expect
     return operandError(operand, index,
                         "is '" + Twine(name) + "', which needs PTX " +
                             Twine(unsigned(first.major)) + "." + Twine(unsigned(first.minor)));
-  if (module.sm < smOf(operand.special))
+  if (!isLinked && module.sm < smOf(operand.special))
     return operandError(operand, index,
                         "is '" + Twine(name) + "', which needs sm_" + Twine(smOf(operand.special)));
   if (widthOf(operand.special) > 1 && operand.component == 0xff)

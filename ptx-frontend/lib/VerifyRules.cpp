@@ -98,7 +98,7 @@ void Verifier::checkCopy() {
 // PTX ISA: tcgen05-mma-instructions-mma: scale-input-d
 void Verifier::checkInputScale() {
   const OperandSlot *last = spelling->expected.back().slot;
-  if (module.sm == 110 && last->optional && last->immediate &&
+  if (!isLinked && module.sm == 110 && last->optional && last->immediate &&
       inst->operands.back().kind == Operand::Kind::Integer &&
       inst->operands[inst->operands.size() - 2].kind != Operand::Kind::Vector &&
       inst->operands.size() > spelling->requiredOperands)
@@ -116,7 +116,7 @@ void Verifier::checkProductSign() {
 void Verifier::checkElementType() {
   const Operand &value = inst->operands.back();
   if (spelling->has(Mod::Elemtype) && value.kind == Operand::Kind::Integer && value.bits > 12 &&
-      (version < Version{8, 7} || module.sm < 100))
+      (version < Version{8, 7} || (!isLinked && module.sm < 100)))
     operandError(value, unsigned(inst->operands.size()) - 1,
                  "is an element type that needs PTX 8.7 and sm_100");
 }

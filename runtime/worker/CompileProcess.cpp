@@ -117,8 +117,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
       return found.takeError();
     if (request.want == protocol::Want::Manifest && settings::Settings().dump().has(DumpKind::Ptx))
       dump(socket, DumpKind::Ptx, "", found->text);
-    Expected<PtxImage> image =
-        PtxImage::fromText(std::move(found->name), std::move(found->text), found->isLinked);
+    Expected<PtxImage> image = PtxImage::fromText(std::move(*found));
     if (!image)
       return image.takeError();
     last.emplace(ParsedImage{request.digest, request.computeCapability, std::move(*image)});

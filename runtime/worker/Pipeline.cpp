@@ -6,6 +6,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include <set>
+#include <tuple>
 
 using namespace llvm;
 
@@ -15,9 +17,10 @@ static Error failure(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
-Expected<PtxImage> PtxImage::fromText(std::string name, std::string text, bool isLinked) {
-  PtxImage image(ptx::parse(std::move(name), std::move(text)));
-  image.isLinked = isLinked;
+Expected<PtxImage> PtxImage::fromText(Text text) {
+  PtxImage image(ptx::parse(std::move(text.name), std::move(text.text)));
+  image.isLinked = text.isLinked;
+  image.origin = std::move(text.origin);
   if (!image.parsed.usable) {
     std::string all;
     for (const ptx::Diagnostic &d : image.parsed.diagnostics)
@@ -44,10 +47,16 @@ static Expected<PtxImage::Text> linked(ArrayRef<uint8_t> bytes, unsigned compute
   }
   if (inputs.size() == 1 && !inputs.front().isLibrary) // nothing to link it with
     return PtxImage::Text{inputs.front().name, std::move(inputs.front().text), /*isLinked=*/true};
-  Expected<std::string> text = ptx::link(inputs);
-  if (!text)
-    return text.takeError();
-  return PtxImage::Text{"<linked>", std::move(*text), /*isLinked=*/true};
+  Expected<ptx::Linked> all = ptx::linkUnits(inputs);
+  if (!all) {
+    // Names of inputs are the program's: none may begin the text, by whose beginning libcuda knows
+    // what cannot be linked.
+    Error rest = all.takeError();
+    return rest.isA<ptx::LinkError>() ? std::move(rest)
+                                      : failure("malformed input: " + toString(std::move(rest)));
+  }
+  std::string text = std::move(all->text);
+  return PtxImage::Text{"<linked>", std::move(text), /*isLinked=*/true, std::move(*all)};
 }
 
 Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned computeCapability) {
@@ -68,7 +77,10 @@ Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned comp
 
 std::string PtxImage::format(const ptx::Diagnostic &diagnostic) const {
   const ptx::Module &m = parsed.module;
-  return ptx::format(diagnostic, m.name, m.text ? StringRef(*m.text) : StringRef());
+  const StringRef text = m.text ? StringRef(*m.text) : StringRef();
+  if (auto own = origin.origin(diagnostic))
+    return ptx::format(own->second, origin.inputs[own->first], text);
+  return ptx::format(diagnostic, m.name, text);
 }
 
 std::string PtxImage::errorsOf(const ptx::Function &function) const {
@@ -167,6 +179,25 @@ static void refuseTooManyParameters(Manifest::Kernel &kernel, Manifest &manifest
   kernel.parameterBytes = 0;
 }
 
+// Those of the text, then those of single units that are right once they are linked: CUDA compiles
+// each unit alone.
+void PtxImage::describeDiagnostics(Manifest &manifest) const {
+  std::set<std::tuple<unsigned, unsigned, std::string>> known;
+  auto add = [&](const ptx::Diagnostic &d, std::string text) {
+    if (d.severity == ptx::Severity::Error && !d.unsupported)
+      manifest.invalid.push_back(text);
+    manifest.diagnostics.push_back(std::move(text));
+  };
+  for (const ptx::Diagnostic &d : parsed.diagnostics) {
+    if (auto own = origin.origin(d))
+      known.insert({own->first, own->second.line, d.message});
+    add(d, format(d));
+  }
+  for (const auto &[input, d, text] : origin.diagnostics)
+    if (!known.count({input, d.line, d.message}))
+      add(d, text);
+}
+
 Manifest PtxImage::manifest() const {
   const ptx::Module &m = parsed.module;
   Manifest result;
@@ -209,11 +240,7 @@ Manifest PtxImage::manifest() const {
       result.kernels.push_back(std::move(k));
     }
   }
-  for (const ptx::Diagnostic &d : parsed.diagnostics) {
-    result.diagnostics.push_back(format(d));
-    if (d.severity == ptx::Severity::Error && !d.unsupported)
-      result.invalid.push_back(result.diagnostics.back());
-  }
+  describeDiagnostics(result);
   for (Manifest::Kernel &kernel : result.kernels)
     refuseTooManyParameters(kernel, result);
   result.unresolved = ptx::unresolved(m);

@@ -5,6 +5,7 @@
 
 #include "codegen/Codegen.h"
 #include "lowering/Lowering.h"
+#include "ptx-frontend/Linker.h"
 #include "ptx-frontend/Parser.h"
 #include "runtime/cache/CacheKey.h"
 #include "runtime/cache/Manifest.h"
@@ -21,18 +22,22 @@ class PtxImage {
 public:
   struct Text {
     std::string name, text;
-    bool isLinked = false; // of a bundle: what it only declares, nobody defines
+    bool isLinked = false;   // of a bundle: what it only declares, nobody defines
+    ptx::Linked origin = {}; // of several units, without the text
   };
   /// Picks the PTX for `computeCapability` out of a container (fatbin::selectPtx), or takes PTX
   /// text as it is. The error says why there is nothing to compile.
   static llvm::Expected<Text> textOf(llvm::ArrayRef<uint8_t> bytes, unsigned computeCapability);
-  /// Errors inside of kernels do not fail this: they are in the manifest. `isLinked`: as of Text.
-  static llvm::Expected<PtxImage> fromText(std::string name, std::string text,
-                                           bool isLinked = false);
+  /// Errors inside of kernels do not fail this: they are in the manifest.
+  static llvm::Expected<PtxImage> fromText(Text text);
+  static llvm::Expected<PtxImage> fromText(std::string name, std::string text) {
+    return fromText(Text{std::move(name), std::move(text)});
+  }
 
   const ptx::Module &module() const { return parsed.module; }
   llvm::ArrayRef<ptx::Diagnostic> diagnostics() const { return parsed.diagnostics; }
   llvm::ArrayRef<lowering::Unit> units() const { return unitList; }
+  /// Of linked units with the name and line of the unit.
   std::string format(const ptx::Diagnostic &diagnostic) const;
   /// All errors of one function, formatted; empty if there are none.
   std::string errorsOf(const ptx::Function &function) const;
@@ -53,8 +58,10 @@ private:
   llvm::Expected<std::unique_ptr<llvm::Module>> lower(const lowering::Unit &unit,
                                                       const PipelineOptions &options,
                                                       llvm::LLVMContext &context) const;
+  void describeDiagnostics(Manifest &manifest) const;
   ptx::ParseResult parsed;
   bool isLinked = false;
+  ptx::Linked origin;
   std::vector<lowering::Unit> unitList;
 };
 

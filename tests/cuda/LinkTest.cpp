@@ -152,6 +152,37 @@ TEST_F(LinkTest, ASingleInputIsItself) {
   EXPECT_EQ(complete(), kSuccess) << log;
 }
 
+// Each input is compiled alone; errors name it and its own lines, whatever lies in front.
+TEST_F(LinkTest, ErrorsNameTheInput) {
+  EXPECT_EQ(add(kPtxText, kMain, "caller"), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, unit("// one\n// two\n.visible .entry k() {\n  nonsense;\n}\n"), "mine"),
+            kInvalidPtx);
+  EXPECT_TRUE(strstr(log, "mine:7:")) << log;
+  EXPECT_FALSE(strstr(log, "<linked>")) << log;
+  EXPECT_EQ(add(kPtxText,
+                unit(".visible .entry k() {\n.reg .b32 r;\ncall (r), value, ();\nret;\n}\n"),
+                "undeclared"),
+            kInvalidPtx);
+  EXPECT_TRUE(strstr(log, "undeclared:6:")) << log;
+  // The beginning of a name decides nothing.
+  EXPECT_EQ(add(kPtxText, ".version x\n", "cannot be linked: x"), kInvalidPtx) << log;
+  EXPECT_EQ(add(kPtxText, giving(8)), kSuccess) << log;
+  EXPECT_EQ(complete(), kSuccess) << log;
+  EXPECT_EQ(result(), 8);
+}
+
+TEST_F(LinkTest, UnitsOfDifferentTargetsRunTogether) {
+  std::string old =
+      unit(".visible .entry old()\n{\n.reg .b32 r;\nshfl.up.b32 r, r, 1, 0;\nret;\n}\n");
+  old.replace(old.find("7.0"), 3, "6.0");
+  old.replace(old.find("sm_80"), 5, "sm_60");
+  EXPECT_EQ(add(kPtxText, old), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, kMain), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, giving(9)), kSuccess) << log;
+  EXPECT_EQ(complete(), kSuccess) << log;
+  EXPECT_EQ(result(), 9);
+}
+
 TEST_F(LinkTest, WhatIsRefusedIsMissedInTheEnd) {
   EXPECT_EQ(add(kPtxText, giving(1) + kMain.substr(kMain.find(".visible"))), kSuccess) << log;
   EXPECT_EQ(add(kFatbin, asText(container("\x7f"

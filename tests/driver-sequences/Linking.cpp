@@ -204,6 +204,106 @@ SEQUENCE(link_local_names) {
   link.run(s, "other");
 }
 
+// Kernels without .visible: which of them has the name.
+SEQUENCE(link_kernels_of_one_name_that_are_not_visible) {
+  Setup s;
+  for (bool isVisible : {false, true}) {
+    Link link;
+    auto kernel = [&](int value, bool isThis) {
+      std::string text = functionOf("", "f", value) + callerOf("f");
+      return isThis ? text : text.erase(text.find(".visible "), 9);
+    };
+    link.add("first", unit(kernel(5, false)));
+    link.add("second", unit(kernel(6, isVisible)));
+    link.complete();
+    link.run(s);
+  }
+}
+
+SEQUENCE(link_variables_that_point_to_each_other) {
+  Setup s;
+  Link link;
+  link.add("first", unit(".extern .global .u64 b[2];\n.visible .global .u64 a[2] = {b, 1};\n"));
+  link.add("second", unit(R"(.extern .global .u64 a[2];
+.visible .global .u64 b[2] = {a, 2};
+.visible .entry main(.param .u64 out)
+{
+  .reg .b64 %d<5>;
+  ld.param.u64 %d1, [out];
+  ld.global.u64 %d2, [a];
+  ld.global.u64 %d3, [%d2+8];
+  st.global.u32 [%d1], %d3;
+  ld.global.u64 %d2, [b];
+  ld.global.u64 %d3, [%d2+8];
+  st.global.u32 [%d1+4], %d3;
+  ret;
+}
+)"));
+  link.complete();
+  link.run(s);
+}
+
+SEQUENCE(link_text_that_lacks_a_declaration) {
+  Setup s;
+  Link link;
+  link.add("callee", unit(functionOf(".visible", "f", 5)));
+  link.add("caller", unit(callerOf("f")));
+  link.complete();
+}
+
+// Shuffles without .sync ended with sm_70.
+SEQUENCE(link_withdrawn_instructions) {
+  Setup s;
+  Link link;
+  link.add("old", ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry old()\n{\n"
+                  ".reg .b32 r;\nshfl.up.b32 r, r, 1, 0;\nret;\n}\n");
+  link.add("new", unit(functionOf("", "f", 5) + callerOf("f")));
+  link.complete();
+  link.run(s);
+}
+
+SEQUENCE(link_several_variables_in_one_declaration) {
+  Setup s;
+  Link link;
+  link.add("first", unit(".visible .global .u32 a = 1, b = 2;\n"));
+  link.add("second", unit(R"(.extern .global .u32 a, b;
+.visible .entry main(.param .u64 out)
+{
+  .reg .b64 %d<5>;
+  .reg .b32 %r<5>;
+  ld.param.u64 %d1, [out];
+  ld.global.u32 %r1, [a];
+  ld.global.u32 %r2, [b];
+  st.global.u32 [%d1], %r1;
+  st.global.u32 [%d1+4], %r2;
+  ret;
+}
+)"));
+  link.complete();
+  link.run(s);
+}
+
+SEQUENCE(link_options_of_an_input) {
+  Setup s;
+  std::string text = unit(".visible .entry k() { ret; }\n");
+  auto add = [&](const char *what, unsigned count, int *options, void **values) {
+    Link link;
+    int code = quiet("cuLinkAddData_v2", link.state, kPtx, Pointer(text.data()), text.size() + 1,
+                     what, count, options, values);
+    say("%s: cuLinkAddData_v2 %d", what, code);
+    link.complete();
+    cu("cuLinkDestroy", link.state);
+  };
+  int none[] = {77}, registers[] = {0}, buffer[] = {5};
+  void *zero[] = {nullptr}, *many[] = {reinterpret_cast<void *>(uintptr_t(64))};
+  add("no arrays", 3, nullptr, nullptr);
+  add("no values", 1, registers, nullptr);
+  add("no such option", 1, none, zero);
+  add("no registers", 1, registers, zero);
+  add("registers", 1, registers, many);
+  add("a log without its size", 1, buffer, many);
+}
+
 SEQUENCE(link_local_and_visible) {
   Setup s;
   Link link;
