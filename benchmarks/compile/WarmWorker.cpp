@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a warm compile worker costs: reads lines `ARCH PATH` from its input, has all units of that
+// PTX compiled by a worker that runs already, and prints a line of JSON for each with the processor
+// time of this process and all below it, in milliseconds. compare.py drives it.
+#include "runtime/compiler/Compiler.h"
+#include "settings/Settings.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace llvm;
+using namespace rubia;
+using namespace rubia::runtime;
+
+namespace {
+
+using std::filesystem::path;
+
+// Field 4 of proc_pid_stat, behind the name, which may contain anything.
+int parentOf(const path &process) {
+  std::string text;
+  std::getline(std::ifstream(process / "stat"), text);
+  int parent = 0;
+  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 3)));
+  rest >> parent;
+  return parent;
+}
+
+// The first field of proc_pid_schedstat is time on a processor in ns, of each thread.
+uint64_t nanosecondsOf(const path &process) {
+  uint64_t all = 0;
+  std::error_code gone;
+  for (const auto &thread : std::filesystem::directory_iterator(process / "task", gone)) {
+    uint64_t time = 0;
+    std::ifstream(thread.path() / "schedstat") >> time;
+    all += time;
+  }
+  return all;
+}
+
+// Of all processes below this one: the supervisor and its compile process.
+uint64_t nanosecondsBelow(int process, const std::multimap<int, path> &byParent) {
+  uint64_t all = 0;
+  for (auto [child, end] = byParent.equal_range(process); child != end; ++child)
+    all += nanosecondsOf(child->second) +
+           nanosecondsBelow(std::stoi(child->second.filename()), byParent);
+  return all;
+}
+
+uint64_t nanosecondsBelow() {
+  std::multimap<int, path> byParent;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc"))
+    if (isDigit(entry.path().filename().native().front()))
+      byParent.emplace(parentOf(entry.path()), entry.path());
+  return nanosecondsBelow(getpid(), byParent);
+}
+
+uint64_t ownNanoseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return uint64_t(time.tv_sec) * 1'000'000'000 + uint64_t(time.tv_nsec);
+}
+
+Expected<uint64_t> compileAll(Compiler &compiler, std::string text, StringRef arch) {
+  // A text that nobody has asked for: what the compiler remembers does not count.
+  static unsigned asked = 0;
+  text += "\n// " + std::to_string(++asked) + "\n";
+  ModuleImage image(std::vector<uint8_t>(text.begin(), text.end()), 89);
+  Expected<std::shared_ptr<const Manifest>> manifest = compiler.manifest(image);
+  if (!manifest)
+    return manifest.takeError();
+  uint64_t bytes = 0;
+  for (uint32_t unit = 0; unit < (*manifest)->unitCount; ++unit) {
+    auto object = compiler.codeObject(image, unit, arch);
+    if (!object)
+      return object.takeError();
+    bytes += (*object)->size();
+  }
+  return bytes;
+}
+
+json::Object measure(Compiler &compiler, StringRef arch, StringRef path) {
+  auto file = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return json::Object{{"error", file.getError().message()}};
+  const uint64_t below = nanosecondsBelow(), own = ownNanoseconds();
+  Expected<uint64_t> bytes = compileAll(compiler, (*file)->getBuffer().str(), arch);
+  const uint64_t ownTime = ownNanoseconds() - own, time = ownTime + nanosecondsBelow() - below;
+  if (!bytes)
+    return json::Object{{"error", toString(bytes.takeError())}};
+  return json::Object{{"ms", double(time) / 1e6}, {"bytes", *bytes}};
+}
+
+} // namespace
+
+int main() {
+  settings::Settings settings;
+  // One process: it must be there still when its time is read.
+  settings.set(settings::Id::compile, "lazy").set(settings::Id::workerProcesses, "1");
+  Compiler &compiler = Compiler::create({std::nullopt, {}}, settings);
+  for (std::string line; std::getline(std::cin, line);) {
+    auto [arch, path] = StringRef(line).split(' ');
+    outs() << json::Value(measure(compiler, arch, path)) << "\n";
+    outs().flush();
+  }
+}
