@@ -6,6 +6,7 @@
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/transform/MemoryOrder.h"
+#include "ptx-frontend/Lines.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/TargetParser/Triple.h"
@@ -39,9 +40,7 @@ static Error checkComplexity(const ptx::Module &ptxModule, const Unit &unit) {
       diagnostic.message =
           ("'" + function->name + "' would take too long to compile: " + excess).str();
       diagnostic.place = function->place;
-      if (ptxModule.text)
-        std::tie(diagnostic.line, diagnostic.column) =
-            ptx::lineAndColumn(*ptxModule.text, function->place);
+      std::tie(diagnostic.line, diagnostic.column) = ptx::lineAndColumn(ptxModule, function->place);
       diagnostic.function = function->name.str();
       diagnostic.unsupported = true;
     }

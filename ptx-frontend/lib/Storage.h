@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Module owns: the arena of its nodes, and the index of its functions.
+// What a Module owns: the arena of its nodes, the index of its functions, and where lines
+// begin.
 #pragma once
 
 #include "ptx-frontend/Module.h"
@@ -8,12 +9,16 @@
 #include "llvm/Support/Allocator.h"
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace rubia::ptx {
 
 struct Module::Storage {
   llvm::BumpPtrAllocator arena;
   llvm::DenseMap<llvm::StringRef, const Function *> functionsByName;
+  std::once_flag linesFound;
+  std::vector<uint32_t> lineStarts; // of the text, offsets (Lines.h)
 
   template <typename T> llvm::ArrayRef<T> copy(llvm::ArrayRef<T> values) {
     if (values.empty())

@@ -2,6 +2,7 @@
 // Text -> Module: what the nodes say.
 
 #include "Dump.h"
+#include "ptx-frontend/Lines.h"
 #include "ptx-frontend/Printer.h"
 #include <gtest/gtest.h>
 
@@ -474,6 +475,17 @@ TEST(PtxParser, ConvertsNumbersOfPlaces) {
   EXPECT_EQ(lineAndColumn("ab\ncd\n", 0), (std::pair<uint32_t, uint32_t>(1, 1)));
   EXPECT_EQ(lineAndColumn("ab\ncd\n", 4), (std::pair<uint32_t, uint32_t>(2, 2)));
   EXPECT_EQ(lineAndColumn("ab\ncd\n", 6), (std::pair<uint32_t, uint32_t>(3, 1)));
+}
+
+TEST(PtxParser, ConvertsPlacesOfItsText) {
+  const std::string texts[] = {".version 7.0\n.target sm_70\n.address_size 64\n",
+                               ".version 7.0\n.target sm_70\n\n\n.address_size 64 // end"};
+  for (const std::string &text : texts) {
+    ParseResult result = parse("k.ptx", text);
+    for (uint32_t place = 0; place <= text.size(); ++place)
+      EXPECT_EQ(lineAndColumn(result.module, place), lineAndColumn(text, place)) << place;
+  }
+  EXPECT_EQ(lineAndColumn(Module(), 5), (std::pair<uint32_t, uint32_t>(0, 0)));
 }
 
 TEST(PtxParser, KeepsOperandPlaces) {

@@ -12,7 +12,7 @@
 #include "lowering/lib/analysis/ThreadFacts.h"
 #include "lowering/lib/analysis/Uniformity.h"
 #include "lowering/lib/analysis/WaitingLoops.h"
-#include "ptx-frontend/Diagnostics.h"
+#include "ptx-frontend/Lines.h"
 
 using namespace llvm;
 
@@ -113,7 +113,7 @@ private:
   }
 
   uint32_t lineOf(const ptx::Instruction &instruction) const {
-    return module.text ? ptx::lineAndColumn(*module.text, instruction.place).first : 0;
+    return ptx::lineAndColumn(module, instruction.place).first;
   }
 
   static WarpFormDecision packed(std::string reason) {

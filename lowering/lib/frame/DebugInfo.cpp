@@ -4,6 +4,7 @@
 // A function without any .loc gets the lines of the PTX text. One with .loc that an instruction
 // lacks (before the first) gets line 0 of the source, as LLVM has it for code without a place.
 #include "lowering/lib/frame/DebugInfo.h"
+#include "ptx-frontend/Lines.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
@@ -11,6 +12,7 @@
 #include "llvm/Support/Path.h"
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 using namespace llvm;
 
@@ -52,7 +54,16 @@ static std::string plainName(StringRef name) {
   return result;
 }
 
-std::string DebugInfo::nameAt(StringRef label, uint32_t offset) const {
+void DebugInfo::readNames() {
+  if (std::exchange(hasStrings, true))
+    return;
+  for (const ptx::Section &section : ptxModule.sections)
+    if (section.name == ".debug_str")
+      readStrings(section.contents, strings, labels);
+}
+
+std::string DebugInfo::nameAt(StringRef label, uint32_t offset) {
+  readNames();
   auto found = labels.find(label);
   if (found == labels.end() || found->second + offset >= strings.size())
     return "inlined";
@@ -69,22 +80,13 @@ DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module)
       ptxModule.files.empty() ? ptxFile : file(ptxModule.files.front().number), "Rubia",
       /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly, 0, true, false,
       DICompileUnit::DebugNameTableKind::None);
-  for (const ptx::Section &section : ptxModule.sections)
-    if (section.name == ".debug_str")
-      readStrings(section.contents, strings, labels);
   subroutineType = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
   module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
   module.setModuleFlag(Module::Max, "Dwarf Version", 5);
-
-  if (const std::string *text = ptxModule.text.get()) {
-    lineStarts.push_back(0);
-    for (size_t at = text->find('\n'); at != std::string::npos; at = text->find('\n', at + 1))
-      lineStarts.push_back(uint32_t(at + 1));
-  }
 }
 
 uint32_t DebugInfo::lineOf(uint32_t place) const {
-  return uint32_t(llvm::upper_bound(lineStarts, place) - lineStarts.begin());
+  return ptx::lineAndColumn(ptxModule, place).first;
 }
 
 DIFile *DebugInfo::file(uint32_t number) {

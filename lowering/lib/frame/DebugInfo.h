@@ -25,7 +25,8 @@ private:
   llvm::DIFile *file(uint32_t number);
   llvm::DILocation *location(uint32_t sourceLine, llvm::DISubprogram *subprogram, unsigned depth);
   llvm::DISubprogram *inlinedFunction(const ptx::SourceLine &line, llvm::DIFile *file);
-  std::string nameAt(llvm::StringRef label, uint32_t offset) const;
+  void readNames();
+  std::string nameAt(llvm::StringRef label, uint32_t offset);
 
   const ptx::Module &ptxModule;
   llvm::DIBuilder builder;
@@ -35,8 +36,8 @@ private:
   std::map<uint32_t, llvm::DIFile *> files;
   std::map<std::pair<std::string, llvm::DIFile *>, llvm::DISubprogram *> inlined;
   std::map<std::pair<uint32_t, llvm::DISubprogram *>, llvm::DILocation *> locations;
-  std::vector<uint32_t> lineStarts;
-  /// .debug_str, where the names of inlined functions are.
+  /// .debug_str, where the names of inlined functions are; read when the first is asked for.
+  bool hasStrings = false;
   std::string strings;
   std::map<llvm::StringRef, size_t> labels;
 };

@@ -9,6 +9,7 @@
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/SharedMemory.h"
 #include "lowering/lib/frame/SharedSlot.h"
+#include "ptx-frontend/Lines.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
@@ -435,8 +436,7 @@ ptx::Diagnostic UnitLowering::diagnosticAt(uint32_t place, const ptx::Function &
   ptx::Diagnostic diagnostic;
   diagnostic.message = message.str();
   diagnostic.place = place;
-  if (ptxModule.text)
-    std::tie(diagnostic.line, diagnostic.column) = ptx::lineAndColumn(*ptxModule.text, place);
+  std::tie(diagnostic.line, diagnostic.column) = ptx::lineAndColumn(ptxModule, place);
   diagnostic.function = function.name.str();
   diagnostic.unsupported = unsupported;
   return diagnostic;
