@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of contents of a compilation.
 #include "codegen/Codegen.h"
-#include "codegen/ExecChecker.h"
-#include "codegen/ModeChecker.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
 #include "codegen/lib/Translate.h"
+#include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/errata/Ballots.h"
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
@@ -68,11 +67,16 @@ Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &opti
   result.kernels = std::move(*kernels);
   if (Error error = checkExports(result, symbols))
     return error;
+  if (!options.checkMode && !options.checkExec)
+    return result;
+  Expected<DecodedProgram> program = decodeProgram(result.bytes);
+  if (!program)
+    return program.takeError();
   if (options.checkMode)
-    if (Error error = checkMode(result.bytes))
+    if (Error error = checkMode(*program))
       return error;
   if (options.checkExec)
-    if (Error error = checkExec(result.bytes))
+    if (Error error = checkExec(*program))
       return error;
   return result;
 }

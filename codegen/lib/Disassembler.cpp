@@ -122,6 +122,14 @@ private:
   mutable DenseMap<unsigned, RegisterRange> ranges; ///< those that have been asked for
 };
 
+/// One table has the registers of all processors.
+MCRegister findMode(const MCRegisterInfo &registers) {
+  for (unsigned i = 1; i < registers.getNumRegs(); ++i)
+    if (StringRef(registers.getName(i)) == "MODE")
+      return i;
+  return {};
+}
+
 Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -151,9 +159,8 @@ Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
   printer.reset(target->createMCInstPrinter(triple, 0, *syntax, *instructions, *registers));
   if (!decoder || !printer)
     return make_error<CodegenError>(Fault::System, "LLVM has no disassembler for AMDGPU");
-  for (unsigned i = 1; i < registers->getNumRegs(); ++i)
-    if (StringRef(registers->getName(i)) == "MODE")
-      mode = i;
+  static const MCRegister modeOfAll = findMode(*registers);
+  mode = modeOfAll;
   if (!mode.isValid())
     return make_error<CodegenError>(Fault::System, "LLVM's AMDGPU registers have no MODE");
   return Error::success();

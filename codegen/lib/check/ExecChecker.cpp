@@ -27,7 +27,7 @@ struct Step {
   Rule rule;
   Flow flow;
   bool writesExec;
-  MCInst inst;
+  const MCInst &inst;
 };
 
 /// What functions write, by address, with all that they call. Where it is not known who is called
@@ -60,7 +60,8 @@ public:
                 DenseMap<unsigned, Rule> &rules, const Callees &callees)
       : disassembler(disassembler), function(function), rules(rules), callees(callees) {}
 
-  void decode();
+  /// Keeps what matters of the instructions, and finds the basic blocks.
+  void read(ArrayRef<DecodedInstruction> instructions);
   std::vector<Violation> check();
 
   Clobbers clobbers;           ///< of the function by itself
@@ -97,8 +98,7 @@ private:
   std::vector<Violation> violations;
 };
 
-/// Keeps what matters of each instruction, and finds the basic blocks.
-void FunctionCheck::decode() {
+void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
   const uint64_t begin = function.address, end = begin + function.bytes.size();
   Branches branches(disassembler, begin, end);
   std::set<uint64_t> leaders = {begin};
@@ -108,16 +108,10 @@ void FunctionCheck::decode() {
   };
   std::vector<Edge> edges;
   bool hasLanes = false;
-  uint64_t size = 0;
-  for (uint64_t address = begin; address < end; address += size) {
-    MCInst inst;
-    ArrayRef<uint8_t> bytes = function.bytes.drop_front(address - begin);
-    size = disassembler.decode(bytes, address, inst);
-    if (size == 0) { // checkMode() reports it
-      size = 4;
+  for (const auto &[address, size, inst] : instructions) {
+    if (size == 0) // checkMode() reports it
       continue;
-    }
-    Flow flow = branches.flowOf(inst, address, size, bytes);
+    Flow flow = branches.flowOf(inst, address, size, function.bytes.drop_front(address - begin));
     auto [rule, isNew] = rules.try_emplace(inst.getOpcode());
     if (isNew)
       rule->second = ruleOf(disassembler, inst.getOpcode());
@@ -550,29 +544,29 @@ void closeOverCalls(ArrayRef<FunctionCheck> checks, ArrayRef<FunctionCode> funct
 } // namespace
 
 Error checkExec(ArrayRef<uint8_t> codeObject) {
-  Expected<ProgramCode> program = readProgramCode(codeObject);
+  Expected<DecodedProgram> program = decodeProgram(codeObject);
   if (!program)
     return program.takeError();
-  Expected<std::unique_ptr<Disassembler>> disassembler =
-      Disassembler::create(program->processor, program->isWave64);
-  if (!disassembler)
-    return disassembler.takeError();
+  return checkExec(*program);
+}
 
+Error checkExec(const DecodedProgram &program) {
+  const std::vector<FunctionCode> &functions = program.code.functions;
   std::string text, firstFunction;
   size_t count = 0;
   DenseMap<unsigned, Rule> rules;
   Callees callees;
   std::vector<FunctionCheck> checks;
-  for (const FunctionCode &function : program->functions) {
-    checks.emplace_back(**disassembler, function, rules, callees);
-    checks.back().decode();
+  for (const auto &[function, instructions] : zip_equal(functions, program.instructions)) {
+    checks.emplace_back(*program.disassembler, function, rules, callees);
+    checks.back().read(instructions);
   }
-  closeOverCalls(checks, program->functions, callees);
+  closeOverCalls(checks, functions, callees);
   for (size_t i = 0; i < checks.size(); ++i)
     for (const Violation &violation : checks[i].check()) {
       if (count++ >= kMaxReported)
         continue;
-      const std::string &name = program->functions[i].name;
+      const std::string &name = functions[i].name;
       if (firstFunction.empty())
         firstFunction = name;
       text += (text.empty() ? "" : "\n") + ("EXEC of '" + name + "' at 0x") +

@@ -149,4 +149,32 @@ Expected<ProgramCode> readProgramCode(ArrayRef<uint8_t> codeObject) {
   return program;
 }
 
+static std::vector<DecodedInstruction> decode(const Disassembler &disassembler,
+                                              const FunctionCode &function) {
+  std::vector<DecodedInstruction> instructions;
+  instructions.reserve(function.bytes.size() / 6);
+  for (uint64_t at = 0; at < function.bytes.size();) {
+    DecodedInstruction &decoded = instructions.emplace_back();
+    decoded.address = function.address + at;
+    decoded.size =
+        uint32_t(disassembler.decode(function.bytes.drop_front(at), decoded.address, decoded.inst));
+    at += decoded.size ? decoded.size : 4;
+  }
+  return instructions;
+}
+
+Expected<DecodedProgram> decodeProgram(ArrayRef<uint8_t> codeObject) {
+  Expected<ProgramCode> code = readProgramCode(codeObject);
+  if (!code)
+    return code.takeError();
+  Expected<std::unique_ptr<Disassembler>> disassembler =
+      Disassembler::create(code->processor, code->isWave64);
+  if (!disassembler)
+    return disassembler.takeError();
+  DecodedProgram program{std::move(*code), std::move(*disassembler), {}};
+  for (const FunctionCode &function : program.code.functions)
+    program.instructions.push_back(decode(*program.disassembler, function));
+  return program;
+}
+
 } // namespace rubia::codegen

@@ -2,8 +2,11 @@
 // The machine code of a linked code object, function by function.
 #pragma once
 
+#include "codegen/lib/Disassembler.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/MC/MCInst.h"
 #include "llvm/Support/Error.h"
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,5 +30,25 @@ struct ProgramCode {
 
 /// The bytes stay those of the code object.
 llvm::Expected<ProgramCode> readProgramCode(llvm::ArrayRef<uint8_t> codeObject);
+
+struct DecodedInstruction {
+  uint64_t address;
+  uint32_t size; ///< 0: there is none, and the next one is sought 4 bytes behind
+  llvm::MCInst inst;
+};
+
+/// A program with what LLVM's disassembler makes of it. The checks share it: decoding takes longer
+/// than they do.
+struct DecodedProgram {
+  ProgramCode code;
+  std::unique_ptr<Disassembler> disassembler;
+  std::vector<std::vector<DecodedInstruction>> instructions; ///< of each function
+};
+
+llvm::Expected<DecodedProgram> decodeProgram(llvm::ArrayRef<uint8_t> codeObject);
+
+// The checks of codegen/ModeChecker.h and codegen/ExecChecker.h.
+llvm::Error checkMode(const DecodedProgram &program);
+llvm::Error checkExec(const DecodedProgram &program);
 
 } // namespace rubia::codegen

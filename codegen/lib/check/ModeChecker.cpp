@@ -26,7 +26,7 @@ constexpr size_t kMaxReported = 20;
 
 struct Step {
   uint64_t address;
-  uint32_t size;
+  const MCInst *inst;
   bool endsBlock = false;
   std::optional<ModeWrite> write;
 };
@@ -42,8 +42,8 @@ public:
   FunctionScan(const Disassembler &disassembler, const FunctionCode &function)
       : disassembler(disassembler), function(function) {}
 
-  /// Decodes the function and finds its basic blocks.
-  void decode();
+  /// Finds the basic blocks, and what writes the mode.
+  void read(ArrayRef<DecodedInstruction> instructions);
   std::vector<Violation> check(uint32_t entryMode);
 
 private:
@@ -52,7 +52,9 @@ private:
   }
   void checkWrite(const Step &step);
   void checkInside(const Step &step);
-  std::string textAt(const Step &step, MCInst &inst) const;
+  std::string textOf(const Step &step) const {
+    return disassembler.print(*step.inst, step.address);
+  }
   void report(const Step &step, const Twine &problem);
   void reportBoundary(const Step &step, StringRef what);
 
@@ -69,18 +71,14 @@ private:
   std::vector<Violation> violations;
 };
 
-void FunctionScan::decode() {
-  uint64_t end = function.address + function.bytes.size();
-  Branches branches(disassembler, function.address, end);
-  for (uint64_t address = function.address; address < end;) {
-    MCInst inst;
-    uint64_t size = disassembler.decode(bytesAt(address), address, inst);
+void FunctionScan::read(ArrayRef<DecodedInstruction> instructions) {
+  Branches branches(disassembler, function.address, function.address + function.bytes.size());
+  for (const auto &[address, size, inst] : instructions) {
     if (size == 0) {
       undecodable.push_back(address);
-      address += 4;
       continue;
     }
-    Step step{address, uint32_t(size), false, std::nullopt};
+    Step step{address, &inst, false, std::nullopt};
     Flow flow = branches.flowOf(inst, address, size, bytesAt(address));
     step.endsBlock = flow.endsBlock();
     if (flow.hasTarget())
@@ -88,18 +86,11 @@ void FunctionScan::decode() {
     if (disassembler.name(inst.getOpcode()).starts_with("S_"))
       step.write = modeWriteOf(disassembler, inst);
     steps.push_back(step);
-    address += size;
   }
 }
 
-std::string FunctionScan::textAt(const Step &step, MCInst &inst) const {
-  disassembler.decode(bytesAt(step.address), step.address, inst);
-  return disassembler.print(inst, step.address);
-}
-
 void FunctionScan::report(const Step &step, const Twine &problem) {
-  MCInst inst;
-  violations.push_back({step.address, ("'" + textAt(step, inst) + "': " + problem).str()});
+  violations.push_back({step.address, ("'" + textOf(step) + "': " + problem).str()});
 }
 
 void FunctionScan::reportBoundary(const Step &step, StringRef what) {
@@ -153,9 +144,8 @@ void FunctionScan::checkInside(const Step &step) {
     mode = entry;
     return;
   }
-  MCInst inst;
-  std::string text = textAt(step, inst);
-  RegionInstruction instruction = classify(disassembler, inst.getOpcode(), text);
+  std::string text = textOf(step);
+  RegionInstruction instruction = classify(disassembler, step.inst->getOpcode(), text);
   uint32_t changed = mode ^ entry;
   auto expect = [&](const Twine &expected) {
     violations.push_back(
@@ -192,9 +182,10 @@ std::vector<uint32_t> entryModes(const ProgramCode &program) {
 /// A kernel starts in its own mode. A function that kernels of several modes share was compiled for
 /// one of them.
 std::vector<Violation> checkFunction(const Disassembler &disassembler, const FunctionCode &function,
+                                     ArrayRef<DecodedInstruction> instructions,
                                      ArrayRef<uint32_t> modes) {
   FunctionScan scan(disassembler, function);
-  scan.decode();
+  scan.read(instructions);
   if (function.computePgmRsrc1) {
     uint32_t mode = modeOfDescriptor(*function.computePgmRsrc1);
     std::vector<Violation> violations = scan.check(mode);
@@ -214,19 +205,21 @@ std::vector<Violation> checkFunction(const Disassembler &disassembler, const Fun
 } // namespace
 
 Error checkMode(ArrayRef<uint8_t> codeObject) {
-  Expected<ProgramCode> program = readProgramCode(codeObject);
+  Expected<DecodedProgram> program = decodeProgram(codeObject);
   if (!program)
     return program.takeError();
-  Expected<std::unique_ptr<Disassembler>> disassembler =
-      Disassembler::create(program->processor, program->isWave64);
-  if (!disassembler)
-    return disassembler.takeError();
-  std::vector<uint32_t> modes = entryModes(*program);
+  return checkMode(*program);
+}
+
+Error checkMode(const DecodedProgram &program) {
+  std::vector<uint32_t> modes = entryModes(program.code);
 
   std::string text, firstFunction;
   size_t count = 0;
-  for (const FunctionCode &function : program->functions)
-    for (const Violation &violation : checkFunction(**disassembler, function, modes)) {
+  for (const auto &[function, instructions] :
+       zip_equal(program.code.functions, program.instructions))
+    for (const Violation &violation :
+         checkFunction(*program.disassembler, function, instructions, modes)) {
       if (count++ >= kMaxReported)
         continue;
       if (firstFunction.empty())
