@@ -20,7 +20,10 @@ llvm::Expected<llvm::TargetMachine *> targetMachine(const TargetId &target, unsi
 llvm::Error prepare(llvm::Module &module, llvm::TargetMachine &machine, const TargetId &target,
                     unsigned codeObjectVersion);
 
-/// The middle end.
+/// An error that names the function, if LLVM's verifier finds anything.
+llvm::Error verify(llvm::Module &module, const llvm::Twine &when);
+
+/// The middle end (Optimise.cpp).
 llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
 
 /// The back end: `kind` is Assembly or Object.

@@ -166,7 +166,7 @@ TEST_P(LitmusRemoval, Code) {
 TEST_P(LitmusRemoval, Ir) {
   unsigned number = 0;
   for (size_t row = 0; row < rows.size(); ++row) {
-    if (!isInSample(row, 36, GetParam()))
+    if (!isInSample(row, 30, GetParam()))
       continue;
     auto original = compile(rows[row].test, GetParam());
     ASSERT_TRUE(bool(original)) << toString(original.takeError());

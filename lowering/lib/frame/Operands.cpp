@@ -112,7 +112,11 @@ Value *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
   if (!slot) {
     const ptx::Register &declared = source_.registers[reg];
     Type *type = intType(std::max(bitsOf(declared.type), 1u));
-    slot = entryBuilder.CreateAlloca(type, kPrivateSpace, nullptr, source_.registerName(reg));
+    // The last first. Phis come in the order of allocas, which decides what LLVM's register
+    // coalescer joins. In the other order a binary search executes 1.07 times as much.
+    BasicBlock *entry = entryBuilder.GetInsertBlock();
+    slot = IRBuilder<>(entry, entry->begin())
+               .CreateAlloca(type, kPrivateSpace, nullptr, source_.registerName(reg));
     entryBuilder.CreateStore(undefinedBits(type), slot);
   }
   return slot;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The middle end: our own short pipeline in the place of LLVM's default<O3>, which was made for
+// source text. nvcc has already inlined, unrolled, vectorised and simplified what PTX says. What is
+// left is to find values in registers and memory, address spaces, and what both compilers see only
+// together. docs/passes.md says of every pass of the default pipeline why it is here, or is not.
+//
+// The passes are named as opt names them (`opt -passes=`), because those of the AMDGPU target have
+// no public headers.
+#include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/NativeFragments.h"
+#include "codegen/lib/Translate.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+struct Step {
+  unsigned level; // the least -O that has it
+  StringLiteral passes;
+};
+
+constexpr StringLiteral kCombine = "instcombine<no-verify-fixpoint>";
+
+/// Of units with functions beside kernels. Callees are simplified first: the inliner counts their
+/// instructions.
+constexpr Step kCallSteps[] = {
+    {1, "function(mem2reg,sroa<modify-cfg>,early-cse,simplifycfg)"},
+    {2, "ipsccp"},
+    {1, "always-inline"},
+    {2,
+     "cgscc(inline,function-attrs<skip-non-recursive-function-attrs>,argpromotion,"
+     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>))"},
+    {2, "deadargelim"},
+    {1, "globaldce"},
+};
+
+/// Of every function.
+constexpr Step kFunctionSteps[] = {
+    {1, "mem2reg"},              // registers become values, in a quarter of the time of sroa
+    {1, "sroa<modify-cfg>"},     // and local arrays
+    {1, "infer-address-spaces"}, // generic accesses: global, shared or local ones where known
+    {1, "early-cse<memssa>"},
+    // Behind an address space that is known, what branches tell of values: without it loops with
+    // signed counters keep their exits, and are not unrolled (1.09 of the instructions of a
+    // product of matrices in registers).
+    {2, "speculative-execution<only-if-divergent-target>"},
+    {2, "correlated-propagation"},
+    {1, "simplifycfg"},
+    {1, kCombine},
+    {2, "reassociate"},
+    {2, "loop-mssa(licm,loop-rotate)"},
+    {2, "loop(indvars,loop-deletion,loop-unroll-full)"}, // full unrolling: LDS and private arrays
+    {2, "gvn"},
+    {2, "slp-vectorizer,vector-combine"}, // v_pk_fma_f32 and the like: 1.7 without on gfx90a
+    {2, "bdce"},
+    {2, kCombine},
+    {1, "adce"},
+    {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;no-keep-loops;"
+        "hoist-common-insts;sink-common-insts;speculate-blocks;simplify-cond-branch>"},
+};
+
+/// What kernels need of what the hardware starts them with. Last: every pass before may remove such
+/// a need. Without it a kernel without calls has 8 user SGPRs in the place of 2.
+constexpr StringLiteral kLastStep = "amdgpu-attributor";
+
+std::string listOf(ArrayRef<Step> steps, unsigned level) {
+  std::string text;
+  for (const Step &step : steps)
+    if (step.level <= level)
+      text += (text.empty() ? "" : ",") + step.passes.str();
+  return text;
+}
+
+bool hasFunctions(const Module &module) {
+  return any_of(module, [](const Function &function) {
+    return !function.isDeclaration() && function.getCallingConv() != CallingConv::AMDGPU_KERNEL;
+  });
+}
+
+std::string pipelineOf(const Module &module, unsigned level) {
+  std::string text = hasFunctions(module) ? listOf(kCallSteps, level) + "," : "";
+  text += "function(" + listOf(kFunctionSteps, level) + "),";
+  return text + kLastStep.str();
+}
+
+/// Before the functions are inlined that it knows by their names, and as early as registers are
+/// values.
+FunctionPassManager fragmentPasses() {
+  FunctionPassManager passes;
+  passes.addPass(PromotePass());
+  passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(InstCombinePass());
+  passes.addPass(NativeFragmentsPass());
+  return passes;
+}
+
+} // namespace
+
+Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
+  DiagnosticCollector diagnostics(module.getContext());
+  PassBuilder builder(&machine);
+
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  TargetLibraryInfoImpl library(module.getTargetTriple());
+  functions.registerPass([&] { return TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  if (optLevel > 0 && hasNativeFragments(module))
+    createModuleToFunctionPassAdaptor(fragmentPasses()).run(module, modules);
+  ModulePassManager pipeline;
+  if (optLevel == 0)
+    pipeline = builder.buildO0DefaultPipeline(OptimizationLevel::O0);
+  else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
+    return make_error<CodegenError>(Fault::System, toString(std::move(error)));
+  pipeline.run(module, modules);
+  if (Error error = diagnostics.take())
+    return error;
+  return verify(module, "after optimisation");
+}
+
+} // namespace rubia::codegen

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each level of the middle end does, and none below it.
+#include "tests/codegen/ModuleFromText.h"
+
+using namespace llvm;
+using namespace rubia::codegen;
+using namespace rubia::codegen::test;
+
+namespace {
+
+// A variable as lowering makes one, a generic access to LDS, a call, and a loop over LDS.
+constexpr const char *kText = R"(
+target triple = "amdgcn-amd-amdhsa"
+@tile = internal addrspace(3) global [4 x i32] poison, align 16
+define internal i32 @twice(i32 %x) {
+  %y = shl i32 %x, 1
+  ret i32 %y
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, i32 %x) {
+entry:
+  %r = alloca i32, addrspace(5)
+  %i = alloca i32, addrspace(5)
+  store i32 %x, ptr addrspace(5) %r
+  %generic = addrspacecast ptr addrspace(3) @tile to ptr
+  %v = load i32, ptr addrspace(5) %r
+  %w = call i32 @twice(i32 %v)
+  store i32 %w, ptr %generic
+  store i32 0, ptr addrspace(5) %i
+  br label %loop
+loop:
+  %n = load i32, ptr addrspace(5) %i
+  %place = getelementptr i32, ptr addrspace(3) @tile, i32 %n
+  store volatile i32 %n, ptr addrspace(3) %place
+  %next = add i32 %n, 1
+  store i32 %next, ptr addrspace(5) %i
+  %more = icmp slt i32 %next, 4
+  br i1 %more, label %loop, label %done
+done:
+  %sum = load i32, ptr addrspace(3) @tile
+  store i32 %sum, ptr addrspace(1) %out
+  ret void
+}
+)";
+
+std::string optimised(unsigned level) {
+  ModuleSource source;
+  Options options = optionsFor("gfx1100");
+  options.optLevel = level;
+  Expected<std::string> ir = emit(source.parse(kText), options, EmitKind::Llvm);
+  EXPECT_TRUE(bool(ir));
+  return ir ? *ir : toString(ir.takeError());
+}
+
+size_t times(StringRef text, StringRef part) { return text.count(part); }
+
+TEST(Optimise, LevelsKeepTheirMeaning) {
+  const std::string none = optimised(0), some = optimised(1);
+  EXPECT_EQ(times(none, " = alloca "), 2u);
+  EXPECT_EQ(times(none, "addrspacecast"), 1u);
+
+  EXPECT_EQ(times(some, " = alloca "), 0u) << some;
+  EXPECT_EQ(times(some, "addrspacecast"), 0u) << some;
+  EXPECT_EQ(times(some, "call i32 @twice"), 1u) << some;
+  EXPECT_EQ(times(some, "store volatile"), 1u) << some;
+  for (unsigned level : {2u, 3u}) {
+    const std::string most = optimised(level);
+    EXPECT_EQ(times(most, "@twice"), 0u) << most;
+    EXPECT_EQ(times(most, "store volatile"), 4u) << most;
+  }
+}
+
+} // namespace
