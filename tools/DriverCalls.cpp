@@ -276,7 +276,7 @@ static Expected<std::string> closedLibrariesOf(const ELF64LEFile &file) {
         continue;
       StringRef name = strings->substr(entry.getVal());
       name = name.take_front(name.find('\0'));
-      if (runtime::isClosedLibrary(name))
+      if (runtime::capabilityForLibrary(name))
         names += (names.empty() ? "" : ", ") + name.str();
     }
   }

@@ -56,8 +56,7 @@ bool Source::hasKernels() const {
 
 unsigned capabilityOf(const SourceFile &file, StringRef name, unsigned forPrograms) {
   const bool isShared = file.file.bytes().size() > 4 && file.file.bytes().front() == 0x7f;
-  return isShared && runtime::isClosedLibrary(name) ? runtime::kCapabilityForClosedLibraries
-                                                    : forPrograms;
+  return isShared ? runtime::capabilityForLibrary(name).value_or(forPrograms) : forPrograms;
 }
 
 // Where PTX text is the file, or the member of an archive, its place needs no offset.

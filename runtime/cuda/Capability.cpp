@@ -19,7 +19,8 @@ static unsigned forPrograms() {
 }
 
 unsigned capabilityForFile(StringRef path) {
-  return isClosedLibrary(path) ? kCapabilityForClosedLibraries : forPrograms();
+  const std::optional<unsigned> told = capabilityForLibrary(path);
+  return told ? *told : forPrograms();
 }
 
 unsigned capabilityFor(const void *returnAddress) {

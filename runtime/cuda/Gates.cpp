@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/Gates.h"
 #include "runtime/cuda/Driver.h"
+#include <system_error>
 #include <thread>
 
 namespace rubia::runtime::cuda {
@@ -22,6 +23,11 @@ Result Gates::place(Context &context, void *hipStream, Place *&out) {
   out = &places[hipStream];
   if (out->word)
     return kSuccess;
+  if (!left.empty()) {
+    *out = left.back();
+    left.pop_back();
+    return kSuccess;
+  }
   if (pages.empty() || used == kPageBytes / sizeof(uint64_t)) {
     void *page = nullptr;
     if (Result result = context.check(hip().hipHostMalloc(&page, kPageBytes, 0)))
@@ -72,7 +78,29 @@ void Gates::work(Visit *pointer) {
 // On a thread of HIP's, which may not wait.
 void Gates::begin(void *visit) {
   ++static_cast<Visit *>(visit)->life->working;
-  std::thread(work, static_cast<Visit *>(visit)).detach();
+  try {
+    std::thread(work, static_cast<Visit *>(visit)).detach();
+  } catch (const std::system_error &error) { // no thread is left for the process
+    refuse(static_cast<Visit *>(visit), error.what());
+  }
+}
+
+// The stream goes on without the work, so the context does not.
+void Gates::refuse(Visit *pointer, const char *why) {
+  pointer->work = [why = std::string(why)] { return fail(kOperatingSystem, why); };
+  work(pointer);
+}
+
+// Waits of the stream that are not yet done are for lower numbers: they are met.
+void Gates::forget(void *hipStream) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = places.find(hipStream);
+  if (found == places.end())
+    return;
+  const Place &place = found->second;
+  if (place.word && std::atomic_ref(*place.word).load() == place.count)
+    left.push_back(place);
+  places.erase(found);
 }
 
 Result Gates::add(Context &context, void *hipStream, const char *what,
@@ -125,6 +153,7 @@ void Gates::release(const Hip &hip, bool isLost) {
       (void)hip.hipHostFree(page); // whatever it says: the context ends
   pages.clear();
   places.clear();
+  left.clear();
   life = std::make_shared<Life>();
 }
 

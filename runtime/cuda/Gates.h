@@ -30,6 +30,8 @@ public:
   /// `work` is called once the stream has come here; the stream goes on when it has returned.
   /// Nobody waits for its error, which becomes the context's; `what` is its name then.
   Result add(Context &context, void *hipStream, const char *what, std::function<Result()> work);
+  /// The stream is destroyed. Its word is another's once all its gates are open.
+  void forget(void *hipStream);
   /// The context ends: waits until all gates are open, or after a fault until no thread works.
   /// Gates that streams come to later open at once.
   void awaitAll(const Context &context);
@@ -52,12 +54,14 @@ private:
   struct Visit;
   static void begin(void *visit);
   static void work(Visit *visit);
+  static void refuse(Visit *visit, const char *why);
   Result place(Context &context, void *hipStream, Place *&out);
 
   std::mutex mutex; // guards what follows; threads that work do not need it
   std::map<void *, Place> places;
   std::vector<void *> pages; // pinned
   size_t used = 0;           // words of the last page
+  std::vector<Place> left;   // of streams that are no more; their numbers go on
   std::shared_ptr<Life> life = std::make_shared<Life>();
 };
 

@@ -9,12 +9,14 @@
 #include "input/File.h"
 #include "runtime/compiler/Compiler.h"
 #include "runtime/cuda/Driver.h"
-#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
 
 using namespace llvm;
 
@@ -45,6 +47,7 @@ struct LinkState {
     log.keepCapacities();
   }
 
+  std::mutex mutex; // guards what follows: one call at a time
   std::vector<int> options;
   JitOptions log;
   unsigned capability; // as the caller is told
@@ -54,7 +57,22 @@ struct LinkState {
   std::vector<uint8_t> image;
 };
 
-static HandleTable<LinkState> &states = HandleTable<LinkState>::leaked();
+// A state that is destroyed lives until the calls of other threads on it have returned.
+static std::mutex &statesMutex = *new std::mutex;
+static auto &states = *new std::map<LinkState *, std::shared_ptr<LinkState>>;
+
+template <class Body> static Result withState(LinkState *handle, Body body) {
+  std::shared_ptr<LinkState> state;
+  {
+    std::lock_guard<std::mutex> lock(statesMutex);
+    if (auto found = states.find(handle); found != states.end())
+      state = found->second;
+  }
+  if (!state)
+    return kInvalidHandle;
+  std::lock_guard<std::mutex> lock(state->mutex);
+  return body(*state);
+}
 
 // What ptx::LinkError's texts begin with: libcuda knows the worker by its texts alone.
 static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
@@ -203,9 +221,10 @@ static Result create(const char *name, unsigned count, int *options, void **valu
   return callIn(name, [&](Context &) {
     if (!out || !JitOptions{count, options, values}.areValid())
       return kInvalidValue;
-    auto *state = new LinkState(count, options, values, capabilityFor(caller));
-    states.add(state);
-    *out = state;
+    auto state = std::make_shared<LinkState>(count, options, values, capabilityFor(caller));
+    std::lock_guard<std::mutex> lock(statesMutex);
+    *out = state.get();
+    states[*out] = std::move(state);
     return kSuccess;
   });
 }
@@ -225,16 +244,16 @@ Result cuLinkCreate(unsigned count, int *options, void **values, LinkState **out
 }
 
 Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, const char *name,
-                        unsigned, int *, void **) {
+                        unsigned count, int *options, void **values) {
   return callIn(__func__, [&](Context &) {
-    if (!states.contains(state))
-      return kInvalidHandle;
-    if (!data || !size)
-      return kInvalidValue;
-    const auto *text = static_cast<const char *>(data);
-    // CUDA reads PTX up to its NUL, whatever size it is told.
-    return add(*state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
-               name ? name : "");
+    return withState(state, [&](LinkState &state) {
+      if (!data || !size || !JitOptions{count, options, values}.areValid())
+        return kInvalidValue;
+      const auto *text = static_cast<const char *>(data);
+      // CUDA reads PTX up to its NUL, whatever size it is told.
+      return add(state, type, StringRef(text, type == kPtxInput ? strnlen(text, size) : size),
+                 name ? name : "");
+    });
   });
 }
 Result cuLinkAddData(LinkState *state, int type, void *data, size_t size, const char *name,
@@ -242,21 +261,22 @@ Result cuLinkAddData(LinkState *state, int type, void *data, size_t size, const 
   return cuLinkAddData_v2(state, type, data, size, name, count, options, values);
 }
 
-Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned, int *, void **) {
+Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned count, int *options,
+                        void **values) {
   return callIn(__func__, [&](Context &) {
-    if (!states.contains(state))
-      return kInvalidHandle;
-    if (!path)
-      return kInvalidValue;
-    auto file = rubia::input::readFile(path, rubia::fatbin::kMaxPayloadBytes);
-    if (!file) {
-      const std::error_code code = errorToErrorCode(file.takeError());
-      const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
-      return fail(isThere ? kInvalidImage : kInvalidValue,
-                  Twine(path) + ": " +
-                      (isThere ? "not a regular file of at most 1 GiB" : code.message()));
-    }
-    return add(*state, type, (*file)->getBuffer(), path);
+    return withState(state, [&](LinkState &state) {
+      if (!path || !JitOptions{count, options, values}.areValid())
+        return kInvalidValue;
+      auto file = rubia::input::readFile(path, rubia::fatbin::kMaxPayloadBytes);
+      if (!file) {
+        const std::error_code code = errorToErrorCode(file.takeError());
+        const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
+        return fail(isThere ? kInvalidImage : kInvalidValue,
+                    Twine(path) + ": " +
+                        (isThere ? "not a regular file of at most 1 GiB" : code.message()));
+      }
+      return add(state, type, (*file)->getBuffer(), path);
+    });
   });
 }
 Result cuLinkAddFile(LinkState *state, int type, const char *path, unsigned count, int *options,
@@ -267,18 +287,18 @@ Result cuLinkAddFile(LinkState *state, int type, const char *path, unsigned coun
 // The image lives as long as the state.
 Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
   return callIn(__func__, [&](Context &) {
-    if (!states.contains(state) || state->isComplete)
-      return kInvalidHandle;
-    return image ? complete(*state, image, size) : kInvalidValue;
+    return withState(state, [&](LinkState &state) {
+      if (state.isComplete)
+        return kInvalidHandle;
+      return image ? complete(state, image, size) : kInvalidValue;
+    });
   });
 }
 
 Result cuLinkDestroy(LinkState *state) {
   return callToRelease(__func__, [&](Context &) {
-    if (!states.remove(state))
-      return kInvalidHandle;
-    delete state;
-    return kSuccess;
+    std::lock_guard<std::mutex> lock(statesMutex);
+    return states.erase(state) ? kSuccess : kInvalidHandle;
   });
 }
 

@@ -134,6 +134,7 @@ static Result destroyStream(Context &context, Stream *stream) {
   Result result = onDeviceOf(owner, context, [&] {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
+    owner.gates.forget(stream->hip);
     return owner.check(hip().hipStreamDestroy(stream->hip));
   });
   delete stream;

@@ -21,7 +21,7 @@ static std::optional<T> measured(const Device &device, std::optional<T> (Monitor
 }
 
 static std::optional<int> known(const Device &device, HipAttribute attribute) {
-  const int value = state()->hip->attribute(attribute, device.found.hipDevice);
+  const int value = device.hip->attribute(attribute, device.found.hipDevice);
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
@@ -40,7 +40,7 @@ static std::optional<unsigned> architecture() {
 
 // The machine's memory is everybody's if ROCm SMI tells of it, else this process's.
 static Return memoryOf(const Device &device, Memory &out) {
-  const Hip &hip = *state()->hip;
+  const Hip &hip = *device.hip;
   out.total = device.found.totalMemory;
   if (auto used = measured(device, &Monitor::usedMemory)) {
     out.used = std::min<uint64_t>(*used, out.total);
@@ -195,7 +195,8 @@ Return nvmlDeviceGetMaxClockInfo(Device *handle, int clock, unsigned *out) {
 Return nvmlDeviceGetP2PStatus(Device *handle, Device *peer, int, int *out) {
   constexpr int kPeersNotSupported = 5;
   return withDevice(handle, [&](const Device &) {
-    return deviceOf(peer) ? give(out, std::optional(kPeersNotSupported)) : kInvalidArgument;
+    return withDevice(peer,
+                      [&](const Device &) { return give(out, std::optional(kPeersNotSupported)); });
   });
 }
 

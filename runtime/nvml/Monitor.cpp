@@ -18,6 +18,8 @@ struct RocmSmi {
   int (*rsmi_dev_memory_busy_percent_get)(uint32_t index, uint32_t *percent) = nullptr;
   int (*rsmi_dev_temp_metric_get)(uint32_t index, uint32_t sensor, int metric,
                                   int64_t *millidegrees) = nullptr;
+  // The power, and which of both it is; newer than the average alone.
+  int (*rsmi_dev_power_get)(uint32_t index, uint64_t *microwatts, int *kind) = nullptr;
   int (*rsmi_dev_power_ave_get)(uint32_t index, uint32_t sensor, uint64_t *microwatts) = nullptr;
   int (*rsmi_dev_power_cap_get)(uint32_t index, uint32_t sensor, uint64_t *microwatts) = nullptr;
   int (*rsmi_dev_fan_speed_get)(uint32_t index, uint32_t sensor, int64_t *speed) = nullptr;
@@ -45,6 +47,7 @@ const RocmSmi *openRocmSmi() {
   FIND(rsmi_dev_busy_percent_get);
   FIND(rsmi_dev_memory_busy_percent_get);
   FIND(rsmi_dev_temp_metric_get);
+  FIND(rsmi_dev_power_get);
   FIND(rsmi_dev_power_ave_get);
   FIND(rsmi_dev_power_cap_get);
   FIND(rsmi_dev_fan_speed_get);
@@ -111,10 +114,18 @@ std::optional<unsigned> Monitor::memoryBusyPercent() const {
 }
 std::optional<int> Monitor::temperature() const {
   constexpr int kCurrent = 0;
-  auto value = ask<int64_t, uint32_t, int>(rocmSmi()->rsmi_dev_temp_metric_get, index, 0, kCurrent);
-  return value ? std::optional(int(*value / 1000)) : std::nullopt;
+  constexpr uint32_t kEdge = 0, kJunction = 1; // newer Instincts have no sensor at the edge
+  for (uint32_t sensor : {kEdge, kJunction})
+    if (auto value = ask<int64_t, uint32_t, int>(rocmSmi()->rsmi_dev_temp_metric_get, index, sensor,
+                                                 kCurrent))
+      return int(*value / 1000);
+  return std::nullopt;
 }
 std::optional<unsigned> Monitor::powerInMilliwatts() const {
+  uint64_t power = 0;
+  int kind = 0;
+  if (rocmSmi()->rsmi_dev_power_get && !rocmSmi()->rsmi_dev_power_get(index, &power, &kind))
+    return unsigned(power / 1000);
   auto value = ask<uint64_t, uint32_t>(rocmSmi()->rsmi_dev_power_ave_get, index, 0);
   return value ? std::optional(unsigned(*value / 1000)) : std::nullopt;
 }

@@ -21,13 +21,6 @@ static std::mutex &mutex = *new std::mutex;
 
 const State *state() { return users ? opened : nullptr; }
 
-const Device *deviceOf(Device *handle) {
-  for (const Device &device : state()->devices)
-    if (&device == handle)
-      return handle;
-  return nullptr;
-}
-
 static Return open() {
   Expected<const Hip *> hip = Hip::open();
   if (!hip) {
@@ -40,10 +33,10 @@ static Return open() {
     log(LogLevel::Error, toString(found.takeError()));
     return kUnknown;
   }
-  opened = new State{*hip, {}};
+  opened = new State;
   for (FoundDevice &device : *found) {
     const Monitor *monitor = Monitor::of(device, (*hip)->isEmulator);
-    opened->devices.push_back({unsigned(opened->devices.size()), std::move(device), monitor});
+    opened->devices.push_back({*hip, unsigned(opened->devices.size()), std::move(device), monitor});
   }
   return kSuccess;
 }
@@ -58,7 +51,7 @@ static Return initialize() {
 }
 
 Return giveText(char *out, unsigned room, StringRef text) {
-  if (!out || !room)
+  if (!out)
     return kInvalidArgument;
   if (text.size() >= room)
     return kInsufficientSize;
@@ -97,13 +90,14 @@ static bool isAt(const FoundDevice &device, StringRef text) {
          int(number) == device.pciDevice;
 }
 
-// The first device for which `isIt` holds.
-template <class Predicate> static Return find(Device **out, Predicate isIt) {
-  if (!state())
+// The first device for which `isIt` holds; `isAsked`: whether the caller says what it wants.
+template <class Predicate> static Return find(Device **out, bool isAsked, Predicate isIt) {
+  const State *known = state();
+  if (!known)
     return kUninitialized;
-  if (!out)
+  if (!out || !isAsked)
     return kInvalidArgument;
-  for (const Device &device : state()->devices)
+  for (const Device &device : known->devices)
     if (isIt(device)) {
       *out = const_cast<Device *>(&device);
       return kSuccess;
@@ -154,24 +148,23 @@ Return nvmlShutdown() {
 const char *nvmlErrorString(int result) { return textOf(result); }
 
 Return nvmlDeviceGetCount_v2(unsigned *count) {
-  if (!state())
-    return kUninitialized;
-  return give(count, std::optional(state()->devices.size()));
+  const State *known = state();
+  return known ? give(count, std::optional(known->devices.size())) : kUninitialized;
 }
 Return nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
 
 Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device **out) {
-  Return result = find(out, [&](const Device &device) { return device.index == index; });
+  Return result = find(out, true, [&](const Device &device) { return device.index == index; });
   return result == kNotFound ? kInvalidArgument : result;
 }
 Return nvmlDeviceGetHandleByIndex(unsigned index, Device **out) {
   return nvmlDeviceGetHandleByIndex_v2(index, out);
 }
 Return nvmlDeviceGetHandleByUUID(const char *uuid, Device **out) {
-  return find(out, [&](const Device &device) { return uuid && uuidText(device.found) == uuid; });
+  return find(out, uuid, [&](const Device &device) { return uuidText(device.found) == uuid; });
 }
 Return nvmlDeviceGetHandleByPciBusId_v2(const char *bus, Device **out) {
-  return find(out, [&](const Device &device) { return bus && isAt(device.found, bus); });
+  return find(out, bus, [&](const Device &device) { return isAt(device.found, bus); });
 }
 Return nvmlDeviceGetHandleByPciBusId(const char *bus, Device **out) {
   return nvmlDeviceGetHandleByPciBusId_v2(bus, out);

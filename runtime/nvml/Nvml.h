@@ -9,27 +9,29 @@
 namespace rubia::runtime::nvml {
 
 struct Device {
+  const Hip *hip;
   unsigned index;
   FoundDevice found;
   const Monitor *monitor; // null: nothing is measured
 };
 
 struct State {
-  const Hip *hip;
   std::vector<Device> devices; // handles point into it
 };
 
-/// Null while nobody has initialised NVML.
+/// Null while nobody has initialised NVML. What it points to stays, whoever shuts NVML down
+/// meanwhile; a second call may give null.
 const State *state();
-/// Null for what is no handle.
-const Device *deviceOf(Device *handle);
 
 /// Runs `body` for a handle.
 template <class Body> Return withDevice(Device *handle, Body body) {
-  if (!state())
+  const State *known = state();
+  if (!known)
     return kUninitialized;
-  const Device *device = deviceOf(handle);
-  return device ? body(*device) : kInvalidArgument;
+  for (const Device &device : known->devices)
+    if (&device == handle)
+      return body(device);
+  return kInvalidArgument;
 }
 
 /// Gives a value that may not be known.

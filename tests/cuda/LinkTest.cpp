@@ -3,6 +3,7 @@
 // long as the state. tests/driver-sequences/Linking.cpp has the rest, as an H100 does it.
 #include "tests/cuda/LaunchFixture.h"
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace rubia::runtime::cuda {
 namespace {
@@ -181,6 +182,28 @@ TEST_F(LinkTest, UnitsOfDifferentTargetsRunTogether) {
   EXPECT_EQ(add(kPtxText, giving(9)), kSuccess) << log;
   EXPECT_EQ(complete(), kSuccess) << log;
   EXPECT_EQ(result(), 9);
+}
+
+// CUDA promises nothing here; it must not crash.
+TEST_F(LinkTest, ThreadsShareAState) {
+  const std::string text = unit(".visible .entry k() { ret; }\n");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      cu("cuCtxSetCurrent", context);
+      for (int i = 0; i < 5; ++i) {
+        const std::string own =
+            unit(".visible .func f" + std::to_string(t * 10 + i) + "() { ret; }\n");
+        const Result result = add(kPtxText, own);
+        EXPECT_TRUE(result == kSuccess || result == kInvalidHandle) << result;
+      }
+      if (t == 3) {
+        EXPECT_EQ(cu("cuLinkDestroy", state), kSuccess);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(add(kPtxText, text), kInvalidHandle);
 }
 
 TEST_F(LinkTest, WhatIsRefusedIsMissedInTheEnd) {

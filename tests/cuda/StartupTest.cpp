@@ -357,6 +357,7 @@ TEST(Capability, DependsOnTheCallingLibrary) {
   EXPECT_EQ(std::pair(major, minor), std::pair(8, 9));
   EXPECT_EQ(capabilitySeenBy(RUBIA_PROBE_PLAIN), std::pair(8, 9));
   EXPECT_EQ(capabilitySeenBy(RUBIA_PROBE_CLOSED), std::pair(13, 0));
+  EXPECT_EQ(capabilitySeenBy(RUBIA_PROBE_NCCL), std::pair(12, 0));
   ASSERT_EQ(cu("cuDeviceComputeCapability", &major, &minor, 0), kSuccess);
   EXPECT_EQ(std::pair(major, minor), std::pair(8, 9));
 }

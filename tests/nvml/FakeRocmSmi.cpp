@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ROCm SMI that measures the second of FakeHip's devices, on two monitors; the first monitor is
-// of another device, and the second device has no fan.
+// of another device, and the second device has no fan. FAKE_ROCM_SMI=new: as ROCm 6 has it of an
+// MI300, with no sensor at the edge, and no average of the power.
 #include <cstdint>
+#include <cstdlib>
+
+static bool isNew() { return getenv("FAKE_ROCM_SMI"); }
 
 extern "C" {
 
@@ -16,10 +20,13 @@ int rsmi_dev_busy_percent_get(uint32_t index, uint32_t *percent) {
 }
 int rsmi_dev_memory_busy_percent_get(uint32_t, uint32_t *percent) { return *percent = 7, 0; }
 int rsmi_dev_temp_metric_get(uint32_t, uint32_t sensor, int metric, int64_t *value) {
-  return *value = 61500, sensor || metric;
+  return *value = isNew() ? 71500 : 61500, sensor != isNew() || metric;
 }
 int rsmi_dev_power_ave_get(uint32_t, uint32_t, uint64_t *microwatts) {
-  return *microwatts = 123456789, 0;
+  return *microwatts = 123456789, isNew();
+}
+int rsmi_dev_power_get(uint32_t, uint64_t *microwatts, int *kind) {
+  return *microwatts = 234567890, *kind = 1, !isNew();
 }
 int rsmi_dev_power_cap_get(uint32_t, uint32_t, uint64_t *microwatts) {
   return *microwatts = 300000000, 0;

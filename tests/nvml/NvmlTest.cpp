@@ -2,10 +2,12 @@
 // libnvidia-ml.so.1 through its exported symbols, on devices of a stand-in for HIP, with one for
 // ROCm SMI. Each test runs in a process of its own.
 #include "runtime/nvml/Types.h"
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace rubia::runtime::nvml {
 namespace {
@@ -81,6 +83,8 @@ TEST_F(Nvml, AgreesWithTheDriver) {
   EXPECT_EQ(nvml("nvmlDeviceGetHandleByPciBusId_v2", "00000000:0B:00.0", &found), kSuccess);
   EXPECT_EQ(found, device(1));
   EXPECT_EQ(nvml("nvmlDeviceGetHandleByPciBusId_v2", "00:7f:00", &found), kNotFound);
+  for (const char *name : {"nvmlDeviceGetHandleByUUID", "nvmlDeviceGetHandleByPciBusId_v2"})
+    EXPECT_EQ(nvml(name, static_cast<const char *>(nullptr), &found), kInvalidArgument);
   int major = 0, minor = 0, version = 0;
   EXPECT_EQ(nvml("nvmlDeviceGetCudaComputeCapability", device(1), &major, &minor), kSuccess);
   EXPECT_EQ(std::pair(major, minor), std::pair(8, 9));
@@ -114,6 +118,15 @@ TEST_F(Nvml, TellsWhatRocmSmiMeasures) {
   memory2.version = kMemoryV2Version;
   EXPECT_EQ(nvml("nvmlDeviceGetMemoryInfo_v2", device(1), &memory2), kSuccess);
   EXPECT_EQ(memory2.used, 3ull << 30);
+}
+
+TEST_F(Nvml, KnowsTheSensorsOfNewerDevices) {
+  setenv("FAKE_ROCM_SMI", "new", 1);
+  unsigned value = 0;
+  EXPECT_EQ(nvml("nvmlDeviceGetTemperature", device(1), 0, &value), kSuccess);
+  EXPECT_EQ(value, 71u);
+  EXPECT_EQ(nvml("nvmlDeviceGetPowerUsage", device(1), &value), kSuccess);
+  EXPECT_EQ(value, 234567u);
 }
 
 TEST_F(Nvml, InventsNothing) {
@@ -151,6 +164,7 @@ TEST_F(Nvml, TextNeedsRoom) {
   EXPECT_EQ(nvml("nvmlDeviceGetName", device(0), static_cast<char *>(nullptr), 4u),
             kInvalidArgument);
   EXPECT_EQ(nvml("nvmlSystemGetDriverVersion", &text[0], 4u), kInsufficientSize);
+  EXPECT_EQ(nvml("nvmlDeviceGetName", device(0), &text[0], 0u), kInsufficientSize);
 }
 
 TEST_F(Nvml, NeedsInitialisation) {
@@ -164,6 +178,40 @@ TEST_F(Nvml, NeedsInitialisation) {
   EXPECT_EQ(nvml("nvmlDeviceGetCount_v2", &count), kUninitialized);
   EXPECT_EQ(nvml("nvmlDeviceGetIndex", handle, &count), kUninitialized);
   EXPECT_EQ(nvml("nvmlDeviceGetClockInfo", handle, 0, &count), kUninitialized);
+}
+
+// Monitors open NVML for each query, on several threads: a shutdown takes nothing from under a
+// query.
+TEST_F(Nvml, IsShutDownWhileOthersAsk) {
+  std::atomic<bool> isDone = false;
+  std::thread other([&] {
+    for (int i = 0; i < 20000; ++i) {
+      nvml("nvmlShutdown");
+      nvml("nvmlInit_v2");
+    }
+    isDone = true;
+  });
+  Handle handle = nullptr, found = nullptr;
+  while (!isDone) {
+    unsigned count = 0;
+    if (nvml("nvmlDeviceGetHandleByIndex_v2", 1u, &handle) == kSuccess)
+      EXPECT_TRUE(handle);
+    nvml("nvmlDeviceGetMaxClockInfo", handle, 0, &count);
+    nvml("nvmlDeviceGetCount_v2", &count);
+    nvml("nvmlDeviceGetHandleByPciBusId_v2", "00:0b:00", &found);
+  }
+  other.join();
+}
+
+// Programs that ask NVML know this code and go on without a GPU.
+TEST(NvmlWithoutDevices, SaysThatThereIsNoDriver) {
+  setenv("RUBIA_DEVICE", "hip", 1);
+  setenv("RUBIA_HIP_LIBRARY", RUBIA_FAKE_HIP, 1);
+  setenv("FAKE_HIP_DEVICES", "0", 1);
+  unsigned count = 7;
+  EXPECT_EQ(nvml("nvmlInit_v2"), kDriverNotLoaded);
+  EXPECT_EQ(nvml("nvmlDeviceGetCount_v2", &count), kUninitialized);
+  EXPECT_EQ(count, 7u);
 }
 
 } // namespace

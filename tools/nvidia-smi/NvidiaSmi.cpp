@@ -115,9 +115,15 @@ const std::vector<Field> kFields = {
     {{"compute_mode"}, "", [](Device *) { return Text("Default"); }},
     // Known to exist, and nobody measures them here.
     {{"serial", "gpu_serial", "vbios_version", "persistence_mode", "pstate", "display_active", "display_mode",
-      "ecc.mode.current", "mig.mode.current", "clocks.current.graphics", "clocks.gr", "clocks.sm", "clocks.mem",
-      "clocks.current.memory", "temperature.memory", "encoder.stats.sessionCount", "pcie.link.gen.current",
-      "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max"}, "", [](Device *) { return Text(); }},
+      "ecc.mode.current", "ecc.mode.pending", "mig.mode.current", "mig.mode.pending", "clocks.current.graphics",
+      "clocks.gr", "clocks.current.sm", "clocks.sm", "clocks.mem", "clocks.current.memory", "clocks.current.video",
+      "clocks.video", "temperature.memory", "encoder.stats.sessionCount", "memory.reserved", "gpu_operation_mode.current",
+      "pcie.link.gen.current", "pcie.link.gen.gpucurrent", "pcie.link.gen.max", "pcie.link.gen.gpumax",
+      "pcie.link.gen.hostmax", "pcie.link.width.current", "pcie.link.width.max", "clocks_throttle_reasons.active",
+      "clocks_event_reasons.active", "clocks_throttle_reasons.supported", "clocks_event_reasons.supported",
+      "ecc.errors.corrected.volatile.total", "ecc.errors.uncorrected.volatile.total", "power.management",
+      "power.default_limit", "power.min_limit", "power.max_limit", "inforom.img", "accounting.mode"}, "",
+     [](Device *) { return Text(); }},
 };
 // clang-format on
 
@@ -254,7 +260,12 @@ int main(int count, char **arguments) {
   app.add_option("-i,--id", names, "By index, UUID or PCI place")->delimiter(',');
   app.add_option("--query-gpu", fields, "Fields, such as name,memory.total")->delimiter(',');
   app.add_option("--format", format, "csv[,noheader][,nounits]")->delimiter(',');
-  CLI11_PARSE(app, count, arguments);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    constexpr int kInvalidOption = 2; // NVIDIA's status
+    return app.exit(error) ? kInvalidOption : 0;
+  }
   if (Return result = nvmlInit_v2()) {
     std::cout << "NVIDIA-SMI has failed: " << nvmlErrorString(result) << "\n";
     return result;

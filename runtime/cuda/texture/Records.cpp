@@ -302,25 +302,12 @@ constexpr size_t kSlabRecords = 256;
 // Records that were freed are taken again in the order in which they were freed: a kernel that
 // still runs finds what it was launched with.
 struct Pool {
-  void *stream = nullptr;
   std::vector<void *> slabs;
   std::deque<uint64_t> free;
 };
 
 std::mutex &poolMutex = *new std::mutex;
 std::map<Context *, Pool> &pools = *new std::map<Context *, Pool>;
-
-// With the mutex held.
-Result writeWith(Context &context, Pool &pool, void *to, const void *from, size_t bytes) {
-  constexpr unsigned kNonBlocking = 1;
-  if (!pool.stream)
-    if (Result result = context.check(hip().hipStreamCreateWithFlags(&pool.stream, kNonBlocking)))
-      return result;
-  if (Result result =
-          context.check(hip().hipMemcpyAsync(to, from, bytes, kHipMemcpyHostToDevice, pool.stream)))
-    return result;
-  return context.check(hip().hipStreamSynchronize(pool.stream));
-}
 
 Result growPool(Context &context, Pool &pool) {
   void *slab = nullptr;
@@ -336,8 +323,8 @@ Result growPool(Context &context, Pool &pool) {
 } // namespace
 
 Result writeDevice(Context &context, void *to, const void *from, size_t bytes) {
-  std::lock_guard<std::mutex> lock(poolMutex);
-  return writeWith(context, pools[&context], to, from, bytes);
+  return context.check(
+      context.services.stream().copy(hip(), to, from, bytes, kHipMemcpyHostToDevice));
 }
 
 Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address) {
@@ -348,7 +335,7 @@ Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &
       return result;
   address = pool.free.front();
   if (Result result =
-          writeWith(context, pool, reinterpret_cast<void *>(address), &contents, sizeof(contents)))
+          writeDevice(context, reinterpret_cast<void *>(address), &contents, sizeof(contents)))
     return result;
   pool.free.pop_front();
   return kSuccess;
@@ -364,12 +351,9 @@ void releasePool(Context &context) {
   auto found = pools.find(&context);
   if (found == pools.end())
     return;
-  if (!context.hasLostDevice()) {
+  if (!context.hasLostDevice())
     for (void *slab : found->second.slabs)
       (void)hip().hipFree(slab);
-    if (found->second.stream)
-      (void)hip().hipStreamDestroy(found->second.stream);
-  }
   pools.erase(found);
 }
 
