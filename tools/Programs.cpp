@@ -115,6 +115,18 @@ static void addFolder(std::vector<std::string> &variables, StringRef name, const
   *variable = (begin + "=" + join(folders, ":")).str();
 }
 
+// XLA starts the tools in `bin` of this folder, unless the program's flags name another. Blanks end
+// a flag.
+static void addFlagOfXla(std::vector<std::string> &variables, const std::string &folder) {
+  constexpr StringLiteral kFlag = "--xla_gpu_cuda_data_dir";
+  std::string *flags = variableNamed(variables, "XLA_FLAGS");
+  if (StringRef(folder).contains(' ') || (flags && StringRef(*flags).contains(kFlag)))
+    return;
+  if (!flags)
+    flags = &variables.emplace_back("XLA_FLAGS=");
+  *flags += (StringRef(*flags).ends_with("=") ? "" : " ") + kFlag.str() + "=" + folder;
+}
+
 void addStandIns(std::vector<std::string> &variables, const settings::Settings &settings,
                  const std::string &libraries) {
   const std::string folder = libraries + "/standins";
@@ -129,6 +141,7 @@ void addStandIns(std::vector<std::string> &variables, const settings::Settings &
   for (StringRef name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
     if (!variableNamed(variables, name))
       variables.push_back((name + "=" + folder + "/bin/ptxas").str());
+  addFlagOfXla(variables, folder);
 }
 
 static SmallVector<StringRef> defaultFolders() {

@@ -652,12 +652,16 @@ class Run(StandInTest):
         self.assertEqual(found["TRITON_PTXAS_BLACKWELL_PATH"], tools + "/ptxas")
         self.assertEqual(found["LD_PRELOAD"], f"{STANDINS}/lib/librubia-standins.so")
         self.assertEqual(self.variables(TRITON_PTXAS_PATH="/own/ptxas")["TRITON_PTXAS_PATH"], "/own/ptxas")
+        flag = f"--xla_gpu_cuda_data_dir={STANDINS}"
+        for before, after in (("", flag), ("--xla_dump_to=/tmp/x", "--xla_dump_to=/tmp/x " + flag), ("--xla_gpu_cuda_data_dir=/own", None)):
+            self.assertEqual(self.variables(XLA_FLAGS=before)["XLA_FLAGS"], after or before)
 
     def test_switched_off_they_are_not(self):
         found = self.variables(PATH="/usr/bin:/bin", LD_LIBRARY_PATH="/nowhere", RUBIA_STANDINS="off")
         self.assertEqual(found["PATH"], f"{STANDINS.parent}/bin:/usr/bin:/bin")
         self.assertEqual(found["LD_LIBRARY_PATH"], f"{STANDINS.parent}:/nowhere")
         self.assertNotIn("TRITON_PTXAS_PATH", found)
+        self.assertNotIn("XLA_FLAGS", found)
         self.assertNotIn("LD_PRELOAD", found)
 
 
