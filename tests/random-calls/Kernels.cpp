@@ -238,10 +238,16 @@ void Walk::contexts() {
   int device = 77;
   switch (random.below(5)) {
   case 0:
-    expect(kSuccess, "cuCtxPushCurrent_v2", world.context);
+    if (random.isOneIn(2))
+      expect(kSuccess, "cuCtxPushCurrent_v2", world.context);
+    else
+      expect(kSuccess, "cuCtxPushCurrent", world.context);
     expect(kSuccess, "cuCtxGetCurrent", &context);
     claim(context == world.context, "another context is current");
-    expect(kSuccess, "cuCtxPopCurrent_v2", &context);
+    if (random.isOneIn(2))
+      expect(kSuccess, "cuCtxPopCurrent_v2", &context);
+    else
+      expect(kSuccess, "cuCtxPopCurrent", &context);
     claim(context == world.context, "another context was pushed");
     break;
   case 1: // without one

@@ -33,7 +33,11 @@ static_assert(sizeof(PoolProperties) == 88);
 // A context with objects in it. They go with it.
 void Walk::ownContext() {
   Pointer context = nullptr, stream = nullptr, event = nullptr, memory = nullptr, current = nullptr;
-  expect(kSuccess, "cuCtxCreate_v2", &context, 0u, 0);
+  const bool isOld = random.isOneIn(2); // CUDA 2's names
+  if (isOld)
+    expect(kSuccess, "cuCtxCreate", &context, 0u, 0);
+  else
+    expect(kSuccess, "cuCtxCreate_v2", &context, 0u, 0);
   if (!context)
     return;
   expect(kSuccess, "cuStreamCreate", &stream, random.pick({0u, 1u}));
@@ -49,7 +53,10 @@ void Walk::ownContext() {
     expect(kSuccess, "cuEventDestroy_v2", event);
     expect(kSuccess, "cuStreamDestroy_v2", stream);
   }
-  expect(kSuccess, "cuCtxDestroy_v2", context); // which pops it
+  if (isOld) // which pops it
+    expect(kSuccess, "cuCtxDestroy", context);
+  else
+    expect(kSuccess, "cuCtxDestroy_v2", context);
   expect(kSuccess, "cuCtxGetCurrent", &current);
   claim(current == world.context, "another context is current");
   if (world.isAlone && world.passesWildHandles) {
@@ -130,6 +137,26 @@ void Walk::copyRectangle() {
   copy.to.pitch = width - 1;
   if (copy.to.pitch) // 0 stands for the width
     expect(kInvalidValue, "cuMemcpy2D_v2", static_cast<const Copy2D *>(&copy));
+}
+
+void Walk::fillRectangle() {
+  MemoryOf *memory = anyMemory();
+  if (!memory || memory->bytes.size() < 64)
+    return;
+  const size_t pitch = 8 + random.below(8), rows = 1 + random.below(memory->bytes.size() / pitch),
+               width = 1 + random.below(pitch), stream = anyStream();
+  const uint8_t value = uint8_t(random.next());
+  if (random.isOneIn(2)) {
+    order(*memory, kLegacy);
+    expect(kSuccess, "cuMemsetD2D8_v2", static_cast<Pointer>(memory->address), pitch, value, width,
+           rows);
+  } else {
+    order(*memory, stream);
+    expect(kSuccess, "cuMemsetD2D8Async", static_cast<Pointer>(memory->address), pitch, value,
+           width, rows, handleOf(stream));
+  }
+  for (size_t row = 0; row < rows; ++row)
+    memset(memory->bytes.data() + row * pitch, value, width);
 }
 
 void Walk::link() {

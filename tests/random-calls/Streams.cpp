@@ -87,7 +87,10 @@ void Walk::endEvent() {
     return;
   const size_t i = random.below(events.size());
   Pointer handle = events[i].handle;
-  expect(kSuccess, "cuEventDestroy_v2", handle);
+  if (random.isOneIn(2))
+    expect(kSuccess, "cuEventDestroy", handle);
+  else
+    expect(kSuccess, "cuEventDestroy_v2", handle);
   events.erase(events.begin() + ptrdiff_t(i));
   if (world.isAlone && world.passesWildHandles)
     expect(kInvalidHandle, "cuEventDestroy_v2", handle);

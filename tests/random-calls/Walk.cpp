@@ -43,19 +43,20 @@ std::string Walk::run(unsigned calls) {
     Kind call;
     unsigned weight;
   } kKinds[] = {
-      {&Walk::allocate, 4},      {&Walk::release, 2},      {&Walk::fill, 6},
-      {&Walk::copy, 6},          {&Walk::copyAsync, 6},    {&Walk::allocatePooled, 2},
-      {&Walk::hostMemory, 1},    {&Walk::registerHost, 1}, {&Walk::askPointers, 2},
-      {&Walk::wrongMemory, 4},   {&Walk::makeStream, 2},   {&Walk::endStream, 1},
-      {&Walk::askStream, 3},     {&Walk::makeEvent, 2},    {&Walk::endEvent, 1},
-      {&Walk::recordEvent, 3},   {&Walk::elapsed, 2},      {&Walk::hostFunction, 1},
-      {&Walk::wrongStreams, 3},  {&Walk::loadModule, 1},   {&Walk::unloadModule, 1},
-      {&Walk::launch, 6},        {&Walk::wrongLaunch, 3},  {&Walk::askFunction, 2},
-      {&Walk::useLibrary, 1},    {&Walk::makeGraph, 2},    {&Walk::addNode, 5},
-      {&Walk::runGraph, 2},      {&Walk::endGraph, 1},     {&Walk::capture, 2},
-      {&Walk::contexts, 2},      {&Walk::devices, 2},      {&Walk::limits, 1},
-      {&Walk::ownContext, 1},    {&Walk::words, 2},        {&Walk::ownPool, 1},
-      {&Walk::copyRectangle, 3}, {&Walk::link, 1},         {&Walk::shared, 4},
+      {&Walk::allocate, 4},      {&Walk::release, 2},       {&Walk::fill, 6},
+      {&Walk::copy, 6},          {&Walk::copyAsync, 6},     {&Walk::allocatePooled, 2},
+      {&Walk::hostMemory, 1},    {&Walk::registerHost, 1},  {&Walk::askPointers, 2},
+      {&Walk::wrongMemory, 4},   {&Walk::makeStream, 2},    {&Walk::endStream, 1},
+      {&Walk::askStream, 3},     {&Walk::makeEvent, 2},     {&Walk::endEvent, 1},
+      {&Walk::recordEvent, 3},   {&Walk::elapsed, 2},       {&Walk::hostFunction, 1},
+      {&Walk::wrongStreams, 3},  {&Walk::loadModule, 1},    {&Walk::unloadModule, 1},
+      {&Walk::launch, 6},        {&Walk::wrongLaunch, 3},   {&Walk::askFunction, 2},
+      {&Walk::useLibrary, 1},    {&Walk::makeGraph, 2},     {&Walk::addNode, 5},
+      {&Walk::runGraph, 2},      {&Walk::endGraph, 1},      {&Walk::capture, 2},
+      {&Walk::contexts, 2},      {&Walk::devices, 2},       {&Walk::limits, 1},
+      {&Walk::ownContext, 1},    {&Walk::words, 2},         {&Walk::ownPool, 1},
+      {&Walk::copyRectangle, 3}, {&Walk::fillRectangle, 3}, {&Walk::link, 1},
+      {&Walk::shared, 4},
   };
   unsigned sum = 0;
   for (const auto &kind : kKinds)

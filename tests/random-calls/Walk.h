@@ -136,6 +136,7 @@ private:
   void words();
   void ownPool();
   void copyRectangle();
+  void fillRectangle();
   void link();
   void shared();
 
