@@ -35,10 +35,11 @@ RealLibrary &realLibrary() {
 
 // Null without the real library: said once, since there is no log to put it into.
 void *realFunction(const char *name) {
-  static const std::string failure = toString(realLibrary().open());
-  if (failure.empty())
+  Error failure = realLibrary().open();
+  if (!failure)
     return realLibrary().symbol(name);
-  static const bool isTold = (errs() << "rubia: " << failure << "\n", true);
+  const std::string text = toString(std::move(failure));
+  static const bool isTold = (errs() << "rubia: " << text << "\n", true);
   (void)isTold;
   return nullptr;
 }

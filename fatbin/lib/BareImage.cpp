@@ -106,7 +106,8 @@ std::optional<ArrayRef<uint8_t>> ptxInCubin(ArrayRef<uint8_t> cubin) {
   const StringRef names = asText(contentsOf(namesIndex));
   for (uint64_t i = 1; i < count; ++i) {
     const uint32_t name = readAt<uint32_t>(cubin, at + i * headerSize);
-    if (names.substr(name).take_until([](char c) { return !c; }) != kPtxSection)
+    StringRef rest = names.substr(name); // may have no end for as long as the file is
+    if (!rest.consume_front(kPtxSection) || (!rest.empty() && rest.front()))
       continue;
     const StringRef text = asText(contentsOf(i)).take_until([](char c) { return !c; });
     return arrayRefFromStringRef(text);

@@ -6,6 +6,7 @@
 #include "standins/lib/RealLibrary.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstddef>
@@ -106,28 +107,33 @@ static std::string ownFolder() {
   return StringRef(info.dli_fname).rsplit('/').first.str();
 }
 
+// Of another installation, whose stand-in would look for the real one and find this.
+static bool isOfStandIns(const std::string &path) {
+  SmallString<256> real;
+  return !sys::fs::real_path(path, real) &&
+         real.str().rsplit('/').first.ends_with("/rubia/standins/lib");
+}
+
 Error RealLibrary::open() {
   std::lock_guard<std::mutex> lock(mutex);
   if (handle)
     return Error::success();
-  if (failure.empty()) {
-    const std::string own = ownFolder();
-    std::string problems;
-    for (const std::string &folder : folders(name)) {
-      const std::string path = folder + "/" + name.str();
-      if (sys::fs::equivalent(folder, own) || !sys::fs::exists(path))
-        continue;
-      // Not dlopen(), which gives the stand-in for it (Preload.cpp).
-      handle = dlmopen(LM_ID_BASE, path.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle)
-        return Error::success();
-      problems += std::string("; ") + dlerror();
-    }
-    failure = ("Rubia needs NVIDIA's " + name + " for this and does not find it: install it (" +
-               packages + "), or name its folder in RUBIA_CUDA_LIBRARIES" + problems)
-                  .str();
+  const std::string own = ownFolder();
+  std::string problems;
+  for (const std::string &folder : folders(name)) {
+    const std::string path = folder + "/" + name.str();
+    if (sys::fs::equivalent(folder, own) || !sys::fs::exists(path) || isOfStandIns(path))
+      continue;
+    // Not dlopen(), which gives the stand-in for it (Preload.cpp).
+    handle = dlmopen(LM_ID_BASE, path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle)
+      return Error::success();
+    problems += std::string("; ") + dlerror();
   }
-  return createStringError(inconvertibleErrorCode(), failure);
+  return createStringError(inconvertibleErrorCode(),
+                           "Rubia needs NVIDIA's " + name +
+                               " for this and does not find it: install it (" + packages +
+                               "), or name its folder in RUBIA_CUDA_LIBRARIES" + problems);
 }
 
 void *RealLibrary::symbol(const char *symbolName) const { return dlsym(handle, symbolName); }

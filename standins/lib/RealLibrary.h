@@ -16,7 +16,8 @@ public:
   RealLibrary(llvm::StringLiteral name, llvm::StringLiteral packages)
       : name(name), packages(packages) {}
 
-  /// The error says where it was looked for, and names the packages.
+  /// The error says where it was looked for, and names the packages. Each call looks anew: where a
+  /// library is found depends on what the program has loaded by then.
   llvm::Error open();
   /// Null if it has no such function; open() has succeeded.
   void *symbol(const char *symbolName) const;
@@ -28,7 +29,6 @@ private:
   llvm::StringLiteral name, packages;
   std::mutex mutex; // of what follows
   void *handle = nullptr;
-  std::string failure; // the first time's
 };
 
 } // namespace rubia::standins

@@ -6,6 +6,8 @@
 #include "ptx-frontend/Parser.h"
 #include "standins/Cubin.h"
 #include "llvm/ADT/StringExtras.h"
+#include <chrono>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace llvm;
@@ -67,6 +69,28 @@ TEST(StandInCubin, DamagedItIsNeverReadBeyondItsEnd) {
   EXPECT_GT(stillPtx, good.size()); // most bytes are not of headers
   for (size_t size = 0; size < good.size(); ++size)
     (void)fatbin::ptxInCubin(ArrayRef(good).take_front(size));
+}
+
+// 65,000 sections that share a name which does not end: their names are not read to the end of the
+// file each time, which took minutes.
+TEST(StandInCubin, NamesWithoutAnEndCostNothing) {
+  constexpr size_t kSections = 65000, kHeader = 64, kNames = 32 << 20;
+  std::vector<uint8_t> bytes(kHeader + kSections * kHeader + kNames, 'x');
+  std::fill_n(bytes.begin(), kHeader + kSections * kHeader, 0);
+  auto put = [&](size_t at, auto value) { memcpy(&bytes[at], &value, sizeof(value)); };
+  memcpy(bytes.data(), cubin().data(), kHeader);
+  put(40, uint64_t(kHeader)); // e_shoff
+  put(58, uint16_t(kHeader)); // e_shentsize
+  put(60, uint16_t(kSections));
+  put(62, uint16_t(1)); // e_shstrndx
+  for (size_t i = 1; i < kSections; ++i) {
+    put(kHeader + i * kHeader + 4, uint32_t(3)); // SHT_STRTAB
+    put(kHeader + i * kHeader + 24, uint64_t(kHeader + kSections * kHeader));
+    put(kHeader + i * kHeader + 32, uint64_t(kNames));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(fatbin::ptxInCubin(bytes));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(StandInTarget, HasTheNamesOfPtx) {

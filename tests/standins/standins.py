@@ -563,6 +563,32 @@ class Nvrtc(StandInTest):
         self.assertEqual(done.stdout, "version 11\ncreate 11\n", done.stderr)
         self.assertIn("nvidia-cuda-nvrtc", done.stderr)
 
+    def test_it_is_looked_for_anew(self):
+        """What is not there at first may be there later; the stand-ins of another installation are not it."""
+        if any(os.path.exists(f + "/libnvrtc.so.12") for f in ("/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/cuda/lib64",
+                                                               "/usr/lib/x86_64-linux-gnu", "/usr/lib64")):
+            self.skipTest("NVIDIA's libnvrtc.so.12 is installed")
+        real, other = self.folder / "real", self.folder / "lib/rubia/standins/lib"
+        real.mkdir()
+        other.mkdir(parents=True)
+        shutil.copy(STANDINS / "lib/libnvrtc.so.12", other)
+        version = "int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 77; return 0; }"
+        done = subprocess.run([CLANG, "-shared", "-fPIC", self.file("real.c", version), "-o", real / "later"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        program = self.build("twice", f"""#include <dlfcn.h>
+#include <stdio.h>
+int main() {{
+  int a = 0, b = 0;
+  int (*version)() = dlsym(dlopen("libnvrtc.so.12", RTLD_NOW), "nvrtcVersion");
+  int first = version(&a, &b);
+  rename("{real}/later", "{real}/libnvrtc.so.12");
+  int second = version(&a, &b);
+  printf("%d %d %d.%d\\n", first, second, a, b);
+}}""")
+        done = self.rubia("run", "--", program, RUBIA_CUDA_LIBRARIES=f"{other}:{real}")
+        self.assertEqual(done.stdout, "11 0 12.77\n", done.stderr)
+        self.assertEqual(done.stderr.count("libnvrtc.so.12"), 1, done.stderr)
+
     def test_a_program_keeps_its_own(self):
         """One that lies where only the program looks, and is of another version than all others."""
         folder = self.folder / "lib"
