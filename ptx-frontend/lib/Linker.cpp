@@ -279,7 +279,7 @@ bool Linker::isDropped(const Statement &statement) const {
 }
 
 // The unit for the newest target.
-static const Unit &newestOf(ArrayRef<std::unique_ptr<Unit>> units) {
+const Unit &newestOf(ArrayRef<std::unique_ptr<Unit>> units) {
   return **llvm::max_element(units, [](const auto &a, const auto &b) {
     return a->parsed.module.sm < b->parsed.module.sm;
   });

@@ -194,7 +194,7 @@ void PtxImage::describeDiagnostics(Manifest &manifest) const {
     add(d, format(d));
   }
   for (const auto &[input, d, text] : origin.diagnostics)
-    if (!known.count({input, d.line, d.message}))
+    if (!known.contains({input, d.line, d.message}))
       add(d, text);
 }
 
