@@ -63,7 +63,8 @@ struct World {
   int devices;
   /// No other thread walks: handles and addresses that are gone are nobody else's.
   bool isAlone;
-  /// Pointers that are no handles may be passed. NVIDIA's driver reads what they point to.
+  /// Pointers that are no handles may be passed, which NVIDIA's driver reads, and whatever else it
+  /// crashes of or takes seconds for.
   bool passesWildHandles;
   /// All threads use them.
   static constexpr size_t streamCount = 3, eventCount = 3;

@@ -182,7 +182,7 @@ void Walk::askFunction() {
   if (!module)
     return;
   int value = 0;
-  switch (random.below(6)) {
+  switch (random.below(world.passesWildHandles ? 6 : 5)) {
   case 0:
     expect(kSuccess, "cuFuncGetAttribute", &value, 0, module->add);
     claim(value >= 32 && value <= 1024, "a kernel has another number of threads");

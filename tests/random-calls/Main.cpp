@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Usage: random_calls LIBCUDA [--seed N] [--walks N] [--first N] [--threads N] [--calls N] [--tame]
-// [--trace] The status is 1 if an answer was not the model's, or if memory of the device is missing
-// in the end. `--first` begins with that walk: a finding names its own. `--tame` passes no wild
-// handles.
+// [--trace]
+// The status is 1 if an answer was not the model's, or if memory of the device is missing in the
+// end. `--first` begins with that walk: a finding names its own. `--tame` passes no wild handles,
+// and makes no contexts and pools: some of it crashes NVIDIA's driver, or takes seconds there.
 // `--trace` names each call before it is made.
 #include "tests/random-calls/Driver.h"
 #include <atomic>
@@ -115,6 +116,7 @@ int main(int count, char **words) {
       if (++wrong <= 20)
         printf("walk %u of seed %llu:\n%s", n, static_cast<unsigned long long>(seed),
                lines.c_str());
+      fflush(stdout);
     }
   };
   std::vector<std::thread> all;
