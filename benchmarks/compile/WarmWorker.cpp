@@ -15,6 +15,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <vector>
 
@@ -104,6 +105,8 @@ json::Object measure(Compiler &compiler, StringRef arch, StringRef path) {
 } // namespace
 
 int main() {
+  // The supervisor's parent ends at once: it is to be ours then.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   settings::Settings settings;
   // One process: it must be there still when its time is read.
   settings.set(settings::Id::compile, "lazy").set(settings::Id::workerProcesses, "1");

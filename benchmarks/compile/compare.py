@@ -63,7 +63,7 @@ class Warm:
 
     def __init__(self, build):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RUBIA_")}
-        environment["RUBIA_WORKER"] = str(build / "bin" / "rubia-worker")
+        environment["RUBIA_WORKER"] = str(build / "lib" / "rubia" / "rubia-worker")
         self.process = subprocess.Popen([build / "benchmarks" / "warm_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)
 
