@@ -37,13 +37,17 @@ struct TexelFormat {
   uint32_t bits;
   static constexpr uint32_t make(unsigned channelShift, unsigned channelsShift, bool isSigned,
                                  TexelKind kind) {
-    return channelShift | channelsShift << 2 | uint32_t(isSigned) << 4 | uint32_t(kind) << 5 |
-           (channelShift + channelsShift) << 8;
+    return channelShift | channelsShift << 2 | uint32_t(isSigned) << kSignShift |
+           uint32_t(kind) << 5 | (channelShift + channelsShift) << 8;
   }
+  /// The same bits of integers of 32 bits that a linear filter blends.
+  static constexpr uint32_t kBlendsWords = 1 << 7;
+  static constexpr unsigned kSignShift = 4;
   constexpr unsigned channelShift() const { return bits & 3; }       // log2 of its bytes
   constexpr unsigned channelsShift() const { return bits >> 2 & 3; } // log2 of their number
-  constexpr bool isSigned() const { return bits & 16; }
+  constexpr bool isSigned() const { return bits >> kSignShift & 1; }
   constexpr TexelKind kind() const { return TexelKind(bits >> 5 & 3); }
+  constexpr bool blendsWords() const { return bits & kBlendsWords; }
   constexpr unsigned texelShift() const { return bits >> 8 & 7; } // log2 of a texel's bytes
 };
 inline constexpr uint32_t kFormatOneWord =
@@ -64,6 +68,8 @@ enum TextureMode : uint32_t {
   kStandardRgb = 1 << 9,
   kLinearMemory = 1 << 10,    // one dimension: what lies outside is 0
   kPlainAddressing = 1 << 11, // all modes are Clamp
+  kSeamless = 1 << 12,        // a linear filter goes across the edges of cube maps
+  kTrilinearRise = 13,        // the shift of two bits: how fast weights between levels rise
 };
 
 /// What a fetch from linear memory is.
@@ -73,15 +79,15 @@ struct Texture {
   TexelGrid grid; // of level 0
   uint32_t format;
   uint32_t mode;
-  uint32_t border[4]; // as the texture gives it: numbers of the kind that is read
+  uint32_t border[4]; // as the texture gives it, but sRGB's channels: these are values of 255
   uint64_t levels;    // TexelGrid[levelCount], or 0: only level 0
   uint32_t levelCount;
   float minLevel, maxLevel, levelBias;
-  uint32_t maxAnisotropy;
-  uint32_t slots[3]; // what txq and suq answer: width, height, depth
-  uint32_t fetch;    // TextureFetch
-  float scale[3];    // from coordinates to texels: 1, or sizes where they are normalised
-  uint32_t reserved[2];
+  uint32_t maxAnisotropy; // a power of two
+  uint32_t slots[3];      // what txq and suq answer: width, height, depth
+  uint32_t fetch;         // TextureFetch
+  float scale[3];         // from coordinates to texels: 1, or sizes where they are normalised
+  uint64_t standardRgb;   // with kStandardRgb: 256 numbers (runtime/cuda/texture/StandardRgb.h)
 };
 static_assert(sizeof(Texture) == 128);
 

@@ -105,17 +105,18 @@ INLINE float ratioOf(int32_t n, TexelFormat format) {
   return ratio(n < -127 ? -127 : n, 127.0f);
 }
 
-/// sRGB's curve, for n of 255.
-INLINE float linearFromStandard(float value) {
-  float power = (value + 0.055f) * (1.0f / 1.055f);
-  asm("lg2.approx.f32 %0, %1;" : "=f"(power) : "f"(power));
-  power *= 2.4f;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(power));
-  return value <= 0.04045f ? value * (1.0f / 12.92f) : power;
+/// An sRGB channel: a number of 8 bits, and the exponent of the first of them.
+struct StandardRgb {
+  uint32_t number, exponent;
+  INLINE float value() const { return float(number) * asFloat((exponent - 7) << 23); }
+};
+INLINE StandardRgb linearFromStandard(Record *record, uint32_t n) {
+  const uint32_t entry = ((GLOBAL const uint16_t *)record->standardRgb)[n];
+  return {entry >> 8, entry & 0xff};
 }
 
 /// What a texel's bits are as a result.
-INLINE Texel decode(Texel texel, TexelFormat format, uint32_t mode) {
+INLINE Texel decode(Record *record, Texel texel, TexelFormat format, uint32_t mode) {
   const TexelKind kind = format.kind();
   if (kind == TexelKind::Bits)
     return texel;
@@ -124,15 +125,13 @@ INLINE Texel decode(Texel texel, TexelFormat format, uint32_t mode) {
     return texel;
   if (kind == TexelKind::Half)
     return forEach(texel, [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
-  texel = forEach(texel, [&](uint32_t bits)
-                             INLINE_LAMBDA { return asBits(ratioOf(int32_t(bits), format)); });
-  if (mode & kStandardRgb) {
-    const uint32_t alpha = texel.w;
-    texel = forEach(texel, [](uint32_t bits)
-                               INLINE_LAMBDA { return asBits(linearFromStandard(asFloat(bits))); });
-    texel.w = alpha;
-  }
-  return texel;
+  if (mode & kStandardRgb)
+    return {asBits(linearFromStandard(record, texel.x).value()),
+            asBits(linearFromStandard(record, texel.y).value()),
+            asBits(linearFromStandard(record, texel.z).value()),
+            asBits(ratio(int32_t(texel.w), 255.0f))};
+  return forEach(texel, [&](uint32_t bits)
+                            INLINE_LAMBDA { return asBits(ratioOf(int32_t(bits), format)); });
 }
 
 // ---------- Coordinates
@@ -181,7 +180,8 @@ INLINE int32_t fixedOf(float x, AddressMode address) {
     return floorOf(x * float(kOne)) & (isPair ? 2 * kOne - 1 : kOne - 1);
   }
   const int32_t fixed = floorOf(x * float(kOne));
-  return fixed < -2 * kOne ? -2 * kOne : fixed > 2 * kOne ? 2 * kOne : fixed;
+  constexpr int32_t kFar = 32 * kOne; // offsets do not lead back
+  return fixed < -kFar ? -kFar : fixed > kFar ? kFar : fixed;
 }
 /// The texel, and the coordinate less a half in 256ths of texels, rounded half up.
 INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i) {
@@ -196,15 +196,23 @@ INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode addr
   return floorOf(__builtin_fmaf(x, 256.0f, -127.5f));
 }
 
-/// An index of a texel that may be outside: of a texture that repeats by one texel, or one that
-/// mirrors in its second half.
+/// An index of a texel that may be outside by offsets and by one: of a texture that mirrors, in
+/// pairs of the texture and its image.
 INLINE int32_t resolve(int32_t at, int32_t last, AddressMode address, bool &isOutside) {
   isOutside = address == AddressMode::Border && uint32_t(at) >= uint32_t(last) + 1;
-  if (address == AddressMode::Wrap)
-    at = at < 0 ? at + last + 1 : at > last ? at - last - 1 : at;
-  else if (address == AddressMode::Mirror)
-    at = at > last ? 2 * last + 1 - at : at;
+  const bool isMirror = address == AddressMode::Mirror;
+  if (isMirror || address == AddressMode::Wrap) {
+    const uint32_t period = uint32_t(last + 1) << isMirror;
+    if (uint32_t(at) >= period)
+      at = int32_t((uint32_t(at) + 16 * period) % period);
+    if (at > last)
+      at = 2 * last + 1 - at;
+  }
   return clampTo(at, last);
+}
+
+INLINE int32_t moved(int32_t at, int32_t offset) {
+  return __builtin_elementwise_add_sat(at, offset);
 }
 
 /// The texels that D coordinates name.
@@ -213,12 +221,12 @@ INLINE void locatePoint(const Grid &grid, uint32_t mode, Numbers at, Integers of
                         Taps (&taps)[3]) {
   if (mode & kPlainAddressing) {
     UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] =
-        clampTo(pointOf(grid, mode, at[i], AddressMode::Clamp, i) + offsets[i], grid.last[i]);
+        clampTo(moved(pointOf(grid, mode, at[i], AddressMode::Clamp, i), offsets[i]), grid.last[i]);
     return;
   }
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
-    taps[i].at[0] = resolve(pointOf(grid, mode, at[i], address, i) + offsets[i], grid.last[i],
+    taps[i].at[0] = resolve(moved(pointOf(grid, mode, at[i], address, i), offsets[i]), grid.last[i],
                             address, taps[i].isOutside[0]);
   }
 }
@@ -230,7 +238,8 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
   const bool mattersAtEdge = D == 3 || mode & kLinearMipmap;
   if (mode & kPlainAddressing) {
     UNROLL for (unsigned i = 0; i < D; ++i) {
-      const int32_t fixed = pairOf(grid, mode, at[i], AddressMode::Clamp, i),
+      const float x = offsets[i] && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
+      const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i),
                     first = (fixed >> 8) + offsets[i];
       taps[i].weight = uint32_t(fixed) & 255;
       taps[i].at[0] = clampTo(first, grid.last[i]);
@@ -257,8 +266,14 @@ INLINE uint32_t columnOffset(const Grid &grid, uint32_t byte) {
   return byte / kColumnBytes * grid.columnPitch + byte % kColumnBytes;
 }
 
+/// The border's colour, of which sRGB's channels are values of 255.
 INLINE Texel borderOf(Record *record) {
-  return {record->border[0], record->border[1], record->border[2], record->border[3]};
+  const Texel border = {record->border[0], record->border[1], record->border[2], record->border[3]};
+  if (!(record->mode & kStandardRgb))
+    return border;
+  return {asBits(linearFromStandard(record, border.x).value()),
+          asBits(linearFromStandard(record, border.y).value()),
+          asBits(linearFromStandard(record, border.z).value()), border.w};
 }
 
 } // namespace

@@ -5,51 +5,18 @@
 // Written in C++, compiled to PTX while Rubia is built, and lowered together with the kernels that
 // need it, like DeviceFunctions.cpp. A function's first argument is the address of a record, which
 // all lanes of a call share: what the record says is branched on by scalar instructions.
-#include "lowering/device/Texels.h"
+#include "lowering/device/Cubes.h"
+#include "lowering/device/Gradients.h"
 
 namespace {
-
-// ---------- Filters
-
-/// Splits a weight in two, by a weight of 256. An H100 rounds so wherever it splits.
-INLINE uint32_t share(uint32_t part, uint32_t weight) { return (part * weight + 128) >> 8; }
-
-/// The weights of the taps, `part` in all: 256, or what a level of detail has of it. An H100 splits
-/// by z, then x, then y, where it rounds the weight of the corners.
-template <unsigned D>
-INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 << D]) {
-  const uint32_t x = taps[0].weight;
-  if constexpr (D == 1) {
-    weights[1] = share(part, x);
-    weights[0] = part - weights[1];
-    return;
-  }
-  const uint32_t y = taps[1].weight, back = D == 3 ? share(part, taps[2].weight) : 0;
-  UNROLL for (unsigned k = 0; k < 1 << (D == 3); ++k) {
-    const uint32_t plane = k ? back : part - back, high = share(plane, x), low = plane - high;
-    const uint32_t highHigh = share(high, y), lowLow = share(low, 256 - y);
-    weights[4 * k + 3] = highHigh;
-    weights[4 * k + 1] = high - highHigh;
-    weights[4 * k] = lowLow;
-    weights[4 * k + 2] = low - lowLow;
-  }
-}
-
-/// Where the taps are: offsets of columns and rows within a slice, and the slice.
-template <unsigned D>
-INLINE uint64_t tapAddress(const uint32_t (&columns)[2], const uint32_t (&rows)[2],
-                           const uint64_t (&slices)[2], unsigned tap) {
-  uint32_t offset = columns[tap & 1];
-  if constexpr (D >= 2)
-    offset += rows[tap >> 1 & 1];
-  return slices[D == 3 ? tap >> 2 : 0] + offset;
-}
 
 template <unsigned D>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
                          Integers offsets) {
   const TexelFormat format{record->format};
   const uint32_t mode = record->mode;
+  if (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border)
+    return borderOf(record); // of a row of two dimensions
   Taps taps[3] = {};
   locatePoint<D>(grid, mode, at, offsets, taps);
   uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << format.texelShift());
@@ -57,163 +24,16 @@ INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t 
     offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
   if constexpr (D == 3)
     slice += uint32_t(taps[2].at[0]) * grid.slicePitch;
-  Texel texel = decode(readTexel(slice + offset, format.texelShift()), format, mode);
+  Texel texel = decode(record, readTexel(slice + offset, format.texelShift()), format, mode);
   if (mode & kPlainAddressing)
     return texel;
   return taps[0].isOutside[0] || taps[1].isOutside[0] || taps[2].isOutside[0] ? borderOf(record)
                                                                               : texel;
 }
 
-/// The sum of weighted texels. Normalised ones are widened to 16 bits and summed exactly.
-struct Sum {
-  Numbers number = {};
-  Integers integer = {};
-  bool isSampled = false;
-
-  static INLINE bool isExact(TexelFormat format, uint32_t mode) {
-    return format.kind() == TexelKind::Integer ||
-           (format.kind() == TexelKind::Normalized && !(mode & kStandardRgb));
-  }
-  static INLINE Integers widened(Texel texel, TexelFormat format) {
-    const Integers value = __builtin_bit_cast(Integers, takeApart(texel, format));
-    if (format.channelShift() == 1 || format.kind() == TexelKind::Integer)
-      return value;
-    if (!format.isSigned())
-      return value * 257;
-    const Integers sign = value >> 31, magnitude = (value ^ sign) - sign;
-    return ((magnitude * 258 + (magnitude >> 6)) ^ sign) - sign; // the bits repeated
-  }
-  /// What is summed of a texel: integers where sums are exact, else numbers.
-  static INLINE Texel valueOf(Texel texel, TexelFormat format, uint32_t mode) {
-    if (isExact(format, mode))
-      return __builtin_bit_cast(Texel, widened(texel, format));
-    return decode(texel, format, mode);
-  }
-  /// The same of the border's colour.
-  static INLINE Texel valueOfBorder(Record *record, TexelFormat format, uint32_t mode) {
-    const Texel texel = borderOf(record);
-    if (format.kind() != TexelKind::Normalized || !isExact(format, mode))
-      return texel;
-    const float most = format.isSigned() ? 32767.0f : 65535.0f;
-    return forEach(texel, [&](uint32_t bits) INLINE_LAMBDA {
-      return uint32_t(floorOf(__builtin_fmaf(asFloat(bits), most, 0.5f)));
-    });
-  }
-  INLINE void add(Texel value, TexelFormat format, uint32_t mode, uint32_t weight) {
-    if (isExact(format, mode))
-      integer += __builtin_bit_cast(Integers, value) * int32_t(weight);
-    else
-      number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, value), Numbers(float(weight)),
-                                         number);
-  }
-  /// Numbers as point sampling gives them.
-  INLINE void addSampled(Texel texel, uint32_t weight) {
-    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texel), Numbers(float(weight)),
-                                       number);
-    isSampled = true;
-  }
-  INLINE Texel result(TexelFormat format, uint32_t mode) const {
-    if (isSampled)
-      return __builtin_bit_cast(Texel, number * (1.0f / 256));
-    if (isExact(format, mode)) {
-      const Integers rounded = (integer + 128) >> 8;
-      if (format.kind() == TexelKind::Integer)
-        return __builtin_bit_cast(Texel, rounded);
-      return forEach(__builtin_bit_cast(Texel, rounded), [&](uint32_t bits) INLINE_LAMBDA {
-        const int32_t value = int32_t(bits);
-        return asBits(format.isSigned() ? ratio(value < -32767 ? -32767 : value, 32767.0f)
-                                        : ratio(value, 65535.0f));
-      });
-    }
-    const Texel value = __builtin_bit_cast(Texel, number * (1.0f / 256));
-    if (format.kind() != TexelKind::Half)
-      return value;
-    return forEach(value, [](uint32_t bits)
-                              INLINE_LAMBDA { return asBits(roundedToHalf(asFloat(bits))); });
-  }
-};
-
-/// What linear filters need of a grid.
-template <unsigned D> struct Footprint {
-  Taps taps[3];
-  uint32_t columns[2], rows[2];
-  uint64_t slices[2];
-
-  /// `shift`: log2 of the bytes of a texel.
-  INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
-                   Integers offsets)
-      : taps{} {
-    locatePairs<D>(grid, mode, at, offsets, taps);
-    UNROLL for (unsigned i = 0; i < 2; ++i) {
-      columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
-      rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;
-      slices[i] = slice;
-      if (D == 3)
-        slices[i] += uint32_t(taps[2].at[i]) * grid.slicePitch;
-    }
-  }
-};
-
-/// The common case, without what others need: one channel of 32 bits, clamped.
-template <unsigned D>
-INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t slice,
-                        Integers offsets) {
-  const Footprint<D> footprint(2, record->mode | kPlainAddressing, grid, at, slice, offsets);
-  uint32_t weights[1 << D];
-  weigh<D>(footprint.taps, 256, weights);
-  float values[1 << D], sum = 0;
-  UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
-    values[tap] =
-        *(GLOBAL const float *)(footprint.slices[tap >> 2] +
-                                (footprint.columns[tap & 1] + footprint.rows[tap >> 1 & 1]));
-  }
-  UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
-    sum = tap == 0 ? values[0] * float(weights[0])
-                   : __builtin_fmaf(values[tap], float(weights[tap]), sum);
-  }
-  return {asBits(sum * (1.0f / 256)), 0, 0, 0};
-}
-
-template <unsigned D>
-INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
-                      Integers offsets, uint32_t part) {
-  const TexelFormat format{record->format};
-  const uint32_t mode = record->mode;
-  const Footprint<D> footprint(format.texelShift(), mode, grid, at, slice, offsets);
-  const Taps(&taps)[3] = footprint.taps;
-  uint32_t weights[1 << D];
-  weigh<D>(taps, part, weights);
-  const Texel border = Sum::valueOfBorder(record, format, mode);
-  if (D == 1 && modeOf(mode, 1) == AddressMode::Border) {
-    // One dimension is two for an H100, sampled on the edge of its only row.
-    weights[0] -= share(weights[0], 128);
-    weights[1] = share(weights[1], 128);
-    sum.add(border, format, mode, part - weights[0] - weights[1]);
-  }
-  auto add = [&](unsigned tap) INLINE_LAMBDA {
-    uint32_t weight = weights[0];
-    bool isOutside = false;
-    UNROLL for (unsigned i = 1; i < 1 << D; ++i) {
-      if (tap == i)
-        weight = weights[i];
-    }
-    UNROLL for (unsigned i = 0; i < D; ++i) {
-      isOutside |= (tap >> i & 1) ? taps[i].isOutside[1] : taps[i].isOutside[0];
-    }
-    const uint32_t column = tap & 1 ? footprint.columns[1] : footprint.columns[0];
-    const uint32_t row = tap & 2 ? footprint.rows[1] : footprint.rows[0];
-    const uint64_t start = tap & 4 ? footprint.slices[1] : footprint.slices[0];
-    Texel value = Sum::valueOf(readTexel(start + column + row, format.texelShift()), format, mode);
-    if (isOutside)
-      value = border;
-    sum.add(value, format, mode, weight);
-  };
-  if constexpr (D == 1) {
-    add(0);
-    add(1);
-  } else {
-    NO_UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) add(tap);
-  }
+/// Offsets of texels: a signed byte for each dimension.
+INLINE Integers offsetsOf(uint32_t packed) {
+  return {int32_t(packed << 24) >> 24, int32_t(packed << 16) >> 24, int32_t(packed << 8) >> 24, 0};
 }
 
 INLINE Result resultOf(Texel texel) { return {{texel.x, texel.y, texel.z, texel.w}}; }
@@ -232,41 +52,96 @@ INLINE Grid levelOf(Record *record, uint32_t level) {
   return gridOf(from, scales ? sizes : Numbers(1));
 }
 
-/// Samples the level of detail, or two of them. A texture without levels has one. Plain tex has no
-/// detail: the least that there may be. `slice` gives the slice of a grid.
-template <unsigned D, class Slice>
-INLINE Texel sampleLevels(Record *record, Numbers at, float detail, bool isPlain, Slice slice,
-                          Integers offsets = Integers{}) {
+// Which slice of a grid is sampled.
+struct Layer {
+  uint32_t layer;
+  INLINE uint64_t slice(const Grid &grid) const { return layerOf(grid, layer); }
+};
+struct Volume {
+  INLINE uint64_t slice(const Grid &grid) const { return grid.base; }
+};
+struct Face {
+  uint32_t firstSlice, face; // of the cube, and which of its faces
+  INLINE uint64_t slice(const Grid &grid) const { return layerOf(grid, firstSlice + face); }
+};
+
+template <unsigned D, class From>
+INLINE void addFiltered(Sum &sum, Record *record, const Grid &grid, Numbers at, const From &from,
+                        Integers offsets, uint32_t part) {
+  if constexpr (__is_same(From, Face)) {
+    if (record->mode & kSeamless) {
+      const unsigned shift = TexelFormat{record->format}.texelShift();
+      addTaps(sum, record,
+              SeamFootprint(shift, grid, at, layerOf(grid, from.firstSlice), from.face, part));
+      return;
+    }
+  }
+  addLinear<D>(sum, record, grid, at, from.slice(grid), offsets, part);
+}
+
+/// The level of detail that an instruction asks for. Plain tex asks for none: it gets the least
+/// that there may be.
+struct Detail {
+  float level;
+  bool isPlain;
+};
+
+/// With anisotropy, a weight between levels rises faster, so that fewer samples need both.
+INLINE uint32_t sharpened(uint32_t weight, uint32_t mode) {
+  const uint32_t rise = mode >> kTrilinearRise & 3;
+  if (rise == 0)
+    return weight;
+  const int32_t at = rise == 1   ? int32_t(6 * weight) - 252
+                     : rise == 2 ? int32_t(7 * weight) - 378
+                                 : int32_t(8 * weight) - 512;
+  return uint32_t(clampTo(at >> 2, 256));
+}
+
+/// Samples the level of detail, or two of them. A texture without levels has one. `shift`: in
+/// texels of the level of detail, which may lie between two; none unless isShifted.
+template <unsigned D, bool isShifted = false, class From>
+INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &from,
+                          Integers offsets, Numbers shift = Numbers{}) {
   const uint32_t mode = record->mode;
   if (D == 1 && mode & kLinearMemory)
     return {}; // it is for fetches
   const bool isLinear = mode & kLinearFilter;
   Grid grid = gridOf(record);
   uint32_t level = 0, weight = 0;
+  const Numbers scale = grid.scale; // of level 0
   if (record->levels) {
     // Cut towards 0 before the bias is added. NaN is 0.
-    const float cut = __builtin_truncf(detail * 256.0f) * (1.0f / 256);
-    detail = isPlain ? 0 : (detail == detail ? cut : 0) + record->levelBias;
+    const float cut = __builtin_truncf(asked.level * 256.0f) * (1.0f / 256);
+    float detail = asked.isPlain ? 0 : (cut == cut ? cut : 0) + record->levelBias;
     detail = detail < record->maxLevel ? detail : record->maxLevel;
     detail = detail > record->minLevel ? detail : record->minLevel;
+    if (isShifted) {
+      float unit = smaller(larger(detail, 0), float(record->levelCount - 1));
+      asm("ex2.approx.f32 %0, %1;" : "=f"(unit) : "f"(unit));
+      shift = shift * unit;
+    }
     const bool blends = mode & kLinearMipmap;
     // In 256ths, cut; the nearest level otherwise.
     const int32_t fixed = clampTo(floorOf(detail * 256.0f) + (blends ? 0 : 128),
                                   int32_t(record->levelCount - 1) << 8);
     level = uint32_t(fixed) >> 8;
-    weight = blends ? uint32_t(fixed) & 255 : 0;
+    weight = blends ? sharpened(uint32_t(fixed) & 255, mode) : 0;
+    level += weight >> 8;
+    weight &= 255;
     grid = levelOf(record, level);
   }
+  if (isShifted)
+    at += shift / scale;
   if (weight == 0 && !isLinear)
-    return samplePoint<D>(record, grid, at, slice(grid), offsets);
+    return samplePoint<D>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
   Sum sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
     const uint32_t part = isFirst ? 256 - weight : weight;
     if (isLinear)
-      addLinear<D>(sum, record, grid, at, slice(grid), offsets, part);
+      addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
-      sum.addSampled(samplePoint<D>(record, grid, at, slice(grid), offsets), part);
+      sum.addSampled(samplePoint<D>(record, grid, at, from.slice(grid), offsets), part);
     if (weight == 0 || !isFirst)
       break;
     grid = levelOf(record, level + 1);
@@ -274,22 +149,11 @@ INLINE Texel sampleLevels(Record *record, Numbers at, float detail, bool isPlain
   return sum.result(format, mode);
 }
 
-template <unsigned D>
-INLINE Texel sampleAt(Record *record, Numbers at, float detail, bool isPlain) {
-  return sampleLevels<D>(record, at, detail, isPlain,
-                         [](const Grid &grid) INLINE_LAMBDA { return grid.base; });
-}
-template <unsigned D>
-INLINE Texel sampleLayerAt(Record *record, uint32_t layer, Numbers at, float detail, bool isPlain) {
-  return sampleLevels<D>(record, at, detail, isPlain,
-                         [&](const Grid &grid) INLINE_LAMBDA { return layerOf(grid, layer); });
-}
-
 /// Without what others need: one channel of 32 bits, clamped, without levels.
 template <unsigned D>
 INLINE Result sampleWords(Record *record, const Grid &grid, Numbers at, uint64_t slice) {
   if (record->mode & kLinearFilter)
-    return resultOf(blendWords<D>(record, grid, at, slice, Integers{}));
+    return resultOf(blendWords<D>(record, grid, at, slice));
   Taps taps[3] = {};
   locatePoint<D>(grid, record->mode | kPlainAddressing, at, Integers{}, taps);
   uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << 2);
@@ -298,47 +162,6 @@ INLINE Result sampleWords(Record *record, const Grid &grid, Numbers at, uint64_t
   if constexpr (D == 3)
     slice += uint32_t(taps[2].at[0]) * grid.slicePitch;
   return {{*(GLOBAL const uint32_t *)(slice + offset), 0, 0, 0}};
-}
-
-// ---------- Cube maps
-
-/// The face that a direction meets, and where: coordinates of [0, 1].
-struct OnFace {
-  uint32_t face;
-  Numbers at;
-};
-INLINE OnFace faceOf(float x, float y, float z) {
-  const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
-  uint32_t face;
-  float s, t, most;
-  if (az >= ax && az >= ay) {
-    face = z < 0 ? 5 : 4;
-    s = z < 0 ? -x : x;
-    t = -y;
-    most = az;
-  } else if (ay >= ax) {
-    face = y < 0 ? 3 : 2;
-    s = x;
-    t = y < 0 ? -z : z;
-    most = ay;
-  } else {
-    face = x < 0 ? 1 : 0;
-    s = x < 0 ? z : -z;
-    t = -y;
-    most = ax;
-  }
-  const bool hasDirection = most > 0; // else the middle of a face
-  const float u = hasDirection ? s / most : 0, v = hasDirection ? t / most : 0;
-  return {face, {(u + 1) * 0.5f, (v + 1) * 0.5f, 0, 0}};
-}
-
-INLINE Texel sampleCube(Record *record, uint32_t layer, float x, float y, float z, float detail,
-                        bool isPlain) {
-  const OnFace on = faceOf(x, y, z);
-  return sampleLevels<2>(record, on.at, detail, isPlain, [&](const Grid &grid) INLINE_LAMBDA {
-    const uint32_t last = grid.slices / 6 - 1;
-    return layerOf(grid, 6 * (layer > last ? last : layer) + on.face);
-  });
 }
 
 // ---------- Fetches: integer coordinates
@@ -357,7 +180,7 @@ INLINE Texel fetch(Record *record, const Grid &grid, Integers at, uint64_t slice
     offset += uint32_t(at[1]) * grid.rowPitch;
   if constexpr (D == 3)
     slice += uint32_t(at[2]) * grid.slicePitch;
-  return decode(readTexel(slice + offset, format.texelShift()), format, record->mode);
+  return decode(record, readTexel(slice + offset, format.texelShift()), format, record->mode);
 }
 
 /// tld4: a component of the four texels that a linear filter would take.
@@ -372,7 +195,7 @@ INLINE Texel gather(Record *record, float x, float y, uint32_t component, Intege
   auto take = [&](int32_t column, int32_t row, bool isOutside) INLINE_LAMBDA {
     const uint32_t offset =
         columnOffset(grid, uint32_t(column) << format.texelShift()) + uint32_t(row) * grid.rowPitch;
-    Texel texel = decode(readTexel(grid.base + offset, format.texelShift()), format, mode);
+    Texel texel = decode(record, readTexel(grid.base + offset, format.texelShift()), format, mode);
     if (isOutside)
       texel = borderOf(record);
     // Not by an index: a component is a number that the call gives.
@@ -424,7 +247,9 @@ INLINE uint64_t placeInLayer(uint64_t handle, uint32_t layer, Integers at, uint3
 
 } // namespace
 
-// ---------- What lowering calls. tex_GEOMETRY_TYPE(record{, layer}, coordinates{, detail})
+// ---------- What lowering calls
+
+// Fetches: tex_GEOMETRY_s32(record{, layer}, coordinates)
 
 DEVICE_FUNCTION Result tex_1d_s32(uint64_t handle, int32_t x) {
   Record *record = (Record *)handle;
@@ -457,50 +282,74 @@ DEVICE_FUNCTION Result tex_a2d_s32(uint64_t handle, uint32_t layer, int32_t x, i
     return {};
   return resultOf(fetch<2>(record, grid, Integers{x, y, 0, 0}, layerOf(grid, layer)));
 }
-DEVICE_FUNCTION Result tex_1d_f32(uint64_t handle, float x) {
-  return resultOf(sampleAt<1>((Record *)handle, Numbers{x, 0, 0, 0}, 0, true));
+// All else that tex does, but short paths: (record, layer, coordinates, detail, whether it is
+// plain, offsets)
+DEVICE_FUNCTION Result tex_1d(uint64_t handle, uint32_t layer, float x, float detail,
+                              uint32_t isPlain, uint32_t offsets) {
+  return resultOf(sampleLevels<1>((Record *)handle, Numbers{x, 0, 0, 0}, {detail, isPlain != 0},
+                                  Layer{layer}, offsetsOf(offsets)));
 }
-DEVICE_FUNCTION Result tex_1d_level(uint64_t handle, float x, float detail) {
-  return resultOf(sampleAt<1>((Record *)handle, Numbers{x, 0, 0, 0}, detail, false));
+DEVICE_FUNCTION Result tex_2d(uint64_t handle, uint32_t layer, float x, float y, float detail,
+                              uint32_t isPlain, uint32_t offsets) {
+  return resultOf(sampleLevels<2>((Record *)handle, Numbers{x, y, 0, 0}, {detail, isPlain != 0},
+                                  Layer{layer}, offsetsOf(offsets)));
 }
-DEVICE_FUNCTION Result tex_2d_f32(uint64_t handle, float x, float y) {
-  return resultOf(sampleAt<2>((Record *)handle, Numbers{x, y, 0, 0}, 0, true));
+DEVICE_FUNCTION Result tex_3d(uint64_t handle, uint32_t, float x, float y, float z, float detail,
+                              uint32_t isPlain, uint32_t offsets) {
+  return resultOf(sampleLevels<3>((Record *)handle, Numbers{x, y, z, 0}, {detail, isPlain != 0},
+                                  Volume{}, offsetsOf(offsets)));
 }
-DEVICE_FUNCTION Result tex_2d_level(uint64_t handle, float x, float y, float detail) {
-  return resultOf(sampleAt<2>((Record *)handle, Numbers{x, y, 0, 0}, detail, false));
+DEVICE_FUNCTION Result tex_cube(uint64_t handle, uint32_t layer, float x, float y, float z,
+                                float detail, uint32_t isPlain, uint32_t) {
+  Record *record = (Record *)handle;
+  const OnFace<float> on = faceOf(x, y, z);
+  const uint32_t last = record->grid.slices / 6 - 1;
+  return resultOf(sampleLevels<2>(record, placeOnFace(on), {detail, isPlain != 0},
+                                  Face{6 * (layer > last ? last : layer), on.face}, Integers{}));
 }
-DEVICE_FUNCTION Result tex_3d_f32(uint64_t handle, float x, float y, float z) {
-  return resultOf(sampleAt<3>((Record *)handle, Numbers{x, y, z, 0}, 0, true));
+DEVICE_FUNCTION Result tex_2d_grad(uint64_t handle, uint32_t layer, float x, float y, float ax,
+                                   float ay, float bx, float by, uint32_t offsets) {
+  Record *record = (Record *)handle;
+  const Ellipse ellipse(record, gradientOf(record, ax, ay, 0), gradientOf(record, bx, by, 0));
+  return resultOf(
+      sampleAlong(ellipse, TexelFormat{record->format}, [&](Numbers shift) INLINE_LAMBDA {
+        return sampleLevels<2, true>(record, Numbers{x, y, 0, 0}, {ellipse.level, false},
+                                     Layer{layer}, offsetsOf(offsets), shift);
+      }));
 }
-DEVICE_FUNCTION Result tex_3d_level(uint64_t handle, float x, float y, float z, float detail) {
-  return resultOf(sampleAt<3>((Record *)handle, Numbers{x, y, z, 0}, detail, false));
+
+// The levels of detail of gradients, where there is no anisotropy.
+DEVICE_FUNCTION float detail_1d(uint64_t handle, float a, float b) {
+  Record *record = (Record *)handle;
+  return levelOfLength(longerAxis<1>(gradientOf(record, a, 0, 0), gradientOf(record, b, 0, 0)));
 }
-DEVICE_FUNCTION Result tex_a1d_f32(uint64_t handle, uint32_t layer, float x) {
-  return resultOf(sampleLayerAt<1>((Record *)handle, layer, Numbers{x, 0, 0, 0}, 0, true));
+// Of three dimensions, gradients are differences of coordinates, with what these lose.
+DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, float ax, float ay,
+                                float az, float bx, float by, float bz) {
+  Record *record = (Record *)handle;
+  const Numbers at = {x == x ? x : 0, y == y ? y : 0, z == z ? z : 0, 0},
+                first = at + Numbers{ax, ay, az, 0} - at, second = at + Numbers{bx, by, bz, 0} - at,
+                both = first + second;
+  const float sum = both.x + both.y + both.z;
+  if (sum != sum) // of infinite coordinates
+    return 32;
+  return levelOfLength(longerAxis<3>(gradientOf(record, first.x, first.y, first.z),
+                                     gradientOf(record, second.x, second.y, second.z)));
 }
-DEVICE_FUNCTION Result tex_a1d_level(uint64_t handle, uint32_t layer, float x, float detail) {
-  return resultOf(sampleLayerAt<1>((Record *)handle, layer, Numbers{x, 0, 0, 0}, detail, false));
+// Of cube maps, gradients are those of places on the face of the direction.
+DEVICE_FUNCTION float detail_cube(uint64_t handle, float x, float y, float z, float ax, float ay,
+                                  float az, float bx, float by, float bz) {
+  Record *record = (Record *)handle;
+  const OnFace<float> on = faceOf(x, y, z);
+  auto gradient = [&](float dx, float dy, float dz) INLINE_LAMBDA {
+    const OnFace<float> to = onFace(on.face, x + dx, y + dy, z + dz);
+    const float half = 0.5f * record->scale[0];
+    return Numbers{cutGradient((to.s / to.most - on.s / on.most) * half),
+                   cutGradient((to.t / to.most - on.t / on.most) * half), 0, 0};
+  };
+  return levelOfLength(longerAxis<2>(gradient(ax, ay, az), gradient(bx, by, bz)));
 }
-DEVICE_FUNCTION Result tex_a2d_f32(uint64_t handle, uint32_t layer, float x, float y) {
-  return resultOf(sampleLayerAt<2>((Record *)handle, layer, Numbers{x, y, 0, 0}, 0, true));
-}
-DEVICE_FUNCTION Result tex_a2d_level(uint64_t handle, uint32_t layer, float x, float y,
-                                     float detail) {
-  return resultOf(sampleLayerAt<2>((Record *)handle, layer, Numbers{x, y, 0, 0}, detail, false));
-}
-DEVICE_FUNCTION Result tex_cube_f32(uint64_t handle, float x, float y, float z) {
-  return resultOf(sampleCube((Record *)handle, 0, x, y, z, 0, true));
-}
-DEVICE_FUNCTION Result tex_cube_level(uint64_t handle, float x, float y, float z, float detail) {
-  return resultOf(sampleCube((Record *)handle, 0, x, y, z, detail, false));
-}
-DEVICE_FUNCTION Result tex_acube_f32(uint64_t handle, uint32_t layer, float x, float y, float z) {
-  return resultOf(sampleCube((Record *)handle, layer, x, y, z, 0, true));
-}
-DEVICE_FUNCTION Result tex_acube_level(uint64_t handle, uint32_t layer, float x, float y, float z,
-                                       float detail) {
-  return resultOf(sampleCube((Record *)handle, layer, x, y, z, detail, false));
-}
+
 DEVICE_FUNCTION Result tex_1d_word(uint64_t handle, float x) {
   Record *record = (Record *)handle;
   const Grid grid = gridOf(record);
@@ -526,8 +375,9 @@ DEVICE_FUNCTION Result tex_a2d_word(uint64_t handle, uint32_t layer, float x, fl
   const Grid grid = gridOf(record);
   return sampleWords<2>(record, grid, Numbers{x, y, 0, 0}, layerOf(grid, layer));
 }
-DEVICE_FUNCTION Result tld4_2d(uint64_t handle, float x, float y, uint32_t component) {
-  return resultOf(gather((Record *)handle, x, y, component, Integers{}));
+DEVICE_FUNCTION Result tld4_2d(uint64_t handle, float x, float y, uint32_t component,
+                               uint32_t offsets) {
+  return resultOf(gather((Record *)handle, x, y, component, offsetsOf(offsets)));
 }
 
 // surf_GEOMETRY(record{, layer}, coordinates, bytes, clamps): the address of what is accessed, or
@@ -550,4 +400,61 @@ DEVICE_FUNCTION uint64_t surf_a1d(uint64_t handle, uint32_t layer, int32_t x, ui
 DEVICE_FUNCTION uint64_t surf_a2d(uint64_t handle, uint32_t layer, int32_t x, int32_t y,
                                   uint32_t bytes, uint32_t clamps) {
   return placeInLayer<2>(handle, layer, Integers{x, y, 0, 0}, bytes, clamps);
+}
+
+// sust.p: words as a texel of the surface's format, stored at a place that may be 0. Integers
+// saturate by the format's sign, numbers are cut to halves.
+namespace {
+INLINE uint32_t cutToHalf(uint32_t bits) {
+  const uint32_t fraction = bits >> 13 & 0x3ff;
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return (bits >> 16 & 0x8000) | 0x7c00 | (fraction ? fraction : 1);
+  uint16_t half;
+  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(half) : "f"(asFloat(bits)));
+  return half;
+}
+INLINE uint32_t channelOf(uint32_t bits, TexelFormat format) {
+  const unsigned width = 8u << format.channelShift();
+  const uint32_t most = (1u << (width - format.isSigned())) - 1;
+  switch (format.kind()) {
+  case TexelKind::Bits:
+    break;
+  case TexelKind::Half:
+    return cutToHalf(bits);
+  case TexelKind::Integer: {
+    const int32_t value = int32_t(bits), high = int32_t(most);
+    if (!format.isSigned())
+      return bits > most ? most : bits;
+    return uint32_t(value > high ? high : value < ~high ? ~high : value) & (2 * most + 1);
+  }
+  case TexelKind::Normalized: {
+    const float value = asFloat(bits), size = __builtin_fabsf(value),
+                number = (size < 1 ? size : 1) * float(most);
+    const uint32_t nearest = value == value ? uint32_t(__builtin_rintf(number)) : 0;
+    if (value >= 0)
+      return nearest;
+    return format.isSigned() ? -nearest & (2 * most + 1) : 0;
+  }
+  }
+  return bits;
+}
+} // namespace
+DEVICE_FUNCTION void surf_store(uint64_t handle, uint64_t place, uint32_t x, uint32_t y, uint32_t z,
+                                uint32_t w) {
+  if (!place)
+    return;
+  const TexelFormat format{((Record *)handle)->format};
+  const uint32_t all[] = {channelOf(x, format), channelOf(y, format), channelOf(z, format),
+                          channelOf(w, format)};
+  const unsigned channels = 1u << format.channelsShift();
+  UNROLL for (unsigned i = 0; i < 4; ++i) {
+    if (i < channels) {
+      if (format.channelShift() == 0)
+        ((GLOBAL uint8_t *)place)[i] = uint8_t(all[i]);
+      else if (format.channelShift() == 1)
+        ((GLOBAL uint16_t *)place)[i] = uint16_t(all[i]);
+      else
+        ((GLOBAL uint32_t *)place)[i] = all[i];
+    }
+  }
 }

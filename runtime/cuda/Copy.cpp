@@ -85,16 +85,16 @@ static bool addTimes(size_t &sum, size_t count, size_t size) {
 static Result resolveArray(const CopySide3D &in, size_t width, size_t height, size_t depth,
                            Side &out) {
   auto *array = static_cast<Array *>(in.array);
+  if (!array)
+    return kInvalidValue;
   if (!isLive(array))
     return kInvalidHandle;
   const abi::TexelGrid &grid = array->grid;
-  const size_t texelBytes = size_t(1) << array->texelShift;
   auto isInside = [](size_t start, size_t count, size_t size) {
     return start <= size && count <= size - start;
   };
-  if (in.xInBytes % texelBytes || width % texelBytes || in.lod ||
-      !isInside(in.xInBytes, width, array->rowBytes()) || !isInside(in.y, height, grid.height) ||
-      !isInside(in.z, depth, grid.slices))
+  if (in.lod || !isInside(in.xInBytes, width, array->rowBytes()) ||
+      !isInside(in.y, height, grid.height) || !isInside(in.z, depth, grid.slices))
     return fail(kInvalidValue, "copy: it does not lie within the array");
   out.isArray = true;
   out.base = reinterpret_cast<char *>(grid.base) + in.z * grid.slicePitch + in.y * grid.rowPitch;

@@ -60,7 +60,7 @@ TEST_F(Memory, CopiesRectangles) {
   EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue);
   copy.from.pitch = 16;
   copy.from.type = kMemoryArray;
-  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidHandle); // no array
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue); // no array
 }
 
 TEST_F(Memory, CopiesBoxes) {

@@ -401,6 +401,7 @@ TEST_F(Surfaces, ArraysTellWhatTheyAre) {
   EXPECT_EQ(cu("cuArray3DGetDescriptor_v2", &descriptor, level), kSuccess);
   EXPECT_EQ(descriptor.width, 1u);
   EXPECT_EQ(descriptor.height, 1u);
+  EXPECT_EQ(cu("cuArrayDestroy", level), kSuccess); // it ends with its array
   EXPECT_EQ(cu("cuMipmappedArrayGetLevel", &level, levels, 5u), kInvalidValue);
   EXPECT_EQ(cu("cuMipmappedArrayGetMemoryRequirements", &needs, levels, 0), kInvalidValue);
   EXPECT_EQ(cu("cuMipmappedArrayGetSparseProperties", static_cast<void *>(sparse), levels),
@@ -424,7 +425,8 @@ TEST_F(Surfaces, RefusesArraysThatCannotBe) {
   Array *plain = makeArray({8, 8, 0, kFormatFloat, 1, 0});
   const ResourceDescriptor resource = resourceOf(plain);
   ObjectHandle handle = 0;
-  EXPECT_EQ(cu("cuSurfObjectCreate", &handle, &resource), kInvalidValue); // not for surfaces
+  EXPECT_EQ(cu("cuSurfObjectCreate", &handle, &resource), kSuccess); // as an H100 answers
+  EXPECT_EQ(cu("cuSurfObjectDestroy", handle), kSuccess);
 }
 
 } // namespace

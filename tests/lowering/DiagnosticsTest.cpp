@@ -9,26 +9,26 @@ using namespace rubia::lowering::test;
 using testing::HasSubstr;
 
 TEST(LoweringDiagnostics, NameKernelLineAndInstruction) {
-  Lowered result = lowered(
-      withHeader(".entry a() {\n  .reg .u64 %r; .reg .pred %p;\n\n  istypep.texref %p, %r;\n}\n"));
+  Lowered result = lowered(withHeader(".entry a() {\n  .reg .u64 %r; .reg .u32 %p;\n\n"
+                                      "  multimem.st.relaxed.sys.global.u32 [%r], %p;\n}\n"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
   const ptx::Diagnostic &diagnostic = result.diagnostics[0];
   EXPECT_EQ(diagnostic.function, "a");
   EXPECT_EQ(diagnostic.line, 7u);
-  EXPECT_THAT(diagnostic.message, HasSubstr("'istypep.texref'"));
+  EXPECT_THAT(diagnostic.message, HasSubstr("'multimem.st"));
   EXPECT_TRUE(diagnostic.unsupported);
 }
 
 TEST(LoweringDiagnostics, AllOfAUnit) {
-  Lowered result = lowered(kernel("istypep.texref %p0, %rd0;\n istypep.surfref %p0, %rd0;\n"
+  Lowered result = lowered(kernel("multimem.st.relaxed.sys.global.u32 [%rd0], %r0;\n"
+                                  "multimem.st.relaxed.sys.global.u32 [%rd0], %r1;\n"
                                   "cvta.shared.u32 %r1, %r2;"));
   EXPECT_EQ(result.diagnostics.size(), 3u);
 }
 
 TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
-  for (const char *instruction :
-       {"multimem.st.relaxed.sys.global.u32 [%rd0], %r0;",
-        "@%p0 multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;", "istypep.texref %p0, %rd0;"}) {
+  for (const char *instruction : {"multimem.st.relaxed.sys.global.u32 [%rd0], %r0;",
+                                  "@%p0 multimem.red.relaxed.gpu.global.add.u32 [%rd0], %r0;"}) {
     Lowered result = lowered(kernel(instruction));
     ASSERT_EQ(result.diagnostics.size(), 1u) << instruction;
     EXPECT_TRUE(result.diagnostics[0].unsupported);
@@ -53,7 +53,7 @@ TEST(LoweringDiagnostics, WhatAMDsGpusLackIsSaid) {
 TEST(LoweringDiagnostics, OneBadKernelOfThree) {
   std::string text = withHeader(R"(
 .entry a() { ret; }
-.entry b() { .reg .pred %p; .reg .b64 %d; istypep.texref %p, %d; ret; }
+.entry b() { .reg .b32 %r; .reg .b64 %d; multimem.st.relaxed.sys.global.u32 [%d], %r; ret; }
 .entry c() { ret; })");
   EXPECT_TRUE(lowered(text, {}, 0).module);
   Lowered bad = lowered(text, {}, 1);

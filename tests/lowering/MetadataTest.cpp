@@ -60,7 +60,7 @@ TEST(LoweringMetadata, NamesReportingTraps) {
   proto: .callprototype _ ();
   call %rd0, proto; ret;)",
                                                R"(
-.func bad { .reg .u64 %r; .reg .pred %p; istypep.texref %p, %r; ret; }
+.func bad { .reg .u64 %r; .reg .u32 %v; txq.num_samples.b32 %v, [%r]; ret; }
 .func good { ret; }
 .global .u64 table[2] = {bad, good};)")));
   ASSERT_EQ(all.getArray("traps")->size(), 1u);

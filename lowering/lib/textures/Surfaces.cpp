@@ -15,37 +15,82 @@ namespace rubia::lowering {
 
 namespace {
 
-// Where an access of `bytes` bytes lies, an i64; 0: outside, where nothing is accessed.
-Expected<Value *> placeOf(FunctionLowering &fn, const ptx::Instruction &inst,
-                          const ptx::Operand &brackets, unsigned bytes) {
-  IRBuilder<> &b = fn.builder();
-  const ptx::Spelling &spelling = *inst.spelling;
-  const Geometry *geometry = geometryOf(spelling);
+// What the brackets of an instruction name: a surface and where in it.
+struct Brackets {
+  const Geometry *geometry;
+  const ptx::Operand *surface;
+  SmallVector<Value *, 4> at; // a layer if there are layers, then x, y and z
+
+  Value *&x() { return at[geometry->isLayered]; }
+};
+
+Expected<Brackets> bracketsOf(FunctionLowering &fn, const ptx::Instruction &inst,
+                              const ptx::Operand &brackets) {
+  Brackets result;
+  result.geometry = geometryOf(*inst.spelling);
   ArrayRef<ptx::Operand> parts = brackets.elements();
-  if (!geometry || parts.size() != 2)
+  if (!result.geometry || parts.size() != 2)
     return fn.unsupported(inst, "surfaces of this geometry");
-  SmallVector<Value *, 6> values;
-  const unsigned count = geometry->dimensions + geometry->isLayered;
+  result.surface = parts.data();
+  const unsigned count = result.geometry->dimensions + result.geometry->isLayered;
   const auto coordinates = fn.elementsOf(parts[1], count);
   if (coordinates.size() < count)
     return fn.malformed(inst, "too few coordinates");
   for (unsigned i = 0; i < count; ++i)
-    values.push_back(fn.read(coordinates[i], ptx::Type::S32));
-  Value *x = values[geometry->isLayered];
-  failIf(fn, inst, b.CreateICmpNE(b.CreateAnd(x, b.getInt32(bytes - 1)), b.getInt32(0)),
+    result.at.push_back(fn.read(coordinates[i], ptx::Type::S32));
+  return result;
+}
+
+// Where `bytes` bytes lie, x in bytes: an i64, which is 0 outside. There nothing is accessed.
+Value *placeIn(FunctionLowering &fn, const ptx::Instruction &inst, const Brackets &brackets,
+               Value *handle, Value *x, Value *bytes) {
+  IRBuilder<> &b = fn.builder();
+  SmallVector<Value *, 7> arguments = {handle};
+  append_range(arguments, brackets.at);
+  arguments[1 + brackets.geometry->isLayered] = x;
+  arguments.push_back(bytes);
+  arguments.push_back(b.getInt32(inst.spelling->has(ptx::Mod::Clamp)));
+  return callSampler(fn, Twine("surf_") + brackets.geometry->name, arguments);
+}
+
+void trapOutside(FunctionLowering &fn, const ptx::Instruction &inst, Value *place) {
+  if (place && inst.spelling->has(ptx::Mod::Trap))
+    failIf(fn, inst, fn.builder().CreateICmpEQ(place, fn.builder().getInt64(0)),
+           abi::TrapReason::SurfaceAccess, "the access lies outside of the surface");
+}
+
+// Where an access of `bytes` bytes lies.
+Expected<Value *> placeOf(FunctionLowering &fn, const ptx::Instruction &inst,
+                          const ptx::Operand &operand, unsigned bytes) {
+  IRBuilder<> &b = fn.builder();
+  Expected<Brackets> brackets = bracketsOf(fn, inst, operand);
+  if (!brackets)
+    return brackets.takeError();
+  failIf(fn, inst, b.CreateICmpNE(b.CreateAnd(brackets->x(), b.getInt32(bytes - 1)), b.getInt32(0)),
          abi::TrapReason::MisalignedAddress,
          "the first coordinate is no multiple of " + Twine(bytes));
-  values.push_back(b.getInt32(bytes));
-  values.push_back(b.getInt32(spelling.has(ptx::Mod::Clamp)));
-  Value *place = withHandle(fn, parts[0], [&](Value *handle) -> Value * {
-    SmallVector<Value *, 7> arguments = {handle};
-    append_range(arguments, values);
-    return callSampler(fn, Twine("surf_") + geometry->name, arguments);
+  Value *place = withHandle(fn, *brackets->surface, [&](Value *handle) {
+    return placeIn(fn, inst, *brackets, handle, brackets->x(), b.getInt32(bytes));
   });
-  if (place && spelling.has(ptx::Mod::Trap))
-    failIf(fn, inst, b.CreateICmpEQ(place, b.getInt64(0)), abi::TrapReason::SurfaceAccess,
-           "the access lies outside of the surface");
+  trapOutside(fn, inst, place);
   return place;
+}
+
+// A coordinate in units of 1 << shift bytes, in bytes. What lies far outside stays outside.
+Value *inBytes(FunctionLowering &fn, Value *x, Value *shift) {
+  IRBuilder<> &b = fn.builder();
+  constexpr uint32_t kFar = 1 << 20; // beyond all surfaces
+  x = b.CreateBinaryIntrinsic(Intrinsic::smin, x, b.getInt32(kFar));
+  x = b.CreateBinaryIntrinsic(Intrinsic::smax, x, b.getInt32(-kFar));
+  return b.CreateShl(x, shift);
+}
+
+Value *formatOf(FunctionLowering &fn, Value *handle) {
+  IRBuilder<> &b = fn.builder();
+  Value *record = b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace));
+  return b.CreateAlignedLoad(
+      b.getInt32Ty(), b.CreateConstGEP1_64(b.getInt8Ty(), record, offsetof(abi::Texture, format)),
+      Align(4));
 }
 
 // Builds an access where it lies inside; the result is 0 elsewhere.
@@ -102,8 +147,28 @@ Expected<Value *> lowerSuld(FunctionLowering &fn, const ptx::Instruction &inst) 
   return nullptr;
 }
 
-// sust.b.geom{.cop}{.vec}.ctype.mode [a, b], c   x counts bytes.
 // sust.p.dim{.vec}.b32.mode [a, b], c            x counts texels, words are converted to them.
+static Error storeTexels(FunctionLowering &fn, const ptx::Instruction &inst,
+                         ArrayRef<ptx::Operand> sources) {
+  IRBuilder<> &b = fn.builder();
+  Expected<Brackets> brackets = bracketsOf(fn, inst, inst.operands[0]);
+  if (!brackets)
+    return brackets.takeError();
+  SmallVector<Value *, 4> words(4, b.getInt32(0)); // channels without a source are 0
+  for (auto [i, source] : enumerate(sources))
+    words[i] = fn.read(source, inst.spelling->type(0));
+  withHandle(fn, *brackets->surface, [&](Value *handle) -> Value * {
+    Value *shift = b.CreateAnd(b.CreateLShr(formatOf(fn, handle), b.getInt32(8)), b.getInt32(7));
+    Value *place = placeIn(fn, inst, *brackets, handle, inBytes(fn, brackets->x(), shift),
+                           b.CreateShl(b.getInt32(1), shift));
+    trapOutside(fn, inst, place);
+    callSampler(fn, "surf_store", {handle, place, words[0], words[1], words[2], words[3]});
+    return nullptr;
+  });
+  return Error::success();
+}
+
+// sust.b.geom{.cop}{.vec}.ctype.mode [a, b], c   x counts bytes.
 Expected<Value *> lowerSust(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
@@ -111,8 +176,11 @@ Expected<Value *> lowerSust(FunctionLowering &fn, const ptx::Instruction &inst) 
   const auto sources = fn.elementsOf(inst.operands[1], elements.count);
   if (sources.size() != elements.count)
     return fn.malformed(inst, "as many sources as elements are needed");
-  if (spelling.has(ptx::Mod::P))
-    return fn.unsupported(inst, "stores that convert to the format of the surface");
+  if (spelling.has(ptx::Mod::P)) {
+    if (Error error = storeTexels(fn, inst, sources))
+      return std::move(error);
+    return nullptr;
+  }
   Expected<Value *> place = placeOf(fn, inst, inst.operands[0], elements.all());
   if (!place || !*place)
     return place;
@@ -133,30 +201,79 @@ Expected<Value *> lowerSust(FunctionLowering &fn, const ptx::Instruction &inst) 
   return nullptr;
 }
 
+static AtomicRMWInst::BinOp reductionOf(const ptx::Spelling &spelling, bool isSigned) {
+  if (spelling.has(ptx::Mod::Add))
+    return AtomicRMWInst::Add;
+  if (spelling.has(ptx::Mod::And))
+    return AtomicRMWInst::And;
+  if (spelling.has(ptx::Mod::Or))
+    return AtomicRMWInst::Or;
+  if (spelling.has(ptx::Mod::Min))
+    return isSigned ? AtomicRMWInst::Min : AtomicRMWInst::UMin;
+  return isSigned ? AtomicRMWInst::Max : AtomicRMWInst::UMax;
+}
+
+// sured.p.op.dim.{b32,b64}.mode [a, b], c
+// On an H100, x counts words of the operation whatever the texels are; these say the sign.
+static Error reduceTexels(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  const ptx::Spelling &spelling = *inst.spelling;
+  const ptx::Type type = spelling.type(0);
+  const unsigned bytes = ptx::sizeInBits(type) / 8;
+  Expected<Brackets> brackets = bracketsOf(fn, inst, inst.operands[0]);
+  if (!brackets)
+    return brackets.takeError();
+  Value *value = fn.read(inst.operands[1], type);
+  withHandle(fn, *brackets->surface, [&](Value *handle) -> Value * {
+    Value *x = inBytes(fn, brackets->x(), b.getInt32(Log2_32(bytes)));
+    Value *place = placeIn(fn, inst, *brackets, handle, x, b.getInt32(bytes));
+    trapOutside(fn, inst, place);
+    ifInside(fn, inst, place, [&](Value *pointer) -> Value * {
+      auto reduce = [&](bool isSigned) {
+        b.CreateAtomicRMW(reductionOf(spelling, isSigned), pointer, value, Align(bytes),
+                          AtomicOrdering::Monotonic, syncScopeOf(fn.context(), ptx::Mod::Gpu));
+      };
+      if (!spelling.has(ptx::Mod::Min) && !spelling.has(ptx::Mod::Max)) {
+        reduce(false);
+        return nullptr;
+      }
+      Value *sign =
+          b.CreateAnd(formatOf(fn, handle), b.getInt32(1 << abi::TexelFormat::kSignShift));
+      BasicBlock *asSigned = fn.newBlock("reduce.signed"),
+                 *asUnsigned = fn.newBlock("reduce.unsigned"), *done = fn.newBlock("reduce.done");
+      b.CreateCondBr(b.CreateICmpNE(sign, b.getInt32(0)), asSigned, asUnsigned);
+      for (BasicBlock *block : {asSigned, asUnsigned}) {
+        b.SetInsertPoint(block);
+        reduce(block == asSigned);
+        b.CreateBr(done);
+      }
+      b.SetInsertPoint(done);
+      return nullptr;
+    });
+    return nullptr;
+  });
+  return Error::success();
+}
+
 // sured.b.op.dim.type.mode [a, b], c   x counts bytes.
-// sured.p.op.dim.b32.mode [a, b], c    x counts texels.
 Expected<Value *> lowerSured(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
-  if (spelling.has(ptx::Mod::P))
-    return fn.unsupported(inst, "reductions by the format of the surface");
+  if (spelling.has(ptx::Mod::P)) {
+    if (Error error = reduceTexels(fn, inst))
+      return std::move(error);
+    return nullptr;
+  }
   const ptx::Type type = spelling.type(0);
   const unsigned bytes = ptx::sizeInBits(type) / 8;
   const bool isSigned = ptx::classOf(type) == ptx::TypeClass::Signed;
-  const AtomicRMWInst::BinOp operation = spelling.has(ptx::Mod::Add)   ? AtomicRMWInst::Add
-                                         : spelling.has(ptx::Mod::And) ? AtomicRMWInst::And
-                                         : spelling.has(ptx::Mod::Or)  ? AtomicRMWInst::Or
-                                         : spelling.has(ptx::Mod::Min)
-                                             ? (isSigned ? AtomicRMWInst::Min : AtomicRMWInst::UMin)
-                                         : isSigned ? AtomicRMWInst::Max
-                                                    : AtomicRMWInst::UMax;
   Expected<Value *> place = placeOf(fn, inst, inst.operands[0], bytes);
   if (!place || !*place)
     return place;
   Value *value = fn.read(inst.operands[1], type);
   ifInside(fn, inst, *place, [&](Value *pointer) -> Value * {
-    b.CreateAtomicRMW(operation, pointer, value, Align(bytes), AtomicOrdering::Monotonic,
-                      syncScopeOf(fn.context(), ptx::Mod::Gpu));
+    b.CreateAtomicRMW(reductionOf(spelling, isSigned), pointer, value, Align(bytes),
+                      AtomicOrdering::Monotonic, syncScopeOf(fn.context(), ptx::Mod::Gpu));
     return nullptr;
   });
   return nullptr;

@@ -16,10 +16,13 @@ namespace rubia::lowering {
 namespace {
 
 constexpr Geometry kGeometries[] = {
-    {ptx::Mod::Geometry1d, "1d", 1, false, false}, {ptx::Mod::Geometry2d, "2d", 2, false, false},
-    {ptx::Mod::Geometry3d, "3d", 3, false, false}, {ptx::Mod::A1d, "a1d", 1, true, false},
-    {ptx::Mod::A2d, "a2d", 2, true, false},        {ptx::Mod::Cube, "cube", 3, false, true},
-    {ptx::Mod::Acube, "acube", 3, true, true},
+    {ptx::Mod::Geometry1d, "1d", "1d", 1, false, false},
+    {ptx::Mod::Geometry2d, "2d", "2d", 2, false, false},
+    {ptx::Mod::Geometry3d, "3d", "3d", 3, false, false},
+    {ptx::Mod::A1d, "a1d", "1d", 1, true, false},
+    {ptx::Mod::A2d, "a2d", "2d", 2, true, false},
+    {ptx::Mod::Cube, "cube", "cube", 3, false, true},
+    {ptx::Mod::Acube, "acube", "cube", 3, true, true},
 };
 
 // Whether all threads certainly have the same value in a register: a parameter of the kernel, or
@@ -139,13 +142,49 @@ Value *fetchLinear(FunctionLowering &fn, Value *handle, Value *x) {
   return texel;
 }
 
+// What tex asks of the sampler beside coordinates.
+struct Asked {
+  Value *detail = nullptr;  // the bits of a number; null: none
+  Value *offsets = nullptr; // a byte for each dimension; null: none
+};
+
+// The function that does all. `at`: a layer if there are layers, and coordinates.
+Value *sampleAll(FunctionLowering &fn, const Geometry &geometry, Value *handle,
+                 ArrayRef<Value *> at, const Asked &asked) {
+  IRBuilder<> &b = fn.builder();
+  SmallVector<Value *, 8> arguments = {handle};
+  if (!geometry.isLayered)
+    arguments.push_back(b.getInt32(0));
+  append_range(arguments, at);
+  arguments.push_back(asked.detail ? asked.detail : b.getInt32(0));
+  arguments.push_back(b.getInt32(!asked.detail));
+  arguments.push_back(asked.offsets ? asked.offsets : b.getInt32(0));
+  return callSampler(fn, Twine("tex_") + geometry.kind, arguments);
+}
+
+// The same for a pair of gradients of two dimensions, which may ask for several samples.
+Value *sampleEllipse(FunctionLowering &fn, const Geometry &geometry, Value *handle,
+                     ArrayRef<Value *> at, ArrayRef<Value *> gradients, Value *offsets) {
+  IRBuilder<> &b = fn.builder();
+  SmallVector<Value *, 9> arguments = {handle};
+  if (!geometry.isLayered)
+    arguments.push_back(b.getInt32(0));
+  append_range(arguments, at);
+  append_range(arguments, gradients);
+  arguments.push_back(offsets ? offsets : b.getInt32(0));
+  return callSampler(fn, "tex_2d_grad", arguments);
+}
+
 // Samples by the short function where the texture is of words, clamped and without levels: it needs
 // few registers, so that nothing is saved around it.
-Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, ArrayRef<Value *> arguments) {
+Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, Value *handle,
+                     ArrayRef<Value *> at) {
   IRBuilder<> &b = fn.builder();
   if (geometry.isCube)
-    return callSampler(fn, Twine("tex_") + geometry.name + "_f32", arguments);
-  Fields fields{fn, b.CreateIntToPtr(arguments[0], b.getPtrTy(kConstantSpace))};
+    return sampleAll(fn, geometry, handle, at, Asked());
+  SmallVector<Value *, 5> arguments = {handle};
+  append_range(arguments, at);
+  Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
   Value *format = fields.load(b.getInt32Ty(), offsetof(abi::Texture, format));
   Value *mode = fields.load(b.getInt32Ty(), offsetof(abi::Texture, mode));
   Value *levels = fields.load(b.getInt64Ty(), offsetof(abi::Texture, levels));
@@ -160,7 +199,7 @@ Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, ArrayRef<Va
   Value *fromWord = callSampler(fn, Twine("tex_") + geometry.name + "_word", arguments);
   b.CreateBr(done);
   b.SetInsertPoint(other);
-  Value *fromOther = callSampler(fn, Twine("tex_") + geometry.name + "_f32", arguments);
+  Value *fromOther = sampleAll(fn, geometry, handle, at, Asked());
   b.CreateBr(done);
   b.SetInsertPoint(done);
   PHINode *texel = b.CreatePHI(fromWord->getType(), 2);
@@ -274,6 +313,42 @@ static Expected<Brackets> bracketsOf(FunctionLowering &fn, const ptx::Instructio
   return Brackets{geometry, parts.data(), &parts[1]};
 }
 
+// An offset of texels: a number of 4 bits.
+static Value *offsetOf(FunctionLowering &fn, const ptx::Operand &element) {
+  IRBuilder<> &b = fn.builder();
+  return b.CreateAShr(b.CreateShl(fn.read(element, ptx::Type::S32), b.getInt32(28)),
+                      b.getInt32(28));
+}
+
+// Offsets as the sampler takes them: a byte for each dimension.
+static Value *packedOffsets(FunctionLowering &fn, const ptx::Operand &operand, unsigned dimensions,
+                            bool isRow = false) {
+  IRBuilder<> &b = fn.builder();
+  Value *packed = b.getInt32(0);
+  for (auto [i, element] : enumerate(fn.elementsOf(operand, dimensions)))
+    if (i < dimensions) {
+      Value *offset = offsetOf(fn, element);
+      Value *byte = b.CreateAnd(offset, b.getInt32(0xff));
+      packed = b.CreateOr(packed, b.CreateShl(byte, b.getInt32(uint32_t(8 * i))));
+      // On an H100, one dimension is a row of two, and the sign goes on into the other offset.
+      if (isRow)
+        packed = b.CreateOr(packed, b.CreateAnd(offset, b.getInt32(0x8000)));
+    }
+  return packed;
+}
+
+// The operand with offsets, which may stand behind the others that there are. Null: there is none.
+static Expected<const ptx::Operand *> offsetsOf(FunctionLowering &fn, const ptx::Instruction &inst,
+                                                const Geometry &geometry, unsigned before) {
+  const size_t more = inst.operands.size() - before;
+  if (more == 0)
+    return nullptr;
+  const bool isVector = inst.operands[before].kind == ptx::Operand::Kind::Vector;
+  if (more > 1 || geometry.isCube || (geometry.dimensions > 1 && !isVector))
+    return fn.unsupported(inst, "comparisons of texels");
+  return &inst.operands[before];
+}
+
 // tex{.mip}.geom.v4.dtype.ctype d{|p}, [a, c]{, lod}{, dPdx, dPdy}{, e}{, f}
 Expected<Value *> lowerTex(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
@@ -285,29 +360,56 @@ Expected<Value *> lowerTex(FunctionLowering &fn, const ptx::Instruction &inst) {
   const ptx::Type coordinate = spelling.type(1);
   const bool isLevel = spelling.has(ptx::Mod::Level), isGrad = spelling.has(ptx::Mod::Grad);
   const bool isInteger = coordinate == ptx::Type::S32;
-  if (inst.operands.size() > 2u + isLevel + 2 * isGrad)
-    return fn.unsupported(inst, "offsets and comparisons of texels");
-  if (isInteger && isLevel)
+  Expected<const ptx::Operand *> offsets = offsetsOf(fn, inst, geometry, 2 + isLevel + 2 * isGrad);
+  if (!offsets)
+    return offsets.takeError();
+  if (isInteger && (isLevel || isGrad))
     return fn.unsupported(inst, "levels of detail with integer coordinates");
-  if (isGrad)
-    return fn.unsupported(inst, "gradients of coordinates");
 
-  SmallVector<Value *, 12> values;
-  if (!readCoordinates(fn, geometry, *brackets->coordinates, coordinate, values))
+  SmallVector<Value *, 4> at;
+  if (!readCoordinates(fn, geometry, *brackets->coordinates, coordinate, at))
     return fn.malformed(inst, "too few coordinates");
-  StringRef what = isInteger ? "_s32" : "_f32";
-  if (isLevel) {
-    what = "_level";
-    values.push_back(b.CreateBitCast(fn.read(inst.operands[2], ptx::Type::F32), b.getInt32Ty()));
+  Asked asked;
+  SmallVector<Value *, 6> gradients;
+  if (isGrad)
+    for (unsigned operand : {2u, 3u})
+      for (auto [i, element] :
+           enumerate(fn.elementsOf(inst.operands[operand], geometry.dimensions)))
+        if (i < geometry.dimensions)
+          gradients.push_back(b.CreateBitCast(fn.read(element, ptx::Type::F32), b.getInt32Ty()));
+  if (isLevel)
+    asked.detail = b.CreateBitCast(fn.read(inst.operands[2], ptx::Type::F32), b.getInt32Ty());
+  const bool isLinearFetch = isInteger && geometry.mod == ptx::Mod::Geometry1d;
+  if (*offsets && isInteger && !isLinearFetch) { // an H100 ignores those of linear memory
+    for (auto [i, offset] : enumerate(fn.elementsOf(**offsets, geometry.dimensions)))
+      if (i < geometry.dimensions) {
+        Value *&x = at[i + geometry.isLayered];
+        x = b.CreateAdd(x, offsetOf(fn, offset));
+      }
+  } else if (*offsets) {
+    asked.offsets =
+        packedOffsets(fn, **offsets, geometry.dimensions, geometry.mod == ptx::Mod::Geometry1d);
   }
   Value *texel = withHandle(fn, *brackets->handle, [&](Value *handle) -> Value * {
-    if (isInteger && geometry.mod == ptx::Mod::Geometry1d)
-      return fetchLinear(fn, handle, values[0]);
-    SmallVector<Value *, 12> arguments = {handle};
-    append_range(arguments, values);
-    if (!isInteger && !isLevel)
-      return sampleNumbers(fn, geometry, arguments);
-    return callSampler(fn, Twine("tex_") + geometry.name + what, arguments);
+    if (isLinearFetch)
+      return fetchLinear(fn, handle, at[0]);
+    SmallVector<Value *, 5> arguments = {handle};
+    append_range(arguments, at);
+    if (isInteger)
+      return callSampler(fn, Twine("tex_") + geometry.name + "_s32", arguments);
+    if (isGrad && geometry.dimensions == 2)
+      return sampleEllipse(fn, geometry, handle, at, gradients, asked.offsets);
+    if (isGrad) {
+      SmallVector<Value *, 10> between = {handle};
+      if (geometry.dimensions == 3)
+        append_range(between, ArrayRef(at).take_back(3));
+      append_range(between, gradients);
+      asked.detail = b.CreateBitCast(callSampler(fn, Twine("detail_") + geometry.kind, between),
+                                     b.getInt32Ty());
+    }
+    if (!asked.detail && !asked.offsets)
+      return sampleNumbers(fn, geometry, handle, at);
+    return sampleAll(fn, geometry, handle, at, asked);
   });
   if (texel)
     writeTexel(fn, inst, texel);
@@ -323,8 +425,9 @@ Expected<Value *> lowerTld4(FunctionLowering &fn, const ptx::Instruction &inst) 
     return brackets.takeError();
   if (brackets->geometry->mod != ptx::Mod::Geometry2d)
     return fn.unsupported(inst, "gathering from layers and cube maps");
-  if (inst.operands.size() > 2)
-    return fn.unsupported(inst, "offsets and comparisons of texels");
+  Expected<const ptx::Operand *> offsets = offsetsOf(fn, inst, *brackets->geometry, 2);
+  if (!offsets)
+    return offsets.takeError();
   SmallVector<Value *, 4> values;
   if (!readCoordinates(fn, *brackets->geometry, *brackets->coordinates, ptx::Type::F32, values))
     return fn.malformed(inst, "too few coordinates");
@@ -333,14 +436,20 @@ Expected<Value *> lowerTld4(FunctionLowering &fn, const ptx::Instruction &inst) 
                              : spelling.has(ptx::Mod::B) ? 2
                                                          : 3;
   values.push_back(b.getInt32(component));
+  values.push_back(*offsets ? packedOffsets(fn, **offsets, 2) : b.getInt32(0));
   Value *texel = withHandle(fn, *brackets->handle, [&](Value *handle) -> Value * {
-    SmallVector<Value *, 4> arguments = {handle};
+    SmallVector<Value *, 5> arguments = {handle};
     append_range(arguments, values);
     return callSampler(fn, "tld4_2d", arguments);
   });
   if (texel)
     writeTexel(fn, inst, texel);
   return nullptr;
+}
+
+// istypep.type p, a: an H100 says no of all objects.
+Expected<Value *> lowerIstypep(FunctionLowering &fn, const ptx::Instruction &) {
+  return fn.builder().getFalse();
 }
 
 // txq.query.b32 d, [a], suq.query.b32 d, [a]: width, height and depth; an H100 refuses the others.

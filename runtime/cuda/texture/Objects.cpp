@@ -74,7 +74,7 @@ Result cuTexObjectCreate(ObjectHandle *out, const ResourceDescriptor *resource,
     if (!out || !resource || !texture)
       return kInvalidValue;
     abi::Texture record;
-    if (Result result = makeTextureRecord(*resource, *texture, view, record))
+    if (Result result = makeTextureRecord(context, *resource, *texture, view, record))
       return result;
     return add(context, out, record,
                {&context, false, *resource, *texture, view ? std::optional(*view) : std::nullopt});

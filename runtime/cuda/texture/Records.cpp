@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/texture/Records.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/texture/StandardRgb.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <deque>
@@ -70,7 +72,7 @@ Result sourceOf(const ResourceDescriptor &resource, Source &source) {
     if (!address || address % kTextureAlignment)
       return wrong("the address of pitched memory is no multiple of 16");
     if (pitched.width > (1u << 17) || pitched.height > 65000 || pitched.pitch % 32 ||
-        pitched.pitch < pitched.width << format->texelShift() || pitched.pitch > 2097120)
+        pitched.pitch > 2097120)
       return wrong("its sizes or pitch");
     source.format = *format;
     source.grid = {address,
@@ -102,6 +104,9 @@ std::optional<FormatFacts> factsOfView(int format) {
 Result applyView(const ViewDescriptor &view, Source &source) {
   if (!source.shape.width)
     return kSuccess; // memory that is no array is seen as it is
+  for (unsigned reserved : view.reserved)
+    if (reserved)
+      return wrong("a reserved word of the view is not 0");
   const std::optional<FormatFacts> format = factsOfView(view.format);
   if (!format)
     return wrong("view format " + llvm::Twine(view.format));
@@ -163,6 +168,16 @@ uint32_t borderWord(abi::TexelFormat format, float color) {
   return bits;
 }
 
+// The value of 255 that sRGB's curve has for a number.
+uint32_t standardRgbOf(float color) {
+  if (!(color > 0)) // NaN too
+    return 0;
+  color = std::min(color, 1.0f);
+  const float curved =
+      color <= 0.0031308f ? color * 12.92f : 1.055f * std::pow(color, 1 / 2.4f) - 0.055f;
+  return uint32_t(std::lround(curved * 255));
+}
+
 void answerQueries(const Source &source, bool isSurface, abi::Texture &record) {
   const Array3DDescriptor &shape = source.shape;
   record.slots[0] = source.grid.width;
@@ -183,7 +198,7 @@ void answerQueries(const Source &source, bool isSurface, abi::Texture &record) {
 uint32_t addressModes(const TextureDescriptor &texture, bool isNormalized) {
   uint32_t modes = 0;
   for (unsigned i = 0; i < 3; ++i) {
-    auto mode = abi::AddressMode(texture.addressMode[i]);
+    auto mode = abi::AddressMode(texture.addressMode[i] & 3);
     if (!isNormalized && (mode == abi::AddressMode::Wrap || mode == abi::AddressMode::Mirror))
       mode = abi::AddressMode::Clamp;
     modes |= uint32_t(mode) << 2 * i;
@@ -191,16 +206,16 @@ uint32_t addressModes(const TextureDescriptor &texture, bool isNormalized) {
   return modes;
 }
 
-Result checkTexture(const TextureDescriptor &texture) {
-  for (int mode : texture.addressMode)
-    if (mode < 0 || mode > 3)
+Result checkTexture(const TextureDescriptor &texture, const Source &source) {
+  // Modes of dimensions that there are not say nothing.
+  const unsigned dimensions = source.grid.depth > 1 ? 3 : 2;
+  for (unsigned i = 0; i < dimensions; ++i)
+    if (texture.addressMode[i] < 0 || texture.addressMode[i] > 3)
       return wrong("unknown address mode");
   if (texture.filter < 0 || texture.filter > 1 || texture.mipmapFilter < 0 ||
       texture.mipmapFilter > 1)
     return wrong("unknown filter mode");
-  constexpr unsigned kKnown = kReadAsInteger | kNormalizedCoordinates | kStandardRgb |
-                              kDisableTrilinearOptimization | kSeamlessCubemap;
-  if (texture.flags & ~kKnown)
+  if (texture.flags & ~kKnownTextureFlags)
     return wrong("unknown flags");
   for (int reserved : texture.reserved)
     if (reserved)
@@ -210,12 +225,13 @@ Result checkTexture(const TextureDescriptor &texture) {
 
 } // namespace
 
-Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescriptor &texture,
-                         const ViewDescriptor *view, abi::Texture &record) {
+Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
+                         const TextureDescriptor &texture, const ViewDescriptor *view,
+                         abi::Texture &record) {
   Source source;
   if (Result result = sourceOf(resource, source))
     return result;
-  if (Result result = checkTexture(texture))
+  if (Result result = checkTexture(texture, source))
     return result;
   if (view)
     if (Result result = applyView(*view, source))
@@ -241,11 +257,12 @@ Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescri
     record.fetch = record.format == abi::kFormatOneWord ? abi::kFetchWord : abi::kFetchOther;
   } else {
     if (texture.filter == 1) {
-      if (isInteger && source.format.channelShift == 2)
-        return fail(kNotSupported, "texture: a linear filter on 32-bit integers");
-      if (isCube && texture.flags & kSeamlessCubemap)
-        return fail(kNotSupported, "texture: filtering across the edges of cube maps");
       record.mode |= abi::kLinearFilter;
+      if (isInteger && source.format.channelShift == 2)
+        record.format |= abi::TexelFormat::kBlendsWords | uint32_t(source.format.isSigned)
+                                                              << abi::TexelFormat::kSignShift;
+      if (isCube && texture.flags & kSeamlessCubemap)
+        record.mode |= abi::kSeamless;
     }
     if (isNormalized || isCube)
       record.mode |= abi::kNormalizedCoordinates;
@@ -258,11 +275,19 @@ Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescri
     record.scale[i] = scales ? float(sizes[i]) : 1.0f;
   // sRGB is for unsigned bytes; of others the flag says nothing.
   if (texture.flags & kStandardRgb && !source.format.channelShift && !source.format.isSigned &&
-      format.kind() == abi::TexelKind::Normalized)
+      format.kind() == abi::TexelKind::Normalized) {
     record.mode |= abi::kStandardRgb;
+    if (Result result = standardRgbTable(context, record.standardRgb))
+      return result;
+  }
   for (unsigned i = 0; i < 4; ++i)
     if (i < source.format.channels) // the others are 0, as those of texels
-      record.border[i] = borderWord(format, texture.border[i]);
+      record.border[i] = record.mode & abi::kStandardRgb && i < 3
+                             ? standardRgbOf(texture.border[i])
+                             : borderWord(format, texture.border[i]);
+  record.maxAnisotropy = std::bit_floor(std::clamp(texture.maxAnisotropy, 1u, 16u));
+  if (record.maxAnisotropy > 1 && isInteger && source.format.channelShift == 2)
+    return fail(kNotSupported, "texture: anisotropy of 32-bit integers");
   if (source.mipmapped) {
     const auto table = reinterpret_cast<uint64_t>(source.mipmapped->table);
     record.levels = table + source.firstLevel * sizeof(abi::TexelGrid);
@@ -270,9 +295,11 @@ Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescri
     record.minLevel = texture.minLevel;
     record.maxLevel = texture.maxLevel;
     record.levelBias = texture.levelBias;
-    record.maxAnisotropy = texture.maxAnisotropy;
     if (texture.mipmapFilter == 1 && !isInteger)
       record.mode |= abi::kLinearMipmap;
+    if (!(texture.flags & kDisableTrilinearOptimization))
+      record.mode |= uint32_t(std::min(std::countr_zero(record.maxAnisotropy), 3))
+                     << abi::kTrilinearRise;
   }
   answerQueries(source, /*isSurface=*/false, record);
   return kSuccess;
@@ -284,11 +311,11 @@ Result makeSurfaceRecord(const ResourceDescriptor &resource, abi::Texture &recor
   Source source;
   if (Result result = sourceOf(resource, source))
     return result;
-  if (!(source.shape.flags & kArraySurface))
-    return fail(kInvalidValue, "surface: the array was made without CUDA_ARRAY3D_SURFACE_LDST");
   record = {};
   record.grid = source.grid;
-  record.format = formatOf(source.format, /*readAsInteger=*/true);
+  record.format = formatOf(source.format, /*readAsInteger=*/true) |
+                  uint32_t(source.format.isSigned && !source.format.isFloat)
+                      << abi::TexelFormat::kSignShift;
   answerQueries(source, /*isSurface=*/true, record);
   return kSuccess;
 }
@@ -302,6 +329,7 @@ constexpr size_t kSlabRecords = 256;
 // Records that were freed are taken again in the order in which they were freed: a kernel that
 // still runs finds what it was launched with.
 struct Pool {
+  void *standardRgb = nullptr; // kLinearOfStandardRgb, once a texture needs it
   std::vector<void *> slabs;
   std::deque<uint64_t> free;
 };
@@ -325,6 +353,25 @@ Result growPool(Context &context, Pool &pool) {
 Result writeDevice(Context &context, void *to, const void *from, size_t bytes) {
   return context.check(
       context.services.stream().copy(hip(), to, from, bytes, kHipMemcpyHostToDevice));
+}
+
+Result standardRgbTable(Context &context, uint64_t &address) {
+  std::lock_guard<std::mutex> lock(poolMutex);
+  Pool &pool = pools[&context];
+  if (!pool.standardRgb) {
+    void *table = nullptr;
+    if (Result result = allocateDevice(context, &table, sizeof(kLinearOfStandardRgb)))
+      return result;
+    if (Result result =
+            writeDevice(context, table, kLinearOfStandardRgb, sizeof(kLinearOfStandardRgb))) {
+      (void)hip().hipFree(table);
+      return result;
+    }
+    ownedByRuntime(hip(), table);
+    pool.standardRgb = table;
+  }
+  address = reinterpret_cast<uint64_t>(pool.standardRgb);
+  return kSuccess;
 }
 
 Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address) {
@@ -351,9 +398,12 @@ void releasePool(Context &context) {
   auto found = pools.find(&context);
   if (found == pools.end())
     return;
-  if (!context.hasLostDevice())
+  if (!context.hasLostDevice()) {
     for (void *slab : found->second.slabs)
       (void)hip().hipFree(slab);
+    if (found->second.standardRgb)
+      (void)hip().hipFree(found->second.standardRgb);
+  }
   pools.erase(found);
 }
 

@@ -7,15 +7,22 @@
 
 namespace rubia::runtime::cuda {
 
+inline constexpr unsigned kKnownTextureFlags = kReadAsInteger | kNormalizedCoordinates |
+                                               kStandardRgb | kDisableTrilinearOptimization |
+                                               kSeamlessCubemap;
 inline constexpr size_t kMaxLinearTexels = size_t(1) << 27;
 
 /// What an object is made of, checked. `view` may be null.
-Result makeTextureRecord(const ResourceDescriptor &resource, const TextureDescriptor &texture,
-                         const ViewDescriptor *view, abi::Texture &record);
+Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
+                         const TextureDescriptor &texture, const ViewDescriptor *view,
+                         abi::Texture &record);
 Result makeSurfaceRecord(const ResourceDescriptor &resource, abi::Texture &record);
 
 /// Copies to the device's memory, apart from all streams.
 Result writeDevice(Context &context, void *to, const void *from, size_t bytes);
+
+/// The address of kLinearOfStandardRgb in device memory of the context.
+Result standardRgbTable(Context &context, uint64_t &address);
 
 /// A record in device memory of the context, with these contents.
 Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address);

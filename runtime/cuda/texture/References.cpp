@@ -55,7 +55,8 @@ Result update(TextureReference &reference) {
     return write(*reference.context, reference.record,
                  abi::unboundTexture(reinterpret_cast<uint64_t>(reference.record)));
   abi::Texture contents;
-  if (Result result = makeTextureRecord(reference.resource, reference.texture, nullptr, contents))
+  if (Result result = makeTextureRecord(*reference.context, reference.resource, reference.texture,
+                                        nullptr, contents))
     return result;
   return write(*reference.context, reference.record, contents);
 }
@@ -303,8 +304,12 @@ Result cuTexRefSetBorderColor(TextureReference *reference, const float *color) {
 }
 
 Result cuTexRefSetFlags(TextureReference *reference, unsigned flags) {
-  return change(__func__, reference,
-                [&](TextureReference &r) { return r.texture.flags = flags, kSuccess; });
+  return change(__func__, reference, [&](TextureReference &r) -> Result {
+    if (flags & ~kKnownTextureFlags)
+      return kInvalidValue;
+    r.texture.flags = flags;
+    return kSuccess;
+  });
 }
 
 Result cuTexRefGetAddress_v2(void **out, TextureReference *reference) {
@@ -409,7 +414,7 @@ Result cuSurfRefSetArray(SurfaceReference *reference, Array *array, unsigned fla
     std::lock_guard<std::recursive_mutex> lock(mutex);
     if (!surfaces.contains(reference) || !isLive(array))
       return kInvalidHandle;
-    if (flags)
+    if (flags || !(array->descriptor.flags & kArraySurface)) // objects need no such array
       return kInvalidValue;
     ResourceDescriptor resource = {};
     resource.type = kResourceArray;

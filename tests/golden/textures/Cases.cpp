@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/textures/Cases.h"
+#include "tests/golden/textures/Random.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,26 +34,6 @@ const char *modeName(int mode) {
   constexpr const char *kNames[] = {"wrap", "clamp", "mirror", "border"};
   return kNames[mode];
 }
-
-// PCG: one number after the other from a seed.
-class Random {
-public:
-  explicit Random(const std::string &seed) {
-    for (char c : seed)
-      state = (state ^ uint8_t(c)) * 0x100000001b3;
-    next();
-  }
-  uint32_t next() {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const uint32_t shifted = uint32_t((state >> 18 ^ state) >> 27), turn = uint32_t(state >> 59);
-    return shifted >> turn | shifted << (-turn & 31);
-  }
-  uint32_t below(uint32_t limit) { return uint32_t(uint64_t(next()) * limit >> 32); }
-  float unit() { return float(next() >> 8) * 0x1p-24f; }
-
-private:
-  uint64_t state = 0xcbf29ce484222325;
-};
 
 // ---------- The list
 
@@ -104,6 +85,8 @@ struct List {
       c.name += ".integers";
     if (c.flags & 16)
       c.name += ".srgb";
+    if (c.offsets)
+      c.name += ".offsets" + std::to_string(c.offsets);
     c.name += what;
     all.push_back(std::move(c));
   }
@@ -190,7 +173,6 @@ struct List {
         c.channels = channels;
         c.filter = filter;
         c.flags = 16;
-        c.tolerance = 0.004f;
         add(c);
       }
     // Modes that differ by dimension.
@@ -288,7 +270,6 @@ struct List {
         c.maxLevel = 6;
         c.maxAnisotropy = anisotropy;
         c.scale = scale;
-        c.tolerance = 0.005f;
         add(c, ".aniso" + std::to_string(anisotropy) + "." + std::to_string(scale));
       }
     for (Shape shape : {Shape::D1, Shape::D3, Shape::Layered2}) {
@@ -299,7 +280,6 @@ struct List {
       c.levels = 3;
       c.maxLevel = 2;
       c.scale = 2;
-      c.tolerance = 0.005f;
       add(c, ".mip");
     }
   }
@@ -316,12 +296,163 @@ struct List {
             add(c, flags & 0x40 ? ".seamless" : "");
           }
   }
+
+  // Offsets of texels, by turns those of kOffsets.
+  void offsets() {
+    auto next = [this](TextureCase c) {
+      c.offsets = 1 + all.size() % 2;
+      add(c);
+    };
+    for (Shape shape :
+         {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2, Shape::Pitched}) {
+      for (int filter : {0, 1})
+        for (int mode : {0, 1, 2, 3})
+          for (unsigned normalized : {0u, 2u}) {
+            if (!normalized && mode != 1 && mode != 3)
+              continue;
+            TextureCase c = base(shape);
+            c.filter = filter;
+            c.addressX = c.addressY = c.addressZ = mode;
+            c.flags = normalized;
+            next(c);
+          }
+      TextureCase c = base(shape);
+      c.ask = Ask::Integer;
+      next(c);
+      c = base(shape);
+      c.ask = Ask::Level;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 3;
+      c.maxLevel = 2;
+      if (shape != Shape::Pitched)
+        next(c);
+    }
+    TextureCase linear = base(Shape::Linear);
+    linear.ask = Ask::Integer;
+    next(linear);
+    for (int mode : {0, 1, 2, 3}) {
+      TextureCase c = base(Shape::D2);
+      c.ask = Ask::Gather;
+      c.flags = 2;
+      c.addressX = c.addressY = mode;
+      next(c);
+    }
+    TextureCase grad = base(Shape::D2);
+    grad.ask = Ask::Gradient;
+    grad.filter = grad.mipmapFilter = 1;
+    grad.flags = 2;
+    grad.levels = 3;
+    grad.maxLevel = 2;
+    next(grad);
+  }
+
+  void moreGradients() {
+    for (Shape shape : {Shape::Layered1, Shape::Cube, Shape::LayeredCube, Shape::D2, Shape::D3})
+      for (int mipmapFilter : {0, 1}) {
+        TextureCase c = base(shape);
+        c.ask = Ask::Gradient;
+        c.filter = 1;
+        c.mipmapFilter = mipmapFilter;
+        c.flags = 2;
+        c.levels = 3;
+        c.maxLevel = 2;
+        c.scale = 2;
+        add(c, mipmapFilter ? ".again" : ".nearest");
+      }
+    for (unsigned anisotropy : {3u, 4u, 16u}) {
+      TextureCase c = base(Shape::D2);
+      c.width = 128;
+      c.height = 32;
+      c.ask = Ask::Gradient;
+      c.format = 1;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 6;
+      c.maxLevel = 5;
+      c.maxAnisotropy = anisotropy;
+      c.scale = 8;
+      c.addressX = c.addressY = 0;
+      add(c, ".oblong" + std::to_string(anisotropy));
+    }
+    // Anisotropy where the instruction has no gradients.
+    for (Ask ask : {Ask::Float, Ask::Level}) {
+      TextureCase c = base(Shape::D2);
+      c.ask = ask;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 3;
+      c.maxLevel = 2;
+      c.maxAnisotropy = 16;
+      add(c, ".aniso16");
+    }
+  }
+
+  void seams() {
+    for (int mipmapFilter : {0, 1}) {
+      TextureCase c = base(Shape::Cube);
+      c.ask = Ask::Level;
+      c.filter = 1;
+      c.mipmapFilter = mipmapFilter;
+      c.flags = 0x42;
+      c.levels = 3;
+      c.maxLevel = 2;
+      add(c, mipmapFilter ? ".seamless.mip" : ".seamless.nearest");
+    }
+    for (int format : {2, 8, 0x10})
+      for (unsigned channels : {1u, 4u}) {
+        TextureCase c = base(Shape::Cube);
+        c.format = format;
+        c.channels = channels;
+        c.filter = 1;
+        c.flags = 0x42;
+        add(c, ".seamless");
+      }
+    TextureCase one = base(Shape::Cube);
+    one.width = one.height = 1;
+    one.filter = 1;
+    one.flags = 0x42;
+    add(one, ".seamless.1x1");
+  }
+
+  void standardRgb() {
+    for (int mode : {1, 3})
+      for (Shape shape : {Shape::D1, Shape::D2, Shape::D3}) {
+        TextureCase c = base(shape);
+        c.format = 1;
+        c.channels = shape == Shape::D3 ? 1 : 4;
+        c.filter = c.mipmapFilter = 1;
+        c.flags = 0x12;
+        c.addressX = c.addressY = c.addressZ = mode;
+        if (shape == Shape::D2) {
+          c.ask = Ask::Level;
+          c.levels = 3;
+          c.maxLevel = 2;
+        }
+        add(c);
+      }
+  }
+
+  // 32-bit integers, which a linear filter cannot blend.
+  void wideIntegers() {
+    for (Shape shape : {Shape::D1, Shape::D2, Shape::D3})
+      for (int format : {3, 10})
+        for (unsigned flags : {0u, 3u}) {
+          TextureCase c = base(shape);
+          c.format = format;
+          c.filter = 1;
+          c.flags = flags;
+          add(c, ".wide");
+        }
+  }
 };
+
+constexpr int kOffsets[][3] = {{0, 0, 0}, {-8, 7, -3}, {1, -2, 5}};
 
 } // namespace
 
-const std::vector<TextureCase> &textureCases() {
-  static const std::vector<TextureCase> cases = [] {
+const std::vector<TextureCase> &textureCases(unsigned recording) {
+  static const std::vector<TextureCase> first = [] {
     List list;
     list.fetches();
     list.filters();
@@ -331,7 +462,16 @@ const std::vector<TextureCase> &textureCases() {
     list.cubes();
     return list.all;
   }();
-  return cases;
+  static const std::vector<TextureCase> second = [] {
+    List list;
+    list.offsets();
+    list.moreGradients();
+    list.seams();
+    list.standardRgb();
+    list.wideIntegers();
+    return list.all;
+  }();
+  return recording == 0 ? first : second;
 }
 
 // ---------- Contents
@@ -478,7 +618,20 @@ std::string kernelOf(const TextureCase &c) {
   std::string name = std::string("t_") + geometry + "_" + kAsks[int(c.ask)];
   if (c.ask == Ask::Gather)
     name += std::to_string(c.component);
+  if (c.offsets)
+    name += "_o" + std::to_string(c.offsets);
   return name;
+}
+
+// Offsets as an instruction of so many dimensions has them.
+static std::string offsetText(const char *geometry, const int (&offsets)[3]) {
+  const std::string x = std::to_string(offsets[0]), y = std::to_string(offsets[1]),
+                    z = std::to_string(offsets[2]);
+  const std::string_view name = geometry;
+  if (name == "1d" || name == "a1d")
+    return ", {" + x + "}";
+  return name == "3d" ? ", {" + x + ", " + y + ", " + z + ", " + z + "}"
+                      : ", {" + x + ", " + y + "}";
 }
 
 static std::string kernel(const std::string &name, const std::string &instruction) {
@@ -532,18 +685,30 @@ std::string textureKernels() {
       {"acube", "{%r4, %c1, %c2, %c3}", nullptr, "{%d0, %d1, %d2, %d3}", "{%d4, %d5, %d6, %d7}"},
   };
   for (const auto &g : kGeometries) {
-    const std::string name = std::string("t_") + g.geometry + "_",
-                      form = std::string(g.geometry) + ".v4.u32.";
-    text += kernel(name + "f32", "tex." + form + "f32 " + d + g.floats + "];");
-    if (g.integers)
-      text += kernel(name + "s32", "tex." + form + "s32 " + d + g.integers + "];");
-    text += kernel(name + "level", "tex.level." + form + "f32 " + d + g.floats + "], %d0;");
-    text += kernel(name + "grad",
-                   "tex.grad." + form + "f32 " + d + g.floats + "], " + g.dx + ", " + g.dy + ";");
+    const std::string form = std::string(g.geometry) + ".v4.u32.";
+    for (unsigned i = 0; i < std::size(kOffsets); ++i) {
+      if (i && !g.integers)
+        continue; // cube maps have none
+      const std::string name = std::string("t_") + g.geometry + "_",
+                        end = i ? "_o" + std::to_string(i) : "",
+                        offsets = i ? offsetText(g.geometry, kOffsets[i]) : "";
+      text +=
+          kernel(name + "f32" + end, "tex." + form + "f32 " + d + g.floats + "]" + offsets + ";");
+      if (g.integers)
+        text += kernel(name + "s32" + end,
+                       "tex." + form + "s32 " + d + g.integers + "]" + offsets + ";");
+      text += kernel(name + "level" + end,
+                     "tex.level." + form + "f32 " + d + g.floats + "], %d0" + offsets + ";");
+      text += kernel(name + "grad" + end, "tex.grad." + form + "f32 " + d + g.floats + "], " +
+                                              g.dx + ", " + g.dy + offsets + ";");
+    }
   }
-  for (unsigned i = 0; i < 4; ++i)
-    text += kernel("t_2d_gather" + std::to_string(i),
-                   std::string("tld4.") + "rgba"[i] + ".2d.v4.u32.f32 " + d + "{%c0, %c1}];");
+  for (unsigned component = 0; component < 4; ++component)
+    for (unsigned i = 0; i < std::size(kOffsets); ++i)
+      text +=
+          kernel("t_2d_gather" + std::to_string(component) + (i ? "_o" + std::to_string(i) : ""),
+                 std::string("tld4.") + "rgba"[component] + ".2d.v4.u32.f32 " + d + "{%c0, %c1}]" +
+                     (i ? offsetText("2d", kOffsets[i]) : "") + ";");
   return text;
 }
 

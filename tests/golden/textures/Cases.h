@@ -26,13 +26,12 @@ struct TextureCase {
   float levelBias = 0, minLevel = 0, maxLevel = 0;
   unsigned component = 0; // of a gather
   unsigned scale = 1;     // gradients: texels of the larger one
-  /// Results may differ from the recording so much: of floats, beside what `relative` of the
-  /// largest texel is; of all, this many in a thousand may differ at all. 0: bit for bit.
-  float tolerance = 0;
+  unsigned offsets = 0;   // which offsets of texels the instruction has: an index, 0 for none
 };
 
-/// In the order of the recording.
-const std::vector<TextureCase> &textureCases();
+/// In the order of the recordings, of which there are two.
+const std::vector<TextureCase> &textureCases(unsigned recording);
+inline constexpr unsigned kTextureRecordings = 2;
 
 inline constexpr unsigned kTextureCoordinates = 4096;
 

@@ -150,4 +150,68 @@ TextureOutcome TextureRunner::run(const TextureCase &c, unsigned count) {
   return outcome;
 }
 
+int TextureRunner::store(const SurfaceCase &c, void *array, std::vector<uint32_t> &words) {
+  std::vector<uint8_t> bytes = bytesBefore(c);
+  Copy3D copy = {};
+  copy.from.type = kMemoryHost;
+  copy.from.host = bytes.data();
+  copy.from.pitch = copy.widthInBytes = c.width() * texelBytes(c);
+  copy.from.height = copy.height = std::max(c.height(), 1u);
+  copy.depth = std::max(c.depth(), 1u);
+  copy.to.type = kMemoryArray;
+  copy.to.array = array;
+  if (int status = call("cuMemcpy3D_v2", static_cast<const Copy3D *>(&copy)))
+    return status;
+  ResourceDescriptor resource = {};
+  resource.array = static_cast<Array *>(array);
+  uint64_t surface = 0;
+  if (int status =
+          call("cuSurfObjectCreate", &surface, static_cast<const ResourceDescriptor *>(&resource)))
+    return status;
+  const std::vector<int32_t> coordinates = coordinatesOf(c);
+  const std::vector<uint32_t> operands = operandsOf(c);
+  uint64_t at = upload(coordinates.data(), coordinates.size() * 4);
+  memory.push_back(at);
+  uint64_t values = upload(operands.data(), operands.size() * 4);
+  memory.push_back(values);
+  const std::string text = kernelTextOf(c);
+  void *loaded = nullptr, *function = nullptr, *arguments[] = {&surface, &at, &values};
+  if (int status = call("cuModuleLoadData", &loaded, static_cast<const void *>(text.c_str())))
+    return status;
+  int status = call("cuModuleGetFunction", &function, loaded, "k");
+  if (!status)
+    status = call("cuLaunchKernel", function, kSurfaceThreads / 32, 1u, 1u, 32u, 1u, 1u, 0u,
+                  static_cast<void *>(nullptr), static_cast<void **>(arguments),
+                  static_cast<void **>(nullptr));
+  if (!status)
+    status = call("cuCtxSynchronize");
+  std::swap(copy.from, copy.to);
+  words.resize(bytes.size() / 4);
+  copy.to.host = words.data();
+  if (!status)
+    status = call("cuMemcpy3D_v2", static_cast<const Copy3D *>(&copy));
+  call("cuModuleUnload", loaded);
+  call("cuSurfObjectDestroy", surface);
+  return status;
+}
+
+TextureOutcome TextureRunner::run(const SurfaceCase &c) {
+  const Array3DDescriptor descriptor = {c.width(), c.height(), c.depth(),
+                                        c.format,  c.channels, kArraySurface};
+  TextureOutcome outcome;
+  void *array = nullptr;
+  outcome.status =
+      call("cuArray3DCreate_v2", &array, static_cast<const Array3DDescriptor *>(&descriptor));
+  if (!outcome.status)
+    outcome.status = store(c, array, outcome.words);
+  if (outcome.status)
+    outcome.words.clear();
+  if (array)
+    call("cuArrayDestroy", array);
+  for (uint64_t address : memory)
+    call("cuMemFree_v2", address);
+  memory.clear();
+  return outcome;
+}
+
 } // namespace rubia::golden

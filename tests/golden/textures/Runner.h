@@ -5,10 +5,12 @@
 
 #include "runtime/cuda/texture/Descriptors.h"
 #include "tests/golden/textures/Cases.h"
+#include "tests/golden/textures/SurfaceCases.h"
 
 namespace rubia::golden {
 
-/// What a case gave: the status of what failed, or four words for each thread.
+/// What a case gave: the status of what failed, or four words for each thread. Of a surface: the
+/// bytes of its array.
 struct TextureOutcome {
   int status = 0;
   std::vector<uint32_t> words;
@@ -22,6 +24,8 @@ public:
   /// The first `count` threads only.
   TextureOutcome run(const TextureCase &c, unsigned count = kTextureCoordinates);
 
+  TextureOutcome run(const SurfaceCase &c);
+
   /// A function of the library; nullptr: there is none.
   void *symbol(const char *name) const;
   template <class... Arguments> int call(const char *name, Arguments... arguments) const {
@@ -32,6 +36,7 @@ public:
 
 private:
   int sample(const TextureCase &c, unsigned count, std::vector<uint32_t> &words);
+  int store(const SurfaceCase &c, void *array, std::vector<uint32_t> &words);
   int makeResource(const TextureCase &c, runtime::cuda::ResourceDescriptor &resource);
   int fill(const TextureCase &c, void *array, unsigned level);
 

@@ -5,6 +5,7 @@
 #include "tests/lowering/execution/Execution.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace rubia::lowering::test;
@@ -32,6 +33,7 @@ rubia::abi::Texture plane() {
       0, 0, rubia::abi::kColumnBytes * kHeight, rubia::abi::kColumnBytes, kWidth, kHeight, 1, 1};
   record.format = rubia::abi::kFormatOneWord;
   record.mode = rubia::abi::kAllClamp | rubia::abi::kPlainAddressing;
+  std::fill(std::begin(record.scale), std::end(record.scale), 1.0f);
   record.slots[0] = kWidth;
   record.slots[1] = kHeight;
   return record;
@@ -93,6 +95,34 @@ TEST(Textures, Surfaces) {
   EXPECT_EQ(runOnAllTargets(ptx, kWords), wanted);
 }
 
+// Offsets have 4 bits.
+TEST(Textures, Offsets) {
+  const std::string ptx =
+      kernelWith("tex.2d.v4.u32.f32 {%r9, %r2, %r3, %r4}, [%rd0, {%f0, %f1}], {-1, 1};"
+                 "tex.2d.v4.u32.s32 {%r5, %r2, %r3, %r4}, [%rd0, {%r0, %r1}], {%r0, 18};"
+                 "tld4.r.2d.v4.u32.f32 {%r2, %r3, %r4, %r6}, [%rd0, {%f0, %f1}], {1, 1};"
+                 "mad.lo.u32 %r9, %r9, 1000, %r5; mad.lo.u32 %r9, %r9, 1000, %r6;");
+  const auto wanted = expected([](unsigned x, unsigned y) {
+    const unsigned left = x ? x - 1 : 0, lower = std::min(y + 1, kHeight - 1);
+    const unsigned fetched = 2 * x < kWidth && y + 2 < kHeight ? texel(2 * x, y + 2) : 0;
+    return (texel(left, lower) * 1000 + fetched) * 1000 + texel(x, y);
+  });
+  EXPECT_EQ(runAll(ptx, kWords), wanted);
+}
+
+// Of words, sust.p and sured.p are as sust.b and sured.b, but that they count texels.
+TEST(Textures, FormattedSurfaces) {
+  const std::string ptx = kernelWith(
+      "mul.lo.u32 %r3, %r0, 5; sust.p.2d.b32.trap [%rd0, {%r0, %r1}], %r3;"
+      "sured.p.add.2d.b32.trap [%rd0, {%r0, %r1}], %r1;"
+      "sured.p.max.2d.b32.zero [%rd0, {%r0, %r1}], 3;"
+      "sust.p.2d.b32.zero [%rd0, {8, %r1}], %r3; sust.p.2d.b32.zero [%rd0, {-1, %r1}], %r3;"
+      "shl.b32 %r2, %r0, 2; suld.b.2d.b32.trap %r9, [%rd0, {%r2, %r1}];"
+      "istypep.surfref %p0, %rd0; @%p0 mov.u32 %r9, 0;");
+  EXPECT_EQ(runAll(ptx, kWords),
+            expected([](unsigned x, unsigned y) { return std::max(5 * x + y, 3u); }));
+}
+
 TEST(Textures, OutsideOfASurface) {
   Form form;
   form.expectTrap = true;
@@ -115,13 +145,11 @@ TEST(Textures, RefusesByName) {
         rubia::lowering::lower(parsed.module, units[0], rubia::lowering::Options(), context);
     return module ? std::string() : llvm::toString(module.takeError());
   };
-  EXPECT_NE(reason("tex.grad.2d.v4.u32.f32 {%r9, %r2, %r3, %r4}, [%rd0, {%f0, %f1}], {%f0, %f1},"
-                   "{%f0, %f1};")
-                .find("gradients of coordinates"),
+  EXPECT_NE(reason("tex.2d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd0, {%f0, %f1}], %f0;")
+                .find("comparisons of texels"),
             std::string::npos);
-  EXPECT_NE(reason("sust.p.2d.b32.trap [%rd0, {%r0, %r1}], %r2;").find("convert to the format"),
-            std::string::npos);
-  EXPECT_NE(reason("sured.p.add.2d.b32.trap [%rd0, {%r0, %r1}], %r2;").find("by the format"),
+  EXPECT_NE(reason("tex.level.2d.v4.u32.s32 {%r9, %r2, %r3, %r4}, [%rd0, {%r0, %r1}], %r0;")
+                .find("integer coordinates"),
             std::string::npos);
   EXPECT_NE(reason("txq.num_samples.b32 %r9, [%rd0];").find("this query"), std::string::npos);
 }

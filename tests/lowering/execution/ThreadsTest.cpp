@@ -299,12 +299,12 @@ TEST(ThreadExecution, HintsChangeNothing) {
 }
 
 TEST(ThreadExecution, ReportingTrapNamesItsPlace) {
-  std::string ptx =
-      executable(R"(
+  std::string ptx = executable(R"(
     mov.u64 %rd0, bad;
     proto: .callprototype _ ();
     call %rd0, proto;)",
-                 ".func bad { .reg .u64 %r; .reg .pred %p; istypep.texref %p, %r; ret; }\n");
+                               ".func bad { .reg .u64 %r; .reg .u32 %v; "
+                               "txq.num_samples.b32 %v, [%r]; ret; }\n");
   Form form;
   form.expectTrap = true;
   rubia::abi::TrapRecord record = run(ptx, counting(1), form).trap;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cube maps: faces of directions, and filters that go across the edges of faces.
+#pragma once
+
+#include "lowering/device/Filters.h"
+
+namespace {
+
+/// The face that a direction meets, and where: s and t of [-most, most].
+template <class T> struct OnFace {
+  uint32_t face;
+  T s, t, most;
+};
+INLINE float magnitude(float value) { return __builtin_fabsf(value); }
+INLINE int32_t magnitude(int32_t value) { return value < 0 ? -value : value; }
+/// Where a direction meets the plane of a face.
+template <class T> INLINE OnFace<T> onFace(uint32_t face, T x, T y, T z) {
+  const bool isNegative = face & 1;
+  if (face >= 4)
+    return {face, isNegative ? -x : x, -y, isNegative ? -z : z};
+  if (face >= 2)
+    return {face, x, isNegative ? -z : z, isNegative ? -y : y};
+  return {face, isNegative ? z : -z, -y, isNegative ? -x : x};
+}
+/// The face of z goes before that of y, that of y before that of x.
+template <class T> INLINE OnFace<T> faceOf(T x, T y, T z) {
+  const T ax = magnitude(x), ay = magnitude(y), az = magnitude(z);
+  const uint32_t face = az >= ax && az >= ay ? 4 + (z < 0) : ay >= ax ? 2 + (y < 0) : 0 + (x < 0);
+  return onFace(face, x, y, z);
+}
+
+/// Where a direction meets its face: coordinates of [0, 1]. Without a direction, the middle.
+INLINE Numbers placeOnFace(const OnFace<float> &on) {
+  const bool hasDirection = on.most > 0;
+  const float u = hasDirection ? on.s / on.most : 0, v = hasDirection ? on.t / on.most : 0;
+  return {(u + 1) * 0.5f, (v + 1) * 0.5f, 0, 0};
+}
+
+/// A texel of a face and its neighbours.
+struct CubeTexel {
+  uint32_t face;
+  int32_t x, y;
+};
+/// The texel that a face has at (x, y), of which one may be outside by one: then it is the texel of
+/// the next face that meets the edge there.
+INLINE CubeTexel acrossEdge(uint32_t face, int32_t x, int32_t y, int32_t last) {
+  // In halves of texels from the middle of a face: texels lie at odd or even distances up to
+  // `last`, edges at size.
+  const int32_t size = last + 1;
+  int32_t s = 2 * x - last, t = 2 * y - last, most = size;
+  if (s > last || s < -last) {
+    s = s < 0 ? -size : size;
+    most = last;
+  } else if (t > last || t < -last) {
+    t = t < 0 ? -size : size;
+    most = last;
+  } else {
+    return {face, x, y};
+  }
+  const bool isNegative = face & 1;
+  const int32_t along = isNegative ? -most : most;
+  const OnFace<int32_t> on = face < 2   ? faceOf(along, -t, isNegative ? s : -s)
+                             : face < 4 ? faceOf(s, along, isNegative ? -t : t)
+                                        : faceOf(isNegative ? -s : s, -t, along);
+  return {on.face, (on.s + last) >> 1, (on.t + last) >> 1};
+}
+
+/// The texels around a place on a face. Where three faces meet, there are three: of the fourth's
+/// weight the two that lie beside it have a third each, and the opposite one the rest.
+struct SeamFootprint {
+  static constexpr unsigned kTaps = 4;
+  uint64_t addresses[4];
+  uint32_t weights[4];
+
+  /// `cube`: the slice of face 0.
+  INLINE SeamFootprint(unsigned shift, const Grid &grid, Numbers at, uint64_t cube, uint32_t face,
+                       uint32_t part) {
+    constexpr uint32_t kMode = kNormalizedCoordinates;
+    const int32_t last = grid.last[0];
+    Taps taps[3] = {};
+    int32_t first[2];
+    UNROLL for (unsigned i = 0; i < 2; ++i) {
+      const int32_t fixed = pairOf(grid, kMode, at[i], AddressMode::Clamp, i);
+      taps[i].weight = uint32_t(fixed) & 255;
+      first[i] = fixed >> 8;
+    }
+    weigh<2>(taps, part, weights);
+    uint32_t corner = 4;
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      const int32_t x = first[0] + int32_t(tap & 1), y = first[1] + int32_t(tap >> 1);
+      if (uint32_t(x) > uint32_t(last) && uint32_t(y) > uint32_t(last))
+        corner = tap;
+      const CubeTexel texel =
+          acrossEdge(face, clampTo(x + 1, last + 2) - 1, clampTo(y + 1, last + 2) - 1, last);
+      addresses[tap] = cube + texel.face * grid.slicePitch +
+                       columnOffset(grid, uint32_t(clampTo(texel.x, last)) << shift) +
+                       uint32_t(clampTo(texel.y, last)) * grid.rowPitch;
+    }
+    if (corner == 4)
+      return;
+    const uint32_t missing = chosen(weights, corner), third = share(missing, 85);
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      const uint32_t apart = tap ^ corner;
+      weights[tap] = apart == 0   ? 0
+                     : apart == 3 ? weights[tap] + missing - 2 * third
+                                  : weights[tap] + third;
+    }
+  }
+  INLINE uint64_t address(unsigned tap) const { return chosen(addresses, tap); }
+  INLINE bool isOutside(unsigned) const { return false; }
+  INLINE uint32_t weight(unsigned tap) const { return chosen(weights, tap); }
+  INLINE uint32_t borderWeight() const { return 0; }
+};
+
+} // namespace

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// What linear filters compute: weights of texels, and sums of weighted texels.
+#pragma once
+
+#include "lowering/device/Texels.h"
+
+namespace {
+
+/// Splits a weight in two, by a weight of 256. An H100 rounds so wherever it splits.
+INLINE uint32_t share(uint32_t part, uint32_t weight) { return (part * weight + 128) >> 8; }
+
+/// The weights of the taps, `part` in all: 256, or what a level of detail has of it. An H100 splits
+/// by z, then x, then y, where it rounds the weight of the corners.
+template <unsigned D>
+INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 << D]) {
+  const uint32_t x = taps[0].weight;
+  if constexpr (D == 1) {
+    weights[1] = share(part, x);
+    weights[0] = part - weights[1];
+    return;
+  }
+  const uint32_t y = taps[1].weight, back = D == 3 ? share(part, taps[2].weight) : 0;
+  UNROLL for (unsigned k = 0; k < 1 << (D == 3); ++k) {
+    const uint32_t plane = k ? back : part - back, high = share(plane, x), low = plane - high;
+    const uint32_t highHigh = share(high, y), lowLow = share(low, 256 - y);
+    weights[4 * k + 3] = highHigh;
+    weights[4 * k + 1] = high - highHigh;
+    weights[4 * k] = lowLow;
+    weights[4 * k + 2] = low - lowLow;
+  }
+}
+
+/// The sum of weighted texels. Normalised ones are widened to 16 bits and summed exactly, integers
+/// of 32 bits in halves. Of sRGB, alpha is summed so, and the others as numbers of 8 bits.
+struct Sum {
+  Numbers number = {};
+  Integers integer = {};
+  bool isSampled = false;
+
+  static INLINE bool isExact(TexelFormat format, uint32_t mode) {
+    return format.kind() == TexelKind::Integer ||
+           (format.kind() == TexelKind::Normalized && !(mode & kStandardRgb));
+  }
+  static INLINE Integers widened(Texel texel, TexelFormat format) {
+    const Integers value = __builtin_bit_cast(Integers, takeApart(texel, format));
+    if (format.channelShift() == 1 || format.kind() == TexelKind::Integer)
+      return value;
+    if (!format.isSigned())
+      return value * 257;
+    const Integers sign = value >> 31, magnitude = (value ^ sign) - sign;
+    return ((magnitude * 258 + (magnitude >> 6)) ^ sign) - sign; // the bits repeated
+  }
+  /// What is summed of a texel: integers where sums are exact, else numbers. Of sRGB, numbers of 8
+  /// bits above their exponents.
+  static INLINE Texel valueOf(Record *record, Texel texel, TexelFormat format, uint32_t mode) {
+    if (isExact(format, mode))
+      return __builtin_bit_cast(Texel, widened(texel, format));
+    if (!(mode & kStandardRgb))
+      return decode(record, texel, format, mode);
+    texel = takeApart(texel, format);
+    return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
+            summedStandardRgb(record, texel.z), texel.w * 257};
+  }
+  static INLINE uint32_t summedStandardRgb(Record *record, uint32_t n) {
+    const StandardRgb linear = linearFromStandard(record, n);
+    return linear.number << 8 | linear.exponent;
+  }
+  /// The same of the border's colour.
+  static INLINE Texel valueOfBorder(Record *record, TexelFormat format, uint32_t mode) {
+    const Texel texel = {record->border[0], record->border[1], record->border[2],
+                         record->border[3]};
+    if (format.kind() != TexelKind::Normalized)
+      return texel;
+    const float most = format.isSigned() ? 32767.0f : 65535.0f;
+    const Texel widened = forEach(texel, [&](uint32_t bits) INLINE_LAMBDA {
+      return uint32_t(floorOf(__builtin_fmaf(asFloat(bits), most, 0.5f)));
+    });
+    if (!(mode & kStandardRgb))
+      return widened;
+    return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
+            summedStandardRgb(record, texel.z), widened.w};
+  }
+  /// `exponents`: of sRGB, the largest of the channels.
+  INLINE void add(Texel value, TexelFormat format, uint32_t mode, uint32_t weight,
+                  Texel exponents) {
+    if (isExact(format, mode)) {
+      integer += __builtin_bit_cast(Integers, value) * int32_t(weight);
+      return;
+    }
+    if (mode & kStandardRgb) {
+      integer.w += int32_t(value.w * weight);
+      value = {asBits(aligned(value.x, exponents.x)), asBits(aligned(value.y, exponents.y)),
+               asBits(aligned(value.z, exponents.z)), 0};
+    } else if (format.blendsWords()) {
+      integer += __builtin_bit_cast(Integers, value & 0xffff) * int32_t(weight);
+      const Integers upper = format.isSigned() ? __builtin_bit_cast(Integers, value) >> 16
+                                               : __builtin_bit_cast(Integers, value >> 16);
+      value = __builtin_bit_cast(Texel, __builtin_convertvector(upper, Numbers)); // exact
+    }
+    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, value), Numbers(float(weight)),
+                                       number);
+  }
+  /// Numbers as point sampling gives them.
+  INLINE void addSampled(Texel texel, uint32_t weight) {
+    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texel), Numbers(float(weight)),
+                                       number);
+    isSampled = true;
+  }
+  /// A number of 8 bits, cut to where one with another exponent ends.
+  static INLINE float aligned(uint32_t value, uint32_t exponent) {
+    const uint32_t lower = exponent - (value & 0xff), number = value >> 8;
+    return StandardRgb{lower > 8 ? 0 : number >> lower, exponent}.value();
+  }
+
+  INLINE Texel result(TexelFormat format, uint32_t mode) const {
+    if (isSampled)
+      return __builtin_bit_cast(Texel, number * (1.0f / 256));
+    if (format.blendsWords())
+      return {cutSum(number.x, integer.x), cutSum(number.y, integer.y), cutSum(number.z, integer.z),
+              cutSum(number.w, integer.w)};
+    const Integers wide = (integer + 128) >> 8;
+    if (format.kind() == TexelKind::Integer)
+      return __builtin_bit_cast(Texel, wide);
+    if (isExact(format, mode))
+      return forEach(__builtin_bit_cast(Texel, wide), [&](uint32_t bits) INLINE_LAMBDA {
+        const int32_t value = int32_t(bits);
+        return asBits(format.isSigned() ? ratio(value < -32767 ? -32767 : value, 32767.0f)
+                                        : ratio(value, 65535.0f));
+      });
+    Texel value = __builtin_bit_cast(Texel, number * (1.0f / 256));
+    if (format.kind() == TexelKind::Bits)
+      return value;
+    value = forEach(value, [](uint32_t bits)
+                               INLINE_LAMBDA { return asBits(roundedToHalf(asFloat(bits))); });
+    if (mode & kStandardRgb)
+      value.w = asBits(ratio(wide.w, 65535.0f));
+    return value;
+  }
+  /// Of a sum in halves, cut.
+  static INLINE uint32_t cutSum(float upper, int32_t lower) {
+    return uint32_t((int64_t(int32_t(upper)) * 65536 + lower) >> 8);
+  }
+};
+
+/// The texels of a linear filter, whose addresses and weights `source` knows.
+template <class Source> INLINE void addTaps(Sum &sum, Record *record, const Source &source) {
+  const TexelFormat format{record->format};
+  const uint32_t mode = record->mode;
+  const Texel border = Sum::valueOfBorder(record, format, mode);
+  auto valueOf = [&](unsigned tap) INLINE_LAMBDA {
+    const Texel value =
+        Sum::valueOf(record, readTexel(source.address(tap), format.texelShift()), format, mode);
+    return source.isOutside(tap) ? border : value;
+  };
+  // Numbers of sRGB are aligned in groups of four.
+  constexpr unsigned kGroup = Source::kTaps < 4 ? Source::kTaps : 4;
+  NO_UNROLL for (unsigned start = 0; start < Source::kTaps; start += kGroup) {
+    auto forEachTap = [&](auto function) INLINE_LAMBDA {
+      if constexpr (Source::kTaps == 2) {
+        function(0);
+        function(1);
+      } else {
+        NO_UNROLL for (unsigned tap = start; tap < start + kGroup; ++tap) function(tap);
+      }
+    };
+    Texel exponents = {};
+    if (mode & kStandardRgb)
+      forEachTap([&](unsigned tap) INLINE_LAMBDA {
+        if (source.weight(tap))
+          exponents = __builtin_elementwise_max(exponents, valueOf(tap) & 0xff);
+      });
+    if (source.borderWeight()) {
+      if (mode & kStandardRgb)
+        exponents = __builtin_elementwise_max(exponents, border & 0xff);
+      sum.add(border, format, mode, source.borderWeight(), exponents);
+    }
+    forEachTap([&](unsigned tap) INLINE_LAMBDA {
+      sum.add(valueOf(tap), format, mode, source.weight(tap), exponents);
+    });
+  }
+}
+
+/// One of a few numbers. An array that is indexed would lie in memory.
+template <unsigned N, class T> INLINE T chosen(const T (&values)[N], unsigned index) {
+  T value = values[0];
+  UNROLL for (unsigned i = 1; i < N; ++i) {
+    if (index == i)
+      value = values[i];
+  }
+  return value;
+}
+
+/// The texels around a place in a grid.
+template <unsigned D> struct Footprint {
+  static constexpr unsigned kTaps = 1 << D;
+  Taps taps[3];
+  uint32_t columns[2], rows[2];
+  uint64_t slices[2];
+  uint32_t weights[kTaps];
+  uint32_t ofBorder = 0;
+
+  /// `shift`: log2 of the bytes of a texel.
+  INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
+                   Integers offsets, uint32_t part)
+      : taps{} {
+    locatePairs<D>(grid, mode, at, offsets, taps);
+    UNROLL for (unsigned i = 0; i < 2; ++i) {
+      columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
+      rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;
+      slices[i] = slice;
+      if (D == 3)
+        slices[i] += uint32_t(taps[2].at[i]) * grid.slicePitch;
+    }
+    weigh<D>(taps, part, weights);
+    if (D == 1 && modeOf(mode, 1) == AddressMode::Border) {
+      // One dimension is two for an H100, sampled on the edge of its only row.
+      weights[0] = offsets.y ? 0 : weights[0] - share(weights[0], 128);
+      weights[1] = offsets.y ? 0 : share(weights[1], 128);
+      ofBorder = part - weights[0] - weights[1];
+    }
+  }
+  INLINE uint64_t address(unsigned tap) const {
+    const uint32_t column = tap & 1 ? columns[1] : columns[0], row = tap & 2 ? rows[1] : rows[0];
+    return (tap & 4 ? slices[1] : slices[0]) + column + row;
+  }
+  INLINE bool isOutside(unsigned tap) const {
+    bool result = false;
+    UNROLL for (unsigned i = 0; i < D; ++i) {
+      result |= (tap >> i & 1) ? taps[i].isOutside[1] : taps[i].isOutside[0];
+    }
+    return result;
+  }
+  INLINE uint32_t weight(unsigned tap) const { return chosen(weights, tap); }
+  INLINE uint32_t borderWeight() const { return ofBorder; }
+};
+
+/// The common case, without what others need: one channel of 32 bits, clamped.
+template <unsigned D>
+INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t slice) {
+  const uint32_t mode = (record->mode & ~kAddressModes) | kAllClamp | kPlainAddressing;
+  const Footprint<D> footprint(2, mode, grid, at, slice, Integers{}, 256);
+  float values[1 << D], sum = 0;
+  UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
+    values[tap] =
+        *(GLOBAL const float *)(footprint.slices[tap >> 2] +
+                                (footprint.columns[tap & 1] + footprint.rows[tap >> 1 & 1]));
+  }
+  UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
+    sum = tap == 0 ? values[0] * float(footprint.weights[0])
+                   : __builtin_fmaf(values[tap], float(footprint.weights[tap]), sum);
+  }
+  return {asBits(sum * (1.0f / 256)), 0, 0, 0};
+}
+
+template <unsigned D>
+INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
+                      Integers offsets, uint32_t part) {
+  const TexelFormat format{record->format};
+  addTaps(sum, record,
+          Footprint<D>(format.texelShift(), record->mode, grid, at, slice, offsets, part));
+}
+
+} // namespace
