@@ -28,8 +28,6 @@ std::string fatal(StringRef tool, const Twine &message) {
 
 namespace {
 
-// The newest version that the parser knows; texts of newer ones may have what is unknown.
-constexpr unsigned kMajor = 9, kMinor = 0;
 constexpr size_t kMostKernels = 30000; // an ELF file has two sections for each
 
 class Assembler {
@@ -155,12 +153,6 @@ std::string Assembler::withoutFusing() const {
 Assembled Assembler::run() {
   const ptx::Module &m = parsed.module;
   const std::string aborted = "Ptx assembly aborted due to errors";
-  if (std::pair(m.versionMajor, m.versionMinor) > std::pair(kMajor, kMinor)) {
-    say("fatal   ", 1,
-        "Unsupported .version " + Twine(m.versionMajor) + "." + Twine(m.versionMinor) +
-            "; current version is '" + Twine(kMajor) + "." + Twine(kMinor) + "'");
-    return fail(aborted);
-  }
   bool isWrong = !parsed.usable;
   for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
     isWrong |= tell(diagnostic);
