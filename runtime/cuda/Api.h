@@ -38,6 +38,7 @@ Result cuStreamGetFlags(Stream *stream, unsigned *flags);
 Result cuStreamGetPriority(Stream *stream, int *priority);
 Result cuStreamGetId(Stream *stream, uint64_t *id);
 Result cuStreamGetCtx(Stream *stream, Context **out);
+Result cuStreamGetCtx_v2(Stream *stream, Context **out, void **greenContext);
 Result cuStreamGetDevice(Stream *stream, int *device);
 Result cuEventRecord(Event *event, Stream *stream);
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags);

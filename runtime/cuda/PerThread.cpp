@@ -169,6 +169,9 @@ Result cuStreamGetPriority_ptsz(Stream *stream, int *priority) {
   return cuStreamGetPriority(mine(stream), priority);
 }
 Result cuStreamGetId_ptsz(Stream *stream, uint64_t *id) { return cuStreamGetId(mine(stream), id); }
+Result cuStreamGetCtx_v2_ptsz(Stream *stream, Context **out, void **greenContext) {
+  return cuStreamGetCtx_v2(mine(stream), out, greenContext);
+}
 Result cuStreamGetCtx_ptsz(Stream *stream, Context **out) {
   return cuStreamGetCtx(mine(stream), out);
 }

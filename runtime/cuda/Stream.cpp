@@ -422,6 +422,17 @@ Result cuStreamGetId(Stream *stream, uint64_t *id) {
 Result cuStreamGetCtx(Stream *stream, Context **out) {
   return tell<Context *>(__func__, stream, out, [](const Stream &found) { return found.context; });
 }
+// There are no green contexts, so no stream is of one; cuBLAS 13.10 asks for every stream.
+Result cuStreamGetGreenCtx(Stream *stream, void **greenContext) {
+  return tell<void *>(__func__, stream, greenContext,
+                      [](const Stream &) -> void * { return nullptr; });
+}
+Result cuStreamGetCtx_v2(Stream *stream, Context **out, void **greenContext) {
+  if (greenContext || !out)
+    if (Result result = cuStreamGetGreenCtx(stream, greenContext))
+      return result;
+  return out ? cuStreamGetCtx(stream, out) : kSuccess;
+}
 Result cuStreamGetDevice(Stream *stream, int *device) {
   return tell<int>(__func__, stream, device,
                    [](const Stream &found) { return found.context->device.ordinal; });

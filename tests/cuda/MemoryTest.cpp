@@ -386,6 +386,35 @@ TEST_F(Streams, HandleTwoIsTheThreadsOwn) {
   EXPECT_EQ(last(), mine);
 }
 
+// What an H100 answers; cuBLAS asks for every stream that it is given.
+TEST_F(Streams, BelongToNoGreenContext) {
+  Stream *own = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &own, 1u), kSuccess);
+  for (Stream *stream : {own, static_cast<Stream *>(nullptr), reinterpret_cast<Stream *>(1),
+                         reinterpret_cast<Stream *>(2)})
+    for (const char *name : {"cuStreamGetCtx_v2", "cuStreamGetCtx_v2_ptsz"}) {
+      void *green = &green;
+      Context *context = nullptr, *current = nullptr;
+      ASSERT_EQ(cu("cuCtxGetCurrent", &current), kSuccess);
+      EXPECT_EQ(cu("cuStreamGetGreenCtx", stream, &green), kSuccess);
+      EXPECT_EQ(green, nullptr);
+      green = &green;
+      EXPECT_EQ(cu(name, stream, &context, &green), kSuccess);
+      EXPECT_EQ(green, nullptr);
+      EXPECT_EQ(context, current);
+      context = nullptr;
+      EXPECT_EQ(cu(name, stream, &context, static_cast<void **>(nullptr)), kSuccess);
+      EXPECT_EQ(context, current);
+      EXPECT_EQ(cu(name, stream, static_cast<Context **>(nullptr), &green), kSuccess);
+      EXPECT_EQ(cu(name, stream, static_cast<Context **>(nullptr), static_cast<void **>(nullptr)),
+                kInvalidValue);
+      EXPECT_EQ(cu("cuStreamGetGreenCtx", stream, static_cast<void **>(nullptr)), kInvalidValue);
+    }
+  EXPECT_EQ(cu("cuStreamDestroy_v2", own), kSuccess);
+  void *green = nullptr;
+  EXPECT_EQ(cu("cuStreamGetGreenCtx", own, &green), kInvalidHandle);
+}
+
 TEST_F(Streams, RememberHowTheyWereMade) {
   Stream *stream = nullptr;
   ASSERT_EQ(cu("cuStreamCreateWithPriority", &stream, 1u, -5), kSuccess);
