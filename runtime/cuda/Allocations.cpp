@@ -42,6 +42,11 @@ std::optional<Allocation> findAllocation(const void *pointer) {
   return found ? std::optional(*found) : std::nullopt;
 }
 
+Context *contextOf(Named memory) {
+  const std::optional<Allocation> found = findAllocation(memory.pointer);
+  return found ? found->context : nullptr;
+}
+
 bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters) {
   if (!pinnedCount)
     return false;
@@ -193,7 +198,7 @@ Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t he
 }
 
 Result cuMemFree_v2(void *pointer) {
-  return callToRelease(__func__, [&](Context &context) {
+  return callToRelease(__func__, Named{pointer}, [&](Context &context) {
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
@@ -221,7 +226,7 @@ Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
 Result cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
 
 Result cuMemFreeHost(void *pointer) {
-  return callToRelease(__func__, [&](Context &context) {
+  return callToRelease(__func__, Named{pointer}, [&](Context &context) {
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);

@@ -46,7 +46,7 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
 
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) {
       return bytes ? submit(context, copyOf(to, from, bytes, kind), stream, hipStream) : kSuccess;
     });
@@ -237,7 +237,7 @@ Result checkCopy(Context &context, const CopyOperation &operation) {
 }
 
 Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callOn(name, stream, [&](Context &context) -> Result {
     if (!copy)
       return kInvalidValue;
     Side from, to;
@@ -326,7 +326,7 @@ Result executeFill(Context &context, const FillOperation &operation, void *hipSt
 
 Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
             size_t width, size_t height, Stream *stream, bool async) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callOn(name, stream, [&](Context &context) -> Result {
     const FillNodeParameters fill{to, pitch, value, elementBytes, width, height};
     if (Result result = checkRows(fill))
       return result;

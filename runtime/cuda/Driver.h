@@ -177,12 +177,34 @@ template <class Body> Result call(const char *name, Body body) {
   return result;
 }
 
-/// The frame of an entry point that works in the current context.
-template <class Body> Result callIn(const char *name, Body body) {
+/// The frame of an entry point that needs no context, and that functions of a stream may not call.
+template <class Body> Result callWithoutContext(const char *name, Body body) {
   return call(name, [&]() -> Result {
     if (thread().isInHostFunction)
       return kNotPermitted;
+    return body();
+  });
+}
+
+/// The frame of an entry point that works in the current context.
+template <class Body> Result callIn(const char *name, Body body) {
+  return callWithoutContext(name, [&]() -> Result {
     Context *context = currentContext();
+    if (!context)
+      return kInvalidContext;
+    if (Result result = enter(*context))
+      return result;
+    return body(*context);
+  });
+}
+
+/// As callIn(); of a thread that has no current context in that of what the call names. It is
+/// looked up by contextOf(), which gives null for what is not live and for a default stream.
+template <class Handle, class Body> Result callOn(const char *name, Handle handle, Body body) {
+  return callWithoutContext(name, [&]() -> Result {
+    Context *context = currentContext();
+    if (!context)
+      context = contextOf(handle);
     if (!context)
       return kInvalidContext;
     if (Result result = enter(*context))
@@ -197,6 +219,12 @@ template <class Body> Result callToRelease(const char *name, Body body) {
   if (isExiting())
     return kSuccess;
   return callIn(name, body);
+}
+template <class Handle, class Body>
+Result callToRelease(const char *name, Handle handle, Body body) {
+  if (isExiting())
+    return kSuccess;
+  return callOn(name, handle, body);
 }
 
 } // namespace rubia::runtime::cuda

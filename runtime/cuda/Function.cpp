@@ -158,7 +158,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, function, [&](Context &context) {
     return isLive(function) ? getAttribute(context, *function, attribute, value) : kInvalidHandle;
   });
 }
@@ -170,7 +170,7 @@ Result cuKernelGetAttribute(int *value, int attribute, Function *kernel, int dev
 }
 
 Result cuFuncSetAttribute(Function *function, int attribute, int value) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, function, [&](Context &context) {
     return isLive(function) ? setAttribute(context.device, *function, attribute, value)
                             : kInvalidHandle;
   });
@@ -185,7 +185,7 @@ Result cuKernelSetAttribute(int attribute, int value, Function *kernel, int devi
 
 // Hints about caches and banks that AMD's hardware has no use for.
 Result cuFuncSetCacheConfig(Function *function, int config) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, function, [&](Context &) {
     return !isLive(function) ? kInvalidHandle : config < 0 || config > 3 ? kInvalidValue : kSuccess;
   });
 }
@@ -195,7 +195,7 @@ Result cuKernelSetCacheConfig(Function *kernel, int config, int device) {
   });
 }
 Result cuFuncSetSharedMemConfig(Function *function, int config) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, function, [&](Context &) {
     return !isLive(function) ? kInvalidHandle : config < 0 || config > 2 ? kInvalidValue : kSuccess;
   });
 }
@@ -220,7 +220,7 @@ Result cuKernelGetLibrary(Library **library, Function *kernel) {
 }
 
 Result cuFuncGetModule(Module **module, Function *function) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, function, [&](Context &context) {
     if (!module)
       return kInvalidValue;
     Bound bound = bind(context, function);
@@ -248,7 +248,7 @@ Result cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size
 // Loading is lazy: 0 is CU_FUNCTION_LOADING_STATE_UNLOADED, 1 loaded.
 // A function that a program has is loaded, as CUDA sees it; it is compiled when it is needed.
 Result cuFuncIsLoaded(int *state, Function *function) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, function, [&](Context &) {
     if (!state)
       return kInvalidValue;
     if (!isLive(function))
@@ -259,7 +259,7 @@ Result cuFuncIsLoaded(int *state, Function *function) {
 }
 
 Result cuFuncLoad(Function *function) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, function, [&](Context &context) {
     Bound bound = bind(context, function);
     if (bound.error)
       return bound.error;

@@ -235,7 +235,7 @@ extern "C" {
 Result cuLaunchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                       unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                       Stream *stream, void **values, void **extra) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return launch(context, function,
                   shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
                   values, extra, false);
@@ -245,7 +245,7 @@ Result cuLaunchKernel(Function *function, unsigned gridX, unsigned gridY, unsign
 Result cuLaunchCooperativeKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                                  unsigned blockX, unsigned blockY, unsigned blockZ,
                                  unsigned sharedBytes, Stream *stream, void **values) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return launch(context, function,
                   shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
                   values, nullptr, true);
@@ -254,7 +254,7 @@ Result cuLaunchCooperativeKernel(Function *function, unsigned gridX, unsigned gr
 
 Result cuLaunchKernelEx(const LaunchConfig *config, Function *function, void **values,
                         void **extra) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, config ? config->stream : nullptr, [&](Context &context) {
     return launchEx(context, config, function, values, extra);
   });
 }

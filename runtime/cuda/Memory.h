@@ -22,6 +22,11 @@ struct Allocation {
 
 uint64_t addAllocation(Allocation allocation);                 // returns its id
 std::optional<Allocation> findAllocation(const void *pointer); // that holds it
+/// Memory that a call names.
+struct Named {
+  const void *pointer;
+};
+Context *contextOf(Named memory); // null: no allocation holds it
 /// The same, also of module variables, which are in allocations of the loader's.
 std::optional<Allocation> lookUp(Context &context, const void *pointer);
 /// `id`: only if it is this one.

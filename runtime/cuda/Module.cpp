@@ -24,6 +24,12 @@ uint64_t Function::nextId() {
   return ++last;
 }
 
+Context *contextOf(Module *module) { return modules.contains(module) ? module->context : nullptr; }
+
+Context *contextOf(Function *function) {
+  return isLive(function) && function->module ? function->module->context : nullptr;
+}
+
 bool isLive(Function *function) { return functions.contains(function); }
 
 // Maps an error of loading, compiling or launching; `otherwise`: what it is if it does not say. The
@@ -417,7 +423,7 @@ Result cuModuleLoad(Module **module, const char *path) {
 }
 
 Result cuModuleUnload(Module *module) {
-  return callToRelease(__func__, [&](Context &current) {
+  return callToRelease(__func__, module, [&](Context &current) {
     if (!modules.contains(module) || module->library)
       return kInvalidHandle;
     finishKernels(*module->context);
@@ -428,7 +434,7 @@ Result cuModuleUnload(Module *module) {
 }
 
 Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, module, [&](Context &) {
     if (!function || !name || !*name)
       return kInvalidValue;
     if (!modules.contains(module))
@@ -439,7 +445,7 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
 }
 
 Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, module, [&](Context &) {
     if (!modules.contains(module))
       return kInvalidHandle;
     return count ? (*count = module->loaded->manifest().kernels.size(), kSuccess) : kInvalidValue;
@@ -447,7 +453,7 @@ Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
 }
 
 Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, module, [&](Context &) {
     if (!modules.contains(module))
       return kInvalidHandle;
     const auto &kernels = module->loaded->manifest().kernels;
@@ -458,7 +464,7 @@ Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module
 }
 
 Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const char *name) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, module, [&](Context &context) {
     if (!name || (!address && !bytes))
       return kInvalidValue;
     if (!modules.contains(module))
@@ -468,7 +474,7 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
 }
 
 Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *name) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, module, [&](Context &) {
     if (!out || !name)
       return kInvalidValue;
     return modules.contains(module) ? textureReferenceOf(module, name, out) : kInvalidHandle;
@@ -476,7 +482,7 @@ Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *nam
 }
 
 Result cuModuleGetSurfRef(SurfaceReference **out, Module *module, const char *name) {
-  return callIn(__func__, [&](Context &) {
+  return callOn(__func__, module, [&](Context &) {
     if (!out || !name)
       return kInvalidValue;
     return modules.contains(module) ? surfaceReferenceOf(module, name, out) : kInvalidHandle;

@@ -59,6 +59,8 @@ private:
   static uint64_t nextId();
 };
 
+Context *contextOf(Module *module);     // null: not live
+Context *contextOf(Function *function); // null: not live, or of no context
 bool isLive(Function *function);
 
 /// A function in a context: the module that it runs in, loaded if need be.

@@ -88,7 +88,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuPointerGetAttribute(void *out, int which, void *pointer) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, Named{pointer}, [&](Context &context) {
     std::optional<Allocation> found = lookUp(context, pointer);
     if (!out || !found)
       return kInvalidValue;
@@ -101,7 +101,7 @@ Result cuPointerGetAttribute(void *out, int which, void *pointer) {
 
 // Unlike the single query, an address that is not known gives zeroes.
 Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, Named{pointer}, [&](Context &context) {
     if (!count || !which || !out)
       return kInvalidValue;
     std::optional<Allocation> found = lookUp(context, pointer);

@@ -303,13 +303,13 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuMemAllocAsync(void **pointer, size_t bytes, Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return allocateFrom(context, *currentPool(context.device), pointer, bytes, stream);
   });
 }
 
 Result cuMemAllocFromPoolAsync(void **pointer, size_t bytes, MemoryPool *pool, Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (!livePool(pool))
       return kInvalidValue;
     return allocateFrom(context, *pool, pointer, bytes, stream);
@@ -317,7 +317,7 @@ Result cuMemAllocFromPoolAsync(void **pointer, size_t bytes, MemoryPool *pool, S
 }
 
 Result cuMemFreeAsync(void *pointer, Stream *stream) {
-  return callToRelease(__func__,
+  return callToRelease(__func__, stream,
                        [&](Context &context) { return freeAsync(context, pointer, stream); });
 }
 
@@ -381,7 +381,7 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
 }
 
 Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     if (!livePool(pool))
       return kInvalidValue;
     trim(*pool, keep);

@@ -19,6 +19,10 @@ static uint64_t nextStreamId() {
 
 static Stream *liveStream(Stream *stream) { return streams.contains(stream) ? stream : nullptr; }
 
+Context *contextOf(Stream *stream) { return liveStream(stream) ? stream->context : nullptr; }
+
+Context *contextOf(Event *event) { return events.contains(event) ? event->context : nullptr; }
+
 Event *liveEvent(Event *event) { return events.contains(event) ? event : nullptr; }
 
 Event::Event(void *hip, Context &context, unsigned flags)
@@ -336,7 +340,7 @@ using namespace rubia::runtime::cuda;
 // Gives what `value` takes of the stream.
 template <typename T>
 static Result tell(const char *function, Stream *stream, T *out, T (*value)(const Stream &)) {
-  return callIn(function, [&](Context &context) {
+  return callOn(function, stream, [&](Context &context) {
     Stream found;
     if (Result result = describe(context, stream, found))
       return result;
@@ -357,12 +361,13 @@ Result cuStreamCreateWithPriority(Stream **stream, unsigned flags, int priority)
 }
 
 Result cuStreamDestroy_v2(Stream *stream) {
-  return callToRelease(__func__, [&](Context &context) { return destroyStream(context, stream); });
+  return callToRelease(__func__, stream,
+                       [&](Context &context) { return destroyStream(context, stream); });
 }
 Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
 
 Result cuStreamSynchronize(Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = checkWait(context, hipStream))
         return result;
@@ -372,7 +377,7 @@ Result cuStreamSynchronize(Stream *stream) {
 }
 
 Result cuStreamQuery(Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = checkWait(context, hipStream))
         return result;
@@ -382,7 +387,7 @@ Result cuStreamQuery(Stream *stream) {
 }
 
 Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (flags & ~1u)
@@ -395,7 +400,7 @@ Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
 
 Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, void *), void *data,
                            unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (!function || flags)
       return kInvalidValue;
     return addCallback(context, stream, {{nullptr, data}, function, stream});
@@ -403,7 +408,7 @@ Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, vo
 }
 
 Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (!function)
       return kInvalidValue;
     return addCallback(context, stream, {{function, data}});
@@ -440,7 +445,7 @@ Result cuStreamGetDevice(Stream *stream, int *device) {
 
 // Memory attached to a stream is only ever less visible than ours is: nothing to do.
 Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -471,7 +476,7 @@ Result cuEventCreate(Event **event, unsigned flags) {
 }
 
 Result cuEventDestroy_v2(Event *event) {
-  return callToRelease(__func__, [&](Context &context) {
+  return callToRelease(__func__, event, [&](Context &context) {
     if (!events.remove(event))
       return kInvalidHandle;
     forgetEvent(event);
@@ -484,7 +489,7 @@ Result cuEventDestroy_v2(Event *event) {
 Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (flags & ~1u)
@@ -512,7 +517,7 @@ Result cuCtxWaitEvent(Context *context, Event *event) {
 }
 
 Result cuEventSynchronize(Event *event) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, event, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
@@ -525,7 +530,7 @@ Result cuEventSynchronize(Event *event) {
 }
 
 Result cuEventQuery(Event *event) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, event, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
@@ -537,7 +542,7 @@ Result cuEventQuery(Event *event) {
 }
 
 Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, start, [&](Context &context) {
     if (!ms)
       return kInvalidValue;
     if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||

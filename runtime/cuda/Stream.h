@@ -41,6 +41,9 @@ struct HipStream {
   void *stream = nullptr;
   Context *owner = nullptr;
 };
+/// Null: a default stream, or not live.
+Context *contextOf(Stream *stream);
+Context *contextOf(Event *event);
 HipStream hipStream(Context &current, Stream *stream);
 
 /// Runs `body` with HIP's stream for `stream` and the context that it belongs to, whose device is

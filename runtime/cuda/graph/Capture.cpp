@@ -370,7 +370,7 @@ static Result begin(Context &context, void *hipStream, Graph *graph, std::vector
 }
 
 static Result beginCapture(const char *name, Stream *stream, int mode) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     if (mode < kGlobalCapture || mode > kRelaxedCapture)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -414,7 +414,7 @@ static Result endCapture(void *hipStream, Graph **out) {
 static Result captureInfo(const char *name, Stream *stream, int *status, uint64_t *id,
                           Graph **graph, const GraphNode *const **nodes, const EdgeData **edges,
                           size_t *count, bool isLossy) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     if (!status)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -452,7 +452,7 @@ static Result captureInfo(const char *name, Stream *stream, int *status, uint64_
 
 static Result updateDependencies(const char *name, Stream *stream, GraphNode **nodes,
                                  const EdgeData *data, size_t count, unsigned flags) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     if (flags > 1) // CU_STREAM_ADD_CAPTURE_DEPENDENCIES, SET
       return kInvalidValue;
     return onStream(context, stream, [&](Context &, void *hipStream) -> Result {
@@ -498,7 +498,7 @@ Result cuStreamBeginCapture_v2_ptsz(Stream *stream, int mode) {
 
 Result cuStreamBeginCaptureToGraph(Stream *stream, Graph *graph, GraphNode *const *nodes,
                                    const EdgeData *data, size_t count, int mode) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     if (mode < kGlobalCapture || mode > kRelaxedCapture)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -520,7 +520,7 @@ Result cuStreamBeginCaptureToGraph_ptsz(Stream *stream, Graph *graph, GraphNode 
 }
 
 Result cuStreamEndCapture(Stream *stream, Graph **graph) {
-  return callIn(__func__, [&](Context &context) {
+  return callOn(__func__, stream, [&](Context &context) {
     return onStream(context, stream,
                     [&](Context &, void *hipStream) { return endCapture(hipStream, graph); });
   });

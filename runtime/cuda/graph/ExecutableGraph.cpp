@@ -524,7 +524,7 @@ static Result instantiateWithText(const char *name, ExecutableGraph **out, Graph
 // Runs `body` for an executable graph and a stream that is not captured.
 template <class Body>
 static Result withStream(const char *name, ExecutableGraph *handle, Stream *stream, Body body) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callOn(name, stream, [&](Context &context) -> Result {
     std::shared_ptr<ExecutableGraph> executable;
     {
       GraphLock lock;
@@ -615,7 +615,9 @@ Result cuGraphUpload_ptsz(ExecutableGraph *executable, Stream *stream) {
 
 // Launches go on; HIP keeps a stream until its work is done.
 Result cuGraphExecDestroy(ExecutableGraph *handle) {
-  return callToRelease(__func__, [&](Context &context) -> Result {
+  if (isExiting())
+    return kSuccess;
+  return callWithoutContext(__func__, [&]() -> Result {
     std::shared_ptr<ExecutableGraph> executable;
     {
       GraphLock lock;
@@ -626,7 +628,8 @@ Result cuGraphExecDestroy(ExecutableGraph *handle) {
       forgetExecutable(executable->graph);
     }
     executable.reset();
-    return fromHip(hip().hipSetDevice(context.device.hipDevice));
+    Context *context = currentContext();
+    return context ? fromHip(hip().hipSetDevice(context->device.hipDevice)) : kSuccess;
   });
 }
 

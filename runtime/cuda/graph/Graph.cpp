@@ -293,6 +293,11 @@ static Result giveEdges(const EdgeList &list, bool takesFrom, GraphNode **from, 
                 : give(takesFrom ? list.from : list.to, takesFrom ? from : to, count);
 }
 
+// Quietly done once the process is ending.
+template <class Body> static Result release(const char *name, Body body) {
+  return isExiting() ? kSuccess : callWithoutContext(name, body);
+}
+
 // What a graph may not lose once it has memory.
 static Result checkRemoval(const Graph &graph) {
   return graph.hasMemory() ? kNotSupported : kSuccess;
@@ -300,7 +305,7 @@ static Result checkRemoval(const Graph &graph) {
 
 static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from,
                           GraphNode *const *to, const EdgeData *data, size_t count, bool adds) {
-  return callIn(name, [&](Context &) -> Result {
+  return callWithoutContext(name, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || (count && (!from || !to)))
       return kInvalidValue;
@@ -328,7 +333,7 @@ static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from
 // The neighbours of a node, in either direction.
 static Result neighbours(const char *name, GraphNode *node, bool areDependents, GraphNode **out,
                          EdgeData *data, size_t *count) {
-  return callIn(name, [&](Context &) -> Result {
+  return callWithoutContext(name, [&]() -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -354,7 +359,7 @@ static Result neighbours(const char *name, GraphNode *node, bool areDependents, 
 
 static Result allEdges(const char *name, Graph *graph, GraphNode **from, GraphNode **to,
                        EdgeData *data, size_t *count) {
-  return callIn(name, [&](Context &) -> Result {
+  return callWithoutContext(name, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || !from != !to)
       return kInvalidValue;
@@ -370,7 +375,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuGraphCreate(Graph **graph, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     if (!graph || flags)
       return kInvalidValue;
     GraphLock lock;
@@ -380,7 +385,7 @@ Result cuGraphCreate(Graph **graph, unsigned flags) {
 }
 
 Result cuGraphDestroy(Graph *graph) {
-  return callToRelease(__func__, [&](Context &) {
+  return release(__func__, [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || graph->parent)
       return kInvalidValue;
@@ -392,7 +397,7 @@ Result cuGraphDestroy(Graph *graph) {
 }
 
 Result cuGraphClone(Graph **clone, Graph *graph) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!clone || !liveGraph(graph))
       return kInvalidValue;
@@ -406,7 +411,7 @@ Result cuGraphClone(Graph **clone, Graph *graph) {
 }
 
 Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clone) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!found || !liveNode(original) || !liveGraph(clone) ||
         clone->original != original->graph->id)
@@ -419,14 +424,14 @@ Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clo
 }
 
 Result cuGraphNodeGetType(GraphNode *node, int *type) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     return type && liveNode(node) ? (*type = node->type(), kSuccess) : kInvalidValue;
   });
 }
 
 Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -440,7 +445,7 @@ Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
 
 // The latest first, as on NVIDIA's driver.
 Result cuGraphGetRootNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -492,7 +497,7 @@ Result cuGraphRemoveDependencies_v2(Graph *graph, GraphNode *const *from, GraphN
 }
 
 Result cuGraphDestroyNode(GraphNode *node) {
-  return callToRelease(__func__, [&](Context &) -> Result {
+  return release(__func__, [&]() -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -507,7 +512,7 @@ Result cuGraphDestroyNode(GraphNode *node) {
 
 Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
                           unsigned references, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC must be given.
     if (!object || !destroy || !references || references > INT_MAX || flags != 1)
       return kInvalidValue;
@@ -519,7 +524,7 @@ Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
 }
 
 Result cuUserObjectRetain(UserObject *object, unsigned count) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!objects.contains(object) || !count || count > INT_MAX)
       return kInvalidValue;
@@ -530,7 +535,7 @@ Result cuUserObjectRetain(UserObject *object, unsigned count) {
 }
 
 Result cuUserObjectRelease(UserObject *object, unsigned count) {
-  return callToRelease(__func__, [&](Context &) {
+  return release(__func__, [&]() {
     GraphLock lock;
     if (!objects.contains(object) || !count || count > object->program)
       return kInvalidValue;
@@ -541,7 +546,7 @@ Result cuUserObjectRelease(UserObject *object, unsigned count) {
 }
 
 Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
         (flags && count > object->program)) // CU_GRAPH_USER_OBJECT_MOVE
@@ -556,7 +561,7 @@ Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count,
 }
 
 Result cuGraphReleaseUserObject(Graph *graph, UserObject *object, unsigned count) {
-  return callToRelease(__func__, [&](Context &) {
+  return release(__func__, [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count)
       return kInvalidValue;

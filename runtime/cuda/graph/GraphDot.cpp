@@ -120,7 +120,7 @@ using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
 extern "C" Result cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     GraphLock lock;
     return path && liveGraph(graph) ? print(*graph, path, flags) : kInvalidValue;
   });

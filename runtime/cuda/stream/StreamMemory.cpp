@@ -131,7 +131,7 @@ Result executeBatch(Context &context, const BatchOperation &batch, void *hipStre
 
 static Result submitBatch(const char *name, Stream *stream, const MemoryOperation *operations,
                           unsigned count, unsigned flags) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       BatchOperation batch;
       if (Result result = makeBatch(context, operations, count, flags, batch))
@@ -149,7 +149,7 @@ static Result submitWord(const char *name, Stream *stream, MemoryOperationType t
 }
 
 static Result refuseFirst(const char *name, Stream *stream) {
-  return callIn(name, [&](Context &context) {
+  return callOn(name, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &, void *hipStream) -> Result {
       return isCaptured(hipStream)
                  ? refuseCapture(hipStream)

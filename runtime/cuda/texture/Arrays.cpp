@@ -13,6 +13,8 @@ namespace rubia::runtime::cuda {
 static HandleTable<Array> &arrays = HandleTable<Array>::leaked();
 static HandleTable<MipmappedArray> &mipmappedArrays = HandleTable<MipmappedArray>::leaked();
 
+Context *contextOf(Array *array) { return isLive(array) ? array->context : nullptr; }
+
 bool isLive(Array *array) { return arrays.contains(array); }
 bool isLive(MipmappedArray *array) { return mipmappedArrays.contains(array); }
 
@@ -259,7 +261,7 @@ Result cuArrayCreate_v2(Array **out, const ArrayDescriptor *descriptor) {
 }
 
 Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? (*out = array->descriptor, kSuccess) : kInvalidValue;
@@ -267,7 +269,7 @@ Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
 }
 
 Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
-  return callIn(__func__, [&](Context &) {
+  return callWithoutContext(__func__, [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     if (!out)
@@ -279,7 +281,7 @@ Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
 }
 
 Result cuArrayDestroy(Array *array) {
-  return callToRelease(__func__, [&](Context &context) -> Result {
+  return callToRelease(__func__, array, [&](Context &context) -> Result {
     if (!isLive(array))
       return kInvalidHandle;
     if (array->owner)

@@ -44,6 +44,7 @@ bool isLive(Array *array);
 bool isLive(MipmappedArray *array);
 
 /// Ends all that belongs to a context: arrays, textures, surfaces and their records.
+Context *contextOf(Array *array); // null: not live
 void releaseTextures(Context &context);
 
 } // namespace rubia::runtime::cuda
