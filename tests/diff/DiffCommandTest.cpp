@@ -203,7 +203,7 @@ TEST(DiffCommand, LeavesOpenWhatIsNotPerturbed) {
   expectIn(none, "status 3");
   const std::string ordered = diff(makeCapsule(kWrong,
                                                exponential("mov.f32 %f2, 0f3f9d9624; "
-                                                           "red.global.add.f32 [%d1+420], %f2;"),
+                                                           "red.global.add.f32 [%d3], %f2;"),
                                                true, kExponential - 1),
                                    "--arch gfx1100");
   expectIn(ordered, "undecided: line 18: red.global.add.f32, whose results are not perturbed");
