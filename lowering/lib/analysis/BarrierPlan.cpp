@@ -73,7 +73,7 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
   for (BarrierUse &use : plan.uses) {
     if (isAligned(*use.instruction))
       continue;
-    use.noticesLate = use.id ? isUnknown || numbers.count(*use.id) : isAny;
+    use.noticesLate = use.id ? isUnknown || numbers.contains(*use.id) : isAny;
     if (use.noticesLate)
       plan.words.missed =
           uint32_t(std::clamp<uint64_t>(sizes.most / 32, 1, BarrierWords::kMaxWaves));

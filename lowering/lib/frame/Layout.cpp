@@ -104,6 +104,7 @@ uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel) {
 std::vector<uint64_t> staticSharedBytes(const Unit &unit) {
   const BarrierWords words = planBarriers(unit).words;
   std::vector<uint64_t> bytes;
+  bytes.reserve(unit.kernels.size());
   for (const ptx::Function *kernel : unit.kernels)
     bytes.push_back(staticSharedBytes(*kernel, words));
   return bytes;
