@@ -24,6 +24,9 @@ struct Environment {
   std::string device;
   unsigned driverVersion = 0, computeCapability = 0, multiprocessors = 0;
   bool isJitForced = false; // the driver was told to run PTX alone
+  /// What was left out of the capsule on purpose: images; and what launches made of their memory,
+  /// of which digests are left.
+  bool hasNoImages = false, hasNoResults = false;
 };
 
 /// An allocation or module variable that a launch could reach.
@@ -93,8 +96,15 @@ public:
   llvm::Expected<std::vector<uint8_t>> contents(const Region &region, const Digest &map,
                                                 uint64_t most = kMaxRegionBytes) const;
   llvm::Expected<std::vector<uint8_t>> image(const Digest &digest) const;
+  /// The digests of an allocation's pages, which are there also where its bytes are not.
+  llvm::Expected<std::vector<Digest>> pageDigests(const Region &region, const Digest &map) const;
+  uint32_t bytesOfPages() const { return pageBytes; }
 
-  /// Reads everything: every digest, and that nothing is missing.
+  /// Images that are not in the capsule, from a file that may hold some of them: a program, a
+  /// library, a fatbin, a cubin, PTX. The number of those that launches name.
+  llvm::Expected<size_t> addImages(const std::string &file);
+
+  /// Reads everything: every digest, and that nothing is missing but what was left out.
   llvm::Error verify() const;
   /// Every record, in order, to be written elsewhere.
   llvm::Error
@@ -117,6 +127,7 @@ private:
   uint64_t totalRaw = 0;
   std::vector<Record> records;
   std::map<std::pair<uint32_t, Digest>, size_t> byDigest;
+  std::map<Digest, std::vector<uint8_t>> added; // images
 };
 
 /// A capsule being written, compressed: a temporary file beside `path`, for its owner only, which
@@ -131,6 +142,8 @@ public:
   llvm::Error add(RecordType type, const llvm::json::Value &value);
   /// The pages of an allocation and its map, whose digest it is.
   llvm::Expected<Digest> addMemory(llvm::ArrayRef<uint8_t> bytes);
+  /// Its map alone.
+  llvm::Expected<Digest> addDigests(llvm::ArrayRef<uint8_t> bytes);
   llvm::Error finish();
 
 private:

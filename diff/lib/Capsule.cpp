@@ -164,31 +164,39 @@ Expected<const Capsule::Record *> Capsule::find(RecordType type, const Digest &d
   return &records[found->second];
 }
 
+Expected<std::vector<Digest>> Capsule::pageDigests(const Region &region, const Digest &map) const {
+  Expected<const Record *> record = find(RecordType::Map, map);
+  if (!record)
+    return record.takeError();
+  Expected<std::vector<uint8_t>> bytes = payload(**record);
+  if (!bytes)
+    return bytes.takeError();
+  const uint64_t pages = (region.bytes + pageBytes - 1) / pageBytes;
+  if (bytes->size() != pages * kDigestBytes)
+    return failure("the pages of an allocation do not make its size");
+  std::vector<Digest> digests(pages);
+  for (uint64_t i = 0; i < pages; ++i)
+    memcpy(digests[i].data(), bytes->data() + i * kDigestBytes, kDigestBytes);
+  return digests;
+}
+
 Expected<std::vector<uint8_t>> Capsule::contents(const Region &region, const Digest &map,
                                                  uint64_t most) const {
   if (region.bytes > most)
     return failure("an allocation of " + Twine(region.bytes) + " bytes, at most " + Twine(most) +
                    " are read");
-  Expected<const Record *> record = find(RecordType::Map, map);
-  if (!record)
-    return record.takeError();
-  Expected<std::vector<uint8_t>> digests = payload(**record);
+  Expected<std::vector<Digest>> digests = pageDigests(region, map);
   if (!digests)
     return digests.takeError();
-  const uint64_t pages = (region.bytes + pageBytes - 1) / pageBytes;
-  if (digests->size() != pages * kDigestBytes)
-    return failure("the pages of an allocation do not make its size");
   std::vector<uint8_t> bytes;
-  for (uint64_t i = 0; i < pages; ++i) {
-    Digest digest;
-    memcpy(digest.data(), digests->data() + i * kDigestBytes, kDigestBytes);
+  for (const Digest &digest : *digests) {
     Expected<const Record *> page = find(RecordType::Page, digest);
     if (!page)
       return page.takeError();
     Expected<std::vector<uint8_t>> piece = payload(**page);
     if (!piece)
       return piece.takeError();
-    if (piece->size() != std::min<uint64_t>(pageBytes, region.bytes - i * pageBytes))
+    if (piece->size() != std::min<uint64_t>(pageBytes, region.bytes - bytes.size()))
       return failure("the pages of an allocation do not make its size");
     bytes.insert(bytes.end(), piece->begin(), piece->end());
   }
@@ -196,6 +204,12 @@ Expected<std::vector<uint8_t>> Capsule::contents(const Region &region, const Dig
 }
 
 Expected<std::vector<uint8_t>> Capsule::image(const Digest &digest) const {
+  if (const auto given = added.find(digest); given != added.end())
+    return given->second;
+  if (environment.hasNoImages && !byDigest.contains({uint32_t(RecordType::Image), digest}))
+    return createStringError(
+        "its image is not in the capsule, and in no file that was given for it (" +
+        toHex(digest, true).substr(0, 16) + ")");
   Expected<const Record *> record = find(RecordType::Image, digest);
   return record ? payload(**record) : record.takeError();
 }
@@ -216,12 +230,17 @@ Error Capsule::verify() const {
     return error;
   for (const Launch &launch : launches) {
     for (const Digest &digest : launch.images)
-      if (Expected<const Record *> record = find(RecordType::Image, digest); !record)
-        return record.takeError();
+      if (!environment.hasNoImages)
+        if (Expected<const Record *> record = find(RecordType::Image, digest); !record)
+          return record.takeError();
     for (const Region &region : launch.memory) {
       if (auto bytes = contents(region, region.before); !bytes)
         return bytes.takeError();
-      if (region.after)
+      if (!region.after)
+        continue;
+      if (auto digests = pageDigests(region, *region.after); !digests)
+        return digests.takeError();
+      if (!environment.hasNoResults)
         if (auto bytes = contents(region, *region.after); !bytes)
           return bytes.takeError();
     }

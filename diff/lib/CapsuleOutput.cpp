@@ -91,6 +91,15 @@ Expected<Digest> CapsuleOutput::addMemory(ArrayRef<uint8_t> bytes) {
   return add(RecordType::Map, ArrayRef(map));
 }
 
+Expected<Digest> CapsuleOutput::addDigests(ArrayRef<uint8_t> bytes) {
+  std::vector<uint8_t> map;
+  for (; !bytes.empty(); bytes = bytes.drop_front(std::min<size_t>(bytes.size(), kPageBytes))) {
+    const Digest digest = runtime::digestOf(bytes.take_front(kPageBytes));
+    map.insert(map.end(), digest.begin(), digest.end());
+  }
+  return add(RecordType::Map, ArrayRef(map));
+}
+
 Error CapsuleOutput::finish() {
   const bool isGood = !fdatasync(descriptor) && !rename(temporary.c_str(), path.c_str());
   if (!isGood)

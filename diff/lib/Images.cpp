@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/Images.h"
 #include "fatbin/Container.h"
+#include "fatbin/File.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace llvm;
 
@@ -36,6 +39,40 @@ Expected<ReplayImage> replayImage(const Capsule &capsule, const Launch &launch) 
   out.ptx = std::move(*text);
   out.isOtherImage = !capsule.environment.isJitForced && hasMachineCode(*images, capability);
   return out;
+}
+
+Expected<size_t> Capsule::addImages(const std::string &file) {
+  Expected<fatbin::ImageFile> images = fatbin::readFile(file);
+  if (!images)
+    return images.takeError();
+  std::set<Digest> wanted;
+  for (const Launch &launch : launches)
+    wanted.insert(launch.images.begin(), launch.images.end());
+  size_t found = 0;
+  const auto offer = [&](ArrayRef<uint8_t> bytes) {
+    const Digest digest = runtime::digestOf(bytes);
+    if (wanted.contains(digest) && added.try_emplace(digest, bytes.begin(), bytes.end()).second)
+      ++found;
+  };
+  const ArrayRef<uint8_t> all = images->bytes();
+  offer(all);
+  // A text is recorded without the zero at its end.
+  offer(arrayRefFromStringRef(toStringRef(all).rtrim('\0')));
+  std::set<uint64_t> containers;
+  for (const fatbin::FileImage &image : images->images) {
+    if (!containers.insert(image.container).second || image.container >= all.size())
+      continue;
+    const ArrayRef<uint8_t> rest = all.drop_front(image.container);
+    if (!fatbin::startsWithContainer(rest)) {
+      offer(image.image.stored);
+      continue;
+    }
+    Expected<uint64_t> size = fatbin::containerSize(rest);
+    if (!size)
+      return size.takeError();
+    offer(rest.take_front(*size));
+  }
+  return found;
 }
 
 } // namespace rubia::capsule

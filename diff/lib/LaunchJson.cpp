@@ -9,6 +9,7 @@ using namespace llvm;
 namespace rubia::capsule {
 namespace {
 
+constexpr StringLiteral kLeftOut = "left_out", kImages = "images", kResults = "results";
 constexpr size_t kMaxParameterBytes = 65536; // CUDA has 32764
 constexpr size_t kAttributeBytes = 64;
 constexpr uint64_t kMaxLaunchBytes = uint64_t(1) << 34; // in all of its allocations
@@ -191,6 +192,11 @@ Expected<Environment> environmentOf(const json::Value &value) {
   reader.boolean("ptx_jit_forced", out.isJitForced);
   if (Error error = reader.take())
     return std::move(error);
+  if (const json::Array *leftOut = value.getAsObject()->getArray(kLeftOut))
+    for (const json::Value &what : *leftOut) {
+      out.hasNoImages |= what.getAsString() == kImages;
+      out.hasNoResults |= what.getAsString() == kResults;
+    }
   return out;
 }
 
@@ -258,11 +264,19 @@ std::string Launch::whyNotReplayable() const {
 }
 
 json::Value toJson(const Environment &environment) {
-  return json::Object{{"device", environment.device},
-                      {"driver_version", environment.driverVersion},
-                      {"compute_capability", environment.computeCapability},
-                      {"multiprocessors", environment.multiprocessors},
-                      {"ptx_jit_forced", environment.isJitForced}};
+  json::Object out{{"device", environment.device},
+                   {"driver_version", environment.driverVersion},
+                   {"compute_capability", environment.computeCapability},
+                   {"multiprocessors", environment.multiprocessors},
+                   {"ptx_jit_forced", environment.isJitForced}};
+  json::Array leftOut;
+  if (environment.hasNoImages)
+    leftOut.push_back(kImages);
+  if (environment.hasNoResults)
+    leftOut.push_back(kResults);
+  if (!leftOut.empty())
+    out[kLeftOut] = std::move(leftOut);
+  return out;
 }
 
 json::Value toJson(const Counts &counts) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia diff on a capsule whose results are not those of its kernel.
 #include "diff/Capsule.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -68,17 +69,21 @@ std::string makeCapsule(unsigned wrong, StringRef kernel = kKernel, bool hasMemo
 }
 
 /// stdout, and behind it the status.
-std::string diff(const std::string &path, StringRef options) {
-  const std::string command =
-      formatv("'{0}' diff '{1}' {2} 2>&1", RUBIA_COMMAND, path, options).str();
-  FILE *pipe = popen(command.c_str(), "r");
+std::string rubia(const std::string &arguments) {
+  FILE *pipe = popen(("'" RUBIA_COMMAND "' " + arguments + " 2>&1").c_str(), "r");
   if (!pipe)
     return "popen";
   std::string text(65536, 0);
   text.resize(fread(text.data(), 1, text.size(), pipe));
   const int status = pclose(pipe);
-  unlink(path.c_str());
   return text + "status " + std::to_string(WEXITSTATUS(status));
+}
+
+/// Removes the capsule.
+std::string diff(const std::string &path, StringRef options) {
+  std::string text = rubia(formatv("diff '{0}' {1}", path, options).str());
+  unlink(path.c_str());
+  return text;
 }
 
 void expectIn(const std::string &text, StringRef what) {
@@ -260,6 +265,79 @@ TEST(DiffCommand, EndsLaunchesThatDoNot) {
 
 TEST(DiffCommand, SaysNothingOfEqualLaunches) {
   EXPECT_EQ(diff(makeCapsule(~0u), "--arch gfx1100"), "gfx1100: 1 launches, 1 equal\nstatus 0");
+}
+
+/// The same capsule without something.
+std::string stripped(const std::string &path, const std::string &options) {
+  const std::string result = path + ".stripped";
+  expectIn(rubia("capsule strip '" + path + "' " + options + " -o '" + result + "'"), "status 0");
+  unlink(path.c_str());
+  expectIn(rubia("capsule verify '" + result + "'"), "1 launches, cut short\nstatus 0");
+  return result;
+}
+
+TEST(StrippedCapsule, IsReplayedWithImagesFromElsewhere) {
+  const std::string text = testing::TempDir() + "rubia-image." + std::to_string(getpid());
+  const auto save = [&](StringRef ptx) {
+    std::error_code error;
+    raw_fd_ostream(text, error) << ptx;
+  };
+  const std::string path = stripped(makeCapsule(kWrong), "--no-images");
+  expectIn(rubia("capsule show '" + path + "'"), "without images");
+  expectIn(rubia("capsule extract '" + path + "' -o '" + path + ".folder'"),
+           "its image is not in the capsule");
+  expectIn(rubia("diff '" + path + "' --arch gfx1100"),
+           "unsupported: its image is not in the capsule");
+  save(kKernel);
+  const std::string good = rubia("diff '" + path + "' --arch gfx1100 --images '" + text + "'");
+  expectIn(good, "1 of 128 b32 elements differ; element 105");
+  expectIn(good, "wrote it at line 18");
+  save(StringRef(kKernel).str() + "// another one");
+  expectIn(diff(path, "--arch gfx1100 --images '" + text + "'"),
+           "no image of the capsule's launches that is not there yet\nstatus 2");
+  unlink(text.c_str());
+  rmdir((path + ".folder").c_str());
+}
+
+TEST(StrippedCapsule, TellsByDigestsWhetherResultsAreEqual) {
+  expectIn(diff(stripped(makeCapsule(0, kKernel, true, 1), "--hash-only"), "--arch gfx1100,gfx942"),
+           "gfx942: 1 launches, 1 equal\nstatus 0");
+  const std::string other = diff(stripped(makeCapsule(kWrong), "--hash-only"), "--arch gfx1100");
+  expectIn(other,
+           "gfx1100: launch 0 k: different: 1 of 1 pieces of 16384 bytes differ, the first at "
+           "byte 0 of its allocation; digests are all that is left of what was recorded\n");
+  expectIn(other, "status 1");
+}
+
+// What is left of the results are bits that nobody can compare within a bound.
+TEST(StrippedCapsule, LeavesInexactResultsOpen) {
+  std::string inexact = kKernel;
+  const std::string exact = "st.global.u32 [%d3], %r4;\n  ret;";
+  inexact.replace(inexact.find(exact), exact.size(),
+                  ".reg .f32 %f1; cvt.rn.f32.u32 %f1, %r4; sin.approx.f32 %f1, %f1;"
+                  "st.global.f32 [%d3], %f1; ret;");
+  const std::string text =
+      diff(stripped(makeCapsule(kWrong, inexact), "--hash-only"), "--arch gfx1100 --ulp 2");
+  expectIn(text, "gfx1100: launch 0 k: undecided");
+  expectIn(text, "status 3");
+}
+
+TEST(StrippedCapsule, HoldsNoneOfWhatWasLeftOut) {
+  const std::string path =
+      stripped(makeCapsule(kWrong, kKernel, true, 0x1badcafe), "--no-images --hash-only");
+  Capsule capsule = cantFail(Capsule::open(path));
+  EXPECT_TRUE(capsule.environment.hasNoImages && capsule.environment.hasNoResults);
+  cantFail(capsule.forEachRecord([](RecordType type, ArrayRef<uint8_t> payload) {
+    const StringRef text = toStringRef(payload);
+    EXPECT_NE(type, RecordType::Image);
+    EXPECT_FALSE(text.contains("\xfe\xca\xad\x1b")) << unsigned(type);
+    EXPECT_FALSE(text.contains(".entry")) << unsigned(type);
+    return Error::success();
+  }));
+  expectIn(rubia("capsule split '" + path + "' --kernel k -o '" + path + ".part'"),
+           "which stay in this file");
+  expectIn(rubia("capsule strip '" + path + "' -o '" + path + ".part'"), "nothing to leave out");
+  unlink(path.c_str());
 }
 
 } // namespace

@@ -22,7 +22,7 @@ using capsule::Capsule;
 
 struct CapsuleOptions {
   std::string file, output, kernel;
-  bool json = false;
+  bool json = false, noImages = false, hashOnly = false;
 };
 
 std::string dimensions(const uint32_t (&sizes)[3]) {
@@ -41,6 +41,10 @@ void printText(const Capsule &capsule) {
   printed() << "recorded on " << where.device << ", compute capability "
             << where.computeCapability / 10 << "." << where.computeCapability % 10 << ", driver "
             << where.driverVersion << (where.isJitForced ? ", PTX alone" : "") << "\n";
+  if (where.hasNoImages)
+    printed() << "without images: `--images FILE` gives them at replay\n";
+  if (where.hasNoResults)
+    printed() << "without results: digests tell whether others are equal\n";
   printed() << capsule.launches.size() << " launches, " << capsule.recordCount() << " records, "
             << capsule.rawBytes() << " bytes in " << capsule.fileBytes() << "\n";
   if (capsule.end)
@@ -94,27 +98,56 @@ int verify(const CapsuleOptions &options) {
 
 constexpr int kCompression = 15;
 
-/// A launch with all that it refers to.
+/// A launch with all that it refers to and that `environment` does not leave out.
 Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
-                 capsule::CapsuleOutput &output) {
+                 const capsule::Environment &environment, capsule::CapsuleOutput &output) {
   for (const capsule::Digest &digest : launch.images) {
+    if (environment.hasNoImages)
+      continue;
     Expected<std::vector<uint8_t>> image = capsule.image(digest);
     if (!image)
       return image.takeError();
     if (Error error = output.add(capsule::RecordType::Image, ArrayRef(*image)).takeError())
       return error;
   }
-  for (const capsule::Region &region : launch.memory)
-    for (const std::optional<capsule::Digest> &map : {std::optional(region.before), region.after}) {
-      if (!map)
-        continue;
-      Expected<std::vector<uint8_t>> bytes = capsule.contents(region, *map);
-      if (!bytes)
-        return bytes.takeError();
-      if (Error error = output.addMemory(*bytes).takeError())
+  const auto copy = [&](const capsule::Region &region, const capsule::Digest &map,
+                        bool digestsOnly) -> Expected<capsule::Digest> {
+    Expected<std::vector<uint8_t>> bytes = capsule.contents(region, map);
+    if (!bytes)
+      return bytes.takeError();
+    return digestsOnly ? output.addDigests(*bytes) : output.addMemory(*bytes);
+  };
+  capsule::Launch copied = launch; // the other capsule may have pages of another size
+  for (capsule::Region &region : copied.memory) {
+    if (Error error = copy(region, region.before, false).moveInto(region.before))
+      return error;
+    if (region.after)
+      if (Error error =
+              copy(region, *region.after, environment.hasNoResults).moveInto(*region.after))
         return error;
-    }
-  return output.add(capsule::RecordType::Launch, capsule::toJson(launch));
+  }
+  return output.add(capsule::RecordType::Launch, capsule::toJson(copied));
+}
+
+/// The launches that `isWanted` takes, in a capsule of their own.
+Error copyLaunches(const Capsule &capsule, const capsule::Environment &environment,
+                   const std::string &path, function_ref<bool(const capsule::Launch &)> isWanted) {
+  if (capsule.environment.hasNoResults)
+    return createStringError(
+        "digests are all that is left of its results, which stay in this file");
+  Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(path, kCompression);
+  if (!output)
+    return output.takeError();
+  if (Error error = output->add(capsule::RecordType::Environment, capsule::toJson(environment)))
+    return error;
+  for (const capsule::Launch &launch : capsule.launches)
+    if (isWanted(launch))
+      if (Error error = copyLaunch(capsule, launch, environment, *output))
+        return error;
+  if (capsule.end)
+    if (Error error = output->add(capsule::RecordType::End, capsule::toJson(*capsule.end)))
+      return error;
+  return output->finish();
 }
 
 /// The PTX of each module, as NAME.ptx after the digest of its image.
@@ -152,24 +185,21 @@ Error split(const CapsuleOptions &options) {
   Expected<Capsule> capsule = Capsule::open(options.file);
   if (!capsule)
     return capsule.takeError();
-  Expected<capsule::CapsuleOutput> output =
-      capsule::CapsuleOutput::create(options.output, kCompression);
-  if (!output)
-    return output.takeError();
-  if (Error error =
-          output->add(capsule::RecordType::Environment, capsule::toJson(capsule->environment)))
-    return error;
-  for (const capsule::Launch &launch : capsule->launches)
-    if (names.match(launch.kernel))
-      if (Error error = copyLaunch(*capsule, launch, *output))
-        return error;
-  if (capsule->end)
-    if (Error error = output->add(capsule::RecordType::End, capsule::toJson(*capsule->end)))
-      return error;
-  return output->finish();
+  return copyLaunches(*capsule, capsule->environment, options.output,
+                      [&](const capsule::Launch &launch) { return names.match(launch.kernel); });
 }
 
 } // namespace
+
+Error stripCapsule(const std::string &from, const std::string &to, bool noImages, bool hashOnly) {
+  Expected<Capsule> capsule = Capsule::open(from);
+  if (!capsule)
+    return capsule.takeError();
+  capsule::Environment environment = capsule->environment;
+  environment.hasNoImages |= noImages;
+  environment.hasNoResults |= hashOnly;
+  return copyLaunches(*capsule, environment, to, [](const capsule::Launch &) { return true; });
+}
 
 Error packCapsule(const std::string &from, const std::string &to) {
   Expected<Capsule> capsule = Capsule::open(from);
@@ -205,6 +235,23 @@ void addCapsule(CLI::App &app, int &status) {
   splitting->add_option("-o,--output", options->output, "the capsule to make")->required();
   splitting->callback([options, &status] {
     Error error = split(*options);
+    status = error ? fail(std::move(error)) : kDone;
+  });
+  CLI::App *stripping = command->add_subcommand(
+      "strip", "Leave out what others are not to have: the program's kernels, or its results");
+  stripping->add_option("file", options->file, "the capsule")->required();
+  stripping->add_flag("--no-images", options->noImages,
+                      "without kernels: who has the program gives them at replay");
+  stripping->add_flag("--hash-only", options->hashOnly,
+                      "of what launches made of their memory, digests: a replay is equal or not");
+  stripping->add_option("-o,--output", options->output, "the capsule to make")->required();
+  stripping->callback([options, &status] {
+    if (!options->noImages && !options->hashOnly) {
+      status = fail("nothing to leave out: give --no-images or --hash-only");
+      return;
+    }
+    Error error =
+        stripCapsule(options->file, options->output, options->noImages, options->hashOnly);
     status = error ? fail(std::move(error)) : kDone;
   });
   CLI::App *extracting = command->add_subcommand("extract", "Write the PTX of its kernels");

@@ -19,7 +19,7 @@ struct CaptureOptions {
   std::vector<std::string> command;
   std::string output, kernel, driver;
   uint64_t first = 0, every = 1, maxBytes = uint64_t(1) << 30, timeout = 30;
-  bool jitPtx = false, noPack = false;
+  bool jitPtx = false, noPack = false, noImages = false, hashOnly = false;
 };
 
 constexpr const char *kNvidiaPlaces[] = {
@@ -87,9 +87,13 @@ int capture(const CaptureOptions &options) {
     fail("nothing was recorded: the program launched no kernel that was to be recorded");
     return *status ? *status : kFailed;
   }
-  if (!options.noPack)
-    if (Error error = packCapsule(output.str().str(), output.str().str()))
-      return fail(std::move(error));
+  const std::string file = output.str().str();
+  Error error = options.noImages || options.hashOnly
+                    ? stripCapsule(file, file, options.noImages, options.hashOnly)
+                : options.noPack ? Error::success()
+                                 : packCapsule(file, file);
+  if (error)
+    return fail(std::move(error));
   return *status;
 }
 
@@ -123,6 +127,10 @@ void addCapture(CLI::App &app, int &status) {
   command->add_flag("--jit-ptx", options->jitPtx,
                     "make NVIDIA's driver compile the PTX, which is what can be replayed, where "
                     "the program has machine code too");
+  command->add_flag("--no-images", options->noImages,
+                    "leave the program's kernels out of the capsule when it is recorded");
+  command->add_flag("--hash-only", options->hashOnly,
+                    "leave digests in the place of what launches made of their memory");
   command->add_flag("--no-pack", options->noPack, "do not compress the capsule afterwards");
   addSettingOption(*command, options->settings, settings::Id::device, "--device");
   addSettingOption(*command, options->settings, settings::Id::arch, "--arch");

@@ -71,7 +71,7 @@ int replayHere(const DiffOptions &options) {
   Expected<Chooser> isWanted = options.work.chooser();
   if (!isWanted)
     return fail(isWanted.takeError());
-  Expected<Capsule> capsule = Capsule::open(options.work.path);
+  Expected<Capsule> capsule = options.work.open();
   if (!capsule)
     return fail(capsule.takeError());
   if (!options.locate.empty())
@@ -173,7 +173,8 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
 /// Bounds that the user gave are the last word.
 void decide(const Capsule &capsule, const Replayed *expected, const Replayed &got,
             const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
-  if (!options.bounds.ulps && !options.bounds.relative)
+  const bool canTell = expected || !capsule.environment.hasNoResults;
+  if (canTell && !options.bounds.ulps && !options.bounds.relative)
     decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed},
                        target.launches);
 }
@@ -278,7 +279,7 @@ int diff(const DiffOptions &options) {
   Expected<Chooser> isWanted = options.work.chooser();
   if (!isWanted)
     return failAsError(isWanted.takeError());
-  Expected<Capsule> capsule = Capsule::open(options.work.path);
+  Expected<Capsule> capsule = options.work.open();
   if (!capsule)
     return failAsError(capsule.takeError());
   if (Error error = checkAnyChosen(*capsule, *isWanted))
@@ -306,7 +307,7 @@ int replay(const DiffOptions &options) {
   Expected<Chooser> isWanted = options.work.chooser();
   if (!isWanted)
     return failAsError(isWanted.takeError());
-  Expected<Capsule> capsule = Capsule::open(options.work.path);
+  Expected<Capsule> capsule = options.work.open();
   if (!capsule)
     return failAsError(capsule.takeError());
   if (Error error = checkAnyChosen(*capsule, *isWanted))
@@ -344,6 +345,9 @@ void addCommon(CLI::App &command, DiffOptions &options) {
   command.add_option("file", options.work.path, "the capsule")->required();
   command.add_option("--kernel", options.work.kernel,
                      "only launches of kernels whose names match this regular expression");
+  command.add_option(
+      "--images", options.work.images,
+      "a file with images that the capsule does not have: a program, a library, PTX");
   command.add_option("--ptx", options.work.ptx,
                      "a file with PTX to run in the place of the recorded one");
   command

@@ -18,5 +18,8 @@ void addDiff(CLI::App &app, int &status);
 
 /// The capsule once more, compressed; `to` may be `from`.
 llvm::Error packCapsule(const std::string &from, const std::string &to);
+/// The same without its images, or with digests in the place of what launches made of their memory.
+llvm::Error stripCapsule(const std::string &from, const std::string &to, bool noImages,
+                         bool hashOnly);
 
 } // namespace rubia::tools

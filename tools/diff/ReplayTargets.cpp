@@ -36,6 +36,20 @@ Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &bas
   return target;
 }
 
+Expected<Capsule> ReplayWork::open() const {
+  Expected<Capsule> capsule = Capsule::open(path);
+  if (!capsule)
+    return capsule;
+  for (const std::string &file : images) {
+    Expected<size_t> found = capsule->addImages(file);
+    if (!found)
+      return found.takeError();
+    if (!*found)
+      return createStringError(file + ": no image of the capsule's launches that is not there yet");
+  }
+  return capsule;
+}
+
 Expected<std::function<bool(const Launch &)>> ReplayWork::chooser() const {
   auto names = std::make_shared<Regex>(kernel.empty() ? "^" : kernel); // an empty one is invalid
   std::string problem;
@@ -71,6 +85,8 @@ static Expected<int> runOnce(const ReplayWork &work, const std::string &output,
     more.insert(more.end(), {"--kernel", work.kernel});
   if (work.noise)
     more.insert(more.end(), {"--noise", std::to_string(*work.noise)});
+  for (const std::string &file : work.images)
+    more.insert(more.end(), {"--images", file});
   for (uint64_t ordinal : work.ordinals)
     more.insert(more.end(), {"--launch", std::to_string(ordinal)});
   program.words.insert(program.words.end(), more.begin(), more.end());

@@ -17,14 +17,17 @@ struct ReplayTarget {
 
 /// What is replayed there.
 struct ReplayWork {
-  std::string path;               // of the capsule
-  std::string library;            // libcuda.so.1; empty: ours
-  std::string kernel;             // a regular expression that names have to match; empty: all
-  unsigned timeout = 600;         // seconds for a launch; 0: any number
-  std::string ptx;                // a file with PTX to run in the place of what was recorded
-  std::vector<uint64_t> ordinals; // of the launches; empty: all
-  std::optional<unsigned> noise;  // of a perturbed run: its index (capsule::Noise::ofRun)
+  std::string path;                // of the capsule
+  std::string library;             // libcuda.so.1; empty: ours
+  std::string kernel;              // a regular expression that names have to match; empty: all
+  unsigned timeout = 600;          // seconds for a launch; 0: any number
+  std::string ptx;                 // a file with PTX to run in the place of what was recorded
+  std::vector<std::string> images; // files with those that the capsule does not have
+  std::vector<uint64_t> ordinals;  // of the launches; empty: all
+  std::optional<unsigned> noise;   // of a perturbed run: its index (capsule::Noise::ofRun)
 
+  /// The capsule, with these images.
+  llvm::Expected<capsule::Capsule> open() const;
   /// Which launches are meant. An error: `kernel` is no regular expression.
   llvm::Expected<std::function<bool(const capsule::Launch &)>> chooser() const;
 };
