@@ -18,8 +18,9 @@ enum class Verdict : uint8_t {
   OtherImage,  // it differs, and what ran when it was recorded was not this PTX
   Unsupported, // it cannot be replayed
   Different,
-  Race,   // it differs, and its threads race with each other
-  Failed, // it ended with an error on the device
+  Race,      // it differs, and its threads race with each other
+  Unwritten, // it differs, and it uses what nobody has written
+  Failed,    // it ended with an error on the device
 };
 llvm::StringRef nameOf(Verdict verdict);
 

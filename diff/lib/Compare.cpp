@@ -30,6 +30,8 @@ StringRef nameOf(Verdict verdict) {
     return "different";
   case Verdict::Race:
     return "race";
+  case Verdict::Unwritten:
+    return "unwritten value";
   case Verdict::Failed:
     return "failed";
   }

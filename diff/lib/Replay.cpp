@@ -2,6 +2,7 @@
 #include "diff/Replay.h"
 #include "diff/Images.h"
 #include "diff/lib/DriverApi.h"
+#include "diff/lib/TextOfPtx.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/Support/Endian.h"
 #include <cstring>
@@ -48,6 +49,7 @@ private:
     std::vector<FunctionPointer> functionPointers;
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
+  Refusal loadText(const char *text, void *&handle) const;
   void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
   int setNoise(const LoadedModule &loaded) const;
   Expected<Refusal> prepare(const Launch &launch);
@@ -110,9 +112,9 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
         return Refusal{-1, toString(std::move(error))};
       text = perturbed.text.c_str();
     }
-    if (int status = api.cuModuleLoadData(&loaded.handle, text)) {
+    if (Refusal refusal = loadText(text, loaded.handle); refusal.status) {
       loaded.handle = nullptr;
-      return refused(status, "its module cannot be loaded");
+      return refusal;
     }
     findFunctionPointers(ptx, loaded);
     if (const int status = noise ? setNoise(loaded) : 0)
@@ -121,6 +123,17 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
   module = &loaded;
   return refused(api.cuModuleGetFunction(&function, loaded.handle, launch.kernel.c_str()),
                  "the kernel cannot be had");
+}
+
+// A driver refuses PTX for newer devices than its own, whatever instructions it has. With the
+// device's own target it looks at those.
+Refusal Replayer::loadText(const char *text, void *&handle) const {
+  int status = api.cuModuleLoadData(&handle, text);
+  const std::string lowered = status ? withTarget(text, unsigned(api.capability)) : std::string();
+  if (lowered.empty())
+    return refused(status, "its module cannot be loaded");
+  status = api.cuModuleLoadData(&handle, lowered.c_str());
+  return refused(status, "its module cannot be loaded, for the device's own target neither");
 }
 
 int Replayer::setNoise(const LoadedModule &loaded) const {

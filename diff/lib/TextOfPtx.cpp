@@ -3,6 +3,7 @@
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 using rubia::ptx::Operand;
@@ -107,6 +108,18 @@ uint32_t PtxEditor::lineOf(const ptx::Instruction &instruction) const {
 StringRef PtxEditor::statement(const ptx::Instruction &instruction) const {
   const size_t begin = beginOf(text, instruction.place);
   return text.slice(begin, endOf(text, instruction.place)).trim();
+}
+
+std::string withTarget(StringRef text, unsigned capability) {
+  SmallVector<StringRef> found;
+  if (!Regex("(^|\n)[ \t]*\\.target[ \t]+(sm_([0-9]+)[af]?)").match(text, &found))
+    return "";
+  unsigned sm = 0;
+  if (found[3].getAsInteger(10, sm) || sm <= capability)
+    return "";
+  const size_t at = size_t(found[2].data() - text.data());
+  return (text.take_front(at) + "sm_" + Twine(capability) + text.drop_front(at + found[2].size()))
+      .str();
 }
 
 } // namespace rubia::capsule

@@ -42,4 +42,7 @@ private:
   size_t done = 0;
 };
 
+/// The text for a device of this compute capability (90 for 9.0); empty: it is for no higher one.
+std::string withTarget(llvm::StringRef text, unsigned capability);
+
 } // namespace rubia::capsule

@@ -255,6 +255,18 @@ TEST(DiffCommand, NamesRaces) {
       StringRef(diff(makeCapsule(kWrong, text), "--arch gfx1100 --no-locate")).contains("race"));
 }
 
+TEST(DiffCommand, NamesWhatNobodyHasWritten) {
+  std::string text = kKernel;
+  text.replace(text.find("  @%p1 st.global"), 0,
+               ".shared .align 4 .b8 words[512];\n  mov.u32 %r2, words;\n  shl.b32 %r3, %r1, 2;\n"
+               "  add.u32 %r2, %r2, %r3;\n  setp.ne.u32 %p1, %r1, 63;\n"
+               "  @%p1 st.shared.u32 [%r2], %r4;\n  ld.shared.u32 %r4, [%r2];\n");
+  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100");
+  expectIn(result, "gfx1100: launch 0 k: unwritten value: read of 4 bytes at 0x");
+  expectIn(result, "thread (63,0,0)");
+  expectIn(result, "status 1");
+}
+
 TEST(DiffCommand, EndsLaunchesThatDoNot) {
   std::string text = kKernel;
   text.replace(text.find("  ret;"), 0, "again: bra again;\n");

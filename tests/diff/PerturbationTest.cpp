@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changed text is PTX that the front end takes, and keeps what it does not change.
 #include "diff/Perturbation.h"
+#include "diff/lib/TextOfPtx.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
@@ -26,6 +27,17 @@ PerturbedPtx perturbed(StringRef body) {
   for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
     ADD_FAILURE() << ptx::format(diagnostic, "perturbed", out.text) << out.text;
   return out;
+}
+
+// A driver takes no PTX for newer devices than its own.
+TEST(TextOfPtx, IsForTheDeviceThatIsThere) {
+  const std::string text =
+      "//\n// .target sm_30\n.version 8.8\n.target sm_120a, debug\n.address_size 64\n";
+  EXPECT_EQ(withTarget(text, 90),
+            "//\n// .target sm_30\n.version 8.8\n.target sm_90, debug\n.address_size 64\n");
+  EXPECT_EQ(withTarget(text, 120), "");
+  EXPECT_EQ(withTarget(text, 121), "");
+  EXPECT_EQ(withTarget(".version 7.0\n.target texmode_unified, sm_90\n", 50), "");
 }
 
 } // namespace

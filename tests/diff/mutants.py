@@ -66,7 +66,7 @@ def effects(document):
 
 def main():
     chance = random.Random(SEED)
-    counts = {"equal": 0, "different": 0, "race": 0, "failed": 0, "refused": 0, "same": 0, "undecided": 0, "within the bound": 0}
+    counts = {"equal": 0, "different": 0, "race": 0, "unwritten value": 0, "failed": 0, "refused": 0, "same": 0, "undecided": 0, "within the bound": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         sources = []

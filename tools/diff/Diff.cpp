@@ -179,8 +179,8 @@ void decide(const Capsule &capsule, const Replayed *expected, const Replayed &go
                        target.launches);
 }
 
-/// Looks for races in the first launches that differ: a replay of its own for each, on the
-/// emulator.
+/// Looks for what is undefined in the first launches that differ: a replay of its own for each, on
+/// the emulator.
 void checkAll(const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
   unsigned left = 16;
   if (!options.work.library.empty() || on.settings.device() == settings::DeviceChoice::Hip)
@@ -189,12 +189,13 @@ void checkAll(const ReplayTarget &on, const DiffOptions &options, DiffReport::Ta
     if (result.verdict != Verdict::Different || !left || options.noLocate)
       continue;
     --left;
-    Expected<std::string> race = raceIn(options.work, on, result.launch->ordinal);
-    if (!race) {
-      messages() << "rubia: races are not looked for: " << toString(race.takeError()) << "\n";
-    } else if (!race->empty()) {
-      result.verdict = Verdict::Race;
-      result.reason = *race;
+    Expected<std::optional<Undefined>> found =
+        undefinedIn(options.work, on, result.launch->ordinal);
+    if (!found) {
+      messages() << "rubia: races are not looked for: " << toString(found.takeError()) << "\n";
+    } else if (*found) {
+      result.verdict = (*found)->isRace ? Verdict::Race : Verdict::Unwritten;
+      result.reason = (*found)->what;
     }
   }
 }
@@ -210,6 +211,7 @@ int statusOf(Verdict verdict) {
     return kPartlyFailed;
   case Verdict::Different:
   case Verdict::Race:
+  case Verdict::Unwritten:
   case Verdict::Failed:
     return kFailed;
   }

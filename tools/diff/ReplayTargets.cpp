@@ -164,16 +164,19 @@ Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
   return readWriter(output);
 }
 
-Expected<std::string> raceIn(const ReplayWork &work, const ReplayTarget &target, uint64_t ordinal) {
+/// What a check says of the launch behind these words.
+static Expected<std::string> findingOf(const ReplayWork &work, const ReplayTarget &target,
+                                       uint64_t ordinal, const std::string &check,
+                                       StringRef words) {
   TemporaryFolder folder;
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
   ReplayTarget checked = target;
-  checked.settings.set(settings::Id::emulatorCheck, "races");
+  checked.settings.set(settings::Id::emulatorCheck, check);
   ReplayWork one = work;
   one.ordinals = {ordinal};
   const std::string messages = (folder.path + "/messages").str();
-  // A launch that races fails: what counts is what it says.
+  // Such a launch fails: what counts is what it says.
   Expected<int> status =
       runOnce(one, (folder.path + "/capsule").str(), checked, {"--messages", messages});
   if (!status)
@@ -183,11 +186,25 @@ Expected<std::string> raceIn(const ReplayWork &work, const ReplayTarget &target,
   if (!text)
     return text.takeError();
   const StringRef all = (*text)->getBuffer();
-  constexpr StringLiteral kRace = "data race: ";
-  const size_t race = all.find(kRace);
-  if (race == StringRef::npos)
+  const size_t at = all.find(words);
+  if (at == StringRef::npos)
     return "";
-  return all.drop_front(race + kRace.size()).take_until([](char c) { return c == '\n'; }).str();
+  return all.drop_front(at + words.size()).take_until([](char c) { return c == '\n'; }).str();
+}
+
+Expected<std::optional<Undefined>> undefinedIn(const ReplayWork &work, const ReplayTarget &target,
+                                               uint64_t ordinal) {
+  // What is read before it is written may be so for a race.
+  for (auto [isRace, check, words] :
+       {std::tuple(true, "races", "data race: "),
+        {false, "uninitialised", "use of a value that was never written: "}}) {
+    Expected<std::string> what = findingOf(work, target, ordinal, check, words);
+    if (!what)
+      return what.takeError();
+    if (!what->empty())
+      return Undefined{isRace, std::move(*what)};
+  }
+  return std::nullopt;
 }
 
 /// What a process has left that a signal ended: a capsule that is cut short.

@@ -39,10 +39,15 @@ llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::S
 /// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
 llvm::Expected<std::optional<capsule::Writer>>
 locateOn(const ReplayWork &work, const ReplayTarget &target, const capsule::LocateRequest &request);
-/// The first data race that the emulator finds in a launch there; empty: none, or the target is no
+/// What CUDA leaves undefined: a data race, or a use of what nobody has written.
+struct Undefined {
+  bool isRace = false;
+  std::string what;
+};
+/// The first that the emulator finds in a launch there. None: there is none, or the target is no
 /// emulated one.
-llvm::Expected<std::string> raceIn(const ReplayWork &work, const ReplayTarget &target,
-                                   uint64_t ordinal);
+llvm::Expected<std::optional<Undefined>> undefinedIn(const ReplayWork &work,
+                                                     const ReplayTarget &target, uint64_t ordinal);
 llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
