@@ -12,6 +12,9 @@ namespace rubia::abi {
 /// column follow each other, so that neighbours in both dimensions share cache lines.
 inline constexpr uint32_t kColumnBytes = 32;
 
+/// The sampler counts the bytes of a slice in 32 bits.
+inline constexpr uint64_t kMaxSliceBytes = uint64_t(1) << 32;
+
 /// Where texels lie. The byte at (x, y) of a slice, x in bytes, is at
 /// slice + x / kColumnBytes * columnPitch + x % kColumnBytes + y * rowPitch.
 /// Pitched and linear memory have columnPitch = kColumnBytes.

@@ -211,7 +211,8 @@ INLINE Texel gather(Record *record, float x, float y, uint32_t component, Intege
 
 // ---------- Surfaces
 
-/// Where an access of `bytes` bytes lies, x in bytes. 0: outside, unless it is brought inside.
+/// Where an access of `bytes` bytes lies, x in bytes. 0: outside, unless it is brought inside a
+/// surface that has texels.
 template <unsigned D>
 INLINE uint64_t placeOf(Record *record, Integers at, uint64_t slice, bool isInside, uint32_t bytes,
                         bool clamps) {
@@ -230,7 +231,7 @@ INLINE uint64_t placeOf(Record *record, Integers at, uint64_t slice, bool isInsi
     offset += uint32_t(in[1]) * grid.rowPitch;
   if constexpr (D == 3)
     slice += uint32_t(in[2]) * grid.slicePitch;
-  return isInside || clamps ? slice + offset : 0;
+  return isInside || (clamps && lastByte >= 0) ? slice + offset : 0;
 }
 template <unsigned D>
 INLINE uint64_t placeOf(uint64_t handle, Integers at, uint32_t bytes, uint32_t clamps) {

@@ -259,13 +259,13 @@ Result cuCtxResetPersistingL2Cache() {
   return callIn(__func__, [](Context &) { return kSuccess; });
 }
 
-// Two levels: streams below 0 are preferred.
+// As on an H100. HIP has one level above the usual one, which all streams below 0 get.
 Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return callIn(__func__, [&](Context &) {
     if (least)
       *least = 0;
     if (greatest)
-      *greatest = -1;
+      *greatest = kHighestPriority;
     return kSuccess;
   });
 }

@@ -68,42 +68,45 @@ static int fixedAttribute(int attribute) {
     return 32;
   // Sizes of textures and surfaces.
   case 21: // TEXTURE1D_WIDTH
-  case 55: // SURFACE1D_WIDTH
-    return 16384;
-  case 22: // TEXTURE2D
-  case 23:
+  case 22: // TEXTURE2D_WIDTH
+  case 56: // SURFACE2D_WIDTH
+  case 70: // TEXTURE2D_LINEAR_WIDTH
+    return 131072;
+  case 23: // TEXTURE2D_HEIGHT
+  case 57: // SURFACE2D_HEIGHT
+    return 65536;
+  case 71: // TEXTURE2D_LINEAR_HEIGHT
+    return 65000;
   case 27: // TEXTURE2D_LAYERED
   case 28:
   case 42: // TEXTURE1D_LAYERED_WIDTH
   case 45: // TEXTURE2D_GATHER
   case 46:
+  case 49: // TEXTURE3D_DEPTH_ALTERNATE
   case 52: // TEXTURECUBEMAP_WIDTH
   case 53: // TEXTURECUBEMAP_LAYERED_WIDTH
-  case 56: // SURFACE2D
-  case 57:
+  case 55: // SURFACE1D_WIDTH
   case 61: // SURFACE1D_LAYERED_WIDTH
   case 63: // SURFACE2D_LAYERED
   case 64:
   case 66: // SURFACECUBEMAP_WIDTH
   case 67: // SURFACECUBEMAP_LAYERED_WIDTH
-  case 70: // TEXTURE2D_LINEAR
-  case 71:
   case 73: // TEXTURE2D_MIPMAPPED
   case 74:
   case 77: // TEXTURE1D_MIPMAPPED_WIDTH
-    return 16384;
+    return 32768;
   case 72: // TEXTURE2D_LINEAR_PITCH
     return 2097120;
   case 24: // TEXTURE3D
   case 25:
   case 26:
-  case 47:
-  case 48:
-  case 49:
   case 58: // SURFACE3D
   case 59:
   case 60:
-    return 2048;
+    return 16384;
+  case 47: // TEXTURE3D_WIDTH_ALTERNATE
+  case 48:
+    return 8192;
   case 29: // layers
   case 43:
   case 62:

@@ -29,7 +29,10 @@ struct JitOptions {
   }
 
   void writeInfo(llvm::StringRef text) { write(text, ""); }
-  void writeError(llvm::StringRef text) { write("", text); }
+  /// Of text that is no PTX, an H100's driver counts the NUL of a log that is cut.
+  void writeError(llvm::StringRef text, Result why) {
+    write("", text, /*countsEnd=*/why == kInvalidPtx);
+  }
 
   /// CU_JIT_WALL_TIME: a float, in the value itself.
   void writeTime(float milliseconds) {
@@ -77,14 +80,15 @@ private:
     return size ? unsigned(reinterpret_cast<uintptr_t>(*size)) : 0;
   }
 
-  void write(llvm::StringRef information, llvm::StringRef error) {
-    write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, infoCapacity, information);
-    write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, errorCapacity, error);
+  void write(llvm::StringRef information, llvm::StringRef error, bool countsEnd = false) {
+    write(kJitInfoLogBuffer, kJitInfoLogBufferSizeBytes, infoCapacity, information, false);
+    write(kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes, errorCapacity, error, countsEnd);
   }
 
   /// The size option holds the buffer's size, and afterwards what was written, in the pointer
-  /// itself without the NUL.
-  void write(int bufferOption, int sizeOption, std::optional<size_t> kept, llvm::StringRef text) {
+  /// itself without the NUL. Nothing is written to a buffer of no bytes.
+  void write(int bufferOption, int sizeOption, std::optional<size_t> kept, llvm::StringRef text,
+             bool countsEnd) {
     void **buffer = find(bufferOption), **size = find(sizeOption);
     if (!buffer || !size || !*buffer)
       return;
@@ -94,7 +98,7 @@ private:
     size_t n = std::min(text.size(), capacity - 1);
     memcpy(*buffer, text.data(), n);
     static_cast<char *>(*buffer)[n] = 0;
-    *size = reinterpret_cast<void *>(n);
+    *size = reinterpret_cast<void *>(n && n < text.size() && countsEnd ? capacity : n);
   }
 };
 

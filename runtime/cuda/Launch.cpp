@@ -55,11 +55,14 @@ static Result gather(Function &function, void *const *values, void *const *extra
   }
   if (!buffer && kernel.parameterBytes)
     return fail(kInvalidValue, "launch of '" + kernel.name + "': no buffer of parameters");
-  // What a short one lacks is 0, as on NVIDIA's driver; longer ones are rounded up by their
-  // writers.
+  if (size > kernel.parameterBytes)
+    return fail(kLaunchOutOfResources, "launch of '" + kernel.name + "': " + Twine(size) +
+                                           " bytes of parameters, it has " +
+                                           Twine(kernel.parameterBytes));
+  // What a short one lacks is 0, as on NVIDIA's driver.
   const auto *bytes = static_cast<const uint8_t *>(buffer);
   out.assign(kernel.parameterBytes, 0);
-  std::copy_n(bytes, std::min<size_t>(size, out.size()), out.begin());
+  std::copy_n(bytes, size, out.begin());
   return kSuccess;
 }
 

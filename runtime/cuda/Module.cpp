@@ -197,7 +197,7 @@ static Result load(Context &context, Module **out, LoadedImage read, const void 
                    JitOptions options) {
   const auto begin = std::chrono::steady_clock::now();
   if (read.error) {
-    options.writeError(read.text);
+    options.writeError(read.text, read.error);
     return fail(read.error, read.text);
   }
   std::string text;
@@ -206,7 +206,7 @@ static Result load(Context &context, Module **out, LoadedImage read, const void 
   const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - begin;
   options.writeTime(time.count());
   if (result) {
-    options.writeError(text);
+    options.writeError(text, result);
     return fail(result, text);
   }
   options.writeInfo(text);
@@ -248,7 +248,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
   std::string text;
   made->error = readLibrary(*made, std::move(read), caller, text);
   if (made->error) {
-    options.writeError(text);
+    options.writeError(text, made->error);
     (void)fail(made->error, text);
     if (!isLazy || made->error == kOperatingSystem)
       return made->error;

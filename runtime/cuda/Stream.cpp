@@ -62,9 +62,9 @@ HipStream hipStream(Context &current, Stream *stream) {
 static Result createStream(Context &context, Stream **out, unsigned flags, int priority) {
   if (!out || flags > 1) // CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
     return kInvalidValue;
-  priority = priority < 0 ? -1 : 0; // see cuCtxGetStreamPriorityRange
+  priority = std::clamp(priority, kHighestPriority, 0);
   void *created = nullptr;
-  int error = priority ? hip().hipStreamCreateWithPriority(&created, flags, priority)
+  int error = priority ? hip().hipStreamCreateWithPriority(&created, flags, -1)
                        : hip().hipStreamCreateWithFlags(&created, flags);
   if (Result result = context.check(error))
     return result;

@@ -7,6 +7,9 @@
 
 namespace rubia::runtime::cuda {
 
+/// Priorities go from this one, an H100's, to 0.
+inline constexpr int kHighestPriority = -5;
+
 struct Stream {
   void *hip;
   Context *context;

@@ -431,8 +431,13 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
         return exceeds.takeError();
       wanted.deviceShared |= *exceeds;
     }
-    if (wanted.index() == variant.index())
-      return Compiled{function, code, inMemory ? abi::kSharedPoolLdsBytes : dynamicSharedBytes};
+    if (wanted.index() == variant.index()) {
+      // Without a slot in that form, the code has no use for shared memory, whatever it is given.
+      const uint32_t ldsBytes = inMemory               ? abi::kSharedPoolLdsBytes
+                                : variant.deviceShared ? 0
+                                                       : dynamicSharedBytes;
+      return Compiled{function, code, ldsBytes};
+    }
     variant = wanted;
   }
 }

@@ -95,6 +95,25 @@ TEST_F(Launch, DynamicSharedMemoryIsLimitedAndCanBeAskedFor) {
             kInvalidValue);
 }
 
+// More than LDS has, for a kernel that has no use for it.
+TEST_F(Launch, SharedMemoryThatAKernelHasNoUseForIsNoMatter) {
+  constexpr unsigned kMost = 99 << 10;
+  Function *scale = kernel(library, "scale");
+  ASSERT_EQ(cu("cuKernelSetAttribute", int(kMaxDynamicSharedSizeBytes), int(kMost), scale, 0),
+            kSuccess);
+  void *memory = allocate(64 * 4);
+  ASSERT_EQ(cu("cuMemsetD32_v2", memory, 7u, size_t(64)), kSuccess);
+  uint8_t factor = 6;
+  uint32_t count = 64;
+  void *values[] = {&memory, &memory, &factor, &count};
+  ASSERT_EQ(launch(scale, 1, 64, kMost, values), kSuccess);
+  EXPECT_EQ(fetch(memory, 64), std::vector<int>(64, 42));
+  int blocks = 0;
+  ASSERT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, scale, 64, size_t(kMost)),
+            kSuccess);
+  EXPECT_EQ(blocks, 1);
+}
+
 TEST_F(Launch, RefusesImpossibleShapes) {
   Function *scale = kernel(library, "scale");
   void *out = allocate(4);

@@ -96,6 +96,19 @@ std::string text() {
                               "st.global.u32 [%d1], %r5;");
   all += kernelText("volume", "suld.b.3d.b32.zero %r5, [%d0, {%r4, 2, %r1, %r1}];"
                               "st.global.u32 [%d1], %r5;");
+  // Texels far from the first one, of rows as long and volumes as deep as there are.
+  all += kernelText("far", R"(
+  .reg .f32 %f<2>;
+  sub.u32 %r4, 131071, %r0; and.b32 %r1, %r1, 1;
+  cvt.rn.f32.u32 %f0, %r4; cvt.rn.f32.u32 %f1, %r1;
+  tex.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%d0, {%f0, %f1}];
+  shl.b32 %r4, %r4, 2;
+  suld.b.2d.b32.zero %r6, [%d0, {%r4, %r1}];
+  setp.ne.u32 %p0, %r5, %r6; @%p0 mov.u32 %r5, 0;
+  st.global.u32 [%d1], %r5;)");
+  all += kernelText("deep", "sub.u32 %r1, 16384, %r1; and.b32 %r5, %r0, 1; shl.b32 %r5, %r5, 2;"
+                            "suld.b.3d.b32.zero %r5, [%d0, {%r5, 1, %r1, %r1}];"
+                            "st.global.u32 [%d1], %r5;");
   all += kernelText("sample", R"(
   .reg .f32 %f<2>;
   cvt.rn.f32.u32 %f0, %r0; cvt.rn.f32.u32 %f1, %r1;
@@ -302,6 +315,27 @@ TEST_F(Surfaces, LayersAndVolumes) {
             plane([](int x, int z) { return z < 4 ? z * 48 + 32 + x : 0; }));
 }
 
+TEST_F(Surfaces, FarTexels) {
+  constexpr int kLong = 131072, kDeep = 16385;
+  Array *wide = makeArray({kLong, 2, 0, kFormatU32, 1, kArraySurface});
+  fill(wide, counting(2 * kLong), kLong, 2);
+  const ResourceDescriptor resource = resourceOf(wide);
+  TextureDescriptor texture = {};
+  for (int &mode : texture.addressMode)
+    mode = 1; // clamp
+  ObjectHandle sampled = 0;
+  ASSERT_EQ(cu("cuTexObjectCreate", &sampled, &resource,
+               static_cast<const TextureDescriptor *>(&texture),
+               static_cast<const ViewDescriptor *>(nullptr)),
+            kSuccess);
+  EXPECT_EQ(run("far", sampled),
+            plane([](int x, int y) { return (y % 2) * kLong + kLong - 1 - x; }));
+  Array *deep = makeArray({2, 2, kDeep, kFormatU32, 1, kArraySurface});
+  fill(deep, counting(4 * kDeep), 2, 2);
+  EXPECT_EQ(run("deep", surfaceOf(deep)),
+            plane([](int x, int z) { return (kDeep - 1 - z) * 4 + 2 + x % 2; }));
+}
+
 // Boxes that begin and end anywhere, through columns of the array's memory.
 TEST_F(Surfaces, CopiesOfParts) {
   constexpr size_t kRow = 29, kRows = 7, kSlices = 5;
@@ -422,6 +456,8 @@ TEST_F(Surfaces, RefusesArraysThatCannotBe) {
   EXPECT_EQ(make({8, 8, 0, kFormatFloat, 1, kArrayLayered}), kInvalidValue);
   EXPECT_EQ(make({8, 8, 2, kFormatFloat, 1, kArrayLayered | kArrayGather}), kInvalidValue);
   EXPECT_EQ(make({8, 8, 0, kFormatFloat, 1, kArraySparse}), kNotSupported);
+  // 32 bits count the bytes of a slice.
+  EXPECT_EQ(make({131072, 8192, 0, kFormatFloat, 4, 0}), kNotSupported);
   Array *plain = makeArray({8, 8, 0, kFormatFloat, 1, 0});
   const ResourceDescriptor resource = resourceOf(plain);
   ObjectHandle handle = 0;

@@ -93,12 +93,13 @@ Value *formatOf(FunctionLowering &fn, Value *handle) {
       Align(4));
 }
 
-// Builds an access where it lies inside; the result is 0 elsewhere.
+// Builds an access where it lies inside; the result is 0 elsewhere. An access that is brought
+// inside lies outside only of a surface without texels.
 Value *ifInside(FunctionLowering &fn, const ptx::Instruction &inst, Value *place,
                 function_ref<Value *(Value *)> build) {
   IRBuilder<> &b = fn.builder();
   auto pointer = [&] { return b.CreateIntToPtr(place, b.getPtrTy(kGlobalSpace)); };
-  if (!inst.spelling->has(ptx::Mod::Zero))
+  if (inst.spelling->has(ptx::Mod::Trap))
     return build(pointer());
   BasicBlock *before = b.GetInsertBlock(), *inside = fn.newBlock("surface.inside"),
              *done = fn.newBlock("surface.done");
@@ -157,14 +158,15 @@ static Error storeTexels(FunctionLowering &fn, const ptx::Instruction &inst,
   SmallVector<Value *, 4> words(4, b.getInt32(0)); // channels without a source are 0
   for (auto [i, source] : enumerate(sources))
     words[i] = fn.read(source, inst.spelling->type(0));
-  withHandle(fn, *brackets->surface, [&](Value *handle) -> Value * {
+  auto store = [&](Value *handle) -> Value * {
     Value *shift = b.CreateAnd(b.CreateLShr(formatOf(fn, handle), b.getInt32(8)), b.getInt32(7));
     Value *place = placeIn(fn, inst, *brackets, handle, inBytes(fn, brackets->x(), shift),
                            b.CreateShl(b.getInt32(1), shift));
     trapOutside(fn, inst, place);
     callSampler(fn, "surf_store", {handle, place, words[0], words[1], words[2], words[3]});
     return nullptr;
-  });
+  };
+  withHandle(fn, *brackets->surface, store, [&] { trapOutside(fn, inst, b.getInt64(0)); });
   return Error::success();
 }
 
@@ -224,17 +226,17 @@ static Error reduceTexels(FunctionLowering &fn, const ptx::Instruction &inst) {
   if (!brackets)
     return brackets.takeError();
   Value *value = fn.read(inst.operands[1], type);
-  withHandle(fn, *brackets->surface, [&](Value *handle) -> Value * {
+  auto reduce = [&](Value *handle) -> Value * {
     Value *x = inBytes(fn, brackets->x(), b.getInt32(Log2_32(bytes)));
     Value *place = placeIn(fn, inst, *brackets, handle, x, b.getInt32(bytes));
     trapOutside(fn, inst, place);
     ifInside(fn, inst, place, [&](Value *pointer) -> Value * {
-      auto reduce = [&](bool isSigned) {
+      auto reduceAs = [&](bool isSigned) {
         b.CreateAtomicRMW(reductionOf(spelling, isSigned), pointer, value, Align(bytes),
                           AtomicOrdering::Monotonic, syncScopeOf(fn.context(), ptx::Mod::Gpu));
       };
       if (!spelling.has(ptx::Mod::Min) && !spelling.has(ptx::Mod::Max)) {
-        reduce(false);
+        reduceAs(false);
         return nullptr;
       }
       Value *sign =
@@ -244,14 +246,15 @@ static Error reduceTexels(FunctionLowering &fn, const ptx::Instruction &inst) {
       b.CreateCondBr(b.CreateICmpNE(sign, b.getInt32(0)), asSigned, asUnsigned);
       for (BasicBlock *block : {asSigned, asUnsigned}) {
         b.SetInsertPoint(block);
-        reduce(block == asSigned);
+        reduceAs(block == asSigned);
         b.CreateBr(done);
       }
       b.SetInsertPoint(done);
       return nullptr;
     });
     return nullptr;
-  });
+  };
+  withHandle(fn, *brackets->surface, reduce, [&] { trapOutside(fn, inst, b.getInt64(0)); });
   return Error::success();
 }
 

@@ -258,13 +258,39 @@ Value *callSampler(FunctionLowering &fn, const Twine &name, ArrayRef<Value *> ar
   return fn.builder().CreateCall(function, arguments);
 }
 
-Value *withHandle(FunctionLowering &fn, const ptx::Operand &operand,
-                  function_ref<Value *(Value *)> build) {
+// A handle of 0 is that of an object without texels, as on an H100: results are 0.
+static Value *unlessNone(FunctionLowering &fn, Value *handle, function_ref<Value *(Value *)> build,
+                         function_ref<void()> ifNone) {
   IRBuilder<> &b = fn.builder();
+  BasicBlock *none = fn.newBlock("handle.none"), *some = fn.newBlock("handle.some"),
+             *done = fn.newBlock("handle.known");
+  b.CreateCondBr(b.CreateICmpEQ(handle, b.getInt64(0)), none, some);
+  b.SetInsertPoint(none);
+  if (ifNone)
+    ifNone();
+  none = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(some);
+  Value *result = build(handle);
+  some = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  if (!result)
+    return nullptr;
+  PHINode *value = b.CreatePHI(result->getType(), 2);
+  value->addIncoming(Constant::getNullValue(result->getType()), none);
+  value->addIncoming(result, some);
+  return value;
+}
+
+Value *withHandle(FunctionLowering &fn, const ptx::Operand &operand,
+                  function_ref<Value *(Value *)> buildOne, function_ref<void()> ifNone) {
+  IRBuilder<> &b = fn.builder();
+  auto build = [&](Value *handle) { return unlessNone(fn, handle, buildOne, ifNone); };
   if (const ptx::Variable *variable = operand.variable()) {
     if (variable->space != ptx::StateSpace::Param) {
       if (variable->elementCount == 1 && variable->fields.empty())
-        return build(fn.addressOf(*variable));
+        return buildOne(fn.addressOf(*variable));
       fn.problem(operand,
                  variable->fields.empty() ? "an array of texture or surface references"
                                           : "a texture or surface reference with an initialiser",

@@ -18,11 +18,13 @@ struct Geometry {
 const Geometry *geometryOf(const ptx::Spelling &spelling);
 
 /// Builds what uses the handle that the first operand in an instruction's brackets gives: a
-/// reference of the module, a parameter, or a register. `build` gets a handle that all lanes share;
-/// where that is not known, it stands in a loop over the handles that there are. Returns what
-/// `build` returns, or null with a recorded problem.
+/// reference of the module, a parameter, or a register. `build` gets a handle that all lanes share
+/// and that is not 0; where the first is not known, it stands in a loop over the handles that there
+/// are. With a handle of 0 the result is 0, and `ifNone`, if there is one, builds what is done.
+/// Returns what `build` returns, or null with a recorded problem.
 llvm::Value *withHandle(FunctionLowering &fn, const ptx::Operand &operand,
-                        llvm::function_ref<llvm::Value *(llvm::Value *)> build);
+                        llvm::function_ref<llvm::Value *(llvm::Value *)> build,
+                        llvm::function_ref<void()> ifNone = {});
 
 /// Calls a function of lowering/device/Textures.cpp, whose first argument is such a handle.
 llvm::Value *callSampler(FunctionLowering &fn, const llvm::Twine &name,

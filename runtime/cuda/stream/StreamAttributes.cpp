@@ -62,7 +62,7 @@ Result set(StreamAttributes &attributes, int id, const char *value) {
     attributes.policy.flag = number;
     return kSuccess;
   case kLaunchPriority:
-    attributes.priority = std::clamp(number, -1, 0);
+    attributes.priority = std::clamp(number, kHighestPriority, 0);
     return kSuccess;
   case kLaunchMemSyncDomainMap:
     if (uint8_t(value[0]) > 1 || uint8_t(value[1]) > 1)

@@ -45,9 +45,9 @@ std::optional<FormatFacts> factsOf(int format, unsigned channels) {
 
 namespace {
 
-// The largest sizes, as Device::attribute gives them.
-constexpr size_t kMaxWidth1D = 16384, kMax2D = 16384, kMax3D = 2048, kMaxLayers = 2048,
-                 kMaxCubeLayers = 2046;
+// The largest sizes, as Device::attribute gives them. A deep array may be another than a wide one.
+constexpr size_t kMaxWidth = 131072, kMaxHeight = 65536, kMax3D = 16384, kMaxDepth = 32768,
+                 kMaxOfDeep = 8192, kMaxLayerSize = 32768, kMaxLayers = 2048, kMaxCubeLayers = 2046;
 
 Result wrong(const llvm::Twine &what) { return fail(kInvalidValue, "array: " + what); }
 
@@ -60,24 +60,26 @@ Result checkShape(const Array3DDescriptor &d) {
   if (isCube) {
     if (d.width != d.height || d.depth == 0 || d.depth % 6 || (!isLayered && d.depth != 6))
       return wrong("a cube map has square faces, six for each layer");
-    return d.width <= kMax2D && d.depth <= kMaxCubeLayers ? kSuccess : wrong("it is too large");
+    return d.width <= kMaxLayerSize && d.depth <= kMaxCubeLayers ? kSuccess
+                                                                 : wrong("it is too large");
   }
   if (isLayered) {
     if (!d.depth)
       return wrong("a layered array without layers");
-    return d.width <= kMax2D && d.height <= kMax2D && d.depth <= kMaxLayers
+    return d.width <= kMaxLayerSize && d.height <= kMaxLayerSize && d.depth <= kMaxLayers
                ? kSuccess
                : wrong("it is too large");
   }
   if (d.depth) {
     if (!d.height)
       return wrong("its height is 0");
-    return d.width <= kMax3D && d.height <= kMax3D && d.depth <= kMax3D ? kSuccess
-                                                                        : wrong("it is too large");
+    auto isWithin = [&](size_t size, size_t depth) {
+      return d.width <= size && d.height <= size && d.depth <= depth;
+    };
+    return isWithin(kMax3D, kMax3D) || isWithin(kMaxOfDeep, kMaxDepth) ? kSuccess
+                                                                       : wrong("it is too large");
   }
-  return d.width <= (d.height ? kMax2D : kMaxWidth1D) && d.height <= kMax2D
-             ? kSuccess
-             : wrong("it is too large");
+  return d.width <= kMaxWidth && d.height <= kMaxHeight ? kSuccess : wrong("it is too large");
 }
 
 // Compressed blocks, planes, and ten bits a channel, which an H100 has.
@@ -125,6 +127,12 @@ abi::TexelGrid gridOf(const Array3DDescriptor &d, unsigned texelShift, unsigned 
 // Whether what is made may be made now.
 Result mayAllocate() { return checkUnsafe(); }
 
+Result checkSlices(const abi::TexelGrid &grid) {
+  return grid.slicePitch <= abi::kMaxSliceBytes
+             ? kSuccess
+             : fail(kNotSupported, "array: layers and depths of more than 4 GiB");
+}
+
 Result makeArray(Context &context, Array **out, const Array3DDescriptor &descriptor) {
   if (Result result = check(descriptor))
     return result;
@@ -135,6 +143,8 @@ Result makeArray(Context &context, Array **out, const Array3DDescriptor &descrip
   array->descriptor = descriptor;
   array->texelShift = factsOf(descriptor.format, descriptor.channels)->texelShift();
   array->grid = gridOf(descriptor, array->texelShift, 0, array->bytes);
+  if (Result result = checkSlices(array->grid))
+    return result;
   void *memory = nullptr;
   if (Result result = allocateDevice(context, &memory, array->bytes))
     return result;
@@ -167,6 +177,8 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
     array->owner = made.get();
     array->texelShift = texelShift;
     array->grid = gridOf(descriptor, texelShift, level, array->bytes);
+    if (Result result = checkSlices(array->grid))
+      return result;
     array->descriptor = descriptor;
     array->descriptor.width = array->grid.width;
     array->descriptor.height = descriptor.height ? array->grid.height : 0;

@@ -74,6 +74,8 @@ Result sourceOf(const ResourceDescriptor &resource, Source &source) {
     if (pitched.width > (1u << 17) || pitched.height > 65000 || pitched.pitch % 32 ||
         pitched.pitch > 2097120)
       return wrong("its sizes or pitch");
+    if (pitched.height * pitched.pitch > abi::kMaxSliceBytes)
+      return fail(kNotSupported, "texture: pitched memory of more than 4 GiB");
     source.format = *format;
     source.grid = {address,
                    0,

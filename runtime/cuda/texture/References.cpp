@@ -85,6 +85,13 @@ template <class Get> Result get(const char *name, TextureReference *handle, Get 
   });
 }
 
+// An H100 takes values that nothing stands for, and samples as before.
+Result ignored(const char *what, int value) {
+  log(LogLevel::Warning, llvm::Twine("texture reference: ") + what + " " + llvm::Twine(value) +
+                             " is unknown and ignored");
+  return kSuccess;
+}
+
 Result put(auto *out, const auto &value) {
   if (!out)
     return kInvalidValue;
@@ -241,8 +248,10 @@ Result cuTexRefSetAddress2D_v2(TextureReference *reference, const ArrayDescripto
 
 Result cuTexRefSetFormat(TextureReference *reference, int format, int channels) {
   return change(__func__, reference, [&](TextureReference &r) -> Result {
-    if (!factsOf(format, unsigned(channels)))
+    if (channels != 1 && channels != 2 && channels != 4)
       return kInvalidValue;
+    if (!factsOf(format, unsigned(channels)))
+      return ignored("format", format);
     r.format = format;
     r.channels = unsigned(channels);
     if (r.isBound && r.resource.type == kResourceLinear) {
@@ -255,8 +264,10 @@ Result cuTexRefSetFormat(TextureReference *reference, int format, int channels) 
 
 Result cuTexRefSetAddressMode(TextureReference *reference, int dimension, int mode) {
   return change(__func__, reference, [&](TextureReference &r) -> Result {
-    if (dimension < 0 || dimension > 2 || mode < 0 || mode > 3)
+    if (dimension < 0 || dimension > 2)
       return kInvalidValue;
+    if (mode < 0 || mode > 3)
+      return ignored("address mode", mode);
     r.texture.addressMode[dimension] = mode;
     return kSuccess;
   });
@@ -264,15 +275,19 @@ Result cuTexRefSetAddressMode(TextureReference *reference, int dimension, int mo
 
 Result cuTexRefSetFilterMode(TextureReference *reference, int mode) {
   return change(__func__, reference, [&](TextureReference &r) -> Result {
+    if (mode != 0 && mode != 1)
+      return ignored("filter mode", mode);
     r.texture.filter = mode;
-    return mode == 0 || mode == 1 ? kSuccess : kInvalidValue;
+    return kSuccess;
   });
 }
 
 Result cuTexRefSetMipmapFilterMode(TextureReference *reference, int mode) {
   return change(__func__, reference, [&](TextureReference &r) -> Result {
+    if (mode != 0 && mode != 1)
+      return ignored("filter mode", mode);
     r.texture.mipmapFilter = mode;
-    return mode == 0 || mode == 1 ? kSuccess : kInvalidValue;
+    return kSuccess;
   });
 }
 

@@ -123,6 +123,37 @@ TEST(Textures, FormattedSurfaces) {
             expected([](unsigned x, unsigned y) { return std::max(5 * x + y, 3u); }));
 }
 
+// A handle of 0 is an object without texels: every second thread has one.
+TEST(Textures, HandleOfZero) {
+  const std::string ptx = kernelWith(
+      "and.b32 %r5, %r0, 1; setp.ne.u32 %p0, %r5, 0; selp.b64 %rd0, 0, %rd0, %p0;"
+      "tex.2d.v4.u32.f32 {%r9, %r2, %r3, %r4}, [%rd0, {%f0, %f1}];"
+      "tex.2d.v4.u32.s32 {%r5, %r2, %r3, %r4}, [%rd0, {%r0, %r1}]; add.u32 %r9, %r9, %r5;"
+      "tex.1d.v4.u32.s32 {%r5, %r2, %r3, %r4}, [%rd0, {%r0}]; add.u32 %r9, %r9, %r5;"
+      "tld4.r.2d.v4.u32.f32 {%r5, %r2, %r3, %r4}, [%rd0, {%f0, %f1}]; @%p0 add.u32 %r9, %r9, %r5;"
+      "txq.width.b32 %r5, [%rd0]; add.u32 %r9, %r9, %r5; shl.b32 %r2, %r0, 2;"
+      "suld.b.2d.b32.zero %r5, [%rd0, {%r2, %r1}]; add.u32 %r9, %r9, %r5;"
+      "suld.b.2d.b32.clamp %r5, [%rd0, {%r2, %r1}]; add.u32 %r9, %r9, %r5;"
+      "@%p0 sust.b.2d.b32.zero [%rd0, {%r2, %r1}], %r1;"
+      "@%p0 sust.b.2d.b32.clamp [%rd0, {%r2, %r1}], %r1;"
+      "@%p0 sust.p.2d.b32.zero [%rd0, {%r0, %r1}], %r1;"
+      "@%p0 sust.p.2d.b32.clamp [%rd0, {%r0, %r1}], %r1;"
+      "@%p0 sured.p.add.2d.b32.zero [%rd0, {%r0, %r1}], %r1;"
+      "@%p0 sured.b.add.2d.u32.clamp [%rd0, {%r2, %r1}], %r1;");
+  const auto wanted =
+      expected([](unsigned x, unsigned y) { return x % 2 ? 0 : 4 * texel(x, y) + kWidth; });
+  EXPECT_EQ(runAll(ptx, kWords), wanted);
+  EXPECT_EQ(runOnAllTargets(ptx, kWords), wanted);
+  Form form;
+  form.expectTrap = true;
+  for (const std::string body :
+       {"suld.b.2d.b32.trap %r9, [%rd0, {0, 0}];", "sust.b.2d.b32.trap [%rd0, {0, 0}], %r0;",
+        "sust.p.2d.b32.trap [%rd0, {0, 0}], %r0;", "sured.p.add.2d.b32.trap [%rd0, {0, 0}], %r0;"})
+    EXPECT_EQ(run(kernelWith("mov.u64 %rd0, 0;" + body), kWords, form).trap.reason,
+              uint32_t(rubia::abi::TrapReason::SurfaceAccess))
+        << body;
+}
+
 TEST(Textures, OutsideOfASurface) {
   Form form;
   form.expectTrap = true;
