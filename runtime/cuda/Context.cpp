@@ -163,7 +163,7 @@ void Context::tearDown() {
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
   gates.release(hip(), hasLostDevice());
-  words.release(hip(), hasLostDevice());
+  words->release(hip(), hasLostDevice());
   if (hasLostDevice())
     services.forget();
   else

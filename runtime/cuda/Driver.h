@@ -68,10 +68,10 @@ struct Context {
   void *awaited = nullptr; // HIP's event, for which streams that are made later wait
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
 
-  DeviceServices services; // printf, malloc; guards itself
-  PendingLaunches pending; // guards itself
-  Gates gates;             // guards itself
-  WordPool words;          // guards itself
+  DeviceServices services;                                        // printf, malloc; guards itself
+  PendingLaunches pending;                                        // guards itself
+  Gates gates;                                                    // guards itself
+  std::shared_ptr<WordPool> words = std::make_shared<WordPool>(); // guards itself
 
   /// Maps a HIP status; remembers it if it is a fault of the device.
   Result check(int hipError);

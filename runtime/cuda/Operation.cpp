@@ -68,7 +68,7 @@ Result submit(Context &context, Operation operation, Stream *handle, void *hipSt
     return result;
   // The threads' default streams share a handle, but not their order: told apart by HIP's stream.
   Stream *workspace = handle == kPerThreadStream ? static_cast<Stream *>(hipStream) : handle;
-  return execute(context, operation, {hipStream, workspace, hipStream});
+  return execute(context, operation, {hipStream, workspace, {hipStream}});
 }
 
 } // namespace rubia::runtime::cuda

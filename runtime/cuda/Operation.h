@@ -91,7 +91,7 @@ struct Place {
   /// Whose workspace a cooperative launch has: launches of one follow each other.
   Stream *workspace;
   /// The stream that the program waits for: other than `hipStream` where a graph has its own.
-  void *awaited;
+  AwaitedStream awaited;
 };
 
 /// Executes it on a stream of the context, whose device is HIP's current one. Operations that are

@@ -8,11 +8,19 @@ using Lock = std::lock_guard<std::mutex>;
 // Stands for streams that were destroyed.
 static void *const kDetached = const_cast<char *>("");
 
-void PendingLaunches::add(Module *module, std::shared_ptr<LoadedModule> loaded, void *hipStream) {
+void PendingLaunches::add(Module *module, std::shared_ptr<LoadedModule> loaded,
+                          const AwaitedStream &stream) {
   Lock lock(mutex);
   Entry &entry = entries[module];
   entry.loaded = std::move(loaded);
-  entry.launches[hipStream] = ++count;
+  const auto end = ends.find(stream.hipStream);
+  const bool isGone = end != ends.end() && end->second > stream.since;
+  entry.launches[isGone ? kDetached : stream.hipStream] = ++count;
+}
+
+AwaitedStream PendingLaunches::awaited(void *hipStream) const {
+  Lock lock(mutex);
+  return {hipStream, detached};
 }
 
 uint64_t PendingLaunches::last() const {
@@ -48,6 +56,7 @@ void PendingLaunches::endDevice(uint64_t number) {
 
 void PendingLaunches::detach(void *hipStream) {
   Lock lock(mutex);
+  ends[hipStream] = ++detached;
   for (auto &[module, entry] : entries) {
     auto node = entry.launches.extract(hipStream);
     if (node)

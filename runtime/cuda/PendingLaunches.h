@@ -12,9 +12,18 @@ namespace rubia::runtime::cuda {
 
 struct Module;
 
+/// A stream that the program waits for. Threads of the runtime launch for it later, when it may be
+/// destroyed, and its number another stream's: `since` is how many had been destroyed before.
+struct AwaitedStream {
+  void *hipStream;
+  uint64_t since = ~uint64_t(0); // of a launch that is noted at once
+};
+
 class PendingLaunches {
 public:
-  void add(Module *module, std::shared_ptr<LoadedModule> loaded, void *hipStream);
+  void add(Module *module, std::shared_ptr<LoadedModule> loaded, const AwaitedStream &stream);
+  /// For launches that come later.
+  AwaitedStream awaited(void *hipStream) const;
   /// The number of the last launch: to be taken before a wait begins.
   uint64_t last() const;
   /// The modules, kept alive for the caller.
@@ -36,7 +45,8 @@ private:
 
   mutable std::mutex mutex;
   std::map<Module *, Entry> entries;
-  uint64_t count = 0;
+  std::map<void *, uint64_t> ends; // when a stream of this number was destroyed last
+  uint64_t count = 0, detached = 0;
 };
 
 } // namespace rubia::runtime::cuda

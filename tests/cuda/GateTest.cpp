@@ -79,6 +79,40 @@ TEST_F(Gate, HandleIsZeroThoughAnEarlierOneWasNot) {
   EXPECT_EQ(wait(1)[0], 0);
 }
 
+// A launch sets a handle that nobody has any more.
+TEST_F(Gate, HandleIsNotAnothersWhileALaunchMaySetIt) {
+  struct Signals {
+    std::atomic<bool> isThere = false, mayGo = false;
+  } signals;
+  const uint64_t first = makeHandle(graph, 0, 0);
+  Node choice = addConditional(graph, nullptr, first, kIfNode, 1);
+  HostNodeParameters p{};
+  p.data = &signals;
+  p.function = [](void *data) {
+    auto &signals = *static_cast<Signals *>(data);
+    signals.isThere = true;
+    while (!signals.mayGo)
+      std::this_thread::yield();
+  };
+  GraphNode *host = nullptr;
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, &choice.node, size_t(1), &p), kSuccess);
+  addKernel(graph, host, "set", {first, 1});
+  ExecutableGraph *executable = instantiate();
+  launch(executable);
+  while (!signals.isThere)
+    std::this_thread::yield();
+  EXPECT_EQ(cu("cuGraphExecDestroy", executable), kSuccess);
+  EXPECT_EQ(cu("cuGraphDestroy", graph), kSuccess);
+  ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), kSuccess);
+  choice = addConditional(graph, nullptr, makeHandle(graph, 0, 0), kIfNode, 1);
+  addKernel(choice.bodies[0], nullptr, "add", {at(0), 1});
+  executable = instantiate();
+  signals.mayGo = true;
+  wait();
+  launch(executable);
+  EXPECT_EQ(wait(1)[0], 0);
+}
+
 // The error is the runtime's own: HIP goes on.
 TEST_F(Gate, ErrorOfABodyEndsAnEndlessLoop) {
   Node choice = addConditional(graph, nullptr, makeHandle(graph, 1), kIfNode, 1);

@@ -112,7 +112,7 @@ static Result readWord(Bodies &bodies, unsigned &value) {
   return context.check(hip().hipStreamSynchronize(stream));
 }
 
-Result runBodies(Bodies &bodies, void *awaited) {
+Result runBodies(Bodies &bodies, const AwaitedStream &awaited) {
   Context &context = *bodies.context;
   if (Result result = enter(context))
     return result;
@@ -136,7 +136,7 @@ Result runBodies(Bodies &bodies, void *awaited) {
 }
 
 Result addConditional(Context &context, std::shared_ptr<Bodies> bodies, void *hipStream,
-                      void *awaited) {
+                      const AwaitedStream &awaited) {
   return context.gates.add(
       context, hipStream, "the body of a conditional graph node",
       [bodies = std::move(bodies), awaited] { return runBodies(*bodies, awaited); });
@@ -159,7 +159,7 @@ extern "C" Result cuGraphConditionalHandleCreate(uint64_t *handle, Graph *graph,
     Context &context = in ? *in : current;
     void *address = nullptr;
     if (Result result =
-            inContext(current, context, [&] { return context.words.take(context, address); }))
+            inContext(current, context, [&] { return context.words->take(context, address); }))
       return result;
     auto word = std::make_shared<ConditionalWord>(context, address);
     GraphLock lock;

@@ -11,11 +11,11 @@ namespace rubia::runtime::cuda {
 /// Given back when no graph, executable graph or launch has the handle.
 struct ConditionalWord {
   ConditionalWord(Context &context, void *address)
-      : context(context), address(address), life(context.words.life()) {}
-  ~ConditionalWord() { context.words.giveBack(address, life); }
+      : pool(context.words), address(address), life(pool->life()) {}
+  ~ConditionalWord() { pool->giveBack(address, life); }
   ConditionalWord(const ConditionalWord &) = delete;
 
-  Context &context;
+  const std::shared_ptr<WordPool> pool; // may outlive the context
   void *const address;
   const unsigned life;
 };
@@ -42,9 +42,9 @@ Result resetConditionals(Context &context, const Graph &graph, void *hipStream);
 /// Lets the stream wait until the bodies were executed as often as the word says. `awaited`: the
 /// stream that the program waits for.
 Result addConditional(Context &context, std::shared_ptr<Bodies> bodies, void *hipStream,
-                      void *awaited);
+                      const AwaitedStream &awaited);
 /// The same at once, on a thread that works at a gate: everything before it is done.
-Result runBodies(Bodies &bodies, void *awaited);
+Result runBodies(Bodies &bodies, const AwaitedStream &awaited);
 
 /// The first node that may not be in a body, at any depth.
 GraphNode *nodeNotInBody(const Graph &graph);

@@ -226,36 +226,48 @@ Result Lane::open() {
                 : context->check(hip().hipStreamCreateWithFlags(&hipStream, 1));
 }
 
-using Objects = std::vector<std::pair<UserObject *, unsigned>>;
+// What kernels of a launch may still use when nobody has the executable graph any more: user
+// objects, and words of handles, which they may set.
+namespace {
+struct Used {
+  std::vector<std::pair<UserObject *, unsigned>> objects;
+  std::vector<std::shared_ptr<ConditionalWord>> words;
 
-// At any depth.
-static void takeObjects(Graph &graph, Objects &objects) {
+  void take(Graph &graph); // at any depth
+  void release();
+};
+} // namespace
+
+void Used::take(Graph &graph) {
   objects.insert(objects.end(), graph.objects.begin(), graph.objects.end());
   graph.objects.clear();
+  for (const auto &[handle, conditional] : graph.conditionals)
+    words.push_back(conditional.word);
   for (const auto &node : graph.nodes)
     for (Graph *inner : node->graphs())
-      takeObjects(*inner, objects);
+      take(*inner);
 }
 
-static void releaseAll(const Objects &objects) {
+void Used::release() {
   GraphLock lock;
   for (auto [object, count] : objects)
-    release(object, count);
+    cuda::release(object, count);
+  words.clear();
 }
 
-// References to user objects go when the last launch is over. HIP's callback may take no lock: who
-// has it may be waiting for the stream.
-static void releaseObjects(ExecutableGraph &executable) {
-  auto owned = std::make_unique<Objects>();
+// They go when the last launch is over. HIP's callback may take no lock: who has it may be waiting
+// for the stream.
+static void giveBackLater(ExecutableGraph &executable) {
+  auto owned = std::make_unique<Used>();
   {
     GraphLock lock;
-    takeObjects(*executable.copy, *owned);
+    owned->take(*executable.copy);
   }
-  if (owned->empty())
+  if (owned->objects.empty() && owned->words.empty())
     return;
   auto releaseLater = [](void *data) {
-    std::thread([all = std::unique_ptr<Objects>(static_cast<Objects *>(data))] {
-      releaseAll(*all);
+    std::thread([all = std::unique_ptr<Used>(static_cast<Used *>(data))] {
+      all->release();
     }).detach();
   };
   void *finished = executable.finished.hip();
@@ -263,13 +275,13 @@ static void releaseObjects(ExecutableGraph &executable) {
       !hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseLater, owned.get()))
     (void)owned.release(); // the function's
   else
-    releaseAll(*owned);
+    owned->release();
 }
 
 // The last owner: no launch is being issued. HIP waits for streams and memory, so nothing is locked
 // meanwhile.
 ExecutableGraph::~ExecutableGraph() {
-  releaseObjects(*this);
+  giveBackLater(*this);
   for (Lane &lane : lanes) {
     if (!lane.hipStream || lane.isLost())
       continue;
@@ -287,11 +299,11 @@ namespace {
 /// One launch; the device of the context that is worked in is HIP's current one.
 class Replay {
 public:
-  /// `awaited`: what the program waits for, where it is not `hipStream`: this is a body then.
-  Replay(ExecutableGraph &executable, Context &context, void *hipStream, void *awaited = nullptr,
-         bool isBody = false)
+  /// `awaited`: what the program waits for: other than `hipStream` of a body.
+  Replay(ExecutableGraph &executable, Context &context, void *hipStream,
+         const AwaitedStream &awaited, bool isBody)
       : executable(executable), context(context), entered(&context), hipStream(hipStream),
-        awaited(isBody ? awaited : hipStream), isBody(isBody) {}
+        awaited(awaited), isBody(isBody) {}
 
   Result run();
 
@@ -307,7 +319,8 @@ private:
 
   ExecutableGraph &executable;
   Context &context, *entered;
-  void *hipStream, *awaited;
+  void *hipStream;
+  AwaitedStream awaited;
   bool isBody;
 };
 
@@ -458,13 +471,15 @@ Result launch(ExecutableGraph &executable, Context &context, void *hipStream) {
   MemoryUse use = memoryUse(executable);
   if (Result result = beginUse(use))
     return result;
-  Result result = Replay(executable, context, hipStream).run();
+  Result result =
+      Replay(executable, context, hipStream, context.pending.awaited(hipStream), false).run();
   lock.unlock();
   endUse(use, result);
   return result;
 }
 
-Result runBody(ExecutableGraph &body, Context &context, void *hipStream, void *awaited) {
+Result runBody(ExecutableGraph &body, Context &context, void *hipStream,
+               const AwaitedStream &awaited) {
   return Replay(body, context, hipStream, awaited, true).run();
 }
 

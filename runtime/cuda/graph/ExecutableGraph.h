@@ -91,7 +91,8 @@ std::vector<Lane> giveLanes(std::vector<Step> &steps);
 Result launch(ExecutableGraph &executable, Context &context, void *hipStream);
 /// Executes a body on a thread that works at a gate; the stream, which that thread has, comes after
 /// it. The program waits for the stream `awaited`.
-Result runBody(ExecutableGraph &body, Context &context, void *hipStream, void *awaited);
+Result runBody(ExecutableGraph &body, Context &context, void *hipStream,
+               const AwaitedStream &awaited);
 /// Makes what a launch needs beforehand.
 Result upload(ExecutableGraph &executable, Context &current);
 
