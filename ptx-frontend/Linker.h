@@ -20,6 +20,10 @@ struct LinkInput {
   bool isLibrary = false; // it counts only if it defines what others lack
 };
 
+struct LinkOptions {
+  bool takesFirst = false; // of several strong definitions, as nvJitLink does: no LinkError
+};
+
 /// Symbols that stand against each other: two definitions, or a definition that is not what was
 /// declared. Anything else that fails is malformed text.
 class LinkError : public llvm::ErrorInfo<LinkError> {
@@ -50,6 +54,8 @@ struct Linked {
     std::string text; // formatted
   };
   std::vector<InputDiagnostic> diagnostics;
+  /// With LinkOptions::takesFirst: definitions that others came before.
+  std::vector<std::string> ignored;
 
   /// The diagnostic of the linked text with the line that it has in an input, and the number of
   /// that; none of lines that the linker wrote.
@@ -64,7 +70,7 @@ inline constexpr llvm::StringLiteral kLinkedPragma = "rubia linked";
 /// one, common variables are one of the largest size, names that are not visible are their unit's
 /// own. What nobody defines stays external. Line information of inlined functions and .section are
 /// left out.
-llvm::Expected<Linked> linkUnits(llvm::ArrayRef<LinkInput> inputs);
+llvm::Expected<Linked> linkUnits(llvm::ArrayRef<LinkInput> inputs, LinkOptions options = {});
 /// The text alone.
 llvm::Expected<std::string> link(llvm::ArrayRef<LinkInput> inputs);
 

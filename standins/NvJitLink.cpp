@@ -356,10 +356,12 @@ Result complete(Link &link) {
       return link.ptx = std::move(text), kSuccess;
     link.units.push_back({"LTO", std::move(text)});
   }
-  Expected<std::string> text = ptx::link(link.units);
-  if (!text)
-    return link.fail(kInternal, "error   : " + toString(text.takeError()) + "\nERROR 9: finish");
-  const ptx::ParseResult parsed = ptx::parse("linked", *text);
+  Expected<ptx::Linked> linked = ptx::linkUnits(link.units, {.takesFirst = true});
+  if (!linked)
+    return link.fail(kInternal, "error   : " + toString(linked.takeError()) + "\nERROR 9: finish");
+  for (const std::string &ignored : linked->ignored)
+    link.information += "warning : " + ignored + ": the first is taken\n";
+  const ptx::ParseResult parsed = ptx::parse("linked", linked->text);
   if (std::vector<std::string> missing = ptx::unresolved(parsed.module); !missing.empty())
     return link.fail(kInternal, "error   : Undefined reference to '" +
                                     join(missing, "'\nerror   : Undefined reference to '") +
@@ -367,7 +369,7 @@ Result complete(Link &link) {
   // Units that are right one by one are right together, but for their targets.
   AssemblerOptions options = link.assembler;
   options.hasWarnings = false; // of the inputs they were told
-  Assembled made = assemble("linked", *text, options);
+  Assembled made = assemble("linked", linked->text, options);
   if (made.hasFailed)
     return link.fail(kInternal, made.log + "ERROR 9: finish");
   link.information += made.log;

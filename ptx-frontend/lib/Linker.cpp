@@ -54,6 +54,7 @@ struct Symbol {
 
 class Linker {
 public:
+  explicit Linker(LinkOptions options) : options(options) {}
   Error add(const LinkInput &input);
   Expected<Linked> run();
 
@@ -82,6 +83,7 @@ private:
   void printVariables();
   void printBodies();
 
+  const LinkOptions options;
   std::vector<std::unique_ptr<Unit>> units;
   StringMap<Symbol> symbols; // those that units share
   StringSet<> addressed;     // new words of initialisers: kernels are among them
@@ -212,10 +214,14 @@ Error Linker::choose(StringRef name, Symbol &symbol) {
       continue;
     Place &chosen = symbol.chosen;
     const int ours = rank(*place.statement), best = chosen.statement ? rank(*chosen.statement) : 0;
-    if (ours == 3 && best == 3)
-      return make_error<LinkError>("multiple definition of '" + name.str() + "', in '" +
-                                   units[chosen.unit]->name.str() + "' and in '" +
-                                   units[place.unit]->name.str() + "'");
+    if (ours == 3 && best == 3) {
+      const std::string text = "multiple definition of '" + name.str() + "', in '" +
+                               units[chosen.unit]->name.str() + "' and in '" +
+                               units[place.unit]->name.str() + "'";
+      if (!options.takesFirst)
+        return make_error<LinkError>(text);
+      result.ignored.push_back(text);
+    }
     if (ours > best || (ours == 1 && best == 1 && sizeOf(place) > sizeOf(chosen)))
       chosen = place;
   }
@@ -471,8 +477,8 @@ Expected<Linked> Linker::run() {
 
 } // namespace
 
-Expected<Linked> linkUnits(ArrayRef<LinkInput> inputs) {
-  Linker linker;
+Expected<Linked> linkUnits(ArrayRef<LinkInput> inputs, LinkOptions options) {
+  Linker linker(options);
   for (const LinkInput &input : inputs)
     if (Error error = linker.add(input))
       return std::move(error);

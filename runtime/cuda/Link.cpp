@@ -77,25 +77,38 @@ template <class Body> static Result withState(LinkState *handle, Body body) {
 // What ptx::LinkError's texts begin with: libcuda knows the worker by its texts alone.
 static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
 
-static std::vector<uint8_t> bundleOf(const LinkState &state) {
-  std::vector<fatbin::BundlePart> parts;
-  parts.reserve(state.parts.size());
-  for (const LinkState::Part &part : state.parts)
-    parts.push_back({part.name, part.bytes, part.isLibrary});
-  return fatbin::makeBundle(parts);
+static std::vector<uint8_t> bundleOf(ArrayRef<LinkState::Part> parts) {
+  std::vector<fatbin::BundlePart> all;
+  all.reserve(parts.size());
+  for (const LinkState::Part &part : parts)
+    all.push_back({part.name, part.bytes, part.isLibrary});
+  return fatbin::makeBundle(all);
+}
+
+// Inputs are checked with all that came before, so that two definitions of a name are the second
+// one's error, as on an H100: up to so many bytes. Beyond, who adds many would wait for each input
+// longer than for the one before; such errors come from cuLinkComplete() then.
+static constexpr size_t kMaxBytesCheckedTogether = 1 << 20;
+
+static size_t bytesOf(ArrayRef<LinkState::Part> parts) {
+  size_t bytes = 0;
+  for (const LinkState::Part &part : parts)
+    bytes += part.bytes.size();
+  return bytes;
 }
 
 static Result refuse(LinkState &state, Result result, const Twine &why) {
   std::string text = ("cuLink: " + why).str();
-  state.log.writeError(text);
+  state.log.writeError(text, result);
   return fail(result, text);
 }
 
-// What is wrong with the parts as they are: two definitions of a name cannot be taken back, text
-// that is no PTX can be left out.
-static Result check(LinkState &state, std::shared_ptr<const Manifest> &manifest) {
+// What is wrong with the parts: two definitions of a name cannot be taken back, text that is no PTX
+// can be left out.
+static Result check(LinkState &state, ArrayRef<LinkState::Part> parts,
+                    std::shared_ptr<const Manifest> &manifest) {
   const auto begin = std::chrono::steady_clock::now();
-  auto found = Compiler::instance().manifest({bundleOf(state), state.capability});
+  auto found = Compiler::instance().manifest({bundleOf(parts), state.capability});
   const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - begin;
   state.log.writeTime(time.count());
   if (!found) {
@@ -125,7 +138,9 @@ static Result addParts(LinkState &state, std::vector<LinkState::Part> added) {
   const size_t before = state.parts.size();
   llvm::append_range(state.parts, std::move(added));
   std::shared_ptr<const Manifest> manifest;
-  Result result = check(state, manifest);
+  const ArrayRef<LinkState::Part> all = state.parts;
+  const bool isTogether = bytesOf(all) <= kMaxBytesCheckedTogether;
+  Result result = check(state, isTogether ? all : all.drop_front(before), manifest);
   if (result)
     state.parts.resize(before);
   return result;
@@ -202,12 +217,12 @@ static Result complete(LinkState &state, void **image, size_t *size) {
   if (state.failed)
     return state.failed;
   std::shared_ptr<const Manifest> manifest;
-  if (Result result = check(state, manifest))
+  if (Result result = check(state, state.parts, manifest))
     return result;
   if (!manifest->unresolved.empty())
     return refuse(state, kInvalidSource,
                   "unresolved external symbols: " + join(manifest->unresolved, ", "));
-  state.image = bundleOf(state);
+  state.image = bundleOf(state.parts);
   state.isComplete = true;
   *image = state.image.data();
   if (size)

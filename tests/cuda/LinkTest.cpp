@@ -109,6 +109,21 @@ TEST_F(LinkTest, OfAnObjectFileAllIsLinked) {
   EXPECT_TRUE(strstr(log, "multiple definition of 'main'")) << log;
 }
 
+// Beyond 1 MiB an input is checked alone when it is added, and with the others in the end.
+TEST_F(LinkTest, OfManyInputsEachIsCheckedOnce) {
+  std::string padding;
+  while (padding.size() < 400 << 10)
+    padding += "// A line that says nothing, as there are many in what compilers write.\n";
+  EXPECT_EQ(add(kPtxText, padding + kMain), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, padding + giving(7)), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, padding + unit("nonsense")), kInvalidPtx);
+  EXPECT_TRUE(strstr(log, "nonsense")) << log;
+  EXPECT_EQ(add(kPtxText, padding + unit(".visible .func other() { ret; }\n")), kSuccess) << log;
+  EXPECT_EQ(add(kPtxText, giving(8)), kSuccess) << log;
+  EXPECT_EQ(complete(), kInvalidSource);
+  EXPECT_TRUE(strstr(log, "multiple definition of 'value'")) << log;
+}
+
 TEST_F(LinkTest, TheLogNamesWhatNobodyDefines) {
   EXPECT_EQ(add(kPtxText, kMain), kSuccess) << log;
   EXPECT_EQ(complete(), kInvalidSource);

@@ -94,6 +94,21 @@ TEST(PtxLinker, DeclaresKernelsWhoseAddressesAreTaken) {
   EXPECT_EQ(count(text, ".entry c"), 1u) << text;
 }
 
+TEST(PtxLinker, TakesTheFirstOfStrongDefinitionsIfAsked) {
+  const std::string first = kHead + function(".visible ", 1) + ".visible .entry a() " + kCall,
+                    second = kHead + function(".visible ", 2) + ".visible .entry b() " + kCall;
+  Expected<Linked> refused = linkUnits({{"first", first}, {"second", second}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(toString(refused.takeError()),
+            "cannot be linked: multiple definition of 'f', in 'first' and in 'second'");
+  Expected<Linked> taken = linkUnits({{"first", first}, {"second", second}}, {.takesFirst = true});
+  ASSERT_TRUE(bool(taken)) << toString(taken.takeError());
+  EXPECT_EQ(count(taken->text, "mov.u32 r, 1"), 1u) << taken->text;
+  EXPECT_EQ(count(taken->text, "mov.u32 r, 2"), 0u) << taken->text;
+  EXPECT_EQ(taken->ignored,
+            std::vector<std::string>{"multiple definition of 'f', in 'first' and in 'second'"});
+}
+
 // Without a forward declaration, and ahead of the variable.
 TEST(PtxLinker, DeclaresKernelsThatAnInitialiserNames) {
   std::string text = linked({".visible .entry k() { ret; }\n.visible .global .u64 p = k;\n"

@@ -444,8 +444,7 @@ class NvJitLink(StandInTest):
             self.assertEqual(done.stdout.splitlines()[:len(lines)], lines, (options, done.stdout, done.stderr))
         done = self.link(["-arch=sm_80"], (2, bad))
         self.assertIn("create 0 add 4 complete 0\nptxas application ptx input, line 4; error   : ", done.stdout)
-        done = self.link(["-arch=sm_80"], (2, one), (2, two))
-        self.assertIn("create 0 add 0 add 0 complete 6\nerror   : cannot be linked: multiple definition of 'value'", done.stdout)
+        self.assertLinks(self.link(["-arch=sm_80"], (2, user), (2, one), (2, two)), "create 0 add 0 add 0 add 0 complete 0", "stored 1")
 
     def test_symbols_have_the_versions_of_nvidias_library(self):
         source = "int __nvJitLinkComplete_{0}(void *);\nint main() {{ return __nvJitLinkComplete_{0}(0) != 10; }}\n"
