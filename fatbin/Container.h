@@ -53,6 +53,7 @@ struct Image {
   llvm::ArrayRef<uint8_t> stored; // as stored, without padding if compressed
   uint64_t uncompressedSize = 0;  // stored.size() if not compressed
   uint64_t offset = 0;            // of the entry, from the start of the bytes read
+  bool isInCubin = false;         // PTX, which lies in what is stored: a compressed cubin
 
   /// "sm_90a"; "sm_?" if the image does not say.
   std::string target() const;

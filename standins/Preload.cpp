@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <iterator>
+#include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,16 +77,25 @@ bool isBesideNvidias(const char *path) {
   return false;
 }
 
+// Other threads wait until it is done; what a library opens meanwhile on this thread does not.
 void loadStandIns() {
+  static std::mutex mutex;
   static std::atomic<bool> isDone{false};
-  if (!ownFolder[0] || isDone.exchange(true))
+  static thread_local bool isLoading = false;
+  if (!ownFolder[0] || isDone || isLoading)
     return;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (isDone)
+    return;
+  isLoading = true;
   for (const char *name : kStandIns) {
     char path[PATH_MAX];
     if (snprintf(path, sizeof(path), "%s/%s", ownFolder, name) < int(sizeof(path)))
       (void)realOpen(path,
                      RTLD_LAZY | RTLD_LOCAL); // one that is missing is NVIDIA's, as without us
   }
+  isLoading = false;
+  isDone = true;
 }
 
 const char *prepare(const char *path) {

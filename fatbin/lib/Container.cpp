@@ -6,6 +6,8 @@
 #include "fatbin/Container.h"
 #include "fatbin/Cubin.h"
 #include "fatbin/lib/Layout.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -127,6 +129,31 @@ static void usePtx(Image &image, ArrayRef<uint8_t> text) {
   image.stored = text;
 }
 
+// NVIDIA's fatbinary compresses cubins. Those that hold PTX tell by their first bytes: the names of
+// sections follow the header (standins/lib/Cubin.cpp). A container that has PTX beside needs none
+// of it.
+static void usePtxOfCompressedCubins(MutableArrayRef<Image> images) {
+  constexpr size_t kNamesEnd = 256;
+  if (any_of(images, [](const Image &image) { return image.kind == ImageKind::Ptx; }))
+    return;
+  for (Image &image : images) {
+    if (image.kind != ImageKind::Cubin || image.compression == Compression::Stored ||
+        !StringRef(beginningOf(image, kNamesEnd)).contains(kPtxSection))
+      continue;
+    Expected<std::string> cubin = payload(image);
+    if (!cubin) { // an error of who asks for it
+      consumeError(cubin.takeError());
+      continue;
+    }
+    if (std::optional<ArrayRef<uint8_t>> text = ptxInCubin(arrayRefFromStringRef(*cubin))) {
+      const ArrayRef<uint8_t> stored = image.stored;
+      usePtx(image, *text);
+      image.stored = stored;
+      image.isInCubin = true;
+    }
+  }
+}
+
 // Which bytes of `area`, which is padded, are the image, and how they are compressed.
 static Error readStorage(Image &image, ArrayRef<uint8_t> header, ArrayRef<uint8_t> area) {
   uint32_t compressedSize = readAt<uint32_t>(header, entry::kCompressedSize);
@@ -200,6 +227,7 @@ Expected<std::vector<Image>> readContainer(ArrayRef<uint8_t> bytes) {
       return image.takeError();
     images.push_back(*image);
   }
+  usePtxOfCompressedCubins(images);
   return images;
 }
 

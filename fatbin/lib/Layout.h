@@ -116,6 +116,9 @@ llvm::Expected<uint64_t> cubinSize(const uint8_t *data, uint64_t limit);
 /// An Image for bare PTX text (`.version` and `.target` are read; absent ones stay 0) and for a
 /// bare cubin of known size.
 Image describePtxText(llvm::ArrayRef<uint8_t> text);
+
+/// The first bytes of a compressed image; fewer if they cannot be had.
+std::string beginningOf(const Image &image, size_t bytes);
 Image describeCubin(llvm::ArrayRef<uint8_t> bytes);
 
 } // namespace rubia::fatbin

@@ -7,8 +7,12 @@
 // gigabyte.
 
 #include "fatbin/Container.h"
+#include "fatbin/Cubin.h"
 #include "fatbin/lib/Layout.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
 #include <lz4.h>
+#include <memory>
 #include <zstd.h>
 
 using namespace llvm;
@@ -79,6 +83,30 @@ static Expected<std::string> unpack(const Image &image) {
   return unsupported(image.offset, "unsupported compression of image (flags {0:x})", image.flags);
 }
 
+std::string beginningOf(const Image &image, size_t bytes) {
+  std::string out(bytes, '\0');
+  const uint8_t *from = image.stored.data();
+  const size_t stored = image.stored.size();
+  if (image.compression == Compression::Lz4 && stored <= LZ4_MAX_INPUT_SIZE) {
+    const int size = LZ4_decompress_safe_partial(reinterpret_cast<const char *>(from), out.data(),
+                                                 int(stored), int(bytes), int(bytes));
+    out.resize(size_t(std::max(size, 0)));
+    return out;
+  }
+  ZSTD_outBuffer to = {out.data(), bytes, 0};
+  if (image.compression == Compression::Zstd) {
+    const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                       ZSTD_freeDCtx);
+    for (ZSTD_inBuffer input = {from, stored, 0}; to.pos < to.size && input.pos < input.size;)
+      if (const size_t before = to.pos + input.pos;
+          ZSTD_isError(ZSTD_decompressStream(context.get(), &to, &input)) ||
+          to.pos + input.pos == before)
+        break;
+  }
+  out.resize(to.pos);
+  return out;
+}
+
 Expected<std::string> payload(const Image &image) {
   if (image.kind == ImageKind::LtoIr)
     return unsupported(image.offset, "unsupported: LTO-IR for {0} is scrambled", image.target());
@@ -92,6 +120,12 @@ Expected<std::string> payload(const Image &image) {
                                        "ELF"))
       return malformed(image.offset, "cubin for {0} is not an ELF file", image.target());
     return bytes;
+  }
+  if (image.isInCubin) {
+    const std::optional<ArrayRef<uint8_t>> inside = ptxInCubin(arrayRefFromStringRef(*bytes));
+    if (!inside)
+      return malformed(image.offset, "no PTX in the cubin for {0}", image.target());
+    *bytes = toStringRef(*inside).str();
   }
   StringRef text = StringRef(*bytes).rtrim('\0');
   if (size_t nul = text.find('\0'); nul != StringRef::npos)

@@ -96,9 +96,12 @@ private:
 };
 
 // The attributes of a kernel's parameters. An attribute is a format, a number, and a value of 16
-// bits or the size of what follows.
+// bits or the size of what follows. Of a kernel with many bytes of parameters ptxas 13.0 writes
+// sizes of 32 bits.
 Bytes parameterInfo(const ptx::Function &kernel) {
-  constexpr uint8_t kValueOf16Bits = 3, kSized = 4, kParameter = 0x17, kParameterBytes = 0x19;
+  constexpr uint8_t kValueOf16Bits = 3, kSized = 4, kParameter = 0x17, kParameterBytes = 0x19,
+                    kLargeParameter = 0x45;
+  constexpr uint64_t kMostOfSmall = 4352;
   std::vector<uint64_t> offsets;
   uint64_t end = 0;
   for (const ptx::Variable *parameter : kernel.parameters) {
@@ -107,13 +110,15 @@ Bytes parameterInfo(const ptx::Function &kernel) {
   }
   Bytes out = {kValueOf16Bits, kParameterBytes};
   put(out, uint16_t(end));
+  const bool isLarge = end > kMostOfSmall;
   for (size_t i = kernel.parameters.size(); i-- > 0;) {
-    out.insert(out.end(), {kSized, kParameter});
+    out.insert(out.end(), {kSized, isLarge ? kLargeParameter : kParameter});
     put(out, uint16_t(12));
     put(out, uint32_t(0));
     put(out, uint16_t(i));
     put(out, uint16_t(offsets[i]));
-    put(out, uint32_t(kernel.parameters[i]->sizeInBytes << 18 | 0x1f000)); // in no register
+    const auto bytes = uint32_t(kernel.parameters[i]->sizeInBytes);
+    put(out, isLarge ? bytes : bytes << 18 | 0x1f000); // in no register
   }
   return out;
 }

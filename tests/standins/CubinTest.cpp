@@ -5,6 +5,7 @@
 #include "fatbin/Container.h"
 #include "ptx-frontend/Parser.h"
 #include "standins/Cubin.h"
+#include "tests/fatbin/FatbinWriter.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 #include <cstring>
@@ -35,6 +36,51 @@ TEST(StandInCubin, IsAnImageOfPtx) {
   Expected<std::string> text = fatbin::payload(images->front());
   ASSERT_TRUE(bool(text));
   EXPECT_EQ(*text, kText);
+}
+
+// NVIDIA's fatbinary compresses cubins.
+TEST(StandInCubin, IsAnImageOfPtxInACompressedEntry) {
+  const std::vector<uint8_t> bytes = cubin();
+  for (fatbin::Compression compression : {fatbin::Compression::Lz4, fatbin::Compression::Zstd}) {
+    const fatbin::test::Entry entry{2, 89, toStringRef(bytes).str(), compression},
+        text{1, 80, kText, compression};
+    const std::vector<uint8_t> container = fatbin::test::writeContainer({entry});
+    Expected<std::vector<fatbin::Image>> images = fatbin::readImages(container);
+    ASSERT_TRUE(bool(images)) << toString(images.takeError());
+    ASSERT_EQ(images->size(), 1u);
+    EXPECT_EQ(images->front().kind, fatbin::ImageKind::Ptx);
+    EXPECT_EQ(images->front().versionMajor, 8u);
+    EXPECT_EQ(images->front().sm, 89u);
+    Expected<std::string> read = fatbin::payload(images->front());
+    ASSERT_TRUE(bool(read)) << toString(read.takeError());
+    EXPECT_EQ(*read, kText);
+    // PTX that stands for itself is preferred, and then nothing is decompressed.
+    const std::vector<uint8_t> both = fatbin::test::writeContainer({entry, text});
+    images = fatbin::readImages(both);
+    ASSERT_TRUE(bool(images)) << toString(images.takeError());
+    EXPECT_EQ(images->front().kind, fatbin::ImageKind::Cubin);
+    EXPECT_EQ(images->back().kind, fatbin::ImageKind::Ptx);
+  }
+}
+
+// As ptxas 13.0 writes them for the same texts.
+TEST(StandInCubin, LargeParametersHaveSizesOf32Bits) {
+  auto attributes = [](unsigned bytes) {
+    const std::string text = ".version 8.1\n.target sm_80\n.address_size 64\n"
+                             ".visible .entry k(.param .u32 a, .param .align 16 .b8 p[" +
+                             std::to_string(bytes) + "]) { ret; }\n";
+    const std::vector<uint8_t> made =
+        makeCubin(ptx::parse("text", text).module, text, {80, 0, false},
+                  /*isRelocatable=*/false);
+    return std::string(made.begin(), made.end());
+  };
+  auto has = [&](unsigned bytes, std::initializer_list<unsigned char> wanted) {
+    return StringRef(attributes(bytes)).contains(std::string(wanted.begin(), wanted.end()));
+  };
+  EXPECT_TRUE(has(4336, {4, 0x17, 12, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0, 0xf0, 0xc1, 0x43}));
+  EXPECT_TRUE(has(4352, {4, 0x45, 12, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0, 0x11, 0, 0}));
+  EXPECT_TRUE(has(20000, {4, 0x45, 12, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0x20, 0x4e, 0, 0}));
+  EXPECT_TRUE(has(20000, {4, 0x45, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0}));
 }
 
 // Its size is taken from its headers.
