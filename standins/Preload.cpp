@@ -2,14 +2,16 @@
 // Python packages open NVIDIA's libraries by their paths, or find them by DT_RPATH, ahead of
 // LD_LIBRARY_PATH. This is preloaded, and gives them the stand-ins (docs/standins.md): a path gets
 // another folder; and before an extension module beside NVIDIA's packages is loaded, the stand-ins
-// are, so that the loader finds their names among what it has.
+// are, so that the loader finds their names among what it has. And JAX looks for the nodes of
+// NVIDIA's kernel module before it asks any library for devices: it finds what it looks for.
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <iterator>
-#include <mutex>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,25 +79,43 @@ bool isBesideNvidias(const char *path) {
   return false;
 }
 
-// Other threads wait until it is done; what a library opens meanwhile on this thread does not.
+// Other threads wait until it is done; what a library opens meanwhile on this thread does not. The
+// mutex is C's: there is no libstdc++ here.
 void loadStandIns() {
-  static std::mutex mutex;
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static std::atomic<bool> isDone{false};
   static thread_local bool isLoading = false;
   if (!ownFolder[0] || isDone || isLoading)
     return;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (isDone)
-    return;
+  pthread_mutex_lock(&mutex);
   isLoading = true;
-  for (const char *name : kStandIns) {
+  for (size_t i = 0; i < std::size(kStandIns) && !isDone; ++i) {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s/%s", ownFolder, name) < int(sizeof(path)))
+    if (snprintf(path, sizeof(path), "%s/%s", ownFolder, kStandIns[i]) < int(sizeof(path)))
       (void)realOpen(path,
                      RTLD_LAZY | RTLD_LOCAL); // one that is missing is NVIDIA's, as without us
   }
   isLoading = false;
   isDone = true;
+  pthread_mutex_unlock(&mutex);
+}
+
+bool isNodeOfDriver(const char *path) {
+  return !strcmp(path, "/dev/nvidia0") || !strcmp(path, "/dev/nvidiactl");
+}
+
+/// Of a node that is not there, what is told is another's.
+template <class Function, class... Version>
+int statusOf(Function *&real, const char *name, const char *path, void *out, Version... version) {
+  if (!real)
+    real = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
+  if (!real) {
+    errno = ENOSYS;
+    return -1;
+  }
+  const int result = real(version..., path, out);
+  return result && errno == ENOENT && isNodeOfDriver(path) ? real(version..., "/dev/null", out)
+                                                           : result;
 }
 
 const char *prepare(const char *path) {
@@ -121,4 +141,30 @@ extern "C" __attribute__((visibility("default"))) void *dlopen(const char *path,
     begin(); // somebody's constructor came first
   path = prepare(path);
   [[clang::musttail]] return realOpen(path, mode);
+}
+
+// What programs of all versions of glibc, and with both sizes of offsets, call for stat(). Names of
+// their own, since headers declare the others.
+using Stat = int(const char *, void *);
+using VersionedStat = int(int, const char *, void *);
+extern "C" __attribute__((visibility("default"))) Stat rubiaStat __asm__("stat"), rubiaStat64
+    __asm__("stat64");
+extern "C" __attribute__((visibility("default"))) VersionedStat rubiaXStat __asm__("__xstat"),
+    rubiaXStat64 __asm__("__xstat64");
+
+int rubiaStat(const char *path, void *out) {
+  static Stat *real = nullptr;
+  return statusOf(real, "stat", path, out);
+}
+int rubiaStat64(const char *path, void *out) {
+  static Stat *real = nullptr;
+  return statusOf(real, "stat64", path, out);
+}
+int rubiaXStat(int version, const char *path, void *out) {
+  static VersionedStat *real = nullptr;
+  return statusOf(real, "__xstat", path, out, version);
+}
+int rubiaXStat64(int version, const char *path, void *out) {
+  static VersionedStat *real = nullptr;
+  return statusOf(real, "__xstat64", path, out, version);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of frameworks that compile while they run, unmodified, under `rubia run`. 77: the framework is not installed.
 
-Usage: frameworks.py numba|triton
+Usage: frameworks.py jax|numba|triton
 """
 import array
 import ctypes
@@ -98,9 +98,27 @@ def triton():
     assert list(array.array("f", result.raw)) == [i + 6.0 for i in range(n)]
 
 
+def jax():
+    import jax
+    import jax.numpy as jnp
+    import numpy
+
+    assert jax.devices()[0].platform == "gpu", jax.devices()
+    x = numpy.random.default_rng(0).standard_normal((48, 64)).astype(numpy.float32)
+    functions = {"loss": jax.grad(lambda x: jnp.sum(jax.nn.softmax(jnp.tanh(x), axis=1) * x)),
+                 "sorted": lambda x: jnp.sort(x, axis=1).cumsum(0),
+                 "loop": lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y * 0.5 + i, x)}
+    for name, function in functions.items():
+        ours = numpy.asarray(jax.jit(function)(x))
+        with jax.default_device(jax.devices("cpu")[0]):
+            theirs = numpy.asarray(jax.jit(function)(x))
+        difference = numpy.max(numpy.abs(ours - theirs)) / numpy.max(numpy.abs(theirs))
+        assert difference < 1e-6, (name, difference)
+
+
 if __name__ == "__main__":
     if not importlib.util.find_spec(sys.argv[1]):
         print(f"{sys.argv[1]} is not installed")
         sys.exit(77)
-    {"numba": numba, "triton": triton}[sys.argv[1]]()
+    {"jax": jax, "numba": numba, "triton": triton}[sys.argv[1]]()
     print("PASS")
