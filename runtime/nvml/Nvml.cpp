@@ -121,6 +121,8 @@ static const char *textOf(int result) {
     return "Insufficient Size";
   case kDriverNotLoaded:
     return "Driver Not Loaded";
+  case kTimeout:
+    return "Timeout";
   case kArgumentVersionMismatch:
     return "Argument Version Mismatch";
   }

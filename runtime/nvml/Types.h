@@ -14,6 +14,7 @@ enum Return : int { // nvmlReturn_t
   kNotFound = 6,
   kInsufficientSize = 7,
   kDriverNotLoaded = 9,
+  kTimeout = 10,
   kArgumentVersionMismatch = 25,
   kUnknown = 999,
 };

@@ -158,6 +158,30 @@ TEST_F(Nvml, PlacesAreWrittenInBothWays) {
   EXPECT_STREQ(old.busId, "0000:0B:00.0");
 }
 
+// No device has events, and none comes.
+TEST_F(Nvml, EventsCanBeWaitedFor) {
+  Handle set = nullptr;
+  EXPECT_EQ(nvml("nvmlEventSetCreate", &set), kSuccess);
+  unsigned long long types = 7;
+  EXPECT_EQ(nvml("nvmlDeviceGetSupportedEventTypes", device(0), &types), kSuccess);
+  EXPECT_EQ(types, 0u);
+  constexpr unsigned long long kXid = 8;
+  EXPECT_EQ(nvml("nvmlDeviceRegisterEvents", device(0), kXid, set), kNotSupported);
+  EXPECT_EQ(nvml("nvmlDeviceRegisterEvents", device(0), 0ull, set), kSuccess);
+  EXPECT_EQ(nvml("nvmlDeviceRegisterEvents", device(0), 0ull, Handle(&types)), kInvalidArgument);
+  char event[64];
+  EXPECT_EQ(nvml("nvmlEventSetWait_v2", set, static_cast<void *>(event), 20u), kTimeout);
+  EXPECT_EQ(nvml("nvmlEventSetWait_v2", set, static_cast<void *>(nullptr), 20u), kInvalidArgument);
+  // Who waits for long is told that the set is gone.
+  std::thread waiting([&] {
+    EXPECT_EQ(nvml("nvmlEventSetWait", set, static_cast<void *>(event), 1000000u),
+              kInvalidArgument);
+  });
+  EXPECT_EQ(nvml("nvmlEventSetFree", set), kSuccess);
+  waiting.join();
+  EXPECT_EQ(nvml("nvmlEventSetFree", set), kInvalidArgument);
+}
+
 TEST_F(Nvml, TextNeedsRoom) {
   char text[4];
   EXPECT_EQ(nvml("nvmlDeviceGetName", device(0), &text[0], 4u), kInsufficientSize);
