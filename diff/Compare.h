@@ -24,9 +24,24 @@ enum class Verdict : uint8_t {
 };
 llvm::StringRef nameOf(Verdict verdict);
 
+/// What the user knows of an allocation.
+struct View {
+  std::string of;                   // a parameter's number, or a variable's name
+  ptx::Type type = ptx::Type::None; // None: as the kernel's stores say
+  unsigned elementBytes = 0;        // 0: as the type has
+  uint64_t columns = 0, rows = 0;   // 0: it has no shape
+};
+
+/// "0=f16": f16, bf16, f32, f64, e4m3, e5m2, or b8, b16, b32, b64 for bits.
+llvm::Expected<View> parseElementType(llvm::StringRef text);
+/// "0=1024x768": columns, of elements that lie side by side, and rows.
+llvm::Expected<View> parseShape(llvm::StringRef text);
+
 struct Bounds {
   std::optional<uint64_t> ulps; // steps between the two numbers
   std::optional<double> relative;
+  std::vector<View> views =
+      {}; // of one allocation there may be several, which know different things
 };
 
 struct Element {
@@ -61,6 +76,11 @@ struct BufferResult {
   static constexpr size_t kStretches = 256;
   std::vector<uint64_t> stretches;
   size_t stretchOf(uint64_t element) const;
+  /// The same of rectangles, row by row, where the allocation has a shape.
+  static constexpr size_t kCells = 64; // in a row, and rows, at most
+  uint64_t columns = 0, rows = 0;
+  size_t cellColumns = 0, cellRows = 0;
+  std::vector<uint64_t> cells;
 };
 
 struct LaunchResult {
@@ -83,7 +103,7 @@ std::optional<uint64_t> ulpsBetween(ptx::Type type, uint64_t a, uint64_t b);
 double distanceBetween(ptx::Type type, uint64_t a, uint64_t b);
 
 BufferResult compareBuffers(llvm::ArrayRef<uint8_t> expected, llvm::ArrayRef<uint8_t> got,
-                            const Stores &stores, const Bounds &bounds);
+                            const Stores &stores, const Bounds &bounds, const View &view = {});
 
 /// A launch in the capsule that was recorded, or in that of a replay.
 struct Run {

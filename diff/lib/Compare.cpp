@@ -38,6 +38,44 @@ StringRef nameOf(Verdict verdict) {
   return "";
 }
 
+static Expected<std::pair<StringRef, StringRef>> splitView(StringRef text) {
+  const auto [of, what] = text.split('=');
+  if (of.empty() || what.empty())
+    return createStringError(
+        "'" + text + "': expected a parameter's number or a variable, '=' and what is known of it");
+  return std::pair(of, what);
+}
+
+Expected<View> parseElementType(StringRef text) {
+  Expected<std::pair<StringRef, StringRef>> parts = splitView(text);
+  if (!parts)
+    return parts.takeError();
+  const auto [of, name] = *parts;
+  constexpr std::tuple<StringLiteral, Type, unsigned> kTypes[] = {
+      {"f16", Type::F16, 2}, {"bf16", Type::BF16, 2}, {"f32", Type::F32, 4},
+      {"f64", Type::F64, 8}, {"e4m3", Type::E4M3, 1}, {"e5m2", Type::E5M2, 1},
+      {"b8", Type::None, 1}, {"b16", Type::None, 2},  {"b32", Type::None, 4},
+      {"b64", Type::None, 8}};
+  for (const auto &[known, type, bytes] : kTypes)
+    if (name == known)
+      return View{of.str(), type, bytes, 0, 0};
+  return createStringError("'" + text +
+                           "': expected f16, bf16, f32, f64, e4m3, e5m2, b8, b16, b32 or b64");
+}
+
+Expected<View> parseShape(StringRef text) {
+  Expected<std::pair<StringRef, StringRef>> parts = splitView(text);
+  if (!parts)
+    return parts.takeError();
+  View view{parts->first.str(), Type::None, 0, 0, 0};
+  const auto [columns, rows] = parts->second.split('x');
+  constexpr uint64_t kMost = uint64_t(1) << 40;
+  if (columns.getAsInteger(10, view.columns) || rows.getAsInteger(10, view.rows) || !view.columns ||
+      !view.rows || view.columns > kMost || view.rows > kMost)
+    return createStringError("'" + text + "': expected COLUMNSxROWS");
+  return view;
+}
+
 namespace {
 
 const fltSemantics *semanticsOf(Type type) {
@@ -49,6 +87,10 @@ const fltSemantics *semanticsOf(Type type) {
     return &APFloat::IEEEsingle();
   if (type == Type::F64)
     return &APFloat::IEEEdouble();
+  if (type == Type::E4M3)
+    return &APFloat::Float8E4M3FN();
+  if (type == Type::E5M2)
+    return &APFloat::Float8E5M2();
   return nullptr;
 }
 
@@ -153,12 +195,31 @@ size_t BufferResult::stretchOf(uint64_t element) const {
                           : uint64_t(rest) + (element - larger) / uint64_t(whole);
 }
 
+// Rectangles of the allocation; what is left behind its last row is none of them.
+static void layOutCells(BufferResult &result, const View &view) {
+  result.columns = view.columns;
+  result.rows = view.rows;
+  result.cellColumns = std::min<uint64_t>(view.columns, BufferResult::kCells);
+  result.cellRows = std::min<uint64_t>(view.rows, BufferResult::kCells);
+  result.cells.resize(result.cellColumns * result.cellRows);
+}
+
+static void countInCell(BufferResult &result, uint64_t element) {
+  if (result.cells.empty() || element / result.columns >= result.rows)
+    return;
+  const uint64_t column = element % result.columns * result.cellColumns / result.columns,
+                 row = element / result.columns * result.cellRows / result.rows;
+  ++result.cells[row * result.cellColumns + column];
+}
+
 BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, const Stores &stores,
-                            const Bounds &bounds) {
+                            const Bounds &bounds, const View &view) {
   BufferResult result;
-  result.type = stores.type;
-  if (const fltSemantics *semantics = semanticsOf(stores.type))
+  result.type = view.elementBytes ? view.type : stores.type;
+  if (const fltSemantics *semantics = semanticsOf(result.type))
     result.elementBytes = APFloat::getSizeInBits(*semantics) / 8;
+  else if (view.elementBytes)
+    result.elementBytes = view.elementBytes;
   const unsigned size = result.elementBytes;
   result.elements = (expected.size() + size - 1) / size;
   result.histogram.resize(BufferResult::kBins);
@@ -166,6 +227,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
     return result;
   bool isWithin = true;
   result.stretches.resize(std::min<uint64_t>(result.elements, BufferResult::kStretches));
+  layOutCells(result, view);
   for (uint64_t i = 0; i < result.elements; ++i) {
     const uint64_t a = elementAt(expected, i, size), b = elementAt(got, i, size);
     if (a == b)
@@ -181,12 +243,13 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
       result.first = {i, a, b};
     isWithin &= isWithinHere;
     ++result.stretches[result.stretchOf(i)];
+    countInCell(result, i);
     ++result.differing;
   }
   if (!result.differing)
     return result;
   // A bound is for what may be inexact, and for numbers.
-  const bool hasBound = semanticsOf(stores.type) && (bounds.ulps || bounds.relative);
+  const bool hasBound = semanticsOf(result.type) && (bounds.ulps || bounds.relative);
   if (isWithin && stores.isInexact)
     result.verdict = Verdict::Within;
   else if (stores.isInexact && !hasBound)
@@ -207,6 +270,20 @@ static int parameterOf(const Launch &launch, const Region &region) {
     }
   }
   return -1;
+}
+
+// What all views say of an allocation together.
+static View viewOf(const Region &region, int parameter, ArrayRef<View> views) {
+  View all;
+  for (const View &view : views) {
+    if (view.of != region.name && (parameter < 0 || view.of != std::to_string(parameter)))
+      continue;
+    if (view.elementBytes)
+      std::tie(all.type, all.elementBytes) = std::pair(view.type, view.elementBytes);
+    if (view.columns)
+      std::tie(all.columns, all.rows) = std::pair(view.columns, view.rows);
+  }
+  return all;
 }
 
 /// Where what was recorded is digests: equal, or not by what can be told. Differences in the bits
@@ -311,9 +388,12 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
     if (!before)
       return before.takeError();
-    BufferResult &buffer = result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds));
+    const int parameter = parameterOf(expected, region);
+    const View view = viewOf(region, parameter, bounds.views);
+    BufferResult &buffer =
+        result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds, view));
     buffer.region = i;
-    buffer.parameter = parameterOf(expected, region);
+    buffer.parameter = parameter;
     if (buffer.verdict == Verdict::Different && result.isOtherImage)
       buffer.verdict = Verdict::OtherImage;
     if (buffer.verdict == Verdict::Undecided)

@@ -232,4 +232,49 @@ TEST(Relocation, MovesPointersThereAndBack) {
   EXPECT_EQ(bytes, before);
 }
 
+TEST(CompareBuffers, TakesTheTypeThatIsGiven) {
+  Stores stores;
+  stores.any = stores.isInexact = stores.isComputed = true;
+  const std::vector<uint8_t> expected = {0x38, 0x39, 0x7f, 0x00}, got = {0x38, 0x3a, 0xff, 0x80};
+  Bounds bounds;
+  bounds.ulps = 1;
+  BufferResult result =
+      compareBuffers(expected, got, stores, bounds, cantFail(parseElementType("0=e4m3")));
+  EXPECT_EQ(result.elements, 4u);
+  EXPECT_EQ(result.nans, 1u);      // 0x7f and 0xff
+  EXPECT_EQ(result.differing, 2u); // of them the zeros are 0 steps apart
+  EXPECT_EQ(result.maxUlps, 1u);
+  EXPECT_EQ(result.verdict, Verdict::Within);
+  result = compareBuffers(expected, got, stores, bounds, cantFail(parseElementType("0=b8")));
+  EXPECT_EQ(result.differing, 3u);
+  result = compareBuffers(expected, got, stores, bounds, cantFail(parseElementType("0=b16")));
+  EXPECT_EQ(result.elements, 2u);
+}
+
+TEST(CompareBuffers, CountsInRectangles) {
+  std::vector<uint8_t> expected(130 * 70 + 50), got = expected;
+  const uint64_t wrong[] = {0, 129, 130 * 69 + 129, 130 * 70}; // the last is behind the shape
+  for (uint64_t i : wrong)
+    got[i] = 1;
+  View view = cantFail(parseShape("p=130x70"));
+  view.elementBytes = 1;
+  const BufferResult result = compareBuffers(expected, got, {}, {}, view);
+  EXPECT_EQ(result.differing, 4u);
+  ASSERT_EQ(result.cells.size(), 64u * 64);
+  EXPECT_EQ(result.cells[0], 1u);
+  EXPECT_EQ(result.cells[63], 1u);
+  EXPECT_EQ(result.cells[64 * 64 - 1], 1u);
+  uint64_t all = 0;
+  for (uint64_t count : result.cells)
+    all += count;
+  EXPECT_EQ(all, 3u);
+}
+
+TEST(CompareBuffers, RefusesWhatIsNoView) {
+  for (const char *text : {"", "0", "=f32", "0=", "0=float", "0=F16"})
+    EXPECT_TRUE(errorToBool(parseElementType(text).takeError())) << text;
+  for (const char *text : {"0=", "0=5", "0=5x", "0=x5", "0=0x5", "0=5x0", "0=-1x5", "0=5x5x5"})
+    EXPECT_TRUE(errorToBool(parseShape(text).takeError())) << text;
+}
+
 } // namespace

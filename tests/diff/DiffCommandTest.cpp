@@ -124,6 +124,14 @@ TEST(DiffCommand, WritesPageThatNeedsNothingElse) {
         << tag;
 }
 
+TEST(DiffCommand, TakesTypesAndShapes) {
+  const std::string text =
+      diff(makeCapsule(kWrong), "--arch gfx1100 --html - --type 0=f16 --shape 0=16x16");
+  expectIn(text, "1 of 256 f16 elements differ; element 210");
+  expectIn(text, "<title>columns 2 to 2, rows 13 to 13: 1</title>");
+  expectIn(diff(makeCapsule(kWrong), "--type 0=float"), "expected f16, bf16, f32");
+}
+
 TEST(DiffCommand, ComparesSomething) {
   const std::string none = diff(makeCapsule(~0u), "--arch gfx1100 --kernel nosuch");
   expectIn(none, "no launch");

@@ -408,6 +408,24 @@ void addDiff(CLI::App &app, int &status) {
   command->add_option_function<double>(
       "--relative", [options](double value) { options->bounds.relative = value; },
       "and those whose relative difference is at most this");
+  const auto addView = [&](const char *name, auto parse, const char *text) {
+    command->add_option_function<std::vector<std::string>>(
+        name,
+        [options, parse](const std::vector<std::string> &texts) {
+          for (const std::string &one : texts) {
+            Expected<capsule::View> view = parse(one);
+            if (!view)
+              throw CLI::ValidationError(toString(view.takeError()));
+            options->bounds.views.push_back(std::move(*view));
+          }
+        },
+        text);
+  };
+  addView("--type", capsule::parseElementType,
+          "what an allocation holds: a parameter's number or a variable's name, =, and f16, bf16, "
+          "f32, f64, e4m3, e5m2, b8, b16, b32 or b64; default: as the kernel stores it");
+  addView("--shape", capsule::parseShape,
+          "the same with COLUMNSxROWS: the page shows it in two dimensions");
   command
       ->add_option("--perturbed", options->perturbed,
                    "runs in which inexact instructions move their results, to tell what such a "

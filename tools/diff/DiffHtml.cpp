@@ -68,6 +68,39 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
   os << "</svg></figure>\n";
 }
 
+/// A picture of an allocation that has a shape: the more elements differ, the darker.
+static void writeCells(raw_ostream &os, const BufferResult &buffer) {
+  if (buffer.cells.empty())
+    return;
+  const uint64_t most = *std::max_element(buffer.cells.begin(), buffer.cells.end());
+  const double wide = 768.0 / double(buffer.cellColumns),
+               size = std::min(wide, 384.0 / double(buffer.cellRows));
+  const double width = size * double(buffer.cellColumns), height = size * double(buffer.cellRows);
+  const auto from = [](uint64_t cell, uint64_t elements, size_t cells) {
+    return (cell * elements + cells - 1) / cells; // the first that lies in it
+  };
+  os << formatv("<figure><figcaption>where elements differ, {0} columns and {1} rows</figcaption>"
+                "<svg role=\"img\" aria-label=\"elements that differ in {0} columns and {1} rows\" "
+                "viewBox=\"0 0 {2:f2} {3:f2}\" width=\"{2:f2}\" fill=\"var(--bar)\">"
+                "<rect width=\"{2:f2}\" height=\"{3:f2}\" fill=\"none\" stroke=\"var(--line)\"/>",
+                buffer.columns, buffer.rows, width, height);
+  for (size_t i = 0; i < buffer.cells.size(); ++i) {
+    if (!buffer.cells[i])
+      continue;
+    const uint64_t column = i % buffer.cellColumns, row = i / buffer.cellColumns;
+    os << formatv(
+        "<rect x=\"{0:f2}\" y=\"{1:f2}\" width=\"{2:f2}\" height=\"{2:f2}\" "
+        "opacity=\"{3:f2}\"><title>columns {4} to {5}, rows {6} to {7}: {8}</title></rect>",
+        double(column) * size, double(row) * size, size,
+        0.25 + 0.75 * double(buffer.cells[i]) / double(most),
+        from(column, buffer.columns, buffer.cellColumns),
+        from(column + 1, buffer.columns, buffer.cellColumns) - 1,
+        from(row, buffer.rows, buffer.cellRows), from(row + 1, buffer.rows, buffer.cellRows) - 1,
+        buffer.cells[i]);
+  }
+  os << "</svg></figure>\n";
+}
+
 static void writeBuffer(raw_ostream &os, const LaunchResult &launch, const BufferResult &buffer) {
   os << "<p>" << marked(buffer.verdict) << ": "
      << escaped(json::fixUTF8(textOf(*launch.launch, buffer))) << "</p>\n";
@@ -82,6 +115,7 @@ static void writeBuffer(raw_ostream &os, const LaunchResult &launch, const Buffe
   writeBars(os, "where elements differ", buffer.stretches, [&](size_t i) {
     return formatv("elements {0} to {1}", begins[i], begins[i + 1] - 1).str();
   });
+  writeCells(os, buffer);
   if (buffer.type != ptx::Type::None)
     writeBars(
         os, "by how many steps between floating-point numbers", buffer.histogram, [](size_t i) {

@@ -34,6 +34,10 @@ static std::string nameOf(ptx::Type type, unsigned bytes) {
     return "f32";
   case ptx::Type::F64:
     return "f64";
+  case ptx::Type::E4M3:
+    return "e4m3";
+  case ptx::Type::E5M2:
+    return "e5m2";
   default:
     return "b" + std::to_string(bytes * 8);
   }
