@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Allocations.h"
+#include "emulator/hip/AddressSpace.h"
 #include "emulator/hip/CheckReports.h"
 
 namespace rubia::emulator::hip {
@@ -10,6 +11,12 @@ void remember(void *pointer, const Placement &placement) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
   machine.placements[reinterpret_cast<uint64_t>(pointer)] = placement;
+}
+
+void forget(void *pointer) {
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.placements.erase(reinterpret_cast<uint64_t>(pointer));
 }
 
 Placement placementOf(uint64_t address) {
@@ -28,7 +35,7 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
   if (bytes == 0)
     return hipSuccess;
   uint64_t limit = currentDevice().model.memoryBytes;
-  if (bytes > limit || memory().bytesInUse() > limit - bytes)
+  if (bytes > limit || deviceBytesInUse() > limit - bytes)
     return hipErrorOutOfMemory;
   auto address = memory().allocate(bytes, kind);
   if (!address) {
@@ -44,6 +51,8 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
 
 hipError_t releaseNow(void *pointer) {
   auto allocation = memory().find(pointer);
+  if (allocation && placementOf(allocation->address).isMapped)
+    return hipErrorInvalidValue;
   if (llvm::Error error = memory().free(pointer)) {
     llvm::consumeError(std::move(error));
     return hipErrorInvalidValue;

@@ -25,6 +25,7 @@ hipError_t release(void *pointer);
 hipError_t releaseNow(void *pointer);
 
 void remember(void *pointer, const Placement &placement);
+void forget(void *pointer);
 /// Of the allocation that starts there.
 Placement placementOf(uint64_t address);
 

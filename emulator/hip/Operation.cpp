@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Operation.h"
+#include "emulator/hip/AddressSpace.h"
+#include "emulator/hip/Allocations.h"
 #include "emulator/hip/CheckReports.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
@@ -20,15 +22,31 @@ size_t extentOf(size_t width, size_t height, size_t depth, size_t pitch, size_t 
   return width + (height - 1) * pitch + (depth - 1) * slice;
 }
 
+// What is mapped side by side is one to a copy.
+bool isMapped(const Allocation &allocation) {
+  return !allocation.owned && placementOf(allocation.address).isMapped;
+}
+
 // Device memory that is named must be there, as a whole.
 bool reaches(const void *pointer, size_t bytes) {
   auto allocation = memory().find(pointer);
-  return allocation && bytes <= allocation->end() - reinterpret_cast<uint64_t>(pointer);
+  if (!allocation)
+    return false;
+  uint64_t within = allocation->end() - reinterpret_cast<uint64_t>(pointer);
+  while (bytes > within && isMapped(*allocation)) {
+    allocation = memory().find(reinterpret_cast<const char *>(allocation->end()));
+    if (!allocation || !isMapped(*allocation))
+      return false;
+    within += allocation->size;
+  }
+  return bytes <= within;
 }
 
-// Memory that was the device's until it was freed is nobody's.
+// Memory that was the device's until it was freed is nobody's, and nobody may reach what is
+// reserved and not mapped.
 bool wasFreed(const void *pointer) {
-  return isPageable(pointer) && memory().findFreed(reinterpret_cast<uint64_t>(pointer));
+  return isPageable(pointer) && (memory().findFreed(reinterpret_cast<uint64_t>(pointer)) ||
+                                 AddressSpace::instance().isReserved(pointer));
 }
 
 void run(const CopyOperation &copy) {

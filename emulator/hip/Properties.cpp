@@ -261,10 +261,10 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
   }
   // Not in HIP 5.2's headers.
   switch (int(attribute)) {
-  case hipDeviceAttributeMemoryPoolsSupported + 1: // VirtualMemoryManagementSupported
   case hipDeviceAttributeMemoryPoolsSupported + 3: // MemoryPoolSupportedHandleTypes
     *value = 0;
     return result(hipSuccess);
+  case hipDeviceAttributeMemoryPoolsSupported + 1: // VirtualMemoryManagementSupported
   case hipDeviceAttributeMemoryPoolsSupported + 2: // HostRegisterSupported
     *value = 1;
     return result(hipSuccess);

@@ -15,7 +15,8 @@ static std::map<uintptr_t, Allocation> &allocations = *new std::map<uintptr_t, A
 static std::atomic<size_t> pinnedCount = 0;
 
 static bool isPinned(const Allocation &allocation) {
-  return allocation.kind == AllocationKind::Host || allocation.kind == AllocationKind::Registered;
+  return allocation.kind == AllocationKind::Host || allocation.kind == AllocationKind::Registered ||
+         allocation.isOnHost;
 }
 
 uint64_t addAllocation(Allocation allocation) {
@@ -40,6 +41,19 @@ std::optional<Allocation> findAllocation(const void *pointer) {
   std::shared_lock<std::shared_mutex> lock(mutex);
   const Allocation *found = findHeld(reinterpret_cast<uintptr_t>(pointer));
   return found ? std::optional(*found) : std::nullopt;
+}
+
+size_t bytesFrom(const Allocation &allocation, const void *pointer) {
+  size_t bytes = allocation.size - size_t(static_cast<const char *>(pointer) - allocation.base);
+  if (allocation.kind != AllocationKind::Mapped)
+    return bytes;
+  std::shared_lock<std::shared_mutex> lock(mutex);
+  for (const Allocation *next = &allocation;;) {
+    next = findHeld(reinterpret_cast<uintptr_t>(next->base + next->size));
+    if (!next || next->kind != AllocationKind::Mapped)
+      return bytes;
+    bytes += next->size;
+  }
 }
 
 Context *contextOf(Named memory) {
@@ -85,6 +99,8 @@ static int release(const Allocation &allocation) {
     return hip().hipHostFree(allocation.base);
   case AllocationKind::Registered:
     return hip().hipHostUnregister(allocation.base);
+  case AllocationKind::Mapped: // of no context
+    return 0;
   }
   return 0;
 }
@@ -203,7 +219,7 @@ Result cuMemFree_v2(void *pointer) {
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind == AllocationKind::Host ||
-        found->kind == AllocationKind::Registered)
+        found->kind == AllocationKind::Registered || found->kind == AllocationKind::Mapped)
       return kInvalidValue;
     if (Result result = checkUnsafe())
       return result;

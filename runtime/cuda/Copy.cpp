@@ -219,7 +219,7 @@ static bool isInside(Context &context, const CopySide3D &side, const Side &resol
   std::optional<Allocation> found = lookUp(context, resolved.base);
   if (!found)
     return side.type != kMemoryDevice;
-  return bytes <= found->size - (resolved.base - found->base);
+  return bytes <= bytesFrom(*found, resolved.base);
 }
 
 Result checkCopy(Context &context, const CopyOperation &operation) {
@@ -271,7 +271,8 @@ Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async) 
 static bool isSeenByHost(const void *pointer) {
   std::optional<Allocation> found = findAllocation(pointer);
   return !found || (found->kind != AllocationKind::Device && found->kind != AllocationKind::Pool &&
-                    found->kind != AllocationKind::Graph);
+                    found->kind != AllocationKind::Graph &&
+                    (found->kind != AllocationKind::Mapped || found->isOnHost));
 }
 
 // What an empty fill leaves out.
@@ -296,9 +297,7 @@ Result checkFill(Context &context, const FillNodeParameters &fill) {
     return result;
   std::optional<Allocation> found = lookUp(context, fill.to);
   const size_t bytes = (fill.height - 1) * fill.pitch + fill.width * fill.elementBytes;
-  return found && bytes <= found->size - (static_cast<char *>(fill.to) - found->base)
-             ? kSuccess
-             : kInvalidValue;
+  return found && bytes <= bytesFrom(*found, fill.to) ? kSuccess : kInvalidValue;
 }
 
 Result executeFill(Context &context, const FillOperation &operation, void *hipStream) {

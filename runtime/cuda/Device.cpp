@@ -185,7 +185,13 @@ int Device::attribute(int attribute, unsigned capability) const {
     return reservedSharedPerBlock(capability);
   case 95: // COOPERATIVE_LAUNCH
     return hip().hipModuleLaunchCooperativeKernel && ofHip(HipAttribute::CooperativeLaunch);
-  case 134: // HOST_NUMA_ID
+  case 102: // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+  case 103: // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
+    return hip().hipMemAddressReserve && hip().hipMemExportToShareableHandle;
+  case 141:                  // HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+  case 145:                  // HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+    return hip().isEmulator; // HIP does not tell
+  case 134:                  // HOST_NUMA_ID
     return -1;
   }
   return fixedAttribute(attribute);

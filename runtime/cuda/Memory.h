@@ -7,7 +7,7 @@
 
 namespace rubia::runtime::cuda {
 
-enum class AllocationKind { Device, Host, Registered, Managed, Pool, Graph };
+enum class AllocationKind { Device, Host, Registered, Managed, Pool, Graph, Mapped };
 
 struct Allocation {
   char *base = nullptr;
@@ -18,6 +18,8 @@ struct Allocation {
   unsigned flags = 0;     // of cuMemHostAlloc, cuMemHostRegister
   char *device = nullptr; // where kernels see `base`
   MemoryPool *pool = nullptr;
+  int ordinal = -1;      // of the device, of what belongs to no context
+  bool isOnHost = false; // of what is mapped
 };
 
 uint64_t addAllocation(Allocation allocation);                 // returns its id
@@ -29,6 +31,8 @@ struct Named {
 Context *contextOf(Named memory); // null: no allocation holds it
 /// The same, also of module variables, which are in allocations of the loader's.
 std::optional<Allocation> lookUp(Context &context, const void *pointer);
+/// Bytes from `pointer` on that are memory of its kind: what is mapped side by side is one.
+size_t bytesFrom(const Allocation &allocation, const void *pointer);
 /// `id`: only if it is this one.
 std::optional<Allocation> removeAllocation(const void *base, uint64_t id = 0);
 void forgetAdvice(uint64_t allocation); // Ranges.cpp: of managed memory that ends
@@ -39,6 +43,15 @@ bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 
 /// hipMalloc; a failure first empties the caches of memory pools.
 Result allocateDevice(Context &context, void **pointer, size_t bytes);
+
+/// Of mapped memory (memory/VirtualMemory.cpp).
+struct Range {
+  char *base;
+  size_t size;
+};
+std::optional<Range> reservationOf(const void *pointer);
+int mappedAccess(const void *pointer, int ordinal); // CUmemAccess_flags of a device
+int mappedHandleTypes(const void *pointer);
 
 /// Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
 Result freeToPool(Context &context, const Allocation &allocation);

@@ -21,7 +21,7 @@ std::optional<Allocation> lookUp(Context &context, const void *pointer) {
 }
 
 static bool isHost(const Allocation &a) {
-  return a.kind == AllocationKind::Host || a.kind == AllocationKind::Registered;
+  return a.kind == AllocationKind::Host || a.kind == AllocationKind::Registered || a.isOnHost;
 }
 
 // Writes the attribute, whose size is its own. Without an allocation: zeroes, and -1 for the
@@ -29,6 +29,14 @@ static bool isHost(const Allocation &a) {
 template <class T> static Result put(void *out, T value) {
   memcpy(out, &value, sizeof(T));
   return kSuccess;
+}
+
+// What it was mapped into, or the allocation.
+static Range rangeOf(const Allocation &a) {
+  if (a.kind == AllocationKind::Mapped)
+    if (std::optional<Range> found = reservationOf(a.base))
+      return *found;
+  return {a.base, a.size};
 }
 
 static Result attribute(const std::optional<Allocation> &found, void *pointer, int attribute,
@@ -54,21 +62,28 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   case kPointerIsManaged:
     return put(out, uint32_t(found && a.kind == AllocationKind::Managed));
   case kPointerDeviceOrdinal:
-    return put(out, a.context ? a.context->device.ordinal : found ? 0 : -2);
+    return put(out, a.context ? a.context->device.ordinal : found ? std::max(a.ordinal, 0) : -2);
   case kPointerRangeStart:
+    return put(out, rangeOf(a).base);
+  case kPointerRangeSize:
+    return put(out, rangeOf(a).size);
   case kPointerMappingBase:
     return put(out, a.base);
-  case kPointerRangeSize:
   case kPointerMappingSize:
     return put(out, a.size);
   case kPointerMapped:
     return put(out, uint32_t(found.has_value()));
   case kPointerAccessFlags:
+    if (found && a.kind == AllocationKind::Mapped) {
+      Context *current = currentContext();
+      return put(out,
+                 uint32_t(mappedAccess(pointer, current ? current->device.ordinal : a.ordinal)));
+    }
     return put(out, uint32_t(found ? 3 : 0)); // read and write
   case kPointerMempoolHandle:
     return put(out, a.pool);
   case kPointerAllowedHandleTypes:
-    return put(out, uint64_t(0));
+    return put(out, uint64_t(a.kind == AllocationKind::Mapped ? mappedHandleTypes(pointer) : 0));
   case kPointerSyncMemops:
   case kPointerIsLegacyIpcCapable:
   case kPointerIsGpuDirectRdmaCapable:

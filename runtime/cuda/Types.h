@@ -179,6 +179,17 @@ struct MemoryLocation { // CUmemLocation
   int id;
 };
 
+struct AllocationProperties { // CUmemAllocationProp
+  int type;                   // 1: pinned
+  int handleTypes;
+  MemoryLocation location;
+  void *windows; // of another operating system
+  unsigned char compression, directRdma;
+  unsigned short usage;
+  unsigned char reserved[4];
+};
+static_assert(sizeof(AllocationProperties) == 32);
+
 struct MemoryPoolProperties { // CUmemPoolProps
   int allocationType;         // 1: pinned
   int handleTypes;

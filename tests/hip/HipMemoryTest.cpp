@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -69,6 +70,56 @@ TEST(HipMemory, PoolsGiveNoMoreThanTheirLimit) {
   OK(hipMallocFromPoolAsync(&second, 1000, pool, nullptr));
   OK(hipFree(second));
   OK(hipMemPoolDestroy(pool));
+}
+
+TEST(HipMemory, IsMappedIntoRanges) {
+  constexpr size_t kBytes = 1 << 16;
+  hipMemAllocationProp wanted = {};
+  wanted.type = hipMemAllocationTypePinned;
+  wanted.location = {hipMemLocationTypeDevice, 0};
+  wanted.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
+  size_t granularity = 0;
+  OK(hipMemGetAllocationGranularity(&granularity, &wanted, hipMemAllocationGranularityMinimum));
+  EXPECT_EQ(kBytes % granularity, 0u);
+  hipMemGenericAllocationHandle_t first, second, again;
+  OK(hipMemCreate(&first, kBytes, &wanted, 0));
+  OK(hipMemCreate(&second, kBytes, &wanted, 0));
+  void *range = nullptr;
+  OK(hipMemAddressReserve(&range, 4 * kBytes, 0, nullptr, 0));
+  auto *bytes = static_cast<char *>(range);
+  EXPECT_EQ(hipMemset(range, 1, 1), hipErrorInvalidValue);
+  OK(hipMemMap(bytes, kBytes, 0, first, 0));
+  OK(hipMemMap(bytes + kBytes, kBytes, 0, second, 0));
+  EXPECT_EQ(hipMemMap(bytes + kBytes, kBytes, 0, first, 0), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemset(range, 1, 1), hipErrorInvalidValue);
+  hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
+  OK(hipMemSetAccess(bytes, 2 * kBytes, &access, 1));
+  OK(hipMemset(bytes, 7, 2 * kBytes)); // across both
+  EXPECT_EQ(hipMemset(bytes, 7, 2 * kBytes + 1), hipErrorInvalidValue);
+  EXPECT_EQ(bytes[2 * kBytes - 1], 7);
+  EXPECT_EQ(hipFree(bytes), hipErrorInvalidValue);
+  EXPECT_EQ(hipHostUnregister(bytes), hipErrorHostMemoryNotRegistered);
+
+  int descriptor = -1;
+  OK(hipMemExportToShareableHandle(&descriptor, first, hipMemHandleTypePosixFileDescriptor, 0));
+  OK(hipMemImportFromShareableHandle(&again, &descriptor, hipMemHandleTypePosixFileDescriptor));
+  close(descriptor);
+  OK(hipMemMap(bytes + 2 * kBytes, kBytes, 0, again, 0));
+  OK(hipMemSetAccess(bytes + 2 * kBytes, kBytes, &access, 1));
+  EXPECT_EQ(bytes[2 * kBytes], 7);
+  hipMemAllocationProp told = {};
+  OK(hipMemGetAllocationPropertiesFromHandle(&told, again));
+  EXPECT_EQ(told.location.type, hipMemLocationTypeDevice);
+  EXPECT_EQ(told.requestedHandleType, hipMemHandleTypePosixFileDescriptor);
+  unsigned long long flags = 0;
+  OK(hipMemGetAccess(&flags, &access.location, bytes));
+  EXPECT_EQ(flags, 3u);
+  for (auto handle : {first, second, again})
+    OK(hipMemRelease(handle));
+  EXPECT_EQ(hipMemAddressFree(range, 4 * kBytes), hipErrorInvalidValue);
+  OK(hipMemUnmap(bytes, 3 * kBytes));
+  EXPECT_EQ(hipMemRetainAllocationHandle(&again, bytes), hipErrorInvalidValue);
+  OK(hipMemAddressFree(range, 4 * kBytes));
 }
 
 TEST(HipMemory, IsRegisteredOnce) {

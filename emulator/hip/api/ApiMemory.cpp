@@ -113,7 +113,7 @@ HIP_EXPORT hipError_t hipHostRegister(void *pointer, size_t bytes, unsigned flag
 
 HIP_EXPORT hipError_t hipHostUnregister(void *pointer) {
   auto allocation = memory().find(pointer);
-  if (!allocation || allocation->owned)
+  if (!allocation || allocation->owned || placementOf(allocation->address).isMapped)
     return result(hipErrorHostMemoryNotRegistered);
   return result(freeNow(pointer));
 }

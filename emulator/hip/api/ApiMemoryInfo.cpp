@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs ask and say of memory that is there. HIP: "Memory Management", "Managed Memory".
+#include "emulator/hip/AddressSpace.h"
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/api/Version.h"
@@ -14,7 +15,7 @@ HIP_EXPORT hipError_t hipMemGetInfo(size_t *free, size_t *total) {
   if (hipError_t error = usable())
     return result(error);
   uint64_t all = currentDevice().model.memoryBytes;
-  uint64_t used = std::min(memory().bytesInUse(), all);
+  uint64_t used = std::min(deviceBytesInUse(), all);
   if (free)
     *free = all - used;
   if (total)

@@ -2,6 +2,7 @@
 // The slow sides of the memory checks: look-ups in the registry, and noting a fault.
 #include "emulator/lib/machine/Addressing.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
+#include "emulator/lib/memory/ReadOnlyRanges.h"
 #include <algorithm>
 #include <cstring>
 
@@ -25,8 +26,12 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size) {
   std::optional<Allocation> allocation = memory.lookup(address);
   if (!allocation || allocation->end() - address < size)
     return nullptr;
+  // What may only be read is looked up for each access: windows are for reading and writing.
+  static thread_local AccessWindow notKept;
   AccessWindow &window =
-      wave.group->window[wave.group->nextWindow++ % std::size(wave.group->window)];
+      isReadOnly(memory, address)
+          ? notKept
+          : wave.group->window[wave.group->nextWindow++ % std::size(wave.group->window)];
   const bool ofHost =
       allocation->kind == MemoryKind::HostPinned || allocation->kind == MemoryKind::Managed;
   window = {allocation->address, allocation->end(), generation,
@@ -40,7 +45,8 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
     unsigned lane = unsigned(std::countr_zero(rest));
     uint64_t address = addresses.at[lane];
     uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-    if (inWindow(w, generation, address, address, size) || findWindow(w, address, size))
+    if (inWindow(w, generation, address, address, size) ||
+        (findWindow(w, address, size) && !(isWrite && isReadOnly(*w.group->memory, address))))
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
     return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/decode/Disassembly.h"
+#include "emulator/lib/memory/ReadOnlyRanges.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -150,6 +151,8 @@ static std::string describePlace(const Fault &fault, const Memory &memory) {
   if (std::optional<Allocation> inside = memory.lookup(fault.address)) {
     if (fault.kind == Fault::AtomicOnHostMemory)
       return "the allocation of " + describe(*inside) + " is the host's";
+    if (isReadOnly(memory, fault.address))
+      return "the allocation of " + describe(*inside) + " may only be read";
     return "the access ends " + std::to_string(fault.address + fault.accessSize - inside->end()) +
            " bytes beyond the allocation of " + describe(*inside);
   }
