@@ -43,5 +43,9 @@ Result cuStreamGetDevice(Stream *stream, int *device);
 Result cuEventRecord(Event *event, Stream *stream);
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags);
 
+Result cuDeviceGetDevResource(int ordinal, DeviceResource *out, int type);
+Result cuCtxRecordEvent(Context *context, Event *event);
+Result cuCtxWaitEvent(Context *context, Event *event);
+
 } // extern "C"
 } // namespace rubia::runtime::cuda

@@ -155,6 +155,7 @@ void Context::tearDown() {
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
   if (!hasLostDevice())                 // else the ring is gone
     services.print(DeviceServices::kEverything);
+  peers.clear();
   while (!modules.empty())
     unloadModule(*modules.begin());
   pending.clear();

@@ -317,7 +317,7 @@ Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
   });
 }
 
-// Green contexts would have fewer: they are refused.
+// Green contexts have the same (stream/GreenContext.cpp).
 static Result giveResource(const Device &device, DeviceResource *out, int type) {
   if (!out)
     return kInvalidValue;

@@ -335,31 +335,62 @@ Result cuDeviceGetExecAffinitySupport(int *value, int, int device) {
                  [&](Device &) { return value ? (*value = 0, kSuccess) : kInvalidValue; });
 }
 
-// Memory of one device is not visible to kernels of another.
+static Result canAccess(const Device &device, const Device &peer, int &can) {
+  can = 0;
+  return &device == &peer || !hip().hipDeviceCanAccessPeer || !hip().hipDeviceEnablePeerAccess
+             ? kSuccess
+             : fromHip(hip().hipDeviceCanAccessPeer(&can, device.hipDevice, peer.hipDevice));
+}
+
 Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(__func__, device, [&](Device &found) -> Result {
     if (!deviceAt(peer))
       return kInvalidDevice;
-    return can ? (*can = 0, kSuccess) : kInvalidValue;
+    return can ? canAccess(found, *deviceAt(peer), *can) : kInvalidValue;
   });
 }
+// No rank, atomics or arrays are promised across a bus.
 Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(__func__, device, [&](Device &found) -> Result {
+    constexpr int kAccessSupported = 2;
     if (!deviceAt(peer) || peer == device)
       return kInvalidDevice;
     if (!value || attribute < 1 || attribute > kLastP2PAttribute)
       return kInvalidValue;
     *value = 0;
+    return attribute == kAccessSupported ? canAccess(found, *deviceAt(peer), *value) : kSuccess;
+  });
+}
+
+// HIP's access is of devices, and stays when a context's ends: others may have it.
+Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    constexpr int kAlreadyEnabled = 704; // hipErrorPeerAccessAlreadyEnabled
+    int can = 0;
+    if (flags)
+      return kInvalidValue;
+    if (!isContext(peer))
+      return kInvalidContext;
+    if (Result result = canAccess(context.device, peer->device, can))
+      return result;
+    if (!can)
+      return kPeerAccessUnsupported;
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (!context.peers.insert(peer).second)
+      return kPeerAccessAlreadyEnabled;
+    const int error = hip().hipDeviceEnablePeerAccess(peer->device.hipDevice, 0);
+    if (error && error != kAlreadyEnabled) {
+      context.peers.erase(peer);
+      return fromHip(error);
+    }
     return kSuccess;
   });
 }
-Result cuCtxEnablePeerAccess(Context *peer, unsigned) {
-  return callIn(__func__, [&](Context &) {
-    return isContext(peer) ? kPeerAccessUnsupported : kInvalidContext;
-  });
-}
 Result cuCtxDisablePeerAccess(Context *peer) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (context.peers.erase(peer))
+      return kSuccess;
     return isContext(peer) ? kPeerAccessNotEnabled : kInvalidContext;
   });
 }

@@ -62,6 +62,7 @@ struct Context {
   };
   std::map<void *, Local> locals;
   std::set<Module *> modules;
+  std::set<Context *> peers;             // whose memory its kernels may access
   std::vector<void *> idleThreadStreams; // of threads that have ended
   void *collector =
       nullptr;             // HIP's stream, behind what is recorded or awaited of the whole context

@@ -59,7 +59,8 @@ HipStream hipStream(Context &current, Stream *stream) {
   return {kSuccess, stream->hip, stream->context};
 }
 
-static Result createStream(Context &context, Stream **out, unsigned flags, int priority) {
+Result createStream(Context &context, Stream **out, unsigned flags, int priority,
+                    GreenContext *green) {
   if (!out || flags > 1) // CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
     return kInvalidValue;
   priority = std::clamp(priority, kHighestPriority, 0);
@@ -76,7 +77,7 @@ static Result createStream(Context &context, Stream **out, unsigned flags, int p
         return result;
       }
   }
-  *out = new Stream{created, &context, flags, priority, nextStreamId()};
+  *out = new Stream{created, &context, flags, priority, nextStreamId(), green};
   streams.add(*out);
   return kSuccess;
 }
@@ -143,6 +144,16 @@ static Result destroyStream(Context &context, Stream *stream) {
   });
   delete stream;
   return result;
+}
+
+void destroyStreamsOf(GreenContext &green, Context &context) {
+  std::vector<Stream *> found;
+  streams.forEach([&](Stream *stream) {
+    if (stream->green == &green)
+      found.push_back(stream);
+  });
+  for (Stream *stream : found)
+    (void)destroyStream(context, stream); // what is wrong with the device its next call tells
 }
 
 // Also of the default streams of threads: they make new ones. Threads that still run keep a dead
@@ -427,10 +438,10 @@ Result cuStreamGetId(Stream *stream, uint64_t *id) {
 Result cuStreamGetCtx(Stream *stream, Context **out) {
   return tell<Context *>(__func__, stream, out, [](const Stream &found) { return found.context; });
 }
-// There are no green contexts, so no stream is of one; cuBLAS 13.10 asks for every stream.
+// Null for most; cuBLAS 13.10 asks for every stream.
 Result cuStreamGetGreenCtx(Stream *stream, void **greenContext) {
   return tell<void *>(__func__, stream, greenContext,
-                      [](const Stream &) -> void * { return nullptr; });
+                      [](const Stream &found) -> void * { return found.green; });
 }
 Result cuStreamGetCtx_v2(Stream *stream, Context **out, void **greenContext) {
   if (greenContext || !out)

@@ -10,13 +10,23 @@ namespace rubia::runtime::cuda {
 /// Priorities go from this one, an H100's, to 0.
 inline constexpr int kHighestPriority = -5;
 
+struct GreenContext;
+struct ResourceList; // CUdevResourceDesc
+
 struct Stream {
   void *hip;
   Context *context;
   unsigned flags;
   int priority;
   uint64_t id;
+  GreenContext *green = nullptr;
 };
+
+/// In a context whose device is HIP's current one.
+Result createStream(Context &context, Stream **out, unsigned flags, int priority,
+                    GreenContext *green = nullptr);
+/// Those that cuGreenCtxStreamCreate made.
+void destroyStreamsOf(GreenContext &green, Context &context);
 
 /// Kept by itself until the program destroys it, and by nodes of graphs.
 struct Event {

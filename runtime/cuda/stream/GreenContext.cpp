@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Green contexts: parts of a device's multiprocessors. HIP does not give a context a part, so there
+// is one part, which is all of them; a green context shares its device's primary context.
+#include "runtime/cuda/Api.h"
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/HandleTable.h"
+#include "runtime/cuda/Stream.h"
+
+namespace rubia::runtime::cuda {
+
+/// No function ends one.
+struct ResourceList {
+  DeviceResource resource;
+};
+
+struct GreenContext {
+  Device &device;
+  Context *primary;
+  uint64_t id;
+};
+
+static HandleTable<ResourceList> &lists = HandleTable<ResourceList>::leaked();
+static HandleTable<GreenContext> &greenContexts = HandleTable<GreenContext>::leaked();
+
+constexpr int kMultiprocessors = 1;    // CU_DEV_RESOURCE_TYPE_SM
+constexpr unsigned kDefaultStream = 1; // CU_GREEN_CTX_DEFAULT_STREAM
+constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
+
+/// The frame of a function that names a green context.
+template <class Body> static Result callOf(const char *name, GreenContext *green, Body body) {
+  return callWithoutContext(name, [&]() -> Result {
+    return greenContexts.contains(green) ? body(*green) : kInvalidHandle;
+  });
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+// As many groups as there can be, up to `count`: one, if it is large enough.
+Result cuDevSmResourceSplitByCount(DeviceResource *groups, unsigned *count,
+                                   const DeviceResource *input, DeviceResource *remaining,
+                                   unsigned flags, unsigned least) {
+  return call(__func__, [&]() -> Result {
+    constexpr unsigned kIgnoreCoscheduling = 1, kMaxCluster = 2;
+    if (!count || !input || (flags & ~(kIgnoreCoscheduling | kMaxCluster)) || (groups && !*count))
+      return kInvalidValue;
+    if (input->type != kMultiprocessors)
+      return kInvalidResourceType;
+    if (!input->count || least > input->count)
+      return kInvalidResourceConfiguration;
+    *count = 1;
+    if (!groups)
+      return kSuccess;
+    groups[0] = *input;
+    if (remaining) {
+      *remaining = *input;
+      remaining->count = 0;
+    }
+    return kSuccess;
+  });
+}
+
+Result cuDevResourceGenerateDesc(ResourceList **out, const DeviceResource *resources,
+                                 unsigned count) {
+  return call(__func__, [&]() -> Result {
+    if (!out || !resources || count != 1)
+      return kInvalidValue;
+    if (resources->type != kMultiprocessors)
+      return kInvalidResourceType;
+    if (!resources->count)
+      return kInvalidResourceConfiguration;
+    auto *made = new ResourceList{*resources};
+    lists.add(made);
+    *out = made;
+    return kSuccess;
+  });
+}
+
+Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, unsigned flags) {
+  return callWithoutContext(__func__, [&]() -> Result {
+    Device *device = deviceAt(ordinal);
+    if (!out || flags != kDefaultStream)
+      return kInvalidValue;
+    if (!device)
+      return kInvalidDevice;
+    if (!lists.contains(list))
+      return kInvalidHandle;
+    if (list->resource.count != unsigned(device->attribute(16, 0))) // MULTIPROCESSOR_COUNT
+      return fail(kInvalidResourceConfiguration,
+                  "cuGreenCtxCreate: a part of the multiprocessors, or another device's");
+    Context *primary = nullptr;
+    if (Result result = retainPrimary(&primary, ordinal))
+      return result;
+    static std::atomic<uint64_t> lastId = 0;
+    auto *made = new GreenContext{*device, primary, ++lastId};
+    greenContexts.add(made);
+    *out = made;
+    return kSuccess;
+  });
+}
+
+Result cuGreenCtxDestroy(GreenContext *green) {
+  if (isExiting())
+    return kSuccess;
+  return callWithoutContext(__func__, [&]() -> Result {
+    if (!greenContexts.remove(green))
+      return kInvalidHandle;
+    const int ordinal = green->device.ordinal;
+    if (enter(*green->primary) == kSuccess)
+      destroyStreamsOf(*green, *green->primary);
+    delete green;
+    return releasePrimary(ordinal);
+  });
+}
+
+Result cuCtxFromGreenCtx(Context **out, GreenContext *green) {
+  return callOf(__func__, green, [&](GreenContext &found) {
+    return out ? (*out = found.primary, kSuccess) : kInvalidValue;
+  });
+}
+
+Result cuGreenCtxGetDevResource(GreenContext *green, DeviceResource *out, int type) {
+  return callOf(__func__, green, [&](GreenContext &found) {
+    return cuDeviceGetDevResource(found.device.ordinal, out, type);
+  });
+}
+
+Result cuGreenCtxGetId(GreenContext *green, unsigned long long *id) {
+  return callOf(__func__, green, [&](GreenContext &found) {
+    return id ? (*id = found.id, kSuccess) : kInvalidValue;
+  });
+}
+
+// Streams of the primary context are among those that are awaited: more than was asked for.
+Result cuGreenCtxRecordEvent(GreenContext *green, Event *event) {
+  return callOf(__func__, green,
+                [&](GreenContext &found) { return cuCtxRecordEvent(found.primary, event); });
+}
+Result cuGreenCtxWaitEvent(GreenContext *green, Event *event) {
+  return callOf(__func__, green,
+                [&](GreenContext &found) { return cuCtxWaitEvent(found.primary, event); });
+}
+
+Result cuGreenCtxStreamCreate(Stream **out, GreenContext *green, unsigned flags, int priority) {
+  return callOf(__func__, green, [&](GreenContext &found) -> Result {
+    if (!out || flags != kNonBlocking)
+      return kInvalidValue;
+    if (Result result = enter(*found.primary))
+      return result;
+    return createStream(*found.primary, out, flags, priority, green);
+  });
+}
+
+} // extern "C"
