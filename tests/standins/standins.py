@@ -659,6 +659,49 @@ int main(int argc, char **argv) {
                             "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../../nvidia/cuda_nvrtc/lib")
         self.assertFinds(user, STANDINS / "lib/libnvrtc.so.13", real)
 
+    THREADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+static pthread_barrier_t all;
+static void *work(void *path) {
+  Dl_info info = {0};
+  pthread_barrier_wait(&all);
+  void *library = dlopen(path, RTLD_NOW);
+  void *(*which)() = library ? dlsym(library, "which") : 0;
+  if (which) dladdr(which(), &info);
+  return (void *)info.dli_fname;
+}
+int main(int argc, char **argv) {
+  pthread_t threads[16];
+  pthread_barrier_init(&all, 0, argc - 1);
+  for (int i = 1; i < argc; ++i) pthread_create(&threads[i], 0, work, argv[i]);
+  for (int i = 1; i < argc; ++i) { void *found; pthread_join(threads[i], &found); puts(found ? found : "none"); }
+}
+"""
+
+    def test_threads_wait_for_the_one_that_loads_them(self):
+        real = self.library("site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.13", "int nvrtcVersion() { return 0; }")
+        users = [self.library(f"site-packages/torch/lib/libuser{i}.so", "int nvrtcVersion(); void *which() { return nvrtcVersion; }", real,
+                              "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../../nvidia/cuda_nvrtc/lib") for i in range(8)]
+        program = self.build("threads", self.THREADS, "-pthread")
+        for _ in range(5):
+            done = self.rubia("run", "--", program, *users)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(set(map(os.path.realpath, done.stdout.split())), {os.path.realpath(STANDINS / "lib/libnvrtc.so.13")})
+
+    def test_nodes_of_nvidias_driver(self):
+        if os.path.exists("/dev/nvidia0") or os.path.exists("/dev/nvidiactl"):
+            self.skipTest("there is such a driver")
+        program = self.build("nodes", "#include <stdio.h>\n#include <sys/stat.h>\nint main(int argc, char **argv) {\n  struct stat status;\n"
+                             "  for (int i = 1; i < argc; ++i) printf(\"%d \", stat(argv[i], &status));\n}\n")
+        paths = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia1", "/dev/null", "/nowhere")
+        asked = f"import os; print(*(os.path.exists(path) - 1 for path in {paths}), end=' ')"
+        for mode, expected in (("on", "0 0 -1 0 -1 "), ("off", "-1 -1 -1 0 -1 ")):
+            self.assertEqual(self.rubia("run", "--", program, *paths, RUBIA_STANDINS=mode).stdout, expected)
+            self.assertEqual(self.rubia("run", "--", sys.executable, "-c", asked, RUBIA_STANDINS=mode).stdout, expected)
+
     def test_a_caller_keeps_its_path(self):
         inner = self.library("outer/inner/libinner.so", "int nvrtcVersion() { return 0; }")
         outer = self.library("outer/libouter.so", "#include <dlfcn.h>\nvoid *which() { return dlsym(dlopen(\"libinner.so\", RTLD_NOW), "
