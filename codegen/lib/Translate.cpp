@@ -13,6 +13,7 @@
 #include "codegen/lib/errata/Opaque.h"
 #include "codegen/lib/errata/PackedIntegers.h"
 #include "codegen/lib/errata/PassLimits.h"
+#include "codegen/lib/errata/Traps.h"
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -143,6 +144,7 @@ public:
     if (pass->getPassName() == kSelection)
       legacy::PassManager::add(makeCarryChains());
     if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeTraps());
       legacy::PassManager::add(makeOpaqueCopies());
       legacy::PassManager::add(makeCarryMasks());
       legacy::PassManager::add(makePackedIntegers());
