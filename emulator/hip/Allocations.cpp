@@ -26,6 +26,12 @@ Placement placementOf(uint64_t address) {
   return place == machine.placements.end() ? Placement{} : place->second;
 }
 
+/// The kernel driver maps whole pages: what fills one begins at one. Programs rely on it.
+static uint64_t alignmentOf(size_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  return bytes >= kPage ? kPage : 256;
+}
+
 hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flags) {
   if (hipError_t error = usable())
     return error;
@@ -37,7 +43,7 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
   uint64_t limit = currentDevice().model.memoryBytes;
   if (bytes > limit || deviceBytesInUse() > limit - bytes)
     return hipErrorOutOfMemory;
-  auto address = memory().allocate(bytes, kind);
+  auto address = memory().allocate(bytes, kind, alignmentOf(bytes));
   if (!address) {
     llvm::consumeError(address.takeError());
     return hipErrorOutOfMemory;

@@ -122,6 +122,23 @@ TEST(HipMemory, IsMappedIntoRanges) {
   OK(hipMemAddressFree(range, 4 * kBytes));
 }
 
+// As the kernel driver maps it. Taichi lays its runtime out in one allocation and rounds addresses
+// up to pages, without room for that.
+TEST(HipMemory, WhatFillsAPageBeginsAtOne) {
+  for (size_t bytes : {4096, 5000, 1 << 20, (1 << 20) + 4096}) {
+    void *plain, *pooled, *managed, *host;
+    OK(hipMalloc(&plain, bytes));
+    OK(hipMallocAsync(&pooled, bytes, nullptr));
+    OK(hipMallocManaged(&managed, bytes, hipMemAttachGlobal));
+    OK(hipHostMalloc(&host, bytes, 0));
+    for (void *memory : {plain, pooled, managed, host})
+      EXPECT_EQ(uintptr_t(memory) % 4096, 0u) << bytes;
+    for (void *memory : {plain, pooled, managed})
+      OK(hipFree(memory));
+    OK(hipHostFree(host));
+  }
+}
+
 TEST(HipMemory, IsRegisteredOnce) {
   std::vector<char> host(100);
   EXPECT_EQ(hipHostUnregister(host.data()), hipErrorHostMemoryNotRegistered);
