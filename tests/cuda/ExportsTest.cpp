@@ -62,10 +62,22 @@ TEST(Exports, AreTheApiAndNothingElse) {
   std::set<std::string> api;
   for (const Row &row : kRows)
     api.insert(row.symbol);
-  EXPECT_EQ(api.size(), 637u);
+  EXPECT_EQ(api.size(), 672u);
   Dynamic dynamic = readDynamic(RUBIA_LIBCUDA);
   EXPECT_EQ(dynamic.exports, api);
   EXPECT_EQ(dynamic.soname, "libcuda.so.1");
+}
+
+// NVIDIA's stub library lacks them, its drivers have them. Dr.Jit looks for some when it starts,
+// and uses no device without.
+TEST(Exports, HaveWhatSharesMemoryWithGraphics) {
+  Dynamic dynamic = readDynamic(RUBIA_LIBCUDA);
+  for (const char *name :
+       {"cuGraphicsGLRegisterBuffer", "cuGraphicsGLRegisterImage", "cuGLGetDevices_v2",
+        "cuGLMapBufferObject_v2_ptds", "cuGLMapBufferObjectAsync_v2_ptsz",
+        "cuEGLStreamConsumerConnect", "cuEventCreateFromEGLSync",
+        "cuGraphicsVDPAURegisterVideoSurface", "cuVDPAUCtxCreate_v2"})
+    EXPECT_TRUE(dynamic.exports.contains(name)) << name;
 }
 
 // Neither LLVM nor a C++ library nor a compression library of the program's can meet ours.
