@@ -312,4 +312,37 @@ TEST(PassLimits, StrengthReductionLeavesLongBlocksAlone) {
   EXPECT_GT(products(1000), 800u);
 }
 
+// CodeGenPrepare moves a sign to where it is a modifier, and takes the square of a block's length.
+// Without it the sign stays an instruction.
+TEST(PassLimits, PreparationLeavesLongBlocksWithSignsAlone) {
+  auto signs = [](int count) {
+    std::string text = R"(
+declare float @llvm.fma.f32(float, float, float)
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %n) {
+entry:
+  %x = load volatile float, ptr addrspace(1) %p
+  %v0 = load volatile float, ptr addrspace(1) %p
+  %negative = fneg float %x
+  %isShort = icmp eq i32 %n, 0
+  br i1 %isShort, label %short, label %long
+short:
+  %one = call float @llvm.fma.f32(float %negative, float %v0, float 3.0)
+  store volatile float %one, ptr addrspace(1) %p
+  ret void
+long:
+)";
+    for (int i = 1; i <= count; ++i)
+      text += "  %v" + std::to_string(i) + " = call float @llvm.fma.f32(float %negative, float %v" +
+              std::to_string(i - 1) + ", float " + std::to_string(i) + ".0)\n";
+    text += "  store volatile float %v" + std::to_string(count) +
+            ", ptr addrspace(1) %p\n  ret void\n}\n";
+    ModuleSource source;
+    Expected<std::string> assembly = emit(source.parse(text), {}, EmitKind::Assembly);
+    EXPECT_TRUE(bool(assembly));
+    return assembly ? StringRef(*assembly).count("v_xor_b32") : 0;
+  };
+  EXPECT_EQ(signs(100), 0u);
+  EXPECT_EQ(signs(1000), 1u);
+}
+
 } // namespace

@@ -26,12 +26,13 @@ private:
   public:
     bool isEnabled() const override {
       return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty() ||
-             !withoutAtomicOptimizer.empty() || !withoutExecMasking.empty();
+             !withoutAtomicOptimizer.empty() || !withoutExecMasking.empty() ||
+             !withoutPreparation.empty();
     }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
     /// "function (name)", as LLVM describes them
     llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer,
-        withoutExecMasking;
+        withoutExecMasking, withoutPreparation;
   };
 
   llvm::LLVMContext &context;
