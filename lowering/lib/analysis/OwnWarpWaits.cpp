@@ -164,10 +164,12 @@ private:
   bool isAnswer(uint32_t index) const;
   enum class Goal { Loop, Answer };
   bool comesTo(uint32_t way, Goal goal) const;
+  BitVector blocksThatComeTo(Goal goal) const;
 
   const LoopValues &loop;
   const ptx::Function &function;
   SmallPtrSet<const void *, 8> awaited;
+  mutable std::optional<BitVector> coming[2]; // by goal
 };
 
 // The variables and registers that an address is made of.
@@ -205,26 +207,41 @@ bool Answers::isAnswer(uint32_t index) const {
 // Whether there is a way from a block to the loop, or to an answer without coming to the loop; in
 // either case without coming to where all meet.
 bool Answers::comesTo(uint32_t way, Goal goal) const {
-  BitVector seen(unsigned(loop.graph.blocks.size()));
-  SmallVector<uint32_t> open{way};
-  while (!open.empty()) {
-    uint32_t block = open.pop_back_val();
-    if (block == loop.loop.header && goal == Goal::Loop)
-      return true;
-    if (block == loop.loop.header || seen.test(block))
-      continue;
-    seen.set(block);
-    const ControlFlowGraph::Block &code = loop.graph.blocks[block];
-    bool goesOn = true;
-    for (uint32_t index = code.first; index < code.end && goesOn; ++index) {
-      if (goal == Goal::Answer && isAnswer(index))
-        return true;
+  std::optional<BitVector> &blocks = coming[size_t(goal)];
+  if (!blocks)
+    blocks = blocksThatComeTo(goal);
+  return blocks->test(way);
+}
+
+// Backwards from where the goal is reached.
+BitVector Answers::blocksThatComeTo(Goal goal) const {
+  const std::vector<ControlFlowGraph::Block> &blocks = loop.graph.blocks;
+  BitVector result(unsigned(blocks.size())), passes(unsigned(blocks.size()));
+  std::vector<SmallVector<uint32_t, 2>> before(blocks.size());
+  SmallVector<uint32_t> open;
+  for (uint32_t block = 0; block < blocks.size(); ++block) {
+    for (uint32_t next : blocks[block].successors)
+      before[next].push_back(block);
+    const bool isLoop = block == loop.loop.header;
+    bool found = isLoop && goal == Goal::Loop, goesOn = !isLoop;
+    for (uint32_t index = blocks[block].first; index < blocks[block].end && goesOn; ++index) {
+      found |= goal == Goal::Answer && isAnswer(index);
       goesOn = !isMeeting(function.body[index]);
     }
     if (goesOn)
-      append_range(open, code.successors);
+      passes.set(block);
+    if (found)
+      open.push_back(block);
   }
-  return false;
+  while (!open.empty()) {
+    uint32_t block = open.pop_back_val();
+    if (result.test(block))
+      continue;
+    result.set(block);
+    copy_if(before[block], std::back_inserter(open),
+            [&](uint32_t previous) { return passes.test(previous); });
+  }
+  return result;
 }
 
 // ---------- The search

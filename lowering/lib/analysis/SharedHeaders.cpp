@@ -26,26 +26,11 @@ std::optional<Group> whoMeet(const ptx::Instruction &instruction, const Definiti
   return std::nullopt;
 }
 
-// The largest group that may meet in a function that is called.
-std::optional<Group> whoMeetInCallees(const Unit &unit) {
-  std::optional<Group> result;
-  for (const ptx::Function *function : unit.functions) {
-    Definitions definitions(*function);
-    for (const ptx::Instruction &instruction : function->body)
-      if (std::optional<Group> who = whoMeet(instruction, definitions, std::nullopt))
-        result = result ? std::max(*result, *who) : who;
-  }
-  return result;
-}
-
 class Splitting {
 public:
-  Splitting(const Unit &unit, const ptx::Function &function, ControlFlowGraph &graph)
+  Splitting(const ptx::Function &function, std::optional<Group> called, ControlFlowGraph &graph)
       : graph(graph) {
     Definitions definitions(function);
-    std::optional<Group> called;
-    if (any_of(function.body, [](const ptx::Instruction &i) { return does(i, effects::Calls); }))
-      called = whoMeetInCallees(unit);
     for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
       for (uint32_t index = graph.blocks[block].first; index < graph.blocks[block].end; ++index)
         if (std::optional<Group> who = whoMeet(function.body[index], definitions, called)) {
@@ -117,9 +102,20 @@ private:
 
 } // namespace
 
-std::vector<SharedHeader> splitSharedHeaders(const Unit &unit, const ptx::Function &function,
-                                             ControlFlowGraph &graph) {
-  return Splitting(unit, function, graph).run();
+std::optional<Group> meetingInFunctions(const Unit &unit) {
+  std::optional<Group> result;
+  for (const ptx::Function *function : unit.functions) {
+    Definitions definitions(*function);
+    for (const ptx::Instruction &instruction : function->body)
+      if (std::optional<Group> who = whoMeet(instruction, definitions, std::nullopt))
+        result = result ? std::max(*result, *who) : who;
+  }
+  return result;
+}
+
+std::vector<SharedHeader> splitSharedHeaders(const ptx::Function &function,
+                                             std::optional<Group> called, ControlFlowGraph &graph) {
+  return Splitting(function, called, graph).run();
 }
 
 } // namespace rubia::lowering

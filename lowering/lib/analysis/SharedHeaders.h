@@ -7,6 +7,7 @@
 
 #include "lowering/Lowering.h"
 #include "lowering/lib/analysis/ControlFlowGraph.h"
+#include "lowering/lib/analysis/ThreadFacts.h"
 
 namespace rubia::lowering {
 
@@ -16,9 +17,13 @@ struct SharedHeader {
   llvm::SmallVector<uint32_t> innerLatches;
 };
 
+/// The largest group that may meet in a function of the unit, if any.
+std::optional<Group> meetingInFunctions(const Unit &unit);
+
 /// Gives each outer loop of a function a header of its own in the graph: whoever enters it, or goes
-/// round in it, comes through there. In the order in which they were found.
-std::vector<SharedHeader> splitSharedHeaders(const Unit &unit, const ptx::Function &function,
-                                             ControlFlowGraph &graph);
+/// round in it, comes through there. In the order in which they were found. `called`: who may meet
+/// in what the function calls.
+std::vector<SharedHeader> splitSharedHeaders(const ptx::Function &function,
+                                             std::optional<Group> called, ControlFlowGraph &graph);
 
 } // namespace rubia::lowering

@@ -22,7 +22,8 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
                            Target target, WarpFormDecision warpForm, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
-      sharedLayout(layOutShared(unit)), debugInfo(ptxModule, module) {
+      sharedLayout(layOutShared(unit)), calledMeeting(meetingInFunctions(unit)),
+      debugInfo(ptxModule, module) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }

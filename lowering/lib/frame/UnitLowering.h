@@ -6,6 +6,7 @@
 #include "lowering/Lowering.h"
 #include "lowering/lib/analysis/BarrierPlan.h"
 #include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/analysis/SharedHeaders.h"
 #include "lowering/lib/analysis/SharedLayout.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/analysis/WarpForm.h"
@@ -126,6 +127,8 @@ public:
 
   const BarrierPlan barriers;
   const SharedLayout sharedLayout;
+  /// Who may meet in functions that are called.
+  const std::optional<Group> calledMeeting;
 
   /// See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;

@@ -67,7 +67,8 @@ private:
 
 DenseMap<uint32_t, BasicBlock *> keepLoopsApart(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
                                                 ControlFlowGraph &graph) {
-  std::vector<SharedHeader> shared = splitSharedHeaders(fn.unit().unit, fn.ptxFunction(), graph);
+  std::vector<SharedHeader> shared =
+      splitSharedHeaders(fn.ptxFunction(), fn.unit().calledMeeting, graph);
   if (shared.empty())
     return DenseMap<uint32_t, BasicBlock *>();
   NestedLoops loops(fn, starts, graph);
