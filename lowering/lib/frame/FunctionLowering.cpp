@@ -163,17 +163,20 @@ static LoweringFunction *const kLoweringFunctions[] = {
 #include "ptx-frontend/Instructions.def"
 };
 
-// Why there is no such instruction here, where that is not plain from its name.
-static StringRef whyNotLowered(StringRef spelling) {
+// What valid programs execute only if the driver has given them something that Rubia's refuses
+// them.
+static StringRef whyNeverExecuted(StringRef spelling) {
   if (spelling.starts_with("multimem."))
-    return ": it acts on the memory of several GPUs at once, which AMD's GPUs cannot";
+    return "it acts on a multicast object, the memory of several GPUs at once, which AMD's have "
+           "not";
   return "";
 }
 
 void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
-  if (!ptx::instructionForms()[inst.spelling->form].lowered)
-    return collect(
-        unsupported(inst, "unsupported instruction" + whyNotLowered(inst.spelling->text)));
+  if (!ptx::instructionForms()[inst.spelling->form].lowered) {
+    StringRef why = whyNeverExecuted(inst.spelling->text);
+    return why.empty() ? collect(unsupported(inst, "unsupported instruction")) : refuse(inst, why);
+  }
   selectCondition = selectIf;
   Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
   if (!result)
@@ -276,6 +279,25 @@ void FunctionLowering::branchToTrap() {
     builder.CreateUnreachable();
   }
   irBuilder.CreateBr(trapBlock);
+}
+
+// The way on is kept, for passes that know the loops of the PTX.
+void FunctionLowering::refuse(const ptx::Instruction &inst, StringRef why) {
+  std::string text =
+      unitLowering.describe(source_, inst) + ": '" + inst.spelling->text.str() + "': " + why.str();
+  if (!refusedPlace) {
+    unitLowering.refused.push_back(text + "; the kernel ends if it comes there");
+    IRBuilder<> builder(newBlock("refused"));
+    builder.SetCurrentDebugLocation(irBuilder.getCurrentDebugLocation());
+    refusedPlace = builder.CreatePHI(builder.getInt32Ty(), 2);
+    emitTrapOf(builder, unitLowering, abi::TrapReason::Unsupported, refusedPlace);
+    builder.CreateUnreachable();
+  }
+  refusedPlace->addIncoming(irBuilder.getInt32(unitLowering.addTrap(std::move(text))),
+                            irBuilder.GetInsertBlock());
+  BasicBlock *next = newBlock("next");
+  irBuilder.CreateCondBr(irBuilder.getTrue(), refusedPlace->getParent(), next);
+  irBuilder.SetInsertPoint(next);
 }
 
 // ---------- Errors

@@ -190,6 +190,8 @@ private:
   void lowerInstruction(const ptx::Instruction &inst);
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
+  /// Ends the kernel with TrapReason::Unsupported if it comes here.
+  void refuse(const ptx::Instruction &inst, llvm::StringRef why);
   /// Where the lowered instructions are.
   struct Places {
     llvm::BasicBlock *body;                 // the first block
@@ -240,6 +242,7 @@ private:
   /// others.
   bool takesParameterAddress = false, takesArgumentAddress = false;
   llvm::BasicBlock *trapBlock = nullptr;
+  llvm::PHINode *refusedPlace = nullptr;  // in the block that ends the kernel for all of them
   llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;

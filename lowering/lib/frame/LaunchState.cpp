@@ -154,6 +154,10 @@ Value *LaunchState::threadIndex(unsigned dimension) {
 }
 
 void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, unsigned place) {
+  emitTrapOf(builder, unit, reason, builder.getInt32(place));
+}
+
+void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, Value *place) {
   LLVMContext &context = builder.getContext();
   Function *function = builder.GetInsertBlock()->getParent();
   BasicBlock *claim = BasicBlock::Create(context, "trap.claim", function);
@@ -177,7 +181,7 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   };
   LaunchState launch(unit, nullptr, builder);
   store(offsetof(abi::TrapRecord, reason), builder.getInt32(uint32_t(reason)));
-  store(offsetof(abi::TrapRecord, place), builder.getInt32(place));
+  store(offsetof(abi::TrapRecord, place), place);
   for (unsigned dimension = 0; dimension < 3; ++dimension) {
     store(offsetof(abi::TrapRecord, ctaid) + 4 * dimension, launch.ctaIndex(dimension));
     store(offsetof(abi::TrapRecord, tid) + 4 * dimension, launch.threadIndex(dimension));

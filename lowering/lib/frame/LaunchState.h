@@ -48,5 +48,8 @@ private:
 /// Claims the trap record if nobody has, says why and where, and ends the wave.
 void emitTrap(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
               unsigned place);
+/// The same of a place (i32) that the way there tells.
+void emitTrapOf(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
+                llvm::Value *place);
 
 } // namespace rubia::lowering

@@ -512,6 +512,9 @@ std::string UnitLowering::metadata() const {
   json::Array matrixRouteList;
   for (const std::string &route : matrixRoutes)
     matrixRouteList.push_back(route);
+  json::Array refusedList;
+  for (const std::string &place : refused)
+    refusedList.push_back(place);
   json::Array partialWarps;
   for (std::string &note : describePartialWarps())
     partialWarps.push_back(std::move(note));
@@ -523,6 +526,7 @@ std::string UnitLowering::metadata() const {
                                  {"kernels", std::move(kernels)},
                                  {"matrixRoutes", std::move(matrixRouteList)},
                                  {"partialWarps", std::move(partialWarps)},
+                                 {"refused", std::move(refusedList)},
                                  {"sharedStart", int64_t(sharedLayout.dynamic)},
                                  {"slots", std::move(slotList)},
                                  {"spinLoops", std::move(spinLoopList)},

@@ -148,6 +148,9 @@ public:
   unsigned addTrap(std::string what);
   /// Loops that are watched (SpinLoops.h), for the metadata.
   std::vector<std::string> spinLoops;
+  /// Of each function the first instruction that ends the kernel if it is executed, for the
+  /// metadata.
+  std::vector<std::string> refused;
   /// How the unit's products of matrices are computed, for the metadata: "wmma" and "mfma" by the
   /// target's unit; "fma", "dot", "software": MmaSoftware.h.
   std::set<std::string> matrixRoutes;

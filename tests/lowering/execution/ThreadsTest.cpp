@@ -261,6 +261,30 @@ TEST(ThreadExecution, TrapSaysWhoAndWhere) {
   }
 }
 
+// Nobody can have an address for multimem: only who executes it is ended, and learns which it was.
+TEST(ThreadExecution, WhatIsRefusedEndsWhoExecutesIt) {
+  auto newer = [](std::string text) {
+    const std::string old = ".version 8.0\n.target sm_80";
+    return text.replace(text.find(old), old.size(), ".version 8.1\n.target sm_90");
+  };
+  const std::string body = "add.u32 %r1, %tid, %r5; st.global.u32 [%mine], %r1;"
+                           "setp.eq.u32 %p0, %tid, %r5;"
+                           "@!%p0 bra done;"
+                           "multimem.st.relaxed.sys.global.u32 [%buf], %r1;"
+                           "multimem.ld_reduce.relaxed.sys.global.add.u32 %r2, [%buf];"
+                           "st.global.u32 [%mine], %r2; done: ret;";
+  std::vector<uint32_t> expected = counting(32);
+  for (uint32_t &word : expected)
+    word += 40;
+  EXPECT_EQ(runAll(newer(executable("mov.u32 %r5, 40;" + body)), counting(32)), expected);
+  Form form;
+  form.expectTrap = true;
+  Outcome outcome = run(newer(executable("mov.u32 %r5, 3;" + body)), counting(32), form);
+  EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::Unsupported));
+  EXPECT_EQ(outcome.trap.tid[0], 3u);
+  EXPECT_EQ(outcome.trap.place, 0u); // the first of them
+}
+
 // Without a debugger an H100 ends the launch at it.
 TEST(ThreadExecution, ABreakpointIsATrap) {
   Form form;
