@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct Options {
   unsigned codeObjectVersion = 5;
   bool checkMode = true; ///< run checkMode() on the result
   bool checkExec = true; ///< run checkExec() on the result
+  /// Functions with addresses are compiled in parts of about so many LLVM instructions, on all
+  /// cores (lib/Parts.h), where there is enough for two.
+  size_t instructionsPerPart = 100'000;
+  /// Called, by any thread, when so many of so many parts are compiled.
+  std::function<void(unsigned done, unsigned of)> onPart;
   /// What Backend::Comgr loads.
   std::string comgrLibrary = "libamd_comgr.so.2";
 };

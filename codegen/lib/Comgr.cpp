@@ -142,7 +142,7 @@ std::string firstOf(const Comgr &comgr, amd_comgr_data_set_t set, amd_comgr_data
 
 } // namespace
 
-Expected<std::vector<uint8_t>> linkWithComgr(StringRef object, const TargetId &target,
+Expected<std::vector<uint8_t>> linkWithComgr(ArrayRef<std::string> objects, const TargetId &target,
                                              const std::string &libraryName) {
   Expected<const Comgr *> loaded = load(libraryName);
   if (!loaded)
@@ -151,15 +151,6 @@ Expected<std::vector<uint8_t>> linkWithComgr(StringRef object, const TargetId &t
   if (Error error = checkTarget(comgr, target))
     return error;
 
-  amd_comgr_data_t data;
-  if (auto status = comgr.createData(AMD_COMGR_DATA_KIND_RELOCATABLE, &data))
-    return failure(comgr, "create_data", status);
-  scope_exit releaseData([&] { comgr.releaseData(data); });
-  if (auto status = comgr.setData(data, object.size(), object.data()))
-    return failure(comgr, "set_data", status);
-  if (auto status = comgr.setDataName(data, "unit.o"))
-    return failure(comgr, "set_data_name", status);
-
   amd_comgr_data_set_t inputs, outputs;
   if (auto status = comgr.createDataSet(&inputs))
     return failure(comgr, "create_data_set", status);
@@ -167,8 +158,18 @@ Expected<std::vector<uint8_t>> linkWithComgr(StringRef object, const TargetId &t
   if (auto status = comgr.createDataSet(&outputs))
     return failure(comgr, "create_data_set", status);
   scope_exit destroyOutputs([&] { comgr.destroyDataSet(outputs); });
-  if (auto status = comgr.dataSetAdd(inputs, data))
-    return failure(comgr, "data_set_add", status);
+  for (const auto &[number, object] : enumerate(objects)) {
+    amd_comgr_data_t data;
+    if (auto status = comgr.createData(AMD_COMGR_DATA_KIND_RELOCATABLE, &data))
+      return failure(comgr, "create_data", status);
+    scope_exit releaseData([&] { comgr.releaseData(data); }); // the set has it too
+    if (auto status = comgr.setData(data, object.size(), object.data()))
+      return failure(comgr, "set_data", status);
+    if (auto status = comgr.setDataName(data, ("unit" + Twine(number) + ".o").str().c_str()))
+      return failure(comgr, "set_data_name", status);
+    if (auto status = comgr.dataSetAdd(inputs, data))
+      return failure(comgr, "data_set_add", status);
+  }
 
   amd_comgr_action_info_t action;
   if (auto status = comgr.createActionInfo(&action))

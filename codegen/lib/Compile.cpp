@@ -3,6 +3,7 @@
 #include "codegen/Codegen.h"
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
+#include "codegen/lib/Parts.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/errata/Ballots.h"
@@ -15,6 +16,23 @@
 using namespace llvm;
 
 namespace rubia::codegen {
+
+Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsigned optLevel,
+                                   EmitKind kind, RegisterUse *use) {
+  if (Error error = optimise(module, machine, optLevel))
+    return error;
+  protectRoundedProducts(module);
+  protectNegations(module);
+  protectBallots(module);
+  SmallString<0> output;
+  if (kind == EmitKind::Llvm) {
+    raw_svector_ostream os(output);
+    module.print(os, nullptr);
+  } else if (Error error = translate(module, machine, kind, output, use)) {
+    return error;
+  }
+  return output.str().str();
+}
 
 Expected<std::string> emit(std::unique_ptr<Module> module, const Options &options, EmitKind kind) {
   if (options.optLevel > 3)
@@ -30,19 +48,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
 
   if (Error error = prepare(*module, **machine, *target, options.codeObjectVersion))
     return error;
-  if (Error error = optimise(*module, **machine, options.optLevel))
-    return error;
-  protectRoundedProducts(*module);
-  protectNegations(*module);
-  protectBallots(*module);
-  SmallString<0> output;
-  if (kind == EmitKind::Llvm) {
-    raw_svector_ostream os(output);
-    module->print(os, nullptr);
-  } else if (Error error = translate(*module, **machine, kind, output)) {
-    return error;
-  }
-  return output.str().str();
+  return emitPrepared(*module, **machine, options.optLevel, kind);
 }
 
 Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &options) {
@@ -50,13 +56,13 @@ Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &opti
   if (!target)
     return target.takeError();
   ExportedSymbols symbols = exportedSymbols(*module);
-  Expected<std::string> object = emit(std::move(module), options, EmitKind::Object);
-  if (!object)
-    return object.takeError();
+  Expected<std::vector<std::string>> objects = emitObjects(std::move(module), *target, options);
+  if (!objects)
+    return objects.takeError();
 
   Expected<std::vector<uint8_t>> bytes =
-      options.backend == Backend::Lld ? linkWithLld(*object)
-                                      : linkWithComgr(*object, *target, options.comgrLibrary);
+      options.backend == Backend::Lld ? linkWithLld(*objects)
+                                      : linkWithComgr(*objects, *target, options.comgrLibrary);
   if (!bytes)
     return bytes.takeError();
   CodeObject result{std::move(*bytes), {}};

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
+#include <list>
 #include <mutex>
 #include <sys/mman.h>
 #include <system_error>
@@ -102,14 +103,16 @@ private:
   std::vector<uint8_t> bytes;
 };
 
-Error runLld(const std::string &input, const std::string &output) {
+Error runLld(ArrayRef<std::string> inputs, const std::string &output) {
   static std::mutex turn;
   std::lock_guard lock(turn);
   if (!canLink())
     return make_error<LinkerRetired>("an earlier link in this process left it unusable");
-  const char *arguments[] = {
-      "ld.lld",          "-m",          "elf64_amdgpu", "-shared",      "--no-undefined",
-      "--build-id=none", "--threads=1", "-o",           output.c_str(), input.c_str()};
+  SmallVector<const char *> arguments = {
+      "ld.lld",          "-m",          "elf64_amdgpu", "-shared",     "--no-undefined",
+      "--build-id=none", "--threads=1", "-o",           output.c_str()};
+  for (const std::string &input : inputs)
+    arguments.push_back(input.c_str());
   std::string text;
   raw_string_ostream os(text);
   lld::Result result = lld::lldMain(arguments, os, os, {{lld::Gnu, &lld::elf::link}});
@@ -118,8 +121,9 @@ Error runLld(const std::string &input, const std::string &output) {
   if (result.retCode == 0)
     return Error::success();
   std::string said = StringRef(text).trim().str();
-  for (size_t at; (at = said.find(input)) != std::string::npos;)
-    said.replace(at, input.size(), "unit.o");
+  for (const std::string &input : reverse(inputs)) // of /dev/fd/11 and /dev/fd/1 the longer one
+    for (size_t at; (at = said.find(input)) != std::string::npos;)
+      said.replace(at, input.size(), "unit.o");
   if (!result.canRunAgain)
     return make_error<LinkerRetired>(said);
   return make_error<CodegenError>(Fault::Malformed, "cannot link: " + said);
@@ -129,14 +133,19 @@ Error runLld(const std::string &input, const std::string &output) {
 
 bool canLink() { return linkerIsUsable; }
 
-Expected<std::vector<uint8_t>> linkWithLld(StringRef object) {
-  Descriptor input(memfd_create("unit.o", MFD_CLOEXEC));
-  if (input.get() < 0 || !writeAll(input.get(), object))
-    return systemError("cannot hand an object to the linker", lastError());
+Expected<std::vector<uint8_t>> linkWithLld(ArrayRef<std::string> objects) {
+  std::list<Descriptor> files;
+  std::vector<std::string> inputs;
+  for (const std::string &object : objects) {
+    files.emplace_back(memfd_create("unit.o", MFD_CLOEXEC));
+    if (files.back().get() < 0 || !writeAll(files.back().get(), object))
+      return systemError("cannot hand an object to the linker", lastError());
+    inputs.push_back(files.back().path());
+  }
   PipeReader output;
   if (!output.start())
     return systemError("cannot read from the linker", lastError());
-  Error error = runLld(input.path(), output.path());
+  Error error = runLld(inputs, output.path());
   std::vector<uint8_t> linked = output.finish();
   if (error)
     return std::move(error);

@@ -134,7 +134,7 @@ constexpr StringLiteral kLeftOut[] = {"Live DEBUG_VALUE analysis", "Nary reassoc
 /// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
 class BackEnd : public legacy::PassManager {
 public:
-  explicit BackEnd(bool isOptimising) : isOptimising(isOptimising) {}
+  BackEnd(bool isOptimising, RegisterUse *use) : isOptimising(isOptimising), use(use) {}
 
   void add(Pass *pass) override {
     if (is_contained(kLeftOut, pass->getPassName())) {
@@ -163,12 +163,15 @@ public:
     if (pass->getPassName() == "AMDGPU Assembly Printer") {
       auto &printer = static_cast<AsmPrinter &>(*pass);
       printer.addAsmPrinterHandler(makeAccessNotes(printer));
+      if (use)
+        printer.addAsmPrinterHandler(makeRegisterCount(*use));
     }
     legacy::PassManager::add(pass);
   }
 
 private:
   bool isOptimising, hasHalfResults = false;
+  RegisterUse *use;
 };
 
 } // namespace
@@ -247,11 +250,11 @@ Error prepare(Module &module, TargetMachine &machine, const TargetId &target,
 }
 
 Error translate(Module &module, TargetMachine &machine, EmitKind kind,
-                SmallVectorImpl<char> &output) {
+                SmallVectorImpl<char> &output, RegisterUse *use) {
   DiagnosticCollector diagnostics(module.getContext());
   PassLimits limits(module);
   raw_svector_ostream os(output);
-  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None);
+  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None, use);
   passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
   CodeGenFileType type =
       kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;

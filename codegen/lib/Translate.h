@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/Codegen.h"
+#include "codegen/lib/RegisterUse.h"
 #include "codegen/lib/TargetId.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -26,8 +27,13 @@ llvm::Error verify(llvm::Module &module, const llvm::Twine &when);
 /// The middle end (Optimise.cpp).
 llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
 
-/// The back end: `kind` is Assembly or Object.
+/// The back end: `kind` is Assembly or Object. Registers are counted if `use` is given.
 llvm::Error translate(llvm::Module &module, llvm::TargetMachine &machine, EmitKind kind,
-                      llvm::SmallVectorImpl<char> &output);
+                      llvm::SmallVectorImpl<char> &output, RegisterUse *use = nullptr);
+
+/// What follows prepare(): the middle end, the back end and what is between.
+llvm::Expected<std::string> emitPrepared(llvm::Module &module, llvm::TargetMachine &machine,
+                                         unsigned optLevel, EmitKind kind,
+                                         RegisterUse *use = nullptr);
 
 } // namespace rubia::codegen

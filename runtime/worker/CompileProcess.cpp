@@ -136,6 +136,9 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   PipelineOptions options;
   options.codegen.arch = request.arch;
   options.code = request.code;
+  options.codegen.onPart = [socket](unsigned, unsigned) {
+    protocol::sendByte(socket, kPartDone, -1); // if nobody is there it ends
+  };
   dumpForms(socket, last->image, unit, options);
   Expected<codegen::CodeObject> object = last->image.compile(unit, options);
   if (!object)

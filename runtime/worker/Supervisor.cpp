@@ -40,6 +40,7 @@ struct Job {
   std::string key; // if the remote cache is asked
   uint64_t ticket = 0;
   unsigned dumps = 0;         // that its compile process has handed over
+  unsigned partsDone = 0;     // for which it got more time
   Clock::time_point deadline; // of the remote cache, then of the compile process
 };
 using JobPointer = std::unique_ptr<Job>;
@@ -356,6 +357,11 @@ void Supervisor::heard(Process &process) {
   }
   if (said == kAbout) {
     process.about = toStringRef(ArrayRef(*bytes)).str();
+    return;
+  }
+  if (said == kPartDone) {
+    if (process.job && process.job->partsDone++ < kMaxPartsDone)
+      process.job->deadline = Clock::now() + std::chrono::seconds(limits.secondsPerUnit);
     return;
   }
   if (said == kDump) {

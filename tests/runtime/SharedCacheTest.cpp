@@ -188,7 +188,8 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
   const struct {
     const char *variable, *value, *kernel, *says;
   } kLimits[] = {{"RUBIA_WORKER_BYTES", "200000000", "memory_1", "ran out of memory"},
-                 {"RUBIA_WORKER_SECONDS", "1", "sleep_15_k", "took longer than 1 s"}};
+                 {"RUBIA_WORKER_SECONDS", "1", "sleep_15_k", "took longer than 1 s"},
+                 {"RUBIA_WORKER_SECONDS", "1", "chatter_k", "took longer than 1 s"}};
   for (const auto &limit : kLimits) {
     setenv(limit.variable, limit.value, 1);
     const std::string text = kernelNamed(limit.kernel);
@@ -209,6 +210,15 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
   const std::string text = kernelNamed("sleep_15_k");
   auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
   EXPECT_TRUE(bool(code)) << toString(code.takeError());
+}
+
+// Two seconds in parts of less than one.
+TEST_F(SharedCacheTest, EachPartOfALargeUnitHasTheTime) {
+  setenv("RUBIA_WORKER_SECONDS", "1", 1);
+  const std::string text = kernelNamed("parts_k");
+  auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
+  EXPECT_TRUE(bool(code)) << toString(code.takeError());
+  unsetenv("RUBIA_WORKER_SECONDS");
 }
 
 TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {

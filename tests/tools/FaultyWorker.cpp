@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
 // (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
-// a second (sleep_15_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
+// a second (sleep_15_1), takes three times seven of them and says so each time (parts_1), says so
+// for ever (chatter_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
 // its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
 // Everything else
 // is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
@@ -89,6 +90,16 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     name.consumeInteger(10, tenths);
     usleep(tenths * 100'000);
   }
+  if (name.starts_with("parts_"))
+    for (unsigned part = 1; part <= 3; ++part) {
+      usleep(700'000);
+      options.codegen.onPart(part, 4);
+    }
+  if (name.starts_with("chatter_"))
+    for (unsigned part = 1;; ++part) {
+      usleep(10'000);
+      options.codegen.onPart(part, part + 1);
+    }
   if (name.starts_with("stop_") && getenv("RUBIA_TEST_STOP"))
     raise(SIGSTOP);
   return realCompile(image, unit, options);

@@ -91,6 +91,8 @@ Compiled compile(const std::string &ptx, const Form &form) {
   codegen::Options codegenOptions;
   codegenOptions.arch = form.arch;
   codegenOptions.optLevel = form.optLevel;
+  if (form.inParts)
+    codegenOptions.instructionsPerPart = 1;
   Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions);
   if (object)
     result.code.assign(object->bytes.begin(), object->bytes.end());
@@ -159,7 +161,8 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
                (form.packed       ? ", packed"
                 : form.halfFilled ? ", half-filled"
                                   : ", wave32") +
-               (form.sharedInMemory ? ", shared memory in device memory" : ""));
+               (form.sharedInMemory ? ", shared memory in device memory" : "") +
+               (form.inParts ? ", in parts" : ""));
   Outcome outcome;
   Compiled compiled = compile(ptx, form);
   if (compiled.code.empty())
@@ -257,29 +260,38 @@ WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch) {
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form) {
   std::vector<uint32_t> first = run(ptx, words, form).words;
-  const bool hasShared = StringRef(ptx).contains(".shared");
-  auto checkInMemory = [&] {
-    Form inMemory = form;
-    inMemory.sharedInMemory = true;
-    if (hasShared)
-      EXPECT_EQ(run(ptx, words, inMemory).words, first) << "in device memory";
+  const StringRef text(ptx);
+  const bool hasShared = text.contains(".shared");
+  const bool callsAddresses = text.contains(".callprototype") || text.contains(".calltargets");
+  auto check = [&](const Form &other, const Twine &what) {
+    EXPECT_EQ(run(ptx, words, other).words, first) << what.str();
   };
-  checkInMemory();
+  auto checkVariants = [&](const char *what) {
+    Form other = form;
+    other.inParts = true;
+    if (callsAddresses)
+      check(other, Twine(what) + ", in parts");
+    other.inParts = false;
+    other.sharedInMemory = true;
+    if (hasShared)
+      check(other, Twine(what) + ", in device memory");
+  };
+  checkVariants("-O3, wave32");
   form.optLevel = 0;
-  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, wave32";
+  check(form, "-O0, wave32");
   form.halfFilled = true;
-  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, half-filled";
+  check(form, "-O0, half-filled");
   form.optLevel = 3;
-  EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, half-filled";
-  checkInMemory();
+  check(form, "-O3, half-filled");
+  checkVariants("-O3, half-filled");
   WarpFormOf automatic = warpFormOf(ptx, "gfx942");
   if (automatic.form != "packed" || automatic.exactThreads)
     return first;
   form.packed = true;
-  EXPECT_EQ(run(ptx, words, form).words, first) << "-O3, packed";
-  checkInMemory();
+  check(form, "-O3, packed");
+  checkVariants("-O3, packed");
   form.optLevel = 0;
-  EXPECT_EQ(run(ptx, words, form).words, first) << "-O0, packed";
+  check(form, "-O0, packed");
   return first;
 }
 

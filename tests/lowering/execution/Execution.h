@@ -25,6 +25,7 @@ struct Form {
   uint32_t dynamicSharedBytes = 0;
   bool sharedInMemory = false; // shared memory lies in device memory
   uint32_t sharedSlots = 64;   // then: for so many CTAs
+  bool inParts = false;        // each function with an address is compiled apart
   unsigned hostThreads = 1;
   std::optional<uint64_t> orderSeed; // the emulator's check `order`
   bool expectTrap = false, mayTrap = false;
@@ -54,7 +55,8 @@ struct WarpFormOf {
 WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch = "gfx942");
 
 /// Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and
-/// not, and checks that all agree. Where there is shared memory, also with it in device memory.
+/// not, and checks that all agree. Where there is shared memory, also with it in device memory, and
+/// where functions are called through addresses, also in parts.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
 
