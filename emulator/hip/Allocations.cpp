@@ -2,6 +2,7 @@
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/AddressSpace.h"
 #include "emulator/hip/CheckReports.h"
+#include "emulator/hip/ProcessSharing.h"
 
 namespace rubia::emulator::hip {
 
@@ -57,8 +58,11 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
 
 hipError_t releaseNow(void *pointer) {
   auto allocation = memory().find(pointer);
+  if (isExternalBuffer(pointer))
+    return freeExternalBuffer(pointer);
   if (allocation && placementOf(allocation->address).isMapped)
-    return hipErrorInvalidValue;
+    return placementOf(allocation->address).pool ? closeAllocation(pointer) : hipErrorInvalidValue;
+  unshare(pointer);
   if (llvm::Error error = memory().free(pointer)) {
     llvm::consumeError(std::move(error));
     return hipErrorInvalidValue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/hip/Api.h"
+#include "emulator/hip/SharedFile.h"
 
 namespace rubia::emulator::hip {
 
@@ -14,6 +15,8 @@ struct MemoryPool {
   uint64_t releaseThreshold = 0;
   uint64_t maxBytes = 0; // hipMemPoolProps::maxSize; 0: as much as there is
   uint64_t used = 0, usedHigh = 0, reservedHigh = 0;
+  std::shared_ptr<SharedFile> file;        // of one that other processes have: its identity
+  bool isImported = false;                 // of another process, which allocates from it
   std::map<int, hipMemAccessFlags> access; // by device, but its own
 };
 
@@ -23,6 +26,10 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
 hipError_t release(void *pointer);
 /// Frees it now.
 hipError_t releaseNow(void *pointer);
+
+/// What hipExternalMemoryGetMappedBuffer gave, which hipFree frees.
+bool isExternalBuffer(const void *pointer);
+hipError_t freeExternalBuffer(void *pointer);
 
 void remember(void *pointer, const Placement &placement);
 void forget(void *pointer);

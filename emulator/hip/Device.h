@@ -40,9 +40,9 @@ struct MemoryPool;
 /// What HIP remembers of an allocation beyond what kernels may do with it.
 struct Placement {
   unsigned device = 0;
-  unsigned flags = 0;                         // of hipHostMalloc, hipHostRegister
-  bool isRuntimes = false;                    // Rubia's own runtime has made it
-  bool isMapped = false;                      // by hipMemMap, and hipMemUnmap's to end
+  unsigned flags = 0;      // of hipHostMalloc, hipHostRegister
+  bool isRuntimes = false; // Rubia's own runtime has made it
+  bool isMapped = false;   // by hipMemMap, or of another process: not hipFree's to end
   std::shared_ptr<MemoryPool> pool = nullptr; // of memory in stream order
   /// Of managed memory: what hipMemAdvise and hipMemPrefetchAsync said, kept and told.
   bool readMostly = false, coarseGrain = false;

@@ -8,6 +8,7 @@ namespace rubia::emulator::hip {
 
 struct Capture;
 struct GraphNode;
+class SharedEvent;
 
 struct EventState {
   unsigned flags = 0;
@@ -17,7 +18,11 @@ struct EventState {
   /// Recorded on a stream that was being captured: what a stream that waits for it depends on.
   std::shared_ptr<Capture> capture;
   std::vector<GraphNode *> captured;
+  std::shared_ptr<SharedEvent> shared; // with other processes: what counts then
 };
+
+/// The handle of an event that the program owns from now on.
+hipEvent_t addEvent(std::shared_ptr<EventState> event);
 
 /// The event behind a handle that the program still owns, or null.
 std::shared_ptr<EventState> eventOf(hipEvent_t handle);

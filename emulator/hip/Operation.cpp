@@ -5,6 +5,7 @@
 #include "emulator/hip/CheckReports.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/ProcessSharing.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <cstring>
@@ -98,14 +99,17 @@ struct Executor {
   void operator()(const EmptyOperation &) const {}
   void operator()(const KernelLaunch &launch) const {
     const auto alone = aloneIfMeasured();
+    const std::shared_lock together(executing());
     execute(device, launch);
   }
   void operator()(const CopyOperation &copy) const {
     const auto alone = aloneIfMeasured();
+    const std::shared_lock together(executing());
     run(copy);
   }
   void operator()(const FillOperation &fill) const {
     const auto alone = aloneIfMeasured();
+    const std::shared_lock together(executing());
     run(fill);
   }
   void operator()(const HostOperation &host) const { host.work(); }

@@ -94,11 +94,14 @@ static int release(const Allocation &allocation) {
   case AllocationKind::Managed:
   case AllocationKind::Pool:
   case AllocationKind::Graph:
+  case AllocationKind::External:
     return hip().hipFree(allocation.base);
   case AllocationKind::Host:
     return hip().hipHostFree(allocation.base);
   case AllocationKind::Registered:
     return hip().hipHostUnregister(allocation.base);
+  case AllocationKind::Opened:
+    return closeOpened(allocation.base);
   case AllocationKind::Mapped: // of no context
     return 0;
   }
@@ -219,7 +222,8 @@ Result cuMemFree_v2(void *pointer) {
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind == AllocationKind::Host ||
-        found->kind == AllocationKind::Registered || found->kind == AllocationKind::Mapped)
+        found->kind == AllocationKind::Registered || found->kind == AllocationKind::Mapped ||
+        found->kind == AllocationKind::Opened)
       return kInvalidValue;
     if (Result result = checkUnsafe())
       return result;

@@ -188,6 +188,10 @@ int Device::attribute(int attribute, unsigned capability) const {
   case 102: // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   case 103: // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     return hip().hipMemAddressReserve && hip().hipMemExportToShareableHandle;
+  case 119: // MEMPOOL_SUPPORTED_HANDLE_TYPES: file descriptors
+    return hip().hipMemPoolImportPointer != nullptr;
+  case 125: // IPC_EVENT_SUPPORTED
+    return hip().hipIpcOpenEventHandle != nullptr;
   case 141:                  // HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   case 145:                  // HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
     return hip().isEmulator; // HIP does not tell

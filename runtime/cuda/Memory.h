@@ -7,7 +7,19 @@
 
 namespace rubia::runtime::cuda {
 
-enum class AllocationKind { Device, Host, Registered, Managed, Pool, Graph, Mapped };
+struct ExternalMemory; // CUexternalMemory
+
+enum class AllocationKind {
+  Device,
+  Host,
+  Registered,
+  Managed,
+  Pool,
+  Graph,
+  Mapped,
+  Opened,
+  External
+};
 
 struct Allocation {
   char *base = nullptr;
@@ -52,6 +64,9 @@ struct Range {
 std::optional<Range> reservationOf(const void *pointer);
 int mappedAccess(const void *pointer, int ordinal); // CUmemAccess_flags of a device
 int mappedHandleTypes(const void *pointer);
+
+/// Of another process (memory/Ipc.cpp): HIP's status.
+int closeOpened(void *pointer);
 
 /// Puts back what cuMemAllocAsync gave out, now that no stream can be using it.
 Result freeToPool(Context &context, const Allocation &allocation);

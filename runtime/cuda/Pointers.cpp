@@ -84,8 +84,9 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
     return put(out, a.pool);
   case kPointerAllowedHandleTypes:
     return put(out, uint64_t(a.kind == AllocationKind::Mapped ? mappedHandleTypes(pointer) : 0));
-  case kPointerSyncMemops:
   case kPointerIsLegacyIpcCapable:
+    return put(out, uint32_t(found && a.kind == AllocationKind::Device));
+  case kPointerSyncMemops:
   case kPointerIsGpuDirectRdmaCapable:
   case kPointerIsHwDecompressCapable:
     return put(out, uint32_t(0));

@@ -29,6 +29,8 @@ struct MemoryPool {
   uint64_t cached = 0, cachedHigh = 0; // bytes in `free`
   uint64_t used = 0, usedHigh = 0;
   bool destroyed = false; // by the program; blocks in use still come back to it
+  void *hip = nullptr;    // HIP's, of one that other processes have too: it keeps the blocks
+  bool isImported = false;
 };
 
 static HandleTable<MemoryPool> &pools = HandleTable<MemoryPool>::leaked();
@@ -64,7 +66,9 @@ static size_t blockSize(size_t bytes) {
   return (bytes + grain - 1) / grain * grain;
 }
 
-static bool keepsBlocks() { return !hip().isEmulator || !hip().hipFreeAsync; }
+static bool keepsBlocks(const MemoryPool &pool) {
+  return !pool.hip && (!hip().isEmulator || !hip().hipFreeAsync);
+}
 
 static bool isIdle(const FreeBlock &block) {
   return !block.event || hip().hipEventQuery(block.event) == kHipSuccess;
@@ -145,7 +149,7 @@ static void putBack(MemoryPool &pool, const FreeBlock &block) {
 }
 
 Result freeToPool(Context &context, const Allocation &allocation) {
-  if (!keepsBlocks())
+  if (!keepsBlocks(*allocation.pool))
     return release(context, allocation, nullptr);
   putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr});
   trimPools(context);
@@ -180,7 +184,7 @@ static Result freeInCapture(Context &context, void *pointer, void *hipStream) {
 
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
                            Stream *stream) {
-  if (!pointer || !bytes)
+  if (!pointer || !bytes || pool.isImported)
     return kInvalidValue;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))
@@ -191,9 +195,14 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
       return result;
     size_t size = blockSize(bytes);
     *pointer = takeCached(pool, size, hipStream);
-    if (!*pointer)
-      if (Result result = allocateDevice(context, pointer, keepsBlocks() ? size : bytes))
+    if (pool.hip) {
+      if (Result result =
+              context.check(hip().hipMallocFromPoolAsync(pointer, bytes, pool.hip, hipStream)))
         return result;
+    } else if (!*pointer) {
+      if (Result result = allocateDevice(context, pointer, keepsBlocks(pool) ? size : bytes))
+        return result;
+    }
     auto *base = static_cast<char *>(*pointer);
     addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool});
     std::lock_guard<std::mutex> lock(pool.mutex);
@@ -226,7 +235,7 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
       removeAllocation(pointer);
       return context.check(hip().hipFree(pointer));
     }
-    if (!keepsBlocks()) {
+    if (!keepsBlocks(*found->pool)) {
       removeAllocation(pointer);
       return release(context, *found, hipStream);
     }
@@ -282,6 +291,22 @@ static Result poolAttribute(MemoryPool &pool, int attribute, void *value, bool s
 static constexpr int kPinnedPool = 1, kManagedPool = 2; // CUmemAllocationType
 static constexpr int kOnDevice = 1;                     // CUmemLocationType
 static constexpr int kReadAndWrite = 3;                 // CUmemAccess_flags
+
+static constexpr int kFileDescriptor = 1; // CUmemAllocationHandleType
+
+// HIP's pool behind one that other processes can have: its memory has to be of a kind that they can
+// map.
+static Result makeShared(const Device &device, void **out) {
+  const Hip &has = hip();
+  if (!has.hipMemPoolCreate || !has.hipMallocFromPoolAsync || !has.hipFreeAsync ||
+      !has.hipMemPoolImportPointer)
+    return fail(kNotSupported, "cuMemPoolCreate: HIP is too old for pools of several processes");
+  MemoryPoolProperties properties = {};
+  properties.allocationType = kPinnedPool;
+  properties.handleTypes = kFileDescriptor;
+  properties.location = {kOnDevice, device.hipDevice};
+  return fromHip(has.hipMemPoolCreate(out, &properties));
+}
 
 // There are pools of devices' own memory only.
 static Result givePool(MemoryPool **out, const MemoryLocation *place, int type,
@@ -355,13 +380,18 @@ Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties
   return call(__func__, [&] {
     if (!pool || !properties || properties->allocationType != 1)
       return kInvalidValue;
-    if (properties->location.type != 1 || properties->handleTypes)
-      return fail(kNotSupported, "cuMemPoolCreate: only pools of a device, without handles for "
-                                 "other processes, are supported");
+    if (properties->location.type != kOnDevice || (properties->handleTypes & ~kFileDescriptor))
+      return fail(kNotSupported, "cuMemPoolCreate: only pools of a device are supported, with "
+                                 "file descriptors for other processes or without");
     Device *device = deviceAt(properties->location.id);
     if (!device)
       return kInvalidDevice;
+    void *shared = nullptr;
+    if (properties->handleTypes)
+      if (Result result = makeShared(*device, &shared))
+        return result;
     *pool = makePool(*device, false);
+    (*pool)->hip = shared;
     return kSuccess;
   });
 }
@@ -376,7 +406,7 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
     pool->destroyed = true;
     pool->releaseThreshold = 0; // trimmed as its blocks become idle
     trim(*pool, 0);
-    return kSuccess;
+    return pool->hip ? fromHip(hip().hipMemPoolDestroy(pool->hip)) : kSuccess;
   });
 }
 
@@ -442,6 +472,70 @@ Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t cou
       if (isOwn ? access.flags != kReadAndWrite : access.flags != 0)
         return fail(kNotSupported, "cuMemPoolSetAccess: access by others than the pool's device");
     }
+    return kSuccess;
+  });
+}
+
+// ---------- Other processes
+
+Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
+                                        unsigned long long flags) {
+  return call(__func__, [&] {
+    if (!out || !livePool(pool) || !pool->hip || pool->isImported || type != kFileDescriptor ||
+        flags)
+      return kInvalidValue;
+    return fromHip(hip().hipMemPoolExportToShareableHandle(out, pool->hip, type, 0));
+  });
+}
+
+Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int type,
+                                          unsigned long long flags) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!out || type != kFileDescriptor || flags)
+      return kInvalidValue;
+    if (!hip().hipMemPoolImportFromShareableHandle || !hip().hipMemPoolImportPointer)
+      return fail(kNotSupported, "pools of several processes: HIP is too old for them");
+    void *shared = nullptr;
+    if (Result result =
+            context.check(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
+      return result;
+    *out = makePool(context.device, false);
+    (*out)->hip = shared;
+    (*out)->isImported = true;
+    return kSuccess;
+  });
+}
+
+Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
+  return callOn(__func__, Named{pointer}, [&](Context &context) -> Result {
+    std::optional<Allocation> found = findAllocation(pointer);
+    if (!data || !found || found->base != pointer || found->kind != AllocationKind::Pool ||
+        !found->pool->hip || found->pool->isImported)
+      return kInvalidValue;
+    return context.check(hip().hipMemPoolExportPointer(data, pointer));
+  });
+}
+
+Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *data) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!pointer || !data || !livePool(pool) || !pool->isImported)
+      return kInvalidValue;
+    void *imported = nullptr, *base = nullptr;
+    size_t bytes = 0;
+    if (Result result = context.check(hip().hipMemPoolImportPointer(&imported, pool->hip, data)))
+      return result;
+    const bool isKnown = findAllocation(imported).has_value();
+    const int error = isKnown ? 0 : hip().hipMemGetAddressRange(&base, &bytes, imported);
+    if (isKnown || error) {
+      (void)hip().hipFree(imported); // the first error counts
+      return isKnown ? fail(kInvalidValue, "cuMemPoolImportPointer: it was imported before")
+                     : context.check(error);
+    }
+    auto *first = static_cast<char *>(imported);
+    addAllocation({first, bytes, AllocationKind::Pool, &context, 0, 0, first, pool});
+    std::lock_guard<std::mutex> lock(pool->mutex);
+    pool->used += blockSize(bytes);
+    *pointer = imported;
     return kSuccess;
   });
 }

@@ -182,6 +182,14 @@ void destroyStreamsAndEvents(Context &context) {
   });
 }
 
+// Another process may record what this one has not.
+Event *addEvent(void *hip, Context &context, unsigned flags) {
+  auto *event = new Event(hip, context, flags);
+  event->recorded = event->isInterprocess();
+  events.add(event);
+  return event;
+}
+
 Result describe(Context &context, Stream *handle, Stream &out) {
   if (!handle || handle == kLegacyStream || handle == kPerThreadStream) {
     out = {nullptr, &context, 0, 0, handle == kPerThreadStream ? 2u : 1u};
@@ -473,15 +481,13 @@ Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned fl
 
 Result cuEventCreate(Event **event, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
-    // BLOCKING_SYNC, DISABLE_TIMING: as in HIP. INTERPROCESS, which has no times, allows what is
-    // refused when it is asked for (cuIpcGetEventHandle).
-    if (!event || (flags & ~7u) || (flags & 6) == 4)
+    // BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS, which has no times: as in HIP.
+    if (!event || (flags & ~7u) || (flags & (kInterprocess | kWithoutTiming)) == kInterprocess)
       return kInvalidValue;
     void *created = nullptr;
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags & 3)))
+    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags)))
       return result;
-    *event = new Event(created, context, flags);
-    events.add(*event);
+    *event = addEvent(created, context, flags);
     return kSuccess;
   });
 }

@@ -28,12 +28,15 @@ Result createStream(Context &context, Stream **out, unsigned flags, int priority
 /// Those that cuGreenCtxStreamCreate made.
 void destroyStreamsOf(GreenContext &green, Context &context);
 
+enum EventFlag : unsigned { kWithoutTiming = 2, kInterprocess = 4 }; // CUevent_flags
+
 /// Kept by itself until the program destroys it, and by nodes of graphs.
 struct Event {
   Event(void *hip, Context &context, unsigned flags);
   ~Event();
   /// It died with a reset of the device, or dies as the process ends.
   bool isLost() const;
+  bool isInterprocess() const { return flags & kInterprocess; }
 
   std::shared_ptr<Event> self;
   void *hip;
@@ -68,6 +71,8 @@ Result onStream(Context &current, Stream *stream,
 Result describe(Context &context, Stream *handle, Stream &out);
 
 Event *liveEvent(Event *event); // null: not one of ours
+/// An event of HIP's that the program has from now on.
+Event *addEvent(void *hip, Context &context, unsigned flags);
 
 /// Whether a stream of HIP's is ordered against the legacy default stream.
 bool isBlocking(void *hipStream);

@@ -190,6 +190,24 @@ struct AllocationProperties { // CUmemAllocationProp
 };
 static_assert(sizeof(AllocationProperties) == 32);
 
+struct ExternalMemoryHandle { // CUDA_EXTERNAL_MEMORY_HANDLE_DESC; HIP's begins like it
+  int type;                   // 1: a file descriptor
+  union {
+    int descriptor;
+    void *pointers[2];
+  };
+  unsigned long long size;
+  unsigned flags;
+  unsigned reserved[16];
+};
+static_assert(sizeof(ExternalMemoryHandle) == 104);
+struct ExternalBuffer { // CUDA_EXTERNAL_MEMORY_BUFFER_DESC
+  unsigned long long offset, size;
+  unsigned flags;
+  unsigned reserved[16];
+};
+static_assert(sizeof(ExternalBuffer) == 88);
+
 struct MemoryPoolProperties { // CUmemPoolProps
   int allocationType;         // 1: pinned
   int handleTypes;

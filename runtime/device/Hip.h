@@ -66,6 +66,10 @@ enum HipStreamWaitValue : unsigned {
   kHipStreamWaitValueNor
 };
 
+struct HipIpcHandle { // of memory and events; that of exported pointers of pools is as large
+  char bytes[64];
+};
+
 inline void *const kHipLaunchParamBufferPointer = reinterpret_cast<void *>(1);
 inline void *const kHipLaunchParamBufferSize = reinterpret_cast<void *>(2);
 inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);

@@ -3,8 +3,11 @@
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Operation.h"
+#include "emulator/hip/ProcessSharing.h"
 #include "emulator/hip/api/Version.h"
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
@@ -42,6 +45,8 @@ static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
   Machine &machine = Machine::instance();
   {
     std::lock_guard<std::mutex> lock(machine.mutex);
+    if (pool->isImported)
+      return hipErrorInvalidValue; // it is another process's to allocate from
     const uint64_t most = pool->maxBytes;
     if (most && (bytes > most || pool->used > most - bytes))
       return hipErrorOutOfMemory;
@@ -146,10 +151,17 @@ HIP_EXPORT hipError_t hipMemPoolCreate(hipMemPool_t *handle, const hipMemPoolPro
   if (!handle || !wanted || wanted->allocType != hipMemAllocationTypePinned ||
       wanted->location.type != hipMemLocationTypeDevice || !isDevice(wanted->location.id))
     return result(hipErrorInvalidValue);
-  if (wanted->handleTypes != hipMemHandleTypeNone) // for other processes
+  std::shared_ptr<SharedFile> file;
+  if (wanted->handleTypes == hipMemHandleTypePosixFileDescriptor) {
+    file = SharedFile::create(0, SharedFile::Use::Pool, unsigned(wanted->location.id));
+    if (!file)
+      return result(hipErrorOutOfMemory);
+  } else if (wanted->handleTypes != hipMemHandleTypeNone) {
     return result(hipErrorNotSupported);
+  }
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
   PoolRef pool = makePool(wanted->location.id);
+  pool->file = std::move(file);
   // Since HIP 6 the first of the bytes that are reserved, and 0, in HIP 5.
   memcpy(&pool->maxBytes, wanted->reserved, sizeof(pool->maxBytes));
   *handle = handleOf(pool);
@@ -265,5 +277,81 @@ HIP_EXPORT hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t
   *flags = location->id == pool->device || set == pool->access.end()
                ? hipMemAccessFlagsProtReadWrite
                : set->second;
+  return result(hipSuccess);
+}
+
+// ---------- Other processes
+
+static uint64_t identityOf(const MemoryPool &pool) {
+  struct stat status;
+  return fstat(pool.file->descriptor(), &status) == 0 ? status.st_ino : 0;
+}
+
+HIP_EXPORT hipError_t hipMemPoolExportToShareableHandle(void *out, hipMemPool_t handle,
+                                                        hipMemAllocationHandleType type,
+                                                        unsigned flags) {
+  std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+  PoolRef pool = poolOf(handle);
+  if (!out || !pool || !pool->file || pool->isImported || flags ||
+      type != hipMemHandleTypePosixFileDescriptor)
+    return result(hipErrorInvalidValue);
+  const int descriptor = pool->file->duplicate();
+  if (descriptor < 0)
+    return result(hipErrorOutOfMemory);
+  *static_cast<int *>(out) = descriptor;
+  return result(hipSuccess);
+}
+
+HIP_EXPORT hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *handle, void *given,
+                                                          hipMemAllocationHandleType type,
+                                                          unsigned flags) {
+  if (hipError_t error = usable())
+    return result(error);
+  const int own = fcntl(int(reinterpret_cast<intptr_t>(given)), F_DUPFD_CLOEXEC, 0);
+  auto file = own < 0 ? nullptr : SharedFile::adopt(own, SharedFile::Use::Pool);
+  if (!handle || !file || flags || type != hipMemHandleTypePosixFileDescriptor)
+    return result(hipErrorInvalidValue);
+  if (!isDevice(int(file->device())))
+    return result(hipErrorNotSupported); // of a process that has other devices
+  std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+  PoolRef pool = makePool(int(file->device()));
+  pool->file = std::move(file);
+  pool->isImported = true;
+  *handle = handleOf(pool);
+  return result(hipSuccess);
+}
+
+HIP_EXPORT hipError_t hipMemPoolExportPointer(hipMemPoolPtrExportData *data, void *pointer) {
+  auto allocation = Machine::instance().memory.find(pointer);
+  if (!data || !allocation || allocation->address != reinterpret_cast<uint64_t>(pointer))
+    return result(hipErrorInvalidValue);
+  const PoolRef pool = placementOf(allocation->address).pool;
+  if (!pool || !pool->file || pool->isImported)
+    return result(hipErrorInvalidValue);
+  AllocationName name;
+  if (hipError_t error = nameAllocation(pointer, identityOf(*pool), name))
+    return result(error);
+  static_assert(sizeof(name) <= sizeof(*data));
+  memset(data, 0, sizeof(*data));
+  memcpy(data, &name, sizeof(name));
+  return result(hipSuccess);
+}
+
+HIP_EXPORT hipError_t hipMemPoolImportPointer(void **pointer, hipMemPool_t handle,
+                                              hipMemPoolPtrExportData *data) {
+  PoolRef pool;
+  {
+    std::lock_guard<std::mutex> lock(Machine::instance().mutex);
+    pool = poolOf(handle);
+  }
+  if (!pointer || !data || !pool || !pool->isImported)
+    return result(hipErrorInvalidValue);
+  AllocationName name;
+  memcpy(&name, data, sizeof(name));
+  if (hipError_t error = openAllocation(name, identityOf(*pool), pointer))
+    return result(error);
+  Machine &machine = Machine::instance();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.placements[reinterpret_cast<uint64_t>(*pointer)].pool = pool;
   return result(hipSuccess);
 }

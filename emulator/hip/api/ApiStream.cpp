@@ -2,6 +2,7 @@
 // Streams and events. HIP: "Stream Management", "Event Management".
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/ProcessSharing.h"
 
 using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
@@ -66,6 +67,13 @@ EventRef eventOf(hipEvent_t handle) {
   std::lock_guard<std::mutex> lock(events().mutex);
   auto place = events().live.find(reinterpret_cast<EventState *>(handle));
   return place == events().live.end() ? nullptr : place->second;
+}
+
+hipEvent_t addEvent(EventRef event) {
+  std::lock_guard<std::mutex> lock(events().mutex);
+  const hipEvent_t handle = handleOf(event);
+  events().live.emplace(event.get(), std::move(event));
+  return handle;
 }
 
 hipEvent_t handleOf(const EventRef &event) { return reinterpret_cast<hipEvent_t>(event.get()); }
@@ -189,6 +197,15 @@ HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
   return result(stream->isIdle() ? hipSuccess : hipErrorNotReady);
 }
 
+// What was recorded until now, perhaps by another process, whose end is an error of the device.
+static std::function<void()> waitFor(const std::shared_ptr<SharedEvent> &event, Device &device) {
+  return [event, &device, number = event->last()] {
+    if (!event->wait(number))
+      (void)reportFailure(device,
+                          llvm::createStringError("the process that recorded an event has ended"));
+  };
+}
+
 HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHandle,
                                          unsigned flags) {
   if (hipError_t error = usable())
@@ -200,13 +217,16 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
   if (flags & ~kExternal)
     return result(hipErrorInvalidValue);
   if ((flags & kExternal) && isCapturing(*stream))
-    return result(capture(*stream, WaitOperation{event}));
+    return result(event->shared ? refuseInCapture("hipStreamWaitEvent")
+                                : capture(*stream, WaitOperation{event}));
   bool joined;
   if (hipError_t error = joinCapture(*stream, *event, joined))
     return result(error);
   if (joined)
     return result(hipSuccess);
-  if (CompletionRef completion = completionOf(*event))
+  if (event->shared)
+    stream->device.streams.enqueue(*stream, waitFor(event->shared, stream->device));
+  else if (CompletionRef completion = completionOf(*event))
     stream->device.streams.enqueue(*stream, [] {}, {completion});
   return result(hipSuccess);
 }
@@ -245,14 +265,15 @@ HIP_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *handle, unsigned flags
           (hipEventReleaseToDevice | hipEventReleaseToSystem) ||
       ((flags & hipEventInterprocess) && !(flags & hipEventDisableTiming)))
     return result(hipErrorInvalidValue);
-  if (flags & hipEventInterprocess)
-    return result(hipErrorNotSupported);
   auto event = std::make_shared<EventState>();
   event->flags = flags;
   event->device = &currentDevice();
-  std::lock_guard<std::mutex> lock(events().mutex);
-  events().live.emplace(event.get(), event);
-  *handle = handleOf(event);
+  if (flags & hipEventInterprocess) {
+    event->shared = SharedEvent::create(event->device->ordinal);
+    if (!event->shared)
+      return result(hipErrorOutOfMemory);
+  }
+  *handle = addEvent(std::move(event));
   return result(hipSuccess);
 }
 
@@ -282,10 +303,14 @@ HIP_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t handle, hipStream_t str
   if (hipError_t error = captureConflict(*stream, false))
     return result(error);
   if ((flags & kExternal) && isCapturing(*stream))
-    return result(capture(*stream, RecordOperation{event}));
+    return result(event->shared ? refuseInCapture("hipEventRecordWithFlags")
+                                : capture(*stream, RecordOperation{event}));
   if (recordInCapture(*stream, *event))
     return result(hipSuccess);
-  setCompletion(*event, stream->device.streams.enqueue(*stream, [] {}));
+  std::function<void()> finish = [] {};
+  if (event->shared)
+    finish = [shared = event->shared, number = event->shared->begin()] { shared->finish(number); };
+  setCompletion(*event, stream->device.streams.enqueue(*stream, std::move(finish)));
   return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
@@ -307,8 +332,12 @@ HIP_EXPORT hipError_t hipEventSynchronize(hipEvent_t handle) {
     return result(hipErrorInvalidHandle);
   if (hipError_t error = ofCapture(*event))
     return result(error);
-  if (CompletionRef completion = completionOf(*event))
+  if (event->shared) {
+    if (!event->shared->wait(event->shared->last()))
+      return result(hipErrorLaunchFailure); // its process has ended
+  } else if (CompletionRef completion = completionOf(*event)) {
     completion->wait();
+  }
   return result(hipError_t(event->device->stickyError.load()));
 }
 
@@ -319,7 +348,9 @@ HIP_EXPORT hipError_t hipEventQuery(hipEvent_t handle) {
   if (hipError_t error = ofCapture(*event))
     return result(error);
   CompletionRef completion = completionOf(*event);
-  if (completion && !completion->isDone())
+  const bool isDone = event->shared ? event->shared->isDone(event->shared->last())
+                                    : !completion || completion->isDone();
+  if (!isDone)
     return result(hipErrorNotReady);
   return result(hipError_t(event->device->stickyError.load()));
 }

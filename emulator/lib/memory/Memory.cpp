@@ -99,7 +99,8 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
     block.reach = (size + kPage - 1) / kPage * kPage;
   }
   const uint64_t total = block.reach + 2 * kRedZone + alignment;
-  if (total >= kLargeBytes) {
+  // Memory of the device has pages of its own, which can be given to other processes.
+  if (total >= kLargeBytes || kind == MemoryKind::Device) {
     const uint64_t page = uint64_t(::sysconf(_SC_PAGESIZE));
     block.mapped = (total + page - 1) / page * page;
     block.raw = ::mmap(nullptr, block.mapped, PROT_READ | PROT_WRITE,
@@ -123,8 +124,8 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
 
 llvm::Expected<void *> Memory::allocateZeroed(uint64_t size, MemoryKind kind, uint64_t alignment) {
   llvm::Expected<void *> address = allocate(size, kind, alignment);
-  // What is that large has fresh pages of its own.
-  if (address && size < kLargeBytes)
+  // What is that large, or the device's, has fresh pages of its own.
+  if (address && size < kLargeBytes && kind != MemoryKind::Device)
     std::memset(*address, 0, size);
   return address;
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of other libraries, by file descriptor: HIP's. CUDA Driver API: "External Resource
+// Interoperability". Semaphores and images are not there.
+#include "runtime/cuda/HandleTable.h"
+#include "runtime/cuda/Memory.h"
+
+namespace rubia::runtime::cuda {
+
+struct ExternalMemory {
+  void *hip;
+  Context *context;
+  uint64_t bytes;
+};
+
+static HandleTable<ExternalMemory> &memories = HandleTable<ExternalMemory>::leaked();
+
+constexpr int kDescriptor = 1; // CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
+constexpr unsigned kDedicated = 1;
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+// The descriptor is the driver's from then on.
+Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *wanted) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    constexpr int kLastType = 9;
+    if (!out || !wanted || wanted->type < kDescriptor || wanted->type > kLastType ||
+        !wanted->size || (wanted->flags & ~kDedicated))
+      return kInvalidValue;
+    if (wanted->type != kDescriptor)
+      return fail(kNotSupported, "cuImportExternalMemory: memory that no file descriptor names");
+    if (!hip().hipImportExternalMemory || !hip().hipExternalMemoryGetMappedBuffer ||
+        !hip().hipDestroyExternalMemory)
+      return fail(kNotSupported, "cuImportExternalMemory: HIP is too old for it");
+    void *made = nullptr;
+    if (Result result = context.check(hip().hipImportExternalMemory(&made, wanted)))
+      return result;
+    *out = new ExternalMemory{made, &context, wanted->size};
+    memories.add(*out);
+    return kSuccess;
+  });
+}
+
+// The program frees it by cuMemFree.
+Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
+                                       const ExternalBuffer *wanted) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!memories.contains(memory))
+      return kInvalidHandle;
+    if (!pointer || !wanted || !wanted->size || wanted->flags || wanted->offset > memory->bytes ||
+        wanted->size > memory->bytes - wanted->offset)
+      return kInvalidValue;
+    void *mapped = nullptr;
+    if (Result result =
+            context.check(hip().hipExternalMemoryGetMappedBuffer(&mapped, memory->hip, wanted)))
+      return result;
+    Allocation allocation;
+    allocation.base = allocation.device = static_cast<char *>(mapped);
+    allocation.size = wanted->size;
+    allocation.kind = AllocationKind::External;
+    allocation.context = &context;
+    addAllocation(allocation);
+    *pointer = mapped;
+    return kSuccess;
+  });
+}
+
+Result cuDestroyExternalMemory(ExternalMemory *memory) {
+  return callToRelease(__func__, [&](Context &context) -> Result {
+    if (!memories.contains(memory))
+      return kInvalidHandle;
+    if (Result result = context.check(hip().hipDestroyExternalMemory(memory->hip)))
+      return result;
+    if (memories.remove(memory))
+      delete memory;
+    return kSuccess;
+  });
+}
+
+} // extern "C"

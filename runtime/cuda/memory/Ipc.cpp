@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory and events of other processes, by handles of 64 bytes that processes hand to each other.
+// They are HIP's. CUDA Driver API: cuIpc*.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Stream.h"
+
+namespace rubia::runtime::cuda {
+
+// How often each was opened: all get the same address, and each closes it.
+static std::mutex &mutex = *new std::mutex;
+static std::map<void *, unsigned> &users = *new std::map<void *, unsigned>;
+
+int closeOpened(void *pointer) {
+  std::lock_guard<std::mutex> lock(mutex);
+  int error = 0;
+  for (unsigned rest = users[pointer]; rest && !error; --rest)
+    error = hip().hipIpcCloseMemHandle(pointer);
+  users.erase(pointer);
+  return error;
+}
+
+static Result refuse(const char *name) {
+  return fail(kNotSupported, llvm::Twine(name) + ": HIP is too old for it");
+}
+
+static Result open(Context &context, void **pointer, const HipIpcHandle &handle, unsigned flags) {
+  constexpr unsigned kLazyPeerAccess = 1; // the only value that there is
+  if (!pointer || flags != kLazyPeerAccess)
+    return kInvalidValue;
+  if (!hip().hipIpcOpenMemHandle)
+    return refuse("cuIpcOpenMemHandle");
+  std::lock_guard<std::mutex> lock(mutex);
+  void *opened = nullptr, *base = nullptr;
+  size_t bytes = 0;
+  if (Result result = context.check(hip().hipIpcOpenMemHandle(&opened, handle, flags)))
+    return result;
+  if (Result result = context.check(hip().hipMemGetAddressRange(&base, &bytes, opened))) {
+    (void)hip().hipIpcCloseMemHandle(opened); // the first error counts
+    return result;
+  }
+  if (!users[opened]++) {
+    Allocation allocation;
+    allocation.base = allocation.device = static_cast<char *>(opened);
+    allocation.size = bytes;
+    allocation.kind = AllocationKind::Opened;
+    allocation.context = &context;
+    addAllocation(allocation);
+  }
+  *pointer = opened;
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+// Of the allocation that holds the address.
+Result cuIpcGetMemHandle(HipIpcHandle *handle, void *pointer) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    std::optional<Allocation> found = findAllocation(pointer);
+    if (!handle || !found || found->kind != AllocationKind::Device)
+      return kInvalidValue;
+    if (!hip().hipIpcGetMemHandle)
+      return refuse("cuIpcGetMemHandle");
+    return context.check(hip().hipIpcGetMemHandle(handle, found->base));
+  });
+}
+
+Result cuIpcOpenMemHandle_v2(void **pointer, HipIpcHandle handle, unsigned flags) {
+  return callIn(__func__, [&](Context &context) { return open(context, pointer, handle, flags); });
+}
+Result cuIpcOpenMemHandle(void **pointer, HipIpcHandle handle, unsigned flags) {
+  return callIn(__func__, [&](Context &context) { return open(context, pointer, handle, flags); });
+}
+
+Result cuIpcCloseMemHandle(void *pointer) {
+  return callToRelease(__func__, Named{pointer}, [&](Context &context) -> Result {
+    std::optional<Allocation> found = findAllocation(pointer);
+    if (!found || found->base != pointer || found->kind != AllocationKind::Opened)
+      return kInvalidValue;
+    std::lock_guard<std::mutex> lock(mutex);
+    auto counted = users.find(pointer);
+    if (counted == users.end())
+      return kInvalidValue;
+    if (!--counted->second) {
+      users.erase(counted);
+      removeAllocation(pointer, found->id);
+    }
+    return context.checkSynchronized(hip().hipIpcCloseMemHandle(pointer));
+  });
+}
+
+Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
+  return callOn(__func__, event, [&](Context &context) -> Result {
+    if (!liveEvent(event) || !event->isInterprocess())
+      return kInvalidHandle;
+    if (!handle)
+      return kInvalidValue;
+    if (!hip().hipIpcGetEventHandle)
+      return refuse("cuIpcGetEventHandle");
+    return context.check(hip().hipIpcGetEventHandle(handle, event->hip));
+  });
+}
+
+Result cuIpcOpenEventHandle(Event **event, HipIpcHandle handle) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!event)
+      return kInvalidValue;
+    if (!hip().hipIpcOpenEventHandle)
+      return refuse("cuIpcOpenEventHandle");
+    void *opened = nullptr;
+    if (Result result = context.check(hip().hipIpcOpenEventHandle(&opened, handle)))
+      return result;
+    *event = addEvent(opened, context, kInterprocess | kWithoutTiming);
+    return kSuccess;
+  });
+}
+
+} // extern "C"
