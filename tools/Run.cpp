@@ -31,6 +31,7 @@ void addRun(CLI::App &app, int &status) {
   addSettingOption(*command, options->settings, settings::Id::device, "--device");
   addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
   addCodeOptions(*command, options->settings);
+  addSettingOption(*command, options->settings, settings::Id::timeline, "--timeline");
   addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();

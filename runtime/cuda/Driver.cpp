@@ -150,6 +150,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuInit(unsigned flags) {
+  const TimelineSpan span("api", __func__);
   Result result = flags ? kInvalidValue : initialize();
   traceCall(__func__, result);
   return result;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/base/Log.h"
+#include "runtime/base/Timeline.h"
 #include "runtime/cuda/Gates.h"
 #include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
@@ -170,6 +171,7 @@ void traceCall(const char *name, Result result);
 
 /// The frame of an entry point that needs no context.
 template <class Body> Result call(const char *name, Body body) {
+  const TimelineSpan span("api", name);
   Result result = state();
   if (!result)
     result = body();

@@ -4,8 +4,10 @@
 #include "runtime/device/LoadedModule.h"
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/Timeline.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
+#include "runtime/device/DeviceTimeline.h"
 #include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -282,19 +284,24 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
   return Error::success();
 }
 
+// The first of its kernels: units have one, mostly.
+StringRef LoadedModule::nameOfUnit(uint32_t number) const {
+  for (const Manifest::Kernel &kernel : contents->kernels)
+    if (kernel.unit == number)
+      return kernel.name;
+  return "";
+}
+
 Expected<std::unique_ptr<LoadedModule::Unit>>
 LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
+  const TimelineSpan span("compile", nameOfUnit(number));
   auto code = compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
   if (!code) {
     Kind kind = code.errorIsA<CompilerProblem>() ? Kind::System : Kind::CannotCompile;
     std::string text = toString(code.takeError());
-    for (const Manifest::Kernel &kernel : contents->kernels) // the first: units have one, mostly
-      if (kernel.unit == number) {
-        const std::string quoted = "'" + kernel.name + "'";
-        return launchError(
-            kind, StringRef(text).contains(quoted) ? text : "kernel " + quoted + ": " + text);
-      }
-    return launchError(kind, text);
+    const std::string quoted = ("'" + nameOfUnit(number) + "'").str();
+    const bool isNamed = nameOfUnit(number).empty() || StringRef(text).contains(quoted);
+    return launchError(kind, isNamed ? text : "kernel " + quoted + ": " + text);
   }
   auto metadata = CodeObjectMetadata::read(**code);
   if (!metadata)
@@ -537,6 +544,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     block[1] = block[2] = 1;
   }
   const uint32_t (&grid)[3] = shape.grid;
+  DeviceSpan span(*hip, stream);
   int error;
   if (shape.gridWorkspace) {
     void *only[] = {arguments.data()}; // the code object's metadata has one argument
@@ -552,6 +560,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   }
   if (error)
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);
+  span.end(kernel.name);
   return Error::success();
 }
 

@@ -100,6 +100,7 @@ private:
                                   uint32_t dynamicSharedBytes);
   llvm::Error initializeState();
   llvm::Error makeState();
+  llvm::StringRef nameOfUnit(uint32_t number) const;
   llvm::Expected<std::unique_ptr<Unit>> compileUnit(uint32_t number, const UnitVariant &variant);
   llvm::Expected<Unit *> loadUnit(uint32_t number, const UnitVariant &variant);
   llvm::Error fillModuleTable(const Unit &unit);
