@@ -215,7 +215,8 @@ class Walk(unittest.TestCase):
         blocks = [b for b in self.DOCUMENT.read_text().split("```") if b.startswith("\n$ rubia diff")]
         self.assertEqual(len(blocks), 3)
         for block in blocks:
-            command, *shown = block.strip().split("\n")
+            unfolded = re.sub(r"\.\.\.\n +\.\.\.(?=.)", "...", block.strip())  # a long line is folded: "one...", "  ...part"
+            command, *shown = unfolded.split("\n")
             words = command.split()[3:]
             words[0] = next(f for f in (folder / words[0], folder / "mistake" / words[0]) if f.exists())
             result = subprocess.run([RUBIA, "diff", *map(str, words)], capture_output=True, text=True, timeout=200)
