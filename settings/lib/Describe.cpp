@@ -29,14 +29,18 @@ std::string environmentAsMarkdown() {
   std::string text =
       R"(# Environment variables
 
-This page is generated from `settings/Settings.def`: `rubia help environment --markdown > docs/environment.md`. A test compares the two.
+This page is generated from `settings/Settings.def`: `rubia help environment --markdown > docs/environment.md`.
+A test compares the two. `rubia help environment` prints the table.
 
-An invalid value is reported on stderr with what was expected, and has no effect; where going on would mislead, it is an error. An empty
-value is as if the variable were not set. A variable that begins with `RUBIA_` and is not in this table is reported with the nearest name
-that is; `RUBIA_TEST_...` belongs to Rubia's own tests. `rubia help environment` prints this table.
+- An invalid value is reported on stderr with what was expected, and has no effect. Where going on would mislead, it
+  is an error.
+- An empty value is as if the variable were not set.
+- A variable that begins with `RUBIA_` and is not in this table is reported with the nearest name.
+- `RUBIA_TEST_...` belongs to Rubia's own tests.
 
-A program with rights that its caller lacks (set-user-ID, set-group-ID, file capabilities: the kernel's AT_SECURE) takes nothing from the environment.
-It runs with the defaults, without a cache directory, and its compile worker gets an empty environment.
+A program may have rights that its caller lacks: set-user-ID, set-group-ID, file capabilities (the kernel's AT_SECURE).
+It takes nothing from the environment. It runs with the defaults, without a cache directory, and its compile worker
+gets an empty environment.
 
 | variable | expected | default | meaning |
 | --- | --- | --- | --- |
@@ -52,7 +56,8 @@ It runs with the defaults, without a cache directory, and its compile worker get
   text += R"(
 ## What changes code
 
-Each of these is a line of the key under which a code object is cached ([cache.md](cache.md)), and an option of all commands that compile.
+Each of these is a line of the key under which a code object is cached ([cache.md](cache.md)). Each is also an option
+of all commands that compile.
 
 | variable | line of the key | option |
 | --- | --- | --- |

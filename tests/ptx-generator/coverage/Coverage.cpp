@@ -167,15 +167,15 @@ std::string coverage(const Hardware &hardware) {
   }
   return "# Coverage\n\nWritten by `ptx_coverage` from the instruction table. Every form is parsed "
          "and verified.\n\n"
-         "**Lowered**: legal instances of the form become LLVM IR without an error: of all its "
-         "spellings (\"yes\"), some\n(\"partly\") or none; where a form has more than " +
+         "**Lowered**: do legal instances of the form become LLVM IR without an error? \"yes\": of "
+         "all its spellings;\n\"partly\": of some. Where a form has more than " +
          std::to_string(kMaxSpellings) +
-         " spellings, of a sample. What is lowered is also emulated: the\nemulator has every "
-         "instruction that LLVM selects for it, which `tests/emulator/CensusTest.cpp` checks.\n\n"
+         " spellings, a sample counts. What is lowered is also\nemulated: the emulator has every "
+         "instruction that LLVM selects for it (`tests/emulator/CensusTest.cpp`).\n\n"
          "**Equal to hardware**: recorded on an " +
          hardware.device +
-         "; \"yes\" if Rubia's results on the\nemulator are equal in all recorded cases of the "
-         "form, \"recorded\" if they have not been compared.\n\n" +
+         ". \"yes\": Rubia's results on the\nemulator are equal in all recorded cases of the "
+         "form. \"recorded\": they have not been compared.\n\n" +
          std::to_string(count) + " forms: " + std::to_string(lowered) + " lowered, " +
          std::to_string(partly) + " partly; " + std::to_string(hardware.recorded()) +
          " recorded on hardware, " + std::to_string(equal) +
