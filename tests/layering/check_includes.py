@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks #include lines against the order of modules and rooms, the picture of both in docs/architecture.md, the size of
-folders, and that settings/ alone reads the environment.
+"""Checks #include lines against the order of modules and rooms, the size of folders, and that settings/ alone reads the
+environment. tools/docs-drawings draws the modules from the same tables.
 
 Usage: check_includes.py SOURCE_ROOT
 """
@@ -153,38 +153,10 @@ def check_rooms(root):
     return errors
 
 
-def picture():
-    """The modules and their rooms as a Mermaid flow chart: who points at whom may include it; of rooms, the next one and all
-    that follow it."""
-    lines = ["flowchart TB"]
-    for module in MODULES:
-        rooms = [folder for folder in ROOMS if folder.split("/")[0] == module]
-        if not rooms:
-            lines.append(f"  {module}")
-            continue
-        lines.append(f"  subgraph {module}")
-        for folder in rooms:
-            nodes = [f"{folder}/{room}[{room}]" for room in reversed(ROOMS[folder])]
-            lines += [f"    subgraph {folder}/[{folder}]", f"      {' --> '.join(nodes)}", "    end"]
-        lines.append("  end")
-    for folder, allowed in ALLOWED.items():
-        module = folder.split("/")[0]
-        lines += [f"  {folder} --> {other}" for other in sorted(allowed - {module})]
-    return lines
-
-
-def check_picture(root):
-    document = root / "docs" / "architecture.md"
-    missing = "\n".join(picture())
-    if missing in document.read_text():
-        return []
-    return [f"docs/architecture.md: the map of modules and rooms is to be:\n{missing}"]
-
-
 def main():
     root = pathlib.Path(sys.argv[1])
     files, errors = check_sources(root)
-    errors += check_rooms(root) + check_picture(root)
+    errors += check_rooms(root)
     print("\n".join(errors))
     if not files:
         sys.exit("no source files found")
