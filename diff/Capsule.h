@@ -9,6 +9,7 @@
 #include "runtime/cache/CacheKey.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,9 +39,49 @@ struct Region {
   std::optional<Digest> after; // none: the launch failed, or did not end alone
 };
 
+/// An array that a launch could reach through a texture or surface. Its contents are those of all
+/// levels, one behind the other, with rows side by side.
+struct ArrayRegion : Region {
+  uint64_t width = 0, height = 0, depth = 0; // height and depth: 0 for fewer dimensions
+  int format = 0;                            // CUarray_format
+  unsigned channels = 0, flags = 0;
+  unsigned levels = 0; // of a mipmapped array; 0: it is none
+
+  static constexpr uint64_t kMaxSize = uint64_t(1) << 20; // of each dimension
+  static constexpr unsigned kMaxLevels = 32;
+  /// Width, height and depth of a level; 1 at least.
+  std::array<uint64_t, 3> sizeOf(unsigned level) const;
+  /// Of a texel, and of one of its channels; 0: the format is not known.
+  unsigned texelBytes() const, channelBytes() const;
+  /// Of all levels.
+  uint64_t contentBytes() const;
+};
+
+/// A texture or surface as the program made it, in the structures of the driver API.
+struct Texture {
+  uint64_t handle = 0; // of an object; 0: a reference
+  std::string name;    // of a reference
+  bool isSurface = false;
+  std::vector<uint8_t> resource; // CUDA_RESOURCE_DESC
+  std::vector<uint8_t> sampler;  // CUDA_TEXTURE_DESC; of a surface empty
+  std::vector<uint8_t> view;     // CUDA_RESOURCE_VIEW_DESC; empty: none
+  std::optional<uint64_t> array; // of Launch::arrays; none: it is of linear memory
+
+  static constexpr size_t kResourceBytes = 144, kSamplerBytes = 104, kViewBytes = 112;
+  enum class Kind : uint32_t { Array, Mipmapped, Linear, Pitched };
+  Kind kind() const;        // of the resource
+  uint64_t address() const; // of linear memory
+  bool isFiltered() const;  // it is read between texels
+};
+
 struct Launch {
   uint64_t ordinal = 0;  // among all launches of the program, from 0
   uint64_t ofKernel = 0; // among those of this kernel
+  struct InGraph {
+    uint64_t launch = 0; // among all launches of graphs, from 0
+    uint64_t node = 0;   // in the order in which they ran
+  };
+  std::optional<InGraph> inGraph; // it was a node of a graph
   std::string kernel;
   std::vector<Digest> images; // of its module; several translation units; none: unknown
   unsigned ptxVersion = 0, binaryVersion = 0;
@@ -58,8 +99,22 @@ struct Launch {
   };
   std::vector<Parameter> layout;
   std::vector<Region> memory; // no two overlap
-  int status = 0;             // what the driver returned
-  std::string problem;        // why it is recorded in part only
+  std::vector<ArrayRegion> arrays;
+  std::vector<Texture> textures;
+  /// Of a replay: what does not lie where it was recorded.
+  struct Moved {
+    std::vector<uint64_t> regions; // of `memory`
+    /// Words of memory, not of parameters, that were changed as they look like addresses in those.
+    uint64_t words = 0;
+    uint64_t region = 0, offset = 0; // of the first such word
+  };
+  Moved moved;
+  int status = 0;      // what the driver returned
+  std::string problem; // why it is recorded in part only
+
+  /// Memory, then arrays.
+  std::vector<const Region *> regions() const;
+  std::vector<Region *> regions();
 
   /// Why there is nothing to compare with, or nothing to replay; empty: there is.
   std::string whyNotReplayable() const;
@@ -68,9 +123,25 @@ struct Launch {
 llvm::json::Value toJson(const Environment &environment);
 llvm::json::Value toJson(const Launch &launch);
 
+/// A call of the driver API that the program made.
+struct Call {
+  uint64_t number = 0; // from 0, in the order in which they began
+  uint64_t thread = 0;
+  std::string name; // of the exported function
+  /// Numbers, texts, and pointers as texts, in order.
+  struct Named {
+    std::string name;
+    llvm::json::Value value = nullptr;
+  };
+  std::vector<Named> arguments;
+  std::vector<Named> written; // what stands behind pointers now
+  int result = 0;
+};
+
 /// Counts of the last record; a program's recording that was cut short has none.
 struct Counts {
   uint64_t launches = 0, recorded = 0, inStreamCapture = 0, graphLaunches = 0;
+  uint64_t wholeGraphLaunches = 0; // of those that could not be taken apart
   double seconds = 0;
 };
 
@@ -104,6 +175,8 @@ public:
   /// library, a fatbin, a cubin, PTX. The number of those that launches name.
   llvm::Expected<size_t> addImages(const std::string &file);
 
+  /// In the order in which they ended. An error: what is logged is none.
+  llvm::Error forEachCall(llvm::function_ref<void(const Call &)> take) const;
   /// Reads everything: every digest, and that nothing is missing but what was left out.
   llvm::Error verify() const;
   /// Every record, in order, to be written elsewhere.

@@ -33,6 +33,7 @@ enum class RecordType : uint32_t {
   Image = 4,       // what a module was loaded from
   Launch = 5,      // JSON: a launch
   End = 6,         // JSON: counts; its absence says that the recording was cut short
+  Calls = 7,       // lines of JSON: calls of the driver API
 };
 
 enum class Codec : uint32_t { Stored = 0, Zstd = 1 };

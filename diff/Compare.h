@@ -50,7 +50,7 @@ struct Element {
 };
 
 struct BufferResult {
-  size_t region = 0;  // of Launch::memory
+  size_t region = 0;  // of Launch::regions()
   int parameter = -1; // the first that points into it
   Verdict verdict = Verdict::Equal;
   ptx::Type type = ptx::Type::None; // as which elements are compared; None: bits of 32
@@ -88,6 +88,7 @@ struct LaunchResult {
   Verdict verdict = Verdict::Equal;
   std::string reason;        // of what is not a comparison; of Undecided: the inexact instruction
   bool isOtherImage = false; // that ran where it was recorded
+  Launch::Moved moved;       // of the replay
   std::vector<BufferResult> buffers;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of a capsule once more, through a libcuda.so.1: Rubia's, or any other. Each gets the
-// memory that it had, at other addresses: pointers in parameters and memory are changed on the way
-// in, and changed back on the way out.
+// memory that it had, at its addresses where they can be had. Where they cannot, pointers in
+// parameters and memory are changed on the way in, and changed back on the way out.
 #pragma once
 
 #include "diff/Capsule.h"
@@ -45,8 +45,9 @@ public:
   };
   explicit Relocation(std::vector<Move> moves);
   /// Each aligned word that is an address in an allocation, or the one behind its last byte. The
-  /// number of words that changed.
-  size_t apply(llvm::MutableArrayRef<uint8_t> bytes) const;
+  /// number of words that changed; `changed` gets the offset of each.
+  size_t apply(llvm::MutableArrayRef<uint8_t> bytes,
+               llvm::function_ref<void(size_t)> changed = nullptr) const;
   Relocation reversed() const;
 
 private:

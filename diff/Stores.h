@@ -23,14 +23,22 @@ struct Stores {
 
 struct KernelStores {
   std::vector<Stores> byParameter;
-  Stores elsewhere;  // through pointers that were loaded, and to variables
-  std::string cause; // of inexactness: "line 12: ex2.approx.ftz.f32"
-  std::string image; // the first instruction with a texture, surface or tensor map, if there is one
+  Stores elsewhere;      // through pointers that were loaded, and to variables
+  std::string cause;     // of inexactness: "line 12: ex2.approx.ftz.f32"
+  std::string tensorMap; // the first instruction with a tensor map, if there is one
+  std::string texture;   // the first with a texture or surface
+  Stores surfaces;       // what is stored to any of them
+  /// Parameters that handles of textures and surfaces may come from; and whether any may come out
+  /// of memory.
+  uint64_t handleParameters = 0; // by bit
+  bool areHandlesInMemory = false;
 
   /// Through the parameter, and those that may be through any.
   Stores through(size_t parameter) const;
 };
 
-llvm::Expected<KernelStores> storesOf(llvm::StringRef ptx, llvm::StringRef kernel);
+/// `isFiltered`: textures are read between texels, with weights of which the precision is open.
+llvm::Expected<KernelStores> storesOf(llvm::StringRef ptx, llvm::StringRef kernel,
+                                      bool isFiltered = false);
 
 } // namespace rubia::capsule

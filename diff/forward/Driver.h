@@ -9,12 +9,23 @@ namespace rubia::forward {
 
 inline constexpr int kSuccess = 0, kInvalidValue = 1, kNotReady = 600, kNotSupported = 801;
 
+struct Entry;
 struct DriverFunction {
   const char *symbol; // as exported
   const char *name;   // as cuGetProcAddress knows it
   int introduced;     // driver version
   bool perThread;     // its default stream is the calling thread's
   void **slot;        // where the driver's address is
+  Entry *entry;       // where the exported function goes
+  void *exported;
+  void *logged; // goes to the entry's target by way of the log
+};
+
+/// What an exported function does: it jumps to `to`.
+struct Entry {
+  void *to;
+  void *target;                   // the hook, or the driver's function
+  const DriverFunction *function; // null before connect()
 };
 
 const DriverFunction *driverFunctions(size_t &count);
@@ -23,6 +34,9 @@ const DriverFunction *driverFunctions(size_t &count);
 /// kNotSupported.
 bool openDriver(const char *path);
 bool isMissing(const void *slot);
+
+/// Exported functions go to hooks and to the driver from now on; with `isLogged` by way of the log.
+void connect(bool isLogged);
 
 using DevicePointer = uint64_t;
 using Handle = void *; // of a function, kernel, module, library, stream
@@ -42,7 +56,7 @@ struct LaunchConfig {
   unsigned attributeCount;
 };
 static_assert(sizeof(LaunchConfig) == 56);
-inline constexpr int kAttributeCooperative = 2;
+inline constexpr int kAttributeCooperative = 2, kAttributeCluster = 4;
 
 } // namespace rubia::forward
 

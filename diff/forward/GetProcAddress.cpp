@@ -5,26 +5,8 @@
 #include "diff/forward/Hooks.h"
 #include "diff/forward/Recorder.h"
 
-extern "C" {
-#define HOOK(Symbol) extern int Symbol();
-#include "diff/forward/Hooks.def"
-#undef HOOK
-}
-
 namespace rubia::forward {
 namespace {
-
-struct Hook {
-  const char *symbol;
-  void *ours;
-  const DriverFunction *function;
-};
-
-Hook hooks[] = {
-#define HOOK(Symbol) {#Symbol, reinterpret_cast<void *>(&Symbol), nullptr},
-#include "diff/forward/Hooks.def"
-#undef HOOK
-};
 
 constexpr uint64_t kPerThreadStream = 2;
 
@@ -45,14 +27,17 @@ void *driversAnswer(const char *name, int version, uint64_t flags) {
 void replaceAnswer(const char *name, void **address) {
   if (!name || !address || !*address)
     return;
-  for (const Hook &hook : hooks) {
-    const DriverFunction &function = *hook.function;
-    if (strcmp(function.name, name) != 0)
+  size_t count = 0;
+  const DriverFunction *functions = driverFunctions(count);
+  for (size_t i = 0; i < count; ++i) {
+    const DriverFunction &function = functions[i];
+    // What nobody looks at stays the driver's.
+    if (function.entry->to == *function.slot || strcmp(function.name, name) != 0)
       continue;
     if (*address == *function.slot ||
         *address ==
             driversAnswer(name, function.introduced, function.perThread ? kPerThreadStream : 0)) {
-      *address = hook.ours;
+      *address = function.exported;
       return;
     }
   }
@@ -60,15 +45,7 @@ void replaceAnswer(const char *name, void **address) {
 
 namespace {
 
-__attribute__((constructor)) void start() {
-  size_t count = 0;
-  const DriverFunction *functions = driverFunctions(count);
-  for (Hook &hook : hooks)
-    for (size_t i = 0; i < count; ++i)
-      if (!strcmp(functions[i].symbol, hook.symbol))
-        hook.function = &functions[i];
-  (void)Recorder::get();
-}
+__attribute__((constructor)) void start() { (void)Recorder::get(); }
 
 __attribute__((destructor)) void finish() { Recorder::get().finish(); }
 

@@ -27,6 +27,7 @@ void unloaded(Handle owner) {
   Locked recorder;
   recorder->images.unloaded(owner);
   recorder->allocations.removeVariablesOf(owner);
+  recorder->textures.unloaded(owner);
 }
 
 Launch plain(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
@@ -53,39 +54,39 @@ extern "C" {
 
 // Memory.
 
-int cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
+int hook_cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
   const int result = DRIVER(cuMemAlloc_v2, DevicePointer *, size_t)(pointer, bytes);
   if (!result)
     allocated(*pointer, bytes, MemoryKind::Device);
   return result;
 }
-int cuMemAllocPitch_v2(DevicePointer *pointer, size_t *pitch, size_t width, size_t height,
-                       unsigned elementBytes) {
+int hook_cuMemAllocPitch_v2(DevicePointer *pointer, size_t *pitch, size_t width, size_t height,
+                            unsigned elementBytes) {
   const int result = DRIVER(cuMemAllocPitch_v2, DevicePointer *, size_t *, size_t, size_t,
                             unsigned)(pointer, pitch, width, height, elementBytes);
   if (!result)
     allocated(*pointer, *pitch * height, MemoryKind::Device);
   return result;
 }
-int cuMemAllocManaged(DevicePointer *pointer, size_t bytes, unsigned flags) {
+int hook_cuMemAllocManaged(DevicePointer *pointer, size_t bytes, unsigned flags) {
   const int result =
       DRIVER(cuMemAllocManaged, DevicePointer *, size_t, unsigned)(pointer, bytes, flags);
   if (!result)
     allocated(*pointer, bytes, MemoryKind::Managed);
   return result;
 }
-int cuMemFree_v2(DevicePointer pointer) {
+int hook_cuMemFree_v2(DevicePointer pointer) {
   freed(pointer); // before another thread gets the address
   return DRIVER(cuMemFree_v2, DevicePointer)(pointer);
 }
 #define ALLOCATE_ON_STREAM(Symbol, FromPool)                                                       \
-  int Symbol(DevicePointer *pointer, size_t bytes, Handle stream) {                                \
+  int hook_##Symbol(DevicePointer *pointer, size_t bytes, Handle stream) {                         \
     const int result = DRIVER(Symbol, DevicePointer *, size_t, Handle)(pointer, bytes, stream);    \
     if (!result)                                                                                   \
       allocated(*pointer, bytes, MemoryKind::Device);                                              \
     return result;                                                                                 \
   }                                                                                                \
-  int FromPool(DevicePointer *pointer, size_t bytes, Handle pool, Handle stream) {                 \
+  int hook_##FromPool(DevicePointer *pointer, size_t bytes, Handle pool, Handle stream) {          \
     const int result =                                                                             \
         DRIVER(FromPool, DevicePointer *, size_t, Handle, Handle)(pointer, bytes, pool, stream);   \
     if (!result)                                                                                   \
@@ -94,100 +95,102 @@ int cuMemFree_v2(DevicePointer pointer) {
   }
 ALLOCATE_ON_STREAM(cuMemAllocAsync, cuMemAllocFromPoolAsync)
 ALLOCATE_ON_STREAM(cuMemAllocAsync_ptsz, cuMemAllocFromPoolAsync_ptsz)
-int cuMemFreeAsync(DevicePointer pointer, Handle stream) {
+int hook_cuMemFreeAsync(DevicePointer pointer, Handle stream) {
   freed(pointer);
   return DRIVER(cuMemFreeAsync, DevicePointer, Handle)(pointer, stream);
 }
-int cuMemFreeAsync_ptsz(DevicePointer pointer, Handle stream) {
+int hook_cuMemFreeAsync_ptsz(DevicePointer pointer, Handle stream) {
   freed(pointer);
   return DRIVER(cuMemFreeAsync_ptsz, DevicePointer, Handle)(pointer, stream);
 }
-int cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+int hook_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
   const int result = DRIVER(cuMemHostAlloc, void **, size_t, unsigned)(pointer, bytes, flags);
   if (!result)
     allocated(reinterpret_cast<DevicePointer>(*pointer), bytes, MemoryKind::Host);
   return result;
 }
-int cuMemAllocHost_v2(void **pointer, size_t bytes) {
+int hook_cuMemAllocHost_v2(void **pointer, size_t bytes) {
   const int result = DRIVER(cuMemAllocHost_v2, void **, size_t)(pointer, bytes);
   if (!result)
     allocated(reinterpret_cast<DevicePointer>(*pointer), bytes, MemoryKind::Host);
   return result;
 }
-int cuMemFreeHost(void *pointer) {
+int hook_cuMemFreeHost(void *pointer) {
   freed(reinterpret_cast<DevicePointer>(pointer));
   return DRIVER(cuMemFreeHost, void *)(pointer);
 }
-int cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
+int hook_cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
   const int result = DRIVER(cuMemHostRegister_v2, void *, size_t, unsigned)(pointer, bytes, flags);
   if (!result)
     allocated(reinterpret_cast<DevicePointer>(pointer), bytes, MemoryKind::Host);
   return result;
 }
-int cuMemHostUnregister(void *pointer) {
+int hook_cuMemHostUnregister(void *pointer) {
   freed(reinterpret_cast<DevicePointer>(pointer));
   return DRIVER(cuMemHostUnregister, void *)(pointer);
 }
-int cuMemMap(DevicePointer pointer, size_t bytes, size_t offset, uint64_t handle, uint64_t flags) {
+int hook_cuMemMap(DevicePointer pointer, size_t bytes, size_t offset, uint64_t handle,
+                  uint64_t flags) {
   const int result = DRIVER(cuMemMap, DevicePointer, size_t, size_t, uint64_t,
                             uint64_t)(pointer, bytes, offset, handle, flags);
   if (!result)
     allocated(pointer, bytes, MemoryKind::Device);
   return result;
 }
-int cuMemUnmap(DevicePointer pointer, size_t bytes) {
+int hook_cuMemUnmap(DevicePointer pointer, size_t bytes) {
   freed(pointer);
   return DRIVER(cuMemUnmap, DevicePointer, size_t)(pointer, bytes);
 }
 
 // Modules and libraries.
 
-int cuModuleLoad(Handle *module, const char *path) {
+int hook_cuModuleLoad(Handle *module, const char *path) {
   const int result = DRIVER(cuModuleLoad, Handle *, const char *)(module, path);
   if (!result)
     Locked()->images.loadedFile(*module, false, path);
   return result;
 }
-int cuModuleLoadData(Handle *module, const void *image) {
+int hook_cuModuleLoadData(Handle *module, const void *image) {
   const int result = DRIVER(cuModuleLoadData, Handle *, const void *)(module, image);
   if (!result)
     Locked()->images.loaded(*module, false, image);
   return result;
 }
-int cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options,
-                       void **values) {
+int hook_cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options,
+                            void **values) {
   const int result = DRIVER(cuModuleLoadDataEx, Handle *, const void *, unsigned, int *,
                             void **)(module, image, count, options, values);
   if (!result)
     Locked()->images.loaded(*module, false, image);
   return result;
 }
-int cuModuleLoadFatBinary(Handle *module, const void *image) {
+int hook_cuModuleLoadFatBinary(Handle *module, const void *image) {
   const int result = DRIVER(cuModuleLoadFatBinary, Handle *, const void *)(module, image);
   if (!result)
     Locked()->images.loaded(*module, false, image);
   return result;
 }
-int cuModuleUnload(Handle module) {
+int hook_cuModuleUnload(Handle module) {
   unloaded(module);
   return DRIVER(cuModuleUnload, Handle)(module);
 }
-int cuModuleGetFunction(Handle *function, Handle module, const char *name) {
+int hook_cuModuleGetFunction(Handle *function, Handle module, const char *name) {
   const int result =
       DRIVER(cuModuleGetFunction, Handle *, Handle, const char *)(function, module, name);
   if (!result)
     Locked()->images.found(*function, module, name, false);
   return result;
 }
-int cuModuleGetGlobal_v2(DevicePointer *address, size_t *bytes, Handle module, const char *name) {
+int hook_cuModuleGetGlobal_v2(DevicePointer *address, size_t *bytes, Handle module,
+                              const char *name) {
   const int result = DRIVER(cuModuleGetGlobal_v2, DevicePointer *, size_t *, Handle,
                             const char *)(address, bytes, module, name);
   if (!result)
     variable(module, name, address, bytes);
   return result;
 }
-int cuLibraryLoadData(Handle *library, const void *code, int *jitOptions, void **jitValues,
-                      unsigned jitCount, int *options, void **values, unsigned count) {
+int hook_cuLibraryLoadData(Handle *library, const void *code, int *jitOptions, void **jitValues,
+                           unsigned jitCount, int *options, void **values, unsigned count) {
   const int result =
       DRIVER(cuLibraryLoadData, Handle *, const void *, int *, void **, unsigned, int *, void **,
              unsigned)(library, code, jitOptions, jitValues, jitCount, options, values, count);
@@ -195,8 +198,8 @@ int cuLibraryLoadData(Handle *library, const void *code, int *jitOptions, void *
     Locked()->images.loaded(*library, true, code);
   return result;
 }
-int cuLibraryLoadFromFile(Handle *library, const char *path, int *jitOptions, void **jitValues,
-                          unsigned jitCount, int *options, void **values, unsigned count) {
+int hook_cuLibraryLoadFromFile(Handle *library, const char *path, int *jitOptions, void **jitValues,
+                               unsigned jitCount, int *options, void **values, unsigned count) {
   const int result = DRIVER(cuLibraryLoadFromFile, Handle *, const char *, int *, void **, unsigned,
                             int *, void **, unsigned)(library, path, jitOptions, jitValues,
                                                       jitCount, options, values, count);
@@ -204,18 +207,18 @@ int cuLibraryLoadFromFile(Handle *library, const char *path, int *jitOptions, vo
     Locked()->images.loadedFile(*library, true, path);
   return result;
 }
-int cuLibraryUnload(Handle library) {
+int hook_cuLibraryUnload(Handle library) {
   unloaded(library);
   return DRIVER(cuLibraryUnload, Handle)(library);
 }
-int cuLibraryGetKernel(Handle *kernel, Handle library, const char *name) {
+int hook_cuLibraryGetKernel(Handle *kernel, Handle library, const char *name) {
   const int result =
       DRIVER(cuLibraryGetKernel, Handle *, Handle, const char *)(kernel, library, name);
   if (!result)
     Locked()->images.found(*kernel, library, name, true);
   return result;
 }
-int cuKernelGetFunction(Handle *function, Handle kernel) {
+int hook_cuKernelGetFunction(Handle *function, Handle kernel) {
   const int result = DRIVER(cuKernelGetFunction, Handle *, Handle)(function, kernel);
   if (!result && *function != kernel) {
     Locked recorder;
@@ -226,20 +229,22 @@ int cuKernelGetFunction(Handle *function, Handle kernel) {
   }
   return result;
 }
-int cuLibraryGetModule(Handle *module, Handle library) {
+int hook_cuLibraryGetModule(Handle *module, Handle library) {
   const int result = DRIVER(cuLibraryGetModule, Handle *, Handle)(module, library);
   if (!result)
     Locked()->images.isModuleOf(*module, library);
   return result;
 }
-int cuLibraryGetGlobal(DevicePointer *address, size_t *bytes, Handle library, const char *name) {
+int hook_cuLibraryGetGlobal(DevicePointer *address, size_t *bytes, Handle library,
+                            const char *name) {
   const int result = DRIVER(cuLibraryGetGlobal, DevicePointer *, size_t *, Handle,
                             const char *)(address, bytes, library, name);
   if (!result)
     variable(library, name, address, bytes);
   return result;
 }
-int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, const char *name) {
+int hook_cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library,
+                             const char *name) {
   const int result = DRIVER(cuLibraryGetManaged, DevicePointer *, size_t *, Handle,
                             const char *)(address, bytes, library, name);
   if (!result)
@@ -250,9 +255,9 @@ int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, c
 // Launches.
 
 #define LAUNCH(Symbol, Cooperative, Extended, PerThread)                                           \
-  int Symbol(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,     \
-             unsigned blockY, unsigned blockZ, unsigned sharedBytes, Handle stream, void **values, \
-             void **extra) {                                                                       \
+  int hook_##Symbol(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ,               \
+                    unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,       \
+                    Handle stream, void **values, void **extra) {                                  \
     Launch launch = plain(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,      \
                           stream, values, extra);                                                  \
     launch.perThread = PerThread;                                                                  \
@@ -263,9 +268,9 @@ int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, c
                                                         values, extra);                            \
     });                                                                                            \
   }                                                                                                \
-  int Cooperative(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ,                 \
-                  unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,         \
-                  Handle stream, void **values) {                                                  \
+  int hook_##Cooperative(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ,          \
+                         unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
+                         Handle stream, void **values) {                                           \
     Launch launch = plain(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,      \
                           stream, values, nullptr);                                                \
     launch.perThread = PerThread;                                                                  \
@@ -276,7 +281,7 @@ int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, c
           function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, values);     \
     });                                                                                            \
   }                                                                                                \
-  int Extended(const LaunchConfig *config, Handle function, void **values, void **extra) {         \
+  int hook_##Extended(const LaunchConfig *config, Handle function, void **values, void **extra) {  \
     const auto call = [&] {                                                                        \
       return DRIVER(Extended, const LaunchConfig *, Handle, void **, void **)(config, function,    \
                                                                               values, extra);      \
@@ -290,80 +295,17 @@ int cuLibraryGetManaged(DevicePointer *address, size_t *bytes, Handle library, c
 LAUNCH(cuLaunchKernel, cuLaunchCooperativeKernel, cuLaunchKernelEx, false)
 LAUNCH(cuLaunchKernel_ptsz, cuLaunchCooperativeKernel_ptsz, cuLaunchKernelEx_ptsz, true)
 
-#define GRAPH_LAUNCH(Symbol, PerThread)                                                            \
-  int Symbol(Handle graph, Handle stream) {                                                        \
-    Recorder::get().graphLaunched(stream, PerThread);                                              \
-    return DRIVER(Symbol, Handle, Handle)(graph, stream);                                          \
-  }
-GRAPH_LAUNCH(cuGraphLaunch, false)
-GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)
-
-// The lock is held meanwhile: reading memory would make the capture invalid.
-#define BEGIN_CAPTURE(Symbol)                                                                      \
-  int Symbol(Handle stream, int mode) {                                                            \
-    Locked recorder;                                                                               \
-    const int result = DRIVER(Symbol, Handle, int)(stream, mode);                                  \
-    if (!result)                                                                                   \
-      recorder->captureBegins(stream);                                                             \
-    return result;                                                                                 \
-  }
-BEGIN_CAPTURE(cuStreamBeginCapture_v2)
-BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz)
-
-#define BEGIN_CAPTURE_TO_GRAPH(Symbol)                                                             \
-  int Symbol(Handle stream, Handle graph, const Handle *nodes, const void *data, size_t count,     \
-             int mode) {                                                                           \
-    Locked recorder;                                                                               \
-    const int result = DRIVER(Symbol, Handle, Handle, const Handle *, const void *, size_t,        \
-                              int)(stream, graph, nodes, data, count, mode);                       \
-    if (!result)                                                                                   \
-      recorder->captureBegins(stream);                                                             \
-    return result;                                                                                 \
-  }
-BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph)
-BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
-
-#define BEGIN_CAPTURE_V1(Symbol)                                                                   \
-  int Symbol(Handle stream) {                                                                      \
-    Locked recorder;                                                                               \
-    const int result = DRIVER(Symbol, Handle)(stream);                                             \
-    if (!result)                                                                                   \
-      recorder->captureBegins(stream);                                                             \
-    return result;                                                                                 \
-  }
-BEGIN_CAPTURE_V1(cuStreamBeginCapture)
-BEGIN_CAPTURE_V1(cuStreamBeginCapture_ptsz)
-
-#define STREAM_DESTROY(Symbol)                                                                     \
-  int Symbol(Handle stream) {                                                                      \
-    Locked recorder;                                                                               \
-    recorder->streamDestroyed(stream);                                                             \
-    return DRIVER(Symbol, Handle)(stream);                                                         \
-  }
-STREAM_DESTROY(cuStreamDestroy)
-STREAM_DESTROY(cuStreamDestroy_v2)
-
-#define END_CAPTURE(Symbol, PerThread)                                                             \
-  int Symbol(Handle stream, Handle *graph) {                                                       \
-    Locked recorder;                                                                               \
-    const int result = DRIVER(Symbol, Handle, Handle *)(stream, graph);                            \
-    recorder->captureEnds(stream, PerThread);                                                      \
-    return result;                                                                                 \
-  }
-END_CAPTURE(cuStreamEndCapture, false)
-END_CAPTURE(cuStreamEndCapture_ptsz, true)
-
 // Looking up functions.
 
-int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags) {
+int hook_cuGetProcAddress(const char *name, void **function, int version, uint64_t flags) {
   const int result = DRIVER(cuGetProcAddress, const char *, void **, int, uint64_t)(name, function,
                                                                                     version, flags);
   if (!result)
     replaceAnswer(name, function);
   return result;
 }
-int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
-                        int *status) {
+int hook_cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
+                             int *status) {
   const int result = DRIVER(cuGetProcAddress_v2, const char *, void **, int, uint64_t,
                             int *)(name, function, version, flags, status);
   if (!result)

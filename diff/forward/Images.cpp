@@ -2,6 +2,7 @@
 // A program hands a bare pointer to the driver. The first bytes tell what is there, and each kind
 // tells its own size. The driver has accepted the image before it is looked at here.
 #include "diff/forward/Images.h"
+#include "diff/forward/VariableNames.h"
 #include <fcntl.h>
 #include <new>
 #include <unistd.h>
@@ -77,6 +78,16 @@ static void addPiece(LoadedImage &image, const uint8_t *data, bool isStable) {
   memcpy(copy, data, size);
   copy[size] = 0;
   image.pieces.push({copy, size, true});
+}
+
+bool LoadedImage::namesTextures() {
+  if (textures == Known::Not) {
+    textures = Known::No;
+    for (const Piece &piece : pieces)
+      if (mayNameTextures(piece.data, piece.size))
+        textures = Known::Yes;
+  }
+  return textures == Known::Yes;
 }
 
 void Images::loaded(Handle owner, bool isLibrary, const void *given) {

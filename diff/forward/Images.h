@@ -18,8 +18,14 @@ struct LoadedImage {
   bool isLibrary;
   Array<Piece> pieces;
   bool areVariablesKnown = false;
+  /// Whether its PTX has instructions for textures or surfaces; also if that cannot be told.
+  bool namesTextures();
 
   LoadedImage(Handle owner, bool isLibrary) : owner(owner), isLibrary(isLibrary) {}
+
+private:
+  enum class Known : uint8_t { Not, No, Yes };
+  Known textures = Known::Not;
 };
 
 struct KnownFunction {

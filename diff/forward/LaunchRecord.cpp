@@ -31,7 +31,12 @@ void Recorder::writeLaunch(const Launch &launch, int result) {
   text.format("{\"ordinal\":%llu,\"of_kernel\":%llu,\"kernel\":",
               static_cast<unsigned long long>(launches - 1),
               static_cast<unsigned long long>(ofKernel));
-  text.quoted(function->name).add(",\"images\":[");
+  text.quoted(function->name);
+  if (launch.inGraph)
+    text.format(",\"graph_launch\":%llu,\"graph_node\":%llu",
+                static_cast<unsigned long long>(launch.inGraph->launch),
+                static_cast<unsigned long long>(launch.inGraph->node));
+  text.add(",\"images\":[");
   const char *comma = "";
   if (image)
     for (const Piece &piece : image->pieces) {
@@ -69,10 +74,13 @@ void Recorder::writeLaunch(const Launch &launch, int result) {
       addDigest(text, "after", region.after);
     text.add("}");
   }
-  text.format("],\"status\":%d", result);
+  text.add("]");
+  writeTextures(text, !problem && !result);
+  text.format(",\"status\":%d", result);
   if (problem)
     text.add(",\"problem\":").quoted(problem);
   text.add("}");
+  writeCalls();
   writer.write(RecordType::Launch, text.bytes().begin(), text.bytes().size());
   if (writer.isOpen())
     ++recorded;

@@ -41,6 +41,9 @@ static const char *readOption(Options &options, const char *key, char *value) {
     return options.output = withProcess(value), nullptr;
   if (is("driver"))
     return options.driver = value, nullptr;
+  if (is("calls"))
+    return options.calls = !strcmp(value, "1"),
+           options.calls || !strcmp(value, "0") ? nullptr : "RUBIA_CAPTURE: calls= is not 0 or 1";
   if (is("kernel")) {
     options.hasKernels = true;
     return regcomp(&options.kernels, value, REG_EXTENDED | REG_NOSUB)
@@ -56,7 +59,7 @@ static const char *readOption(Options &options, const char *key, char *value) {
   if (is("timeout"))
     return number(options.timeoutSeconds, "RUBIA_CAPTURE: timeout= is no number above 0");
   return "RUBIA_CAPTURE: an unknown key (known: output, driver, kernel, first, every, max-bytes, "
-         "timeout)";
+         "timeout, calls)";
 }
 
 const char *readOptions(Options &options) {

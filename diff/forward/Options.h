@@ -12,7 +12,8 @@ struct Options {
   char *output = nullptr; // the capsule; null: nothing is recorded
   char *driver = nullptr; // the driver's library; null: it is looked for
   bool hasKernels = false;
-  regex_t kernels; // names of kernels
+  regex_t kernels;    // names of kernels
+  bool calls = false; // all of them are logged
   uint64_t first = UINT64_MAX, every = 1;
   uint64_t maxBytes = uint64_t(1) << 30; // that a launch may reach
   uint64_t timeoutSeconds = 30;

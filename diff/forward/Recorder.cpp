@@ -20,13 +20,6 @@ double now() {
   return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
 }
 
-bool isCaptured(Handle stream, bool perThread) {
-  int status = 0; // 0: no; 2: it is, and has become invalid
-  const int result = perThread ? DRIVER(cuStreamIsCapturing_ptsz, Handle, int *)(stream, &status)
-                               : DRIVER(cuStreamIsCapturing, Handle, int *)(stream, &status);
-  return !result && status;
-}
-
 /// Whether two paths are one file. It is never opened as the driver of itself.
 bool isThisLibrary(const char *path) {
   Dl_info mine;
@@ -60,6 +53,13 @@ const char *openAnyDriver(const char *given) {
 
 } // namespace
 
+bool isCaptured(Handle stream, bool perThread) {
+  int status = 0; // 0: no; 2: it is, and has become invalid
+  const int result = perThread ? DRIVER(cuStreamIsCapturing_ptsz, Handle, int *)(stream, &status)
+                               : DRIVER(cuStreamIsCapturing, Handle, int *)(stream, &status);
+  return !result && status;
+}
+
 Recorder &Recorder::get() {
   alignas(Recorder) static char memory[sizeof(Recorder)];
   static Recorder *recorder = new (memory) Recorder;
@@ -73,6 +73,7 @@ Recorder::Recorder() : owner(getpid()) {
     isActive = options.output;
   if (const char *wrong = openAnyDriver(options.driver))
     fprintf(stderr, "rubia capture: error: %s\n", wrong);
+  connect(isActive && options.calls);
 }
 
 // The first recorded launch makes the file: a program that launches nothing leaves none.
@@ -110,40 +111,53 @@ void Recorder::writeEnvironment() {
   writer.write(RecordType::Environment, text.bytes().begin(), text.bytes().size());
 }
 
+void Recorder::called(const DriverFunction &function, const CallFrame &frame) {
+  if (owner != getpid())
+    return;
+  calls.add(function, frame);
+  // Whoever records a launch now writes it down: the launch may wait for this thread.
+  if (!calls.isLarge() || __atomic_load_n(&isRecording, __ATOMIC_RELAXED))
+    return;
+  pthread_mutex_lock(&lock);
+  writeCalls();
+  pthread_mutex_unlock(&lock);
+}
+
+void Recorder::writeCalls() {
+  Bytes lines;
+  if (isActive && options.calls && startFile() && calls.take(lines))
+    writer.write(RecordType::Calls, lines.begin(), lines.size());
+}
+
 void Recorder::finish() {
   if (owner != getpid())
     return; // a child: another thread of its parent may have had the lock
   pthread_mutex_lock(&lock);
   if (isActive) {
+    writeCalls();
     isActive = false;
     if (writer.isOpen()) {
       Text text;
       text.format("{\"launches\":%llu,\"recorded\":%llu,\"in_stream_capture\":%llu,"
-                  "\"graph_launches\":%llu,\"seconds\":%.3f}",
+                  "\"graph_launches\":%llu,\"whole_graph_launches\":%llu,\"seconds\":%.3f}",
                   static_cast<unsigned long long>(launches),
                   static_cast<unsigned long long>(recorded),
                   static_cast<unsigned long long>(inCapture),
-                  static_cast<unsigned long long>(graphs), seconds);
+                  static_cast<unsigned long long>(graphLaunches),
+                  static_cast<unsigned long long>(wholeGraphs), seconds);
       writer.write(RecordType::End, text.bytes().begin(), text.bytes().size());
     }
     fprintf(stderr, "rubia capture: %llu of %llu launches recorded, %llu bytes, %.2f s\n",
             static_cast<unsigned long long>(recorded), static_cast<unsigned long long>(launches),
             static_cast<unsigned long long>(writer.bytes()), seconds);
-    if (inCapture || graphs)
-      fprintf(stderr,
-              "rubia capture: not recorded: %llu launches into graphs, %llu launches of graphs\n",
-              static_cast<unsigned long long>(inCapture), static_cast<unsigned long long>(graphs));
+    if (inCapture || wholeGraphs)
+      fprintf(
+          stderr,
+          "rubia capture: not recorded: %llu launches into graphs, %llu launches of graphs that "
+          "cannot be taken apart\n",
+          static_cast<unsigned long long>(inCapture), static_cast<unsigned long long>(wholeGraphs));
     writer.close();
   }
-  pthread_mutex_unlock(&lock);
-}
-
-void Recorder::graphLaunched(Handle stream, bool perThread) {
-  if (owner != getpid())
-    return;
-  pthread_mutex_lock(&lock);
-  ++graphs;
-  noteStream(stream, perThread);
   pthread_mutex_unlock(&lock);
 }
 
@@ -173,20 +187,25 @@ void Recorder::noteStream(Handle stream, bool perThread) {
   streams.push({stream, perThread});
 }
 
+size_t Recorder::counterOf(const char *kernel) {
+  for (size_t i = 0; i < counters.size(); ++i)
+    if (!strcmp(counters[i].name, kernel))
+      return i;
+  const bool isChosen = !options.hasKernels || !regexec(&options.kernels, kernel, 0, nullptr, 0);
+  counters.push({kernel, isChosen, 0, 0}); // names are never freed
+  return counters.size() - 1;
+}
+
+bool Recorder::isNext(const Counter &counter) const {
+  return counter.isChosen && counter.seen % options.every == 0 && counter.recorded < options.first;
+}
+
 bool Recorder::isWanted(const char *kernel) {
-  Counter *counter = nullptr;
-  for (Counter &one : counters)
-    if (!strcmp(one.name, kernel))
-      counter = &one;
-  if (!counter)
-    counter = &counters.push({kernel, 0, 0}); // names are never freed
-  ofKernel = counter->seen++;
-  if (options.hasKernels && regexec(&options.kernels, kernel, 0, nullptr, 0))
-    return false;
-  if (ofKernel % options.every || counter->recorded >= options.first)
-    return false;
-  ++counter->recorded;
-  return true;
+  Counter &counter = counters[counterOf(kernel)];
+  const bool isRecorded = isNext(counter);
+  ofKernel = counter.seen++;
+  counter.recorded += isRecorded;
+  return isRecorded;
 }
 
 bool Recorder::begin(const Launch &launch) {
@@ -208,16 +227,18 @@ bool Recorder::begin(const Launch &launch) {
     return false;
   }
   startedAt = now();
+  __atomic_store_n(&isRecording, true, __ATOMIC_RELAXED);
   image = images.imageOf(function->owner);
   regions.clear();
+  usedTextures.clear();
+  arrays.clear();
   reachableBytes = 0;
   parameters.clear();
   layout.clear();
   if (!waitForStreams()) {
     problem = "launches before it did not end within the timeout: they wait for the host or for it";
     writeLaunch(launch, 0);
-    seconds += now() - startedAt;
-    pthread_mutex_unlock(&lock);
+    recordingEnds();
     return false;
   }
   problem = DRIVER(cuCtxSynchronize)() ? "the device has failed before" : nullptr;
@@ -227,8 +248,11 @@ bool Recorder::begin(const Launch &launch) {
     findVariables(*image);
   if (!problem)
     problem = readReachable();
-  if (problem)
+  if (problem) {
     regions.clear();
+    usedTextures.clear();
+    arrays.clear();
+  }
   return true;
 }
 
@@ -239,9 +263,16 @@ void Recorder::end(const Launch &launch, int result) {
   for (Region &region : regions)
     if (!problem && !result && !readRegion(region, false, region.after))
       problem = "memory cannot be read after the launch";
+  if (!problem && !result && !readArrays(false))
+    problem = "an array cannot be read after the launch";
   reader.release();
   writeLaunch(launch, result);
+  recordingEnds();
+}
+
+void Recorder::recordingEnds() {
   seconds += now() - startedAt;
+  __atomic_store_n(&isRecording, false, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&lock);
 }
 
@@ -327,6 +358,8 @@ const char *Recorder::readReachable() {
     if (one.kind == MemoryKind::Variable &&
         (one.owner == function->owner || (image && one.owner == image->owner)))
       reach(one.address);
+  if (const char *wrong = findTextures())
+    return wrong;
   for (size_t i = 0; i < regions.size(); ++i) { // grows
     if (reachableBytes > options.maxBytes)
       return "it reaches more memory than --max-bytes";
@@ -335,7 +368,7 @@ const char *Recorder::readReachable() {
       return "memory cannot be read before the launch";
     regions[i] = region;
   }
-  return nullptr;
+  return readArrays(true) ? nullptr : "an array cannot be read before the launch";
 }
 
 // Comparing a page with what it was is several times as fast as its digest, and most pages stay as

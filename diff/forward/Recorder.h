@@ -4,10 +4,13 @@
 #pragma once
 
 #include "diff/forward/Allocations.h"
+#include "diff/forward/Calls.h"
 #include "diff/forward/CapsuleWriter.h"
 #include "diff/forward/DeviceReader.h"
+#include "diff/forward/Graphs.h"
 #include "diff/forward/Images.h"
 #include "diff/forward/Options.h"
+#include "diff/forward/Textures.h"
 #include <pthread.h>
 #include <unistd.h>
 
@@ -23,7 +26,14 @@ struct Launch {
   unsigned attributeCount = 0;
   bool isCooperative = false;
   bool perThread = false; // by a function whose default stream is the calling thread's
+  struct InGraph {
+    uint64_t launch, node; // launches of graphs from 0, nodes in the order in which they ran
+  };
+  const InGraph *inGraph = nullptr; // a node of a graph that was taken apart
 };
+
+/// Whether work is not run now, but goes into a graph.
+bool isCaptured(Handle stream, bool perThread);
 
 class Recorder {
 public:
@@ -42,19 +52,44 @@ public:
     end(launch, result);
     return result;
   }
-  void graphLaunched(Handle stream, bool perThread);
+  /// A launch of a graph in which there is a kernel to record is taken apart into its nodes.
+  template <class Call>
+  int launchGraph(Handle executable, Handle stream, bool perThread, Call call) {
+    GraphParts parts;
+    return takeApart(executable, stream, perThread, parts) ? launchParts(parts, stream, perThread)
+                                                           : call();
+  }
+  /// Of hooks, which hold the lock.
+  void graphMade(Handle executable, Handle graph);
+  void kernelOfGraphChanged(GraphNode &node);
   /// `stream` is captured from now on. The lock is held since before the driver was told.
   void captureBegins(Handle stream);
   /// After the driver has ended a capture or refused to.
   void captureEnds(Handle stream, bool perThread);
   void streamDestroyed(Handle stream);
 
+  /// A call has ended that is logged.
+  void called(const DriverFunction &function, const CallFrame &frame);
+  CallLog calls; // has a lock of its own: it is taken while a launch is recorded
+
   /// The rest of what hooks know. They hold the lock.
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   Allocations allocations;
+  ExecutableGraphs graphs;
   Images images;
+  Textures textures;
 
 private:
+  struct GraphPart {
+    SingleNode single;
+    KernelNode kernel; // of a kernel that is known
+    Handle clone;
+    bool isKernel;
+  };
+  struct GraphParts {
+    Array<GraphPart> nodes;
+    uint64_t launch = 0;
+  };
   struct Region { // what a launch reaches
     Allocation memory;
     Digest before, after;
@@ -64,6 +99,7 @@ private:
   };
   struct Counter { // launches of a kernel
     const char *name;
+    bool isChosen; // by its name
     uint64_t seen, recorded;
   };
 
@@ -80,12 +116,23 @@ private:
 
   bool begin(const Launch &launch); // true: it is being recorded, and the lock is held
   void end(const Launch &launch, int result);
+  void recordingEnds();
+  bool takeApart(Handle executable, Handle stream, bool perThread, GraphParts &parts);
+  bool isolateAll(const ExecutableGraph &graph, GraphParts &parts);
+  int launchParts(GraphParts &parts, Handle stream, bool perThread);
+  void releaseAll(GraphParts &parts);
+  size_t counterOf(const char *kernel);
+  bool isNext(const Counter &counter) const; // its next launch is to be recorded
   bool isWanted(const char *kernel);
   bool startFile();
+  void writeCalls();
   void writeEnvironment();
   const char *readParameters(const Launch &launch);
   void findVariables(LoadedImage &image);
   const char *readReachable();
+  const char *findTextures();
+  bool readArrays(bool isBefore);
+  void writeTextures(Text &text, bool hasResults) const;
   void reach(DevicePointer address);
   bool scan(const uint8_t *bytes, size_t size); // true: it has no pointer
   bool readRegion(const Region &region, bool isBefore, Digest &map);
@@ -105,9 +152,10 @@ private:
   CapsuleWriter writer;
   pid_t owner;
   bool isActive = false, isStarted = false;
-  Array<Handle> capturing; // streams that are being captured
+  bool isRecording = false; // a launch; read without the lock
+  Array<Handle> capturing;  // streams that are being captured
   Array<UsedStream> streams;
-  uint64_t launches = 0, recorded = 0, inCapture = 0, graphs = 0;
+  uint64_t launches = 0, recorded = 0, inCapture = 0, graphLaunches = 0, wholeGraphs = 0;
   double seconds = 0;
   Array<Counter> counters;
   Array<Snapshot> snapshots;
@@ -121,6 +169,8 @@ private:
   DeviceReader reader;
   Array<Parameter> layout;
   Array<Region> regions;
+  Array<RecordedTexture> usedTextures;
+  Array<RecordedArray> arrays;
   uint64_t reachableBytes = 0;
   const char *problem = nullptr;
   double startedAt = 0;

@@ -45,6 +45,9 @@ bool is(const char *word, size_t size, const char *expected) {
   return size == strlen(expected) && !memcmp(word, expected, size);
 }
 
+/// A text of PTX; null: it cannot be read.
+using TakeText = void (*)(void *context, const char *text, size_t size);
+
 void readText(const char *text, size_t size, TakeName take, void *context) {
   const char *end = text + size;
   int braces = 0, parentheses = 0;
@@ -87,15 +90,15 @@ template <class T> T at(const uint8_t *data, uint64_t offset) {
 }
 
 /// The text of an entry, decompressed if need be.
-void readEntry(const uint8_t *payload, uint64_t size, const uint8_t *entry, TakeName take,
+void readEntry(const uint8_t *payload, uint64_t size, const uint8_t *entry, TakeText take,
                void *context) {
   const uint64_t flags = at<uint64_t>(entry, 40), textBytes = at<uint64_t>(entry, 56);
   if (!(flags & (kFlagLz4 | kFlagZstd)))
-    return readText(reinterpret_cast<const char *>(payload), size, take, context);
+    return take(context, reinterpret_cast<const char *>(payload), size);
 #if RUBIA_FORWARD_DECOMPRESSES
   const uint64_t compressed = at<uint32_t>(entry, 16);
   if (compressed > size || !textBytes || textBytes > kMaxText)
-    return;
+    return take(context, nullptr, 0);
   Bytes text;
   text.resize(textBytes);
   bool isWhole = false;
@@ -106,20 +109,19 @@ void readEntry(const uint8_t *payload, uint64_t size, const uint8_t *entry, Take
                                   reinterpret_cast<char *>(text.begin()), int(compressed),
                                   int(textBytes)) == int(textBytes);
   if (isWhole)
-    readText(reinterpret_cast<const char *>(text.begin()), textBytes, take, context);
+    return take(context, reinterpret_cast<const char *>(text.begin()), textBytes);
 #else
   (void)textBytes;
 #endif
+  take(context, nullptr, 0);
 }
 
-} // namespace
-
-void readVariableNames(const uint8_t *image, size_t size, TakeName take, void *context) {
+void readTexts(const uint8_t *image, size_t size, TakeText take, void *context) {
   if (size < 16)
     return;
   if (at<uint32_t>(image, 0) != kContainer) {
     if (memcmp(image, "\177ELF", 4) != 0)
-      readText(reinterpret_cast<const char *>(image), size, take, context);
+      take(context, reinterpret_cast<const char *>(image), size);
     return;
   }
   for (uint64_t offset = at<uint16_t>(image, 6); offset + 64 <= size;) {
@@ -132,6 +134,52 @@ void readVariableNames(const uint8_t *image, size_t size, TakeName take, void *c
       readEntry(entry + headerBytes, payloadBytes, entry, take, context);
     offset += headerBytes + payloadBytes;
   }
+}
+
+bool hasTextureInstruction(const char *text, size_t size) {
+  constexpr const char *kBegins[] = {"tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq."};
+  const char *end = text + size;
+  for (const char *at = text; at < end;) {
+    if (!isNameCharacter(*at)) {
+      at = skip(at, end);
+      continue;
+    }
+    const char *word = at;
+    while (at < end && isNameCharacter(*at))
+      ++at;
+    for (const char *begin : kBegins)
+      if (size_t(at - word) > strlen(begin) && !memcmp(word, begin, strlen(begin)))
+        return true;
+  }
+  return false;
+}
+
+} // namespace
+
+void readVariableNames(const uint8_t *image, size_t size, TakeName take, void *context) {
+  struct Names {
+    TakeName take;
+    void *context;
+  } names{take, context};
+  readTexts(
+      image, size,
+      [](void *taken, const char *text, size_t bytes) {
+        const auto *to = static_cast<Names *>(taken);
+        if (text)
+          readText(text, bytes, to->take, to->context);
+      },
+      &names);
+}
+
+bool mayNameTextures(const uint8_t *image, size_t size) {
+  bool may = false;
+  readTexts(
+      image, size,
+      [](void *found, const char *text, size_t bytes) {
+        *static_cast<bool *>(found) |= !text || hasTextureInstruction(text, bytes);
+      },
+      &may);
+  return may;
 }
 
 } // namespace rubia::forward

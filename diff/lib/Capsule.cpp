@@ -19,6 +19,7 @@ uint64_t mostBytes(uint32_t type, uint32_t pageBytes) {
   case RecordType::Environment:
   case RecordType::Launch:
   case RecordType::End:
+  case RecordType::Calls:
     return kMaxJsonBytes;
   case RecordType::Page:
     return pageBytes;
@@ -102,7 +103,8 @@ Error Capsule::readRecords() {
 
 Error Capsule::readJson(const Record &record) {
   const auto type = RecordType(record.header.type);
-  if (type == RecordType::Page || type == RecordType::Map || type == RecordType::Image)
+  if (type == RecordType::Page || type == RecordType::Map || type == RecordType::Image ||
+      type == RecordType::Calls)
     return Error::success();
   Expected<std::vector<uint8_t>> text = payload(record);
   if (!text)
@@ -225,7 +227,31 @@ Error Capsule::forEachRecord(function_ref<Error(RecordType, ArrayRef<uint8_t>)> 
   return Error::success();
 }
 
+Error Capsule::forEachCall(function_ref<void(const Call &)> take) const {
+  for (const Record &record : records) {
+    if (RecordType(record.header.type) != RecordType::Calls)
+      continue;
+    Expected<std::vector<uint8_t>> lines = payload(record);
+    if (!lines)
+      return lines.takeError();
+    for (StringRef rest = toStringRef(*lines); !rest.empty();) {
+      StringRef line;
+      std::tie(line, rest) = rest.split('\n');
+      Expected<json::Value> value = runtime::parseBoundedJson(line);
+      if (!value)
+        return failure("a call: " + toString(value.takeError()));
+      Expected<Call> call = callOf(*value);
+      if (!call)
+        return failure("a call: " + toString(call.takeError()));
+      take(*call);
+    }
+  }
+  return Error::success();
+}
+
 Error Capsule::verify() const {
+  if (Error error = forEachCall([](const Call &) {}))
+    return error;
   if (Error error = forEachRecord([](RecordType, ArrayRef<uint8_t>) { return Error::success(); }))
     return error;
   for (const Launch &launch : launches) {
@@ -233,15 +259,15 @@ Error Capsule::verify() const {
       if (!environment.hasNoImages)
         if (Expected<const Record *> record = find(RecordType::Image, digest); !record)
           return record.takeError();
-    for (const Region &region : launch.memory) {
-      if (auto bytes = contents(region, region.before); !bytes)
+    for (const Region *region : launch.regions()) {
+      if (auto bytes = contents(*region, region->before); !bytes)
         return bytes.takeError();
-      if (!region.after)
+      if (!region->after)
         continue;
-      if (auto digests = pageDigests(region, *region.after); !digests)
+      if (auto digests = pageDigests(*region, *region->after); !digests)
         return digests.takeError();
       if (!environment.hasNoResults)
-        if (auto bytes = contents(region, *region.after); !bytes)
+        if (auto bytes = contents(*region, *region->after); !bytes)
           return bytes.takeError();
     }
   }

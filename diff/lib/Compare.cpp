@@ -2,6 +2,7 @@
 #include "diff/Compare.h"
 #include "diff/Images.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -286,6 +287,19 @@ static View viewOf(const Region &region, int parameter, ArrayRef<View> views) {
   return all;
 }
 
+static View viewOf(const ArrayRegion &array) {
+  constexpr int kHalf = 0x10, kFloat = 0x20;
+  View view;
+  view.type = array.format == kFloat ? Type::F32 : array.format == kHalf ? Type::F16 : Type::None;
+  view.elementBytes = array.channelBytes();
+  if (!array.levels) {
+    const auto [width, height, depth] = array.sizeOf(0);
+    view.columns = width * array.texelBytes() / view.elementBytes;
+    view.rows = height * depth;
+  }
+  return view;
+}
+
 /// Where what was recorded is digests: equal, or not by what can be told. Differences in the bits
 /// of NaNs cannot be told from others.
 static Expected<Verdict> compareDigests(const Run &expected, const Region &region,
@@ -351,31 +365,37 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
   Expected<ReplayImage> image = replayImage(recorded.capsule, recorded.launch);
   if (!image)
     return ends(Verdict::Unsupported, toString(image.takeError()));
-  Expected<KernelStores> stores = storesOf(image->ptx, recorded.launch.kernel);
+  const bool isFiltered =
+      any_of(recorded.launch.textures, [](const Texture &texture) { return texture.isFiltered(); });
+  Expected<KernelStores> stores = storesOf(image->ptx, recorded.launch.kernel, isFiltered);
   if (!stores)
     return ends(Verdict::Unsupported, toString(stores.takeError()));
-  if (!stores->image.empty())
-    return ends(Verdict::Unsupported,
-                stores->image + ": textures, surfaces and tensor maps are not recorded");
+  if (!stores->tensorMap.empty())
+    return ends(Verdict::Unsupported, stores->tensorMap + ": tensor maps are not recorded");
+  if (!stores->texture.empty() && recorded.launch.textures.empty())
+    return ends(Verdict::Unsupported, stores->texture + ": no texture or surface was recorded");
   for (const Launch *one : {&expected, &got})
     if (const std::string why = one->whyNotReplayable(); !why.empty())
       return ends(one->status ? Verdict::Unsupported : Verdict::Failed, why);
-  if (expected.memory.empty())
+  const std::vector<const Region *> regions = expected.regions(), gotRegions = got.regions();
+  if (regions.empty())
     return ends(Verdict::Unsupported, "nothing to compare: it reaches no memory that is recorded");
-  if (expected.memory.size() != got.memory.size())
+  if (regions.size() != gotRegions.size())
     return createStringError("launch " + Twine(expected.ordinal) +
                              " reaches other allocations in the other capsule");
+  result.moved = got.moved;
   result.isOtherImage =
       image->isOtherImage && !capsule.environment.isJitForced && other.environment.isJitForced;
-  for (size_t i = 0; i < expected.memory.size(); ++i) {
-    const Region &region = expected.memory[i];
-    Expected<std::vector<uint8_t>> now = other.contents(got.memory[i], *got.memory[i].after);
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const Region &region = *regions[i];
+    const bool isArray = i >= expected.memory.size();
+    Expected<std::vector<uint8_t>> now = other.contents(*gotRegions[i], *gotRegions[i]->after);
     if (!now)
       return now.takeError();
     if (region.bytes != now->size())
       return createStringError("launch " + Twine(expected.ordinal) +
                                " reaches other allocations in the other capsule");
-    const Stores here = storesInto(*stores, expected, region);
+    const Stores here = isArray ? stores->surfaces : storesInto(*stores, expected, region);
     if (capsule.environment.hasNoResults) {
       Expected<Verdict> verdict = compareDigests(expectedRun, region, *now, here, result.reason);
       if (!verdict)
@@ -388,8 +408,9 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
     if (!before)
       return before.takeError();
-    const int parameter = parameterOf(expected, region);
-    const View view = viewOf(region, parameter, bounds.views);
+    const int parameter = isArray ? -1 : parameterOf(expected, region);
+    const View view = isArray ? viewOf(expected.arrays[i - expected.memory.size()])
+                              : viewOf(region, parameter, bounds.views);
     BufferResult &buffer =
         result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds, view));
     buffer.region = i;

@@ -37,9 +37,46 @@ Expected<DriverApi> DriverApi::open(const std::string &path) {
   FIND(cuMemcpyDtoH_v2)
   FIND(cuLaunchKernelEx)
   FIND(cuGetErrorName)
-#undef FIND
   if (!missing.empty())
     return createStringError(path + " has no " + missing);
+  FIND(cuMemGetAllocationGranularity)
+  FIND(cuMemAddressReserve)
+  FIND(cuMemAddressFree)
+  FIND(cuMemCreate)
+  FIND(cuMemRelease)
+  FIND(cuMemMap)
+  FIND(cuMemUnmap)
+  FIND(cuMemSetAccess)
+  api.hasVirtualMemory = missing.empty();
+  missing.clear();
+  FIND(cuArray3DCreate_v2)
+  FIND(cuArrayDestroy)
+  FIND(cuMipmappedArrayCreate)
+  FIND(cuMipmappedArrayGetLevel)
+  FIND(cuMipmappedArrayDestroy)
+  FIND(cuMemcpy3D_v2)
+  FIND(cuTexObjectCreate)
+  FIND(cuTexObjectDestroy)
+  FIND(cuSurfObjectCreate)
+  FIND(cuSurfObjectDestroy)
+  FIND(cuModuleGetTexRef)
+  FIND(cuModuleGetSurfRef)
+  FIND(cuSurfRefSetArray)
+  FIND(cuTexRefSetArray)
+  FIND(cuTexRefSetMipmappedArray)
+  FIND(cuTexRefSetAddress_v2)
+  FIND(cuTexRefSetAddress2D_v3)
+  FIND(cuTexRefSetFormat)
+  FIND(cuTexRefSetAddressMode)
+  FIND(cuTexRefSetFilterMode)
+  FIND(cuTexRefSetFlags)
+  FIND(cuTexRefSetBorderColor)
+  FIND(cuTexRefSetMaxAnisotropy)
+  FIND(cuTexRefSetMipmapFilterMode)
+  FIND(cuTexRefSetMipmapLevelBias)
+  FIND(cuTexRefSetMipmapLevelClamp)
+  api.hasTextures = missing.empty();
+#undef FIND
   int device = 0, major = 0, minor = 0;
   void *context = nullptr;
   char name[256] = "";

@@ -133,6 +133,52 @@ Error readRegion(const json::Value &value, Region &out) {
   return reader.take();
 }
 
+Error readArray(const json::Value &value, ArrayRegion &out) {
+  Reader reader(value);
+  reader.number("width", out.width, ArrayRegion::kMaxSize);
+  reader.number("height", out.height, ArrayRegion::kMaxSize);
+  reader.number("depth", out.depth, ArrayRegion::kMaxSize);
+  reader.number("format", out.format, INT32_MAX);
+  reader.number("channels", out.channels, 4);
+  reader.number("flags", out.flags, UINT32_MAX);
+  reader.number("levels", out.levels, ArrayRegion::kMaxLevels);
+  reader.number("bytes", out.bytes, kMaxAddress);
+  reader.digest("before", out.before);
+  if (reader.has("after"))
+    reader.digest("after", out.after.emplace());
+  if (Error error = reader.take())
+    return error;
+  out.kind = "array";
+  return out.bytes && out.bytes == out.contentBytes() ? Error::success() : invalid("bytes");
+}
+
+Error readTexture(const json::Value &value, Texture &out) {
+  Reader reader(value);
+  const auto structure = [&](StringRef key, std::vector<uint8_t> &bytes, size_t size) {
+    reader.bytes(key, bytes, size);
+    if (bytes.size() != size)
+      reader.refuse(key);
+  };
+  if (reader.has("name"))
+    reader.text("name", out.name);
+  else
+    reader.address("handle", out.handle);
+  reader.boolean("surface", out.isSurface);
+  structure("resource", out.resource, Texture::kResourceBytes);
+  if (!out.isSurface)
+    structure("sampler", out.sampler, Texture::kSamplerBytes);
+  if (reader.has("view"))
+    structure("view", out.view, Texture::kViewBytes);
+  if (reader.has("array"))
+    reader.number("array", out.array.emplace(), UINT32_MAX);
+  if (Error error = reader.take())
+    return error;
+  const Texture::Kind kind = out.kind();
+  const bool isOfArray = kind == Texture::Kind::Array || kind == Texture::Kind::Mipmapped;
+  return kind <= Texture::Kind::Pitched && isOfArray == out.array.has_value() ? Error::success()
+                                                                              : invalid("resource");
+}
+
 Error readAttribute(const json::Value &value, Launch::Attribute &out) {
   Reader reader(value);
   reader.number("id", out.id, INT32_MAX);
@@ -151,6 +197,16 @@ Error readParameter(const json::Value &value, Launch::Parameter &out) {
   if (!offset || !bytes || *offset > kMaxParameterBytes || *bytes > kMaxParameterBytes)
     return invalid("layout");
   out = {uint32_t(*offset), uint32_t(*bytes)};
+  return Error::success();
+}
+
+Error readNamed(const json::Value &value, Call::Named &out) {
+  const json::Array *pair = value.getAsArray();
+  const std::optional<StringRef> name =
+      pair && pair->size() == 2 ? (*pair)[0].getAsString() : std::nullopt;
+  if (!name)
+    return invalid("arguments");
+  out = {name->str(), (*pair)[1]};
   return Error::success();
 }
 
@@ -207,9 +263,27 @@ Expected<Counts> countsOf(const json::Value &value) {
   reader.number("recorded", out.recorded, UINT64_MAX);
   reader.number("in_stream_capture", out.inStreamCapture, UINT64_MAX);
   reader.number("graph_launches", out.graphLaunches, UINT64_MAX);
+  if (reader.has("whole_graph_launches")) // before there was it, all were launched whole
+    reader.number("whole_graph_launches", out.wholeGraphLaunches, UINT64_MAX);
+  else
+    out.wholeGraphLaunches = out.graphLaunches;
   if (Error error = reader.take())
     return std::move(error);
   out.seconds = value.getAsObject()->getNumber("seconds").value_or(0);
+  return out;
+}
+
+Expected<Call> callOf(const json::Value &value) {
+  Call out;
+  Reader reader(value);
+  reader.number("call", out.number, UINT64_MAX);
+  reader.number("thread", out.thread, UINT64_MAX);
+  reader.text("name", out.name);
+  readEach(reader, "arguments", out.arguments, readNamed);
+  readEach(reader, "written", out.written, readNamed);
+  reader.number("result", out.result, INT32_MAX);
+  if (Error error = reader.take())
+    return std::move(error);
   return out;
 }
 
@@ -219,6 +293,10 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
   reader.number("ordinal", out.ordinal, UINT64_MAX);
   reader.number("of_kernel", out.ofKernel, UINT64_MAX);
   reader.text("kernel", out.kernel);
+  if (reader.has("graph_launch")) {
+    reader.number("graph_launch", out.inGraph.emplace().launch, UINT64_MAX);
+    reader.number("graph_node", out.inGraph->node, UINT64_MAX);
+  }
   readEach(reader, "images", out.images, readImage);
   reader.number("ptx_version", out.ptxVersion, INT32_MAX);
   reader.number("binary_version", out.binaryVersion, INT32_MAX);
@@ -230,7 +308,27 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
   reader.bytes("parameters", out.parameters, kMaxParameterBytes);
   readEach(reader, "layout", out.layout, readParameter);
   readEach(reader, "memory", out.memory, readRegion);
+  if (reader.has("textures")) {
+    readEach(reader, "arrays", out.arrays, readArray);
+    readEach(reader, "textures", out.textures, readTexture);
+  }
+  for (const Texture &texture : out.textures)
+    if (texture.array &&
+        (*texture.array >= out.arrays.size() ||
+         (texture.kind() == Texture::Kind::Mipmapped) != (out.arrays[*texture.array].levels > 0)))
+      reader.refuse("array");
   reader.number("status", out.status, INT32_MAX);
+  if (reader.has("moved"))
+    readEach(reader, "moved", out.moved.regions, [&](const json::Value &value, uint64_t &region) {
+      const std::optional<uint64_t> index = value.getAsUINT64();
+      region = index.value_or(0);
+      return index && *index < out.memory.size() ? Error::success() : invalid("moved");
+    });
+  if (reader.has("moved_words")) {
+    reader.number("moved_words", out.moved.words, UINT64_MAX);
+    reader.number("moved_word_region", out.moved.region, UINT32_MAX);
+    reader.number("moved_word_offset", out.moved.offset, kMaxAddress);
+  }
   if (reader.has("problem"))
     reader.text("problem", out.problem);
   for (const Launch::Parameter &parameter : out.layout)
@@ -239,8 +337,8 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
   if (out.ordinal < leastOrdinal)
     reader.refuse("ordinal");
   uint64_t bytes = 0;
-  for (const Region &region : out.memory)
-    bytes = std::min(bytes + region.bytes, kMaxAddress);
+  for (const Region *region : std::as_const(out).regions())
+    bytes = std::min(bytes + region->bytes, kMaxAddress);
   if (overlap(out.memory))
     reader.refuse("memory");
   if (bytes > kMaxLaunchBytes && out.problem.empty())
@@ -257,8 +355,8 @@ std::string Launch::whyNotReplayable() const {
     return "the driver refused the launch with status " + std::to_string(status);
   if (images.empty())
     return "image unknown: its module was loaded in a way that is not seen";
-  for (const Region &region : memory)
-    if (!region.after)
+  for (const Region *region : regions())
+    if (!region->after)
       return "its memory was not read after it";
   return "";
 }
@@ -284,6 +382,7 @@ json::Value toJson(const Counts &counts) {
                       {"recorded", counts.recorded},
                       {"in_stream_capture", counts.inStreamCapture},
                       {"graph_launches", counts.graphLaunches},
+                      {"whole_graph_launches", counts.wholeGraphLaunches},
                       {"seconds", counts.seconds}};
 }
 
@@ -299,8 +398,37 @@ static json::Value toJson(const Region &region) {
   return out;
 }
 
+static json::Value toJson(const ArrayRegion &array) {
+  json::Object out{
+      {"width", array.width},   {"height", array.height},     {"depth", array.depth},
+      {"format", array.format}, {"channels", array.channels}, {"flags", array.flags},
+      {"levels", array.levels}, {"bytes", array.bytes},       {"before", hexOf(array.before)}};
+  if (array.after)
+    out["after"] = hexOf(*array.after);
+  return out;
+}
+
+static json::Value toJson(const Texture &texture) {
+  json::Object out{{"surface", texture.isSurface}, {"resource", hexOf(texture.resource)}};
+  if (texture.name.empty())
+    out["handle"] = "0x" + utohexstr(texture.handle, true);
+  else
+    out["name"] = texture.name;
+  if (!texture.sampler.empty())
+    out["sampler"] = hexOf(texture.sampler);
+  if (!texture.view.empty())
+    out["view"] = hexOf(texture.view);
+  if (texture.array)
+    out["array"] = *texture.array;
+  return out;
+}
+
 json::Value toJson(const Launch &launch) {
-  json::Array images, attributes, layout, memory;
+  json::Array images, attributes, layout, memory, arrays, textures;
+  for (const ArrayRegion &array : launch.arrays)
+    arrays.push_back(toJson(array));
+  for (const Texture &texture : launch.textures)
+    textures.push_back(toJson(texture));
   for (const Digest &image : launch.images)
     images.push_back(hexOf(image));
   for (const Launch::Attribute &attribute : launch.attributes)
@@ -324,6 +452,25 @@ json::Value toJson(const Launch &launch) {
                    {"layout", std::move(layout)},
                    {"memory", std::move(memory)},
                    {"status", launch.status}};
+  if (launch.inGraph) {
+    out["graph_launch"] = launch.inGraph->launch;
+    out["graph_node"] = launch.inGraph->node;
+  }
+  if (!launch.textures.empty()) {
+    out["arrays"] = std::move(arrays);
+    out["textures"] = std::move(textures);
+  }
+  if (!launch.moved.regions.empty()) {
+    json::Array regions;
+    for (uint64_t region : launch.moved.regions)
+      regions.push_back(region);
+    out["moved"] = std::move(regions);
+  }
+  if (launch.moved.words) {
+    out["moved_words"] = launch.moved.words;
+    out["moved_word_region"] = launch.moved.region;
+    out["moved_word_offset"] = launch.moved.offset;
+  }
   if (!launch.problem.empty())
     out["problem"] = launch.problem;
   return out;

@@ -8,6 +8,7 @@ namespace rubia::capsule {
 
 llvm::Expected<Environment> environmentOf(const llvm::json::Value &value);
 llvm::Expected<Launch> launchOf(const llvm::json::Value &value, uint64_t leastOrdinal);
+llvm::Expected<Call> callOf(const llvm::json::Value &value);
 llvm::Expected<Counts> countsOf(const llvm::json::Value &value);
 
 } // namespace rubia::capsule

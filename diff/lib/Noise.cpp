@@ -81,7 +81,7 @@ bool mayBeNans(ArrayRef<uint8_t> a, ArrayRef<uint8_t> b, uint64_t index) {
 }
 
 Expected<std::vector<uint8_t>> after(const Run &run, size_t region) {
-  const Region &found = run.launch.memory[region];
+  const Region &found = *run.launch.regions()[region];
   return run.capsule.contents(found, *found.after);
 }
 
@@ -169,7 +169,7 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
                     StringRef still) {
   for (const Run &run : moved)
     if (!run.launch.whyNotReplayable().empty() ||
-        run.launch.memory.size() != got.launch.memory.size()) {
+        run.launch.regions().size() != got.launch.regions().size()) {
       result.reason += "; a perturbed run cannot be had: " + run.launch.whyNotReplayable();
       return Error::success();
     }

@@ -18,7 +18,7 @@ Relocation Relocation::reversed() const {
   return Relocation(std::move(back));
 }
 
-size_t Relocation::apply(MutableArrayRef<uint8_t> bytes) const {
+size_t Relocation::apply(MutableArrayRef<uint8_t> bytes, function_ref<void(size_t)> noted) const {
   if (moves.empty())
     return 0;
   const uint64_t lowest = moves.front().from,
@@ -38,6 +38,8 @@ size_t Relocation::apply(MutableArrayRef<uint8_t> bytes) const {
       continue;
     support::endian::write64le(bytes.data() + i, word - move.from + move.to);
     ++changed;
+    if (noted)
+      noted(i);
   }
   return changed;
 }

@@ -2,6 +2,8 @@
 #include "diff/Replay.h"
 #include "diff/Images.h"
 #include "diff/lib/DriverApi.h"
+#include "diff/lib/Placement.h"
+#include "diff/lib/ReplayedTextures.h"
 #include "diff/lib/TextOfPtx.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/Support/Endian.h"
@@ -28,7 +30,8 @@ public:
   /// `output`: null to locate.
   Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api, const std::string &ptx,
            std::optional<Noise> noise)
-      : capsule(capsule), output(output), api(std::move(api)), otherPtx(ptx), noise(noise) {}
+      : capsule(capsule), output(output), api(std::move(api)), placement(this->api),
+        textures(this->api), otherPtx(ptx), noise(noise) {}
   Error writeEnvironment();
   /// False: nothing can be done with the device behind this launch.
   Expected<bool> replay(const Launch &launch);
@@ -47,12 +50,15 @@ private:
       uint64_t offset = 0, value = 0;
     };
     std::vector<FunctionPointer> functionPointers;
+    std::string ptx; // without what is put into it
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
   Refusal loadText(const char *text, void *&handle) const;
   void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
   int setNoise(const LoadedModule &loaded) const;
+  Refusal place(const Region &region, Place &place);
   Expected<Refusal> prepare(const Launch &launch);
+  Expected<Refusal> prepareTextures(const Launch &launch, const Relocation &relocation);
   Refusal run(const Launch &launch, void *function);
   Error readBack(const Launch &launch, Launch &result);
   void release();
@@ -63,6 +69,8 @@ private:
   const Capsule &capsule;
   CapsuleOutput *output;
   DriverApi api;
+  Placement placement;
+  ReplayedTextures textures;
   const std::string &otherPtx;
   const std::optional<Noise> noise;
   InstrumentedPtx instrumented; // of the launch that is located
@@ -71,6 +79,8 @@ private:
   const LoadedModule *module = nullptr; // of the launch
   std::vector<Place> places;
   std::vector<Relocation::Move> moves;
+  Launch::Moved moved;
+  KernelStores stores; // of a launch with textures
   uint64_t count = 0;
 };
 
@@ -117,6 +127,7 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
       return refusal;
     }
     findFunctionPointers(ptx, loaded);
+    loaded.ptx = ptx;
     if (const int status = noise ? setNoise(loaded) : 0)
       return refused(status, "the noise cannot be set");
   }
@@ -160,40 +171,85 @@ void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded
     }
 }
 
+/// Where a region is to be: a variable of the module, at its captured address, or anywhere.
+Refusal Replayer::place(const Region &region, Place &place) {
+  size_t size = 0;
+  const bool isVariable =
+      !region.name.empty() &&
+      !api.cuModuleGetGlobal_v2(&place.address, &size, module->handle, region.name.c_str());
+  if (isVariable && size != region.bytes)
+    return {-1, "variable '" + region.name + "' has another size"};
+  if (!isVariable && placement.holds(region)) {
+    place.address = region.address;
+  } else if (!isVariable) {
+    const uint64_t shift = region.address % kAlignment;
+    // A pointer to its end is no pointer to what comes behind it.
+    const uint64_t bytes = region.bytes + shift + kAlignment;
+    if (int status = api.cuMemAlloc_v2(&place.allocation, bytes))
+      return refused(status, "no memory");
+    place.address = place.allocation + shift;
+  }
+  if (place.address != region.address)
+    moves.push_back({region.address, place.address, region.bytes});
+  // A function's address is known by where the module's initial contents have it.
+  for (const LoadedModule::FunctionPointer &pointer : module->functionPointers)
+    if (isVariable && pointer.variable == region.name && pointer.offset + 8 <= region.bytes)
+      if (const uint64_t was = support::endian::read64le(place.bytes.data() + pointer.offset))
+        moves.push_back({was, pointer.value, 0});
+  return Refusal();
+}
+
+// Textures of memory need to know where it is, not what it has.
+Expected<Refusal> Replayer::prepareTextures(const Launch &launch, const Relocation &relocation) {
+  stores = KernelStores();
+  if (launch.textures.empty())
+    return Refusal();
+  Expected<KernelStores> found = storesOf(module->ptx, launch.kernel);
+  if (!found)
+    return Refusal{-1, toString(found.takeError())};
+  if (found->texture.empty())
+    return Refusal(); // another kernel of its module uses them
+  stores = std::move(*found);
+  if (stores.areHandlesInMemory)
+    if (std::string why = textures.whyNotInMemory(launch); !why.empty())
+      return Refusal{-1, std::move(why)};
+  Expected<std::string> wrong = textures.make(capsule, launch, module->handle, relocation);
+  if (!wrong)
+    return wrong.takeError();
+  return wrong->empty() ? Refusal() : Refusal{-1, *wrong};
+}
+
 // Gives each region its place and its contents.
 Expected<Refusal> Replayer::prepare(const Launch &launch) {
-  for (const Region &region : launch.memory) {
+  std::vector<const Region *> placed;
+  for (const Region &region : launch.memory)
+    if (region.name.empty())
+      placed.push_back(&region);
+  placement.reserve(placed);
+  for (size_t i = 0; i < launch.memory.size(); ++i) {
+    const Region &region = launch.memory[i];
     Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
     if (!bytes)
       return bytes.takeError();
-    Place &place = places.emplace_back();
-    place.bytes = std::move(*bytes);
-    size_t size = 0;
-    const bool isVariable =
-        !region.name.empty() &&
-        !api.cuModuleGetGlobal_v2(&place.address, &size, module->handle, region.name.c_str());
-    if (isVariable && size != region.bytes)
-      return Refusal{-1, "variable '" + region.name + "' has another size"};
-    if (!isVariable) {
-      const uint64_t shift = region.address % kAlignment;
-      // A pointer to its end is no pointer to what comes behind it.
-      const uint64_t bytes = region.bytes + shift + kAlignment;
-      if (int status = api.cuMemAlloc_v2(&place.allocation, bytes))
-        return refused(status, "no memory");
-      place.address = place.allocation + shift;
-    }
-    moves.push_back({region.address, place.address, region.bytes});
-    // A function's address is known by where the module's initial contents have it.
-    for (const LoadedModule::FunctionPointer &pointer : module->functionPointers)
-      if (isVariable && pointer.variable == region.name && pointer.offset + 8 <= region.bytes)
-        if (const uint64_t was = support::endian::read64le(place.bytes.data() + pointer.offset))
-          moves.push_back({was, pointer.value, 0});
+    places.emplace_back().bytes = std::move(*bytes);
+    if (Refusal refusal = place(region, places.back()); refusal.status)
+      return refusal;
+    if (places.back().address != region.address)
+      moved.regions.push_back(i);
   }
   const Relocation relocation(moves);
-  for (Place &place : places) {
-    std::vector<uint8_t> moved = place.bytes;
-    relocation.apply(moved);
-    if (int status = api.cuMemcpyHtoD_v2(place.address, moved.data(), moved.size()))
+  Expected<Refusal> refusal = prepareTextures(launch, relocation);
+  if (!refusal || refusal->status)
+    return refusal;
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::vector<uint8_t> bytes = places[i].bytes;
+    if (stores.areHandlesInMemory)
+      textures.changeMemory(bytes, false);
+    relocation.apply(bytes, [&](size_t offset) {
+      if (!moved.words++)
+        std::tie(moved.region, moved.offset) = std::pair(i, offset);
+    });
+    if (int status = api.cuMemcpyHtoD_v2(places[i].address, bytes.data(), bytes.size()))
       return refused(status, "memory cannot be written");
   }
   return Refusal();
@@ -202,6 +258,7 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
 Refusal Replayer::run(const Launch &launch, void *function) {
   std::vector<uint8_t> parameters = launch.parameters;
   Relocation(moves).apply(parameters);
+  textures.change(parameters, launch, stores);
   std::vector<DriverAttribute> attributes;
   for (const Launch::Attribute &attribute : launch.attributes)
     if (attribute.id == kAttributeCluster) {
@@ -233,11 +290,22 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
     std::vector<uint8_t> bytes(launch.memory[i].bytes);
     if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
       return createStringError("memory cannot be read: " + api.nameOf(status));
+    if (stores.areHandlesInMemory)
+      textures.changeMemory(bytes, true);
     back.apply(bytes);
-    Expected<Digest> map = output->addMemory(bytes);
-    if (!map)
-      return map.takeError();
-    result.memory[i].after = *map;
+    if (Error error = output->addMemory(bytes).moveInto(result.memory[i].after.emplace()))
+      return error;
+  }
+  for (size_t i = 0; i < launch.arrays.size(); ++i) {
+    ArrayRegion &array = result.arrays[i];
+    array.after = array.before;
+    if (stores.texture.empty())
+      continue;
+    Expected<std::vector<uint8_t>> bytes = textures.read(launch, i);
+    if (!bytes)
+      return bytes.takeError();
+    if (Error error = output->addMemory(*bytes).moveInto(*array.after))
+      return error;
   }
   return Error::success();
 }
@@ -248,12 +316,15 @@ void Replayer::release() {
       api.cuMemFree_v2(place.allocation);
   places.clear();
   moves.clear();
+  moved = Launch::Moved();
+  textures.release();
+  placement.release();
 }
 
 Expected<bool> Replayer::replay(const Launch &launch) {
   Launch result = launch;
-  for (Region &region : result.memory)
-    region.after.reset();
+  for (Region *region : result.regions())
+    region->after.reset();
   bool isAlive = true;
   Refusal refusal;
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
@@ -286,6 +357,14 @@ Expected<bool> Replayer::replay(const Launch &launch) {
   for (size_t i = 0; i < places.size(); ++i)
     if (Expected<Digest> map = output->addMemory(places[i].bytes); !map)
       return map.takeError();
+  for (const ArrayRegion &array : launch.arrays) {
+    Expected<std::vector<uint8_t>> bytes = capsule.contents(array, array.before);
+    if (!bytes)
+      return bytes.takeError();
+    if (Expected<Digest> map = output->addMemory(*bytes); !map)
+      return map.takeError();
+  }
+  result.moved = moved;
   if (isAlive)
     release();
   for (const Digest &digest : launch.images) {

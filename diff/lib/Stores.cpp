@@ -89,19 +89,15 @@ uint64_t originOf(const ptx::Variable &variable) {
                              : kElsewhere);
 }
 
-/// It names a texture, a surface or a tensor map, of which a capsule has nothing.
-bool namesImage(Op op) {
-  constexpr Op kOfImages[] = {Op::Tex,
-                              Op::Tld4,
-                              Op::Txq,
-                              Op::Suld,
-                              Op::Sust,
-                              Op::Sured,
-                              Op::Suq,
-                              Op::CpAsyncBulkTensor,
-                              Op::CpReduceAsyncBulkTensor,
-                              Op::CpAsyncBulkPrefetchTensor};
-  return is_contained(kOfImages, op);
+/// It names a tensor map, of which a capsule has nothing.
+bool namesTensorMap(Op op) {
+  return op == Op::CpAsyncBulkTensor || op == Op::CpReduceAsyncBulkTensor ||
+         op == Op::CpAsyncBulkPrefetchTensor;
+}
+
+bool namesTexture(Op op) {
+  constexpr Op kOfTextures[] = {Op::Tex, Op::Tld4, Op::Txq, Op::Suld, Op::Sust, Op::Sured, Op::Suq};
+  return is_contained(kOfTextures, op);
 }
 
 /// Whether its result is made by arithmetic on floating-point numbers, and not moved.
@@ -113,8 +109,8 @@ bool computesFloat(const ptx::Spelling &spelling) {
 
 class Analysis {
 public:
-  Analysis(const ptx::Module &module, const ptx::Function &kernel)
-      : module(module), kernel(kernel) {}
+  Analysis(const ptx::Module &module, const ptx::Function &kernel, bool isFiltered)
+      : module(module), kernel(kernel), isFiltered(isFiltered) {}
   KernelStores run();
 
 private:
@@ -132,14 +128,18 @@ private:
   }
   Fact copied(const ptx::Instruction &instruction);
   std::string textOf(const ptx::Instruction &instruction) const;
-  std::string firstImage() const;
+  void findImages(KernelStores &out);
+  void findHandle(const ptx::Function &function, const ptx::Instruction &instruction,
+                  KernelStores &out);
   void note(const ptx::Instruction &instruction);
 
   const ptx::Module &module;
   const ptx::Function &kernel;
+  const bool isFiltered;
   DenseMap<std::pair<const ptx::Function *, unsigned>, Fact> registers;
   Fact memories[16];
   Fact stores[64]; // by origin: what is stored through it
+  Fact surfaces;   // what is stored to them
   bool any[64] = {};
   bool isControlInexact = false;
   std::string cause;
@@ -203,8 +203,28 @@ void Analysis::note(const ptx::Instruction &instruction) {
     cause = textOf(instruction);
 }
 
+/// Where the handle of a texture comes from. A name in the module is no handle.
+void Analysis::findHandle(const ptx::Function &function, const ptx::Instruction &instruction,
+                          KernelStores &out) {
+  for (const Operand &operand : instruction.operands) {
+    const bool isList = operand.kind == Operand::Kind::AddressList;
+    if (!isList && operand.kind != Operand::Kind::Address)
+      continue;
+    // A sampler may stand behind the texture.
+    for (const Operand &element : isList ? operand.elements() : ArrayRef(operand)) {
+      if (element.kind != Operand::Kind::Address && element.kind != Operand::Kind::Register)
+        continue;
+      if (element.reg == ptx::kNone)
+        continue;
+      const uint64_t origins = registerFact(function, element.reg).origins;
+      out.handleParameters |= origins & ~(uint64_t(1) << kElsewhere | uint64_t(1) << kOwn);
+      out.areHandlesInMemory |= !origins || origins >> kOwn;
+    }
+  }
+}
+
 /// In the kernel or what it calls; of calls through pointers in any function of the module.
-std::string Analysis::firstImage() const {
+void Analysis::findImages(KernelStores &out) {
   SmallVector<const ptx::Function *> functions = {&kernel};
   const auto add = [&](const ptx::Function *function) {
     if (function && function->hasBody && !is_contained(functions, function))
@@ -212,8 +232,13 @@ std::string Analysis::firstImage() const {
   };
   for (size_t i = 0; i < functions.size(); ++i) // grows
     for (const ptx::Instruction &instruction : functions[i]->body) {
-      if (namesImage(instruction.op()))
-        return textOf(instruction);
+      if (namesTensorMap(instruction.op()) && out.tensorMap.empty())
+        out.tensorMap = textOf(instruction);
+      if (namesTexture(instruction.op())) {
+        if (out.texture.empty())
+          out.texture = textOf(instruction);
+        findHandle(*functions[i], instruction, out);
+      }
       for (const Operand &operand : instruction.operands) {
         if (operand.kind == Operand::Kind::Function)
           add(operand.function());
@@ -223,7 +248,6 @@ std::string Analysis::firstImage() const {
               add(function);
       }
     }
-  return "";
 }
 
 /// What an operation moves from memory to memory: of two addresses, or of a descriptor.
@@ -300,7 +324,7 @@ bool Analysis::stored(const ptx::Function &function, const ptx::Instruction &ins
 
 bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &instruction) {
   const ptx::Effects effects = ptx::effectsOf(instruction.op());
-  const bool inexact = isInexact(instruction),
+  const bool inexact = isInexact(instruction) || (isFiltered && instruction.op() == Op::Tex),
              memoryInexact = isMemoryInexact(*instruction.spelling);
   if (inexact || memoryInexact)
     note(instruction);
@@ -336,6 +360,11 @@ bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &inst
         changed |= stored(function, instruction, operand, value);
         break;
       }
+  }
+  if (instruction.op() == Op::Sust || instruction.op() == Op::Sured) {
+    Fact value = sources;
+    value.isInexact |= memoryInexact || isControlInexact;
+    changed |= surfaces.join(value);
   }
   sources.isInexact |= inexact;
   if (effects.has(ptx::effects::Calls)) {
@@ -386,7 +415,8 @@ KernelStores Analysis::run() {
     out.byParameter.push_back(of(i));
   out.elsewhere = of(kElsewhere);
   out.cause = cause;
-  out.image = firstImage();
+  out.surfaces = {Type::None, true, surfaces.isInexact || isControlInexact, surfaces.isComputed};
+  findImages(out);
   return out;
 }
 
@@ -403,12 +433,12 @@ Stores KernelStores::through(size_t parameter) const {
   return all;
 }
 
-Expected<KernelStores> storesOf(StringRef text, StringRef kernel) {
+Expected<KernelStores> storesOf(StringRef text, StringRef kernel, bool isFiltered) {
   ptx::ParseResult parsed = ptx::parse("capsule", text.str());
   const ptx::Function *function = parsed.usable ? parsed.module.function(kernel) : nullptr;
   if (!function || !function->hasBody || !function->valid)
     return createStringError("the PTX of kernel '" + kernel + "' cannot be read");
-  return Analysis(parsed.module, *function).run();
+  return Analysis(parsed.module, *function, isFiltered).run();
 }
 
 } // namespace rubia::capsule

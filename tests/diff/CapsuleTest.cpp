@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/Capsule.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -220,6 +221,99 @@ TEST(Capsule, RefusesInvalidLaunches) {
   EXPECT_EQ(names(problemWith([&](json::Object &l) { memory(l)["after"] = std::string(64, '0'); }),
                   "missing"),
             "");
+}
+
+/// A launch with an array of 5 x 3 texels of two f16 behind a texture, as text.
+std::string launchWithTexture() {
+  Launch launch;
+  launch.kernel = "k";
+  ArrayRegion array;
+  array.width = 5;
+  array.height = 3;
+  array.format = 0x10;
+  array.channels = 2;
+  array.bytes = 60;
+  array.after = array.before;
+  launch.arrays.push_back(array);
+  Texture texture;
+  texture.handle = 7;
+  texture.resource.assign(Texture::kResourceBytes, 0);
+  texture.sampler.assign(Texture::kSamplerBytes, 0);
+  texture.sampler[12] = 1;
+  texture.array = 0;
+  launch.textures.push_back(texture);
+  launch.inGraph = Launch::InGraph{3, 4};
+  std::string text;
+  raw_string_ostream(text) << toJson(launch);
+  return text;
+}
+
+Expected<Capsule> withLaunch(StringRef json) {
+  const std::string path = pathOf("launch");
+  CapsuleOutput output = cantFail(CapsuleOutput::create(path));
+  cantFail(output.add(RecordType::Environment, toJson(Environment())));
+  cantFail(output.add(RecordType::Launch, arrayRefFromStringRef(json)).takeError());
+  cantFail(output.finish());
+  Expected<Capsule> capsule = Capsule::open(path);
+  unlink(path.c_str());
+  return capsule;
+}
+
+TEST(Capsule, KeepsTexturesAndGraphs) {
+  Capsule capsule = cantFail(withLaunch(launchWithTexture()));
+  const Launch &launch = capsule.launches.at(0);
+  ASSERT_EQ(launch.regions().size(), 1u);
+  EXPECT_EQ(launch.arrays[0].texelBytes(), 4u);
+  EXPECT_EQ(launch.arrays[0].sizeOf(0), (std::array<uint64_t, 3>{5, 3, 1}));
+  EXPECT_EQ(launch.textures[0].handle, 7u);
+  EXPECT_TRUE(launch.textures[0].isFiltered());
+  ASSERT_TRUE(launch.inGraph);
+  EXPECT_EQ(launch.inGraph->node, 4u);
+}
+
+TEST(Capsule, RefusesInvalidTextures) {
+  const auto problemWith = [](StringRef what, StringRef instead) {
+    std::string text = launchWithTexture();
+    const size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what.str();
+    Expected<Capsule> capsule = withLaunch(text.replace(at, what.size(), instead));
+    return capsule ? "" : toString(capsule.takeError());
+  };
+  for (const auto &[what, instead] : {std::pair("\"array\":0", "\"array\":1"),
+                                      {"\"bytes\":60", "\"bytes\":64"},
+                                      {"\"format\":16", "\"format\":5"},
+                                      {"\"width\":5", "\"width\":1048577"},
+                                      {"\"levels\":0", "\"levels\":33"},
+                                      {"\"levels\":0", "\"levels\":1"},
+                                      {"\"array\":0,", ""},
+                                      {"\"graph_node\":4", "\"graph_node\":-4"}})
+    EXPECT_NE(problemWith(what, instead).find("has an invalid or no"), std::string::npos) << what;
+  EXPECT_NE(problemWith("\"resource\":\"", "\"resource\":\"00"), "");   // too long
+  EXPECT_NE(problemWith("\"resource\":\"00", "\"resource\":\"02"), ""); // of linear memory
+}
+
+TEST(Capsule, KeepsCalls) {
+  const auto withCalls = [](StringRef lines) {
+    const std::string path = pathOf("calls");
+    CapsuleOutput output = cantFail(CapsuleOutput::create(path));
+    cantFail(output.add(RecordType::Environment, toJson(Environment())));
+    cantFail(output.add(RecordType::Calls, arrayRefFromStringRef(lines)).takeError());
+    cantFail(output.finish());
+    Capsule capsule = cantFail(Capsule::open(path));
+    unlink(path.c_str());
+    return capsule;
+  };
+  const std::string line = "{\"call\":4,\"thread\":9,\"name\":\"cuInit\",\"arguments\":"
+                           "[[\"flags\",0]],\"written\":[],\"result\":1}\n";
+  std::vector<Call> calls;
+  cantFail(withCalls(line + line).forEachCall([&](const Call &call) { calls.push_back(call); }));
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[1].name, "cuInit");
+  EXPECT_EQ(calls[1].arguments.at(0).name, "flags");
+  EXPECT_EQ(calls[1].result, 1);
+  for (const char *bad : {"x\n", "{}\n", "\n"})
+    EXPECT_TRUE(errorToBool(withCalls(line + bad).verify())) << bad;
+  cantFail(withCalls(StringRef(line).drop_back(1)).verify()); // the last may lack its end
 }
 
 } // namespace

@@ -40,9 +40,11 @@ constexpr const char *kKernel = R"(.version 7.0
 }
 )";
 
+constexpr uint64_t kAddress = 0x6fddafe00000;
+
 /// The capsule says that element `wrong` is to be another.
 std::string makeCapsule(unsigned wrong, StringRef kernel = kKernel, bool hasMemory = true,
-                        uint32_t other = 0xabcd) {
+                        uint32_t other = 0xabcd, uint64_t address = kAddress) {
   const std::string path = testing::TempDir() + "rubia-diff." + std::to_string(getpid());
   CapsuleOutput output = cantFail(CapsuleOutput::create(path));
   cantFail(output.add(RecordType::Environment, toJson(Environment{"none", 13000, 90, 1, true})));
@@ -52,15 +54,14 @@ std::string makeCapsule(unsigned wrong, StringRef kernel = kKernel, bool hasMemo
       cantFail(output.add(RecordType::Image, ArrayRef(kernel.bytes_begin(), kernel.size()))));
   launch.grid[0] = kCtas;
   launch.block[0] = kThreads;
-  constexpr uint64_t kAddress = 0x7fddafe00000;
   launch.parameters.resize(8);
-  support::endian::write64le(launch.parameters.data(), kAddress);
+  support::endian::write64le(launch.parameters.data(), address);
   launch.layout = {{0, 8}};
   std::vector<uint8_t> before(kThreads * kCtas * 4), after = before;
   for (unsigned i = 0; i < kThreads * kCtas; ++i)
     support::endian::write32le(after.data() + i * 4, i == wrong ? other : i + 1);
   if (hasMemory)
-    launch.memory.push_back({kAddress, before.size(), "device", "",
+    launch.memory.push_back({address, before.size(), "device", "",
                              cantFail(output.addMemory(before)),
                              cantFail(output.addMemory(after))});
   cantFail(output.add(RecordType::Launch, toJson(launch)));
@@ -281,6 +282,59 @@ TEST(DiffCommand, EndsLaunchesThatDoNot) {
   const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100 --timeout 2");
   expectIn(result, "gfx1100: launch 0 k: failed: it did not end within 2 s");
   expectIn(result, "status 1");
+}
+
+/// Element 0 becomes bits 16 to 47 of the buffer's address, and no pointer to a replay can be told
+/// from them.
+std::string addressKernel() {
+  std::string text = kKernel;
+  text.replace(text.find("  ret;"), 0,
+               "  shr.u64 %d2, %d1, 16;\n  setp.eq.u32 %p1, %r3, 0;\n"
+               "  @%p1 st.global.u32 [%d1], %d2;\n");
+  return text;
+}
+
+TEST(DiffCommand, ReplaysAtCapturedAddresses) {
+  const uint64_t inside = kAddress + (uint64_t(5) << 20) + 512; // of a granule of 2 MiB
+  for (const uint64_t address : {kAddress, inside}) {
+    const std::string path =
+        makeCapsule(0, addressKernel(), true, uint32_t(address >> 16), address);
+    EXPECT_EQ(diff(path, "--arch gfx1100"), "gfx1100: 1 launches, 1 equal\nstatus 0");
+  }
+  // Nobody maps the first page.
+  const std::string text =
+      diff(makeCapsule(0, addressKernel(), true, 0, 0x1000), "--arch gfx1100 --no-locate --json -");
+  expectIn(text, "gfx1100: launch 0 k: different");
+  expectIn(text, "\"moved\": {");
+  expectIn(text, "status 1");
+}
+
+// A word that looks like an address in a buffer that lies elsewhere.
+TEST(DiffCommand, NamesWordsThatLookLikeAddresses) {
+  const auto withWord = [](uint64_t address) {
+    const std::string path = makeCapsule(~0u, kKernel, false, 0, address);
+    Capsule old = cantFail(Capsule::open(path));
+    CapsuleOutput output = cantFail(CapsuleOutput::create(path));
+    cantFail(output.add(RecordType::Environment, toJson(old.environment)));
+    Launch launch = old.launches.front();
+    cantFail(output.add(RecordType::Image, ArrayRef(cantFail(old.image(launch.images[0])))));
+    std::vector<uint8_t> bytes(kThreads * kCtas * 4 + 16);
+    for (unsigned i = 0; i < kThreads * kCtas; ++i)
+      support::endian::write32le(bytes.data() + i * 4, i + 1);
+    support::endian::write64le(bytes.data() + kThreads * kCtas * 4 + 8, address + 40);
+    bytes[3] = 1; // differs, so that something is told
+    launch.memory.push_back({address, bytes.size(), "device", "", cantFail(output.addMemory(bytes)),
+                             cantFail(output.addMemory(bytes))});
+    cantFail(output.add(RecordType::Launch, toJson(launch)));
+    cantFail(output.finish());
+    return path;
+  };
+  constexpr StringLiteral kTold =
+      "  allocations 0 lie at other addresses than recorded; 1 words of memory that look like "
+      "addresses in them were changed, the first at byte 520 of allocation 0\n";
+  expectIn(diff(withWord(0x1000), "--arch gfx1100 --no-locate"), kTold);
+  EXPECT_FALSE(
+      StringRef(diff(withWord(kAddress), "--arch gfx1100 --no-locate")).contains("look like"));
 }
 
 TEST(DiffCommand, SaysNothingOfEqualLaunches) {

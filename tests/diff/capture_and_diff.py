@@ -41,6 +41,39 @@ KERNEL = """.version 7.0
 """
 
 
+# The sum of two textures goes to a surface. Handles are parameters, or lie in memory behind the first.
+TEXTURES = """.version 7.0
+.target sm_70
+.address_size 64
+REFERENCE
+.visible .entry k(.param .u64 tex, .param .u64 linear, .param .u64 surf, .param .u64 out)
+{
+  .reg .b32 %r<6>;
+  .reg .f32 %f<16>;
+  .reg .b64 %d<8>;
+  HANDLES
+  ld.param.u64 %d4, [out];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mad.lo.u32 %r3, %r2, 16, %r1;
+  mul.wide.u32 %d5, %r3, 4;
+  add.s64 %d4, %d4, %d5;
+  READ
+  tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [%d2, {%r3}];
+  add.f32 %f9, %f1, %f5;
+  mov.b32 %r4, %f9;
+  shl.b32 %r5, %r1, 2;
+  sust.b.2d.b32.trap [%d3, {%r5, %r2}], {%r4};
+  ret;
+}
+"""
+PARAMETERS = "ld.param.u64 %d1, [tex]; ld.param.u64 %d2, [linear]; ld.param.u64 %d3, [surf];"
+TABLE = "ld.param.u64 %d6, [tex]; ld.global.u64 %d1, [%d6]; ld.global.u64 %d2, [%d6+8]; ld.global.u64 %d3, [%d6+16];"
+BY_TEXEL = "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r2}]; st.global.f32 [%d4], %f1;"
+BY_NAME = BY_TEXEL + " tex.2d.v4.f32.s32 {%f11, %f12, %f13, %f14}, [t, {%r1, %r2}]; st.global.f32 [%d4], %f11;"
+BETWEEN = "cvt.rn.f32.u32 %f10, %r1; tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f10, %f10}];"
+
+
 def run(*arguments, status=0, **options):
     result = subprocess.run([RUBIA, *map(str, arguments)], capture_output=True, text=True, **options)
     if result.returncode != status:
@@ -163,6 +196,121 @@ class CaptureAndDiff(unittest.TestCase):
     def test_captures_of_streams_stay_valid(self):
         self.assertIn("not recorded: 1 launches into graphs", self.launch("capturing"))
         self.assertEqual([launch["ordinal"] for launch in self.launches()], [1])
+
+    def graph(self, mode, *options, status=0):
+        """What the recording says of a program that launches graphs."""
+        ptx = self.folder / "k.ptx"
+        ptx.write_text(KERNEL.replace("MORE", "ld.global.u32 %r2, [%d3];\n  add.u32 %r2, %r2, 1;"))
+        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", sys.executable,
+                   pathlib.Path(__file__).with_name("launch_graph.py"), ptx, mode]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        self.assertEqual((result.returncode, result.stdout), (status, "done\n"), result.stderr)
+        return result.stderr
+
+    def test_graphs_are_recorded_kernel_by_kernel(self):
+        said = self.graph("twice")
+        self.assertIn("4 of 6 launches recorded", said)
+        self.assertIn("0 launches of graphs that cannot be taken apart", said)  # its captures are told
+        launches = self.launches()
+        self.assertEqual([(l["graph_launch"], l["graph_node"]) for l in launches], [(0, 1), (0, 3), (1, 1), (1, 3)])
+        addresses = [l["memory"][0]["address"] for l in launches]
+        self.assertEqual(addresses[1], addresses[3])
+        self.assertEqual(len(set(addresses)), 3)
+        # Each has what the nodes before it left: the child's kernel what was copied.
+        self.assertEqual(launches[0]["memory"][0]["after"], launches[1]["memory"][0]["before"])
+        self.assertIn("node 3 of graph launch 1", run("capsule", "show", self.capsule))
+        self.assertIn("4 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
+    def test_launches_of_graphs_are_sampled(self):
+        self.assertIn("2 of 6 launches recorded", self.graph("twice", "--every", "2"))
+        self.assertEqual([(l["ordinal"], l["of_kernel"]) for l in self.launches()], [(2, 0), (4, 2)])  # behind two launches into graphs
+
+    def test_disabled_nodes_do_not_run(self):
+        self.assertIn("1 of 3 launches recorded", self.graph("disabled"))
+
+    def test_graphs_that_cannot_be_taken_apart_run_whole(self):
+        said = self.graph("whole", status=1)  # nothing was recorded
+        self.assertIn("1 launches of graphs that cannot be taken apart", said)
+        self.assertFalse(self.capsule.exists())
+
+    def test_calls_are_logged_with_their_arguments(self):
+        self.launch("calls", "", "--calls")
+        run("capsule", "verify", self.capsule)
+        calls = run("capsule", "show", "--calls", self.capsule).splitlines()
+        self.assertEqual([int(call.split()[0]) for call in calls], list(range(len(calls))))
+        names = [re.match(r"\d+ \[\d+\] (\w+)\(", call)[1] for call in calls]
+        self.assertEqual(names, ["cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc_v2",
+                                 "cuMemsetD8_v2", "cuMemcpyHtoD_v2", "cuMemAlloc_v2", "cuGetProcAddress_v2", "cuMemAlloc_v2",
+                                 "cuTexRefCreate", "cuTexRefSetMipmapLevelBias", "cuLaunchKernel", "cuCtxSynchronize"])
+        address = self.launches()[0]["memory"][0]["address"]
+        self.assertRegex(calls[5], rf'\(pointer="0x[0-9a-f]+", bytes=256\) = 0, pointer -> "{address}"$')
+        self.assertRegex(calls[8], r"bytes=0\) = 1$")  # refused
+        self.assertRegex(calls[10], r"bytes=4096\) = 0, ")  # by what cuGetProcAddress gave
+        self.assertIn('name="cuMemAlloc"', calls[9])
+        self.assertIn('bias="0x1.8p+0"', calls[12])
+        # Beyond six, arguments are on the stack.
+        for argument in ("gridX=1", "blockX=64", "blockZ=1", "sharedBytes=0", 'stream="0x0"', 'extra="0x0"'):
+            self.assertIn(argument, calls[13])
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
+    def test_calls_are_logged_on_request(self):
+        self.launch("")
+        run("capsule", "show", "--calls", self.capsule, status=1)
+
+    def textures(self, mode="", handles=PARAMETERS, read=BY_TEXEL, reference=""):
+        """Captures a launch with textures. The file with its PTX."""
+        ptx = self.folder / "t.ptx"
+        ptx.write_text(TEXTURES.replace("REFERENCE", reference).replace("HANDLES", handles).replace("READ", read))
+        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable,
+                             pathlib.Path(__file__).with_name("launch_textures.py"), ptx, *mode.split()), "done\n")
+        self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))
+        return ptx
+
+    def test_textures_and_surfaces_are_recorded_and_replayed(self):
+        ptx = self.textures()
+        (launch,) = self.launches()
+        self.assertEqual([(a["width"], a["height"], a["bytes"], a["before"] == a["after"]) for a in launch["arrays"]],
+                         [(16, 8, 512, True), (16, 8, 512, False)])
+        self.assertEqual([(t["surface"], t.get("array")) for t in launch["textures"]], [(False, 0), (False, None), (True, 1)])
+        self.assertIn("2 arrays, 3 textures and surfaces", run("capsule", "show", self.capsule))
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx1100,gfx942"))
+        # Another kernel writes something else to the surface.
+        ptx.write_text(ptx.read_text().replace("add.f32 %f9", "sub.f32 %f9"))
+        text = run("diff", self.capsule, "--arch", "gfx1100", "--ptx", ptx, status=1)
+        self.assertIn("different: array 1: 128 of 128 f32 elements differ; element 0: expected 1000", text)
+        self.assertNotIn("array 0", text)
+        # What takes parts of a capsule takes the arrays too.
+        part = self.folder / "part.capsule"
+        run("capsule", "split", self.capsule, "--kernel", "k", "-o", part)
+        run("capsule", "verify", part)
+        self.assertIn("1 equal", run("diff", part, "--arch", "gfx942"))
+
+    def test_handles_of_textures_in_memory_are_changed(self):
+        self.textures("memory", TABLE)
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
+    def test_references_are_bound(self):
+        ptx = self.textures(read=BY_NAME, reference=".global .texref t;")
+        self.assertEqual([t.get("name") for t in self.launches()[0]["textures"]], [None, None, None, "t"])
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+        ptx.write_text(ptx.read_text().replace("[t, {%r1, %r2}]", "[t, {%r2, %r2}]"))
+        self.assertIn("different: allocation", run("diff", self.capsule, "--arch", "gfx1100", "--ptx", ptx, status=1))
+
+    def test_what_is_read_between_texels_may_differ(self):
+        ptx = self.textures("filtered", read=BETWEEN)
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+        ptx.write_text(ptx.read_text().replace("add.f32 %f9, %f1, %f5", "fma.rn.f32 %f9, %f1, 0f3f900000, %f5"))
+        self.assertIn("undecided", run("diff", self.capsule, "--arch", "gfx1100", "--ptx", ptx, status=3))
+
+    def test_modules_without_textures_record_none(self):
+        plain = PARAMETERS + " ld.param.u64 %d4, [out]; mov.u32 %r1, 1; st.global.u32 [%d4], %r1; ret; }"
+        ptx = self.folder / "t.ptx"
+        text = TEXTURES.replace("REFERENCE", "").replace("HANDLES", plain)
+        ptx.write_text(text[:text.index("ret; }") + 6])
+        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable,
+                                 pathlib.Path(__file__).with_name("launch_textures.py"), ptx, "filtered"], capture_output=True, text=True)
+        self.assertEqual(result.stdout, "done\n", result.stderr)
+        self.assertNotIn("textures", self.launches()[0])
 
     def test_large_memory_is_read_in_pieces(self):
         """Each thread adds up words of all pieces: those before the first launch, and what it left."""

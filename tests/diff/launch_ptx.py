@@ -6,9 +6,10 @@ reset: another context had memory of the host before, whose address is in that b
 wait: the buffer is memory of the host, in which a word is set once the launch has returned.
 large: the buffer has 20 MiB and some bytes, word i of which is i; the kernel is launched twice.
 fork: a child comes and goes before the launch.
+calls: calls a function that fails, one that cuGetProcAddress gives, and one with a floating-point number.
 full: launches once more, and behind the first launch files may not grow by more than 100 bytes beyond what the capsule has.
 
-Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|large|fork|full [CAPSULE]]
+Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|large|fork|calls|full [CAPSULE]]
 """
 import ctypes
 import os
@@ -48,6 +49,15 @@ else:
     check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(256)))
     check(cuda.cuMemsetD8_v2(buffer, ctypes.c_ubyte(0), ctypes.c_size_t(256)))
     check(cuda.cuMemcpyHtoD_v2(buffer, ctypes.byref(host), ctypes.c_size_t(8)))
+if mode == "calls":
+    other, status = ctypes.c_void_p(), ctypes.c_int()
+    assert cuda.cuMemAlloc_v2(ctypes.byref(other), ctypes.c_size_t(0)) == 1
+    found = ctypes.c_void_p()
+    check(cuda.cuGetProcAddress_v2(b"cuMemAlloc", ctypes.byref(found), 12000, ctypes.c_uint64(0), ctypes.byref(status)))
+    allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(found.value)
+    check(allocate(ctypes.addressof(other), 4096))
+    check(cuda.cuTexRefCreate(ctypes.byref(other)))
+    check(cuda.cuTexRefSetMipmapLevelBias(other, ctypes.c_float(1.5)))
 if mode == "fork":
     child = os.fork()
     if not child:

@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 constexpr uint64_t kMostRaw = 1 << 20; // keeps the memory of one run small
-constexpr uint64_t kRegion = 40000;
+constexpr uint64_t kRegion = 20000;    // a page and a part
 
 Bytes memoryOf(uint8_t seed) {
   Bytes bytes(kRegion);
@@ -43,7 +43,25 @@ Bytes soundCapsule() {
   launch.memory.push_back({0x7f0000000000, kRegion, "device", "",
                            cantFail(output.addMemory(memoryOf(0))),
                            cantFail(output.addMemory(memoryOf(1)))});
+  ArrayRegion array;
+  array.width = 100;
+  array.height = 50;
+  array.format = 2;
+  array.channels = 2;
+  array.bytes = kRegion;
+  array.before = launch.memory[0].before;
+  array.after = launch.memory[0].after;
+  launch.arrays.push_back(array);
+  Texture texture;
+  texture.handle = 1;
+  texture.resource = Bytes(Texture::kResourceBytes, 0);
+  texture.sampler = Bytes(Texture::kSamplerBytes, 0);
+  texture.array = 0;
+  launch.textures.push_back(texture);
   cantFail(output.add(RecordType::Launch, toJson(launch)));
+  const StringRef call = "{\"call\":0,\"thread\":1,\"name\":\"cuInit\",\"arguments\":"
+                         "[[\"flags\",0]],\"written\":[],\"result\":0}\n";
+  cantFail(output.add(RecordType::Calls, arrayRefFromStringRef(call)).takeError());
   cantFail(output.add(RecordType::End, json::Object{{"launches", 1},
                                                     {"recorded", 1},
                                                     {"in_stream_capture", 0},
@@ -118,18 +136,21 @@ void readAll(const Capsule &capsule, bool isOnlyDamaged) {
     (void)launch.whyNotReplayable();
     for (const rubia::runtime::Digest &image : launch.images)
       consumeError(capsule.image(image).takeError());
-    for (const Region &region : launch.memory)
+    for (const Texture &texture : launch.textures)
+      (void)texture.isFiltered();
+    for (const Region *region : launch.regions())
       for (const bool isAfter : {false, true}) {
-        if (isAfter && !region.after)
+        if (isAfter && !region->after)
           continue;
         Expected<Bytes> bytes =
-            capsule.contents(region, isAfter ? *region.after : region.before, kMostRaw);
+            capsule.contents(*region, isAfter ? *region->after : region->before, kMostRaw);
         if (!bytes)
           consumeError(bytes.takeError());
-        else if (bytes->size() != region.bytes || (isOnlyDamaged && *bytes != memoryOf(isAfter)))
+        else if (bytes->size() != region->bytes || (isOnlyDamaged && *bytes != memoryOf(isAfter)))
           abort();
       }
   }
+  consumeError(capsule.forEachCall([](const Call &) {}));
   consumeError(
       capsule.forEachRecord([](RecordType, ArrayRef<uint8_t>) { return Error::success(); }));
 }

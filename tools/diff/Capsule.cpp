@@ -22,7 +22,7 @@ using capsule::Capsule;
 
 struct CapsuleOptions {
   std::string file, output, kernel;
-  bool json = false, noImages = false, hashOnly = false;
+  bool json = false, calls = false, noImages = false, hashOnly = false;
 };
 
 std::string dimensions(const uint32_t (&sizes)[3]) {
@@ -31,8 +31,8 @@ std::string dimensions(const uint32_t (&sizes)[3]) {
 
 uint64_t reachedBytes(const capsule::Launch &launch) {
   uint64_t bytes = 0;
-  for (const capsule::Region &region : launch.memory)
-    bytes += region.bytes;
+  for (const capsule::Region *region : launch.regions())
+    bytes += region->bytes;
   return bytes;
 }
 
@@ -49,15 +49,24 @@ void printText(const Capsule &capsule) {
             << capsule.rawBytes() << " bytes in " << capsule.fileBytes() << "\n";
   if (capsule.end)
     printed() << "the program made " << capsule.end->launches << " launches; "
-              << capsule.end->inStreamCapture << " into graphs and " << capsule.end->graphLaunches
-              << " of graphs are not recorded\n";
+              << capsule.end->inStreamCapture << " into graphs are not recorded; of "
+              << capsule.end->graphLaunches << " launches of graphs "
+              << capsule.end->wholeGraphLaunches << " could not be taken apart\n";
   else
     printed() << "the recording was cut short\n";
   for (const capsule::Launch &launch : capsule.launches) {
     printed() << launch.ordinal << ": " << launch.kernel << " <<<" << dimensions(launch.grid)
               << ", " << dimensions(launch.block) << ", " << launch.sharedBytes << ">>>"
               << (launch.isCooperative ? " cooperative" : "") << ", " << launch.memory.size()
-              << " allocations, " << reachedBytes(launch) << " bytes\n";
+              << " allocations, ";
+    if (!launch.textures.empty())
+      printed() << launch.arrays.size() << " arrays, " << launch.textures.size()
+                << " textures and surfaces, ";
+    printed() << reachedBytes(launch) << " bytes";
+    if (launch.inGraph)
+      printed() << ", node " << launch.inGraph->node << " of graph launch "
+                << launch.inGraph->launch;
+    printed() << "\n";
     if (const std::string why = launch.whyNotReplayable(); !why.empty())
       printed() << "  not replayable: " << why << "\n";
   }
@@ -74,10 +83,36 @@ void printJson(const Capsule &capsule) {
   outs() << formatv("{0:2}", json::Value(std::move(document))) << "\n";
 }
 
+/// "3 [1234] cuMemAlloc_v2(pointer="0x7ffe", bytes=256) = 0, pointer -> "0x7f00""
+void printCall(const capsule::Call &call) {
+  printed() << call.number << " [" << call.thread << "] " << call.name << "(";
+  const char *comma = "";
+  for (const auto &[name, value] : call.arguments) {
+    printed() << comma << name << "=" << formatv("{0}", value);
+    comma = ", ";
+  }
+  printed() << ") = " << call.result;
+  for (const auto &[name, value] : call.written)
+    printed() << ", " << name << " -> " << formatv("{0}", value);
+  printed() << "\n";
+}
+
+int showCalls(const Capsule &capsule) {
+  uint64_t calls = 0;
+  if (Error error = capsule.forEachCall([&](const capsule::Call &call) {
+        printCall(call);
+        ++calls;
+      }))
+    return fail(std::move(error));
+  return calls ? kDone : fail("it has no calls: `rubia capture --calls` records them");
+}
+
 int show(const CapsuleOptions &options) {
   Expected<Capsule> capsule = Capsule::open(options.file);
   if (!capsule)
     return fail(capsule.takeError());
+  if (options.calls)
+    return showCalls(*capsule);
   if (options.json)
     printJson(*capsule);
   else
@@ -118,12 +153,12 @@ Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
     return digestsOnly ? output.addDigests(*bytes) : output.addMemory(*bytes);
   };
   capsule::Launch copied = launch; // the other capsule may have pages of another size
-  for (capsule::Region &region : copied.memory) {
-    if (Error error = copy(region, region.before, false).moveInto(region.before))
+  for (capsule::Region *region : copied.regions()) {
+    if (Error error = copy(*region, region->before, false).moveInto(region->before))
       return error;
-    if (region.after)
+    if (region->after)
       if (Error error =
-              copy(region, *region.after, environment.hasNoResults).moveInto(*region.after))
+              copy(*region, *region->after, environment.hasNoResults).moveInto(*region->after))
         return error;
   }
   return output.add(capsule::RecordType::Launch, capsule::toJson(copied));
@@ -223,6 +258,7 @@ void addCapsule(CLI::App &app, int &status) {
   CLI::App *showing = command->add_subcommand("show", "List the launches");
   showing->add_option("file", options->file, "the capsule")->required();
   showing->add_flag("--json", options->json, "for programs");
+  showing->add_flag("--calls", options->calls, "list the calls of the driver API instead");
   showing->callback([options, &status] { status = show(*options); });
   CLI::App *verifying =
       command->add_subcommand("verify", "Read everything, and compare it with its digests");

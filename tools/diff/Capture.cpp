@@ -19,7 +19,7 @@ struct CaptureOptions {
   std::vector<std::string> command;
   std::string output, kernel, driver;
   uint64_t first = 0, every = 1, maxBytes = uint64_t(1) << 30, timeout = 30;
-  bool jitPtx = false, noPack = false, noImages = false, hashOnly = false;
+  bool jitPtx = false, calls = false, noPack = false, noImages = false, hashOnly = false;
 };
 
 constexpr const char *kNvidiaPlaces[] = {
@@ -46,6 +46,8 @@ std::string linesFor(const CaptureOptions &options, StringRef output, StringRef 
   raw_string_ostream os(lines);
   os << "output=" << output << "\ndriver=" << driver << "\nevery=" << options.every
      << "\nmax-bytes=" << options.maxBytes << "\ntimeout=" << options.timeout << "\n";
+  if (options.calls)
+    os << "calls=1\n";
   if (options.first)
     os << "first=" << options.first << "\n";
   if (!options.kernel.empty())
@@ -127,6 +129,8 @@ void addCapture(CLI::App &app, int &status) {
   command->add_flag("--jit-ptx", options->jitPtx,
                     "make NVIDIA's driver compile the PTX, which is what can be replayed, where "
                     "the program has machine code too");
+  command->add_flag("--calls", options->calls,
+                    "log every call of the driver API: `rubia capsule show --calls` lists them");
   command->add_flag("--no-images", options->noImages,
                     "leave the program's kernels out of the capsule when it is recorded");
   command->add_flag("--hash-only", options->hashOnly,

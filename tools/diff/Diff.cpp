@@ -153,7 +153,8 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
   unsigned left = 3;
   for (capsule::LaunchResult &result : target.launches)
     for (capsule::BufferResult &buffer : result.buffers) {
-      if (buffer.verdict != Verdict::Different || !buffer.first || !left || options.noLocate)
+      if (buffer.verdict != Verdict::Different || !buffer.first || !left || options.noLocate ||
+          buffer.region >= result.launch->memory.size()) // arrays are written by other instructions
         continue;
       --left;
       capsule::LocateRequest request;

@@ -44,6 +44,8 @@ static std::string nameOf(ptx::Type type, unsigned bytes) {
 }
 
 static std::string placeOf(const Launch &launch, const BufferResult &buffer) {
+  if (buffer.region >= launch.memory.size())
+    return "array " + std::to_string(buffer.region - launch.memory.size());
   const capsule::Region &region = launch.memory[buffer.region];
   std::string text = region.name.empty() ? "allocation " + std::to_string(buffer.region)
                                          : "variable '" + region.name + "'";
@@ -89,6 +91,18 @@ std::string textOf(const capsule::Writer &writer) {
                         : std::string());
 }
 
+std::string textOf(const Launch::Moved &moved) {
+  if (!moved.words)
+    return "";
+  std::string regions;
+  for (uint64_t region : moved.regions)
+    regions += (regions.empty() ? "" : ", ") + std::to_string(region);
+  return formatv("allocations {0} lie at other addresses than recorded; {1} words of memory that "
+                 "look like addresses in them were changed, the first at byte {2} of allocation "
+                 "{3}",
+                 regions, moved.words, moved.offset, moved.region);
+}
+
 std::string titleOf(const Launch &launch) {
   return "launch " + std::to_string(launch.ordinal) + " " + launch.kernel;
 }
@@ -110,6 +124,8 @@ void DiffReport::writeText(raw_ostream &os, bool all) const {
           if (buffer.writer)
             os << "    " << textOf(*buffer.writer) << "\n";
         }
+      if (const std::string text = textOf(result.moved); !text.empty())
+        os << "  " << text << "\n";
     }
     os << target.name << ": " << target.launches.size() << " launches";
     for (unsigned i = 0; i < std::size(counts); ++i)
@@ -120,7 +136,7 @@ void DiffReport::writeText(raw_ostream &os, bool all) const {
 }
 
 static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
-  const capsule::Region &region = launch.memory[buffer.region];
+  const capsule::Region &region = *launch.regions()[buffer.region];
   json::Object out{{"allocation", int64_t(buffer.region)},
                    {"address", "0x" + utohexstr(region.address, true)},
                    {"bytes", region.bytes},
@@ -159,6 +175,16 @@ static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
   return out;
 }
 
+static json::Value jsonOf(const Launch::Moved &moved) {
+  json::Array allocations;
+  for (uint64_t region : moved.regions)
+    allocations.push_back(region);
+  json::Object out{{"allocations", std::move(allocations)}, {"words", moved.words}};
+  if (moved.words)
+    out["first_word"] = json::Object{{"allocation", moved.region}, {"byte", moved.offset}};
+  return out;
+}
+
 void DiffReport::writeJson(raw_ostream &os) const {
   json::Array all;
   for (const Target &target : targets) {
@@ -173,6 +199,8 @@ void DiffReport::writeJson(raw_ostream &os) const {
                           {"buffers", std::move(buffers)}};
       if (!result.reason.empty())
         launch["reason"] = json::fixUTF8(result.reason);
+      if (!result.moved.regions.empty())
+        launch["moved"] = jsonOf(result.moved);
       launches.push_back(std::move(launch));
     }
     all.push_back(json::Object{{"target", target.name}, {"launches", std::move(launches)}});

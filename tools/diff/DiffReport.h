@@ -28,6 +28,8 @@ struct DiffReport {
 std::string titleOf(const capsule::Launch &launch);
 /// "thread (1,0,0) of CTA (0,0,0) wrote it at line 18 of the PTX: st.global.u32 [%d3], %r4;"
 std::string textOf(const capsule::Writer &writer);
+/// "1 allocation lies elsewhere ...; 3 words ... were changed"; empty: no word was changed.
+std::string textOf(const capsule::Launch::Moved &moved);
 /// Text within XML or HTML.
 std::string escaped(llvm::StringRef text);
 

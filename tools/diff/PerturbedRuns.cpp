@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/PerturbedRuns.h"
 #include "diff/Images.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 
@@ -23,6 +24,17 @@ static Expected<std::string> replayedPtx(const Capsule &capsule, const Launch &l
   return image ? Expected<std::string>(std::move(image->ptx)) : image.takeError();
 }
 
+/// The first instruction with textures, if those are read between texels: with weights that no
+/// perturbed run changes. Empty: there is none.
+static Expected<std::string> filtering(const Launch &launch, const std::string &ptx) {
+  const bool isFiltered =
+      any_of(launch.textures, [](const capsule::Texture &texture) { return texture.isFiltered(); });
+  if (!isFiltered)
+    return "";
+  Expected<capsule::KernelStores> stores = capsule::storesOf(ptx, launch.kernel);
+  return stores ? Expected<std::string>(stores->texture) : stores.takeError();
+}
+
 static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
                     const std::vector<Replayed> &moved, LaunchResult &result) {
   const Launch &launch = *result.launch;
@@ -42,8 +54,12 @@ static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
       return createStringError("a perturbed run lacks it");
     all.push_back({*found.capsule, *found.launch});
   }
+  Expected<std::string> still = filtering(launch, *ptx);
+  if (!still)
+    return still.takeError();
   return capsule::decideByNoise(result, {*expected.capsule, *expected.launch},
-                                {*got.capsule, *got.launch}, all, perturbed->still);
+                                {*got.capsule, *got.launch}, all,
+                                perturbed->still.empty() ? *still : perturbed->still);
 }
 
 static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, ReplayWork work,

@@ -98,6 +98,19 @@ static Error failureOf(const ReplayTarget &target, int status) {
   return createStringError("the replay on " + target.name + " ended with status " + Twine(status));
 }
 
+/// With the last line that it has written to a file.
+static Error failureOf(const ReplayTarget &target, int status, const std::string &file) {
+  constexpr uint64_t kMost = 1 << 20;
+  auto text = input::readFile(file, kMost);
+  if (!text) {
+    consumeError(text.takeError());
+    return failureOf(target, status);
+  }
+  const StringRef last = (*text)->getBuffer().rtrim().rsplit('\n').second;
+  return createStringError(toString(failureOf(target, status)) + ": " +
+                           (last.empty() ? (*text)->getBuffer().rtrim() : last));
+}
+
 namespace {
 struct TemporaryFolder {
   SmallString<128> path;
@@ -220,8 +233,8 @@ static std::string leftIn(const Twine &folder, StringRef name) {
 /// The launch that ended its process.
 static Launch lostOne(const Launch &launch, const ReplayWork &work, int signal) {
   Launch lost = launch;
-  for (capsule::Region &region : lost.memory)
-    region.after.reset();
+  for (capsule::Region *region : lost.regions())
+    region->after.reset();
   lost.problem = signal == SIGALRM ? ("it did not end within " + Twine(work.timeout) + " s").str()
                                    : ("its process was ended by signal " + Twine(signal)).str();
   return lost;
@@ -240,14 +253,15 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
     const std::string name = std::to_string(from);
     std::string output = (folder.path + "/" + name).str();
     std::vector<std::string> words = {"--from", name};
+    const std::string messages = (folder.path + "/messages").str();
     if (work.noise) // a program that is changed may be wrong, which is nobody's business
-      words.insert(words.end(), {"--messages", (folder.path + "/messages").str()});
+      words.insert(words.end(), {"--messages", messages});
     Expected<int> status = runOnce(work, output, target, words);
     if (!status)
       return status.takeError();
     constexpr int kSignal = 128;
     if (*status && *status < kSignal)
-      return failureOf(target, *status);
+      return failureOf(target, *status, messages);
     if (*status)
       output = leftIn(folder.path, name);
     if (output.empty())
