@@ -11,6 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import messages
 import tutorial
 
 
@@ -111,6 +112,14 @@ class Tutorials(unittest.TestCase):
                      "<!-- in: README.md -->\n```sh\necho certainly not there\n```\n", "```sh\ntrue\n```\n\n<!-- same as: README.md -->\n```md\nother\n```\n"):
             with self.assertRaises(tutorial.Failure, msg=page):
                 self.run_page(page)
+
+
+class Messages(unittest.TestCase):
+    def test_planted(self):
+        known = "a kernel failed: it \nhas no code for "
+        for row, wrong in (("| `a kernel failed: ...` | x |", 0), ("| `...has no code for ...` | x |", 0), ("| `a kernel fails` | x |", 1),
+                           ("| `has no code ...for you` | `not looked at` |", 1), ("text `not looked at`", 0)):
+            self.assertEqual(len(messages.check(row, known)[0]), wrong, row)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ def strings(root):
     return "\n".join(texts).replace('\\"', '"').replace("\\n", "\n")
 
 
-def main():
-    root = pathlib.Path(sys.argv[1])
-    known, bad, pieces = strings(root), [], 0
-    for number, line in enumerate((root / "docs/troubleshooting.md").read_text().splitlines(), 1):
+def check(page, known):
+    """What is wrong with the page, and how many pieces of messages it has."""
+    bad, pieces = [], 0
+    for number, line in enumerate(page.splitlines(), 1):
         if not line.startswith("| ") or line.startswith(("| ---", "| message", "| symptom")):
             continue
         for message in re.findall(r"`([^`]+)`", line.split(" | ")[0]):
@@ -39,6 +39,12 @@ def main():
                 pieces += 1
                 if piece not in known:
                     bad.append(f"docs/troubleshooting.md:{number}: no source prints: {piece}")
+    return bad, pieces
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    bad, pieces = check((root / "docs/troubleshooting.md").read_text(), strings(root))
     print("\n".join([*bad, f"{pieces} pieces of messages, {len(bad)} unknown"]))
     return 1 if bad or pieces < 20 else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of a tutorial, and compares what they print with what the page shows.
+"""Runs the commands of a page, and compares what they print with what the page shows.
 
 Usage: tutorial.py BIN-FOLDER COMPILER TREE PAGE
 
@@ -11,6 +11,7 @@ The page's blocks run from top to bottom, in one shell and an empty folder with 
   <!-- file: NAME -->         above a block: its text becomes this file
   <!-- in: FILE -->           above commands: FILE of the tree has the same lines
   <!-- same as: FILE -->      above a block: it is FILE of the tree
+  <!-- needs: PROGRAM -->     the test is skipped (77) where PROGRAM is not installed
 
 Other blocks are not run. Where there is no `cc`, it is COMPILER.
 """
@@ -92,6 +93,10 @@ def run(page, root, folder, environment):
 def main():
     programs, compiler, root, path = map(pathlib.Path, sys.argv[1:5])
     page = path.read_text()
+    for program in re.findall(r"^<!-- needs: (\S+) -->$", page, re.M):
+        if not shutil.which(program):
+            print(f"{path.name} needs {program}, which is not installed")
+            return 77
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("RUBIA_", "CUDA_"))}
     environment |= {"PATH": f"{programs}:{environment['PATH']}", "RUBIA_DEVICE": "emulator", "EMULATOR_SOURCE": str(root),
                     "EMULATOR_LIBRARIES": str(programs.parent / "lib/rubia")}
