@@ -11,8 +11,8 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import commands
 import messages
-import tutorial
 
 
 def load(name):
@@ -97,10 +97,10 @@ class Links(unittest.TestCase):
             self.assertIn(found, result.stdout)
 
 
-class Tutorials(unittest.TestCase):
+class Commands(unittest.TestCase):
     def run_page(self, page):
         with tempfile.TemporaryDirectory() as folder:
-            return tutorial.run(page, ROOT, pathlib.Path(folder), {"PATH": "/usr/bin:/bin"})
+            return commands.run(page, ROOT, pathlib.Path(folder), {"PATH": "/usr/bin:/bin"})
 
     def test_good_page(self):
         page = "<!-- file: a.txt -->\n```c\nhello $HOME\n```\n\n```sh\ncat a.txt\necho one; echo two\n```\n\n```text\nhello $HOME\n...wo\n```\n\n```\nnot run\n```\n"
@@ -110,7 +110,7 @@ class Tutorials(unittest.TestCase):
         for page in ("no commands\n", "```sh\nfalse\n```\n", "```sh\nfalse | true\n```\n", "```sh\necho $unset\n```\n", "```sh\necho a\n```\n\n```text\nb\n```\n",
                      "```sh\necho a; echo b\n```\n\n```text\nb\na\n```\n", "```sh\necho b\n```\n\n```sh\necho a\n```\n\n```text\nb\n```\n", "```text\nb\n```\n",
                      "<!-- in: README.md -->\n```sh\necho certainly not there\n```\n", "```sh\ntrue\n```\n\n<!-- same as: README.md -->\n```md\nother\n```\n"):
-            with self.assertRaises(tutorial.Failure, msg=page):
+            with self.assertRaises(commands.Failure, msg=page):
                 self.run_page(page)
 
 

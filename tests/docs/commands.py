@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of a page, and compares what they print with what the page shows.
+"""Runs the commands of pages, and compares what they print with what the pages show.
 
-Usage: tutorial.py BIN-FOLDER COMPILER TREE PAGE
+Usage: commands.py BIN-FOLDER COMPILER TREE PAGE...
 
-The page's blocks run from top to bottom, in one shell and an empty folder with links to examples/ and tests/:
+A page's blocks run from top to bottom, in one shell and an empty folder with links to examples/ and tests/:
 
   ```sh                       commands; the first that fails ends the test
   ```text                     behind commands: their output has these lines, in this order; `...` stands for anything
   <!-- file: NAME -->         above a block: its text becomes this file
   <!-- in: FILE -->           above commands: FILE of the tree has the same lines
   <!-- same as: FILE -->      above a block: it is FILE of the tree
-  <!-- needs: PROGRAM -->     the test is skipped (77) where PROGRAM is not installed
+  <!-- needs: PROGRAM -->     the page is skipped where PROGRAM is not installed
 
-Other blocks are not run. Where there is no `cc`, it is COMPILER.
+Other blocks are not run. Pages without commands are passed over. Where there is no `cc`, it is COMPILER. The exit status is 77
+if all pages with commands were skipped.
 """
 import os
 import pathlib
@@ -24,7 +25,7 @@ import sys
 import tempfile
 
 BLOCK = re.compile(r"^(?:<!-- (file|in|same as): (\S+) -->\n)?```(\w*)\n(.*?)^```$", re.M | re.S)
-MARK = "rubia-tutorial-block"
+MARK = "rubia-block-of-commands"
 
 
 class Failure(Exception):
@@ -90,12 +91,14 @@ def run(page, root, folder, environment):
     return len(expected)
 
 
-def main():
-    programs, compiler, root, path = map(pathlib.Path, sys.argv[1:5])
+def check(path, programs, compiler, root):
+    """0, 1, or 77 as an exit status; None if the page has no commands."""
     page = path.read_text()
+    if not re.search(r"^```sh$", page, re.M):
+        return None
     for program in re.findall(r"^<!-- needs: (\S+) -->$", page, re.M):
         if not shutil.which(program):
-            print(f"{path.name} needs {program}, which is not installed")
+            print(f"{path.name}: skipped, {program} is not installed")
             return 77
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("RUBIA_", "CUDA_"))}
     environment |= {"PATH": f"{programs}:{environment['PATH']}", "RUBIA_DEVICE": "emulator", "EMULATOR_SOURCE": str(root),
@@ -110,6 +113,14 @@ def main():
             print(f"{path}: {failure}")
             return 1
     return 0
+
+
+def main():
+    programs, compiler, root, *pages = map(pathlib.Path, sys.argv[1:])
+    results = {check(page, programs, compiler, root) for page in pages} - {None}
+    if not results:
+        sys.exit("no page has commands")
+    return 1 if 1 in results else 0 if 0 in results else 77
 
 
 if __name__ == "__main__":
