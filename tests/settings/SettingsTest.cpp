@@ -35,7 +35,7 @@ TEST(Settings, RowsAreWellFormed) {
     EXPECT_TRUE(row.variable.starts_with("RUBIA_") || row.variable.starts_with("CUDA_"));
     EXPECT_FALSE(row.meaning.empty());
     EXPECT_FALSE(row.meaning.contains('|')) << "it would end a cell of the table";
-    EXPECT_FALSE(row.meaning.contains("](")) << "help would show the link: `docs/page.md`";
+    EXPECT_FALSE(row.meaning.contains("](")) << "help would show the link; write `docs/targets.md`";
     if (!row.defaultText.empty()) { // else reading it would fail
       EXPECT_TRUE(Settings().set(row.id, row.defaultText).isUsable(row.id)) << row.variable.str();
     }
