@@ -36,6 +36,8 @@ struct View {
 llvm::Expected<View> parseElementType(llvm::StringRef text);
 /// "0=1024x768": columns, of elements that lie side by side, and rows.
 llvm::Expected<View> parseShape(llvm::StringRef text);
+/// Whether the view is of this memory of the launch.
+bool isViewOf(const View &view, const Launch &launch, const Region &region);
 
 struct Bounds {
   std::optional<uint64_t> ulps; // steps between the two numbers

@@ -106,16 +106,18 @@ ordered_json describeKernels(const runtime::PtxImage &image,
   std::vector<std::string> unitErrors;
   std::vector<bool> gridBarriers;
   StringMap<ThreadLimit> limits; // by kernel
-  std::vector<nlohmann::json> matrixRoutes;
+  std::vector<nlohmann::json> matrixRoutes, refused;
   for (const lowering::Unit &unit : image.units()) {
     Expected<std::string> metadata = image.metadata(unit, options);
     unitErrors.push_back(metadata ? "" : toString(metadata.takeError()));
     matrixRoutes.push_back(nlohmann::json::array());
+    refused.push_back(nlohmann::json::array());
     if (unitErrors.back().empty()) {
       const nlohmann::json parsed = nlohmann::json::parse(*metadata);
       for (const ptx::Function *kernel : unit.kernels)
         limits[kernel->name] = threadLimitOf(*kernel, parsed);
       matrixRoutes.back() = parsed["matrixRoutes"];
+      refused.back() = parsed["refused"];
     }
     gridBarriers.push_back(hasGridBarrier(unit));
   }
@@ -135,6 +137,8 @@ ordered_json describeKernels(const runtime::PtxImage &image,
       kernel["limit"] = {{"threads", limit.threads}, {"text", limit.text}};
     if (error.empty() && !matrixRoutes[k.unit].empty())
       kernel["matrixRoutes"] = matrixRoutes[k.unit];
+    if (error.empty() && !refused[k.unit].empty())
+      kernel["refused"] = refused[k.unit];
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -249,6 +253,9 @@ void print(const ordered_json &file) {
       if (k.contains("matrixRoutes"))
         printed() << "             products of matrices: "
                   << join(k["matrixRoutes"].get<std::vector<std::string>>(), ", ") << "\n";
+      if (k.contains("refused"))
+        for (const ordered_json &place : k["refused"])
+          printed() << "             " << place.get<std::string>() << "\n";
       if (k.contains("reason")) {
         SmallVector<StringRef> lines;
         std::string reason = k["reason"].get<std::string>();

@@ -2,6 +2,8 @@
 // rubia run: starts a program with our libcuda.so.1 in front of all others.
 #include "tools/Commands.h"
 #include "tools/Programs.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
@@ -16,7 +18,13 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-int run(const RunOptions &options) {
+int run(RunOptions options) {
+  // A program may change its folder before it calls CUDA.
+  if (SmallString<256> timeline(options.settings.timeline()); !timeline.empty()) {
+    if (std::error_code error = sys::fs::make_absolute(timeline))
+      return fail((timeline + ": " + error.message()).str());
+    options.settings.set(settings::Id::timeline, timeline);
+  }
   Expected<Program> program = prepareProgram(options.command, options.settings);
   if (!program)
     return fail(program.takeError());

@@ -260,24 +260,34 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
   return result;
 }
 
+static bool pointsInto(const Launch &launch, size_t parameter, const Region &region) {
+  const Launch::Parameter &words = launch.layout[parameter];
+  for (uint32_t at = 0; at + 8 <= words.bytes; at += 8)
+    if (support::endian::read64le(launch.parameters.data() + words.offset + at) - region.address <
+        region.bytes)
+      return true;
+  return false;
+}
+
 static int parameterOf(const Launch &launch, const Region &region) {
-  for (size_t i = 0; i < launch.layout.size(); ++i) {
-    const Launch::Parameter &parameter = launch.layout[i];
-    for (uint32_t at = 0; at + 8 <= parameter.bytes; at += 8) {
-      const uint64_t word =
-          support::endian::read64le(launch.parameters.data() + parameter.offset + at);
-      if (word - region.address < region.bytes)
-        return int(i);
-    }
-  }
+  for (size_t i = 0; i < launch.layout.size(); ++i)
+    if (pointsInto(launch, i, region))
+      return int(i);
   return -1;
 }
 
+bool isViewOf(const View &view, const Launch &launch, const Region &region) {
+  size_t parameter = 0;
+  return view.of == region.name ||
+         (!StringRef(view.of).getAsInteger(10, parameter) && parameter < launch.layout.size() &&
+          pointsInto(launch, parameter, region));
+}
+
 // What all views say of an allocation together.
-static View viewOf(const Region &region, int parameter, ArrayRef<View> views) {
+static View viewOf(const Launch &launch, const Region &region, ArrayRef<View> views) {
   View all;
   for (const View &view : views) {
-    if (view.of != region.name && (parameter < 0 || view.of != std::to_string(parameter)))
+    if (!isViewOf(view, launch, region))
       continue;
     if (view.elementBytes)
       std::tie(all.type, all.elementBytes) = std::pair(view.type, view.elementBytes);
@@ -410,7 +420,7 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
       return before.takeError();
     const int parameter = isArray ? -1 : parameterOf(expected, region);
     const View view = isArray ? viewOf(expected.arrays[i - expected.memory.size()])
-                              : viewOf(region, parameter, bounds.views);
+                              : viewOf(expected, region, bounds.views);
     BufferResult &buffer =
         result.buffers.emplace_back(compareBuffers(*before, *now, here, bounds, view));
     buffer.region = i;

@@ -131,6 +131,12 @@ TEST(DiffCommand, TakesTypesAndShapes) {
   expectIn(text, "1 of 256 f16 elements differ; element 210");
   expectIn(text, "<title>columns 2 to 2, rows 13 to 13: 1</title>");
   expectIn(diff(makeCapsule(kWrong), "--type 0=float"), "expected f16, bf16, f32");
+  for (const char *options : {"--type 1=f16", "--type nosuch=f16", "--html - --shape 1=16x16"}) {
+    const std::string unused = diff(makeCapsule(kWrong), options);
+    expectIn(unused, "no launch has memory of parameter or variable");
+    expectIn(unused, "status 2");
+  }
+  expectIn(diff(makeCapsule(kWrong), "--shape 0=16x16"), "it needs --html");
 }
 
 TEST(DiffCommand, ComparesSomething) {

@@ -122,6 +122,23 @@ Error checkAnyChosen(const Capsule &capsule, const Chooser &isWanted) {
                                                     : "the capsule has no launch of such a kernel");
 }
 
+/// A type or a shape of what no launch has is a mistake of the user.
+Error checkViews(const Capsule &capsule, const Chooser &isWanted, const DiffOptions &options) {
+  for (const capsule::View &view : options.bounds.views) {
+    const bool isUsed = any_of(capsule.launches, [&](const Launch &launch) {
+      return isWanted(launch) && any_of(launch.memory, [&](const capsule::Region &region) {
+               return capsule::isViewOf(view, launch, region);
+             });
+    });
+    if (!isUsed)
+      return createStringError("--type, --shape: no launch has memory of parameter or variable '" +
+                               view.of + "'");
+    if (view.columns && options.html.empty())
+      return createStringError("--shape is for the page: it needs --html");
+  }
+  return Error::success();
+}
+
 /// The results of all launches on one target against those of another run; null: as recorded.
 Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed *expected,
                                         const Replayed &got, const std::string &name,
@@ -286,6 +303,8 @@ int diff(const DiffOptions &options) {
   if (!capsule)
     return failAsError(capsule.takeError());
   if (Error error = checkAnyChosen(*capsule, *isWanted))
+    return failAsError(std::move(error));
+  if (Error error = checkViews(*capsule, *isWanted, options))
     return failAsError(std::move(error));
   DiffReport report;
   report.capsule = options.work.path;
