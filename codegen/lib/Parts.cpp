@@ -197,6 +197,8 @@ public:
 private:
   Error emitFunctions() {
     objects.resize(functions.size());
+    if (options.onPart)
+      options.onPart(0, unsigned(functions.size() + 1));
     Error failed = Error::success();
     std::mutex turn;
     unsigned done = 0;
