@@ -83,6 +83,15 @@ struct BufferResult {
   uint64_t columns = 0, rows = 0;
   size_t cellColumns = 0, cellRows = 0;
   std::vector<uint64_t> cells;
+  /// The first element of each that differs, and who wrote it in the replay, where that was asked
+  /// for.
+  struct Part {
+    uint64_t element = 0;
+    std::optional<Writer> writer;
+  };
+  std::vector<Part> stretchParts, cellParts;
+  /// Where `writer` is: source, PTX, AMDGPU instructions, where that was asked for.
+  std::vector<Excerpt> code;
 };
 
 struct LaunchResult {

@@ -7,6 +7,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,39 @@ struct InstrumentedPtx {
 
 llvm::Expected<InstrumentedPtx> instrumentStores(llvm::StringRef ptx, llvm::StringRef kernel);
 
+/// The variable of a module that notes who wrote each word of an allocation: its address and bytes,
+/// and the address of kWriterBytes for each of its words (8 bytes each).
+inline constexpr const char *kWritersVariable = "rubia_writers";
+inline constexpr size_t kWritersBytes = 24, kWordBytes = 4, kWriterBytes = 16;
+/// Stores that begin in the last word may reach so many words behind it.
+inline constexpr size_t kWordsBehind = 16;
+
+llvm::Expected<InstrumentedPtx> instrumentWriters(llvm::StringRef ptx, llvm::StringRef kernel);
+
+/// Part of a text, with what it is about marked.
+struct Excerpt {
+  std::string title;
+  struct Line {
+    uint32_t number = 0; // 0: none
+    std::string text;
+    bool isMarked = false;
+  };
+  std::vector<Line> lines;
+};
+
 struct Writer {
   StoreSite site;
   uint32_t cta[3] = {0, 0, 0}, thread[3] = {0, 0, 0};
   uint32_t stores = 0; // that wrote there in all; this was the last of them
+};
+
+/// Who wrote each word of an allocation last.
+struct WriterMap {
+  std::vector<StoreSite> sites;
+  std::vector<uint8_t> words; // CTA, thread, number of the site plus 1, 0: 4 bytes each
+  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  /// Of the word with this byte. None: no store wrote there.
+  std::optional<Writer> at(uint64_t offset) const;
 };
 
 /// From the contents of the variable after the launch. None: no store wrote there.

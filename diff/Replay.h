@@ -37,6 +37,10 @@ struct LocateRequest {
 llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
                                            const std::string &library, const std::string &ptx);
 
+/// The same for all words of a region, from one run.
+llvm::Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
+                                    const std::string &library, const std::string &ptx);
+
 /// Where allocations were, and where they are.
 class Relocation {
 public:

@@ -48,6 +48,7 @@ bool Recorder::takeApart(Handle executable, Handle stream, bool perThread, Graph
   const bool isReadable = isActive && capturing.empty() && !isCaptured(stream, perThread);
   if (!graph) {
     wholeGraphs += isActive;
+    wholeProblem = "it was made in a way that is not seen";
     return false;
   }
   bool isWanted = false;
@@ -59,8 +60,10 @@ bool Recorder::takeApart(Handle executable, Handle stream, bool perThread, Graph
     graph->problem = "the driver does not run its nodes alone";
     releaseAll(parts);
   }
-  if (graph->problem || (isWanted && !isReadable))
+  if (graph->problem || (isWanted && !isReadable)) {
     ++wholeGraphs;
+    wholeProblem = graph->problem ? graph->problem : "a stream was being captured";
+  }
   for (const GraphNode &node : graph->nodes)
     if (node.isEnabled && node.counter != kNoCounter) {
       ++launches;

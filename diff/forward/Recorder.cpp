@@ -150,12 +150,14 @@ void Recorder::finish() {
     fprintf(stderr, "rubia capture: %llu of %llu launches recorded, %llu bytes, %.2f s\n",
             static_cast<unsigned long long>(recorded), static_cast<unsigned long long>(launches),
             static_cast<unsigned long long>(writer.bytes()), seconds);
-    if (inCapture || wholeGraphs)
-      fprintf(
-          stderr,
-          "rubia capture: not recorded: %llu launches into graphs, %llu launches of graphs that "
-          "cannot be taken apart\n",
-          static_cast<unsigned long long>(inCapture), static_cast<unsigned long long>(wholeGraphs));
+    if (inCapture)
+      fprintf(stderr, "rubia capture: not recorded: %llu launches into graphs\n",
+              static_cast<unsigned long long>(inCapture));
+    if (wholeGraphs)
+      fprintf(stderr,
+              "rubia capture: not recorded: %llu launches of graphs that cannot be taken apart; of "
+              "the last: %s\n",
+              static_cast<unsigned long long>(wholeGraphs), wholeProblem);
     writer.close();
   }
   pthread_mutex_unlock(&lock);

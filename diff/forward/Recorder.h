@@ -156,6 +156,7 @@ private:
   Array<Handle> capturing;  // streams that are being captured
   Array<UsedStream> streams;
   uint64_t launches = 0, recorded = 0, inCapture = 0, graphLaunches = 0, wholeGraphs = 0;
+  const char *wholeProblem = nullptr; // why the last of them could not be taken apart
   double seconds = 0;
   Array<Counter> counters;
   Array<Snapshot> snapshots;

@@ -203,6 +203,7 @@ static void layOutCells(BufferResult &result, const View &view) {
   result.cellColumns = std::min<uint64_t>(view.columns, BufferResult::kCells);
   result.cellRows = std::min<uint64_t>(view.rows, BufferResult::kCells);
   result.cells.resize(result.cellColumns * result.cellRows);
+  result.cellParts.resize(result.cells.size());
 }
 
 static void countInCell(BufferResult &result, uint64_t element) {
@@ -210,7 +211,9 @@ static void countInCell(BufferResult &result, uint64_t element) {
     return;
   const uint64_t column = element % result.columns * result.cellColumns / result.columns,
                  row = element / result.columns * result.cellRows / result.rows;
-  ++result.cells[row * result.cellColumns + column];
+  const size_t cell = row * result.cellColumns + column;
+  if (!result.cells[cell]++)
+    result.cellParts[cell].element = element;
 }
 
 BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, const Stores &stores,
@@ -228,6 +231,7 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
     return result;
   bool isWithin = true;
   result.stretches.resize(std::min<uint64_t>(result.elements, BufferResult::kStretches));
+  result.stretchParts.resize(result.stretches.size());
   layOutCells(result, view);
   for (uint64_t i = 0; i < result.elements; ++i) {
     const uint64_t a = elementAt(expected, i, size), b = elementAt(got, i, size);
@@ -243,7 +247,8 @@ BufferResult compareBuffers(ArrayRef<uint8_t> expected, ArrayRef<uint8_t> got, c
     if (!result.first)
       result.first = {i, a, b};
     isWithin &= isWithinHere;
-    ++result.stretches[result.stretchOf(i)];
+    if (const size_t stretch = result.stretchOf(i); !result.stretches[stretch]++)
+      result.stretchParts[stretch].element = i;
     countInCell(result, i);
     ++result.differing;
   }

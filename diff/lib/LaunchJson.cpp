@@ -312,11 +312,6 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
     readEach(reader, "arrays", out.arrays, readArray);
     readEach(reader, "textures", out.textures, readTexture);
   }
-  for (const Texture &texture : out.textures)
-    if (texture.array &&
-        (*texture.array >= out.arrays.size() ||
-         (texture.kind() == Texture::Kind::Mipmapped) != (out.arrays[*texture.array].levels > 0)))
-      reader.refuse("array");
   reader.number("status", out.status, INT32_MAX);
   if (reader.has("moved"))
     readEach(reader, "moved", out.moved.regions, [&](const json::Value &value, uint64_t &region) {
@@ -345,6 +340,11 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
     out.problem = "its allocations have more than 16 GiB";
   if (Error error = reader.take())
     return std::move(error);
+  for (const Texture &texture : out.textures)
+    if (texture.array &&
+        (*texture.array >= out.arrays.size() ||
+         (texture.kind() == Texture::Kind::Mipmapped) != (out.arrays[*texture.array].levels > 0)))
+      return invalid("array");
   return out;
 }
 

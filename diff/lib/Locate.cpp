@@ -7,6 +7,9 @@
 //   @%rubia_p   atom.inc: the number of a slot; site, CTA and thread go there
 //
 // Stores to shared and local memory are left alone, and so are asynchronous copies.
+//
+// Where all writers are asked for, each store writes CTA, thread and site into a second memory, at
+// the place of each word that it stores.
 #include "diff/Locate.h"
 #include "diff/lib/TextOfPtx.h"
 #include "llvm/Support/Endian.h"
@@ -37,13 +40,14 @@ const Operand *addressOf(const ptx::Instruction &instruction) {
   return nullptr;
 }
 
-std::string watchCode(const ptx::Function &function, const ptx::Instruction &instruction,
-                      const Operand &address, size_t site) {
-  std::string guard;
-  if (instruction.guard.reg != ptx::kNone)
-    guard = (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
-  std::string code = "{ .reg .b64 %rubia_a<4>; .reg .b32 %rubia_r<9>; .reg .pred %rubia_p; ";
-  raw_string_ostream os(code);
+std::string guardOf(const ptx::Function &function, const ptx::Instruction &instruction) {
+  if (instruction.guard.reg == ptx::kNone)
+    return "";
+  return (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
+}
+
+/// The address into %rubia_a0.
+void takeAddress(raw_ostream &os, const ptx::Function &function, const Operand &address) {
   if (address.reg != ptx::kNone)
     os << "add.s64 %rubia_a0, " << function.registerName(address.reg) << ", " << address.offset
        << "; ";
@@ -52,6 +56,47 @@ std::string watchCode(const ptx::Function &function, const ptx::Instruction &ins
        << address.offset << "; ";
   else
     os << "mov.u64 %rubia_a0, " << address.offset << "; ";
+}
+
+/// A number of three parts: "%ctaid" in "%nctaid" into %rubia_r`result`.
+void takeNumber(raw_ostream &os, StringRef what, StringRef in, unsigned result) {
+  const unsigned other = result + 1;
+  os << formatv("mov.u32 %rubia_r{0}, {2}.z; mov.u32 %rubia_r{1}, {3}.y; "
+                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.y; "
+                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {3}.x; "
+                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.x; "
+                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; ",
+                result, other, what, in);
+}
+
+std::string writersCode(const ptx::Function &function, const ptx::Instruction &instruction,
+                        const Operand &address, size_t site) {
+  const std::string guard = guardOf(function, instruction);
+  std::string code = "{ .reg .b64 %rubia_a<5>; .reg .b32 %rubia_r<5>; .reg .pred %rubia_p; ";
+  raw_string_ostream os(code);
+  takeAddress(os, function, address);
+  os << "mov.u64 %rubia_a1, " << kWritersVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
+     << "ld.global.u64 %rubia_a3, [%rubia_a1+8]; ld.global.u64 %rubia_a4, [%rubia_a1+16]; "
+     << "sub.u64 %rubia_a0, %rubia_a0, %rubia_a2; setp.lt" << (guard.empty() ? "" : ".and")
+     << ".u64 %rubia_p, %rubia_a0, %rubia_a3" << (guard.empty() ? "" : ", " + guard) << "; "
+     << "shr.u64 %rubia_a0, %rubia_a0, 2; shl.b64 %rubia_a0, %rubia_a0, 4; "
+     << "add.s64 %rubia_a4, %rubia_a4, %rubia_a0; ";
+  takeNumber(os, "%ctaid", "%nctaid", 0);
+  takeNumber(os, "%tid", "%ntid", 1);
+  os << "mov.u32 %rubia_r2, " << site + 1 << "; mov.u32 %rubia_r3, 0; ";
+  for (unsigned i = 0; i < storedBytes(instruction); i += kWordBytes)
+    os << "@%rubia_p st.global.v4.u32 [%rubia_a4+" << i / kWordBytes * kWriterBytes
+       << "], {%rubia_r0, %rubia_r1, %rubia_r2, %rubia_r3}; ";
+  os << "} ";
+  return code;
+}
+
+std::string watchCode(const ptx::Function &function, const ptx::Instruction &instruction,
+                      const Operand &address, size_t site) {
+  const std::string guard = guardOf(function, instruction);
+  std::string code = "{ .reg .b64 %rubia_a<4>; .reg .b32 %rubia_r<9>; .reg .pred %rubia_p; ";
+  raw_string_ostream os(code);
+  takeAddress(os, function, address);
   os << "mov.u64 %rubia_a1, " << kWatchVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
      << "sub.u64 %rubia_a0, %rubia_a2, %rubia_a0; setp.lt" << (guard.empty() ? "" : ".and")
      << ".u64 %rubia_p, %rubia_a0, " << storedBytes(instruction)
@@ -80,26 +125,60 @@ std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruct
   return "";
 }
 
-} // namespace
+using MakeCode = std::string (*)(const ptx::Function &, const ptx::Instruction &, const Operand &,
+                                 size_t site);
 
-Expected<InstrumentedPtx> instrumentStores(StringRef text, StringRef kernel) {
+Expected<InstrumentedPtx> instrument(StringRef text, StringRef kernel, StringRef variable,
+                                     size_t bytes, MakeCode make) {
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
   if (!editor)
     return editor.takeError();
   InstrumentedPtx out;
-  editor->declare(
-      formatv(".visible .global .align 8 .b8 {0}[{1}];", kWatchVariable, kWatchBytes).str());
+  editor->declare(formatv(".visible .global .align 8 .b8 {0}[{1}];", variable, bytes).str());
   for (const ptx::Function *function : editor->functions())
     for (const ptx::Instruction &instruction : function->body) {
       const Operand *address = addressOf(instruction);
       if (!address)
         continue;
-      editor->before(instruction, watchCode(*function, instruction, *address, out.sites.size()));
+      editor->before(instruction, make(*function, instruction, *address, out.sites.size()));
       out.sites.push_back({editor->lineOf(instruction), editor->statement(instruction).str(),
                            sourceOf(editor->module(), instruction)});
     }
   out.text = editor->finish();
   return out;
+}
+
+} // namespace
+
+Expected<InstrumentedPtx> instrumentStores(StringRef text, StringRef kernel) {
+  return instrument(text, kernel, kWatchVariable, kWatchBytes, watchCode);
+}
+
+Expected<InstrumentedPtx> instrumentWriters(StringRef text, StringRef kernel) {
+  return instrument(text, kernel, kWritersVariable, kWritersBytes, writersCode);
+}
+
+std::optional<Writer> WriterMap::at(uint64_t offset) const {
+  const uint64_t place = offset / kWordBytes * kWriterBytes;
+  if (place + kWriterBytes > words.size())
+    return std::nullopt;
+  const auto word = [&](unsigned i) {
+    return support::endian::read32le(words.data() + place + size_t(4) * i);
+  };
+  if (!word(2) || word(2) > sites.size())
+    return std::nullopt;
+  Writer writer;
+  writer.site = sites[word(2) - 1];
+  writer.stores = 1; // as far as is known
+  const auto split = [](uint32_t number, const uint32_t (&in)[3], uint32_t (&out)[3]) {
+    out[0] = number % std::max(in[0], 1u);
+    number /= std::max(in[0], 1u);
+    out[1] = number % std::max(in[1], 1u);
+    out[2] = number / std::max(in[1], 1u);
+  };
+  split(word(0), grid, writer.cta);
+  split(word(1), block, writer.thread);
+  return writer;
 }
 
 std::vector<Writer> writersOf(ArrayRef<uint8_t> watch, const InstrumentedPtx &instrumented) {

@@ -27,16 +27,21 @@ struct Refusal {
 
 class Replayer {
 public:
-  /// `output`: null to locate.
+  using Instrument = Expected<InstrumentedPtx> (*)(StringRef ptx, StringRef kernel);
+  /// `output`: null to locate, by what `instrument` makes of the PTX.
   Replayer(const Capsule &capsule, CapsuleOutput *output, DriverApi api, const std::string &ptx,
-           std::optional<Noise> noise)
+           std::optional<Noise> noise, Instrument instrument = nullptr)
       : capsule(capsule), output(output), api(std::move(api)), placement(this->api),
-        textures(this->api), otherPtx(ptx), noise(noise) {}
+        textures(this->api), otherPtx(ptx), noise(noise), instrument(instrument) {}
   Error writeEnvironment();
   /// False: nothing can be done with the device behind this launch.
   Expected<bool> replay(const Launch &launch);
   Error finish();
+  Error runInstrumented(const Launch &launch, const LocateRequest &request,
+                        function_ref<int(uint64_t variable, uint64_t region)> begin,
+                        function_ref<int(uint64_t variable)> end, const char *name);
   Expected<std::vector<Writer>> locate(const Launch &launch, const LocateRequest &request);
+  Expected<WriterMap> locateAll(const Launch &launch, const LocateRequest &request);
 
 private:
   struct Place { // where a region is now
@@ -73,6 +78,7 @@ private:
   ReplayedTextures textures;
   const std::string &otherPtx;
   const std::optional<Noise> noise;
+  const Instrument instrument;
   InstrumentedPtx instrumented; // of the launch that is located
   /// By image; also by kernel, if the PTX is changed for each.
   std::map<std::pair<Digest, std::string>, LoadedModule> modules;
@@ -109,8 +115,8 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
       return Refusal{-1, toString(image.takeError())};
     const std::string &ptx = otherPtx.empty() ? image->ptx : otherPtx;
     const char *text = ptx.c_str();
-    if (!output) {
-      Expected<InstrumentedPtx> changed = instrumentStores(ptx, launch.kernel);
+    if (instrument) {
+      Expected<InstrumentedPtx> changed = instrument(ptx, launch.kernel);
       if (!changed)
         return changed.takeError();
       instrumented = std::move(*changed);
@@ -384,7 +390,10 @@ Expected<bool> Replayer::replay(const Launch &launch) {
   return isAlive;
 }
 
-Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
+/// Runs an instrumented launch: its module has a variable that says what to look for.
+Error Replayer::runInstrumented(const Launch &launch, const LocateRequest &request,
+                                function_ref<int(uint64_t variable, uint64_t region)> begin,
+                                function_ref<int(uint64_t variable)> end, const char *name) {
   if (request.region >= launch.memory.size() ||
       request.offset >= launch.memory[request.region].bytes)
     return createStringError("there is no such byte");
@@ -399,34 +408,92 @@ Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const Locat
     return problem(*refusal);
   uint64_t variable = 0;
   size_t size = 0;
-  std::vector<uint8_t> watch(kWatchBytes);
-  support::endian::write64le(watch.data(), places[request.region].address + request.offset);
-  int status = api.cuModuleGetGlobal_v2(&variable, &size, module->handle, kWatchVariable);
+  int status = api.cuModuleGetGlobal_v2(&variable, &size, module->handle, name);
   if (!status)
-    status = api.cuMemcpyHtoD_v2(variable, watch.data(), watch.size());
+    status = begin(variable, places[request.region].address);
   if (status)
     return problem(refused(status, "the watch cannot be set"));
   if (const Refusal ran = run(launch, function); ran.status)
     return problem(ran);
   status = api.cuCtxSynchronize();
   if (!status)
-    status = api.cuMemcpyDtoH_v2(watch.data(), variable, watch.size());
-  if (status)
-    return problem(refused(status, "it failed on the device"));
+    status = end(variable);
+  return status ? problem(refused(status, "it failed on the device")) : Error::success();
+}
+
+Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
+  std::vector<uint8_t> watch(kWatchBytes);
+  const auto begin = [&](uint64_t variable, uint64_t region) {
+    support::endian::write64le(watch.data(), region + request.offset);
+    return api.cuMemcpyHtoD_v2(variable, watch.data(), watch.size());
+  };
+  const auto end = [&](uint64_t variable) {
+    return api.cuMemcpyDtoH_v2(watch.data(), variable, watch.size());
+  };
+  if (Error error = runInstrumented(launch, request, begin, end, kWatchVariable))
+    return std::move(error);
   return writersOf(watch, instrumented);
 }
 
-Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
-                                     const std::string &library, const std::string &ptx) {
+Expected<WriterMap> Replayer::locateAll(const Launch &launch, const LocateRequest &request) {
+  WriterMap map;
+  uint64_t writers = 0;
+  const auto begin = [&](uint64_t variable, uint64_t region) {
+    const uint64_t bytes = launch.memory[request.region].bytes;
+    map.words.resize((bytes / kWordBytes + kWordsBehind) * kWriterBytes);
+    if (int status = api.cuMemAlloc_v2(&writers, map.words.size()))
+      return status;
+    if (int status = api.cuMemcpyHtoD_v2(writers, map.words.data(), map.words.size()))
+      return status;
+    uint8_t fields[kWritersBytes];
+    support::endian::write64le(fields, region);
+    support::endian::write64le(fields + 8, bytes);
+    support::endian::write64le(fields + 16, writers);
+    return api.cuMemcpyHtoD_v2(variable, fields, sizeof(fields));
+  };
+  const auto end = [&](uint64_t) {
+    return api.cuMemcpyDtoH_v2(map.words.data(), writers, map.words.size());
+  };
+  if (Error error = runInstrumented(launch, request, begin, end, kWritersVariable))
+    return std::move(error);
+  map.sites = instrumented.sites;
+  std::copy(std::begin(launch.grid), std::end(launch.grid), map.grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), map.block);
+  return map;
+}
+
+static Expected<const Launch *> launchToLocate(const Capsule &capsule,
+                                               const LocateRequest &request) {
   if (request.launch >= capsule.launches.size())
     return createStringError("there is no such launch");
   const Launch &launch = capsule.launches[request.launch];
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return createStringError(why);
+  return &launch;
+}
+
+Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
+                                     const std::string &library, const std::string &ptx) {
+  Expected<const Launch *> launch = launchToLocate(capsule, request);
+  if (!launch)
+    return launch.takeError();
   Expected<DriverApi> api = DriverApi::open(library);
   if (!api)
     return api.takeError();
-  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt).locate(launch, request);
+  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt, instrumentStores)
+      .locate(**launch, request);
+}
+
+Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
+                              const std::string &library, const std::string &ptx) {
+  Expected<const Launch *> launch = launchToLocate(capsule, request);
+  if (!launch)
+    return launch.takeError();
+  Expected<DriverApi> api = DriverApi::open(library);
+  if (!api)
+    return api.takeError();
+  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt, instrumentWriters)
+      .locateAll(**launch, request);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,

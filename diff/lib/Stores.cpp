@@ -210,8 +210,8 @@ void Analysis::findHandle(const ptx::Function &function, const ptx::Instruction 
     const bool isList = operand.kind == Operand::Kind::AddressList;
     if (!isList && operand.kind != Operand::Kind::Address)
       continue;
-    // A sampler may stand behind the texture.
-    for (const Operand &element : isList ? operand.elements() : ArrayRef(operand)) {
+    // A sampler may stand behind the texture, and the coordinates stand last.
+    for (const Operand &element : isList ? operand.elements().drop_back() : ArrayRef(operand)) {
       if (element.kind != Operand::Kind::Address && element.kind != Operand::Kind::Register)
         continue;
       if (element.reg == ptx::kNone)

@@ -21,13 +21,53 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 constexpr uint64_t kMostRaw = 1 << 20; // keeps the memory of one run small
-constexpr uint64_t kRegion = 20000;    // a page and a part
+constexpr uint64_t kRegion = 600;
+constexpr uint32_t kPage = 256;
 
 Bytes memoryOf(uint8_t seed) {
   Bytes bytes(kRegion);
   for (size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = uint8_t(seed + (i >> 12));
+    bytes[i] = uint8_t(seed + (i >> 7));
   return bytes;
+}
+
+/// With records as the recording library writes them: a change of a compressed one is damage and
+/// nothing else.
+Bytes uncompressed(const Capsule &capsule) {
+  Bytes bytes;
+  const auto add = [&](const void *data, size_t size) {
+    const auto *from = static_cast<const uint8_t *>(data);
+    bytes.insert(bytes.end(), from, from + size);
+  };
+  FileHeader start{};
+  std::memcpy(start.magic, kMagic, sizeof(kMagic));
+  start.version = kFormatVersion;
+  start.pageBytes = kPage;
+  add(&start, sizeof(start));
+  cantFail(capsule.forEachRecord([&](RecordType type, ArrayRef<uint8_t> payload) {
+    RecordHeader header{};
+    header.type = uint32_t(type);
+    header.storedBytes = header.rawBytes = payload.size();
+    const auto digest = digestOf(payload);
+    std::memcpy(header.digest, digest.data(), digest.size());
+    const auto check =
+        digestOf({reinterpret_cast<const uint8_t *>(&header), offsetof(RecordHeader, check)});
+    std::memcpy(header.check, check.data(), sizeof(header.check));
+    add(&header, sizeof(header));
+    add(payload.data(), payload.size());
+    return Error::success();
+  }));
+  return bytes;
+}
+
+/// In pages that are small, so that most of a file is what describes them.
+rubia::runtime::Digest addMemory(CapsuleOutput &output, ArrayRef<uint8_t> bytes) {
+  Bytes map;
+  for (; !bytes.empty(); bytes = bytes.drop_front(std::min<size_t>(bytes.size(), kPage))) {
+    const auto digest = cantFail(output.add(RecordType::Page, bytes.take_front(kPage)));
+    map.insert(map.end(), digest.begin(), digest.end());
+  }
+  return cantFail(output.add(RecordType::Map, ArrayRef(map)));
 }
 
 Bytes soundCapsule() {
@@ -40,12 +80,11 @@ Bytes soundCapsule() {
   launch.parameters = Bytes(16, 1);
   launch.layout = {{0, 8}, {8, 8}};
   launch.attributes.push_back({4, Bytes(64, 0)});
-  launch.memory.push_back({0x7f0000000000, kRegion, "device", "",
-                           cantFail(output.addMemory(memoryOf(0))),
-                           cantFail(output.addMemory(memoryOf(1)))});
+  launch.memory.push_back({0x7f0000000000, kRegion, "device", "", addMemory(output, memoryOf(0)),
+                           addMemory(output, memoryOf(1))});
   ArrayRegion array;
-  array.width = 100;
-  array.height = 50;
+  array.width = 15;
+  array.height = 10;
   array.format = 2;
   array.channels = 2;
   array.bytes = kRegion;
@@ -68,12 +107,7 @@ Bytes soundCapsule() {
                                                     {"graph_launches", 0},
                                                     {"seconds", 0}}));
   cantFail(output.finish());
-  Bytes bytes(1 << 20);
-  FILE *file = fopen(path.c_str(), "rb");
-  if (!file)
-    abort();
-  bytes.resize(fread(bytes.data(), 1, bytes.size(), file));
-  fclose(file);
+  Bytes bytes = uncompressed(cantFail(Capsule::open(path)));
   unlink(path.c_str());
   return bytes;
 }

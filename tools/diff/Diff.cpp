@@ -6,6 +6,7 @@
 #include "tools/OutputFile.h"
 #include "tools/diff/DiffCommands.h"
 #include "tools/diff/DiffReport.h"
+#include "tools/diff/Excerpts.h"
 #include "tools/diff/PerturbedRuns.h"
 #include "tools/diff/ReplayTargets.h"
 #include "llvm/ADT/STLExtras.h"
@@ -30,8 +31,9 @@ struct DiffOptions {
   settings::Settings settings;
   size_t from = 0;
   unsigned perturbed = 8;
-  std::vector<uint64_t> locate; // launch, region, offset
-  std::string messages;         // where stderr goes
+  std::vector<uint64_t> locate;  // launch, region, offset
+  std::vector<uint64_t> writers; // launch, region
+  std::string messages;          // where stderr goes
   bool all = false, noLocate = false;
   capsule::Bounds bounds;
 };
@@ -64,6 +66,19 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
   return kDone;
 }
 
+int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
+  Expected<std::string> ptx = readPtx(options.work.ptx);
+  if (!ptx)
+    return fail(ptx.takeError());
+  Expected<capsule::WriterMap> map = capsule::locateAll(
+      capsule, {options.writers[0], options.writers[1], 0}, options.work.library, *ptx);
+  if (!map)
+    return fail(map.takeError());
+  if (Error error = writeWriters(*map, options.output))
+    return fail(std::move(error));
+  return kDone;
+}
+
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
   if (!options.messages.empty() && !freopen(options.messages.c_str(), "w", stderr))
@@ -76,6 +91,8 @@ int replayHere(const DiffOptions &options) {
     return fail(capsule.takeError());
   if (!options.locate.empty())
     return locateHere(options, *capsule);
+  if (!options.writers.empty())
+    return locateAllHere(options, *capsule);
   constexpr int kFast = 1;
   Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(options.output, kFast);
   if (!output)
@@ -163,6 +180,32 @@ Expected<DiffReport::Target> compareAll(const Capsule &capsule, const Replayed *
   return target;
 }
 
+/// For the page: the code around the store, and who wrote the first element that differs in each
+/// part of the pictures.
+void describe(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
+              const capsule::LocateRequest &request, capsule::BufferResult &buffer) {
+  constexpr uint64_t kMost = uint64_t(1) << 26; // four times as much is written
+  const Launch &launch = capsule.launches[request.launch];
+  Expected<std::vector<capsule::Excerpt>> code =
+      excerptsAt(capsule, launch, buffer.writer->site, on, options.work);
+  if (code)
+    buffer.code = std::move(*code);
+  else
+    messages() << "rubia: the page has no code: " << toString(code.takeError()) << "\n";
+  if (launch.memory[request.region].bytes > kMost)
+    return;
+  Expected<capsule::WriterMap> map = locateAllOn(options.work, on, request);
+  if (!map) {
+    messages() << "rubia: the page has no threads: " << toString(map.takeError()) << "\n";
+    return;
+  }
+  std::copy(std::begin(launch.grid), std::end(launch.grid), map->grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), map->block);
+  for (auto *parts : {&buffer.stretchParts, &buffer.cellParts})
+    for (capsule::BufferResult::Part &part : *parts)
+      part.writer = map->at(part.element * buffer.elementBytes);
+}
+
 /// Names the store that wrote the first element that differs, for the first launches that differ:
 /// each takes a replay of its own. What cannot be located is left out, with a message.
 void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
@@ -181,9 +224,11 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
       request.offset = buffer.first->index * buffer.elementBytes +
                        unsigned(countr_zero(buffer.first->expected ^ buffer.first->got)) / 8;
       Expected<std::optional<capsule::Writer>> writer = locateOn(options.work, on, request);
-      if (writer)
+      if (writer) {
         buffer.writer = *writer;
-      else
+        if (*writer && !options.html.empty())
+          describe(capsule, on, options, request, buffer);
+      } else
         messages() << "rubia: the store is not located: " << toString(writer.takeError()) << "\n";
     }
 }
@@ -309,6 +354,7 @@ int diff(const DiffOptions &options) {
   DiffReport report;
   report.capsule = options.work.path;
   report.recordedOn = capsule->environment.device;
+  report.recorded = capsule->environment;
   if (Error error = options.between.empty() ? compareTargets(*capsule, options, *isWanted, report)
                                             : compareBetween(*capsule, options, *isWanted, report))
     return failAsError(std::move(error));
@@ -406,6 +452,7 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("-o", here->output)->required();
   worker->add_option("--from", here->from);
   worker->add_option("--locate", here->locate)->expected(3);
+  worker->add_option("--writers", here->writers)->expected(2);
   worker->add_option("--launch", here->work.ordinals);
   worker->add_option("--noise", here->work.noise);
   worker->add_option("--messages", here->messages);

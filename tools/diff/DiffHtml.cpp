@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as a page: one file without scripts, fonts or anything else from elsewhere. A launch
-// is a <details>, which the keyboard opens; colours follow the reader's choice of light or dark,
-// and verdicts are words, so that it can be printed.
+// The report as a page: one file with nothing from elsewhere. A launch is a <details>, which the
+// keyboard opens; colours follow the reader's choice of light or dark, and verdicts are words, so
+// that it can be printed. What the script adds (DiffPage.h) is comfort: each mark of a picture has
+// its text as a title too.
+#include "tools/diff/DiffPage.h"
 #include "tools/diff/DiffReport.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,21 +18,6 @@ using capsule::BufferResult;
 using capsule::LaunchResult;
 using capsule::Verdict;
 
-static constexpr const char *kHead = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>rubia diff</title><style>
-:root { color-scheme: light dark; --bad: #b3261e; --open: #8a5a00; --good: #1b6e3c; --line: #8886; --bar: #3f6fb5; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --open: #ffc266; --good: #7ddc9a; --bar: #8fb4f0; } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; } td, th { padding: .15rem .8rem; border-bottom: 1px solid var(--line); text-align: left; }
-details { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0; padding: .3rem .8rem; }
-summary { cursor: pointer; } code, pre { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
-.bad { color: var(--bad); } .open { color: var(--open); } .good { color: var(--good); }
-svg { display: block; max-width: 100%; } figure { margin: .6rem 0; } figcaption { font-size: .9em; }
-@media print { details { break-inside: avoid; } details > * { display: block; } }
-</style></head><body>
-)";
-
 static const char *classOf(Verdict verdict) {
   if (verdict >= Verdict::Different)
     return "bad";
@@ -41,16 +28,37 @@ static std::string marked(Verdict verdict) {
   return formatv("<strong class=\"{0}\">{1}</strong>", classOf(verdict), nameOf(verdict)).str();
 }
 
-/// Bars of 0 to 100 percent in height; under the pointer: what each is.
+/// A mark of a picture: where it is among the others, and what it stands for.
+static void writeMark(raw_ostream &os, uint64_t column, uint64_t row, double x, double y,
+                      double width, double height, double opacity, const std::string &text) {
+  os << formatv("<rect data-x=\"{0}\" data-y=\"{1}\" x=\"{2:f2}\" y=\"{3:f2}\" width=\"{4:f2}\" "
+                "height=\"{5:f2}\"",
+                column, row, x, y, width, height);
+  if (opacity < 1)
+    os << formatv(" opacity=\"{0:f2}\"", opacity);
+  os << "><title>" << escaped(text) << "</title></rect>";
+}
+
+static void beginPicture(raw_ostream &os, const std::string &title, double width, double height) {
+  os << formatv("<figure tabindex=\"0\"><figcaption>{0}</figcaption><svg role=\"img\" "
+                "aria-label=\"{0}\" viewBox=\"0 0 {1:f2} {2:f2}\" width=\"{1:f2}\" "
+                "fill=\"var(--bar)\">",
+                title, width, height);
+}
+
+static void endPicture(raw_ostream &os) {
+  os << "</svg><output aria-live=\"polite\"></output></figure>\n";
+}
+
+/// Bars of 0 to 100 percent in height; under the pointer: the name, the count, and what `more` has.
 static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> counts,
-                      function_ref<std::string(size_t)> name) {
+                      function_ref<std::string(size_t)> name,
+                      function_ref<std::string(size_t)> more) {
   constexpr unsigned kWidth = 768, kHeight = 80;
   const uint64_t most = *std::max_element(counts.begin(), counts.end());
   if (!most)
     return;
-  os << "<figure><figcaption>" << title << "</figcaption><svg role=\"img\" aria-label=\"" << title
-     << "\" viewBox=\"0 0 " << kWidth << " " << kHeight << "\" width=\"" << kWidth
-     << "\" fill=\"var(--bar)\">";
+  beginPicture(os, title.str(), kWidth, kHeight);
   os << formatv("<rect y=\"{0}\" width=\"{1}\" height=\"1\" opacity=\"0.4\"/>", kHeight - 1,
                 kWidth);
   const double step = double(kWidth) / double(counts.size());
@@ -60,12 +68,22 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
       continue;
     // At least a pixel or two: one element that differs among millions is the point.
     const double height = std::max(2.0, (kHeight - 2) * double(counts[i]) / double(most));
-    os << formatv("<rect x=\"{0:f2}\" y=\"{1:f2}\" width=\"{2:f2}\" height=\"{3:f2}\"><title>{4}: "
-                  "{5}</title></rect>",
-                  double(i) * step, kHeight - 1 - height, width, height, escaped(name(i)),
-                  counts[i]);
+    writeMark(os, i, 0, double(i) * step, kHeight - 1 - height, width, height, 1,
+              name(i) + ": " + std::to_string(counts[i]) + more(i));
   }
-  os << "</svg></figure>\n";
+  endPicture(os);
+}
+
+/// "; element 105: thread (41,0,0) of CTA (1,0,0), line 18"
+static std::string writerOf(const BufferResult::Part &part) {
+  if (!part.writer)
+    return "";
+  const capsule::Writer &writer = *part.writer;
+  return formatv("; element {0}: thread ({1},{2},{3}) of CTA ({4},{5},{6}), line {7}{8}",
+                 part.element, writer.thread[0], writer.thread[1], writer.thread[2], writer.cta[0],
+                 writer.cta[1], writer.cta[2], writer.site.line,
+                 writer.site.source.empty() ? "" : " (" + writer.site.source + ")")
+      .str();
 }
 
 /// A picture of an allocation that has a shape: the more elements differ, the darker.
@@ -79,26 +97,38 @@ static void writeCells(raw_ostream &os, const BufferResult &buffer) {
   const auto from = [](uint64_t cell, uint64_t elements, size_t cells) {
     return (cell * elements + cells - 1) / cells; // the first that lies in it
   };
-  os << formatv("<figure><figcaption>where elements differ, {0} columns and {1} rows</figcaption>"
-                "<svg role=\"img\" aria-label=\"elements that differ in {0} columns and {1} rows\" "
-                "viewBox=\"0 0 {2:f2} {3:f2}\" width=\"{2:f2}\" fill=\"var(--bar)\">"
-                "<rect width=\"{2:f2}\" height=\"{3:f2}\" fill=\"none\" stroke=\"var(--line)\"/>",
-                buffer.columns, buffer.rows, width, height);
+  beginPicture(
+      os, formatv("where elements differ, {0} columns and {1} rows", buffer.columns, buffer.rows),
+      width, height);
+  os << formatv("<rect width=\"{0:f2}\" height=\"{1:f2}\" fill=\"none\" stroke=\"var(--line)\"/>",
+                width, height);
   for (size_t i = 0; i < buffer.cells.size(); ++i) {
     if (!buffer.cells[i])
       continue;
     const uint64_t column = i % buffer.cellColumns, row = i / buffer.cellColumns;
-    os << formatv(
-        "<rect x=\"{0:f2}\" y=\"{1:f2}\" width=\"{2:f2}\" height=\"{2:f2}\" "
-        "opacity=\"{3:f2}\"><title>columns {4} to {5}, rows {6} to {7}: {8}</title></rect>",
-        double(column) * size, double(row) * size, size,
-        0.25 + 0.75 * double(buffer.cells[i]) / double(most),
-        from(column, buffer.columns, buffer.cellColumns),
-        from(column + 1, buffer.columns, buffer.cellColumns) - 1,
-        from(row, buffer.rows, buffer.cellRows), from(row + 1, buffer.rows, buffer.cellRows) - 1,
-        buffer.cells[i]);
+    const std::string text =
+        formatv("columns {0} to {1}, rows {2} to {3}: {4}",
+                from(column, buffer.columns, buffer.cellColumns),
+                from(column + 1, buffer.columns, buffer.cellColumns) - 1,
+                from(row, buffer.rows, buffer.cellRows),
+                from(row + 1, buffer.rows, buffer.cellRows) - 1, buffer.cells[i]);
+    writeMark(os, column, row, double(column) * size, double(row) * size, size, size,
+              0.25 + 0.75 * double(buffer.cells[i]) / double(most),
+              text + writerOf(buffer.cellParts[i]));
   }
-  os << "</svg></figure>\n";
+  endPicture(os);
+}
+
+static void writeCode(raw_ostream &os, const capsule::Excerpt &excerpt) {
+  os << "<div class=\"code\"><b>" << escaped(json::fixUTF8(excerpt.title)) << "</b>";
+  for (const capsule::Excerpt::Line &line : excerpt.lines) {
+    const char *marked = line.isMarked ? " class=\"marked\"" : "";
+    os << "<span" << marked << ">";
+    if (line.number)
+      os << line.number;
+    os << "</span><span" << marked << ">" << escaped(json::fixUTF8(line.text)) << "</span>";
+  }
+  os << "</div>\n";
 }
 
 static void writeBuffer(raw_ostream &os, const LaunchResult &launch, const BufferResult &buffer) {
@@ -106,22 +136,27 @@ static void writeBuffer(raw_ostream &os, const LaunchResult &launch, const Buffe
      << escaped(json::fixUTF8(textOf(*launch.launch, buffer))) << "</p>\n";
   if (buffer.writer)
     os << "<pre>" << escaped(json::fixUTF8(textOf(*buffer.writer))) << "</pre>\n";
+  for (const capsule::Excerpt &excerpt : buffer.code)
+    writeCode(os, excerpt);
   if (!buffer.differing)
     return;
   // The first element of each stretch.
   SmallVector<uint64_t, 0> begins(buffer.stretches.size() + 1, buffer.elements);
   for (size_t i = 0, size = buffer.stretches.size(); i < size; ++i)
     begins[i] = i * (buffer.elements / size) + std::min<uint64_t>(i, buffer.elements % size);
-  writeBars(os, "where elements differ", buffer.stretches, [&](size_t i) {
-    return formatv("elements {0} to {1}", begins[i], begins[i + 1] - 1).str();
-  });
+  writeBars(
+      os, "where elements differ", buffer.stretches,
+      [&](size_t i) { return formatv("elements {0} to {1}", begins[i], begins[i + 1] - 1).str(); },
+      [&](size_t i) { return writerOf(buffer.stretchParts[i]); });
   writeCells(os, buffer);
   if (buffer.type != ptx::Type::None)
     writeBars(
-        os, "by how many steps between floating-point numbers", buffer.histogram, [](size_t i) {
+        os, "by how many steps between floating-point numbers", buffer.histogram,
+        [](size_t i) {
           return i + 1 == BufferResult::kBins ? std::string("more, or not a number on one side")
                                               : formatv("up to {0}", uint64_t(1) << i).str();
-        });
+        },
+        [](size_t) { return std::string(); });
 }
 
 static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
@@ -147,9 +182,14 @@ static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
 }
 
 void DiffReport::writeHtml(raw_ostream &os) const {
-  os << kHead << "<h1>rubia diff</h1>\n<p>" << marked(verdict()) << ": <code>"
+  os << kPageHead << "<h1>rubia diff</h1>\n<p>" << marked(verdict()) << ": <code>"
      << escaped(json::fixUTF8(capsule)) << "</code>, recorded on "
      << escaped(json::fixUTF8(recordedOn)) << "</p>\n";
+  os << formatv("<p>Recorded with compute capability {0}.{1}, driver {2}, {3} multiprocessors{4}; "
+                "compared by Rubia {5}.</p>\n",
+                recorded.computeCapability / 10, recorded.computeCapability % 10,
+                recorded.driverVersion, recorded.multiprocessors,
+                recorded.isJitForced ? ", from PTX alone" : "", RUBIA_VERSION);
   for (const Target &target : targets) {
     os << "<h2>" << escaped(target.name)
        << "</h2>\n<table><tr><th>verdict</th><th>launches</th></tr>";
@@ -164,7 +204,7 @@ void DiffReport::writeHtml(raw_ostream &os) const {
     for (const LaunchResult &launch : target.launches)
       writeLaunch(os, launch);
   }
-  os << "</body></html>\n";
+  os << kPageTail;
 }
 
 } // namespace rubia::tools

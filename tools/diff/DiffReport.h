@@ -14,6 +14,7 @@ struct DiffReport {
   };
   std::string capsule; // the file
   std::string recordedOn;
+  capsule::Environment recorded;
   std::vector<Target> targets;
 
   capsule::Verdict verdict() const; // the worst

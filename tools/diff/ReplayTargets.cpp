@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReplayTargets.h"
+#include "tools/OutputFile.h"
 #include "tools/Programs.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
@@ -122,34 +124,48 @@ struct TemporaryFolder {
 };
 } // namespace
 
+static json::Object toJson(const capsule::StoreSite &site) {
+  return json::Object{{"line", site.line},
+                      {"instruction", json::fixUTF8(site.text)},
+                      {"source", json::fixUTF8(site.source)}};
+}
+
+static capsule::StoreSite siteOf(const json::Object &object) {
+  return {uint32_t(object.getInteger("line").value_or(0)),
+          object.getString("instruction").value_or("").str(),
+          object.getString("source").value_or("").str()};
+}
+
 json::Value toJson(const capsule::Writer &writer) {
   const auto dimensions = [](const uint32_t (&values)[3]) {
     return json::Array{int64_t(values[0]), int64_t(values[1]), int64_t(values[2])};
   };
-  return json::Object{{"line", writer.site.line},
-                      {"instruction", json::fixUTF8(writer.site.text)},
-                      {"source", json::fixUTF8(writer.site.source)},
-                      {"cta", dimensions(writer.cta)},
-                      {"thread", dimensions(writer.thread)},
-                      {"stores", writer.stores}};
+  json::Object out = toJson(writer.site);
+  out["cta"] = dimensions(writer.cta);
+  out["thread"] = dimensions(writer.thread);
+  out["stores"] = writer.stores;
+  return out;
+}
+
+/// JSON that a process of ours has written.
+static Expected<json::Value> readJson(const std::string &file) {
+  constexpr uint64_t kMost = 1 << 26;
+  auto text = input::readFile(file, kMost);
+  if (!text)
+    return text.takeError();
+  return json::parse((*text)->getBuffer());
 }
 
 /// What a process of ours has written.
 static Expected<std::optional<capsule::Writer>> readWriter(const std::string &file) {
-  constexpr uint64_t kMost = 1 << 20;
-  auto text = input::readFile(file, kMost);
-  if (!text)
-    return text.takeError();
-  Expected<json::Value> value = json::parse((*text)->getBuffer());
+  Expected<json::Value> value = readJson(file);
   if (!value)
     return value.takeError();
   const json::Object *object = value->getAsObject();
   if (!object)
     return std::nullopt;
   capsule::Writer writer;
-  writer.site.line = uint32_t(object->getInteger("line").value_or(0));
-  writer.site.text = object->getString("instruction").value_or("").str();
-  writer.site.source = object->getString("source").value_or("").str();
+  writer.site = siteOf(*object);
   writer.stores = uint32_t(object->getInteger("stores").value_or(0));
   const json::Array *cta = object->getArray("cta"), *thread = object->getArray("thread");
   const bool isWhole = cta && thread && cta->size() == 3 && thread->size() == 3;
@@ -175,6 +191,44 @@ Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
   if (*status)
     return failureOf(target, *status);
   return readWriter(output);
+}
+
+Error writeWriters(const capsule::WriterMap &map, const std::string &file) {
+  json::Array sites;
+  for (const capsule::StoreSite &site : map.sites)
+    sites.push_back(toJson(site));
+  std::string text;
+  raw_string_ostream(text) << json::Value(std::move(sites));
+  if (Error error = writeFile(file + ".sites", text))
+    return error;
+  return writeFile(file, toStringRef(map.words));
+}
+
+Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTarget &target,
+                                         const capsule::LocateRequest &request) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  const std::string output = (folder.path + "/writers").str();
+  Expected<int> status =
+      runOnce(work, output, target,
+              {"--writers", std::to_string(request.launch), std::to_string(request.region)});
+  if (!status)
+    return status.takeError();
+  if (*status)
+    return failureOf(target, *status);
+  Expected<json::Value> sites = readJson(output + ".sites");
+  if (!sites)
+    return sites.takeError();
+  capsule::WriterMap map;
+  for (const json::Value &site : sites->getAsArray() ? *sites->getAsArray() : json::Array())
+    if (const json::Object *object = site.getAsObject())
+      map.sites.push_back(siteOf(*object));
+  auto words = input::readFile(output, UINT64_MAX);
+  if (!words)
+    return words.takeError();
+  map.words.assign((*words)->getBuffer().bytes_begin(), (*words)->getBuffer().bytes_end());
+  return map;
 }
 
 /// What a check says of the launch behind these words.

@@ -39,6 +39,12 @@ llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::S
 /// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
 llvm::Expected<std::optional<capsule::Writer>>
 locateOn(const ReplayWork &work, const ReplayTarget &target, const capsule::LocateRequest &request);
+/// Those of all words of a region.
+llvm::Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTarget &target,
+                                               const capsule::LocateRequest &request);
+/// Into a file, and what the words say about sites into FILE.sites; for the process of a target.
+llvm::Error writeWriters(const capsule::WriterMap &map, const std::string &file);
+
 /// What CUDA leaves undefined: a data race, or a use of what nobody has written.
 struct Undefined {
   bool isRace = false;
