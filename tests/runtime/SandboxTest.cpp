@@ -4,6 +4,7 @@
 #include "runtime/worker/Sandbox.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <csignal>
@@ -23,7 +24,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -267,8 +267,9 @@ TEST_F(SandboxTest, PermitsWhatACompilationNeeds) {
     if (at == MAP_FAILED || static_cast<char *>(at)[0] != 'a' || close(again) || close(file))
       return 7;
     int number = 0;
-    std::thread thread([&] { number = 8; });
-    thread.join();
+    DefaultThreadPool pool(hardware_concurrency(2));
+    pool.async([&] { number = 8; });
+    pool.wait();
     if (number != 8 || send(ends[1], "x", 1, MSG_NOSIGNAL) != 1)
       return 8;
     std::vector<char> large(100 << 20, 1);
