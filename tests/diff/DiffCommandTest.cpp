@@ -344,6 +344,11 @@ TEST(DiffCommand, NamesWordsThatLookLikeAddresses) {
       "  allocations 0 lie at other addresses than recorded; 1 words of memory that look like "
       "addresses in them were changed, the first at byte 520 of allocation 0\n";
   expectIn(diff(withWord(0x1000), "--arch gfx1100 --no-locate"), kTold);
+  const std::string path = withWord(0x1000);
+  const std::string replayed = rubia("replay '" + path + "' --arch gfx1100");
+  expectIn(replayed, "gfx1100: launch 0 k: allocations 0 lie at other addresses than recorded; 1 ");
+  expectIn(replayed, "gfx1100: 1 of 1 launches replayed\nstatus 0");
+  unlink(path.c_str());
   EXPECT_FALSE(
       StringRef(diff(withWord(kAddress), "--arch gfx1100 --no-locate")).contains("look like"));
 }

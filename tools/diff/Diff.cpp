@@ -396,6 +396,8 @@ int replay(const DiffOptions &options) {
       const Replayed::Found found = got->find(launch.ordinal);
       if (found.launch && found.launch->problem.empty()) {
         ++replayed;
+        if (const std::string moved = textOf(found.launch->moved); !moved.empty())
+          printed() << target->name << ": " << titleOf(launch) << ": " << moved << "\n";
         continue;
       }
       const bool hasFailed = found.launch && !found.launch->status;
