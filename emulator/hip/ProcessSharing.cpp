@@ -118,8 +118,10 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **poin
       return hipSuccess;
     }
   auto file = openNamed(name.file, SharedFile::Use::Allocation);
+  if (!file && !isAlive(name.file))
+    return hipErrorInvalidHandle;
   if (!file || name.offset > file->bytes() || name.bytes > file->bytes() - name.offset)
-    return hipErrorInvalidValue; // the memory or its process is gone
+    return hipErrorInvalidValue; // the memory is gone
   const uint64_t bytes = file->bytes() + 2 * kPage;
   void *reserved =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

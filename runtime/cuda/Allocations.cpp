@@ -262,7 +262,7 @@ Result cuMemFreeHost(void *pointer) {
 Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
   return callIn(__func__, [&](Context &) {
     std::optional<Allocation> found = findAllocation(host);
-    if (!device || flags || !found || !found->device)
+    if (!device || flags || !found || !found->device || found->kind == AllocationKind::Device)
       return kInvalidValue;
     *device = found->device + (static_cast<char *>(host) - found->base);
     DeviceServices::shareHostMemory();
@@ -275,15 +275,17 @@ Result cuMemHostGetFlags(unsigned *flags, void *host) {
     std::optional<Allocation> found = findAllocation(host);
     if (!flags || !found || found->kind != AllocationKind::Host)
       return kInvalidValue;
-    *flags = found->flags | 2; // all of it is mapped
+    // All of it is mapped; that it is portable is told only of memory that was asked to be mapped.
+    *flags = found->flags & kDeviceMap ? found->flags : (found->flags & ~1u) | kDeviceMap;
     return kSuccess;
   });
 }
 
 Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
   return callIn(__func__, [&](Context &context) {
-    if (!host || !bytes || (flags & ~0xfu)) // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY: as in HIP
+    if (!host || !bytes)
       return kInvalidValue;
+    flags &= 0xf; // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY: as in HIP; CUDA takes any others
     if (std::optional<Allocation> found = findAllocation(host))
       return found->kind == AllocationKind::Registered ? kHostMemoryAlreadyRegistered
                                                        : kInvalidValue;
@@ -308,9 +310,9 @@ Result cuMemHostRegister(void *host, size_t bytes, unsigned flags) {
 Result cuMemHostUnregister(void *host) {
   return callToRelease(__func__, [&](Context &context) {
     std::optional<Allocation> found = findAllocation(host);
-    if (!host || (found && found->kind != AllocationKind::Registered))
+    if (!host || (found && (found->kind != AllocationKind::Registered || found->base != host)))
       return kInvalidValue;
-    if (!found || found->base != host)
+    if (!found)
       return kHostMemoryNotRegistered;
     if (Result result = checkUnsafe())
       return result;
@@ -342,13 +344,14 @@ Result cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer) {
     }
     void *start = nullptr; // a module's variable
     size_t size = 0;
-    if (context.check(hip().hipMemGetAddressRange(&start, &size, pointer)))
-      return kNotFound;
+    const bool isFound = !context.check(hip().hipMemGetAddressRange(&start, &size, pointer));
+    if (!isFound)
+      start = nullptr, size = 0;
     if (base)
       *base = start;
     if (bytes)
       *bytes = size;
-    return kSuccess;
+    return isFound ? kSuccess : kNotFound;
   });
 }
 

@@ -2,6 +2,7 @@
 // Contexts. HIP has one context per device in all but name, so ours share the device: a context
 // here is the unit of error state, module state, thread stacks and local storage.
 #include "runtime/cuda/Context.h"
+#include "runtime/cuda/Coredump.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
@@ -87,6 +88,7 @@ Result Context::check(int hipError) {
       result = trap;
       sticky = trap;
     }
+  dumpFault(*this, result);
   return result;
 }
 
@@ -102,7 +104,8 @@ Result Context::checkCompleted(int hipError) {
   for (const auto &module : pending.modules())
     if (Result trap = takeTrap(*module)) {
       Result none = kSuccess;
-      sticky.compare_exchange_strong(none, trap);
+      if (sticky.compare_exchange_strong(none, trap))
+        dumpFault(*this, trap);
     }
   return sticky;
 }
@@ -164,6 +167,7 @@ void Context::tearDown() {
   freeAllocations(*this);
   workspaces.clear(); // freed as allocations
   gates.release(hip(), hasLostDevice());
+  forgetDumpSettings(*this);
   words->release(hip(), hasLostDevice());
   if (hasLostDevice())
     services.forget();
@@ -260,10 +264,13 @@ Result enter(Context &context) {
 
 Result createContext(Context **out, unsigned flags, int ordinal) {
   Device *device = deviceAt(ordinal);
-  if (!out || (flags & ~0x3fu))
+  if (!out || (flags & ~kContextFlags) || !isSchedule(flags))
     return kInvalidValue;
   if (!device)
     return kInvalidDevice;
+  constexpr unsigned kCoredump = 0x20, kUserCoredump = 0x40; // the second is told as the first
+  if (flags & kUserCoredump)
+    flags = (flags & ~kUserCoredump) | kCoredump;
   Context *context = new Context(*device, false, flags);
   registerContext(context);
   thread().stack.push_back(context);
@@ -272,7 +279,9 @@ Result createContext(Context **out, unsigned flags, int ordinal) {
 }
 
 Result destroyContext(Context *context) {
-  if (!context || !isContext(context))
+  if (!context)
+    return kInvalidValue;
+  if (!isContext(context))
     return kInvalidContext;
   if (context->primary)
     return kInvalidContext;
@@ -316,6 +325,7 @@ Result releasePrimary(int ordinal) {
   }
   if (!isExiting())
     context.tearDown();
+  context.flags = 0;
   return kSuccess;
 }
 

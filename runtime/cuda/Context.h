@@ -6,6 +6,14 @@
 
 namespace rubia::runtime::cuda {
 
+// CUctx_flags. Schedules exclude each other.
+inline constexpr unsigned kScheduleFlags = 7, kMapHost = 8, kResizeToMax = 0x10, kSyncMemops = 0x80,
+                          kContextFlags = 0xff;
+inline bool isSchedule(unsigned flags) {
+  const unsigned schedule = flags & kScheduleFlags;
+  return !(schedule & (schedule - 1));
+}
+
 Result createContext(Context **out, unsigned flags, int ordinal); // and pushes it
 Result destroyContext(Context *context);
 Result retainPrimary(Context **out, int ordinal);

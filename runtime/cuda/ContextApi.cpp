@@ -22,6 +22,13 @@ static Result setLimit(Context &context, int limit, size_t value) {
               hip().hipDeviceSetLimit(kHipLimitStackSize, std::min(value, size_t(1) << 40) * 2)))
         return result;
     break;
+  case 5: // MAX_L2_FETCH_GRANULARITY
+    if (value > 128)
+      return kInvalidValue;
+    break;
+  case 7: // SHMEM_SIZE, CIG_ENABLED: only asked
+  case 8:
+    return kNotPermitted;
   case 1:
     value = std::max(value, DeviceServices::kLeastRing);
     if (!context.services.setRingSize(value))
@@ -65,6 +72,8 @@ Result cuCtxCreate(Context **context, unsigned flags, int device) {
 Result cuCtxCreate_v3(Context **context, void *affinity, int affinityCount, unsigned flags,
                       int device) {
   return call(__func__, [&] {
+    if (!affinity != !affinityCount)
+      return kInvalidValue;
     CreateParameters parameters{affinity, affinityCount, nullptr};
     return createWith(context, &parameters, flags, device);
   });
@@ -103,7 +112,9 @@ Result cuCtxDetach(Context *context) {
 
 Result cuCtxPushCurrent_v2(Context *context) {
   return call(__func__, [&] {
-    if (!context || !isContext(context))
+    if (!context)
+      return kInvalidValue;
+    if (!isContext(context))
       return kInvalidContext;
     thread().stack.push_back(context);
     return kSuccess;
@@ -159,15 +170,18 @@ Result cuCtxGetDevice(int *device) { return cuCtxGetDevice_v2(device, nullptr); 
 
 Result cuCtxGetFlags(unsigned *flags) {
   return callIn(__func__, [&](Context &context) {
-    return flags ? (*flags = context.flags, kSuccess) : kInvalidValue;
+    if (!flags)
+      return kInvalidValue;
+    *flags = context.flags | (context.primary ? kMapHost : 0);
+    return kSuccess;
   });
 }
 
 Result cuCtxSetFlags(unsigned flags) {
   return callIn(__func__, [&](Context &context) {
-    if (flags & ~0xffu)
+    if ((flags & ~kContextFlags) || !isSchedule(flags))
       return kInvalidValue;
-    context.flags = flags;
+    context.flags = flags & (kScheduleFlags | kResizeToMax | kSyncMemops); // others stay at 0
     return kSuccess;
   });
 }
@@ -181,11 +195,11 @@ Result cuCtxGetId(Context *context, uint64_t *id) {
   });
 }
 
-Result cuCtxGetApiVersion(Context *context, unsigned *version) {
+Result cuCtxGetApiVersion(Context *handle, unsigned *version) {
   return call(__func__, [&] {
-    context = chosen(context);
+    Context *context = chosen(handle);
     if (!context || !isContext(context))
-      return kInvalidContext;
+      return context && !handle ? kContextIsDestroyed : kInvalidContext;
     return version ? (*version = 3020, kSuccess) : kInvalidValue;
   });
 }
@@ -293,7 +307,7 @@ Result cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
-    if (flags & ~0xffu)
+    if ((flags & ~kContextFlags) || (flags & kMapHost) || !isSchedule(flags))
       return kInvalidValue;
     found->primary->flags = flags;
     return kSuccess;
@@ -308,11 +322,11 @@ Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
+    if (!flags || !active)
+      return kInvalidValue;
     std::lock_guard<std::recursive_mutex> lock(found->primary->mutex);
-    if (flags)
-      *flags = found->primary->flags;
-    if (active)
-      *active = found->primary->alive;
+    *flags = found->primary->flags;
+    *active = found->primary->alive;
     return kSuccess;
   });
 }

@@ -121,7 +121,8 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
   }
   out.pitch = in.pitch ? in.pitch : width;
   size_t offset = in.xInBytes;
-  if (out.pitch < width ||
+  if (out.pitch < width || (in.pitch && in.xInBytes > in.pitch - width) ||
+      (in.height && in.height < height) ||
       __builtin_mul_overflow(out.pitch, in.height ? in.height : height, &out.slice) ||
       !addTimes(offset, in.z, out.slice) || !addTimes(offset, in.y, out.pitch))
     return kInvalidValue;
@@ -240,11 +241,16 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
   return callOn(name, stream, [&](Context &context) -> Result {
     if (!copy)
       return kInvalidValue;
+    const size_t width = copy->widthInBytes, height = copy->height, depth = copy->depth;
+    if (!width || !height || !depth)
+      return kSuccess;
     Side from, to;
     if (Result result = resolve(*copy, from, to))
       return result;
-    if (!copy->widthInBytes || !copy->height || !copy->depth)
-      return kSuccess;
+    // Before any of it is copied.
+    if (!isInside(context, copy->from, from, width, height, depth) ||
+        !isInside(context, copy->to, to, width, height, depth))
+      return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!async && isCaptured(hipStream))
         return refuseCapture(hipStream);

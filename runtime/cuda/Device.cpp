@@ -306,7 +306,8 @@ Result cuDeviceGetUuid_v2(Uuid *uuid, int device) { return cuDeviceGetUuid(uuid,
 
 Result cuDeviceGetPCIBusId(char *text, int length, int device) {
   return callFor(__func__, device, [&](Device &found) {
-    if (!text || length <= 0)
+    constexpr int kBytes = sizeof("0000:00:00.0"); // shorter ones would get a part of it
+    if (!text || length < kBytes)
       return kInvalidValue;
     snprintf(text, length, "%04x:%02x:%02x.0", found.pciDomain, found.pciBus, found.pciDevice);
     return kSuccess;

@@ -169,8 +169,8 @@ Result fail(Result result, const llvm::Twine &reason);
 void remember(const llvm::Twine &reason);
 void traceCall(const char *name, Result result);
 
-/// The frame of an entry point that needs no context.
-template <class Body> Result call(const char *name, Body body) {
+/// The frame of an entry point that functions of a stream may call.
+template <class Body> Result callAnywhere(const char *name, Body body) {
   const TimelineSpan span("api", name);
   Result result = state();
   if (!result)
@@ -180,9 +180,9 @@ template <class Body> Result call(const char *name, Body body) {
   return result;
 }
 
-/// The frame of an entry point that needs no context, and that functions of a stream may not call.
-template <class Body> Result callWithoutContext(const char *name, Body body) {
-  return call(name, [&]() -> Result {
+/// The frame of an entry point that needs no context.
+template <class Body> Result call(const char *name, Body body) {
+  return callAnywhere(name, [&]() -> Result {
     if (thread().isInHostFunction)
       return kNotPermitted;
     return body();
@@ -191,7 +191,7 @@ template <class Body> Result callWithoutContext(const char *name, Body body) {
 
 /// The frame of an entry point that works in the current context.
 template <class Body> Result callIn(const char *name, Body body) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     Context *context = currentContext();
     if (!context)
       return kInvalidContext;
@@ -204,7 +204,7 @@ template <class Body> Result callIn(const char *name, Body body) {
 /// As callIn(); of a thread that has no current context in that of what the call names. It is
 /// looked up by contextOf(), which gives null for what is not live and for a default stream.
 template <class Handle, class Body> Result callOn(const char *name, Handle handle, Body body) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     Context *context = currentContext();
     if (!context)
       context = contextOf(handle);

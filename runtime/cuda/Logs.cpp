@@ -34,6 +34,11 @@ std::string textBehind(const unsigned *iterator) {
 
 } // namespace
 
+std::string rememberedLog() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return textBehind(nullptr);
+}
+
 void remember(const llvm::Twine &reason) {
   std::vector<LogRegistration> all;
   std::string text = reason.str();

@@ -65,6 +65,12 @@ std::optional<Range> reservationOf(const void *pointer);
 int mappedAccess(const void *pointer, int ordinal); // CUmemAccess_flags of a device
 int mappedHandleTypes(const void *pointer);
 
+/// Of an import by descriptor: one of something else is an unknown error, as on NVIDIA's driver.
+inline Result ofImport(int hipError) {
+  const Result result = fromHip(hipError);
+  return result == kInvalidValue ? kUnknown : result;
+}
+
 /// Of another process (memory/Ipc.cpp): HIP's status.
 int closeOpened(void *pointer);
 

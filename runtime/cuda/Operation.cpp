@@ -23,6 +23,10 @@ Result execute(Context &context, const Operation &operation, const Place &place)
     return executeFill(context, *fill, place.hipStream);
   if (const auto *batch = std::get_if<BatchOperation>(&operation))
     return executeBatch(context, *batch, place.hipStream);
+  if (const auto *signal = std::get_if<SignalSemaphoresOperation>(&operation))
+    return executeSemaphores(context, *signal, false, place.hipStream);
+  if (const auto *wait = std::get_if<WaitSemaphoresOperation>(&operation))
+    return executeSemaphores(context, *wait, true, place.hipStream);
   if (const auto *host = std::get_if<HostOperation>(&operation))
     return executeHost(context, *host, place.hipStream);
   if (const auto *record = std::get_if<RecordOperation>(&operation)) {

@@ -68,6 +68,15 @@ struct BatchOperation {
   std::vector<MemoryOperation> operations;
 };
 
+/// Semaphores of other libraries, in order. The operation keeps them alive for HIP.
+struct SemaphoresOperation {
+  std::vector<ExternalSemaphore *> handles; // as the program named them
+  std::vector<std::shared_ptr<ExternalSemaphore>> semaphores;
+  std::vector<SemaphoreParameters> parameters;
+};
+struct SignalSemaphoresOperation : SemaphoresOperation {};
+struct WaitSemaphoresOperation : SemaphoresOperation {};
+
 /// A graph in a node, which owns it.
 struct ChildOperation {
   Graph *graph;
@@ -82,8 +91,9 @@ struct ConditionalOperation {
 // In the order of NodeType.
 using Operation =
     std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation, ChildOperation,
-                 EmptyOperation, WaitOperation, RecordOperation, AllocateOperation, FreeOperation,
-                 BatchOperation, ConditionalOperation>;
+                 EmptyOperation, WaitOperation, RecordOperation, SignalSemaphoresOperation,
+                 WaitSemaphoresOperation, AllocateOperation, FreeOperation, BatchOperation,
+                 ConditionalOperation>;
 
 /// The context's stream of HIP's that an operation is executed on.
 struct Place {
@@ -110,6 +120,9 @@ Result checkCopy(Context &context, const CopyOperation &operation); // of a node
 Result checkFill(Context &context, const FillNodeParameters &fill); // of a node
 Result makeBatch(Context &context, const MemoryOperation *operations, unsigned count,
                  unsigned flags, BatchOperation &batch);
+/// `operation` is of the type that is wanted.
+Result makeSemaphores(ExternalSemaphore *const *semaphores, const SemaphoreParameters *parameters,
+                      unsigned count, SemaphoresOperation &operation);
 CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind);
 CopyOperation copyOf(const Copy3D &copy);
 
@@ -119,6 +132,8 @@ Result executeCopy(Context &context, const CopyOperation &operation, void *hipSt
 Result executeFill(Context &context, const FillOperation &operation, void *hipStream);
 Result executeBatch(Context &context, const BatchOperation &operation, void *hipStream);
 Result executeHost(Context &context, const HostOperation &operation, void *hipStream);
+Result executeSemaphores(Context &context, const SemaphoresOperation &operation, bool isWait,
+                         void *hipStream);
 
 /// Compiles and loads what the operation needs, so that executing it only adds to the stream.
 Result prepare(Context &context, const Operation &operation);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cuPointerGetAttribute tells of an address.
 #include "runtime/cuda/Memory.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
 namespace rubia::runtime::cuda {
@@ -18,6 +20,15 @@ std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   variable.size = size;
   variable.context = &context;
   return variable;
+}
+
+// SYNC_MEMOPS asks that synchronous copies really are; ours are, whatever it says. Of device memory
+// it is on until the program has it off. Ids of allocations are not used again.
+static std::mutex &syncMutex = *new std::mutex;
+static std::set<uint64_t> &syncOff = *new std::set<uint64_t>;
+static bool isSyncOff(uint64_t id) {
+  std::lock_guard<std::mutex> lock(syncMutex);
+  return syncOff.contains(id);
 }
 
 static bool isHost(const Allocation &a) {
@@ -46,7 +57,7 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   size_t offset = found ? static_cast<char *>(pointer) - a.base : 0;
   switch (PointerAttribute(attribute)) {
   case kPointerContext:
-    return put(out, a.context);
+    return put(out, a.kind == AllocationKind::Pool ? nullptr : a.context); // of no context
   case kPointerMemoryType:
     return put(out, !found ? 0u : isHost(a) ? unsigned(kMemoryHost) : unsigned(kMemoryDevice));
   case kPointerDevicePointer:
@@ -87,11 +98,17 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   case kPointerIsLegacyIpcCapable:
     return put(out, uint32_t(found && a.kind == AllocationKind::Device));
   case kPointerSyncMemops:
+    return put(out, uint32_t(found && !isHost(a) && !isSyncOff(a.id)));
   case kPointerIsGpuDirectRdmaCapable:
   case kPointerIsHwDecompressCapable:
     return put(out, uint32_t(0));
-  case kPointerP2pTokens:
-    return kNotSupported;
+  case kPointerP2pTokens: { // no other hardware reaches the memory: there are none to give
+    struct {
+      uint64_t token;
+      uint32_t space;
+    } none = {};
+    return isHost(a) ? kInvalidValue : put(out, none);
+  }
   }
   return kInvalidValue;
 }
@@ -118,7 +135,7 @@ Result cuPointerGetAttribute(void *out, int which, void *pointer) {
 // Unlike the single query, an address that is not known gives zeroes.
 Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
   return callOn(__func__, Named{pointer}, [&](Context &context) {
-    if (!count || !which || !out)
+    if (!count || !which || !out || llvm::is_contained(llvm::ArrayRef(out, count), nullptr))
       return kInvalidValue;
     std::optional<Allocation> found = lookUp(context, pointer);
     for (unsigned i = 0; i < count; ++i)
@@ -128,11 +145,16 @@ Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *poin
   });
 }
 
-// SYNC_MEMOPS asks that synchronous copies really are; ours are.
 Result cuPointerSetAttribute(const void *value, int which, void *pointer) {
   return callIn(__func__, [&](Context &context) {
-    if (!value || which != kPointerSyncMemops || !lookUp(context, pointer))
+    const std::optional<Allocation> found = lookUp(context, pointer);
+    if (!value || which != kPointerSyncMemops || !found)
       return kInvalidValue;
+    std::lock_guard<std::mutex> lock(syncMutex);
+    if (*static_cast<const unsigned char *>(value))
+      syncOff.erase(found->id);
+    else
+      syncOff.insert(found->id);
     return kSuccess;
   });
 }

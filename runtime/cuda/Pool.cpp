@@ -7,6 +7,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace rubia::runtime::cuda {
 
@@ -26,6 +27,7 @@ struct MemoryPool {
   std::vector<FreeBlock> free;
   uint64_t reuse[4] = {0, 1, 1, 1}; // CU_MEMPOOL_ATTR_REUSE_*, 1 to 3
   uint64_t releaseThreshold = 0;
+  uint64_t maxSize = 0;                // bytes in use; 0: no limit
   uint64_t cached = 0, cachedHigh = 0; // bytes in `free`
   uint64_t used = 0, usedHigh = 0;
   bool destroyed = false; // by the program; blocks in use still come back to it
@@ -135,23 +137,24 @@ void forgetPooled(Device &device) {
 static Result release(Context &context, const Allocation &allocation, void *hipStream) {
   {
     std::lock_guard<std::mutex> lock(allocation.pool->mutex);
-    allocation.pool->used -= blockSize(allocation.size);
+    allocation.pool->used -= allocation.size;
   }
   return context.check(hip().hipFreeAsync(allocation.base, hipStream));
 }
 
-static void putBack(MemoryPool &pool, const FreeBlock &block) {
+static void putBack(MemoryPool &pool, const FreeBlock &block, size_t bytes) {
   std::lock_guard<std::mutex> lock(pool.mutex);
   pool.free.push_back(block);
   pool.cached += block.size;
   pool.cachedHigh = std::max(pool.cachedHigh, pool.cached);
-  pool.used -= block.size;
+  pool.used -= bytes;
 }
 
 Result freeToPool(Context &context, const Allocation &allocation) {
   if (!keepsBlocks(*allocation.pool))
     return release(context, allocation, nullptr);
-  putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr});
+  putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr},
+          allocation.size);
   trimPools(context);
   return kSuccess;
 }
@@ -184,8 +187,14 @@ static Result freeInCapture(Context &context, void *pointer, void *hipStream) {
 
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
                            Stream *stream) {
-  if (!pointer || !bytes || pool.isImported)
+  if (!pointer || pool.isImported)
     return kInvalidValue;
+  if (!bytes) {
+    *pointer = nullptr;
+    return kSuccess;
+  }
+  if (pool.maxSize && bytes > pool.maxSize)
+    return kOutOfMemory;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))
       return allocateInCapture(context, pointer, bytes, hipStream);
@@ -206,7 +215,7 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
     auto *base = static_cast<char *>(*pointer);
     addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool});
     std::lock_guard<std::mutex> lock(pool.mutex);
-    pool.used += size;
+    pool.used += bytes;
     pool.usedHigh = std::max(pool.usedHigh, pool.used);
     return kSuccess;
   });
@@ -217,6 +226,8 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
     return checkUnsafe();
   std::optional<Allocation> found = findAllocation(pointer);
   const bool isOfGraph = found && found->kind == AllocationKind::Graph;
+  if (found && found->kind == AllocationKind::Managed)
+    return fail(kNotSupported, "cuMemFreeAsync: managed memory is of no pool");
   if (!found || found->base != pointer ||
       (found->kind != AllocationKind::Pool && found->kind != AllocationKind::Device && !isOfGraph))
     return kInvalidValue;
@@ -245,7 +256,7 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
     if (Result result = context.check(hip().hipEventRecord(event, hipStream)))
       return result;
     removeAllocation(pointer);
-    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event});
+    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event}, found->size);
     return kSuccess;
   });
 }
@@ -259,7 +270,7 @@ static Result poolAttribute(MemoryPool &pool, int attribute, void *value, bool s
   case 2:
   case 3: // which ways of reuse are allowed; the one that we use always is
     if (set)
-      pool.reuse[attribute] = *static_cast<int *>(value);
+      pool.reuse[attribute] = *static_cast<int *>(value) != 0;
     else
       *static_cast<int *>(value) = int(pool.reuse[attribute]);
     return kSuccess;
@@ -355,11 +366,12 @@ Result cuDeviceGetDefaultMemPool(MemoryPool **pool, int device) {
   });
 }
 
+// Unlike for the default pool, a device that there is not is an invalid value.
 Result cuDeviceGetMemPool(MemoryPool **pool, int device) {
   return call(__func__, [&] {
     Device *found = deviceAt(device);
     if (!found)
-      return kInvalidDevice;
+      return kInvalidValue;
     return pool ? (*pool = currentPool(*found), kSuccess) : kInvalidValue;
   });
 }
@@ -367,9 +379,7 @@ Result cuDeviceGetMemPool(MemoryPool **pool, int device) {
 Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
   return call(__func__, [&] {
     Device *found = deviceAt(device);
-    if (!found)
-      return kInvalidDevice;
-    if (!livePool(pool) || &pool->device != found)
+    if (!found || !livePool(pool) || &pool->device != found)
       return kInvalidValue;
     found->pool = pool;
     return kSuccess;
@@ -378,20 +388,25 @@ Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
 
 Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties) {
   return call(__func__, [&] {
-    if (!pool || !properties || properties->allocationType != 1)
+    constexpr int kHost = 2, kNode = 3; // CUmemLocationType
+    if (!pool || !properties || properties->allocationType != 1 ||
+        (properties->handleTypes & ~kFileDescriptor) ||
+        llvm::any_of(properties->reserved, [](unsigned char byte) { return byte != 0; }))
       return kInvalidValue;
-    if (properties->location.type != kOnDevice || (properties->handleTypes & ~kFileDescriptor))
-      return fail(kNotSupported, "cuMemPoolCreate: only pools of a device are supported, with "
-                                 "file descriptors for other processes or without");
+    if (properties->location.type == kHost || properties->location.type == kNode)
+      return fail(kNotSupported, "cuMemPoolCreate: a pool of the host");
     Device *device = deviceAt(properties->location.id);
-    if (!device)
-      return kInvalidDevice;
+    if (properties->location.type != kOnDevice || !device)
+      return kInvalidValue;
+    if (properties->maxSize > device->totalMemory)
+      return kOutOfMemory;
     void *shared = nullptr;
     if (properties->handleTypes)
       if (Result result = makeShared(*device, &shared))
         return result;
     *pool = makePool(*device, false);
     (*pool)->hip = shared;
+    (*pool)->maxSize = properties->maxSize;
     return kSuccess;
   });
 }
@@ -411,7 +426,7 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
 }
 
 Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     if (!livePool(pool))
       return kInvalidValue;
     trim(*pool, keep);
@@ -491,13 +506,15 @@ Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
 Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int type,
                                           unsigned long long flags) {
   return callIn(__func__, [&](Context &context) -> Result {
-    if (!out || type != kFileDescriptor || flags)
+    if (!out || !type || flags)
       return kInvalidValue;
+    if (type != kFileDescriptor)
+      return fail(kNotSupported, "pools of several processes: handles but file descriptors");
     if (!hip().hipMemPoolImportFromShareableHandle || !hip().hipMemPoolImportPointer)
       return fail(kNotSupported, "pools of several processes: HIP is too old for them");
     void *shared = nullptr;
     if (Result result =
-            context.check(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
+            ofImport(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
       return result;
     *out = makePool(context.device, false);
     (*out)->hip = shared;
@@ -534,7 +551,7 @@ Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *da
     auto *first = static_cast<char *>(imported);
     addAllocation({first, bytes, AllocationKind::Pool, &context, 0, 0, first, pool});
     std::lock_guard<std::mutex> lock(pool->mutex);
-    pool->used += blockSize(bytes);
+    pool->used += bytes;
     *pointer = imported;
     return kSuccess;
   });

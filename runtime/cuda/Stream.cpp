@@ -395,9 +395,15 @@ Result cuStreamSynchronize(Stream *stream) {
   });
 }
 
+// The one call that functions of a stream may make.
 Result cuStreamQuery(Stream *stream) {
-  return callOn(__func__, stream, [&](Context &context) {
-    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+  return callAnywhere(__func__, [&]() -> Result {
+    Context *current = currentContext() ? currentContext() : contextOf(stream);
+    if (!current)
+      return kInvalidContext;
+    if (Result result = enter(*current))
+      return result;
+    return onStream(*current, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = checkWait(context, hipStream))
         return result;
       return context.queryStream(hipStream);

@@ -42,7 +42,8 @@ struct Event {
   void *hip;
   Context *context;
   unsigned flags;
-  unsigned resets; // of the device, when it was made
+  unsigned resets;       // of the device, when it was made
+  bool isOpened = false; // another process's
   std::atomic<bool> recorded = false;
   /// The capture that it was last recorded in, with what it stands for there; else 0.
   std::atomic<uint64_t> capture = 0;

@@ -208,6 +208,35 @@ struct ExternalBuffer { // CUDA_EXTERNAL_MEMORY_BUFFER_DESC
 };
 static_assert(sizeof(ExternalBuffer) == 88);
 
+struct Array;                    // CUarray
+struct ExternalSemaphore;        // CUexternalSemaphore
+struct ExternalSemaphoreHandle { // CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC; HIP's begins like it
+  int type;                      // 1: a file descriptor of a binary, 9: of a timeline semaphore
+  union {
+    int descriptor;
+    void *pointers[2];
+  };
+  unsigned flags;
+  unsigned reserved[16];
+};
+static_assert(sizeof(ExternalSemaphoreHandle) == 96);
+/// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS; HIP's begin like
+/// them, and have other sizes.
+struct SemaphoreParameters {
+  uint64_t value; // of a timeline semaphore
+  uint64_t ofOtherKinds[8];
+  unsigned flags;
+  unsigned reserved[16];
+};
+static_assert(sizeof(SemaphoreParameters) == 144);
+/// CUDA_EXT_SEM_SIGNAL_NODE_PARAMS and CUDA_EXT_SEM_WAIT_NODE_PARAMS
+struct SemaphoresNodeParameters {
+  ExternalSemaphore *const *semaphores;
+  const SemaphoreParameters *parameters;
+  unsigned count;
+};
+static_assert(sizeof(SemaphoresNodeParameters) == 24);
+
 struct MemoryPoolProperties { // CUmemPoolProps
   int allocationType;         // 1: pinned
   int handleTypes;
@@ -301,9 +330,17 @@ struct CopyAttributes { // CUmemcpyAttributes
 static_assert(sizeof(CopyAttributes) == 24);
 struct CopyOperand { // CUmemcpy3DOperand
   int type;          // 1 a pointer, 2 an array
-  void *pointer;
-  size_t rowLength, layerHeight;
-  MemoryLocation location;
+  union {
+    struct {
+      void *pointer;
+      size_t rowLength, layerHeight; // bytes, rows
+      MemoryLocation location;
+    };
+    struct {
+      Array *array;
+      size_t x, y, z; // texels
+    };
+  };
 };
 static_assert(sizeof(CopyOperand) == 40);
 struct BatchedCopy { // CUDA_MEMCPY3D_BATCH_OP
@@ -406,6 +443,10 @@ struct NodeParameters { // CUgraphNodeParams
     AllocateNodeParameters allocate;
     void *freed;
     BatchNodeParameters batch;
+    struct {
+      SemaphoresNodeParameters first;
+      Context *context;
+    } semaphores;
     struct {
       uint64_t handle;
       ConditionalType type;

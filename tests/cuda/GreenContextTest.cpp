@@ -128,7 +128,7 @@ TEST_F(GreenContexts, WrongArgumentsAreRefused) {
        kInvalidResourceType},
       {"id to null", cu("cuGreenCtxGetId", green, static_cast<unsigned long long *>(nullptr)),
        kInvalidValue},
-      {"destroy null", cu("cuGreenCtxDestroy", static_cast<void *>(nullptr)), kInvalidHandle},
+      {"destroy null", cu("cuGreenCtxDestroy", static_cast<void *>(nullptr)), kInvalidContext},
   };
   for (const auto &call : calls)
     EXPECT_EQ(call.result, call.expected) << call.what;

@@ -632,7 +632,7 @@ Result cuGraphUpload_ptsz(ExecutableGraph *executable, Stream *stream) {
 Result cuGraphExecDestroy(ExecutableGraph *handle) {
   if (isExiting())
     return kSuccess;
-  return callWithoutContext(__func__, [&]() -> Result {
+  return call(__func__, [&]() -> Result {
     std::shared_ptr<ExecutableGraph> executable;
     {
       GraphLock lock;

@@ -76,9 +76,11 @@ void release(UserObject *object, unsigned count) {
 // ---------- The model
 
 NodeType GraphNode::typeOf(const Operation &operation) {
-  static constexpr NodeType kTypes[] = {kKernelNode,   kCopyNode,  kFillNode,  kHostNode,
-                                        kChildNode,    kEmptyNode, kWaitNode,  kRecordNode,
-                                        kAllocateNode, kFreeNode,  kBatchNode, kConditionalNode};
+  static constexpr NodeType kTypes[] = {kKernelNode,         kCopyNode,       kFillNode,
+                                        kHostNode,           kChildNode,      kEmptyNode,
+                                        kWaitNode,           kRecordNode,     kSignalSemaphoresNode,
+                                        kWaitSemaphoresNode, kAllocateNode,   kFreeNode,
+                                        kBatchNode,          kConditionalNode};
   static_assert(std::size(kTypes) == std::variant_size_v<Operation>);
   return kTypes[operation.index()];
 }
@@ -295,7 +297,7 @@ static Result giveEdges(const EdgeList &list, bool takesFrom, GraphNode **from, 
 
 // Quietly done once the process is ending.
 template <class Body> static Result release(const char *name, Body body) {
-  return isExiting() ? kSuccess : callWithoutContext(name, body);
+  return isExiting() ? kSuccess : call(name, body);
 }
 
 // What a graph may not lose once it has memory.
@@ -305,7 +307,7 @@ static Result checkRemoval(const Graph &graph) {
 
 static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from,
                           GraphNode *const *to, const EdgeData *data, size_t count, bool adds) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || (count && (!from || !to)))
       return kInvalidValue;
@@ -333,7 +335,7 @@ static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from
 // The neighbours of a node, in either direction.
 static Result neighbours(const char *name, GraphNode *node, bool areDependents, GraphNode **out,
                          EdgeData *data, size_t *count) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -359,7 +361,7 @@ static Result neighbours(const char *name, GraphNode *node, bool areDependents, 
 
 static Result allEdges(const char *name, Graph *graph, GraphNode **from, GraphNode **to,
                        EdgeData *data, size_t *count) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || !from != !to)
       return kInvalidValue;
@@ -375,7 +377,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuGraphCreate(Graph **graph, unsigned flags) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     if (!graph || flags)
       return kInvalidValue;
     GraphLock lock;
@@ -397,7 +399,7 @@ Result cuGraphDestroy(Graph *graph) {
 }
 
 Result cuGraphClone(Graph **clone, Graph *graph) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!clone || !liveGraph(graph))
       return kInvalidValue;
@@ -411,7 +413,7 @@ Result cuGraphClone(Graph **clone, Graph *graph) {
 }
 
 Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clone) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!found || !liveNode(original) || !liveGraph(clone) ||
         clone->original != original->graph->id)
@@ -424,14 +426,14 @@ Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clo
 }
 
 Result cuGraphNodeGetType(GraphNode *node, int *type) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     return type && liveNode(node) ? (*type = node->type(), kSuccess) : kInvalidValue;
   });
 }
 
 Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -445,7 +447,7 @@ Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
 
 // The latest first, as on NVIDIA's driver.
 Result cuGraphGetRootNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -512,7 +514,7 @@ Result cuGraphDestroyNode(GraphNode *node) {
 
 Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
                           unsigned references, unsigned flags) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC must be given.
     if (!object || !destroy || !references || references > INT_MAX || flags != 1)
       return kInvalidValue;
@@ -524,7 +526,7 @@ Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
 }
 
 Result cuUserObjectRetain(UserObject *object, unsigned count) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!objects.contains(object) || !count || count > INT_MAX)
       return kInvalidValue;
@@ -546,7 +548,7 @@ Result cuUserObjectRelease(UserObject *object, unsigned count) {
 }
 
 Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count, unsigned flags) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
         (flags && count > object->program)) // CU_GRAPH_USER_OBJECT_MOVE

@@ -38,8 +38,9 @@ StringRef nameOf(NodeType type) {
   case kBatchNode:
     return "write and await words";
   case kSignalSemaphoresNode:
+    return "signal semaphores";
   case kWaitSemaphoresNode:
-    break;
+    return "wait for semaphores";
   }
   return "";
 }
@@ -120,7 +121,7 @@ using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
 extern "C" Result cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     GraphLock lock;
     return path && liveGraph(graph) ? print(*graph, path, flags) : kInvalidValue;
   });

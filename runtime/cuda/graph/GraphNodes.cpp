@@ -131,6 +131,22 @@ Made makeBatchNode(const BatchNodeParameters *p) {
   return {*p->context, std::move(batch)};
 }
 
+template <class Operation>
+static Made makeSemaphoresNode(Context &current, const SemaphoresNodeParameters *p) {
+  if (!p)
+    return kInvalidValue;
+  Operation operation;
+  if (Result result = makeSemaphores(p->semaphores, p->parameters, p->count, operation))
+    return result;
+  return {current, std::move(operation)};
+}
+Made makeSignalNode(Context &current, const SemaphoresNodeParameters *p) {
+  return makeSemaphoresNode<SignalSemaphoresOperation>(current, p);
+}
+Made makeWaitSemaphoresNode(Context &current, const SemaphoresNodeParameters *p) {
+  return makeSemaphoresNode<WaitSemaphoresOperation>(current, p);
+}
+
 // That a node of the graph may use: handles are made for a graph and what is inside of it.
 static Conditional *findConditional(Graph &graph, uint64_t handle) {
   for (Graph *outer = &graph; outer; outer = outer->parent ? outer->parent->graph : nullptr)
@@ -188,8 +204,14 @@ Made makeNode(Context &current, const NodeParameters *p) {
   case kConditionalNode:
     return kInvalidValue; // what they are is made when they are added
   case kSignalSemaphoresNode:
-  case kWaitSemaphoresNode:
-    return fail(kNotSupported, "graph nodes with external semaphores are not supported");
+  case kWaitSemaphoresNode: {
+    Context *context = contextOf(current, p->semaphores.context);
+    if (!context)
+      return kInvalidContext;
+    return p->type == kSignalSemaphoresNode
+               ? makeSignalNode(*context, &p->semaphores.first)
+               : makeWaitSemaphoresNode(*context, &p->semaphores.first);
+  }
   case kBatchNode:
     return makeBatchNode(&p->batch);
   }
@@ -325,6 +347,19 @@ Result cuGraphAddBatchMemOpNode(GraphNode **out, Graph *graph, GraphNode *const 
                                 size_t count, const BatchNodeParameters *p) {
   return addNode(__func__, out, graph, after, nullptr, count,
                  [&](Context &) { return makeBatchNode(p); });
+}
+
+Result cuGraphAddExternalSemaphoresSignalNode(GraphNode **out, Graph *graph,
+                                              GraphNode *const *after, size_t count,
+                                              const SemaphoresNodeParameters *p) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeSignalNode(context, p); });
+}
+
+Result cuGraphAddExternalSemaphoresWaitNode(GraphNode **out, Graph *graph, GraphNode *const *after,
+                                            size_t count, const SemaphoresNodeParameters *p) {
+  return addNode(__func__, out, graph, after, nullptr, count,
+                 [&](Context &context) { return makeWaitSemaphoresNode(context, p); });
 }
 
 Result cuGraphAddMemAllocNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,

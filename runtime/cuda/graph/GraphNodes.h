@@ -36,6 +36,8 @@ Made makeHostNode(Context &current, const HostNodeParameters *host);
 Made makeRecordNode(Context &current, Event *event);
 Made makeWaitNode(Context &current, Event *event);
 Made makeBatchNode(const BatchNodeParameters *batch);
+Made makeSignalNode(Context &current, const SemaphoresNodeParameters *semaphores);
+Made makeWaitSemaphoresNode(Context &current, const SemaphoresNodeParameters *semaphores);
 /// Of CUgraphNodeParams, for nodes that are there already.
 Made makeNode(Context &current, const NodeParameters *parameters);
 KernelNodeParametersV2 widened(const KernelNodeParameters &parameters);

@@ -44,6 +44,12 @@ static KernelNodeParametersV2 describe(GraphNode &node, KernelOperation &kernel)
   return p;
 }
 
+// The arrays are the node's.
+static SemaphoresNodeParameters describe(const SemaphoresOperation &operation) {
+  return {operation.handles.data(), operation.parameters.data(),
+          unsigned(operation.handles.size())};
+}
+
 // Launch attributes that a kernel keeps stay with the node.
 static void assign(GraphNode &node, Made made) {
   if (auto *old = std::get_if<KernelOperation>(&node.operation)) {
@@ -182,6 +188,16 @@ Result cuGraphBatchMemOpNodeGetParams(GraphNode *node, BatchNodeParameters *out)
     *out = {node->context, unsigned(batch.operations.size()), batch.operations.data(), 0};
   });
 }
+Result cuGraphExternalSemaphoresSignalNodeGetParams(GraphNode *node,
+                                                    SemaphoresNodeParameters *out) {
+  return ask<SignalSemaphoresOperation>(
+      __func__, node, out,
+      [&](SignalSemaphoresOperation &operation) { *out = describe(operation); });
+}
+Result cuGraphExternalSemaphoresWaitNodeGetParams(GraphNode *node, SemaphoresNodeParameters *out) {
+  return ask<WaitSemaphoresOperation>(
+      __func__, node, out, [&](WaitSemaphoresOperation &operation) { *out = describe(operation); });
+}
 Result cuGraphMemFreeNodeGetParams(GraphNode *node, void **out) {
   return ask<FreeOperation>(__func__, node, out,
                             [&](FreeOperation &operation) { *out = operation.address; });
@@ -209,6 +225,15 @@ Result cuGraphHostNodeSetParams(GraphNode *node, const HostNodeParameters *host)
 }
 Result cuGraphBatchMemOpNodeSetParams(GraphNode *node, const BatchNodeParameters *batch) {
   return change(__func__, node, [&](Context &) { return makeBatchNode(batch); });
+}
+Result cuGraphExternalSemaphoresSignalNodeSetParams(GraphNode *node,
+                                                    const SemaphoresNodeParameters *p) {
+  return change(__func__, node, [&](Context &) { return makeSignalNode(*node->context, p); });
+}
+Result cuGraphExternalSemaphoresWaitNodeSetParams(GraphNode *node,
+                                                  const SemaphoresNodeParameters *p) {
+  return change(__func__, node,
+                [&](Context &) { return makeWaitSemaphoresNode(*node->context, p); });
 }
 Result cuGraphEventRecordNodeSetEvent(GraphNode *node, Event *event) {
   return change(__func__, node, [&](Context &context) { return makeRecordNode(context, event); });

@@ -50,6 +50,11 @@ static bool isSameKind(const BatchOperation &a, const BatchOperation &b) {
       [](const MemoryOperation &x, const MemoryOperation &y) { return x.type == y.type; });
 }
 
+// Which semaphores, and their values, may change; their number may not.
+static bool isAsMany(const SemaphoresOperation &a, const SemaphoresOperation &b) {
+  return a.handles.size() == b.handles.size();
+}
+
 // What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
 // fills of one row; kernels of their context.
 static bool mayBecome(const GraphNode &node, const Operation &changed, const Context *context) {
@@ -67,6 +72,10 @@ static bool mayBecome(const GraphNode &node, const Operation &changed, const Con
   }
   if (const auto *batch = std::get_if<BatchOperation>(&changed))
     return node.context == context && isSameKind(std::get<BatchOperation>(node.operation), *batch);
+  if (const auto *signal = std::get_if<SignalSemaphoresOperation>(&changed))
+    return isAsMany(std::get<SignalSemaphoresOperation>(node.operation), *signal);
+  if (const auto *wait = std::get_if<WaitSemaphoresOperation>(&changed))
+    return isAsMany(std::get<WaitSemaphoresOperation>(node.operation), *wait);
   if (const auto *conditional = std::get_if<ConditionalOperation>(&changed))
     return std::get<ConditionalOperation>(node.operation).type == conditional->type &&
            std::get<ConditionalOperation>(node.operation).bodies.size() ==
@@ -268,6 +277,17 @@ Result cuGraphExecHostNodeSetParams(ExecutableGraph *executable, GraphNode *node
 Result cuGraphExecBatchMemOpNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                           const BatchNodeParameters *batch) {
   return change(__func__, executable, node, [&](Context &) { return makeBatchNode(batch); });
+}
+Result cuGraphExecExternalSemaphoresSignalNodeSetParams(ExecutableGraph *executable,
+                                                        GraphNode *node,
+                                                        const SemaphoresNodeParameters *p) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeSignalNode(context, p); });
+}
+Result cuGraphExecExternalSemaphoresWaitNodeSetParams(ExecutableGraph *executable, GraphNode *node,
+                                                      const SemaphoresNodeParameters *p) {
+  return change(__func__, executable, node,
+                [&](Context &context) { return makeWaitSemaphoresNode(context, p); });
 }
 Result cuGraphExecEventRecordNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
                                           Event *event) {

@@ -4,6 +4,7 @@
 // stream order is right for all.
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/texture/Arrays.h"
 #include "llvm/ADT/ArrayRef.h"
 
 using namespace llvm;
@@ -54,13 +55,32 @@ Result copyBatch(const char *name, void **to, void **from, size_t *sizes, size_t
   });
 }
 
-Result sideOf(const CopyOperand &operand, size_t width, size_t height, CopySide3D &side) {
-  if (operand.type == 2) // CU_MEMCPY_OPERAND_TYPE_ARRAY
-    return fail(kNotSupported, "copies to and from CUDA arrays are not supported");
-  if (operand.type != 1 || !operand.pointer || (operand.rowLength && operand.rowLength < width) ||
+constexpr int kArrayOperand = 2; // CU_MEMCPY_OPERAND_TYPE_ARRAY
+
+/// Bytes of what extents and places count: texels, if there is an array.
+size_t unitOf(const BatchedCopy &copy) {
+  for (const CopyOperand *operand : {&copy.from, &copy.to})
+    if (operand->type == kArrayOperand && isLive(operand->array))
+      return size_t(1) << operand->array->texelShift;
+  return 1;
+}
+
+Result sideOf(const CopyOperand &operand, size_t width, size_t height, size_t unit,
+              CopySide3D &side) {
+  side = {};
+  if (operand.type == kArrayOperand) {
+    if (!isLive(operand.array))
+      return kInvalidValue;
+    side.type = kMemoryArray;
+    side.array = operand.array;
+    side.xInBytes = operand.x * unit;
+    side.y = operand.y;
+    side.z = operand.z;
+    return kSuccess;
+  }
+  if (operand.type != 1 || (operand.rowLength && operand.rowLength < width) ||
       (operand.layerHeight && operand.layerHeight < height))
     return kInvalidValue;
-  side = {};
   side.type = kMemoryUnified;
   side.device = operand.pointer;
   side.pitch = operand.rowLength;
@@ -80,27 +100,32 @@ Result copyBatch3D(const char *name, size_t count, BatchedCopy *copies, size_t *
     std::vector<Copy3D> all(count);
     for (size_t i = 0; i < count; ++i) {
       const BatchedCopy &copy = copies[i];
+      const size_t unit = unitOf(copy), width = copy.width * unit;
       Result result =
           !isOrder(copy.order) || copy.flags > 1 || !copy.width || !copy.height || !copy.depth
               ? kInvalidValue
-              : sideOf(copy.from, copy.width, copy.height, all[i].from);
+              : sideOf(copy.from, width, copy.height, unit, all[i].from);
       if (!result)
-        result = sideOf(copy.to, copy.width, copy.height, all[i].to);
+        result = sideOf(copy.to, width, copy.height, unit, all[i].to);
       if (result) {
         if (failed)
           *failed = i;
         return result;
       }
-      all[i].widthInBytes = copy.width;
+      all[i].widthInBytes = width;
       all[i].height = copy.height;
       all[i].depth = copy.depth;
     }
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (isCaptured(hipStream))
         return kStreamCaptureUnsupported;
-      for (const Copy3D &copy : all)
+      // Of one that does not lie within memory CUDA does not tell which.
+      for (const Copy3D &copy : all) {
+        if (Result result = checkCopy(context, copyOf(copy)))
+          return result;
         if (Result result = submit(context, copyOf(copy), stream, hipStream))
           return result;
+      }
       return kSuccess;
     });
   });

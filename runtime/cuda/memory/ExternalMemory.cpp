@@ -16,6 +16,9 @@ static HandleTable<ExternalMemory> &memories = HandleTable<ExternalMemory>::leak
 
 constexpr int kDescriptor = 1; // CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
 constexpr unsigned kDedicated = 1;
+// Of Direct3D, which are always dedicated: CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE and the
+// two of version 11.
+static bool isResource(int type) { return type >= 5 && type <= 7; }
 
 } // namespace rubia::runtime::cuda
 
@@ -29,7 +32,8 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
   return callIn(__func__, [&](Context &context) -> Result {
     constexpr int kLastType = 9;
     if (!out || !wanted || wanted->type < kDescriptor || wanted->type > kLastType ||
-        !wanted->size || (wanted->flags & ~kDedicated))
+        !wanted->size || (wanted->flags & ~kDedicated) ||
+        (isResource(wanted->type) && !wanted->flags))
       return kInvalidValue;
     if (wanted->type != kDescriptor)
       return fail(kNotSupported, "cuImportExternalMemory: memory that no file descriptor names");
@@ -37,7 +41,7 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
         !hip().hipDestroyExternalMemory)
       return fail(kNotSupported, "cuImportExternalMemory: HIP is too old for it");
     void *made = nullptr;
-    if (Result result = context.check(hip().hipImportExternalMemory(&made, wanted)))
+    if (Result result = ofImport(hip().hipImportExternalMemory(&made, wanted)))
       return result;
     *out = new ExternalMemory{made, &context, wanted->size};
     memories.add(*out);
@@ -49,6 +53,8 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
 Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
                                        const ExternalBuffer *wanted) {
   return callIn(__func__, [&](Context &context) -> Result {
+    if (!memory)
+      return kInvalidValue;
     if (!memories.contains(memory))
       return kInvalidHandle;
     if (!pointer || !wanted || !wanted->size || wanted->flags || wanted->offset > memory->bytes ||
@@ -71,6 +77,8 @@ Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
 
 Result cuDestroyExternalMemory(ExternalMemory *memory) {
   return callToRelease(__func__, [&](Context &context) -> Result {
+    if (!memory)
+      return kInvalidValue;
     if (!memories.contains(memory))
       return kInvalidHandle;
     if (Result result = context.check(hip().hipDestroyExternalMemory(memory->hip)))

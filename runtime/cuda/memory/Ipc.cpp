@@ -23,17 +23,23 @@ static Result refuse(const char *name) {
   return fail(kNotSupported, llvm::Twine(name) + ": HIP is too old for it");
 }
 
-static Result open(Context &context, void **pointer, const HipIpcHandle &handle, unsigned flags) {
-  constexpr unsigned kLazyPeerAccess = 1; // the only value that there is
-  if (!pointer || flags != kLazyPeerAccess)
+// The first version opens memory once.
+static Result open(Context &context, void **pointer, const HipIpcHandle &handle, unsigned flags,
+                   bool isAgain) {
+  constexpr unsigned kLazyPeerAccess = 1; // has to be set; another bit means nothing
+  if (!pointer || (flags & ~3u) || !(flags & kLazyPeerAccess))
     return kInvalidValue;
   if (!hip().hipIpcOpenMemHandle)
     return refuse("cuIpcOpenMemHandle");
   std::lock_guard<std::mutex> lock(mutex);
   void *opened = nullptr, *base = nullptr;
   size_t bytes = 0;
-  if (Result result = context.check(hip().hipIpcOpenMemHandle(&opened, handle, flags)))
+  if (Result result = context.check(hip().hipIpcOpenMemHandle(&opened, handle, kLazyPeerAccess)))
     return result;
+  if (users.contains(opened) && !isAgain) {
+    (void)hip().hipIpcCloseMemHandle(opened); // it stays open
+    return kAlreadyMapped;
+  }
   if (Result result = context.check(hip().hipMemGetAddressRange(&base, &bytes, opened))) {
     (void)hip().hipIpcCloseMemHandle(opened); // the first error counts
     return result;
@@ -70,10 +76,12 @@ Result cuIpcGetMemHandle(HipIpcHandle *handle, void *pointer) {
 }
 
 Result cuIpcOpenMemHandle_v2(void **pointer, HipIpcHandle handle, unsigned flags) {
-  return callIn(__func__, [&](Context &context) { return open(context, pointer, handle, flags); });
+  return callIn(__func__,
+                [&](Context &context) { return open(context, pointer, handle, flags, true); });
 }
 Result cuIpcOpenMemHandle(void **pointer, HipIpcHandle handle, unsigned flags) {
-  return callIn(__func__, [&](Context &context) { return open(context, pointer, handle, flags); });
+  return callIn(__func__,
+                [&](Context &context) { return open(context, pointer, handle, flags, false); });
 }
 
 Result cuIpcCloseMemHandle(void *pointer) {
@@ -95,10 +103,10 @@ Result cuIpcCloseMemHandle(void *pointer) {
 
 Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
   return callOn(__func__, event, [&](Context &context) -> Result {
-    if (!liveEvent(event) || !event->isInterprocess())
-      return kInvalidHandle;
-    if (!handle)
+    if (!handle || !event)
       return kInvalidValue;
+    if (!liveEvent(event) || !event->isInterprocess() || event->isOpened)
+      return kInvalidHandle;
     if (!hip().hipIpcGetEventHandle)
       return refuse("cuIpcGetEventHandle");
     return context.check(hip().hipIpcGetEventHandle(handle, event->hip));
@@ -113,8 +121,9 @@ Result cuIpcOpenEventHandle(Event **event, HipIpcHandle handle) {
       return refuse("cuIpcOpenEventHandle");
     void *opened = nullptr;
     if (Result result = context.check(hip().hipIpcOpenEventHandle(&opened, handle)))
-      return result;
+      return result == kInvalidValue ? kMapFailed : result;
     *event = addEvent(opened, context, kInterprocess | kWithoutTiming);
+    (*event)->isOpened = true;
     return kSuccess;
   });
 }

@@ -58,7 +58,7 @@ size_t hostPage() {
 
 /// The frame of all of these: they need no context, and HIP's functions.
 template <class Body> Result callVirtual(const char *name, Body body) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
     const Hip &has = hip();
     if (!has.hipMemAddressReserve || !has.hipMemCreate || !has.hipMemMap || !has.hipMemUnmap ||
         !has.hipMemSetAccess || !has.hipMemRelease || !has.hipMemAddressFree)
@@ -94,10 +94,11 @@ MemoryLocation forHip(const MemoryLocation &location) {
 HipProperties forHip(const AllocationProperties &wanted) {
   HipProperties properties = {};
   const MemoryLocation location = forHip(wanted.location);
+  const int handleTypes = wanted.handleTypes & kFileDescriptor;
   if (hip().version >= kCurrentOrder)
-    properties.current = {kPinned, wanted.handleTypes, location, nullptr, 0, 0, 0, {}};
+    properties.current = {kPinned, handleTypes, location, nullptr, 0, 0, 0, {}};
   else
-    properties.old = {0, location, wanted.handleTypes, kPinned, 0, nullptr};
+    properties.old = {0, location, handleTypes, kPinned, 0, nullptr};
   return properties;
 }
 
@@ -136,15 +137,13 @@ Result check(const AllocationProperties *properties) {
     return kInvalidValue;
   if (Result result = check(properties->location))
     return result;
-  if (properties->handleTypes &
-      ~(kFileDescriptor | kWindowsHandle | kWindowsGlobalHandle | kFabric))
+  constexpr int kRefused = kWindowsHandle | kWindowsGlobalHandle; // what only Windows has
+  if (properties->handleTypes < 0 || (properties->handleTypes & kRefused) ||
+      (properties->handleTypes && properties->location.type == kHostLocation) ||
+      properties->compression)
     return kInvalidValue;
-  if (properties->handleTypes && properties->location.type == kHostLocation)
-    return kInvalidValue;
-  if (properties->handleTypes & ~kFileDescriptor)
-    return fail(kNotSupported, "virtual memory management: handles but file descriptors");
-  if (properties->usage)
-    return fail(kNotSupported, "virtual memory management: memory of sparse arrays");
+  if (properties->handleTypes & kFabric)
+    return fail(kNotSupported, "virtual memory management: handles of a fabric");
   if (properties->directRdma)
     return fail(kNotSupported, "virtual memory management: memory that other hardware reaches");
   return kSuccess;
@@ -217,6 +216,24 @@ Row rowOf(const void *pointer, size_t bytes) {
   return row;
 }
 
+/// All mappings in [address, address + bytes), which begins in a reservation; there may be none.
+/// False: it has a part of one.
+bool mappingsIn(const void *pointer, size_t bytes, Row &row) {
+  const uintptr_t start = numberOf(pointer);
+  if (!bytes || bytes % kGranularity || !reservationAt(start))
+    return false;
+  Mappings &mappings = tables().mappings;
+  auto first = mappings.lower_bound(start);
+  if (auto around = mappingAt(start); around != mappings.end() && around->first != start)
+    return false;
+  for (auto i = first; i != mappings.end() && i->first - start < bytes; ++i) {
+    if (i->second.bytes > bytes - (i->first - start))
+      return false;
+    row.push_back(i);
+  }
+  return true;
+}
+
 // Which node of the host does not matter.
 Result checkAccess(const MemoryAccess &access) {
   if (access.flags != kNoAccess && access.flags != kReadAccess && access.flags != kFullAccess)
@@ -263,10 +280,9 @@ Result cuMemGetAllocationGranularity(size_t *granularity, const AllocationProper
                                      int option) {
   return callVirtual(__func__, [&]() -> Result {
     constexpr int kMinimum = 0, kRecommended = 1;
-    if (!granularity || (option != kMinimum && option != kRecommended))
+    // The same for all; what memory there is only cuMemCreate tells.
+    if (!granularity || !properties || (option != kMinimum && option != kRecommended))
       return kInvalidValue;
-    if (Result result = check(properties))
-      return result;
     *granularity = kGranularity;
     return kSuccess;
   });
@@ -275,7 +291,7 @@ Result cuMemGetAllocationGranularity(size_t *granularity, const AllocationProper
 Result cuMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void *wanted,
                            unsigned long long flags) {
   return callVirtual(__func__, [&]() -> Result {
-    if (!pointer || !bytes || bytes % hostPage() || (alignment & (alignment - 1)) ||
+    if (!pointer || !bytes || bytes % kGranularity || (alignment & (alignment - 1)) ||
         numberOf(wanted) % hostPage() || flags)
       return kInvalidValue;
     void *reserved = nullptr;
@@ -360,8 +376,11 @@ Result cuMemMap(void *pointer, size_t bytes, size_t offset, uint64_t handle,
   return callVirtual(__func__, [&]() -> Result {
     PhysicalMemory *memory = find(handle);
     const uintptr_t start = numberOf(pointer);
-    if (!memory || !bytes || bytes % kGranularity || start % kGranularity || offset || flags ||
-        bytes > memory->bytes || !isWithinReservation(start, bytes))
+    if (!memory || !bytes || !start || flags)
+      return kInvalidValue;
+    if (offset || bytes != memory->bytes || start % kGranularity)
+      return fail(kNotSupported, "cuMemMap: other than all of a handle's memory");
+    if (!isWithinReservation(start, bytes))
       return kInvalidValue;
     auto next = tables().mappings.lower_bound(start);
     if (mappingAt(start) != tables().mappings.end() ||
@@ -385,8 +404,8 @@ Result cuMemUnmap(void *pointer, size_t bytes) {
   if (isExiting())
     return kSuccess;
   return callVirtual(__func__, [&]() -> Result {
-    Row row = rowOf(pointer, bytes);
-    if (row.empty())
+    Row row;
+    if (!mappingsIn(pointer, bytes, row))
       return kInvalidValue;
     for (auto mapping : row) {
       auto [start, what] = *mapping;
@@ -409,7 +428,7 @@ Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, siz
     llvm::SmallVector<MemoryAccess> wanted(list, list + count);
     for (MemoryAccess &access : wanted) {
       if (Result result = checkAccess(access))
-        return result;
+        return result == kInvalidDevice ? kInvalidValue : result;
       access.location = forHip(access.location);
     }
     Row row = rowOf(pointer, bytes);
@@ -419,7 +438,7 @@ Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, siz
         wanted, [](const MemoryAccess &one) { return one.location.type != kDeviceLocation; });
     for (auto mapping : row)
       if (byHost && mapping->second.memory->location.type == kDeviceLocation)
-        return fail(kInvalidValue, "cuMemSetAccess: the host does not reach memory of devices");
+        return fail(kNotSupported, "cuMemSetAccess: the host does not reach memory of devices");
     for (auto mapping : row) {
       if (int error = hip().hipMemSetAccess(pointerTo(mapping->first), mapping->second.bytes,
                                             wanted.data(), count))
@@ -435,11 +454,18 @@ Result cuMemGetAccess(unsigned long long *flags, const MemoryLocation *location,
   return callVirtual(__func__, [&]() -> Result {
     if (!flags || !location)
       return kInvalidValue;
-    if (Result result = checkAccess({*location, kNoAccess}))
-      return result;
+    if (checkAccess({*location, kNoAccess}))
+      return kInvalidDevice;
     auto mapping = mappingAt(numberOf(pointer));
-    if (mapping == tables().mappings.end())
+    if (mapping == tables().mappings.end()) {
+      if (findAllocation(pointer)) { // nobody has set any
+        *flags = kNoAccess;
+        return kSuccess;
+      }
+      if (reservationAt(numberOf(pointer)))
+        *flags = kNoAccess;
       return kInvalidValue;
+    }
     *flags = unsigned(accessOf(mapping->second, *location));
     return kSuccess;
   });
@@ -464,17 +490,21 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *given, int type) {
   return callVirtual(__func__, [&]() -> Result {
     constexpr int kByNumber = 70100000; // HIP 7.1; a pointer to it before
     int descriptor = int(numberOf(given));
-    if (!handle || type != kFileDescriptor)
+    if (!handle)
+      return kInvalidValue;
+    if (type == kWindowsHandle || type == kWindowsGlobalHandle || type == kFabric)
+      return fail(kNotSupported, "cuMemImportFromShareableHandle: handles but file descriptors");
+    if (type != kFileDescriptor)
       return kInvalidValue;
     const off_t bytes = lseek(descriptor, 0, SEEK_END);
     if (bytes < off_t(kGranularity))
-      return fail(kInvalidValue, "cuMemImportFromShareableHandle: not a descriptor of memory");
+      return fail(kUnknown, "cuMemImportFromShareableHandle: not a descriptor of memory");
     if (!hip().hipMemImportFromShareableHandle || !hip().hipMemGetAllocationPropertiesFromHandle)
       return fail(kNotSupported, "cuMemImportFromShareableHandle: HIP is too old for it");
     void *made = nullptr;
     void *passed = hip().version >= kByNumber ? given : static_cast<void *>(&descriptor);
     if (int error = hip().hipMemImportFromShareableHandle(&made, passed, type))
-      return fromHip(error);
+      return ofImport(error);
     HipProperties properties = {};
     const int error = hip().hipMemGetAllocationPropertiesFromHandle(&properties, made);
     const std::optional<MemoryLocation> location = placeOf(properties);
@@ -484,7 +514,7 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *given, int type) {
                    : fail(kNotSupported, "the memory is of a device that is not used here");
     }
     *handle = add(std::make_unique<PhysicalMemory>(PhysicalMemory{
-        made, size_t(bytes) / kGranularity * kGranularity, *location, kFileDescriptor}));
+        made, size_t(bytes) / kGranularity * kGranularity, *location, 0})); // not to be given on
     return kSuccess;
   });
 }

@@ -28,7 +28,9 @@ constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
 
 /// The frame of a function that names a green context.
 template <class Body> static Result callOf(const char *name, GreenContext *green, Body body) {
-  return callWithoutContext(name, [&]() -> Result {
+  return call(name, [&]() -> Result {
+    if (!green)
+      return kInvalidContext;
     return greenContexts.contains(green) ? body(*green) : kInvalidHandle;
   });
 }
@@ -45,8 +47,8 @@ Result cuDevSmResourceSplitByCount(DeviceResource *groups, unsigned *count,
                                    const DeviceResource *input, DeviceResource *remaining,
                                    unsigned flags, unsigned least) {
   return call(__func__, [&]() -> Result {
-    constexpr unsigned kIgnoreCoscheduling = 1, kMaxCluster = 2;
-    if (!count || !input || (flags & ~(kIgnoreCoscheduling | kMaxCluster)) || (groups && !*count))
+    (void)flags; // how multiprocessors are taken apart, which these are not; any are taken
+    if (!count || !input || (groups && !*count))
       return kInvalidValue;
     if (input->type != kMultiprocessors)
       return kInvalidResourceType;
@@ -81,7 +83,7 @@ Result cuDevResourceGenerateDesc(ResourceList **out, const DeviceResource *resou
 }
 
 Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, unsigned flags) {
-  return callWithoutContext(__func__, [&]() -> Result {
+  return call(__func__, [&]() -> Result {
     Device *device = deviceAt(ordinal);
     if (!out || flags != kDefaultStream)
       return kInvalidValue;
@@ -106,7 +108,9 @@ Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, uns
 Result cuGreenCtxDestroy(GreenContext *green) {
   if (isExiting())
     return kSuccess;
-  return callWithoutContext(__func__, [&]() -> Result {
+  return call(__func__, [&]() -> Result {
+    if (!green)
+      return kInvalidContext;
     if (!greenContexts.remove(green))
       return kInvalidHandle;
     const int ordinal = green->device.ordinal;

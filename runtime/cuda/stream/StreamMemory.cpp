@@ -19,8 +19,8 @@ static Result checkWord(Context &context, const MemoryOperation &operation) {
   if (!word.address || reinterpret_cast<uintptr_t>(word.address) % bytes)
     return kInvalidValue;
   std::optional<Allocation> found = lookUp(context, word.address);
-  // Managed memory is not allowed, as on NVIDIA's driver.
-  if (!found || found->kind == AllocationKind::Managed ||
+  // Managed memory and that of pools is not allowed, as on NVIDIA's driver.
+  if (!found || found->kind == AllocationKind::Managed || found->kind == AllocationKind::Pool ||
       found->size - (static_cast<char *>(word.address) - found->base) < bytes)
     return kInvalidValue;
   return kSuccess;

@@ -273,7 +273,7 @@ Result cuArrayCreate_v2(Array **out, const ArrayDescriptor *descriptor) {
 }
 
 Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? (*out = array->descriptor, kSuccess) : kInvalidValue;
@@ -281,7 +281,7 @@ Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
 }
 
 Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
-  return callWithoutContext(__func__, [&]() {
+  return call(__func__, [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     if (!out)

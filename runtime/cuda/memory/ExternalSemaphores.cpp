@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semaphores of other libraries, by file descriptor: HIP's. CUDA Driver API: "External Resource
+// Interoperability". A signal or a wait is one operation, which is executed, captured, or a node of
+// a graph.
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Operation.h"
+#include "runtime/cuda/graph/Capture.h"
+
+namespace rubia::runtime::cuda {
+
+/// Lives until the program has destroyed it and no operation names it.
+struct ExternalSemaphore {
+  explicit ExternalSemaphore(void *hip) : hip(hip) {}
+  void *const hip;
+  std::atomic<bool> isDestroyed = false;
+};
+
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::map<ExternalSemaphore *, std::shared_ptr<ExternalSemaphore>> semaphores;
+};
+Table &table() {
+  static auto *all = new Table;
+  return *all;
+}
+
+constexpr int kBinary = 1,
+              kTimeline =
+                  9; // CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, .._TIMELINE_SEMAPHORE_FD
+
+std::shared_ptr<ExternalSemaphore> live(ExternalSemaphore *semaphore) {
+  std::lock_guard<std::mutex> lock(table().mutex);
+  auto found = table().semaphores.find(semaphore);
+  return found == table().semaphores.end() ? nullptr : found->second;
+}
+
+Result refuse(const char *name) {
+  return fail(kNotSupported, llvm::Twine(name) + ": HIP is too old for it");
+}
+
+template <class Operation>
+Result submitSemaphores(const char *name, ExternalSemaphore *const *semaphores,
+                        const SemaphoreParameters *parameters, unsigned count, Stream *stream) {
+  return callOn(name, stream, [&](Context &context) {
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      Operation operation;
+      if (!count)
+        return kInvalidValue;
+      if (Result result = makeSemaphores(semaphores, parameters, count, operation))
+        return result;
+      return submit(context, std::move(operation), stream, hipStream);
+    });
+  });
+}
+
+Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
+
+} // namespace
+
+Result makeSemaphores(ExternalSemaphore *const *semaphores, const SemaphoreParameters *parameters,
+                      unsigned count, SemaphoresOperation &operation) {
+  if (count && (!semaphores || !parameters))
+    return kInvalidValue;
+  for (unsigned i = 0; i < count; ++i) {
+    if (parameters[i].flags) // are of NvSciSync
+      return kInvalidValue;
+    std::shared_ptr<ExternalSemaphore> semaphore = live(semaphores[i]);
+    if (!semaphore)
+      return semaphores[i] ? kInvalidHandle : kInvalidValue;
+    operation.semaphores.push_back(std::move(semaphore));
+  }
+  operation.handles.assign(semaphores, semaphores + count);
+  operation.parameters.assign(parameters, parameters + count);
+  return kSuccess;
+}
+
+// One by one: HIP's parameters have a size of their own.
+Result executeSemaphores(Context &context, const SemaphoresOperation &operation, bool isWait,
+                         void *hipStream) {
+  const auto call =
+      isWait ? hip().hipWaitExternalSemaphoresAsync : hip().hipSignalExternalSemaphoresAsync;
+  if (!call)
+    return refuse(isWait ? "cuWaitExternalSemaphoresAsync" : "cuSignalExternalSemaphoresAsync");
+  for (size_t i = 0; i < operation.semaphores.size(); ++i) {
+    if (operation.semaphores[i]->isDestroyed)
+      return kInvalidHandle;
+    SemaphoreParameters parameters = {};
+    parameters.value = operation.parameters[i].value;
+    if (Result result =
+            context.check(call(&operation.semaphores[i]->hip, &parameters, 1, hipStream)))
+      return result;
+  }
+  return kSuccess;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+// The descriptor is the driver's from then on.
+Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphoreHandle *wanted) {
+  return callIn(__func__, [&](Context &) -> Result {
+    constexpr int kLastType = 10;
+    if (!out || !wanted || wanted->type < kBinary || wanted->type > kLastType || wanted->flags)
+      return kInvalidValue;
+    if (wanted->type != kBinary && wanted->type != kTimeline)
+      return !wanted->pointers[0] && !wanted->pointers[1]
+                 ? kInvalidValue
+                 : fail(kNotSupported,
+                        "cuImportExternalSemaphore: a semaphore that no file descriptor names");
+    if (wanted->type == kTimeline && wanted->descriptor < 0)
+      return kInvalidValue;
+    if (!hip().hipImportExternalSemaphore || !hip().hipDestroyExternalSemaphore)
+      return refuse(__func__);
+    void *made = nullptr;
+    if (Result result = ofImport(hip().hipImportExternalSemaphore(&made, wanted)))
+      return result;
+    auto semaphore = std::make_shared<ExternalSemaphore>(made);
+    std::lock_guard<std::mutex> lock(table().mutex);
+    *out = semaphore.get();
+    table().semaphores[*out] = std::move(semaphore);
+    return kSuccess;
+  });
+}
+
+Result cuDestroyExternalSemaphore(ExternalSemaphore *semaphore) {
+  return callToRelease(__func__, [&](Context &context) -> Result {
+    if (!semaphore)
+      return kInvalidValue;
+    std::shared_ptr<ExternalSemaphore> found = live(semaphore);
+    if (!found || found->isDestroyed.exchange(true))
+      return kInvalidHandle;
+    {
+      std::lock_guard<std::mutex> lock(table().mutex);
+      table().semaphores.erase(semaphore);
+    }
+    return context.check(hip().hipDestroyExternalSemaphore(found->hip));
+  });
+}
+
+Result cuSignalExternalSemaphoresAsync(ExternalSemaphore *const *semaphores,
+                                       const SemaphoreParameters *parameters, unsigned count,
+                                       Stream *stream) {
+  return submitSemaphores<SignalSemaphoresOperation>(__func__, semaphores, parameters, count,
+                                                     stream);
+}
+Result cuWaitExternalSemaphoresAsync(ExternalSemaphore *const *semaphores,
+                                     const SemaphoreParameters *parameters, unsigned count,
+                                     Stream *stream) {
+  return submitSemaphores<WaitSemaphoresOperation>(__func__, semaphores, parameters, count, stream);
+}
+Result cuSignalExternalSemaphoresAsync_ptsz(ExternalSemaphore *const *semaphores,
+                                            const SemaphoreParameters *parameters, unsigned count,
+                                            Stream *stream) {
+  return submitSemaphores<SignalSemaphoresOperation>(__func__, semaphores, parameters, count,
+                                                     mine(stream));
+}
+Result cuWaitExternalSemaphoresAsync_ptsz(ExternalSemaphore *const *semaphores,
+                                          const SemaphoreParameters *parameters, unsigned count,
+                                          Stream *stream) {
+  return submitSemaphores<WaitSemaphoresOperation>(__func__, semaphores, parameters, count,
+                                                   mine(stream));
+}
+
+} // extern "C"
