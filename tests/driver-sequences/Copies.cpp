@@ -38,8 +38,6 @@ void fillHost(Setup &s) {
   quiet("cuMemcpyHtoD_v2", s.memory, static_cast<const void *>(s.host), size_t(256));
 }
 
-Pointer at(Pointer memory, size_t bytes) { return static_cast<char *>(memory) + bytes; }
-
 SEQUENCE(batch_of_copies) {
   Setup s;
   fillHost(s);

@@ -126,14 +126,21 @@ struct UpdateResult {
 
 // What most programs begin with.
 
-/// A context, the kernels below, a stream and some memory.
-struct Setup {
-  Pointer context = nullptr, module = nullptr, stream = nullptr, other = nullptr;
-  Pointer set = nullptr, add = nullptr, copyAdd = nullptr, twice = nullptr;
+/// A context, two streams and some memory.
+struct Plain {
+  Pointer context = nullptr, stream = nullptr, other = nullptr;
   Pointer memory = nullptr, memory2 = nullptr; // 64 words each, zero
   int *host = nullptr;                         // 64 words, pinned, zero
+  Plain();
+};
+/// The same with the kernels below.
+struct Setup : Plain {
+  Pointer module = nullptr;
+  Pointer set = nullptr, add = nullptr, copyAdd = nullptr, twice = nullptr;
   Setup();
 };
+
+inline Pointer at(Pointer memory, size_t bytes) { return static_cast<char *>(memory) + bytes; }
 
 /// One launch of `add` with one block of 64 threads: memory[i] += value.
 int launchAdd(const Setup &s, Pointer stream, Pointer memory, int value);

@@ -77,13 +77,9 @@ static void need(int code, const char *what) {
   exit(1);
 }
 
-Setup::Setup() {
+Plain::Plain() {
   need(quiet("cuInit", 0u), "cuInit");
   need(quiet("cuCtxCreate_v2", &context, 0u, 0), "cuCtxCreate_v2");
-  need(quiet("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), "cuModuleLoadData");
-  for (auto [name, out] : {std::pair("set", &set), std::pair("add", &add),
-                           std::pair("copyAdd", &copyAdd), std::pair("twice", &twice)})
-    need(quiet("cuModuleGetFunction", out, module, name), name);
   need(quiet("cuStreamCreate", &stream, 1u), "cuStreamCreate");
   need(quiet("cuStreamCreate", &other, 1u), "cuStreamCreate");
   for (Pointer *out : {&memory, &memory2}) {
@@ -93,6 +89,18 @@ Setup::Setup() {
   Pointer pinned;
   need(quiet("cuMemHostAlloc", &pinned, size_t(256), 0u), "cuMemHostAlloc");
   host = static_cast<int *>(memset(pinned, 0, 256));
+  need(quiet("cuCtxSynchronize"), "cuCtxSynchronize"); // the streams do not wait for the fills
+  named(context, "context");
+  named(memory, "memory");
+  named(memory2, "memory2");
+  named(host, "host");
+}
+
+Setup::Setup() {
+  need(quiet("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), "cuModuleLoadData");
+  for (auto [name, out] : {std::pair("set", &set), std::pair("add", &add),
+                           std::pair("copyAdd", &copyAdd), std::pair("twice", &twice)})
+    need(quiet("cuModuleGetFunction", out, module, name), name);
   // Loading is lazy: it must not happen in a capture.
   need(launchAdd(*this, stream, memory, 0), "cuLaunchKernel");
   int index = 0, value = 0;
@@ -112,10 +120,6 @@ Setup::Setup() {
   named(add, "add");
   named(copyAdd, "copyAdd");
   named(twice, "twice");
-  named(context, "context");
-  named(memory, "memory");
-  named(memory2, "memory2");
-  named(host, "host");
 }
 
 int launchAdd(const Setup &s, Pointer stream, Pointer memory, int value) {

@@ -40,8 +40,6 @@ Operation barrier(Type type, unsigned flags) {
   return operation;
 }
 
-Pointer at(Pointer memory, size_t bytes) { return static_cast<char *>(memory) + bytes; }
-
 struct BatchParameters { // CUDA_BATCH_MEM_OP_NODE_PARAMS
   Pointer context;
   unsigned count;
