@@ -196,7 +196,7 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
   if (!foundKernel && !outcome.failed) {
     if (!options.entry.empty())
       return fail(options.file + " has no kernel '" + options.entry + "'");
-    messages() << options.file << ": no kernels: programs look up none\n";
+    notices() << options.file << ": no kernels: programs look up none\n";
   }
   return outcome.status();
 }

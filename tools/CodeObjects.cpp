@@ -49,7 +49,11 @@ bool holdsCodeObjects(const std::string &path) {
   auto start = file->read(0, std::min(kStart, file->size()), kStart);
   if (!start)
     return consumeError(start.takeError()), false;
-  const auto bytes = arrayRefFromStringRef<uint8_t>((*start)->getBuffer());
+  return beginsLikeCodeObject((*start)->getBuffer());
+}
+
+bool beginsLikeCodeObject(StringRef start) {
+  const auto bytes = arrayRefFromStringRef<uint8_t>(start);
   return emulator::isOffloadBundle(bytes) || emulator::isCodeObject(bytes);
 }
 
@@ -57,8 +61,13 @@ Expected<CodeObjectFile> openCodeObjects(const std::string &path) {
   auto buffer = input::readFile(path, fatbin::kMaxPayloadBytes);
   if (!buffer)
     return buffer.takeError();
+  return readCodeObjects(std::move(*buffer));
+}
+
+Expected<CodeObjectFile> readCodeObjects(std::unique_ptr<MemoryBuffer> buffer) {
+  const std::string path = buffer->getBufferIdentifier().str();
   CodeObjectFile file;
-  file.buffers.push_back(std::move(*buffer));
+  file.buffers.push_back(std::move(buffer));
   const auto bytes = arrayRefFromStringRef<uint8_t>(file.buffers.back()->getBuffer());
   if (emulator::isCodeObject(bytes)) {
     file.description = "AMDGPU code object";

@@ -26,8 +26,12 @@ struct CodeObjectFile {
 /// Whether the file begins like one; a file that cannot be read does not.
 bool holdsCodeObjects(const std::string &path);
 
+bool beginsLikeCodeObject(llvm::StringRef bytes);
+
 /// Errors: as describeCodeObject(), a broken bundle, a bundle without device code.
 llvm::Expected<CodeObjectFile> openCodeObjects(const std::string &path);
+/// The same for a file that has been read; the buffer's identifier is its name.
+llvm::Expected<CodeObjectFile> readCodeObjects(std::unique_ptr<llvm::MemoryBuffer> buffer);
 
 /// The image for a processor ("gfx1100"); the error names those that there are.
 llvm::Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file,

@@ -36,6 +36,8 @@ void addHelp(CLI::App &app, int &status);
 /// them and does not obey them (input/Printable.h). Code, PTX and JSON go to outs() as they are.
 llvm::raw_ostream &printed();
 llvm::raw_ostream &messages();
+/// messages() that --quiet leaves out: what is neither an error nor a warning.
+llvm::raw_ostream &notices();
 
 /// "rubia: error: ..." on stderr (a text that already has a place, "file:1:2: error: ...", as it
 /// is); returns kFailed.

@@ -7,6 +7,7 @@
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/Sources.h"
+#include "tools/inspect/KernelNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -131,7 +132,27 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
   return kDone;
 }
 
-int compile(const CompileOptions &options) {
+// The kernel of the file that `wanted` means; `wanted` where there is none.
+Expected<std::string> entryIn(const SourceFile &file, unsigned capability,
+                              const std::string &wanted) {
+  std::vector<std::string> names;
+  for (const Source &source : file.sources) {
+    Expected<runtime::PtxImage> image =
+        source.hasPtx() ? parse(source, capability)
+                        : Expected<runtime::PtxImage>(createStringError("no PTX"));
+    if (!image) {
+      consumeError(image.takeError()); // whoever compiles it says why
+      continue;
+    }
+    for (const lowering::Unit &unit : image->units())
+      for (const ptx::Function *kernel : unit.kernels)
+        names.push_back(kernel->name.str());
+  }
+  Expected<std::string> found = findKernel(wanted, names);
+  return found && found->empty() ? wanted : std::move(found);
+}
+
+int compile(CompileOptions options) {
   for (const std::string &arch : options.archs)
     if (Error error = codegen::validateArch(arch)) {
       fail(std::move(error));
@@ -149,6 +170,12 @@ int compile(const CompileOptions &options) {
     ++outcome.failed;
   }
   const unsigned told = capabilityOf(*file, options.file, *capability);
+  if (!options.entry.empty()) {
+    Expected<std::string> entry = entryIn(*file, told, options.entry);
+    if (!entry)
+      return fail(entry.takeError());
+    options.entry = std::move(*entry);
+  }
   bool foundEntry = false, foundPtx = false;
   std::vector<Output> outputs;
   for (const Source &source : file->sources) {
@@ -167,7 +194,7 @@ int compile(const CompileOptions &options) {
     return fail(options.file + " has no kernel '" + options.entry + "'");
   if (outputs.empty()) { // nvcc adds images without kernels to most programs: no failure
     if (!outcome.failed)
-      messages() << options.file << ": no kernels: there is nothing to compile\n";
+      notices() << options.file << ": no kernels: there is nothing to compile\n";
     return outcome.status();
   }
   const int written = writeOutputs(options, outputs);

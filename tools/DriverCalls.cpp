@@ -259,8 +259,8 @@ static Error addCallsThroughTables(const ELF64LEFile &file, MissingCalls &calls)
 }
 
 // NVIDIA's libraries that the file is linked with: their kernels are not in it.
-static Expected<std::string> closedLibrariesOf(const ELF64LEFile &file) {
-  std::string names;
+static Expected<std::vector<std::string>> closedLibrariesOf(const ELF64LEFile &file) {
+  std::vector<std::string> names;
   auto sections = file.sections();
   if (!sections)
     return sections.takeError();
@@ -277,7 +277,7 @@ static Expected<std::string> closedLibrariesOf(const ELF64LEFile &file) {
       StringRef name = strings->substr(entry.getVal());
       name = name.take_front(name.find('\0'));
       if (runtime::capabilityForLibrary(name))
-        names += (names.empty() ? "" : ", ") + name.str();
+        names.push_back(name.str());
     }
   }
   return names;
@@ -355,11 +355,13 @@ Expected<DriverCalls> driverCallsOf(ArrayRef<uint8_t> bytes, const DriverFunctio
     if (file->getHeader().e_machine == ELF::EM_X86_64)
       if (Error error = addCallsThroughTables(*file, calls))
         return std::move(error);
-    Expected<std::string> libraries = closedLibrariesOf(*file);
+    Expected<std::vector<std::string>> libraries = closedLibrariesOf(*file);
     if (!libraries)
       return libraries.takeError();
-    if (!libraries->empty())
-      result.notes.push_back("kernels of the libraries that it needs are in these: " + *libraries);
+    result.libraries = std::move(*libraries);
+    if (!result.libraries.empty())
+      result.notes.push_back("kernels of the libraries that it needs are in these: " +
+                             join(result.libraries, ", "));
   }
   result.missing = calls.list();
   const std::set<std::string> named = namedFunctions(text, driver);

@@ -40,9 +40,10 @@ struct DriverCalls {
     std::string function; // as the program calls it: "cudaGraphCreate"
     std::string driver;   // what is missing for it: "cuGraphCreate"
   };
-  std::vector<Missing> missing;   // called, in the order of names
-  std::vector<std::string> notes; // sentences about what cannot be told
-  bool isUncertain = false;       // it may call any of the functions that are missing
+  std::vector<Missing> missing;       // called, in the order of names
+  std::vector<std::string> libraries; // NVIDIA's with kernels of their own, that it is linked with
+  std::vector<std::string> notes;     // sentences about what cannot be told
+  bool isUncertain = false;           // it may call any of the functions that are missing
 };
 
 /// `elf`: a program, shared library or object. Anything else calls nothing.

@@ -9,6 +9,7 @@
 #include "tools/LaunchObservation.h"
 #include "tools/LaunchableKernels.h"
 #include "tools/OutputFile.h"
+#include "tools/launch/Outputs.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -23,7 +24,8 @@ namespace {
 struct LaunchOptions {
   std::string entry, grid = "1", block = "1";
   uint32_t shared = 0;
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments, prints, compares;
+  Tolerance tolerance;
 };
 
 struct CommandOptions {
@@ -41,8 +43,24 @@ void addLaunchOptions(CLI::App &command, LaunchOptions &options) {
       ->capture_default_str();
   command.add_option("argument", options.arguments,
                      "i8: u8: i16: u16: i32: u32: i64: u64: f16: bf16: f32: f64:VALUE, "
-                     "buf:IN[:OUT], zero:BYTES[:OUT], "
-                     "bytes:HEX or bytes:@FILE; one for each parameter");
+                     "buf:IN[:OUT], zero:BYTES[:OUT], zero:TYPE[SIZE,...][:OUT], "
+                     "bytes:HEX or bytes:@FILE; one for each parameter; .npy files have types");
+  command
+      .add_option("--print", options.prints,
+                  "NUMBER[:TYPE]: print the elements of this argument's buffer")
+      ->allow_extra_args(false);
+  command
+      .add_option("--compare", options.compares,
+                  "[NUMBER=]FILE: fail unless this argument's buffer is equal to the file's")
+      ->allow_extra_args(false);
+  command
+      .add_option("--rtol", options.tolerance.relative,
+                  "of --compare, relative to what is expected")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--atol", options.tolerance.absolute, "of --compare, absolute")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 class Launcher {
@@ -90,6 +108,9 @@ Error Launcher::launch(const LaunchOptions &options) {
   if (options.arguments.size() != kernel->parameters.size())
     return failure("kernel '" + kernel->name + "' has " + Twine(kernel->parameters.size()) +
                    " parameters, " + Twine(options.arguments.size()) + " arguments were given");
+  Expected<std::vector<BufferView>> views = parseViews(options.prints, options.compares);
+  if (!views)
+    return views.takeError();
   std::vector<LaunchArgument> arguments;
   std::vector<Buffer> buffers;
   std::vector<uint8_t> parameters(kernel->parameterBytes, 0);
@@ -127,18 +148,19 @@ Error Launcher::launch(const LaunchOptions &options) {
   if (error || !detail.empty())
     return failure("kernel '" + kernel->name + "': " + (error ? hip.hipGetErrorString(error) : "") +
                    (error && !detail.empty() ? ": " : "") + detail);
+  const bool isLookedAt = !views->empty();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].output.empty())
+    if (!arguments[i].isBuffer || (arguments[i].output.empty() && !isLookedAt))
       continue;
     std::vector<uint8_t> &bytes = arguments[i].bytes;
     if (Error error =
             check("hipMemcpy", hip.hipMemcpy(bytes.data(), buffers[i].address, bytes.size(),
                                              runtime::kHipMemcpyDeviceToHost)))
       return error;
-    if (Error error = writeFile(arguments[i].output, toStringRef(ArrayRef(bytes))))
+    if (Error error = writeOutput(arguments[i]))
       return error;
   }
-  return Error::success();
+  return lookAtBuffers(*views, arguments, options.tolerance);
 }
 
 // One launch a line, in the form of the command line behind FILE.

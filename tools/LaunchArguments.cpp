@@ -58,6 +58,46 @@ static Expected<std::vector<uint8_t>> readWhole(StringRef text, StringRef path) 
   return std::vector<uint8_t>(contents.begin(), contents.end());
 }
 
+// Of a file of NumPy's the elements alone.
+static Error takeElements(LaunchArgument &argument) {
+  Expected<NpyFile> file = readNpy(argument.bytes);
+  if (!file)
+    return file.takeError();
+  argument.shape = file->shape;
+  argument.bytes.erase(argument.bytes.begin(),
+                       argument.bytes.begin() + (file->data.data() - argument.bytes.data()));
+  return Error::success();
+}
+
+static Error badView(StringRef text, const Twine &expected) {
+  return createStringError("'" + text + "' is no view of a buffer: expected " + expected);
+}
+
+static std::optional<size_t> argumentNumber(StringRef text) {
+  size_t number;
+  if (text.getAsInteger(10, number) || !number)
+    return std::nullopt;
+  return number - 1;
+}
+
+Expected<BufferView> parsePrint(StringRef text) {
+  const auto [number, type] = text.split(':');
+  BufferView view{argumentNumber(number), elementType(type), ""};
+  if (!view.argument || (text.contains(':') && !view.type))
+    return badView(text, "NUMBER[:TYPE], such as 2:f32");
+  return view;
+}
+
+Expected<BufferView> parseCompare(StringRef text) {
+  BufferView view;
+  const auto [number, file] = text.split('=');
+  view.argument = argumentNumber(number);
+  view.reference = view.argument ? file.str() : text.str();
+  if (view.reference.empty())
+    return badView(text, "[NUMBER=]FILE");
+  return view;
+}
+
 Expected<LaunchArgument> parseLaunchArgument(StringRef text) {
   LaunchArgument argument;
   argument.text = text.str();
@@ -82,8 +122,11 @@ Expected<LaunchArgument> parseLaunchArgument(StringRef text) {
     auto [first, output] = value.split(':');
     argument.output = output.str();
     uint64_t size = 0;
-    if (kind == "zero" && (first.getAsInteger(0, size) || size == 0 || size > (uint64_t(1) << 40)))
-      return bad(text, "expected zero:BYTES[:OUT]");
+    if (kind == "zero" && (argument.shape = parseShape(first)))
+      size = argument.shape->bytes();
+    else if (kind == "zero" &&
+             (first.getAsInteger(0, size) || size == 0 || size > (uint64_t(1) << 40)))
+      return bad(text, "expected zero:BYTES[:OUT] or zero:TYPE[SIZE,...][:OUT]");
     if (kind == "zero") {
       argument.bytes.resize(size);
     } else {
@@ -93,7 +136,13 @@ Expected<LaunchArgument> parseLaunchArgument(StringRef text) {
       if (!bytes)
         return bytes.takeError();
       argument.bytes = std::move(*bytes);
+      if (first.ends_with(".npy"))
+        if (Error error = takeElements(argument))
+          return bad(text, toString(std::move(error)));
     }
+    if (output.ends_with(".npy") && !argument.shape)
+      return bad(text, "the output is a file of NumPy's, so type and shape are needed: "
+                       "buf:IN.npy:OUT.npy or zero:f32[1000]:OUT.npy");
   } else if (kind == "bytes") {
     if (value.starts_with("@")) {
       auto bytes = readWhole(text, value.drop_front());

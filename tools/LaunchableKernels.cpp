@@ -2,6 +2,7 @@
 #include "tools/LaunchableKernels.h"
 #include "tools/CodeObjects.h"
 #include "tools/Sources.h"
+#include "tools/inspect/KernelNames.h"
 
 using namespace llvm;
 
@@ -76,7 +77,8 @@ LaunchableKernel launchable(runtime::LoadedModule &module, runtime::DeviceServic
 }
 
 Expected<LaunchableKernel> PtxKernels::find(const std::string &entry) {
-  std::string known;
+  std::vector<std::string> known;
+  std::vector<std::pair<runtime::LoadedModule *, const runtime::Manifest::Kernel *>> kernels;
   for (size_t i = 0; i < modules.size(); ++i) {
     Expected<runtime::LoadedModule *> m = module(i);
     if (!m) {
@@ -90,10 +92,35 @@ Expected<LaunchableKernel> PtxKernels::find(const std::string &entry) {
       return launchable(**m, services, manifest.kernels.front());
     if (const runtime::Manifest::Kernel *kernel = manifest.kernel(entry))
       return launchable(**m, services, *kernel);
-    for (const runtime::Manifest::Kernel &kernel : manifest.kernels)
-      known += "\n  " + kernel.name;
+    for (const runtime::Manifest::Kernel &kernel : manifest.kernels) {
+      known.push_back(kernel.name);
+      kernels.emplace_back(*m, &kernel);
+    }
   }
-  return noKernel(path, entry, known);
+  Expected<std::string> name = findKernel(entry, known);
+  if (!name)
+    return name.takeError();
+  for (const auto &[module, kernel] : kernels)
+    if (kernel->name == *name && !name->empty())
+      return launchable(*module, services, *kernel);
+  return noKernel(path, entry, listOfKernels(known));
+}
+
+Expected<std::string> oneKernel(const std::string &path, const std::string &entry,
+                                ArrayRef<std::string> names) {
+  if (entry.empty() && names.size() == 1)
+    return names.front();
+  Expected<std::string> found = findKernel(entry, names);
+  if (found && found->empty())
+    return noKernel(path, entry, listOfKernels(names));
+  return found;
+}
+
+template <class Kernels> std::vector<std::string> namesOf(const Kernels &kernels) {
+  std::vector<std::string> names;
+  for (const auto &kernel : kernels)
+    names.push_back(kernel.name);
+  return names;
 }
 
 // A code object that HIP has loaded.
@@ -105,7 +132,9 @@ public:
     if (module)
       hip.hipModuleUnload(module);
   }
-  Error load();
+  Error choose();
+  Error load() { return check(image->place, hip.hipModuleLoadData(&module, image->bytes.data())); }
+  ArrayRef<uint8_t> bytes() const { return image->bytes; }
   Expected<LaunchableKernel> find(const std::string &entry);
 
 private:
@@ -120,7 +149,7 @@ private:
   void *module = nullptr;
 };
 
-Error CodeObjectKernels::load() {
+Error CodeObjectKernels::choose() {
   int device = 0;
   if (Error error = check("hipGetDevice", hip.hipGetDevice(&device)))
     return error;
@@ -131,19 +160,15 @@ Error CodeObjectKernels::load() {
   if (!selected)
     return selected.takeError();
   image = *selected;
-  return check(image->place, hip.hipModuleLoadData(&module, image->bytes.data()));
+  return Error::success();
 }
 
 Expected<LaunchableKernel> CodeObjectKernels::find(const std::string &entry) {
-  const emulator::KernelInfo *found = nullptr;
-  std::string known;
-  for (const emulator::KernelInfo &kernel : image->info.kernels) {
-    if (kernel.name == entry || (entry.empty() && image->info.kernels.size() == 1))
-      found = &kernel;
-    known += "\n  " + kernel.name;
-  }
-  if (!found)
-    return noKernel(path, entry, known);
+  Expected<std::string> name = oneKernel(path, entry, namesOf(image->info.kernels));
+  if (!name)
+    return name.takeError();
+  const emulator::KernelInfo *found =
+      &*find_if(image->info.kernels, [&](const auto &kernel) { return kernel.name == *name; });
   LaunchableKernel result;
   result.name = found->name;
   result.parameterBytes = found->explicitKernargSize;
@@ -189,6 +214,8 @@ Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip, const std:
   if (!file)
     return file.takeError();
   auto kernels = std::make_shared<CodeObjectKernels>(hip, path, std::move(*file));
+  if (Error error = kernels->choose())
+    return std::move(error);
   if (Error error = kernels->load())
     return std::move(error);
   return [kernels](const std::string &entry) { return kernels->find(entry); };

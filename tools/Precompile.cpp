@@ -354,7 +354,7 @@ int precompile(const PrecompileOptions &options) {
   auto finish = [&options, progress, begin](PrecompileReport &report) {
     report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     PrecompileProgress(progress, "").summary(report);
-    report.printSummary(messages());
+    report.printSummary(notices());
     int status = kDone;
     for (const std::string &path : options.reports)
       if (Error error = writeReport(path, report))

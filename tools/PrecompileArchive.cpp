@@ -123,7 +123,12 @@ Expected<std::unique_ptr<MemoryBuffer>> spool(archive *handle, Block block,
 Error readArchive(const MemoryBuffer &bytes,
                   const std::function<void(StringRef name, std::unique_ptr<MemoryBuffer>)> &take) {
   Handle handle(archive_read_new(), archive_read_free);
-  archive_read_support_filter_all(handle.get());
+  // Not all: some filters start other programs.
+  for (auto *support : {archive_read_support_filter_bzip2, archive_read_support_filter_compress,
+                        archive_read_support_filter_gzip, archive_read_support_filter_lz4,
+                        archive_read_support_filter_lzma, archive_read_support_filter_xz,
+                        archive_read_support_filter_zstd})
+    support(handle.get());
   archive_read_support_format_tar(handle.get());
   archive_read_support_format_zip(handle.get());
   archive_read_support_format_ar(handle.get());

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // PATHs of `rubia precompile` -> the images that programs would load, each once. Directories are
-// walked in the order of their names, archives are opened, whatever is in them; files without CUDA
-// code are passed over.
+// walked and archives are opened (inspect/InputFiles.h); files without CUDA code are passed over.
 #pragma once
 
 #include "runtime/compiler/Compiler.h"
 #include "tools/Sources.h"
+#include "tools/inspect/InputFiles.h"
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace llvm {
-class MemoryBuffer;
-}
 
 namespace rubia::tools {
 
@@ -35,25 +31,18 @@ public:
   /// NVIDIA's closed libraries, would be told. Both are parts of the cache key.
   PrecompileInputs(unsigned forPrograms, std::optional<unsigned> capability)
       : forPrograms(forPrograms), capability(capability) {}
+  PrecompileInputs(const PrecompileInputs &) = delete;
 
   /// A path that the user named: anything wrong with it is a problem, also that it holds nothing.
-  void addPath(const std::string &path);
+  void addPath(const std::string &path) { walk.addPath(path); }
 
   llvm::ArrayRef<PrecompileImage> images() const { return imageList; }
   llvm::ArrayRef<InputProblem> problems() const { return problemList; }
-  unsigned files() const { return filesSeen; } // archive members included
+  unsigned files() const { return walk.seen(); } // archive members included
   bool anyCode() const { return !imageList.empty() || imagesWithoutKernels; }
 
 private:
-  /// What to do with a file depends on whether it was named or only met.
-  enum class Asked { ByName, NotByName };
-
-  void addDirectory(const std::string &path);
-  void addFile(const std::string &path, Asked asked);
-  /// `name` is what capability depends on, `place` what people read.
-  void addBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::StringRef name, Asked asked,
-                 unsigned depth);
-  void addArchive(std::unique_ptr<llvm::MemoryBuffer> buffer, Asked asked, unsigned depth);
+  void addFile(InputFile file);
   void addSources(SourceFile file, llvm::StringRef name);
   void problem(const llvm::Twine &place, const llvm::Twine &reason);
 
@@ -63,7 +52,10 @@ private:
   std::map<std::pair<runtime::Digest, unsigned>, size_t> known;
   std::vector<PrecompileImage> imageList;
   std::vector<InputProblem> problemList;
-  unsigned filesSeen = 0, imagesWithoutKernels = 0;
+  unsigned imagesWithoutKernels = 0;
+  InputFiles walk{
+      [this](InputFile file) { addFile(std::move(file)); },
+      [this](const std::string &place, const std::string &reason) { problem(place, reason); }};
 };
 
 } // namespace rubia::tools

@@ -43,8 +43,8 @@ Error tellDevice(const settings::Settings &settings) {
     return arch.takeError();
   char name[256] = "";
   (*hip)->hipDeviceGetName(name, sizeof(name), 0);
-  messages() << "rubia: device 0 is " << *arch << ", " << name << ", through " << (*hip)->path
-             << "\n";
+  notices() << "rubia: device 0 is " << *arch << ", " << name << ", through " << (*hip)->path
+            << "\n";
   return Error::success();
 }
 

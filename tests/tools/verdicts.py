@@ -69,7 +69,7 @@ class VerdictTest(unittest.TestCase):
     def inspect(self, path, status, verdict):
         done = self.rubia("inspect", "--json", path)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        report = json.loads(done.stdout)[0]
+        report = json.loads(done.stdout)["files"][0]
         self.assertEqual(report["verdict"], verdict, done.stdout)
         return report
 
@@ -158,7 +158,7 @@ class Programs(VerdictTest):
         program = self.nvcc(self.file("a.cu", CHECK + "int main() { useKernel(); cudaArray_t a; cudaFreeArray(a); }"),
                             flags=["-Xlinker", "-s"])
         report = self.inspect(program, 0, "works")
-        self.assertFalse(report["callsAreKnown"])
+        self.assertFalse(report["calls_are_known"])
         self.assertIn("cannot be told", report["reason"])
 
 

@@ -69,7 +69,7 @@ Expected<Program> prepare(const CaptureOptions &options, StringRef output) {
   program.variables.push_back("RUBIA_CAPTURE=" + linesFor(options, output, driver));
   if (options.jitPtx)
     program.variables.push_back("CUDA_FORCE_PTX_JIT=1");
-  messages() << "rubia: capturing launches on " << driver << "\n";
+  notices() << "rubia: capturing launches on " << driver << "\n";
   return program;
 }
 
