@@ -147,6 +147,7 @@ void Recorder::finish() {
                   static_cast<unsigned long long>(wholeGraphs), seconds);
       writer.write(RecordType::End, text.bytes().begin(), text.bytes().size());
     }
+    fflush(stdout); // what the program has printed stands in front of what is said of it
     fprintf(stderr, "rubia capture: %llu of %llu launches recorded, %llu bytes, %.2f s\n",
             static_cast<unsigned long long>(recorded), static_cast<unsigned long long>(launches),
             static_cast<unsigned long long>(writer.bytes()), seconds);

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 FOLDERS = ["targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "reference", "runtime", "standins", "diff",
-           "tools", "tests", "benchmarks", "examples"]
+           "tools", "tests", "benchmarks", "examples", "packaging"]
 SUFFIXES = {".cpp", ".h", ".def", ".c", ".cl", ".cu", ".py", ".cmake"}
 LICENSE = "SPDX-License-Identifier: Apache-2.0"
 
