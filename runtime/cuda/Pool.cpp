@@ -8,6 +8,7 @@
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace rubia::runtime::cuda {
 
@@ -185,6 +186,16 @@ static Result freeInCapture(Context &context, void *pointer, void *hipStream) {
   return capture(context, operation, hipStream);
 }
 
+// The limit counts blocks of the granularity, as devices give memory away.
+static bool hasRoom(MemoryPool &pool, size_t bytes) {
+  constexpr uint64_t kGranularity = 2 << 20;
+  if (!pool.maxSize)
+    return true;
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  const uint64_t limit = llvm::alignTo(pool.maxSize, kGranularity);
+  return bytes <= limit && pool.used <= limit - bytes;
+}
+
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
                            Stream *stream) {
   if (!pointer || pool.isImported)
@@ -193,7 +204,7 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
     *pointer = nullptr;
     return kSuccess;
   }
-  if (pool.maxSize && bytes > pool.maxSize)
+  if (!hasRoom(pool, bytes))
     return kOutOfMemory;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))

@@ -328,6 +328,27 @@ TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
   EXPECT_EQ(cu("cuMemFreeAsync", b, none), kInvalidValue);
 }
 
+TEST_F(Memory, PoolsHaveALimit) {
+  MemoryPoolProperties properties = {};
+  properties.allocationType = 1;
+  properties.location = {1, 0};
+  properties.maxSize = 3 << 20; // of blocks of 2 MiB
+  MemoryPool *pool = nullptr;
+  Stream *none = nullptr;
+  ASSERT_EQ(cu("cuMemPoolCreate", &pool, static_cast<const MemoryPoolProperties *>(&properties)),
+            kSuccess);
+  void *first = nullptr, *second = nullptr;
+  auto allocate = [&](void **out, size_t bytes) {
+    return cu("cuMemAllocFromPoolAsync", out, bytes, pool, none);
+  };
+  EXPECT_EQ(allocate(&first, (4 << 20) + 1), kOutOfMemory);
+  ASSERT_EQ(allocate(&first, 3 << 20), kSuccess);
+  EXPECT_EQ(allocate(&second, (1 << 20) + 1), kOutOfMemory);
+  ASSERT_EQ(allocate(&second, 1 << 20), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", first, none), kSuccess);
+  EXPECT_EQ(allocate(&first, 2 << 20), kSuccess);
+}
+
 TEST_F(Memory, PoolsKeepWhatTheirThresholdAllows) {
   auto *live = fakeHip<int()>("fakeHipAllocations");
   int before = live();
