@@ -109,8 +109,9 @@ struct Launch {
     uint64_t region = 0, offset = 0; // of the first such word
   };
   Moved moved;
-  int status = 0;      // what the driver returned
-  std::string problem; // why it is recorded in part only
+  int status = 0;              // what the driver returned
+  uint64_t untouchedPages = 0; // that are left out, as it does not touch them; they read as zeros
+  std::string problem;         // why it is recorded in part only
 
   /// Memory, then arrays.
   std::vector<const Region *> regions() const;
@@ -215,6 +216,8 @@ public:
   llvm::Error add(RecordType type, const llvm::json::Value &value);
   /// The pages of an allocation and its map, whose digest it is.
   llvm::Expected<Digest> addMemory(llvm::ArrayRef<uint8_t> bytes);
+  /// The same without the pages of which `touched` has 0: their digests are zeros.
+  llvm::Expected<Digest> addTouched(llvm::ArrayRef<uint8_t> bytes, llvm::ArrayRef<uint8_t> touched);
   /// Its map alone.
   llvm::Expected<Digest> addDigests(llvm::ArrayRef<uint8_t> bytes);
   llvm::Error finish();

@@ -41,6 +41,17 @@ inline constexpr size_t kWordsBehind = 16;
 
 llvm::Expected<InstrumentedPtx> instrumentWriters(llvm::StringRef ptx, llvm::StringRef kernel);
 
+/// The variable of a module that notes which pages of its allocations a launch touches: the number
+/// of allocations, and of each its address, its bytes and the address of a byte for each page (8
+/// bytes each).
+inline constexpr const char *kTouchedVariable = "rubia_touched";
+inline constexpr size_t kTouchedMost = 64, kTouchedBytes = 8 + kTouchedMost * 24;
+
+/// Pages have 2^`pageShift` bytes. An error also if it has instructions for memory of the device
+/// that are not understood: bulk and asynchronous copies, textures.
+llvm::Expected<InstrumentedPtx> instrumentTouches(llvm::StringRef ptx, llvm::StringRef kernel,
+                                                  unsigned pageShift);
+
 /// Part of a text, with what it is about marked.
 struct Excerpt {
   std::string title;

@@ -41,6 +41,12 @@ llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateR
 llvm::Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
                                     const std::string &library, const std::string &ptx);
 
+/// Of each region of a launch a byte for each page, 1 if the launch touches it: from a run of PTX
+/// that notes it. All pages of variables are touched. An error: the launch cannot be looked at so.
+using TouchedPages = std::vector<std::vector<uint8_t>>;
+llvm::Expected<TouchedPages> touchedPages(const Capsule &capsule, const Launch &launch,
+                                          const std::string &library);
+
 /// Where allocations were, and where they are.
 class Relocation {
 public:

@@ -91,6 +91,20 @@ Expected<Digest> CapsuleOutput::addMemory(ArrayRef<uint8_t> bytes) {
   return add(RecordType::Map, ArrayRef(map));
 }
 
+Expected<Digest> CapsuleOutput::addTouched(ArrayRef<uint8_t> bytes, ArrayRef<uint8_t> touched) {
+  std::vector<uint8_t> map;
+  for (size_t i = 0; !bytes.empty(); ++i) {
+    const ArrayRef<uint8_t> page = bytes.take_front(kPageBytes);
+    bytes = bytes.drop_front(page.size());
+    Digest digest{};
+    if (i < touched.size() && touched[i])
+      if (Error error = add(RecordType::Page, page).moveInto(digest))
+        return std::move(error);
+    map.insert(map.end(), digest.begin(), digest.end());
+  }
+  return add(RecordType::Map, ArrayRef(map));
+}
+
 Expected<Digest> CapsuleOutput::addDigests(ArrayRef<uint8_t> bytes) {
   std::vector<uint8_t> map;
   for (; !bytes.empty(); bytes = bytes.drop_front(std::min<size_t>(bytes.size(), kPageBytes))) {

@@ -324,6 +324,8 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
     reader.number("moved_word_region", out.moved.region, UINT32_MAX);
     reader.number("moved_word_offset", out.moved.offset, kMaxAddress);
   }
+  if (reader.has("untouched_pages"))
+    reader.number("untouched_pages", out.untouchedPages, UINT64_MAX);
   if (reader.has("problem"))
     reader.text("problem", out.problem);
   for (const Launch::Parameter &parameter : out.layout)
@@ -471,6 +473,8 @@ json::Value toJson(const Launch &launch) {
     out["moved_word_region"] = launch.moved.region;
     out["moved_word_offset"] = launch.moved.offset;
   }
+  if (launch.untouchedPages)
+    out["untouched_pages"] = launch.untouchedPages;
   if (!launch.problem.empty())
     out["problem"] = launch.problem;
   return out;

@@ -7,6 +7,7 @@
 #include "diff/lib/TextOfPtx.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/MathExtras.h"
 #include <cstring>
 #include <map>
 #include <unistd.h>
@@ -42,6 +43,7 @@ public:
                         function_ref<int(uint64_t variable)> end, const char *name);
   Expected<std::vector<Writer>> locate(const Launch &launch, const LocateRequest &request);
   Expected<WriterMap> locateAll(const Launch &launch, const LocateRequest &request);
+  Expected<TouchedPages> touched(const Launch &launch);
 
 private:
   struct Place { // where a region is now
@@ -460,6 +462,61 @@ Expected<WriterMap> Replayer::locateAll(const Launch &launch, const LocateReques
   std::copy(std::begin(launch.grid), std::end(launch.grid), map.grid);
   std::copy(std::begin(launch.block), std::end(launch.block), map.block);
   return map;
+}
+
+static Expected<InstrumentedPtx> instrumentPages(StringRef ptx, StringRef kernel) {
+  static_assert(isPowerOf2_32(kPageBytes));
+  return instrumentTouches(ptx, kernel, Log2_32(kPageBytes));
+}
+
+Expected<TouchedPages> Replayer::touched(const Launch &launch) {
+  TouchedPages pages;
+  std::vector<uint64_t> marks(launch.memory.size());
+  const auto begin = [&](uint64_t variable, uint64_t) {
+    uint8_t table[kTouchedBytes] = {};
+    support::endian::write64le(table, launch.memory.size());
+    for (size_t i = 0; i < launch.memory.size(); ++i) {
+      // An access may begin in the last page and end behind it.
+      pages.emplace_back(launch.memory[i].bytes / kPageBytes + 2);
+      if (int status = api.cuMemAlloc_v2(&marks[i], pages[i].size()))
+        return status;
+      if (int status = api.cuMemcpyHtoD_v2(marks[i], pages[i].data(), pages[i].size()))
+        return status;
+      uint8_t *entry = table + 8 + i * 24;
+      support::endian::write64le(entry, places[i].address);
+      support::endian::write64le(entry + 8, launch.memory[i].bytes);
+      support::endian::write64le(entry + 16, marks[i]);
+    }
+    return api.cuMemcpyHtoD_v2(variable, table, sizeof(table));
+  };
+  const auto end = [&](uint64_t) {
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (int status = api.cuMemcpyDtoH_v2(pages[i].data(), marks[i], pages[i].size()))
+        return status;
+      pages[i].resize((launch.memory[i].bytes + kPageBytes - 1) / kPageBytes);
+      if (!launch.memory[i].name.empty())
+        std::fill(pages[i].begin(), pages[i].end(), 1);
+    }
+    return 0;
+  };
+  if (launch.memory.empty() || launch.memory.size() > kTouchedMost)
+    return createStringError("it reaches no memory, or too many allocations");
+  if (Error error = runInstrumented(launch, {0, 0, 0}, begin, end, kTouchedVariable))
+    return std::move(error);
+  return pages;
+}
+
+Expected<TouchedPages> touchedPages(const Capsule &capsule, const Launch &launch,
+                                    const std::string &library) {
+  if (const std::string why = launch.whyNotReplayable(); !why.empty())
+    return createStringError(why);
+  if (!launch.textures.empty() || capsule.bytesOfPages() != kPageBytes)
+    return createStringError("what textures touch is not known");
+  Expected<DriverApi> api = DriverApi::open(library);
+  if (!api)
+    return api.takeError();
+  return Replayer(capsule, nullptr, std::move(*api), "", std::nullopt, instrumentPages)
+      .touched(launch);
 }
 
 static Expected<const Launch *> launchToLocate(const Capsule &capsule,

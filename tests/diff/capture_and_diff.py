@@ -323,6 +323,29 @@ class CaptureAndDiff(unittest.TestCase):
         self.assertEqual([launch["memory"][0]["bytes"] for launch in self.launches()], [20 * 2**20 + 20] * 2)
         self.assertIn("2 equal", run("diff", self.capsule, "--arch", "gfx942"))
 
+    def test_pages_that_no_thread_touches_are_left_out(self):
+        """Of each MiB a word is read, and the first page is written."""
+        self.launch("large", """.reg .b64 %x; .reg .b32 %y<3>; .reg .pred %q; mov.u32 %y2, 0; mad.wide.u32 %x, %r1, 4, %d1;
+                             L: ld.global.u32 %y1, [%x+1024]; add.u32 %r2, %r2, %y1; add.s64 %x, %x, 1048576; add.u32 %y2, %y2, 1;
+                             setp.lt.u32 %q, %y2, 20; @%q bra L;""", "--touched")
+        run("capsule", "verify", self.capsule)
+        pages = (20 * 2**20 + 20) // 16384 + 1
+        self.assertEqual([launch.get("untouched_pages") for launch in self.launches()], [pages - 20] * 2)
+        self.assertIn(f"without {pages - 20} pages that it does not touch", run("capsule", "show", self.capsule))
+        self.assertLess(int(re.search(r"records, (\d+) bytes", run("capsule", "show", self.capsule))[1]), 2**20)
+        self.assertIn("2 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
+    def test_launches_that_cannot_be_looked_at_keep_all_pages(self):
+        self.textures()
+        whole = self.launches()
+        self.capsule.unlink()
+        ptx = self.folder / "t.ptx"
+        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "--touched", "-o", self.capsule, "--", sys.executable,
+                                 pathlib.Path(__file__).with_name("launch_textures.py"), ptx], capture_output=True, text=True)
+        self.assertIn("launch 0 keeps all pages: what textures touch is not known", result.stderr)
+        self.assertEqual([len(launch["memory"]) for launch in self.launches()], [len(launch["memory"]) for launch in whole])
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))

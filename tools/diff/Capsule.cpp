@@ -5,6 +5,7 @@
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/diff/DiffCommands.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -63,6 +64,8 @@ void printText(const Capsule &capsule) {
       printed() << launch.arrays.size() << " arrays, " << launch.textures.size()
                 << " textures and surfaces, ";
     printed() << reachedBytes(launch) << " bytes";
+    if (launch.untouchedPages)
+      printed() << ", without " << launch.untouchedPages << " pages that it does not touch";
     if (launch.inGraph)
       printed() << ", node " << launch.inGraph->node << " of graph launch "
                 << launch.inGraph->launch;
@@ -133,9 +136,30 @@ int verify(const CapsuleOptions &options) {
 
 constexpr int kCompression = 15;
 
-/// A launch with all that it refers to and that `environment` does not leave out.
+/// Whether all that a launch changed lies in pages that it touched.
+Expected<bool> areChangesTouched(const Capsule &capsule, const capsule::Launch &launch,
+                                 const capsule::TouchedPages &touched) {
+  for (size_t i = 0; i < launch.memory.size(); ++i) {
+    const capsule::Region &region = launch.memory[i];
+    auto before = capsule.pageDigests(region, region.before);
+    if (!before)
+      return before.takeError();
+    auto after = capsule.pageDigests(region, *region.after);
+    if (!after)
+      return after.takeError();
+    for (size_t page = 0; page < before->size(); ++page)
+      if ((*before)[page] != (*after)[page] &&
+          (i >= touched.size() || page >= touched[i].size() || !touched[i][page]))
+        return false;
+  }
+  return true;
+}
+
+/// A launch with all that it refers to and that `environment` does not leave out; `touched`: only
+/// those pages of its memory, null for all.
 Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
-                 const capsule::Environment &environment, capsule::CapsuleOutput &output) {
+                 const capsule::Environment &environment, capsule::CapsuleOutput &output,
+                 const capsule::TouchedPages *touched = nullptr) {
   for (const capsule::Digest &digest : launch.images) {
     if (environment.hasNoImages)
       continue;
@@ -153,6 +177,19 @@ Error copyLaunch(const Capsule &capsule, const capsule::Launch &launch,
     return digestsOnly ? output.addDigests(*bytes) : output.addMemory(*bytes);
   };
   capsule::Launch copied = launch; // the other capsule may have pages of another size
+  for (size_t i = 0; touched && i < copied.memory.size(); ++i) {
+    capsule::Region &region = copied.memory[i];
+    for (capsule::Digest *map : {&region.before, &*region.after}) {
+      Expected<std::vector<uint8_t>> bytes = capsule.contents(region, *map);
+      if (!bytes)
+        return bytes.takeError();
+      if (Error error = output.addTouched(*bytes, (*touched)[i]).moveInto(*map))
+        return error;
+    }
+    copied.untouchedPages += uint64_t(count((*touched)[i], 0));
+  }
+  if (touched)
+    return output.add(capsule::RecordType::Launch, capsule::toJson(copied));
   for (capsule::Region *region : copied.regions()) {
     if (Error error = copy(*region, region->before, false).moveInto(region->before))
       return error;
@@ -225,6 +262,39 @@ Error split(const CapsuleOptions &options) {
 }
 
 } // namespace
+
+Error keepTouched(const std::string &from, const std::string &to, const ReplayWork &work,
+                  const ReplayTarget &target) {
+  Expected<Capsule> capsule = Capsule::open(from);
+  if (!capsule)
+    return capsule.takeError();
+  auto touched = touchedOn(work, target);
+  if (!touched)
+    return touched.takeError();
+  Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(to, kCompression);
+  if (!output)
+    return output.takeError();
+  const capsule::Environment &environment = capsule->environment;
+  if (Error error = output->add(capsule::RecordType::Environment, capsule::toJson(environment)))
+    return error;
+  for (const capsule::Launch &launch : capsule->launches) {
+    const auto found = touched->find(launch.ordinal);
+    const capsule::TouchedPages *pages = found == touched->end() ? nullptr : &found->second;
+    Expected<bool> isWhole = pages ? areChangesTouched(*capsule, launch, *pages) : false;
+    if (!isWhole)
+      return isWhole.takeError();
+    if (pages && !*isWhole)
+      messages() << "rubia: launch " << launch.ordinal
+                 << " keeps all pages: it changed some that its replay does not touch\n";
+    if (Error error =
+            copyLaunch(*capsule, launch, environment, *output, *isWhole ? pages : nullptr))
+      return error;
+  }
+  if (capsule->end)
+    if (Error error = output->add(capsule::RecordType::End, capsule::toJson(*capsule->end)))
+      return error;
+  return output->finish();
+}
 
 Error stripCapsule(const std::string &from, const std::string &to, bool noImages, bool hashOnly) {
   Expected<Capsule> capsule = Capsule::open(from);

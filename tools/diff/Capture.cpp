@@ -19,7 +19,8 @@ struct CaptureOptions {
   std::vector<std::string> command;
   std::string output, kernel, driver;
   uint64_t first = 0, every = 1, maxBytes = uint64_t(1) << 30, timeout = 30;
-  bool jitPtx = false, calls = false, noPack = false, noImages = false, hashOnly = false;
+  bool jitPtx = false, calls = false, touched = false, noPack = false, noImages = false,
+       hashOnly = false;
 };
 
 constexpr const char *kNvidiaPlaces[] = {
@@ -90,6 +91,17 @@ int capture(const CaptureOptions &options) {
     return *status ? *status : kFailed;
   }
   const std::string file = output.str().str();
+  Expected<std::string> libraries = libraryFolder();
+  if (!libraries)
+    return fail(libraries.takeError());
+  if (options.touched) {
+    const ReplayTarget target{"the driver that recorded", options.settings};
+    ReplayWork work;
+    work.path = file;
+    work.library = chooseDriver(options, *libraries);
+    if (Error error = keepTouched(file, file, work, target))
+      return fail(std::move(error));
+  }
   Error error = options.noImages || options.hashOnly
                     ? stripCapsule(file, file, options.noImages, options.hashOnly)
                 : options.noPack ? Error::success()
@@ -131,9 +143,11 @@ void addCapture(CLI::App &app, int &status) {
                     "the program has machine code too");
   command->add_flag("--calls", options->calls,
                     "log every call of the driver API: `rubia capsule show --calls` lists them");
-  CLI::Option *noImages =
-      command->add_flag("--no-images", options->noImages,
-                        "leave the program's kernels out of the capsule when it is recorded");
+  CLI::Option *noImages = command->add_flag(
+      "--touched", options->touched,
+      "keep those pages of memory alone that a launch touches, as a replay of it tells");
+  command->add_flag("--no-images", options->noImages,
+                    "leave the program's kernels out of the capsule when it is recorded");
   CLI::Option *hashOnly =
       command->add_flag("--hash-only", options->hashOnly,
                         "leave digests in the place of what launches made of their memory");

@@ -34,7 +34,7 @@ struct DiffOptions {
   std::vector<uint64_t> locate;  // launch, region, offset
   std::vector<uint64_t> writers; // launch, region
   std::string messages;          // where stderr goes
-  bool all = false, noLocate = false;
+  bool all = false, noLocate = false, touched = false;
   capsule::Bounds bounds;
 };
 
@@ -93,6 +93,11 @@ int replayHere(const DiffOptions &options) {
     return locateHere(options, *capsule);
   if (!options.writers.empty())
     return locateAllHere(options, *capsule);
+  if (options.touched) {
+    if (Error error = writeTouched(*capsule, options.work, options.output))
+      return fail(std::move(error));
+    return kDone;
+  }
   constexpr int kFast = 1;
   Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(options.output, kFast);
   if (!output)
@@ -455,6 +460,7 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("--from", here->from);
   worker->add_option("--locate", here->locate)->expected(3);
   worker->add_option("--writers", here->writers)->expected(2);
+  worker->add_flag("--touched", here->touched);
   worker->add_option("--launch", here->work.ordinals);
   worker->add_option("--noise", here->work.noise);
   worker->add_option("--messages", here->messages);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReplayTargets.h"
+#include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/Programs.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,6 +8,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 #include <csignal>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -229,6 +231,53 @@ Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTar
     return words.takeError();
   map.words.assign((*words)->getBuffer().bytes_begin(), (*words)->getBuffer().bytes_end());
   return map;
+}
+
+Error writeTouched(const Capsule &capsule, const ReplayWork &work, const std::string &file) {
+  json::Array launches;
+  for (const Launch &launch : capsule.launches) {
+    alarm(work.timeout);
+    Expected<capsule::TouchedPages> pages = touchedPages(capsule, launch, work.library);
+    alarm(0);
+    if (!pages) {
+      messages() << "rubia: launch " << launch.ordinal
+                 << " keeps all pages: " << toString(pages.takeError()) << "\n";
+      continue;
+    }
+    json::Array regions;
+    for (const std::vector<uint8_t> &region : *pages)
+      regions.push_back(toHex(region, true));
+    launches.push_back(json::Array{launch.ordinal, std::move(regions)});
+  }
+  std::string text;
+  raw_string_ostream(text) << json::Value(std::move(launches));
+  return writeFile(file, text);
+}
+
+Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const ReplayWork &work,
+                                                              const ReplayTarget &target) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  const std::string output = (folder.path + "/touched").str();
+  Expected<int> status = runOnce(work, output, target, {"--touched"});
+  if (!status)
+    return status.takeError();
+  if (*status)
+    return failureOf(target, *status);
+  Expected<json::Value> value = readJson(output);
+  if (!value)
+    return value.takeError();
+  std::map<uint64_t, capsule::TouchedPages> all;
+  for (const json::Value &launch : value->getAsArray() ? *value->getAsArray() : json::Array()) {
+    const json::Array &pair = *launch.getAsArray(); // of our own process
+    capsule::TouchedPages &pages = all[*pair[0].getAsUINT64()];
+    for (const json::Value &region : *pair[1].getAsArray()) {
+      const std::string bytes = fromHex(*region.getAsString());
+      pages.emplace_back(bytes.begin(), bytes.end());
+    }
+  }
+  return all;
 }
 
 /// What a check says of the launch behind these words.

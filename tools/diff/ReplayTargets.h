@@ -6,6 +6,7 @@
 #include "diff/Replay.h"
 #include "settings/Settings.h"
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace rubia::tools {
@@ -44,6 +45,13 @@ llvm::Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const Rep
                                                const capsule::LocateRequest &request);
 /// Into a file, and what the words say about sites into FILE.sites; for the process of a target.
 llvm::Error writeWriters(const capsule::WriterMap &map, const std::string &file);
+
+/// By ordinal, what launches touch: those that can be looked at so.
+llvm::Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const ReplayWork &work,
+                                                                    const ReplayTarget &target);
+/// The same for the process of a target, into a file.
+llvm::Error writeTouched(const capsule::Capsule &capsule, const ReplayWork &work,
+                         const std::string &file);
 
 /// What CUDA leaves undefined: a data race, or a use of what nobody has written.
 struct Undefined {
