@@ -148,6 +148,7 @@ Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
   if (!row)
     return make_error<CodegenError>(Fault::Unsupported, targets::messageForUnknown(processor));
   std::string features = row->isa >= 11 ? "+real-true16," : "";
+  isWave32 = row->hasWave32 && !isWave64;
   if (row->hasWave32)
     features += isWave64 ? "+wavefrontsize64" : "+wavefrontsize32";
   registers.reset(target->createMCRegInfo(triple));
@@ -174,8 +175,13 @@ void Disassembler::forEachWritten(const MCInst &inst,
   for (unsigned i = 0; i < desc.getNumDefs() && i < inst.getNumOperands(); ++i)
     if (inst.getOperand(i).isReg())
       action(range(inst.getOperand(i).getReg()));
-  for (MCPhysReg reg : desc.implicit_defs())
-    action(range(reg));
+  for (MCPhysReg reg : desc.implicit_defs()) {
+    RegisterRange written = range(reg);
+    // The tables are those of waves of 64 lanes. A comparison of 32 lanes leaves VCC_HI alone.
+    if (isWave32 && written.overlaps(RegisterRange::Scalar, kVcc, 2))
+      written.count = 1;
+    action(written);
+  }
 }
 
 Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor, bool isWave64) {

@@ -54,6 +54,9 @@ public:
   /// All registers that an instruction writes, implicit ones included.
   void forEachWritten(const llvm::MCInst &inst,
                       llvm::function_ref<void(RegisterRange)> action) const;
+
+protected:
+  bool isWave32 = false;
 };
 
 } // namespace rubia::codegen

@@ -88,6 +88,21 @@ TEST_P(ExecChecker, RejectsOtherData) {
                     kData);
 }
 
+// LLVM's tables say VCC for what a comparison writes, also in waves of 32 lanes.
+TEST_P(ExecChecker, KnowsThatVccHiIsAnotherRegister) {
+  if (isWave64())
+    return;
+  EXPECT_CONTAINS(errorOf("v_readfirstlane_b32 vcc_hi, v0\nv_cmp_eq_u32_e32 vcc_lo, v0, v1\n"
+                          "s_mov_b32 exec_lo, vcc_hi\n"),
+                  kData);
+  EXPECT_EQ(errorOfModule("define internal void @compares() noinline {\n" +
+                          assembly("v_cmp_eq_u32_e32 vcc_lo, v0, v1\n") +
+                          "  ret void\n}\ndefine amdgpu_kernel void @k() {\n" +
+                          assembly("s_mov_b32 vcc_hi, exec_lo\n") + "  call void @compares()\n" +
+                          assembly("s_mov_b32 exec_lo, vcc_hi\n") + "  ret void\n}\n"),
+            "");
+}
+
 TEST_P(ExecChecker, FollowsEveryWay) {
   // What was wrong in LLVM: the mask on one way, data on the other.
   EXPECT_CONTAINS(errorOf("s_mov_B S2, EXEC\ns_cbranch_scc0 .Lx\nv_readfirstlane_b32 s2, v0\n"
