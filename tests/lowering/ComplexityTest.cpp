@@ -2,6 +2,8 @@
 // What would take LLVM too long is counted, and refused by name; what compilers write is not.
 #include "lowering/Complexity.h"
 #include "Lowered.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Instructions.h"
 #include "gmock/gmock.h"
 
 using namespace rubia;
@@ -39,6 +41,24 @@ std::string predicateChain(unsigned count) {
   for (unsigned i = 0; i < count; ++i)
     body += "setp.eq.or.u32 c" + number(i + 1) + ", %r0, " + number(i) + ", c" + number(i) + ";\n";
   return body + "@c" + number(count) + " exit;";
+}
+
+const char *const kAssertfail =
+    ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 u, "
+    ".param .b64 c);";
+
+// Each tests something and ends the thread.
+std::string assertions(unsigned count) {
+  std::string body = "mov.u64 %rd0, 0; mov.u64 %rd1, 1;\n";
+  for (unsigned i = 0; i < count; ++i) {
+    const std::string at = number(i);
+    body += "setp.ne.u32 %p0, %r0, " + at + "; @%p0 bra L" + at +
+            ";\n{ .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 u; .param .b64 c; "
+            "st.param.b64 [m], %rd0; st.param.b64 [f], %rd0; st.param.b32 [l], " +
+            at + "; st.param.b64 [u], %rd0; st.param.b64 [c], %rd1;\n" +
+            "call.uni __assertfail, (m, f, l, u, c); }\nL" + at + ": add.u32 %r0, %r0, 3;\n";
+  }
+  return body + "ret;";
 }
 
 void expectRefused(const std::string &body, const std::string &reason) {
@@ -99,6 +119,18 @@ TEST(Complexity, LetsBigKernelsPass) {
 }
 
 // A store of an initial value is what makes LLVM look for places where values meet.
+// XGBoost's kernels have up to 2,916 of them.
+TEST(Complexity, AssertionsJoinNothing) {
+  ptx::Module module = parsed(kernel(assertions(600), kAssertfail));
+  EXPECT_EQ(complexityOf(*module.function("k")).joinedPairs, 0u);
+  Lowered result = lowered(module);
+  ASSERT_TRUE(result.diagnostics.empty());
+  const llvm::Function *k = result.module->getFunction("k");
+  EXPECT_TRUE(llvm::none_of(*k, [](const llvm::BasicBlock &block) {
+    return llvm::isa<llvm::UnreachableInst>(block.getTerminator());
+  }));
+}
+
 TEST(LoweringRegisters, HaveAnInitialValueOnlyIfItMayBeRead) {
   std::string ir = irOf("mov.u32 %r1, 5; @%p0 bra L; st.global.u32 [%rd0], %r1; L: ret;");
   auto stores = [](const std::string &ir, const std::string &slot) {

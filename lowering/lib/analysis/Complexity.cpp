@@ -2,6 +2,7 @@
 #include "lowering/Complexity.h"
 #include "lowering/lib/analysis/ControlFlowGraph.h"
 #include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/analysis/InstructionEffects.h"
 
 using namespace llvm;
 
@@ -98,11 +99,23 @@ private:
   }
 };
 
-uint64_t joinedPairs(const Walk &walk) {
+// A failed assertion ends its warp, and is lowered as a call that returns.
+bool isAssertion(const ptx::Function &function, const ControlFlowGraph &graph, uint32_t block) {
+  return block < graph.codeBlocks() &&
+         does(function.body[graph.blocks[block].branch()], effects::Calls);
+}
+
+uint64_t joinedPairs(const ptx::Function &function, const ControlFlowGraph &graph,
+                     const Walk &walk) {
   uint64_t pairs = 0;
-  for (const auto &predecessors : walk.predecessors)
-    if (uint64_t count = predecessors.size(); count > 2)
+  for (auto [block, predecessors] : enumerate(walk.predecessors)) {
+    uint64_t count = predecessors.size();
+    if (block == graph.ended())
+      count -=
+          count_if(predecessors, [&](uint32_t from) { return isAssertion(function, graph, from); });
+    if (count > 2)
       pairs += count * (count - 1) / 2;
+  }
   return pairs;
 }
 
@@ -152,7 +165,7 @@ Complexity complexityOf(const ptx::Function &function) {
     return {};
   ControlFlowGraph graph(function);
   Walk walk(graph);
-  return {SideEntries(walk).count(), joinedPairs(walk), predicateDepth(function),
+  return {SideEntries(walk).count(), joinedPairs(function, graph, walk), predicateDepth(function),
           rewrites(function, graph.blocks.size())};
 }
 

@@ -9,6 +9,7 @@
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/DriverFunctions.h"
+#include "llvm/IR/InlineAsm.h"
 
 using namespace llvm;
 
@@ -86,6 +87,33 @@ void storeResult(FunctionLowering &fn, const ptx::Variable &declared, const ptx:
   fn.write(result, value, declared.type);
 }
 
+/// Ends the wave, and is one that may return for all that LLVM knows. Of thousands of assertions,
+/// as kernels of debug builds have, each would else be an end of its kernel of its own. LLVM joins
+/// all ends of a kernel, which takes the square of their number.
+Function *assertionEnd(UnitLowering &unit) {
+  LLVMContext &context = unit.module.getContext();
+  FunctionType *type = FunctionType::get(Type::getVoidTy(context), false);
+  Function *end = unit.ownFunction("__rubia_assertion_end", type);
+  if (!end->empty())
+    return end;
+  end->addFnAttr(Attribute::NoInline);
+  end->addFnAttr(Attribute::Convergent);
+  IRBuilder<> b(BasicBlock::Create(context, "entry", end));
+  BasicBlock *ends = BasicBlock::Create(context, "ends", end),
+             *returns = BasicBlock::Create(context, "returns", end);
+  IntegerType *i32 = b.getInt32Ty();
+  Value *one = b.CreateCall(InlineAsm::get(FunctionType::get(i32, {i32}, false), "", "=s,0",
+                                           /*hasSideEffects=*/true),
+                            b.getInt32(1));
+  b.CreateCondBr(b.CreateICmpEQ(one, b.getInt32(1)), ends, returns);
+  b.SetInsertPoint(ends);
+  emitTrap(b, unit, abi::TrapReason::Assertion, 0);
+  b.CreateUnreachable();
+  b.SetInsertPoint(returns);
+  b.CreateRetVoid();
+  return end;
+}
+
 // A call of vprintf and its kin: the definition takes the addresses of its state too.
 Expected<Value *> callDriver(FunctionLowering &fn, const ptx::Instruction &inst,
                              const CallOperands &call, const DeviceFunction &known) {
@@ -111,10 +139,8 @@ Expected<Value *> callDriver(FunctionLowering &fn, const ptx::Instruction &inst,
   made->addFnAttr(Attribute::Convergent);
   if (!call.results.empty())
     storeResult(fn, *declared.results[0], call.results[0], made);
-  if (known.endsWarp) {
-    emitTrap(b, fn.unit(), abi::TrapReason::Assertion, 0);
-    b.CreateUnreachable();
-  }
+  if (known.endsWarp)
+    b.CreateCall(assertionEnd(fn.unit()))->addFnAttr(Attribute::Convergent);
   return nullptr;
 }
 
