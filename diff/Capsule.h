@@ -53,6 +53,8 @@ struct ArrayRegion : Region {
   std::array<uint64_t, 3> sizeOf(unsigned level) const;
   /// Of a texel, and of one of its channels; 0: the format is not known.
   unsigned texelBytes() const, channelBytes() const;
+  /// Of its channels: f16 or f32; s8, also a normalized one.
+  bool isFloat() const, isSignedByte() const;
   /// Of all levels.
   uint64_t contentBytes() const;
 };
@@ -113,6 +115,8 @@ struct Launch {
   uint64_t untouchedPages = 0; // that are left out, as it does not touch them; they read as zeros
   std::string problem;         // why it is recorded in part only
 
+  /// Some texture is read between texels.
+  bool isFiltered() const;
   /// Memory, then arrays.
   std::vector<const Region *> regions() const;
   std::vector<Region *> regions();

@@ -30,6 +30,21 @@ struct PerturbedPtx {
   std::string still; // the first inexact one that does not: "line 12: atom.global.add.u32"
 };
 
-llvm::Expected<PerturbedPtx> perturb(llvm::StringRef ptx, llvm::StringRef kernel);
+/// Where textures are read between texels (`isFiltered`) their results move as well, by what a
+/// table says of each texture.
+llvm::Expected<PerturbedPtx> perturb(llvm::StringRef ptx, llvm::StringRef kernel,
+                                     bool isFiltered = false);
+
+/// The variable of that table (diff/lib/TextureSites.h). Entries: the handle of a texture, or
+/// nameKey() of one that has a name in the module; the handle of one with the magnitudes of its
+/// texels (8 bytes each); the bound, as a multiple of what that one gives, and what is added to it
+/// (f32 each). What is not in the table does not move.
+inline constexpr const char *kFiltersVariable = "rubia_filters";
+struct FilterEntry {
+  uint64_t key = 0, magnitudes = 0;
+  float relative = 0, absolute = 0;
+};
+static_assert(sizeof(FilterEntry) == 24);
+uint64_t nameKey(llvm::StringRef texture);
 
 } // namespace rubia::capsule

@@ -29,7 +29,7 @@ struct KernelStores {
   std::string texture;   // the first with a texture or surface
   Stores surfaces;       // what is stored to any of them
   /// Parameters that handles of textures and surfaces may come from; and whether any may come out
-  /// of memory.
+  /// of memory, or out of a structure that is a parameter.
   uint64_t handleParameters = 0; // by bit
   bool areHandlesInMemory = false;
 

@@ -382,9 +382,8 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
   Expected<ReplayImage> image = replayImage(recorded.capsule, recorded.launch);
   if (!image)
     return ends(Verdict::Unsupported, toString(image.takeError()));
-  const bool isFiltered =
-      any_of(recorded.launch.textures, [](const Texture &texture) { return texture.isFiltered(); });
-  Expected<KernelStores> stores = storesOf(image->ptx, recorded.launch.kernel, isFiltered);
+  Expected<KernelStores> stores =
+      storesOf(image->ptx, recorded.launch.kernel, recorded.launch.isFiltered());
   if (!stores)
     return ends(Verdict::Unsupported, toString(stores.takeError()));
   if (!stores->tensorMap.empty())

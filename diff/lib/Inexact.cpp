@@ -67,6 +67,10 @@ bool isInexact(const ptx::Instruction &instruction) {
           spelling.type(0) != Type::F64);
 }
 
+bool mayFilter(const ptx::Spelling &spelling) {
+  return spelling.op == Op::Tex && spelling.type(1) == Type::F32; // of the coordinates
+}
+
 /// The processor's own: no two have the same.
 bool isOwn(ptx::SpecialRegister special) {
   switch (special) {

@@ -5,15 +5,17 @@
 //   r = scale * hash(%f2, seed) + bias          from -1 to 1
 //   if p and %f2 is finite: %f2 += r * bound * |%f2|
 //
-// Of a bound that is absolute, or of a product of matrices, another magnitude stands in the place
-// of
-// |%f2|. It is read before the instruction, which may write to the register that it is in.
+// Of a bound that is absolute, of a product of matrices or of a filter, another magnitude stands in
+// the place of |%f2|. It is read before the instruction, which may write to the register that it is
+// in.
 #include "diff/Perturbation.h"
 #include "diff/lib/Inexact.h"
 #include "diff/lib/TextOfPtx.h"
+#include "diff/lib/TextureSites.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 using rubia::ptx::Mod;
@@ -35,7 +37,8 @@ enum class Magnitude : uint8_t {
   Result,       // the bound is relative
   ResultOrOne,  // relative above 1, absolute below
   OneOrOperand, // absolute, and grows with the operand: ranges are reduced
-  Products      // |C| + sum |A B|
+  Products,     // |C| + sum |A B|
+  Filter        // of the texels, with the bound of their texture
 };
 
 /// What the PTX ISA says of an operation, for its smallest format.
@@ -53,6 +56,7 @@ constexpr Bound kBounds[] = {
     {Op::FTanh, -11, Magnitude::Result},      {Op::FSin, -20, Magnitude::OneOrOperand},
     {Op::FCos, -20, Magnitude::OneOrOperand}, {Op::Mma, -18, Magnitude::Products},
     {Op::MmaSp, -17, Magnitude::Products},    {Op::WmmaMma, -18, Magnitude::Products},
+    {Op::Tex, 0, Magnitude::Filter},
 };
 
 const Bound *boundOf(const ptx::Instruction &instruction) {
@@ -91,8 +95,10 @@ Type resultType(const ptx::Spelling &spelling) {
 
 class SiteWriter {
 public:
-  SiteWriter(const ptx::Function &function, const ptx::Instruction &instruction, const Bound &bound)
-      : function(function), instruction(instruction), bound(bound),
+  /// `statement`: its text.
+  SiteWriter(const ptx::Function &function, const ptx::Instruction &instruction, const Bound &bound,
+             StringRef statement)
+      : function(function), instruction(instruction), bound(bound), statement(statement),
         type(resultType(*instruction.spelling)) {
     if (instruction.guard.reg != ptx::kNone)
       guard = function.registerName(instruction.guard.reg);
@@ -100,6 +106,8 @@ public:
 
   bool isKnown() const {
     const Type known[] = {Type::F32, Type::F64, Type::F16, Type::BF16, Type::F16x2, Type::BF16x2};
+    if (bound.magnitude == Magnitude::Filter)
+      return isKnownFilter();
     return is_contained(known, type) && (!isProduct() || hasKnownFactors());
   }
   std::string before() const;
@@ -111,6 +119,8 @@ private:
   Registers results() const { return registersOf(instruction.operands[0]); }
   bool isProduct() const { return bound.magnitude == Magnitude::Products; }
   bool hasKnownFactors() const;
+  bool isKnownFilter() const;
+  void filterMagnitudes(raw_ostream &os) const;
   /// All bits but the signs of what a register of A or B has.
   uint32_t factorMask() const;
   void multiplyMagnitudes(raw_ostream &os) const;
@@ -128,6 +138,7 @@ private:
   const ptx::Function &function;
   const ptx::Instruction &instruction;
   const Bound &bound;
+  const StringRef statement;
   const Type type;
   std::string guard;
 };
@@ -200,6 +211,42 @@ void SiteWriter::multiplyMagnitudes(raw_ostream &os) const {
   os << instruction.spelling->text << " " << lists << "; ";
 }
 
+/// Gradients have a bound of the level of detail, which says nothing of the result.
+bool SiteWriter::isKnownFilter() const {
+  constexpr size_t kChannels = 4;
+  return type == Type::F32 && results().size() == kChannels &&
+         !instruction.spelling->has(Mod::Grad) && !statement.contains('/') &&
+         instruction.operands.size() > 1 &&
+         instruction.operands[1].kind == Operand::Kind::AddressList;
+}
+
+/// %rubia_m: the bound, of what the same instruction gives of the magnitudes of the texels.
+void SiteWriter::filterMagnitudes(raw_ostream &os) const {
+  const Operand &texture = instruction.operands[1].elements().front();
+  os << ".reg .b32 %rubia_m<4>; .reg .f32 %rubia_e<2>; .reg .b64 %rubia_k<2>; "
+     << "mov.b64 %rubia_k0, ";
+  if (texture.reg != ptx::kNone)
+    os << function.registerName(texture.reg) << "; ";
+  else
+    os << nameKey(texture.variable()->name) << "; ";
+  os << "mov.b64 %rubia_k1, 0; "
+     << searchCode(kFiltersVariable, sizeof(FilterEntry), "%rubia_k0",
+                   "ld.global.u64 %rubia_k1, [%rubia_entry+8]; "
+                   "ld.global.f32 %rubia_e0, [%rubia_entry+16]; "
+                   "ld.global.f32 %rubia_e1, [%rubia_entry+20];")
+     << "setp.ne.u64 %rubia_p, %rubia_k1, 0; " << allowed("%rubia_p");
+  for (unsigned i = 0; i < 4; ++i)
+    os << "mov.b32 %rubia_m" << i << ", 0; ";
+  const StringRef operands = statement.drop_front(statement.find('['));
+  os << "@%rubia_p " << instruction.spelling->text
+     << " {%rubia_m0, %rubia_m1, %rubia_m2, %rubia_m3}, [%rubia_k1"
+     << operands.drop_front(operands.find(',')) << " ";
+  for (unsigned i = 0; i < 4; ++i)
+    os << formatv("@%rubia_p abs.f32 %rubia_m{0}, %rubia_m{0}; "
+                  "@%rubia_p fma.rn.f32 %rubia_m{0}, %rubia_m{0}, %rubia_e0, %rubia_e1; ",
+                  i);
+}
+
 std::string SiteWriter::before() const {
   std::string code = "{ .reg .pred %rubia_p, %rubia_q; .reg .b16 %rubia_h<4>; "
                      ".reg .b32 %rubia_b<4>; .reg .f32 %rubia_f<5>; .reg .b64 %rubia_d<2>; "
@@ -207,6 +254,8 @@ std::string SiteWriter::before() const {
   raw_string_ostream os(code);
   if (isProduct())
     multiplyMagnitudes(os);
+  if (bound.magnitude == Magnitude::Filter)
+    filterMagnitudes(os);
   if (bound.magnitude == Magnitude::OneOrOperand) {
     const Registers operand = registersOf(instruction.operands[1]);
     os << ".reg .f32 %rubia_m0; ";
@@ -247,7 +296,9 @@ void SiteWriter::moveSingle(raw_ostream &os, StringRef result, StringRef magnitu
     os << "mov.f32 %rubia_f3, 0f3F800000; ";
   if (bound.magnitude == Magnitude::ResultOrOne)
     os << "max.f32 %rubia_f3, %rubia_f3, 0f3F800000; ";
-  if (!magnitude.empty())
+  if (bound.magnitude == Magnitude::Filter)
+    os << "mov.b32 %rubia_f3, " << magnitude << "; ";
+  else if (!magnitude.empty())
     os << "max.f32 %rubia_f3, %rubia_f3, " << magnitude << "; ";
   os << "testp.finite.f32 %rubia_p, " << result << "; ";
   if (isProduct())
@@ -318,7 +369,9 @@ std::string SiteWriter::behind() const {
   os << "mov.u64 %rubia_d0, " << kNoiseVariable << "; ld.global.u32 %rubia_b0, [%rubia_d0]; "
      << "ld.global.f32 %rubia_f0, [%rubia_d0+4]; ld.global.f32 %rubia_f1, [%rubia_d0+8]; ";
   const Registers names = results();
-  const bool hasMagnitudes = isProduct() || bound.magnitude == Magnitude::OneOrOperand;
+  const bool hasMagnitudes = bound.magnitude == Magnitude::Products ||
+                             bound.magnitude == Magnitude::OneOrOperand ||
+                             bound.magnitude == Magnitude::Filter;
   for (size_t i = 0; i < names.size(); ++i)
     if (!names[i].empty())
       moveElement(os, names[i], hasMagnitudes ? "%rubia_m" + std::to_string(i) : "");
@@ -334,7 +387,9 @@ bool readsOwn(const ptx::Instruction &instruction) {
 
 } // namespace
 
-Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel) {
+uint64_t nameKey(StringRef texture) { return xxh3_64bits(texture); }
+
+Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered) {
   if (text.contains(kNoiseVariable))
     return createStringError("the PTX of kernel '" + kernel + "' is perturbed already");
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
@@ -342,15 +397,19 @@ Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel) {
     return editor.takeError();
   editor->declare(
       formatv(".visible .global .align 4 .b8 {0}[{1}];", kNoiseVariable, sizeof(Noise)).str());
+  if (isFiltered)
+    editor->declare(
+        formatv(".visible .global .align 8 .b8 {0}[{1}];", kFiltersVariable, kTableBytes).str());
   PerturbedPtx out;
   for (const ptx::Function *function : editor->functions())
     for (const ptx::Instruction &instruction : function->body) {
-      const bool inexact = isInexact(instruction);
+      const bool inexact =
+          isInexact(instruction) || (isFiltered && mayFilter(*instruction.spelling));
       if (!inexact && !isMemoryInexact(*instruction.spelling) && !readsOwn(instruction))
         continue;
       const Bound *bound = inexact ? boundOf(instruction) : nullptr;
       if (bound) {
-        const SiteWriter site(*function, instruction, *bound);
+        const SiteWriter site(*function, instruction, *bound, editor->statement(instruction));
         if (site.isKnown()) {
           editor->before(instruction, site.before());
           editor->behind(instruction, site.behind());

@@ -5,6 +5,7 @@
 #include "diff/lib/Placement.h"
 #include "diff/lib/ReplayedTextures.h"
 #include "diff/lib/TextOfPtx.h"
+#include "diff/lib/TextureSites.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
@@ -57,15 +58,17 @@ private:
       uint64_t offset = 0, value = 0;
     };
     std::vector<FunctionPointer> functionPointers;
-    std::string ptx; // without what is put into it
+    KernelStores stores; // of the kernel, where a launch has textures
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
+  Expected<Refusal> loadInstrumented(const Launch &launch, std::string ptx, LoadedModule &loaded);
   Refusal loadText(const char *text, void *&handle) const;
   void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
   int setNoise(const LoadedModule &loaded) const;
   Refusal place(const Region &region, Place &place);
   Expected<Refusal> prepare(const Launch &launch);
   Expected<Refusal> prepareTextures(const Launch &launch, const Relocation &relocation);
+  Refusal setTable(const char *variable, ArrayRef<uint8_t> entries, size_t entryBytes);
   Refusal run(const Launch &launch, void *function);
   Error readBack(const Launch &launch, Launch &result);
   void release();
@@ -82,13 +85,14 @@ private:
   const std::optional<Noise> noise;
   const Instrument instrument;
   InstrumentedPtx instrumented; // of the launch that is located
-  /// By image; also by kernel, if the PTX is changed for each.
-  std::map<std::pair<Digest, std::string>, LoadedModule> modules;
+  /// By image; also by kernel, if the PTX is changed for each, and by whether its textures are
+  /// read between texels.
+  std::map<std::tuple<Digest, std::string, bool>, LoadedModule> modules;
   const LoadedModule *module = nullptr; // of the launch
   std::vector<Place> places;
   std::vector<Relocation::Move> moves;
   Launch::Moved moved;
-  KernelStores stores; // of a launch with textures
+  std::vector<uint64_t> tables; // memory of such, for the launch
   uint64_t count = 0;
 };
 
@@ -110,38 +114,51 @@ Error Replayer::finish() {
 }
 
 Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
-  LoadedModule &loaded = modules[{launch.images.front(), noise ? launch.kernel : std::string()}];
+  const bool isOfKernel = noise || !launch.textures.empty();
+  LoadedModule &loaded = modules[{launch.images.front(), isOfKernel ? launch.kernel : std::string(),
+                                  noise && launch.isFiltered()}];
   if (!loaded.handle) {
     Expected<ReplayImage> image = replayImage(capsule, launch);
     if (!image)
       return Refusal{-1, toString(image.takeError())};
     const std::string &ptx = otherPtx.empty() ? image->ptx : otherPtx;
-    const char *text = ptx.c_str();
-    if (instrument) {
-      Expected<InstrumentedPtx> changed = instrument(ptx, launch.kernel);
-      if (!changed)
-        return changed.takeError();
-      instrumented = std::move(*changed);
-      text = instrumented.text.c_str();
-    }
-    PerturbedPtx perturbed;
-    if (noise) {
-      if (Error error = perturb(ptx, launch.kernel).moveInto(perturbed))
+    if (!launch.textures.empty())
+      if (Error error = storesOf(ptx, launch.kernel).moveInto(loaded.stores))
         return Refusal{-1, toString(std::move(error))};
-      text = perturbed.text.c_str();
-    }
-    if (Refusal refusal = loadText(text, loaded.handle); refusal.status) {
+    Expected<Refusal> refusal = loadInstrumented(launch, ptx, loaded);
+    if (!refusal || refusal->status) {
       loaded.handle = nullptr;
       return refusal;
     }
     findFunctionPointers(ptx, loaded);
-    loaded.ptx = ptx;
     if (const int status = noise ? setNoise(loaded) : 0)
       return refused(status, "the noise cannot be set");
   }
   module = &loaded;
   return refused(api.cuModuleGetFunction(&function, loaded.handle, launch.kernel.c_str()),
                  "the kernel cannot be had");
+}
+
+/// The PTX with all that is put into it.
+Expected<Refusal> Replayer::loadInstrumented(const Launch &launch, std::string ptx,
+                                             LoadedModule &loaded) {
+  if (loaded.stores.areHandlesInMemory)
+    if (Error error = translateHandles(ptx, launch.kernel).moveInto(ptx))
+      return Refusal{-1, toString(std::move(error))};
+  if (instrument) {
+    Expected<InstrumentedPtx> changed = instrument(ptx, launch.kernel);
+    if (!changed)
+      return changed.takeError();
+    instrumented = std::move(*changed);
+    return loadText(instrumented.text.c_str(), loaded.handle);
+  }
+  if (noise) {
+    Expected<PerturbedPtx> perturbed = perturb(ptx, launch.kernel, launch.isFiltered());
+    if (!perturbed)
+      return Refusal{-1, toString(perturbed.takeError())};
+    return loadText(perturbed->text.c_str(), loaded.handle);
+  }
+  return loadText(ptx.c_str(), loaded.handle);
 }
 
 // A driver refuses PTX for newer devices than its own, whatever instructions it has. With the
@@ -207,24 +224,50 @@ Refusal Replayer::place(const Region &region, Place &place) {
   return Refusal();
 }
 
+/// Entries for a variable of the module (diff/lib/TextureSites.h).
+Refusal Replayer::setTable(const char *variable, ArrayRef<uint8_t> entries, size_t entryBytes) {
+  uint64_t place = 0, memory = 0;
+  size_t size = 0;
+  int status = api.cuModuleGetGlobal_v2(&place, &size, module->handle, variable);
+  if (!status && !entries.empty()) {
+    status = api.cuMemAlloc_v2(&memory, entries.size());
+    if (!status) {
+      tables.push_back(memory);
+      status = api.cuMemcpyHtoD_v2(memory, entries.data(), entries.size());
+    }
+  }
+  uint8_t table[kTableBytes];
+  support::endian::write64le(table, entries.size() / entryBytes);
+  support::endian::write64le(table + 8, memory);
+  if (!status)
+    status = api.cuMemcpyHtoD_v2(place, table, sizeof(table));
+  return refused(status, "a table of textures cannot be set");
+}
+
 // Textures of memory need to know where it is, not what it has.
 Expected<Refusal> Replayer::prepareTextures(const Launch &launch, const Relocation &relocation) {
-  stores = KernelStores();
-  if (launch.textures.empty())
-    return Refusal();
-  Expected<KernelStores> found = storesOf(module->ptx, launch.kernel);
-  if (!found)
-    return Refusal{-1, toString(found.takeError())};
-  if (found->texture.empty())
-    return Refusal(); // another kernel of its module uses them
-  stores = std::move(*found);
-  if (stores.areHandlesInMemory)
-    if (std::string why = textures.whyNotInMemory(launch); !why.empty())
-      return Refusal{-1, std::move(why)};
+  if (module->stores.texture.empty())
+    return Refusal(); // there are none, or another kernel of its module uses them
   Expected<std::string> wrong = textures.make(capsule, launch, module->handle, relocation);
   if (!wrong)
     return wrong.takeError();
-  return wrong->empty() ? Refusal() : Refusal{-1, *wrong};
+  if (!wrong->empty())
+    return Refusal{-1, *wrong};
+  if (module->stores.areHandlesInMemory)
+    if (Refusal refusal = setTable(kHandlesVariable, textures.handleTable(), kHandleEntryBytes);
+        refusal.status)
+      return refusal;
+  if (!noise || !launch.isFiltered())
+    return Refusal();
+  std::vector<FilterEntry> entries;
+  wrong = textures.makeFilters(capsule, launch, entries);
+  if (!wrong)
+    return wrong.takeError();
+  if (!wrong->empty())
+    return Refusal{-1, *wrong};
+  const ArrayRef bytes(reinterpret_cast<const uint8_t *>(entries.data()),
+                       entries.size() * sizeof(FilterEntry));
+  return setTable(kFiltersVariable, bytes, sizeof(FilterEntry));
 }
 
 // Gives each region its place and its contents.
@@ -251,8 +294,6 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
     return refusal;
   for (size_t i = 0; i < places.size(); ++i) {
     std::vector<uint8_t> bytes = places[i].bytes;
-    if (stores.areHandlesInMemory)
-      textures.changeMemory(bytes, false);
     relocation.apply(bytes, [&](size_t offset) {
       if (!moved.words++)
         std::tie(moved.region, moved.offset) = std::pair(i, offset);
@@ -266,7 +307,7 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
 Refusal Replayer::run(const Launch &launch, void *function) {
   std::vector<uint8_t> parameters = launch.parameters;
   Relocation(moves).apply(parameters);
-  textures.change(parameters, launch, stores);
+  textures.change(parameters, launch, module->stores);
   std::vector<DriverAttribute> attributes;
   for (const Launch::Attribute &attribute : launch.attributes)
     if (attribute.id == kAttributeCluster) {
@@ -298,8 +339,6 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
     std::vector<uint8_t> bytes(launch.memory[i].bytes);
     if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
       return createStringError("memory cannot be read: " + api.nameOf(status));
-    if (stores.areHandlesInMemory)
-      textures.changeMemory(bytes, true);
     back.apply(bytes);
     if (Error error = output->addMemory(bytes).moveInto(result.memory[i].after.emplace()))
       return error;
@@ -307,7 +346,7 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
   for (size_t i = 0; i < launch.arrays.size(); ++i) {
     ArrayRegion &array = result.arrays[i];
     array.after = array.before;
-    if (stores.texture.empty())
+    if (module->stores.texture.empty())
       continue;
     Expected<std::vector<uint8_t>> bytes = textures.read(launch, i);
     if (!bytes)
@@ -322,6 +361,9 @@ void Replayer::release() {
   for (const Place &place : places)
     if (place.allocation)
       api.cuMemFree_v2(place.allocation);
+  for (uint64_t table : tables)
+    api.cuMemFree_v2(table);
+  tables.clear();
   places.clear();
   moves.clear();
   moved = Launch::Moved();
@@ -519,38 +561,32 @@ Expected<TouchedPages> touchedPages(const Capsule &capsule, const Launch &launch
       .touched(launch);
 }
 
-static Expected<const Launch *> launchToLocate(const Capsule &capsule,
-                                               const LocateRequest &request) {
+/// What `look` (a member of Replayer) finds in a run of a launch with instrumented PTX.
+template <class Found>
+static Expected<Found>
+lookAt(const Capsule &capsule, const LocateRequest &request, const std::string &library,
+       const std::string &ptx, Replayer::Instrument instrument,
+       Expected<Found> (Replayer::*look)(const Launch &, const LocateRequest &)) {
   if (request.launch >= capsule.launches.size())
     return createStringError("there is no such launch");
   const Launch &launch = capsule.launches[request.launch];
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return createStringError(why);
-  return &launch;
+  Expected<DriverApi> api = DriverApi::open(library);
+  if (!api)
+    return api.takeError();
+  Replayer replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt, instrument);
+  return (replayer.*look)(launch, request);
 }
 
 Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
                                      const std::string &library, const std::string &ptx) {
-  Expected<const Launch *> launch = launchToLocate(capsule, request);
-  if (!launch)
-    return launch.takeError();
-  Expected<DriverApi> api = DriverApi::open(library);
-  if (!api)
-    return api.takeError();
-  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt, instrumentStores)
-      .locate(**launch, request);
+  return lookAt(capsule, request, library, ptx, instrumentStores, &Replayer::locate);
 }
 
 Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
                               const std::string &library, const std::string &ptx) {
-  Expected<const Launch *> launch = launchToLocate(capsule, request);
-  if (!launch)
-    return launch.takeError();
-  Expected<DriverApi> api = DriverApi::open(library);
-  if (!api)
-    return api.takeError();
-  return Replayer(capsule, nullptr, std::move(*api), ptx, std::nullopt, instrumentWriters)
-      .locateAll(**launch, request);
+  return lookAt(capsule, request, library, ptx, instrumentWriters, &Replayer::locateAll);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,

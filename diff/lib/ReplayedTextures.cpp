@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/lib/ReplayedTextures.h"
+#include "diff/lib/TextureSites.h"
 #include "llvm/Support/Endian.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -13,6 +15,7 @@ constexpr unsigned kLayered = 1, kSurface = 2, kCubemap = 4, kGather = 8;
 // Places in the structures of the driver API.
 constexpr size_t kResourceHandle = 8, kLinearFormat = 16, kLinearChannels = 20, kLinearBytes = 24,
                  kPitchedWidth = 24, kPitchedHeight = 32, kPitch = 40;
+constexpr size_t kBorder = 40; // of CUDA_TEXTURE_DESC
 
 template <class T> T at(const std::vector<uint8_t> &bytes, size_t offset) {
   T value;
@@ -64,7 +67,8 @@ int ReplayedTextures::copy(const ArrayRegion &region, const Array &array, uint8_
   return 0;
 }
 
-int ReplayedTextures::makeObject(const Texture &texture, const std::vector<uint8_t> &resource) {
+int ReplayedTextures::makeObject(const Texture &texture, const std::vector<uint8_t> &resource,
+                                 std::vector<Object> &made) const {
   Object object{texture.handle, 0, texture.isSurface};
   const int status =
       texture.isSurface
@@ -72,7 +76,7 @@ int ReplayedTextures::makeObject(const Texture &texture, const std::vector<uint8
           : api.cuTexObjectCreate(&object.handle, resource.data(), texture.sampler.data(),
                                   texture.view.empty() ? nullptr : texture.view.data());
   if (!status)
-    objects.push_back(object);
+    made.push_back(object);
   return status;
 }
 
@@ -167,8 +171,9 @@ Expected<std::string> ReplayedTextures::make(const Capsule &capsule, const Launc
       memcpy(resource.data() + kResourceHandle, &arrays[*texture.array].handle, sizeof(void *));
     else
       relocation.apply(MutableArrayRef(resource).slice(kResourceHandle, sizeof(uint64_t)));
-    const int status =
-        texture.name.empty() ? makeObject(texture, resource) : bind(texture, resource, module);
+    resources.push_back(resource);
+    const int status = texture.name.empty() ? makeObject(texture, resource, objects)
+                                            : bind(texture, resource, module);
     if (status)
       return refused((texture.isSurface ? "a surface" : "a texture") +
                          (texture.name.empty() ? "" : " '" + Twine(texture.name) + "'") +
@@ -178,31 +183,99 @@ Expected<std::string> ReplayedTextures::make(const Capsule &capsule, const Launc
   return "";
 }
 
-void ReplayedTextures::change(MutableArrayRef<uint8_t> parameters, const Launch &launch,
-                              const KernelStores &stores) const {
-  for (size_t i = 0; i < launch.layout.size() && i < 64; ++i)
-    if (stores.handleParameters >> i & 1)
-      changeMemory(parameters.slice(launch.layout[i].offset, launch.layout[i].bytes), false);
+uint64_t ReplayedTextures::handleOf(uint64_t was) const {
+  for (const Object &object : objects)
+    if (object.was == was)
+      return object.handle;
+  return was;
 }
 
-void ReplayedTextures::changeMemory(MutableArrayRef<uint8_t> bytes, bool isBack) const {
-  for (size_t i = 0; i + 8 <= bytes.size(); i += 8) {
-    const uint64_t word = support::endian::read64le(bytes.data() + i);
-    for (const Object &object : objects)
-      if (word == (isBack ? object.handle : object.was)) {
-        support::endian::write64le(bytes.data() + i, isBack ? object.was : object.handle);
-        break;
-      }
+void ReplayedTextures::change(MutableArrayRef<uint8_t> parameters, const Launch &launch,
+                              const KernelStores &stores) const {
+  if (stores.areHandlesInMemory)
+    return; // its PTX looks all of them up
+  for (size_t i = 0; i < launch.layout.size() && i < 64; ++i) {
+    if (!(stores.handleParameters >> i & 1))
+      continue;
+    uint8_t *bytes = parameters.data() + launch.layout[i].offset;
+    support::endian::write64le(bytes, handleOf(support::endian::read64le(bytes)));
   }
 }
 
-std::string ReplayedTextures::whyNotInMemory(const Launch &launch) const {
-  constexpr uint64_t kSmall = uint64_t(1) << 32; // as many numbers are
-  for (const Texture &texture : launch.textures)
-    if (texture.name.empty() && texture.handle < kSmall)
-      return "it reads handles of textures from memory, where they are small numbers that cannot "
-             "be "
-             "told from others";
+std::vector<uint8_t> ReplayedTextures::handleTable() const {
+  std::vector<uint8_t> table(objects.size() * kHandleEntryBytes);
+  for (size_t i = 0; i < objects.size(); ++i) {
+    support::endian::write64le(table.data() + i * kHandleEntryBytes, objects[i].was);
+    support::endian::write64le(table.data() + i * kHandleEntryBytes + 8, objects[i].handle);
+  }
+  return table;
+}
+
+// Where an H100's results are known to be, docs/textures.md: as a multiple of what the filter gives
+// of the magnitudes, and what is added to it.
+static FilterEntry boundOf(const Texture &texture, const ArrayRegion &array) {
+  constexpr unsigned kSrgb = 0x10; // CU_TRSF_SRGB
+  DriverSampler sampler;
+  memcpy(&sampler, texture.sampler.data(), sizeof(sampler));
+  const bool hasLinearLevels = array.levels > 1 && sampler.mipmapFilter;
+  const bool isCube = array.flags & kCubemap,
+             isSolid = array.depth && !(array.flags & (kLayered | kCubemap));
+  FilterEntry bound;
+  if (array.isFloat())
+    bound.relative = array.channelBytes() == 2 ? 0x1p-10f : 0x1p-23f; // the last place
+  else if (sampler.flags & kSrgb)
+    bound.absolute = 0x1p-12f;
+  else
+    bound.absolute = array.isSignedByte() ? 1 / 32767.f : 1 / 65535.f;
+  if (isCube || (isSolid && hasLinearLevels)) { // a step of the weights
+    constexpr float kStep = 0x1p-8f;
+    (array.isFloat() ? bound.relative : bound.absolute) += kStep;
+  }
+  return bound;
+}
+
+Expected<int> ReplayedTextures::makeMagnitudes(const Capsule &capsule, const ArrayRegion &region) {
+  Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
+  if (!bytes)
+    return bytes.takeError();
+  for (size_t i = region.channelBytes() - 1; i < bytes->size(); i += region.channelBytes())
+    (*bytes)[i] &= 0x7f;
+  if (int status = makeArray(region))
+    return status;
+  return copy(region, arrays.back(), bytes->data(), true);
+}
+
+Expected<std::string> ReplayedTextures::makeFilters(const Capsule &capsule, const Launch &launch,
+                                                    std::vector<FilterEntry> &entries) {
+  const auto refused = [&](int status) {
+    return "a texture of magnitudes cannot be made: " + api.nameOf(status);
+  };
+  for (size_t i = 0; i < launch.textures.size(); ++i) {
+    Texture twin = launch.textures[i];
+    if (!twin.isFiltered())
+      continue;
+    FilterEntry entry{0, 0, 0, INFINITY}; // of memory, and of bits that are read as others
+    std::vector<uint8_t> resource = resources[i];
+    if (twin.array && twin.view.empty()) {
+      const ArrayRegion &region = launch.arrays[*twin.array];
+      entry = boundOf(twin, region);
+      if (region.isFloat()) {
+        Expected<int> status = makeMagnitudes(capsule, region);
+        if (!status)
+          return status.takeError();
+        if (*status)
+          return refused(*status);
+        memcpy(resource.data() + kResourceHandle, &arrays.back().handle, sizeof(void *));
+      }
+    }
+    for (size_t channel = 0; channel < 4; ++channel) // of the border: its sign
+      twin.sampler[kBorder + channel * sizeof(float) + 3] &= 0x7f;
+    if (int status = makeObject(twin, resource, magnitudes))
+      return refused(status);
+    entry.key = twin.name.empty() ? handleOf(twin.handle) : nameKey(twin.name);
+    entry.magnitudes = magnitudes.back().handle;
+    entries.push_back(entry);
+  }
   return "";
 }
 
@@ -215,14 +288,17 @@ Expected<std::vector<uint8_t>> ReplayedTextures::read(const Launch &launch, size
 }
 
 void ReplayedTextures::release() {
-  for (const Object &object : objects)
-    object.isSurface ? api.cuSurfObjectDestroy(object.handle)
-                     : api.cuTexObjectDestroy(object.handle);
+  for (const std::vector<Object> *all : {&objects, &magnitudes})
+    for (const Object &object : *all)
+      object.isSurface ? api.cuSurfObjectDestroy(object.handle)
+                       : api.cuTexObjectDestroy(object.handle);
   for (const Array &array : arrays)
     array.isMipmapped ? api.cuMipmappedArrayDestroy(array.handle)
                       : api.cuArrayDestroy(array.handle);
   objects.clear();
+  magnitudes.clear();
   arrays.clear();
+  resources.clear();
 }
 
 } // namespace rubia::capsule

@@ -4,6 +4,7 @@
 // that a kernel calls all of the module's are taken, for the same reason.
 #include "diff/Stores.h"
 #include "diff/lib/Inexact.h"
+#include "diff/lib/TextureSites.h"
 #include "ptx-frontend/Effects.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/DenseMap.h"
@@ -95,11 +96,6 @@ bool namesTensorMap(Op op) {
          op == Op::CpAsyncBulkPrefetchTensor;
 }
 
-bool namesTexture(Op op) {
-  constexpr Op kOfTextures[] = {Op::Tex, Op::Tld4, Op::Txq, Op::Suld, Op::Sust, Op::Sured, Op::Suq};
-  return is_contained(kOfTextures, op);
-}
-
 /// Whether its result is made by arithmetic on floating-point numbers, and not moved.
 bool computesFloat(const ptx::Spelling &spelling) {
   constexpr Op kMoves[] = {Op::Mov,  Op::Ld,   Op::Ldu,      Op::Selp,      Op::Slct,
@@ -129,8 +125,8 @@ private:
   Fact copied(const ptx::Instruction &instruction);
   std::string textOf(const ptx::Instruction &instruction) const;
   void findImages(KernelStores &out);
-  void findHandle(const ptx::Function &function, const ptx::Instruction &instruction,
-                  KernelStores &out);
+  void findHandles(const ptx::Function &function, const ptx::Instruction &instruction,
+                   KernelStores &out);
   void note(const ptx::Instruction &instruction);
 
   const ptx::Module &module;
@@ -203,23 +199,17 @@ void Analysis::note(const ptx::Instruction &instruction) {
     cause = textOf(instruction);
 }
 
-/// Where the handle of a texture comes from. A name in the module is no handle.
-void Analysis::findHandle(const ptx::Function &function, const ptx::Instruction &instruction,
-                          KernelStores &out) {
-  for (const Operand &operand : instruction.operands) {
-    const bool isList = operand.kind == Operand::Kind::AddressList;
-    if (!isList && operand.kind != Operand::Kind::Address)
-      continue;
-    // A sampler may stand behind the texture, and the coordinates stand last.
-    for (const Operand &element : isList ? operand.elements().drop_back() : ArrayRef(operand)) {
-      if (element.kind != Operand::Kind::Address && element.kind != Operand::Kind::Register)
-        continue;
-      if (element.reg == ptx::kNone)
-        continue;
-      const uint64_t origins = registerFact(function, element.reg).origins;
-      out.handleParameters |= origins & ~(uint64_t(1) << kElsewhere | uint64_t(1) << kOwn);
-      out.areHandlesInMemory |= !origins || origins >> kOwn;
-    }
+/// Where the handles of textures come from.
+void Analysis::findHandles(const ptx::Function &function, const ptx::Instruction &instruction,
+                           KernelStores &out) {
+  for (const ptx::RegisterId reg : handleRegisters(instruction)) {
+    const uint64_t origins = registerFact(function, reg).origins;
+    out.areHandlesInMemory |= !origins || origins >> kOwn;
+    for (unsigned i = 0; i < kernel.parameters.size() && i < kOwn; ++i)
+      if (origins >> i & 1) {
+        out.handleParameters |= uint64_t(1) << i;
+        out.areHandlesInMemory |= kernel.parameters[i]->sizeInBytes != sizeof(uint64_t);
+      }
   }
 }
 
@@ -237,7 +227,7 @@ void Analysis::findImages(KernelStores &out) {
       if (namesTexture(instruction.op())) {
         if (out.texture.empty())
           out.texture = textOf(instruction);
-        findHandle(*functions[i], instruction, out);
+        findHandles(*functions[i], instruction, out);
       }
       for (const Operand &operand : instruction.operands) {
         if (operand.kind == Operand::Kind::Function)
@@ -324,7 +314,7 @@ bool Analysis::stored(const ptx::Function &function, const ptx::Instruction &ins
 
 bool Analysis::visit(const ptx::Function &function, const ptx::Instruction &instruction) {
   const ptx::Effects effects = ptx::effectsOf(instruction.op());
-  const bool inexact = isInexact(instruction) || (isFiltered && instruction.op() == Op::Tex),
+  const bool inexact = isInexact(instruction) || (isFiltered && mayFilter(*instruction.spelling)),
              memoryInexact = isMemoryInexact(*instruction.spelling);
   if (inexact || memoryInexact)
     note(instruction);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a capsule says of arrays and textures.
 #include "diff/Capsule.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 
 using namespace llvm;
@@ -45,6 +46,13 @@ unsigned ArrayRegion::texelBytes() const {
   return channelBytes() * (normalized < 0 ? channels : 1u << normalized % 3);
 }
 
+bool ArrayRegion::isFloat() const { return format == 0x10 || format == 0x20; }
+
+bool ArrayRegion::isSignedByte() const {
+  const int normalized = normalizedFormat(format);
+  return format == 8 || normalized / 3 == 2;
+}
+
 uint64_t ArrayRegion::contentBytes() const {
   uint64_t texels = 0;
   for (unsigned level = 0; level < std::max(levels, 1u); ++level) {
@@ -66,6 +74,10 @@ bool Texture::isFiltered() const {
   return !sampler.empty() &&
          (support::endian::read32le(sampler.data() + kFilter) ||
           (kind() == Kind::Mipmapped && support::endian::read32le(sampler.data() + kMipmapFilter)));
+}
+
+bool Launch::isFiltered() const {
+  return any_of(textures, [](const Texture &texture) { return texture.isFiltered(); });
 }
 
 template <class Pointer, class Launch> static std::vector<Pointer> regionsOf(Launch &launch) {

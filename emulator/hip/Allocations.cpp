@@ -62,8 +62,7 @@ hipError_t releaseNow(void *pointer) {
     return freeExternalBuffer(pointer);
   if (allocation && placementOf(allocation->address).isMapped)
     return placementOf(allocation->address).pool ? closeAllocation(pointer) : hipErrorInvalidValue;
-  if (!unshare(pointer))
-    return hipErrorOutOfMemory; // what is still shared must not be given to others
+  unshare(pointer);
   if (llvm::Error error = memory().free(pointer)) {
     llvm::consumeError(std::move(error));
     return hipErrorInvalidValue;

@@ -91,20 +91,16 @@ hipError_t nameAllocation(const void *pointer, uint64_t pool, AllocationName &na
   return hipSuccess;
 }
 
-bool unshare(void *pointer) {
+void unshare(void *pointer) {
   auto allocation = memory().find(pointer);
   if (!allocation || allocation->address != numberOf(pointer))
-    return true;
+    return;
   std::lock_guard<std::mutex> lock(sharing().mutex);
-  const auto given = sharing().given.find(allocation->address);
-  if (given == sharing().given.end())
-    return true;
+  if (!sharing().given.erase(allocation->address))
+    return;
   const Pages pages(*allocation);
-  if (mmap(pointerTo(pages.first), pages.bytes, PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-    return false;
-  sharing().given.erase(given);
-  return true;
+  (void)mmap(pointerTo(pages.first), pages.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **pointer) {

@@ -2,6 +2,7 @@
 // The changed text is PTX that the front end takes, and keeps what it does not change.
 #include "diff/Perturbation.h"
 #include "diff/lib/TextOfPtx.h"
+#include "diff/lib/TextureSites.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
@@ -79,6 +80,59 @@ TEST(Perturbation, MovesApproximateResults) {
     const PerturbedPtx out = perturbed(body);
     EXPECT_EQ(out.sites, 1u) << body;
     EXPECT_EQ(out.still, "") << body;
+  }
+}
+
+// Handles in registers and names; guards; levels. Fetches of texels are exact.
+TEST(Perturbation, MovesWhatFiltersGive) {
+  const auto filtered = [](StringRef body) {
+    std::string text = kernelOf(body);
+    text.insert(text.find(".visible"), ".global .texref image;\n");
+    PerturbedPtx out = cantFail(perturb(text, "k", true));
+    const ptx::ParseResult parsed = ptx::parse("perturbed", out.text);
+    for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+      ADD_FAILURE() << ptx::format(diagnostic, "perturbed", out.text) << out.text;
+    return out;
+  };
+  for (const char *body :
+       {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6}];",
+        "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [image, {%f1}];",
+        "@!%p1 tex.level.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6, %f7, %f7}], %f8;",
+        "@%p1\n tex.a2d.v4.f32.f32 {%r1, %f2, %f3, %f4}, [ %d1 , {%r5, %f6, %f7, %f8}];"}) {
+    const PerturbedPtx out = filtered(body);
+    EXPECT_EQ(out.sites, 1u) << body;
+    EXPECT_EQ(out.still, "") << body;
+    EXPECT_EQ(perturbed(StringRef(body).contains("image") ? "" : body).sites, 0u);
+  }
+  const PerturbedPtx fetch = filtered("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r5, %r6}];");
+  EXPECT_EQ(fetch.sites, 0u);
+  EXPECT_EQ(fetch.still, "");
+  for (const char *body : {"tex.2d.v4.s32.f32 {%r1, %r2, %r3, %r4}, [%d1, {%f5, %f6}];",
+                           "tex.grad.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6}], "
+                           "{%f7, %f8}, {%f9, %f10};"}) {
+    const PerturbedPtx out = filtered(body);
+    EXPECT_EQ(out.sites, 0u) << body;
+    EXPECT_EQ(out.still, ("line 8: " + StringRef(body).take_until(isSpace)).str());
+  }
+}
+
+// The register has its handle again, unless the instruction wrote there.
+TEST(TextureSites, LookUpTheirHandles) {
+  for (const auto &[body, lookups, restored] :
+       {std::tuple("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6}];", 1, "mov.b64 %d1,"),
+        {"@%p1 suld.b.1d.b64.trap %d1, [%d1, {%r1}];", 1, "@!%p1 mov.b64 %d1,"},
+        {"suld.b.1d.b64.trap %d1, [%d1, {%r1}];", 1, ""},
+        {"sust.b.2d.b32.trap [%d2, {%r1, %r2}], {%r3};", 1, "mov.b64 %d2,"},
+        {"txq.width.b32 %r1, [%d3];", 1, "mov.b64 %d3,"},
+        {"ld.global.u32 %r1, [%d1];", 0, ""}}) {
+    const std::string text = cantFail(translateHandles(kernelOf(body), "k"));
+    const ptx::ParseResult parsed = ptx::parse("translated", text);
+    for (const ptx::Diagnostic &diagnostic : parsed.diagnostics)
+      ADD_FAILURE() << ptx::format(diagnostic, "translated", text) << text;
+    EXPECT_EQ(StringRef(text).count("rubia_search:"), size_t(lookups)) << text;
+    const StringRef behind = StringRef(text).split(body).second;
+    EXPECT_EQ(behind.contains("mov.b64"), *restored != 0) << text;
+    EXPECT_TRUE(behind.contains(restored)) << text;
   }
 }
 

@@ -24,24 +24,14 @@ static Expected<std::string> replayedPtx(const Capsule &capsule, const Launch &l
   return image ? Expected<std::string>(std::move(image->ptx)) : image.takeError();
 }
 
-/// The first instruction with textures, if those are read between texels: with weights that no
-/// perturbed run changes. Empty: there is none.
-static Expected<std::string> filtering(const Launch &launch, const std::string &ptx) {
-  const bool isFiltered =
-      any_of(launch.textures, [](const capsule::Texture &texture) { return texture.isFiltered(); });
-  if (!isFiltered)
-    return "";
-  Expected<capsule::KernelStores> stores = capsule::storesOf(ptx, launch.kernel);
-  return stores ? Expected<std::string>(stores->texture) : stores.takeError();
-}
-
 static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
                     const std::vector<Replayed> &moved, LaunchResult &result) {
   const Launch &launch = *result.launch;
   Expected<std::string> ptx = replayedPtx(capsule, launch, runs.work);
   if (!ptx)
     return ptx.takeError();
-  Expected<capsule::PerturbedPtx> perturbed = capsule::perturb(*ptx, launch.kernel);
+  Expected<capsule::PerturbedPtx> perturbed =
+      capsule::perturb(*ptx, launch.kernel, launch.isFiltered());
   if (!perturbed)
     return perturbed.takeError();
   const Replayed::Found expected = runs.expected ? runs.expected->find(launch.ordinal)
@@ -54,12 +44,8 @@ static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
       return createStringError("a perturbed run lacks it");
     all.push_back({*found.capsule, *found.launch});
   }
-  Expected<std::string> still = filtering(launch, *ptx);
-  if (!still)
-    return still.takeError();
   return capsule::decideByNoise(result, {*expected.capsule, *expected.launch},
-                                {*got.capsule, *got.launch}, all,
-                                perturbed->still.empty() ? *still : perturbed->still);
+                                {*got.capsule, *got.launch}, all, perturbed->still);
 }
 
 static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, ReplayWork work,
