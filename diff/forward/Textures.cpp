@@ -149,7 +149,7 @@ void Textures::unloaded(Handle module) {
 }
 
 // An object of another context, or one that went with its context unseen, is not described.
-bool Textures::describe(const Object &object, RecordedTexture &texture) {
+bool Textures::describe(const Object &object, RecordedTexture &texture, const char *&) {
   texture.handle = object.handle;
   texture.isSurface = object.isSurface;
   if (object.isSurface)
@@ -164,7 +164,31 @@ bool Textures::describe(const Object &object, RecordedTexture &texture) {
   return true;
 }
 
-bool Textures::describe(const Reference &known, RecordedTexture &texture) {
+// What a driver is too old for is zero there.
+static bool describeSampler(Handle reference, bool hasLevels, Sampler &sampler) {
+  const auto isTold = [](int status) { return !status || status == kNotSupported; };
+  for (int i = 0; i < 3; ++i)
+    if (DRIVER(cuTexRefGetAddressMode, int *, Handle, int)(&sampler.addressModes[i], reference, i))
+      return false;
+  if (DRIVER(cuTexRefGetFilterMode, int *, Handle)(&sampler.filter, reference) ||
+      DRIVER(cuTexRefGetFlags, unsigned *, Handle)(&sampler.flags, reference) ||
+      !isTold(DRIVER(cuTexRefGetBorderColor, float *, Handle)(sampler.border, reference)))
+    return false;
+  if (!hasLevels)
+    return true;
+  int anisotropy = 0;
+  const bool isWhole =
+      isTold(DRIVER(cuTexRefGetMaxAnisotropy, int *, Handle)(&anisotropy, reference)) &&
+      isTold(
+          DRIVER(cuTexRefGetMipmapFilterMode, int *, Handle)(&sampler.mipmapFilter, reference)) &&
+      isTold(DRIVER(cuTexRefGetMipmapLevelBias, float *, Handle)(&sampler.levelBias, reference)) &&
+      isTold(DRIVER(cuTexRefGetMipmapLevelClamp, float *, float *,
+                    Handle)(&sampler.minLevel, &sampler.maxLevel, reference));
+  sampler.maxAnisotropy = unsigned(anisotropy);
+  return isWhole;
+}
+
+bool Textures::describe(const Reference &known, RecordedTexture &texture, const char *&problem) {
   const Handle reference = known.reference;
   texture.name = known.name;
   texture.isSurface = known.isSurface;
@@ -185,23 +209,9 @@ bool Textures::describe(const Reference &known, RecordedTexture &texture) {
   } else {
     return false; // it is bound to nothing
   }
-  Sampler &sampler = texture.sampler;
-  int anisotropy = 0;
-  for (int i = 0; i < 3; ++i)
-    if (DRIVER(cuTexRefGetAddressMode, int *, Handle, int)(&sampler.addressModes[i], reference, i))
-      return false;
-  if (DRIVER(cuTexRefGetFilterMode, int *, Handle)(&sampler.filter, reference) ||
-      DRIVER(cuTexRefGetFlags, unsigned *, Handle)(&sampler.flags, reference))
-    return false;
-  // Those of mipmaps are zero where there are none.
-  (void)DRIVER(cuTexRefGetMaxAnisotropy, int *, Handle)(&anisotropy, reference);
-  sampler.maxAnisotropy = unsigned(anisotropy);
-  (void)DRIVER(cuTexRefGetMipmapFilterMode, int *, Handle)(&sampler.mipmapFilter, reference);
-  (void)DRIVER(cuTexRefGetMipmapLevelBias, float *, Handle)(&sampler.levelBias, reference);
-  (void)DRIVER(cuTexRefGetMipmapLevelClamp, float *, float *, Handle)(&sampler.minLevel,
-                                                                      &sampler.maxLevel, reference);
-  (void)DRIVER(cuTexRefGetBorderColor, float *, Handle)(sampler.border, reference);
-  return true;
+  if (!describeSampler(reference, resource.type == kMipmappedResource, texture.sampler))
+    problem = "the driver does not tell how a texture reference is read";
+  return !problem;
 }
 
 const char *Textures::list(Handle module, Array<RecordedTexture> &textures,
@@ -209,9 +219,10 @@ const char *Textures::list(Handle module, Array<RecordedTexture> &textures,
   const auto add = [&](const auto &one) -> const char * {
     RecordedTexture texture;
     memset(static_cast<void *>(&texture), 0, sizeof(texture));
-    if (!describe(one, texture))
-      return nullptr;
-    const char *problem = addArray(texture.resource, arrays, texture.array);
+    const char *problem = nullptr;
+    if (!describe(one, texture, problem))
+      return problem;
+    problem = addArray(texture.resource, arrays, texture.array);
     if (!problem)
       textures.push(texture);
     return problem;

@@ -92,8 +92,9 @@ private:
     bool isSurface, isLinear;
     Resource linear;
   };
-  static bool describe(const Object &object, RecordedTexture &texture);
-  static bool describe(const Reference &reference, RecordedTexture &texture);
+  /// False: it is not to be recorded, or cannot be, for a `problem`.
+  static bool describe(const Object &object, RecordedTexture &texture, const char *&problem);
+  static bool describe(const Reference &reference, RecordedTexture &texture, const char *&problem);
   Array<Object> objects;
   Array<Reference> references;
 };

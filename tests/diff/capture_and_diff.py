@@ -384,6 +384,12 @@ class CaptureAndDiff(unittest.TestCase):
         self.assertEqual([len(launch["memory"]) for launch in self.launches()], [len(launch["memory"]) for launch in whole])
         self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
 
+    def test_what_packs_a_capsule_is_not_for_one_that_stays_as_it_is(self):
+        for option in ("--touched", "--no-images", "--hash-only"):
+            result = subprocess.run([RUBIA, "capture", "--no-pack", option, "-o", self.capsule, "--", "true"], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2, option)
+            self.assertIn("excludes --no-pack", result.stderr)
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))

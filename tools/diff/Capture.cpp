@@ -143,15 +143,17 @@ void addCapture(CLI::App &app, int &status) {
                     "the program has machine code too");
   command->add_flag("--calls", options->calls,
                     "log every call of the driver API: `rubia capsule show --calls` lists them");
-  CLI::Option *noImages = command->add_flag(
+  CLI::Option *touched = command->add_flag(
       "--touched", options->touched,
       "keep those pages of memory alone that a launch touches, as a replay of it tells");
-  command->add_flag("--no-images", options->noImages,
-                    "leave the program's kernels out of the capsule when it is recorded");
+  CLI::Option *noImages =
+      command->add_flag("--no-images", options->noImages,
+                        "leave the program's kernels out of the capsule when it is recorded");
   CLI::Option *hashOnly =
       command->add_flag("--hash-only", options->hashOnly,
                         "leave digests in the place of what launches made of their memory");
   command->add_flag("--no-pack", options->noPack, "do not compress the capsule afterwards")
+      ->excludes(touched)
       ->excludes(noImages)
       ->excludes(hashOnly);
   addSettingOption(*command, options->settings, settings::Id::device, "--device");
