@@ -5,6 +5,7 @@
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
@@ -158,6 +159,8 @@ public:
       legacy::PassManager::add(makeAllOnes());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
       legacy::PassManager::add(makeJoinedMasks());
+    if (pass->getPassName() == kScheduler)
+      legacy::PassManager::add(makeWideIndexes());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

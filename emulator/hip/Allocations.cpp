@@ -62,7 +62,8 @@ hipError_t releaseNow(void *pointer) {
     return freeExternalBuffer(pointer);
   if (allocation && placementOf(allocation->address).isMapped)
     return placementOf(allocation->address).pool ? closeAllocation(pointer) : hipErrorInvalidValue;
-  unshare(pointer);
+  if (!unshare(pointer))
+    return hipErrorOutOfMemory; // what is still shared must not be given to others
   if (llvm::Error error = memory().free(pointer)) {
     llvm::consumeError(std::move(error));
     return hipErrorInvalidValue;

@@ -91,16 +91,20 @@ hipError_t nameAllocation(const void *pointer, uint64_t pool, AllocationName &na
   return hipSuccess;
 }
 
-void unshare(void *pointer) {
+bool unshare(void *pointer) {
   auto allocation = memory().find(pointer);
   if (!allocation || allocation->address != numberOf(pointer))
-    return;
+    return true;
   std::lock_guard<std::mutex> lock(sharing().mutex);
-  if (!sharing().given.erase(allocation->address))
-    return;
+  const auto given = sharing().given.find(allocation->address);
+  if (given == sharing().given.end())
+    return true;
   const Pages pages(*allocation);
-  (void)mmap(pointerTo(pages.first), pages.bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (mmap(pointerTo(pages.first), pages.bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return false;
+  sharing().given.erase(given);
+  return true;
 }
 
 hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **pointer) {

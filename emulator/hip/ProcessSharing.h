@@ -30,8 +30,8 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **poin
 hipError_t closeAllocation(void *pointer);
 bool isOpened(const void *pointer);
 /// To be called before the allocation that starts there is freed: its pages are the process's
-/// again.
-void unshare(void *pointer);
+/// again. False: the system has no pages, and the allocation is still shared.
+bool unshare(void *pointer);
 
 /// Held by all that executes on a device; alone, by who replaces pages. It prefers those that
 /// execute, since kernels may wait for each other.
