@@ -6,6 +6,7 @@
 #include "Judge.h"
 #include "KernelCommands.h"
 #include "MatrixJudge.h"
+#include "ReferenceRunner.h"
 #include "Runner.h"
 #include "Sweep.h"
 #include "Variants.h"
@@ -232,8 +233,10 @@ int compare(const Comparison &options) {
   if (!file)
     return fail(file.takeError());
   bool anyNan = options.nan == settings::NanMode::Any;
-  auto runner =
-      options.arch.empty() ? Runner::onDriver() : Runner::onEmulator(options.arch, options.nan);
+  Expected<std::unique_ptr<Runner>> runner = options.arch.empty() ? Runner::onDriver()
+                                             : options.arch == "reference"
+                                                 ? Runner::onReference()
+                                                 : Runner::onEmulator(options.arch, options.nan);
   if (!runner)
     return fail(runner.takeError());
   std::vector<GoldenCase> all =
@@ -431,7 +434,8 @@ int main(int argc, char **argv) {
         ->check(CLI::PositiveNumber);
   }
   comparing->add_option("--arch", options.arch,
-                        "compile and emulate for this processor; else what libcuda.so.1 gives");
+                        "compile and emulate for this processor, or `reference`: execute by "
+                        "reference/; else what libcuda.so.1 gives");
   comparing->add_option("--nan", options.nan, "NaN bits: any, canonical")
       ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
           {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
@@ -459,7 +463,7 @@ int main(int argc, char **argv) {
   sweeping->add_option("--match", options.match, "only instructions that match this expression");
   sweeping->add_option("--stride", stride, "every N-th operand only")->check(CLI::PositiveNumber);
   int kernelStatus = -1;
-  addKernelCommands(app, kernelStatus, makeMatrixJudge());
+  addKernelCommands(app, kernelStatus, makeMatrixJudge(), runKernelsOnReference);
   CLI11_PARSE(app, argc, argv);
   if (kernelStatus >= 0)
     return kernelStatus;

@@ -25,6 +25,7 @@ struct Options {
   unsigned timeoutMs = 60000;
   bool all = false, bounds = false;
   std::shared_ptr<KernelJudge> judge; // what --bounds asks
+  RunWithoutDevice onReference = nullptr;
 };
 
 int fail(Error error) {
@@ -211,7 +212,8 @@ int compareKernels(Options options) {
   auto recording = readRecording(options.file);
   if (!recording)
     return fail(recording.takeError());
-  if (!options.arch.empty()) {
+  const bool onReference = options.onReference && options.arch == "reference";
+  if (!options.arch.empty() && !onReference) {
     setenv("RUBIA_DEVICE", "emulator", 1);
     setenv("RUBIA_ARCH", options.arch.c_str(), 1);
     options.library = ownLibrary();
@@ -235,42 +237,41 @@ int compareKernels(Options options) {
   auto expectedOf = [&](const KernelCase &kernel) -> const auto & {
     return recording->kernels[kernel.name].outputs;
   };
-  auto device = runKernels(
-      *kernels, {options.library, 1, options.timeoutMs}, [&](size_t i, KernelResult &result) {
-        const KernelCase &kernel = (*kernels)[i];
-        Tally &tally = tallies[kernel.topic];
-        auto count = [&](unsigned Tally::*field) { ++(tally.*field), ++(sum.*field); };
-        count(&Tally::kernels);
-        bool right = false;
-        if (result.error.empty())
-          right = all_of(zip_equal(result.outputs, expectedOf(kernel)), [&](const auto &pair) {
-            return kernel.isRight(std::get<0>(pair), std::get<1>(pair));
-          });
-        std::string judgement;
-        if (result.error.empty() && !right && options.bounds) {
-          judgement = options.judge->judge(kernel, result.outputs, expectedOf(kernel));
-          right = judgement.empty();
-        }
-        if (isRefusedForm(options, result.error)) {
-          count(&Tally::notLegal);
-          outs() << formatv("not legal: {0}: {1}\n", kernel.name, result.error);
-        } else if (StringRef reason = differences->reason(kernel.name, options.arch);
-                   !reason.empty()) {
-          count(right ? &Tally::different : &Tally::known);
-          outs() << formatv("{0}: {1}: {2}{3}{4}\n",
-                            right ? "no longer differs" : "known to differ", kernel.name, reason,
-                            result.error.empty() ? "" : ": ", result.error);
-        } else if (!result.error.empty()) {
-          count(&Tally::notRun);
-          outs() << formatv("not run: {0}: {1}\n", kernel.name, result.error);
-        } else if (right) {
-          count(&Tally::equal);
-        } else {
-          count(&Tally::different);
-          outs() << formatv("differs: {0}\n{1}{2}", kernel.name, judgement,
-                            differenceOf(kernel, result.outputs, expectedOf(kernel), options.show));
-        }
+  auto judge = [&](size_t i, KernelResult &result) {
+    const KernelCase &kernel = (*kernels)[i];
+    Tally &tally = tallies[kernel.topic];
+    auto count = [&](unsigned Tally::*field) { ++(tally.*field), ++(sum.*field); };
+    count(&Tally::kernels);
+    bool right = false;
+    if (result.error.empty())
+      right = all_of(zip_equal(result.outputs, expectedOf(kernel)), [&](const auto &pair) {
+        return kernel.isRight(std::get<0>(pair), std::get<1>(pair));
       });
+    std::string judgement;
+    if (result.error.empty() && !right && options.bounds) {
+      judgement = options.judge->judge(kernel, result.outputs, expectedOf(kernel));
+      right = judgement.empty();
+    }
+    if (isRefusedForm(options, result.error)) {
+      count(&Tally::notLegal);
+      outs() << formatv("not legal: {0}: {1}\n", kernel.name, result.error);
+    } else if (StringRef reason = differences->reason(kernel.name, options.arch); !reason.empty()) {
+      count(right ? &Tally::different : &Tally::known);
+      outs() << formatv("{0}: {1}: {2}{3}{4}\n", right ? "no longer differs" : "known to differ",
+                        kernel.name, reason, result.error.empty() ? "" : ": ", result.error);
+    } else if (!result.error.empty()) {
+      count(&Tally::notRun);
+      outs() << formatv("not run: {0}: {1}\n", kernel.name, result.error);
+    } else if (right) {
+      count(&Tally::equal);
+    } else {
+      count(&Tally::different);
+      outs() << formatv("differs: {0}\n{1}{2}", kernel.name, judgement,
+                        differenceOf(kernel, result.outputs, expectedOf(kernel), options.show));
+    }
+  };
+  auto device = onReference ? options.onReference(*kernels, judge)
+                            : runKernels(*kernels, {options.library, 1, options.timeoutMs}, judge);
   if (!device)
     return fail(device.takeError());
   auto print = [](StringRef name, const Tally &tally) {
@@ -306,9 +307,11 @@ int listKernels(const Options &options) {
 
 } // namespace
 
-void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> judge) {
+void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> judge,
+                       RunWithoutDevice onReference) {
   auto options = std::make_shared<Options>();
   options->judge = judge;
+  options->onReference = onReference;
   auto add = [&](const char *name, const char *what, int (*run)(const Options &)) {
     CLI::App *command = app.add_subcommand(name, what);
     command->add_option("FOLDER", options->folder, "with the kernels")
@@ -331,7 +334,8 @@ void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> 
                       [](const Options &o) { return compareKernels(o); });
   compare->add_option("FILE", options->file)->required()->check(CLI::ExistingFile);
   compare->add_option("--arch", options->arch,
-                      "compile and emulate for this processor; else what libcuda.so.1 gives");
+                      "compile and emulate for this processor, or `reference`: execute by "
+                      "reference/; else what libcuda.so.1 gives");
   compare->add_option("--form", options->form, "of warps on wave64")
       ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
   compare->add_option("--every", options->every, "only every N-th kernel")

@@ -3,12 +3,19 @@
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 #include <CLI/CLI.hpp>
 #include <memory>
 
 namespace rubia::golden {
 
 struct KernelCase;
+struct KernelResult;
+
+/// Runs kernels without a device: runKernelsOnReference.
+using RunWithoutDevice = llvm::Expected<std::string> (*)(
+    llvm::ArrayRef<KernelCase> kernels, llvm::function_ref<void(size_t, KernelResult &)> done);
 
 /// Whether results that differ from what is recorded are right nevertheless.
 class KernelJudge {
@@ -22,7 +29,8 @@ public:
 };
 
 /// `status` gets the exit status of the command that was chosen, when it has run. `judge`: of
-/// compare-kernels --bounds; none without it.
-void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> judge = nullptr);
+/// compare-kernels --bounds; none without it. `onReference`: of compare-kernels --arch reference.
+void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> judge = nullptr,
+                       RunWithoutDevice onReference = nullptr);
 
 } // namespace rubia::golden

@@ -20,6 +20,8 @@ public:
   /// A processor of the emulator: "gfx942".
   static llvm::Expected<std::unique_ptr<Runner>> onEmulator(const std::string &arch,
                                                             settings::NanMode nan);
+  /// The interpreter of reference/.
+  static std::unique_ptr<Runner> onReference();
 
   std::string device() const { return description; }
   unsigned computeCapability() const { return capability; } // 90; 0: takes all

@@ -20,7 +20,7 @@ ALLOWED = {
     "lowering": {"targets", "settings", "ptx-frontend"},
     "codegen": {"targets"},
     "emulator": {"targets", "input", "settings"},
-    "reference": set(),
+    "reference": {"ptx-frontend"},
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "standins": {"input", "settings", "fatbin", "ptx-frontend"},

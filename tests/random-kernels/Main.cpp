@@ -3,6 +3,7 @@
 // reduces what differs.
 #include "EmulatorRun.h"
 #include "Evaluator.h"
+#include "InterpreterRun.h"
 #include "Recording.h"
 #include "Reducer.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,7 +27,9 @@ struct Options {
   uint64_t first = 0, count = 0, every = 1;
   std::string family, file, known, error;
   unsigned offset = 0;
-  bool evaluator = false, show = false;
+  bool evaluator = false, interpreter = false, show = false;
+  // Whether what runs fuses nothing and gives the bits of NaNs.
+  bool isReference() const { return evaluator || interpreter; }
   Way way;
 };
 
@@ -161,7 +164,7 @@ private:
 
 // What computes, as the known differences name it.
 std::string nameOf(const Options &options) {
-  if (options.evaluator)
+  if (options.isReference())
     return "reference";
   const bool asNvidia = options.way.flush == settings::FlushMode::Nvidia;
   return options.way.arch + (asNvidia ? " flush=nvidia" : "");
@@ -209,14 +212,15 @@ int compare(const Options &options) {
       tell("has no recording");
       continue;
     }
-    if (kernel.nanBits && !options.evaluator && options.way.nan != settings::NanMode::Canonical) {
+    if (kernel.nanBits && !options.isReference() &&
+        options.way.nan != settings::NanMode::Canonical) {
       ++skipped;
       continue;
     }
     Columns columns;
     std::string error;
-    if (options.evaluator) {
-      auto results = evaluate(kernel);
+    if (options.isReference()) {
+      auto results = options.interpreter ? interpret(kernel) : evaluate(kernel);
       if (results)
         columns = columnsOf(kernel, *results);
       else
@@ -245,8 +249,8 @@ int compare(const Options &options) {
               : unoptimised ? "; as not optimised"
                             : "; as neither"));
     }
-    bool mayBeOptimised = !kernel.contract || !options.evaluator;
-    bool mayBeUnoptimised = !kernel.contract || options.evaluator;
+    bool mayBeOptimised = !kernel.contract || !options.isReference();
+    bool mayBeUnoptimised = !kernel.contract || options.isReference();
     if ((optimised && mayBeOptimised) || (unoptimised && mayBeUnoptimised)) {
       ++equal;
       if (isKnown) {
@@ -387,6 +391,8 @@ int main(int argc, char **argv) {
   comparing->add_option("--known", options.known, "known differences")->check(CLI::ExistingFile);
   comparing->add_option("--offset", options.offset, "begin with this one");
   comparing->add_flag("--reference", options.evaluator, "the evaluator, not Rubia");
+  comparing->add_flag("--interpreter", options.interpreter,
+                      "the kernel's text by the interpreter of reference/, not Rubia");
   comparing->add_flag("--show", options.show, "name kernels of which NVIDIA's levels differ");
   for (CLI::App *command : {checking, reducing, comparing}) {
     command->add_option("--arch", options.way.arch, "emulate this processor");

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ReferenceRunner.h"
+#include "Runner.h"
+#include "ptx-frontend/Parser.h"
+#include "reference/Interpreter.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::golden {
+namespace {
+
+// A kernel that takes longer does not end.
+constexpr uint64_t kInstructionLimit = 50'000'000;
+
+MutableArrayRef<uint8_t> bytesOf(std::vector<uint64_t> &words, size_t size) {
+  return {reinterpret_cast<uint8_t *>(words.data()), size};
+}
+
+Expected<KernelResult> runKernel(const KernelCase &kernel) {
+  ptx::ParseResult parsed = ptx::parse(kernel.entry + ".ptx", kernel.text);
+  if (parsed.hasErrors())
+    return createStringError(
+        ptx::format(parsed.diagnostics.front(), parsed.module.name, *parsed.module.text));
+  auto interpreter = reference::Interpreter::create(parsed.module);
+  if (!interpreter)
+    return interpreter.takeError();
+  const ptx::Function *function = parsed.module.function(kernel.entry);
+  if (!function)
+    return createStringError("there is no kernel " + kernel.entry);
+  std::vector<uint32_t> offsets = reference::parameterLayout(*function);
+  std::vector<uint8_t> parameters(offsets.back());
+  std::vector<std::vector<uint64_t>> buffers;
+  for (auto [n, parameter] : enumerate(kernel.parameters)) {
+    std::vector<uint64_t> &buffer = buffers.emplace_back(parameter.bytes.size() / 8 + 4);
+    if (parameter.tensorMap)
+      return createStringError("unsupported: a tensor map");
+    if (!parameter.isBuffer) {
+      memcpy(&parameters[offsets[n]], parameter.bytes.data(), parameter.bytes.size());
+      continue;
+    }
+    memcpy(buffer.data(), parameter.bytes.data(), parameter.bytes.size());
+    const uint64_t address = reinterpret_cast<uint64_t>(buffer.data());
+    memcpy(&parameters[offsets[n]], &address, sizeof(address));
+    (*interpreter)->addMemory({address, bytesOf(buffer, parameter.bytes.size())});
+  }
+  reference::Launch launch;
+  launch.kernel = kernel.entry;
+  launch.grid = kernel.grid;
+  launch.block = kernel.block;
+  launch.dynamicSharedBytes = kernel.sharedBytes;
+  launch.cooperative = kernel.cooperative;
+  launch.parameters = parameters;
+  launch.instructionLimit = kInstructionLimit;
+  if (auto statistics = (*interpreter)->launch(launch); !statistics)
+    return statistics.takeError();
+  KernelResult result;
+  for (auto [parameter, buffer] : zip_equal(kernel.parameters, buffers))
+    if (parameter.isResult) {
+      auto bytes = bytesOf(buffer, parameter.bytes.size());
+      result.outputs.emplace_back(bytes.begin(), bytes.end());
+    }
+  return result;
+}
+
+class ReferenceRunner : public Runner {
+public:
+  ReferenceRunner() { description = "reference/"; }
+  std::vector<Result> run(ArrayRef<Case> cases,
+                          ArrayRef<const std::vector<uint64_t> *> inputs) override;
+  Error sweep(const std::string &, uint32_t, Take) override {
+    return createStringError("reference/ has no sweep");
+  }
+};
+
+Error runCase(reference::Interpreter &interpreter, const std::string &kernel, const Case &test,
+              const std::vector<uint64_t> &inputs, std::vector<uint64_t> &outputs) {
+  outputs.assign(kTupleCount * test.destinations.size(), 0xa5a5a5a5a5a5a5a5);
+  std::vector<uint64_t> given(inputs);
+  given.resize(std::max<size_t>(given.size(), 1));
+  interpreter.clearMemory();
+  uint64_t parameters[2];
+  for (auto [n, buffer] : enumerate(std::array<std::vector<uint64_t> *, 2>{&given, &outputs})) {
+    parameters[n] = reinterpret_cast<uint64_t>(buffer->data());
+    interpreter.addMemory({parameters[n], bytesOf(*buffer, buffer->size() * 8)});
+  }
+  reference::Launch launch;
+  launch.kernel = kernel;
+  launch.grid = {kTupleCount / kThreads, 1, 1};
+  launch.block = {kThreads, 1, 1};
+  launch.parameters = ArrayRef(reinterpret_cast<const uint8_t *>(parameters), sizeof(parameters));
+  return interpreter.launch(launch).takeError();
+}
+
+std::vector<Runner::Result> ReferenceRunner::run(ArrayRef<Case> cases,
+                                                 ArrayRef<const std::vector<uint64_t> *> inputs) {
+  std::vector<Result> results(cases.size());
+  ptx::ParseResult parsed = ptx::parse("golden.ptx", moduleFor(cases));
+  auto interpreter = reference::Interpreter::create(parsed.module);
+  std::string error = interpreter ? "" : toString(interpreter.takeError());
+  for (auto [i, test] : enumerate(cases)) {
+    if (error.empty())
+      if (Error failure = runCase(**interpreter, "case" + std::to_string(i), test, *inputs[i],
+                                  results[i].outputs)) {
+        results[i].error = toString(std::move(failure));
+        results[i].outputs.clear();
+      }
+    if (!error.empty())
+      results[i].error = error;
+  }
+  return results;
+}
+
+} // namespace
+
+std::unique_ptr<Runner> Runner::onReference() { return std::make_unique<ReferenceRunner>(); }
+
+Expected<std::string> runKernelsOnReference(ArrayRef<KernelCase> kernels,
+                                            function_ref<void(size_t, KernelResult &)> done) {
+  for (auto [n, kernel] : enumerate(kernels)) {
+    KernelResult result;
+    if (auto ran = runKernel(kernel))
+      result = std::move(*ran);
+    else
+      result.error = toString(ran.takeError());
+    done(n, result);
+  }
+  return "reference/";
+}
+
+} // namespace rubia::golden

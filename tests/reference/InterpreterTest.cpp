@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the interpreter says of kernels that are wrong, and what other tests do not reach: threads
+// that wait for each other, device functions of the driver, module variables.
+#include "reference/Interpreter.h"
+#include "ptx-frontend/Parser.h"
+#include "gtest/gtest.h"
+#include <cstring>
+
+using namespace llvm;
+using namespace rubia;
+
+namespace {
+
+constexpr const char *kHead = ".version 8.5\n.target sm_90\n.address_size 64\n";
+
+struct Outcome {
+  std::vector<uint32_t> out; // what the kernel's one buffer holds afterwards
+  std::string error, printed;
+  reference::Statistics statistics;
+};
+
+struct Shape {
+  uint32_t grid = 1, block = 32, words = 64;
+  uint64_t instructionLimit = 1'000'000;
+  bool cooperative = false;
+};
+
+// Runs the only kernel, `k`(.u64 out); `declarations` stand before it.
+Outcome run(const std::string &body, Shape shape = {}, const std::string &declarations = "") {
+  Outcome result;
+  ptx::ParseResult parsed =
+      ptx::parse("test.ptx",
+                 kHead + declarations + "\n.visible .entry k(.param .u64 out)\n{\n" +
+                     "  .reg .pred p<4>; .reg .b32 r<16>; .reg .b64 d<16>; .reg .f32 f<8>;\n" +
+                     "  ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mad.wide.u32 d1, r0, 4, d0;\n" +
+                     body + "\n}\n");
+  EXPECT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  auto interpreter = reference::Interpreter::create(parsed.module);
+  if (!interpreter) {
+    result.error = toString(interpreter.takeError());
+    return result;
+  }
+  std::vector<uint64_t> words(shape.words / 2 + 1);
+  auto *bytes = reinterpret_cast<uint8_t *>(words.data());
+  const uint64_t address = reinterpret_cast<uint64_t>(bytes);
+  (*interpreter)->addMemory({address, {bytes, shape.words * 4}});
+  reference::Launch launch;
+  launch.kernel = "k";
+  launch.grid[0] = shape.grid;
+  launch.block[0] = shape.block;
+  launch.parameters = ArrayRef(reinterpret_cast<const uint8_t *>(&address), sizeof(address));
+  launch.instructionLimit = shape.instructionLimit;
+  launch.cooperative = shape.cooperative;
+  auto print = [&](StringRef text) { result.printed += text; };
+  launch.print = print;
+  auto statistics = (*interpreter)->launch(launch);
+  if (statistics)
+    result.statistics = *statistics;
+  else
+    result.error = toString(statistics.takeError());
+  result.out.resize(shape.words);
+  memcpy(result.out.data(), bytes, shape.words * 4);
+  return result;
+}
+
+testing::AssertionResult fails(const Outcome &result, StringRef text) {
+  if (StringRef(result.error).contains(text))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "error: '" << result.error << "'";
+}
+
+TEST(Interpreter, NamesKernelLineThreadAndAddressOutOfBounds) {
+  Outcome result = run("st.global.u32 [d1], r0;", {1, 64, 40});
+  EXPECT_TRUE(fails(result, "test.ptx:9: kernel 'k', block (0,0,0), thread (40,0,0): "
+                            "'st.global.u32': address "));
+  EXPECT_TRUE(fails(result, "is out of bounds: 4 bytes of global memory"));
+  EXPECT_EQ(result.out[39], 39u);
+}
+
+TEST(Interpreter, ChecksSharedAndLocalBoundsAndAlignment) {
+  EXPECT_TRUE(fails(run("st.shared.u32 [s+16], r0;", {}, ".shared .align 4 .b8 s[16];"),
+                    "4 bytes of shared memory of 16 bytes"));
+  EXPECT_TRUE(fails(run(".local .align 4 .b8 l[8]; ld.local.u32 r1, [l+8];"),
+                    "4 bytes of local memory of 8 bytes"));
+  EXPECT_TRUE(fails(run("ld.global.u32 r1, [d0+2];"), "is not aligned to 4 bytes"));
+}
+
+TEST(Interpreter, NamesWhatIsNotSupported) {
+  EXPECT_TRUE(fails(run("multimem.ld_reduce.global.add.u32 r1, [d0];"),
+                    "'multimem.ld_reduce.global.add.u32': unsupported: "));
+  // Only where it is executed.
+  Outcome result = run("setp.eq.u32 p0, r0, 99; @p0 multimem.ld_reduce.global.add.u32 r1, [d0];"
+                       "st.global.u32 [d1], 7;");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[31], 7u);
+}
+
+TEST(Interpreter, ReportsADivergentBarrier) {
+  EXPECT_TRUE(fails(run("setp.lt.u32 p0, r0, 9; @p0 bra A; bar.sync 0; bra E; A: bar.sync 0; E:"),
+                    "divergent barrier: threads of a warp are at 'bar.sync' at line 9"));
+  EXPECT_TRUE(fails(run("setp.lt.u32 p0, r0, 9; @p0 bra A; barrier.sync 1; bra E;"
+                        "A: barrier.sync 2; E:"),
+                    "threads wait for others that never come: 'barrier.sync'"));
+}
+
+TEST(Interpreter, ReportsMembersThatNeverCome) {
+  EXPECT_TRUE(fails(run("setp.lt.u32 p0, r0, 9; @p0 bra A;"
+                        "shfl.sync.idx.b32 r1, r0, 0, 31, -1; bra E; A:"
+                        "shfl.sync.idx.b32 r1, r0, 1, 31, -1; E:"),
+                    "threads wait for others that never come: 'shfl.sync.idx.b32'"));
+  EXPECT_TRUE(fails(run("shfl.sync.idx.b32 r1, r0, 0, 31, 0xff;"),
+                    "thread (8,0,0): 'shfl.sync.idx.b32': the thread is not in its own mask"));
+}
+
+TEST(Interpreter, ReportsAKernelThatDoesNotEnd) {
+  EXPECT_TRUE(fails(run("L: bra L;"), "kernel 'k' has not ended after "));
+}
+
+TEST(Interpreter, ReportsTrapAndAssertion) {
+  EXPECT_TRUE(
+      fails(run("setp.eq.u32 p0, r0, 5; @p0 trap;"), "thread (5,0,0): 'trap': the kernel traps"));
+}
+
+// A thread holds what another thread of its warp waits for, on both sides of a branch.
+TEST(Interpreter, LanesOfAWarpMayWaitForEachOther) {
+  Outcome result =
+      run("L: atom.global.cas.b32 r1, [d0], 0, 1; setp.ne.u32 p0, r1, 0; @p0 bra L;"
+          "ld.volatile.global.u32 r2, [d0+4]; add.u32 r2, r2, 1;"
+          "st.volatile.global.u32 [d0+4], r2; membar.gl; atom.global.exch.b32 r1, [d0], 0;",
+          {.instructionLimit = 100'000'000});
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[1], 32u);
+  result = run("setp.eq.u32 p0, r0, 0; @!p0 bra W; L: ld.volatile.global.u32 r1, [d0];"
+               "setp.eq.u32 p1, r1, 0; @p1 bra L; st.global.u32 [d0+4], 1; bra E;"
+               "W: st.volatile.global.u32 [d0], 1; E:");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[1], 1u);
+}
+
+// The first CTA waits for the last.
+TEST(Interpreter, CtasMayWaitForLaterOnes) {
+  Outcome result =
+      run("mov.u32 r1, %ctaid.x; setp.eq.u32 p0, r1, 3; @p0 st.volatile.global.u32 [d0], 1;"
+          "L: ld.volatile.global.u32 r2, [d0]; setp.eq.u32 p1, r2, 0; @p1 bra L;"
+          "atom.global.add.u32 r3, [d0+4], 1;",
+          {4, 1, 64, 100'000'000});
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[1], 4u);
+}
+
+// Lanes that leave a loop wait behind it for the others, and then vote together.
+TEST(Interpreter, LanesMeetBehindALoop) {
+  Outcome result = run("and.b32 r1, r0, 7; L: sub.s32 r1, r1, 1; setp.ge.s32 p0, r1, 0; @p0 bra L;"
+                       "activemask.b32 r2; st.global.u32 [d1], r2;");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[0], 0xffffffffu);
+  EXPECT_EQ(result.statistics.warpInstructions, 3 + 1 + 8 * 3 + 2 + 1u);
+}
+
+TEST(Interpreter, PrintsAsVprintf) {
+  Outcome result = run(
+      "setp.ne.u32 p0, r0, 0; @p0 exit; .local .align 8 .b8 values[32]; mov.u64 d2, values;"
+      "st.local.u32 [values], -5; mov.b64 d3, 0d3ff8000000000000; st.local.b64 [values+8], d3;"
+      "mov.u64 d4, text; cvta.global.u64 d4, d4; st.local.u64 [values+16], d4;"
+      "cvta.local.u64 d2, d2; mov.u64 d5, format; cvta.global.u64 d5, d5;"
+      "{ .param .b64 a; .param .b64 b; .param .b32 n; st.param.b64 [a], d5; st.param.b64 [b], d2;"
+      "call (n), vprintf, (a, b); ld.param.b32 r1, [n]; } st.global.u32 [d0], r1;",
+      {},
+      ".extern .func (.param .b32 n) vprintf(.param .b64 a, .param .b64 b);\n"
+      ".global .align 1 .b8 format[16] = {37, 100, 32, 37, 46, 50, 102, 32, 37, 37, 37, 115, 10};\n"
+      ".global .align 1 .b8 text[4] = {104, 105};");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.printed, "-5 1.50 %hi\n");
+  EXPECT_EQ(result.out[0], 3u);
+}
+
+TEST(Interpreter, AllocatesAndFrees) {
+  const std::string declarations = ".extern .func (.param .b64 p) malloc(.param .b64 n);\n"
+                                   ".extern .func free(.param .b64 p);";
+  const std::string allocate = "{ .param .b64 n; .param .b64 p; st.param.b64 [n], 8;"
+                               "call (p), malloc, (n); ld.param.b64 d2, [p]; }";
+  const std::string release = "{ .param .b64 p; st.param.b64 [p], d2; call free, (p); }";
+  Outcome result =
+      run(allocate + "st.u32 [d2+4], r0; ld.u32 r1, [d2+4]; st.global.u32 [d1], r1;" + release, {},
+          declarations);
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[17], 17u);
+  EXPECT_TRUE(fails(run(allocate + release + "ld.u32 r1, [d2];", {}, declarations),
+                    "is out of bounds: 4 bytes of global memory"));
+  EXPECT_TRUE(
+      fails(run(allocate + release + release, {}, declarations), "free of what was not allocated"));
+  EXPECT_TRUE(fails(run(allocate + "st.u32 [d2+8], r0;", {}, declarations), "is out of bounds"));
+}
+
+// Initialised variables keep what kernels write from one launch to the next.
+TEST(Interpreter, KeepsModuleVariables) {
+  ptx::ParseResult parsed = ptx::parse(
+      "test.ptx", std::string(kHead) +
+                      ".visible .global .align 4 .u32 value[2] = {5, 6};\n"
+                      ".visible .global .align 8 .u64 to = generic(value)+4;\n"
+                      ".visible .entry k() { .reg .b64 d; .reg .b32 r; ld.global.u64 d, [to];"
+                      "ld.u32 r, [d]; add.u32 r, r, 1; st.u32 [d], r; }");
+  ASSERT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  auto interpreter = cantFail(reference::Interpreter::create(parsed.module));
+  reference::Launch launch;
+  launch.kernel = "k";
+  for (int i = 0; i < 3; ++i)
+    cantFail(interpreter->launch(launch));
+  uint32_t value;
+  memcpy(&value, interpreter->variable("value").bytes.data() + 4, 4);
+  EXPECT_EQ(value, 9u);
+  EXPECT_TRUE(interpreter->variable("none").bytes.empty());
+}
+
+TEST(Interpreter, RefusesLaunchesThatCannotBe) {
+  EXPECT_TRUE(fails(run("ret;", {0, 32}), "a grid of 0 CTAs of 32 threads"));
+  EXPECT_TRUE(fails(run("ret;", {1, 1025}), "a grid of 1 CTAs of 1025 threads"));
+}
+
+} // namespace
