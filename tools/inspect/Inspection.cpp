@@ -4,6 +4,8 @@
 #include "tools/inspect/KernelNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Parallel.h"
+#include <optional>
 
 using namespace llvm;
 using nlohmann::ordered_json;
@@ -86,79 +88,131 @@ ThreadLimit threadLimitOf(const ptx::Function &kernel, const nlohmann::json &met
   return {};
 }
 
-ordered_json describeKernels(const runtime::PtxImage &image,
-                             const runtime::PipelineOptions &options) {
-  runtime::Manifest manifest = image.manifest();
-  std::vector<std::string> unitErrors;
-  std::vector<bool> grid_barriers;
+// What lowering says of a unit.
+struct UnitFacts {
+  std::string error; // why it cannot be compiled; empty: it can
+  nlohmann::json metadata;
+  bool hasGridBarrier = false;
+};
+
+UnitFacts factsOf(const runtime::PtxImage &image, const lowering::Unit &unit,
+                  const runtime::PipelineOptions &options) {
+  UnitFacts facts;
+  if (Expected<std::string> metadata = image.metadata(unit, options))
+    facts.metadata = nlohmann::json::parse(*metadata);
+  else
+    facts.error = toString(metadata.takeError());
+  facts.hasGridBarrier = hasGridBarrier(unit);
+  return facts;
+}
+
+// A source with its PTX.
+struct ReadModule {
+  const Source *source = nullptr;
+  std::optional<runtime::PtxImage> image; // none: why, or there are no kernels
+  std::string problem;
+  std::vector<UnitFacts> units;
+};
+
+void read(ReadModule &module, const Source &source, unsigned capability) {
+  module.source = &source;
+  if (!source.hasPtx() && !source.hasKernels())
+    return;
+  if (Expected<runtime::PtxImage> image = parse(source, capability))
+    module.image.emplace(std::move(*image));
+  else
+    module.problem = toString(image.takeError());
+}
+
+ordered_json describeKernels(const ReadModule &module, const runtime::Manifest &manifest) {
   StringMap<ThreadLimit> limits; // by kernel
-  std::vector<nlohmann::json> matrixRoutes, refused;
-  for (const lowering::Unit &unit : image.units()) {
-    Expected<std::string> metadata = image.metadata(unit, options);
-    unitErrors.push_back(metadata ? "" : toString(metadata.takeError()));
-    matrixRoutes.push_back(nlohmann::json::array());
-    refused.push_back(nlohmann::json::array());
-    if (unitErrors.back().empty()) {
-      const nlohmann::json parsed = nlohmann::json::parse(*metadata);
-      for (const ptx::Function *kernel : unit.kernels)
-        limits[kernel->name] = threadLimitOf(*kernel, parsed);
-      matrixRoutes.back() = parsed["matrixRoutes"];
-      refused.back() = parsed["refused"];
-    }
-    grid_barriers.push_back(hasGridBarrier(unit));
-  }
+  for (const auto &[unit, facts] : zip(module.image->units(), module.units))
+    for (const ptx::Function *kernel : unit.kernels)
+      if (facts.error.empty())
+        limits[kernel->name] = threadLimitOf(*kernel, facts.metadata);
   ordered_json kernels = ordered_json::array();
   for (const runtime::Manifest::Kernel &k : manifest.kernels) {
-    std::string error = k.error.empty() ? unitErrors[k.unit] : k.error;
+    const UnitFacts &facts = module.units[k.unit];
+    const std::string &error = k.error.empty() ? facts.error : k.error;
     const ThreadLimit limit = limits.lookup(k.name);
     ordered_json kernel{{"name", k.name},
                         {"demangled", demangled(k.name)},
                         {"parameters", k.parameters.size()},
                         {"parameter_bytes", k.parameterBytes},
                         {"shared_bytes", k.staticSharedBytes},
-                        {"grid_barrier", bool(grid_barriers[k.unit])},
+                        {"grid_barrier", facts.hasGridBarrier},
                         {"works", error.empty()}};
     if (!error.empty())
       kernel["reason"] = error;
     else if (limit.threads)
       kernel["limit"] = {{"threads", limit.threads}, {"text", limit.text}};
-    if (error.empty() && !matrixRoutes[k.unit].empty())
-      kernel["matrix_routes"] = matrixRoutes[k.unit];
-    if (error.empty() && !refused[k.unit].empty())
-      kernel["refused"] = refused[k.unit];
+    for (const auto &[key, of] :
+         {std::pair("matrix_routes", "matrixRoutes"), {"refused", "refused"}})
+      if (error.empty() && !facts.metadata[of].empty())
+        kernel[key] = facts.metadata[of];
     kernels.push_back(std::move(kernel));
   }
   return kernels;
 }
 
-ordered_json describe(const Source &source, const runtime::PipelineOptions &options,
-                      unsigned capability) {
+ordered_json describe(const ReadModule &module) {
+  const Source &source = *module.source;
   ordered_json result{{"place", source.place}, {"images", ordered_json::array()}};
   for (const auto *images : {&source.images, &source.others})
     for (const fatbin::FileImage *image : *images)
       result["images"].push_back(describe(*image));
-  if (!source.hasPtx() && !source.hasKernels()) {
+  if (!module.problem.empty())
+    result["problem"] = module.problem;
+  else if (!module.image)
     result["empty"] = "no kernels: what nvcc writes beside them";
+  if (!module.image)
     return result;
-  }
-  Expected<runtime::PtxImage> image = parse(source, capability);
-  if (!image) {
-    result["problem"] = toString(image.takeError());
-    return result;
-  }
   std::string problems; // of the module; those of functions are their kernels' reasons
-  for (const ptx::Diagnostic &d : image->diagnostics())
+  for (const ptx::Diagnostic &d : module.image->diagnostics())
     if (d.severity == ptx::Severity::Error && d.function.empty())
-      problems += (problems.empty() ? "" : "\n") + image->format(d);
+      problems += (problems.empty() ? "" : "\n") + module.image->format(d);
   if (!problems.empty())
     result["problem"] = problems;
-  const ptx::Module &m = image->module();
+  const ptx::Module &m = module.image->module();
+  const runtime::Manifest manifest = module.image->manifest();
   result["ptx"] = std::to_string(m.versionMajor) + "." + std::to_string(m.versionMinor);
   result["target"] =
       "sm_" + std::to_string(m.sm) + (m.smVariant ? std::string(1, m.smVariant) : "");
-  result["kernels"] = describeKernels(*image, options);
-  result["variables"] = image->manifest().variables.size();
+  result["kernels"] = describeKernels(module, manifest);
+  result["variables"] = manifest.variables.size();
   return result;
+}
+
+// Some sources of a file, on all cores. Most of the time goes into lowering units, of which a
+// module has one or thousands: all units of all modules are one list of work.
+void describeModules(ArrayRef<Source> sources, unsigned capability,
+                     const runtime::PipelineOptions &options, ordered_json &into) {
+  std::vector<ReadModule> modules(sources.size());
+  parallelFor(0, sources.size(), [&](size_t i) { read(modules[i], sources[i], capability); });
+  std::vector<std::pair<ReadModule *, size_t>> work;
+  for (ReadModule &module : modules) {
+    module.units.resize(module.image ? module.image->units().size() : 0);
+    for (size_t unit = 0; unit < module.units.size(); ++unit)
+      work.emplace_back(&module, unit);
+  }
+  parallelFor(0, work.size(), [&](size_t i) {
+    const auto [module, unit] = work[i];
+    module->units[unit] = factsOf(*module->image, module->image->units()[unit], options);
+  });
+  std::vector<ordered_json> described(modules.size());
+  parallelFor(0, modules.size(), [&](size_t i) { described[i] = describe(modules[i]); });
+  llvm::move(described, std::back_inserter(into.get_ref<ordered_json::array_t &>()));
+}
+
+// As many sources as may be in memory at the same time, at least one.
+size_t batchOf(ArrayRef<Source> sources) {
+  constexpr uint64_t kMaxBytes = uint64_t(64) << 20; // of images, PTX and machine code
+  uint64_t bytes = 0;
+  size_t count = 0;
+  while (count < sources.size() && (!count || bytes < kMaxBytes))
+    for (const fatbin::FileImage *image : sources[count++].images)
+      bytes += image->image.uncompressedSize;
+  return count;
 }
 
 // A code object works on the emulator if that can load it; only there can this be told.
@@ -209,8 +263,11 @@ Expected<ordered_json> inspectSources(const SourceFile &file, StringRef name,
                      {"libraries", ordered_json::array()},
                      {"notes", ordered_json::array()}};
   const unsigned told = capabilityOf(file, name, options.capability);
-  for (const Source &source : file.sources)
-    entry["modules"].push_back(describe(source, options.pipeline, told));
+  for (ArrayRef<Source> left = file.sources; !left.empty();) {
+    const size_t count = batchOf(left);
+    describeModules(left.take_front(count), told, options.pipeline, entry["modules"]);
+    left = left.drop_front(count);
+  }
   Expected<DriverCalls> calls = driverCallsOf(file.file.bytes(), driver);
   if (!calls)
     return createStringError(path + ": " + toString(calls.takeError()));
