@@ -235,6 +235,12 @@ struct HiddenPointers {
   uint64_t multigridSync = 0;
 };
 
+/// How far a launch is.
+struct LaunchProgress {
+  uint64_t ended = 0, workgroups = 0; // of the grid
+  double seconds = 0;                 // since it began
+};
+
 struct Launch {
   const Kernel *kernel = nullptr;
   Dim3 grid;  // in workgroups
@@ -258,6 +264,9 @@ struct Launch {
   /// time that this has doubled.
   std::function<void(const std::string &)> warn;
   double warnSeconds = 20;
+  /// Told once, from any thread, when the launch has run for `longSeconds`: how far it is.
+  std::function<void(const LaunchProgress &)> tellProgress;
+  double longSeconds = 10;
   /// Told what the checks find, from one thread: errors as they happen, the last one included that
   /// run() returns too, and warnings that are about a thread. Without it warnings go to `warn`.
   std::function<void(const class Fault &, bool goesOn)> report;

@@ -24,6 +24,7 @@ PARTS = [
     ("comgr headers", "libamd-comgr-dev", "NCSA", "https://github.com/ROCm/ROCm-CompilerSupport"),
     ("CLI11", "libcli11-dev", "BSD-3-Clause", "https://github.com/CLIUtils/CLI11"),
     ("JSON for Modern C++", "nlohmann-json3-dev", "MIT", "https://github.com/nlohmann/json"),
+    ("toml++", "libtomlplusplus-dev", "MIT", "https://github.com/marzer/tomlplusplus"),
     ("Zstandard", "libzstd-dev", "BSD-3-Clause", "https://facebook.github.io/zstd"),
     ("LZ4", "liblz4-dev", "BSD-2-Clause", "https://lz4.org"),
     ("zlib", "zlib1g-dev", "Zlib", "https://zlib.net"),

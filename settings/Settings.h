@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one reader of environment variables, made of the rows of Settings.def. A setting is what the
-// command line gives, else what the environment has, else its default. Nothing is read from the
-// environment of a program with rights that its caller lacks (AT_SECURE).
+// command line gives, else what the environment has, else what the file with settings has
+// (ConfigFile.h), else its default. Nothing is read from the environment, nor from a file, of a
+// program with rights that its caller lacks (AT_SECURE).
 #pragma once
 
 #include "settings/Types.h"
@@ -40,9 +41,12 @@ struct Code {
   std::vector<std::pair<llvm::StringRef, llvm::StringRef>> keyFields() const;
 };
 
+/// Where a value came from.
+enum class Source : uint8_t { Default, File, Environment, CommandLine };
+
 class Settings {
 public:
-  /// What the environment has, each time it is asked.
+  /// What the environment has, each time it is asked, and what the file has.
   Settings() = default;
 
 #define SETTING(Variable, Name, Type, ...) decltype(Type)::Value Name() const;
@@ -56,6 +60,8 @@ public:
 
   /// The text, empty or not; nullopt: not set.
   std::optional<llvm::StringRef> given(Id id) const;
+  /// Where given() has it from. An empty value stands for the default.
+  Source sourceOf(Id id) const;
   /// Set, not empty, and of the setting's type.
   bool isUsable(Id id) const;
   /// "RUBIA_X is 'y', expected a or b", if it is set to what makes no sense.

@@ -30,6 +30,7 @@ void addLaunch(CLI::App &app, int &status);
 void addPrecompile(CLI::App &app, int &status);
 void addDoctor(CLI::App &app, int &status);
 void addCache(CLI::App &app, int &status);
+void addConfig(CLI::App &app, int &status);
 void addHelp(CLI::App &app, int &status);
 
 /// stdout and stderr for people: names and texts from files are written so that a terminal shows

@@ -228,8 +228,9 @@ int launch(const CommandOptions &options) {
   if (observation && !(*hip)->isEmulator)
     return fail("--stats, --profile and --trace tell what the emulator executes: use "
                 "--device emulator");
-  Expected<KernelFinder> kernels = isCodeObject ? openCodeObjectKernels(**hip, options.file)
-                                                : openPtxKernels(**hip, options.file, settings);
+  Expected<KernelFinder> kernels = isCodeObject
+                                       ? openCodeObjectKernels(**hip, options.file, settings)
+                                       : openPtxKernels(**hip, options.file, settings);
   if (!kernels)
     return fail(kernels.takeError());
   Launcher launcher(**hip, std::move(*kernels));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/LaunchableKernels.h"
+#include "codegen/Codegen.h"
 #include "tools/CodeObjects.h"
 #include "tools/Sources.h"
 #include "tools/inspect/KernelNames.h"
@@ -123,6 +124,40 @@ template <class Kernels> std::vector<std::string> namesOf(const Kernels &kernels
   return names;
 }
 
+// A code object that `rubia compile` has made.
+class OwnKernels {
+public:
+  OwnKernels(std::string path) : path(std::move(path)) {}
+  ~OwnKernels() {
+    module.reset();
+    if (hip)
+      services.release(*hip);
+  }
+  Error load(const runtime::Hip &onto, runtime::Compiler &compiler, ArrayRef<uint8_t> bytes) {
+    hip = &onto;
+    auto loaded = runtime::LoadedModule::loadCodeObject(
+        onto, std::make_shared<const std::vector<uint8_t>>(bytes.begin(), bytes.end()), services,
+        compiler);
+    if (!loaded)
+      return failure(path + ": " + toString(loaded.takeError()));
+    module = std::move(*loaded);
+    return Error::success();
+  }
+  Expected<LaunchableKernel> find(const std::string &entry) {
+    const runtime::Manifest &manifest = module->manifest();
+    Expected<std::string> name = oneKernel(path, entry, namesOf(manifest.kernels));
+    if (!name)
+      return name.takeError();
+    return launchable(*module, services, *manifest.kernel(*name));
+  }
+
+private:
+  std::string path;
+  const runtime::Hip *hip = nullptr;
+  runtime::DeviceServices services;
+  std::unique_ptr<runtime::LoadedModule> module;
+};
+
 // A code object that HIP has loaded.
 class CodeObjectKernels {
 public:
@@ -209,13 +244,23 @@ Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string
   return [kernels](const std::string &entry) { return kernels->find(entry); };
 }
 
-Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip, const std::string &path) {
+Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip, const std::string &path,
+                                             const settings::Settings &settings) {
   Expected<CodeObjectFile> file = openCodeObjects(path);
   if (!file)
     return file.takeError();
   auto kernels = std::make_shared<CodeObjectKernels>(hip, path, std::move(*file));
   if (Error error = kernels->choose())
     return std::move(error);
+  if (Expected<std::string> metadata = codegen::readMetadata(kernels->bytes())) {
+    auto &compiler = runtime::Compiler::create(runtime::KernelCache::from(settings), settings);
+    auto own = std::make_shared<OwnKernels>(path);
+    if (Error error = own->load(hip, compiler, kernels->bytes()))
+      return std::move(error);
+    return [own](const std::string &entry) { return own->find(entry); };
+  } else {
+    consumeError(metadata.takeError()); // somebody else's
+  }
   if (Error error = kernels->load())
     return std::move(error);
   return [kernels](const std::string &entry) { return kernels->find(entry); };

@@ -31,8 +31,9 @@ using KernelFinder = std::function<llvm::Expected<LaunchableKernel>(const std::s
 llvm::Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path,
                                             const settings::Settings &settings);
 
-/// The code object for the device's processor.
-llvm::Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip,
-                                                   const std::string &path);
+/// The code object for the device's processor. One that `rubia compile` has made takes the
+/// parameters of its PTX.
+llvm::Expected<KernelFinder> openCodeObjectKernels(const runtime::Hip &hip, const std::string &path,
+                                                   const settings::Settings &settings);
 
 } // namespace rubia::tools

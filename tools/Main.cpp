@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
   addPrecompile(app, status);
   addDoctor(app, status);
   addCache(app, status);
+  addConfig(app, status);
   addCapsule(app, status);
   addCapture(app, status);
   addReplay(app, status);

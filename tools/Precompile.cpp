@@ -31,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct PrecompileOptions {
-  std::vector<std::string> paths, archs{targets::byDefault().name.str()}, reports;
+  std::vector<std::string> paths, records, archs{targets::byDefault().name.str()}, reports;
   std::string output, signer, shard, progress = "auto";
   settings::Settings settings;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -62,6 +62,7 @@ struct Unit {
   size_t image = 0;
   uint32_t number = 0;
   std::string arch;
+  settings::Code code;
   std::vector<const runtime::Manifest::Kernel *> kernels;
   std::vector<KernelReport> reports; // one per kernel
 };
@@ -79,6 +80,8 @@ public:
 
 private:
   void readManifests();
+  using WantedUnit = std::pair<uint32_t, settings::Code>;
+  std::vector<WantedUnit> wantedUnits(size_t image);
   void listUnits();
   void compileUnits();
   void compile(Unit &unit);
@@ -151,20 +154,37 @@ void Precompilation::listUnits() {
   for (size_t image = 0; image < manifests.size(); ++image) {
     if (!manifests[image])
       continue;
-    for (const std::string &arch : options.archs) {
-      std::vector<Unit> ofImage(manifests[image]->unitCount);
-      for (uint32_t number = 0; number < ofImage.size(); ++number) {
-        ofImage[number].image = image;
-        ofImage[number].number = number;
-        ofImage[number].arch = arch;
-      }
-      for (const runtime::Manifest::Kernel &kernel : manifests[image]->kernels)
-        ofImage[kernel.unit].kernels.push_back(&kernel);
-      for (Unit &unit : ofImage)
+    std::vector<std::vector<const runtime::Manifest::Kernel *>> kernels(
+        manifests[image]->unitCount);
+    for (const runtime::Manifest::Kernel &kernel : manifests[image]->kernels)
+      kernels[kernel.unit].push_back(&kernel);
+    const std::vector<WantedUnit> wanted = wantedUnits(image);
+    for (const std::string &arch : options.archs)
+      for (const auto &[number, code] : wanted) {
+        Unit unit{image, number, arch, code, kernels[number], {}};
         if (!unit.kernels.empty() && isMine(unit))
           units.push_back(std::move(unit));
-    }
+      }
   }
+}
+
+// The units of an image that are to be compiled, each once for a code. Records name kernels: which
+// of them are one unit is another version's own affair.
+std::vector<Precompilation::WantedUnit> Precompilation::wantedUnits(size_t image) {
+  const PrecompileImage &input = inputs.images()[image];
+  const runtime::Manifest &manifest = *manifests[image];
+  std::vector<WantedUnit> wanted;
+  for (uint32_t number = 0; input.isWhole && number < manifest.unitCount; ++number)
+    wanted.emplace_back(number, compiler.code());
+  for (const RecordedKernels &kernels : input.recorded)
+    for (const std::string &name : kernels.names) {
+      const runtime::Manifest::Kernel *kernel = manifest.kernel(name);
+      if (!kernel)
+        report.problems.push_back({input.place, "no kernel '" + name + "' is in it"});
+      else if (const WantedUnit unit(kernel->unit, kernels.code); !is_contained(wanted, unit))
+        wanted.push_back(unit);
+    }
+  return wanted;
 }
 
 void Precompilation::compile(Unit &unit) {
@@ -181,7 +201,8 @@ void Precompilation::compile(Unit &unit) {
     return;
   runtime::CompileCost cost;
   const Clock::time_point begin = Clock::now();
-  auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch, &cost);
+  auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
+                                  unit.code, &cost);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const std::string error = code ? "" : toString(code.takeError());
   for (KernelReport &report : unit.reports) {
@@ -211,12 +232,12 @@ void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
       report.reason = reason.str();
     }
   };
-  auto variants = runtime::furtherVariants(plain, compiler.code());
+  auto variants = runtime::furtherVariants(plain, unit.code);
   if (!variants)
     return failed(toString(variants.takeError()));
   for (const runtime::UnitVariant &variant : *variants) {
     auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
-                                    variant.applyTo(compiler.code()), nullptr);
+                                    variant.applyTo(unit.code), nullptr);
     if (!code)
       return failed(Twine(variant.halfFilled ? "half-filled form" : "form") +
                     (variant.safeAtomics ? " with safe atomics" : "") +
@@ -314,6 +335,10 @@ Expected<runtime::CacheDirectory> openOutput(const std::string &output) {
 }
 
 int precompile(const PrecompileOptions &options) {
+  if (options.paths.empty() && options.records.empty()) {
+    fail("a path is needed, or --kernels");
+    return kUsage;
+  }
   Expected<unsigned> forPrograms = computeCapability();
   if (!forPrograms)
     return fail(forPrograms.takeError());
@@ -381,6 +406,8 @@ int precompile(const PrecompileOptions &options) {
   });
   for (const std::string &path : options.paths)
     inputs.addPath(path);
+  for (const std::string &path : options.records)
+    inputs.addRecord(path);
   PrecompileReport report = precompilation.run();
   int status = report.exitStatus();
   if (!inputs.anyCode() && report.problems.empty())
@@ -399,8 +426,11 @@ int precompile(const PrecompileOptions &options) {
 void addPrecompile(CLI::App &app, int &status) {
   auto options = std::make_shared<PrecompileOptions>();
   CLI::App *command = app.add_subcommand("precompile", "Fill or ship a cache, without a GPU");
-  command->add_option("path", options->paths, "directories, archives, whatever holds kernels")
-      ->required();
+  command->add_option("path", options->paths, "directories, archives, whatever holds kernels");
+  command
+      ->add_option("--kernels", options->records,
+                   "what `rubia run --record-kernels` has written: only the kernels in it")
+      ->allow_extra_args(false);
   command->add_option("--arch", options->archs, "targets, such as gfx1100,gfx942")
       ->delimiter(',')
       ->capture_default_str();

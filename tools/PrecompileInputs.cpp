@@ -22,6 +22,20 @@ void PrecompileInputs::addFile(InputFile input) {
     problem(place, reason);
 }
 
+void PrecompileInputs::addRecord(const std::string &path) {
+  Expected<KernelRecord> record = readKernelRecord(path);
+  if (!record)
+    return problem(path, toString(record.takeError()));
+  for (KernelRecord::Image &recorded : record->images) {
+    auto [place, isNew] = known.try_emplace(
+        {recorded.image.digest, recorded.image.computeCapability}, imageList.size());
+    if (isNew)
+      imageList.push_back({path + ": image " + toHex(recorded.image.digest, true),
+                           std::move(recorded.image), 1, /*isWhole=*/false});
+    append_range(imageList[place->second].recorded, std::move(recorded.kernels));
+  }
+}
+
 void PrecompileInputs::addSources(SourceFile file, StringRef name) {
   kept.push_back(std::move(file));
   const SourceFile &source = kept.back();

@@ -6,6 +6,7 @@
 #include "runtime/compiler/Compiler.h"
 #include "tools/Sources.h"
 #include "tools/inspect/InputFiles.h"
+#include "tools/record/KernelRecord.h"
 #include <deque>
 #include <map>
 #include <optional>
@@ -18,6 +19,9 @@ struct PrecompileImage {
   std::string place; // where it was found first
   runtime::ModuleImage raw;
   unsigned places = 1;
+  bool isWhole = true; // all of its kernels are wanted, for the code that the user has chosen
+  /// Kernels of a record, each for the code that the program had.
+  std::vector<RecordedKernels> recorded = {};
 };
 
 /// Something that was asked for and could not be read.
@@ -35,6 +39,9 @@ public:
 
   /// A path that the user named: anything wrong with it is a problem, also that it holds nothing.
   void addPath(const std::string &path) { walk.addPath(path); }
+
+  /// What `rubia run --record-kernels` has written.
+  void addRecord(const std::string &path);
 
   llvm::ArrayRef<PrecompileImage> images() const { return imageList; }
   llvm::ArrayRef<InputProblem> problems() const { return problemList; }

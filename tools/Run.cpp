@@ -20,10 +20,16 @@ struct RunOptions {
 
 int run(RunOptions options) {
   // A program may change its folder before it calls CUDA.
-  if (SmallString<256> timeline(options.settings.timeline()); !timeline.empty()) {
-    if (std::error_code error = sys::fs::make_absolute(timeline))
-      return fail((timeline + ": " + error.message()).str());
-    options.settings.set(settings::Id::timeline, timeline);
+  const std::pair<settings::Id, std::string> files[] = {
+      {settings::Id::timeline, options.settings.timeline()},
+      {settings::Id::recordKernels, options.settings.recordKernels()}};
+  for (const auto &[id, name] : files) {
+    SmallString<256> path(name);
+    if (path.empty())
+      continue;
+    if (std::error_code error = sys::fs::make_absolute(path))
+      return fail((path + ": " + error.message()).str());
+    options.settings.set(id, path);
   }
   Expected<Program> program = prepareProgram(options.command, options.settings);
   if (!program)
@@ -40,6 +46,7 @@ void addRun(CLI::App &app, int &status) {
   addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
   addCodeOptions(*command, options->settings);
   addSettingOption(*command, options->settings, settings::Id::timeline, "--timeline");
+  addSettingOption(*command, options->settings, settings::Id::recordKernels, "--record-kernels");
   addSettingOption(*command, options->settings, settings::Id::sandbox, "--sandbox");
   command->add_option("program", options->command, "the program and its arguments, after --")
       ->required();

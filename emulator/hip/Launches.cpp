@@ -4,9 +4,12 @@
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/api/Version.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
@@ -81,6 +84,23 @@ hipError_t makeCooperative(KernelLaunch &launch) {
                                                      : hipErrorCooperativeLaunchTooLarge;
 }
 
+// Of a kernel that runs for long, once: users take slow for hung.
+static void tellProgress(const std::string &kernel, const LaunchProgress &progress) {
+  static std::mutex &mutex = *new std::mutex;
+  static std::set<std::string> &told = *new std::set<std::string>;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!told.insert(kernel).second)
+    return;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "kernel " << kernel << " has run for " << llvm::format("%.0f", progress.seconds)
+     << " s: " << progress.ended << " of " << progress.workgroups << " workgroups are done";
+  if (progress.ended)
+    os << llvm::format(", about %.0f s are left", progress.seconds / double(progress.ended) *
+                                                      double(progress.workgroups - progress.ended));
+  complain(text + "; RUBIA_EMULATOR_TIMEOUT=SECONDS ends launches in which nothing goes on");
+}
+
 void execute(Device &device, const KernelLaunch &request) {
   Launch launch;
   launch.kernel = request.kernel;
@@ -92,6 +112,9 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
   launch.stallSeconds = hostSettings().emulatorTimeout();
+  launch.tellProgress = [&request](const LaunchProgress &progress) {
+    tellProgress(request.kernel->name, progress);
+  };
   if (llvm::Error error = requestReports(launch))
     return (void)reportFailure(device, std::move(error));
   auto hidden = HiddenArguments::make(device, request);

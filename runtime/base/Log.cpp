@@ -31,4 +31,9 @@ void log(LogLevel level, const Twine &message) {
     write(message);
 }
 
+void tellTerminal(const Twine &message) {
+  if (isatty(STDERR_FILENO))
+    write(message);
+}
+
 } // namespace rubia::runtime

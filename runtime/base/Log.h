@@ -12,4 +12,7 @@ enum class LogLevel { Error, Warning, Info, Debug };
 bool logs(LogLevel level);
 void log(LogLevel level, const llvm::Twine &message);
 
+/// For people, whatever RUBIA_LOG is; nothing if stderr is no terminal.
+void tellTerminal(const llvm::Twine &message);
+
 } // namespace rubia::runtime

@@ -62,6 +62,52 @@ const CodeObjectMetadata::Kernel *CodeObjectMetadata::kernel(StringRef name) con
   return nullptr;
 }
 
+static bool readNumber(const json::Object &from, StringRef name, uint64_t most, auto &to) {
+  const auto value = from.getInteger(name);
+  if (!value || *value < 0 || uint64_t(*value) > most)
+    return false;
+  to = static_cast<std::remove_reference_t<decltype(to)>>(*value);
+  return true;
+}
+
+static bool readParameters(const json::Object &from, CodeObjectMetadata::Kernel &kernel) {
+  const json::Array *threads = from.getArray("requiredThreads");
+  const json::Array *parameters = from.getArray("parameters");
+  if (!readNumber(from, "parameterBytes", Manifest::kMaxParameterBytes, kernel.parameterBytes) ||
+      !readNumber(from, "staticSharedBytes", INT64_MAX, kernel.staticSharedBytes) || !threads ||
+      threads->size() != std::size(kernel.requiredThreads) || !parameters)
+    return false;
+  for (size_t i = 0; i < threads->size(); ++i) {
+    const auto number = (*threads)[i].getAsInteger();
+    if (!number || *number < 0 || *number > UINT32_MAX)
+      return false;
+    kernel.requiredThreads[i] = uint32_t(*number);
+  }
+  for (const json::Value &value : *parameters) {
+    const json::Object *parameter = value.getAsObject();
+    Manifest::Parameter &read = kernel.parameters.emplace_back();
+    if (!parameter || !readNumber(*parameter, "offset", kernel.parameterBytes, read.offset) ||
+        !readNumber(*parameter, "size", kernel.parameterBytes - read.offset, read.size) ||
+        !readNumber(*parameter, "alignment", UINT32_MAX, read.alignment))
+      return false;
+  }
+  return true;
+}
+
+Manifest CodeObjectMetadata::manifest() const {
+  Manifest manifest;
+  manifest.unitCount = 1;
+  for (const Kernel &from : kernels) {
+    Manifest::Kernel &kernel = manifest.kernels.emplace_back();
+    kernel.name = from.name;
+    kernel.parameters = from.parameters;
+    kernel.parameterBytes = from.parameterBytes;
+    kernel.staticSharedBytes = from.staticSharedBytes;
+    memcpy(kernel.requiredThreads, from.requiredThreads, sizeof(kernel.requiredThreads));
+  }
+  return manifest;
+}
+
 Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObject) {
   Expected<StringRef> text = section(codeObject, ".rubia.metadata");
   if (!text)
@@ -87,7 +133,8 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
     const json::Object *k = value.getAsObject();
     Kernel &kernel = result.kernels.emplace_back();
     if (!k || !k->getString("name") ||
-        !readForm(k->getString("warpForm").value_or(""), kernel.warpForm))
+        !readForm(k->getString("warpForm").value_or(""), kernel.warpForm) ||
+        !readParameters(*k, kernel))
       return malformed("incomplete metadata of a kernel");
     kernel.name = k->getString("name")->str();
     kernel.warpFormReason = k->getString("warpFormReason").value_or("").str();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lowering/Abi.h"
+#include "runtime/cache/Manifest.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -19,6 +20,10 @@ struct CodeObjectMetadata {
     std::string warpFormReason;
     uint32_t maxThreads = 1024; // of a CTA in this form
     uint32_t exactThreads = 0;  // the code is only for CTAs of so many, in whole warps; 0: for all
+    std::vector<Manifest::Parameter> parameters; // PTX's, all within parameterBytes
+    uint32_t parameterBytes = 0;
+    uint64_t staticSharedBytes = 0;
+    uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
   };
   std::string arch;
   bool fastAtomics = false;       // has atomics that are wrong on memory of the host
@@ -32,6 +37,9 @@ struct CodeObjectMetadata {
 
   const Kernel *kernel(llvm::StringRef name) const;
   static llvm::Expected<CodeObjectMetadata> read(llvm::ArrayRef<uint8_t> codeObject);
+
+  /// Of a module that has these kernels, in one unit, and no variables.
+  Manifest manifest() const;
 };
 
 } // namespace rubia::runtime

@@ -11,7 +11,6 @@ namespace rubia::runtime {
 
 static constexpr StringRef kMagic = "RUBIAMF1";
 // Far above what can be launched or allocated, far below where sums wrap.
-static constexpr uint32_t kMaxParameterBytes = 32764; // CUDA's own limit
 static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 48;
 
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
@@ -135,7 +134,7 @@ bool read(const json::Value &value, Manifest::Kernel &k) {
       !field(*object, "maxThreads", k.maxThreads) ||
       !field(*object, "requiredThreads", k.requiredThreads) ||
       !field(*object, "staticSharedBytes", k.staticSharedBytes) ||
-      !field(*object, "error", k.error) || k.parameterBytes > kMaxParameterBytes)
+      !field(*object, "error", k.error) || k.parameterBytes > Manifest::kMaxParameterBytes)
     return false;
   const json::Array *parameters = object->getArray("parameters");
   if (!parameters)

@@ -15,6 +15,7 @@
 namespace rubia::runtime {
 
 struct Manifest {
+  static constexpr uint32_t kMaxParameterBytes = 32764; // CUDA's own limit
   struct Parameter {
     uint32_t offset = 0, size = 0, alignment = 1;
   };

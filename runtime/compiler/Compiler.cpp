@@ -4,10 +4,12 @@
 // worker, a broken connection) is not.
 #include "runtime/compiler/Compiler.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/RunSummary.h"
 #include "runtime/cache/UnitVariants.h"
 #include "runtime/compiler/CompilerIdentity.h"
 #include "runtime/compiler/RequestEntry.h"
 #include "runtime/compiler/SpawnSupervisor.h"
+#include "runtime/compiler/WaitNotice.h"
 #include "runtime/compiler/WorkerLimits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -49,6 +51,8 @@ constexpr uint64_t kMaxKeptBytes = uint64_t(64) << 20;
 // How long an error of a kernel is believed before it is compiled again: a crash of the compiler
 // may have had other causes.
 constexpr unsigned kRefusalSeconds = 3600;
+// How often a thread that waits for another one's request looks whether to say so.
+constexpr std::chrono::milliseconds kNoticeInterval{500};
 
 // What everybody who asks for the same key waits for.
 struct Entry {
@@ -207,6 +211,7 @@ struct Compiler::State {
   std::deque<AheadUnit> aheadUnits;
   unsigned aheadThreads = 0;
   pid_t aheadOwner = 0;
+  std::optional<WaitNotice> notice; // none: commands have their own ways
 
   State(KernelCache cache, const settings::Settings &settings)
       : cache(std::move(cache)), settings(settings) {}
@@ -217,6 +222,7 @@ struct Compiler::State {
   protocol::Answer compile(const ModuleImage &image, Entry &entry, const CompileLock *lock);
   void countAnswer(const protocol::Answer &answer);
   void prioritize(Entry &entry);
+  void tellOfWaiting();
   void keep(const std::string &key, std::shared_ptr<Entry> entry);
   void compileAheadForEver();
   Error connect();
@@ -297,6 +303,8 @@ protocol::Answer Compiler::State::compile(const ModuleImage &image, Entry &entry
       [&] {
         if (lock)
           lock->beat();
+        std::lock_guard<std::mutex> guard(mutex);
+        tellOfWaiting();
       },
       [&] { return isGone(connection); });
 }
@@ -358,7 +366,6 @@ protocol::Answer Compiler::State::answer(const ModuleImage &image, Entry &entry,
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);
   if (const Outcome first = answer.outcome; first == Outcome::Problem || isEndOfProcess(first)) {
-    log(LogLevel::Warning, "compiling again after: " + toStringRef(answer.bytes));
     answer = compile(image, entry, held); // killed for memory, say: once more
     if (isEndOfProcess(first) && isEndOfProcess(answer.outcome)) // twice alone: it is the unit
       answer.outcome = first == Outcome::Crashed && answer.outcome == Outcome::Crashed
@@ -392,6 +399,14 @@ protocol::Answer Compiler::State::answer(const ModuleImage &image, Entry &entry,
 }
 
 // With the mutex held.
+void Compiler::State::tellOfWaiting() {
+  if (!notice)
+    return;
+  if (std::string text = notice->due(/*isCached=*/bool(cache.directory())); !text.empty())
+    tellTerminal(text);
+}
+
+// With the mutex held.
 void Compiler::State::keep(const std::string &key, std::shared_ptr<Entry> entry) {
   keptBytes += entry->bytes->size();
   kept.emplace_back(key, std::move(entry));
@@ -417,30 +432,52 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const ModuleImage &i
   request.digest = image.digest;
   std::string key = keyOf(request, *compiler);
 
+  const bool isUnit = request.want == protocol::Want::CodeObject;
   std::shared_ptr<Entry> entry;
   {
     std::unique_lock<std::mutex> lock(mutex);
+    if (notice && !request.ahead)
+      notice->begin();
     std::shared_ptr<Entry> &place = entries[key];
     if (place && !(place->pending && place->owner != getpid())) {
       entry = place;
       if (!request.ahead)
         prioritize(*entry);
-      changed.wait(lock, [&] { return !entry->pending; });
+      while (!changed.wait_for(lock, kNoticeInterval, [&] { return !entry->pending; }))
+        tellOfWaiting();
+      if (notice && !request.ahead)
+        notice->end();
       return resultOf(*entry);
     }
     entry = place = std::make_shared<Entry>();
     entry->request = request;
     entry->ahead = request.ahead;
+    if (notice && isUnit)
+      notice->asked();
   }
 
+  CompileCost own;
+  if (!cost)
+    cost = &own;
+  const auto begin = std::chrono::steady_clock::now();
   protocol::Answer answer;
   try {
     answer = this->answer(image, *entry, key, cost);
   } catch (const std::exception &error) { // no memory, say; others may wait for the entry
     answer = problem(error.what());
   }
+  if (isUnit && cost->compiled)
+    summary::unitCompiled(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  else if (isUnit && answer.outcome == protocol::Outcome::Result)
+    summary::cacheHit();
 
   std::lock_guard<std::mutex> lock(mutex);
+  if (notice && isUnit && cost->compiled)
+    notice->compiled();
+  tellOfWaiting();
+  if (notice && !request.ahead)
+    notice->end();
   entry->outcome = answer.outcome;
   entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
   entry->pending = false;
@@ -493,7 +530,11 @@ Compiler &Compiler::create(KernelCache cache, const settings::Settings &settings
 }
 
 Compiler &Compiler::instance() {
-  static Compiler &compiler = create(KernelCache::from({}), {});
+  static Compiler &compiler = []() -> Compiler & {
+    Compiler &made = create(KernelCache::from({}), {});
+    made.state->notice.emplace();
+    return made;
+  }();
   return compiler;
 }
 
@@ -530,13 +571,15 @@ Expected<std::shared_ptr<const Bytes>> Compiler::codeObject(const ModuleImage &i
 }
 
 void Compiler::compileAhead(const ModuleImage &image, const Manifest &manifest, StringRef arch) {
-  if (state->mode != CompileMode::Eager)
-    return;
   std::vector<bool> wanted(manifest.unitCount);
   for (const Manifest::Kernel &kernel : manifest.kernels)
     if (kernel.error.empty())
       wanted[kernel.unit] = true;
   std::lock_guard<std::mutex> lock(state->mutex);
+  if (state->notice)
+    state->notice->loaded(uint64_t(llvm::count(wanted, true)));
+  if (state->mode != CompileMode::Eager)
+    return;
   if (state->aheadOwner != getpid()) { // the threads of whom we were forked from stayed there
     state->aheadOwner = getpid();
     state->aheadUnits.clear();

@@ -44,8 +44,9 @@ public:
   /// or CompilerProblem.
   llvm::Expected<std::shared_ptr<const Manifest>> manifest(const ModuleImage &image);
 
-  /// RUBIA_COMPILE=eager (or CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image
-  /// that have no errors, in the background; what is asked for overtakes them. Else nothing.
+  /// To be called for each module that is loaded. RUBIA_COMPILE=eager (or
+  /// CUDA_MODULE_LOADING=EAGER): begins to compile all units of the image that have no errors, in
+  /// the background; what is asked for overtakes them. Else they are counted only.
   void compileAhead(const ModuleImage &image, const Manifest &manifest, llvm::StringRef arch);
 
   /// The code object of one unit for `arch`. The error names kernel, line and reason.

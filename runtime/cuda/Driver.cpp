@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation, and the frame of entry points.
 #include "runtime/cuda/Driver.h"
+#include "runtime/base/RunSummary.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
@@ -31,6 +32,8 @@ Result fail(Result result, const Twine &reason) {
 
 void traceCall(const char *name, Result result) {
   const char *text = nameOf(result);
+  if (result == kNotSupported)
+    summary::callUnsupported(name);
   if (result && result != kNotReady)
     remember(Twine(name) + ": " + (text ? text : "?"));
   // "Not ready" is the answer that a poll waits for.

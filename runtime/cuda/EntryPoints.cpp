@@ -2,6 +2,7 @@
 // Every function of the API is exported, so that a program that links against it starts. Those that
 // are not implemented say so once in the log and return CUDA_ERROR_NOT_SUPPORTED.
 #include "runtime/cuda/EntryPoints.h"
+#include "runtime/base/RunSummary.h"
 #include "runtime/cuda/Driver.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -11,6 +12,7 @@ namespace rubia::runtime::cuda {
 
 static Result notSupported(const char *name) {
   logOnce(LogLevel::Error, Twine(name) + " is not supported");
+  summary::callUnsupported(name);
   return kNotSupported;
 }
 

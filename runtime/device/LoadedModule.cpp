@@ -4,10 +4,12 @@
 #include "runtime/device/LoadedModule.h"
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/RunSummary.h"
 #include "runtime/base/Timeline.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
 #include "runtime/device/DeviceTimeline.h"
+#include "runtime/device/KernelRecord.h"
 #include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -47,14 +49,12 @@ static void release(const Hip &hip, const char *what, int error) {
     runtime::log(LogLevel::Warning, Twine(what) + ": " + hip.hipGetErrorString(error));
 }
 
-Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ModuleImage image,
-                                                           DeviceServices &services,
-                                                           Compiler &compiler) {
+Expected<std::unique_ptr<LoadedModule>>
+LoadedModule::onDevice(const Hip &hip, DeviceServices &services, Compiler &compiler) {
   std::unique_ptr<LoadedModule> m(new LoadedModule);
   m->hip = &hip;
   m->compiler = &compiler;
   m->services = &services;
-  m->image = std::move(image);
   int device = 0;
   if (int error = hip.hipGetDevice(&device))
     return hipFailure(hip, "hipGetDevice", error);
@@ -62,13 +62,44 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, Modul
   if (!arch)
     return arch.takeError();
   m->arch = std::move(*arch);
-  auto manifest = compiler.manifest(m->image);
+  return m;
+}
+
+Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Hip &hip, ModuleImage image,
+                                                           DeviceServices &services,
+                                                           Compiler &compiler) {
+  Expected<std::unique_ptr<LoadedModule>> loaded = onDevice(hip, services, compiler);
+  if (!loaded)
+    return loaded.takeError();
+  LoadedModule &m = **loaded;
+  m.image = std::move(image);
+  auto manifest = compiler.manifest(m.image);
   if (!manifest)
     return manifest.takeError();
-  m->contents = std::move(*manifest);
-  m->units.resize(size_t(UnitVariant::kCount) * m->contents->unitCount);
-  compiler.compileAhead(m->image, *m->contents, m->arch);
-  return m;
+  m.contents = std::move(*manifest);
+  m.units.resize(size_t(UnitVariant::kCount) * m.contents->unitCount);
+  compiler.compileAhead(m.image, *m.contents, m.arch);
+  return loaded;
+}
+
+Expected<std::unique_ptr<LoadedModule>>
+LoadedModule::loadCodeObject(const Hip &hip, std::shared_ptr<const std::vector<uint8_t>> code,
+                             DeviceServices &services, Compiler &compiler) {
+  Expected<CodeObjectMetadata> metadata = CodeObjectMetadata::read(*code);
+  if (!metadata)
+    return metadata.takeError();
+  for (uint32_t slot : metadata->slots)
+    if (slot >= abi::kFirstVariableSlot)
+      return launchError(Kind::CannotCompile, "the code reads variables of its module, which a "
+                                              "code object does not hold: take the PTX");
+  Expected<std::unique_ptr<LoadedModule>> loaded = onDevice(hip, services, compiler);
+  if (!loaded)
+    return loaded.takeError();
+  LoadedModule &m = **loaded;
+  m.ownCode = std::move(code);
+  m.contents = std::make_shared<const Manifest>(metadata->manifest());
+  m.units.resize(UnitVariant::kCount);
+  return loaded;
 }
 
 LoadedModule::~LoadedModule() {
@@ -292,10 +323,24 @@ StringRef LoadedModule::nameOfUnit(uint32_t number) const {
   return "";
 }
 
+Expected<std::shared_ptr<const std::vector<uint8_t>>>
+LoadedModule::codeOf(uint32_t number, const UnitVariant &variant) const {
+  if (!ownCode)
+    return compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
+  if (variant.index() == 0)
+    return ownCode;
+  return createStringError(
+      Twine("the launch needs another form of the code than the code object has (") +
+      (variant.halfFilled     ? "for blocks of another size"
+       : variant.deviceShared ? "with shared memory in device memory"
+                              : "with safe atomics") +
+      "): take the PTX");
+}
+
 Expected<std::unique_ptr<LoadedModule::Unit>>
 LoadedModule::compileUnit(uint32_t number, const UnitVariant &variant) {
   const TimelineSpan span("compile", nameOfUnit(number));
-  auto code = compiler->codeObject(image, number, arch, variant.applyTo(compiler->code()));
+  auto code = codeOf(number, variant);
   if (!code) {
     Kind kind = code.errorIsA<CompilerProblem>() ? Kind::System : Kind::CannotCompile;
     std::string text = toString(code.takeError());
@@ -352,6 +397,8 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
   }
   for (const std::string &note : (*unit)->metadata.partialWarps)
     runtime::log(LogLevel::Info, note);
+  if (!ownCode)
+    recordUnit(image, *contents, number, compiler->code());
   if (variant.deviceShared)
     warnOfDeviceShared(*contents, number, arch);
   slot = std::move(*unit);
@@ -538,6 +585,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   trailing.flags = shape.explicitCluster ? abi::kExplicitCluster : 0;
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
+  summary::kernelLaunched(kernel.name);
   uint32_t block[3] = {shape.block[0], shape.block[1], shape.block[2]};
   if (code->warpForm == abi::WarpForm::HalfFilled) {
     block[0] = abi::halfFilledWorkgroupSize(block[0] * block[1] * block[2]);

@@ -50,6 +50,11 @@ public:
   static llvm::Expected<std::unique_ptr<LoadedModule>>
   load(const Hip &hip, ModuleImage image, DeviceServices &services,
        Compiler &compiler = Compiler::instance());
+  /// The same for a code object that `rubia compile` has made, with all of its kernels. The error:
+  /// it is none of those, or reads variables of its module, which are not in it.
+  static llvm::Expected<std::unique_ptr<LoadedModule>>
+  loadCodeObject(const Hip &hip, std::shared_ptr<const std::vector<uint8_t>> code,
+                 DeviceServices &services, Compiler &compiler = Compiler::instance());
   ~LoadedModule(); // frees device memory, unloads code
 
   const Manifest &manifest() const { return *contents; }
@@ -91,6 +96,10 @@ public:
 
 private:
   LoadedModule() = default;
+  static llvm::Expected<std::unique_ptr<LoadedModule>>
+  onDevice(const Hip &hip, DeviceServices &services, Compiler &compiler);
+  llvm::Expected<std::shared_ptr<const std::vector<uint8_t>>>
+  codeOf(uint32_t number, const UnitVariant &variant) const;
   struct Unit;
   struct Compiled; // a kernel that is ready to run
   llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads,
@@ -111,6 +120,7 @@ private:
   Compiler *compiler = nullptr;
   DeviceServices *services = nullptr;
   ModuleImage image;
+  std::shared_ptr<const std::vector<uint8_t>> ownCode; // null: the image is compiled
   std::string arch;
   std::shared_ptr<const Manifest> contents;
   std::mutex mutex; // guards what follows; not held while anything is compiled

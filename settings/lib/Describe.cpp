@@ -38,9 +38,19 @@ A test compares the two. `rubia help environment` prints the table.
 - A variable that begins with `RUBIA_` and is not in this table is reported with the nearest name.
 - `RUBIA_TEST_...` belongs to Rubia's own tests.
 
+A variable that begins with `RUBIA_` may also stand in a file, in TOML. `cache_max_size = "8G"` there is as
+`RUBIA_CACHE_MAX_SIZE=8G`. Options go before the environment, the environment goes before the file. The file is
+the first of these:
+
+1. what `RUBIA_CONFIG` names;
+2. `XDG_CONFIG_HOME/rubia/rubia.toml`;
+3. `~/.config/rubia/rubia.toml`.
+
+`rubia config` shows each value and where it came from.
+
 A program may have rights that its caller lacks: set-user-ID, set-group-ID, file capabilities (the kernel's AT_SECURE).
-It takes nothing from the environment. It runs with the defaults, without a cache directory, and its compile worker
-gets an empty environment.
+It takes nothing from the environment, and reads no such file. It runs with the defaults, without a cache directory,
+and its compile worker gets an empty environment.
 
 | variable | expected | default | meaning |
 | --- | --- | --- | --- |

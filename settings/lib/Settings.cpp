@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings/Settings.h"
+#include "settings/ConfigFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
@@ -144,11 +145,27 @@ const Row &rowOf(Id id) { return readerOf(id).row; }
 
 // ---------- Values
 
-std::optional<StringRef> Settings::given(Id id) const {
+static std::optional<StringRef> valueOf(ArrayRef<std::pair<Id, std::string>> values, Id id) {
   for (const auto &[known, value] : values)
     if (known == id)
       return value;
-  return systemVariable(rowOf(id).variable.data());
+  return std::nullopt;
+}
+
+std::optional<StringRef> Settings::given(Id id) const {
+  if (std::optional<StringRef> value = valueOf(values, id))
+    return value;
+  if (std::optional<StringRef> value = systemVariable(rowOf(id).variable.data()))
+    return value;
+  return valueOf(configFile().values, id);
+}
+
+Source Settings::sourceOf(Id id) const {
+  if (given(id).value_or("").empty())
+    return Source::Default;
+  return valueOf(values, id)                         ? Source::CommandLine
+         : systemVariable(rowOf(id).variable.data()) ? Source::Environment
+                                                     : Source::File;
 }
 
 template <class T> T::Value Settings::read(Id id, const T &type) const {
@@ -222,9 +239,11 @@ static StringRef nearestWord(const Row &row, StringRef text) {
   return "";
 }
 
-static std::string complaint(const Row &row, StringRef text) {
+static std::string complaint(const Row &row, StringRef text, Source source) {
   const StringRef nearest = nearestWord(row, text);
-  return (row.variable + " is '" + text + "', expected " + row.expected +
+  const std::string name =
+      source == Source::File ? configFile().path + ": " + configKey(row) : row.variable.str();
+  return (name + " is '" + text + "', expected " + row.expected +
           (nearest.empty() ? "" : " (did you mean " + nearest + "?)"))
       .str();
 }
@@ -233,7 +252,7 @@ Error Settings::check(Id id) const {
   std::optional<StringRef> text = given(id);
   if (!text || text->empty() || readerOf(id).accepts(*text))
     return Error::success();
-  return createStringError(inconvertibleErrorCode(), complaint(rowOf(id), *text));
+  return createStringError(inconvertibleErrorCode(), complaint(rowOf(id), *text, sourceOf(id)));
 }
 
 std::vector<std::string> Settings::assignments() const {
@@ -275,16 +294,16 @@ static std::string unknownVariable(StringRef name) {
 }
 
 std::vector<std::string> Settings::problems() const {
-  std::vector<std::string> found;
+  std::vector<std::string> found = configFile().problems;
   if (!isEnvironmentTrusted())
     return found;
   for (const Reader &reader : readers()) {
     const Row &row = reader.row;
     std::optional<StringRef> text = given(row.id);
     if (reader.invalid == Invalid::Ignored && text && !text->empty() && !reader.accepts(*text))
-      found.push_back(complaint(row, *text) + (row.defaultText.empty()
-                                                   ? "; it has no effect"
-                                                   : "; " + row.defaultText.str() + " is taken"));
+      found.push_back(complaint(row, *text, sourceOf(row.id)) +
+                      (row.defaultText.empty() ? "; it has no effect"
+                                               : "; " + row.defaultText.str() + " is taken"));
   }
   for (char **variable = environ; variable && *variable; ++variable) {
     const StringRef name = StringRef(*variable).split('=').first;

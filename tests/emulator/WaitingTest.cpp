@@ -80,12 +80,21 @@ protected:
       std::lock_guard<std::mutex> lock(mutex);
       warnings.push_back(text);
     };
+    request.longSeconds = longSeconds;
+    request.profile = profile;
+    request.tellProgress = [&](const LaunchProgress &told) {
+      std::lock_guard<std::mutex> lock(mutex);
+      progress.push_back(told);
+    };
     auto result = run(request, memory);
     instructions = result ? result->instructions : 0;
     return result ? "" : llvm::toString(result.takeError());
   }
   std::vector<std::string> warnings;
+  std::vector<LaunchProgress> progress;
   unsigned hostThreads = 2;
+  double longSeconds = 10;
+  bool profile = false;
   uint64_t instructions = 0; // executed by the last launch
 };
 
@@ -137,6 +146,27 @@ TEST_F(Waiting, MoreThanAreResidentNeverMeetAndAreNamed) {
   EXPECT_THAT(message, HasSubstr("/src/meeting.cl:101 in wait, inlined at /src/meeting.cl:107"));
   ASSERT_FALSE(warnings.empty());
   EXPECT_THAT(warnings[0], HasSubstr("kernel meet: for 0 seconds no workgroup has started"));
+}
+
+TEST_F(Waiting, ALaunchThatTakesLongTellsItsProgressOnce) {
+  build("gfx1100");
+  ASSERT_TRUE(code);
+  longSeconds = 0.1;
+  for (bool observed : {false, true}) {
+    profile = observed;
+    progress.clear();
+    meet(5, 4, /*cooperative=*/true); // until it is stopped for want of progress
+    ASSERT_EQ(progress.size(), 1u) << observed;
+    EXPECT_EQ(progress[0].ended, 0u);
+    EXPECT_EQ(progress[0].workgroups, 5u);
+    EXPECT_GE(progress[0].seconds, 0.1);
+  }
+  progress.clear();
+  EXPECT_EQ(meet(5, 5, /*cooperative=*/true), "");
+  EXPECT_TRUE(progress.empty());
+  longSeconds = 0; // of five workgroups that all end, the first
+  EXPECT_EQ(meet(5, 5, /*cooperative=*/true), "");
+  EXPECT_EQ(progress.size(), 1u);
 }
 
 TEST_F(Waiting, ResidencyIsBoundByWavesRegistersAndLds) {

@@ -14,7 +14,7 @@ import sys
 ALLOWED = {
     "targets": set(),
     "input": set(),
-    "settings": set(),
+    "settings": {"input"},
     "fatbin": {"input"},
     "ptx-frontend": set(),
     "lowering": {"targets", "settings", "ptx-frontend"},

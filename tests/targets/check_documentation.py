@@ -11,5 +11,5 @@ import targets
 text = (root / "docs/targets.md").read_text()
 if targets.tables() not in text:
     sys.exit("docs/targets.md: the tables differ from `python3 targets/targets.py table`; put its output there")
-if f"default: `{targets.DEFAULT}`" not in (root / "settings/Settings.def").read_text():
+if f"Default: `{targets.DEFAULT}`" not in (root / "settings/Settings.def").read_text():
     sys.exit(f"settings/Settings.def: the default of RUBIA_ARCH is not {targets.DEFAULT}")

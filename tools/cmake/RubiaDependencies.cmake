@@ -10,6 +10,7 @@ endif()
 find_package(LLVM 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22 NO_DEFAULT_PATH)
 find_package(Threads REQUIRED)
 find_path(RUBIA_HIP_INCLUDE_DIR hip/hip_runtime_api.h REQUIRED)
+find_path(RUBIA_TOML_INCLUDE_DIR toml++/toml.h REQUIRED)
 if(CMAKE_CROSSCOMPILING) # LLVM's package names a library by its path on the system that it is for
   get_target_property(libraries LLVMSupport INTERFACE_LINK_LIBRARIES)
   list(TRANSFORM libraries REPLACE "^/" "${CMAKE_SYSROOT}/")

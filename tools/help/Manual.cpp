@@ -129,7 +129,8 @@ std::string environmentPage() {
   std::string text =
       title("rubia-environment", 7) +
       ".SH NAME\nrubia\\-environment \\- environment variables and settings of Rubia\n"
-      ".SH DESCRIPTION\nAn empty value is as if the variable were not set.\n";
+      ".SH DESCRIPTION\nAn empty value is as if the variable were not set.\n"
+      "The settings named RUBIA_... may also stand in a file; see rubia\\-config(1).\n";
   StringRef group;
   for (const settings::Row &row : settings::rows()) {
     if (row.group != group)

@@ -32,6 +32,18 @@ constexpr Topic kTopics[] = {
      "  bytes:HEX or bytes:@FILE                     a value of any type\n"
      "A buffer goes to OUT after the launch. Where IN or OUT ends in .npy, the file is NumPy's:\n"
      "OUT takes type and shape of IN, or of --print or --compare's reference.\n"},
+    {"configuration", "the file with settings",
+     "Settings come from the command line, else from the environment, else from a file, else they\n"
+     "have their defaults. The file is what RUBIA_CONFIG names, else rubia/rubia.toml in\n"
+     "XDG_CONFIG_HOME, else ~/.config/rubia/rubia.toml. A program with rights that its caller\n"
+     "lacks reads no file. A key is a variable's name in lower case, without RUBIA_:\n"
+     "\n"
+     "  device = \"emulator\"\n"
+     "  arch = \"gfx942\"\n"
+     "  cache_max_size = \"8G\"\n"
+     "  worker_processes = 4\n"
+     "\n"
+     "`rubia config` shows all settings and where each value came from.\n"},
     {"targets", "the targets of --arch", ""},
 };
 
@@ -49,6 +61,7 @@ constexpr std::pair<StringLiteral, StringLiteral> kExamples[] = {
          "  rubia doctor                       # what works on this machine\n"},
     {"run", "  rubia run ./app --size 5\n"
             "  rubia run --device emulator --arch gfx942 ./app\n"
+            "  rubia run --record-kernels used.kernels ./app\n"
             "  rubia run -- nvidia-smi\n"},
     {"check", "  rubia check ./app\n"
               "  rubia check --checks races,memory --format json -o report.json ./app\n"},
@@ -61,7 +74,8 @@ constexpr std::pair<StringLiteral, StringLiteral> kExamples[] = {
                "zero:4000:y.bin\n"
                "  rubia launch k.ptx --entry saxpy --stats --grid 4 --block 256 ...\n"},
     {"precompile", "  rubia precompile ./app lib/ --arch gfx1100,gfx942 -o kernels.pack\n"
-                   "  rubia precompile image.tar --shard 1/8 -o cache\n"},
+                   "  rubia precompile image.tar --shard 1/8 -o cache\n"
+                   "  rubia precompile --kernels used.kernels --arch gfx942 -o used.pack\n"},
     {"doctor", "  rubia doctor\n"
                "  rubia doctor --selftest --arch gfx942\n"},
     {"cache", "  rubia cache stats\n"
@@ -92,6 +106,8 @@ constexpr std::pair<StringLiteral, StringLiteral> kExamples[] = {
     {"replay", "  rubia replay a.capsule --arch gfx1100\n"},
     {"diff", "  rubia diff a.capsule --arch gfx1100,gfx942\n"
              "  rubia diff a.capsule --arch gfx942 --html report.html --junit report.xml\n"},
+    {"config", "  rubia config\n"
+               "  rubia config --json\n"},
     {"help", "  rubia help launch\n"
              "  rubia help environment\n"
              "  rubia help cache stats\n"},

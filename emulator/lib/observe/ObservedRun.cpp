@@ -322,7 +322,7 @@ void ObservedRun::run() {
       break;
     }
     executed += group.executed();
-    dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+    watch.groupEnded();
     residents.erase(residents.begin() + ptrdiff_t(at));
   }
   dispatch.instructions.fetch_add(executed, std::memory_order_relaxed);

@@ -449,7 +449,7 @@ void OrderRun::run() {
     for (size_t i = 0; i < residents.size();)
       if (residents[i].isDone()) {
         executed += residents[i].group->executed();
-        dispatch.progress.fetch_add(1, std::memory_order_relaxed);
+        watch.groupEnded();
         residents.erase(residents.begin() + ptrdiff_t(i));
         idleTurns = 0;
       } else {

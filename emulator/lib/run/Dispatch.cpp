@@ -323,7 +323,7 @@ void Dispatch::work(unsigned worker) {
     executed += group.executed();
     if (isLimited())
       resident.fetch_sub(1, std::memory_order_relaxed);
-    madeProgress();
+    watch.groupEnded();
     idle.push_back(std::move(mine[turn]));
     mine.erase(mine.begin() + ptrdiff_t(turn));
   }

@@ -7,6 +7,7 @@
 #include "emulator/lib/machine/WaveSync.h"
 #include "emulator/lib/run/OperationCounts.h"
 #include <atomic>
+#include <chrono>
 #include <mutex>
 
 namespace rubia::emulator {
@@ -48,13 +49,16 @@ private:
   uint64_t kernarg, packet;
   uint64_t groupCount;
   uint64_t residentLimit;
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   bool isWatched; // whether anybody looks at `progress`
   /// Each on a cache line of its own: what one host thread writes, the others do not wait for.
   alignas(64) std::atomic<uint64_t> next{0};
   alignas(64) std::atomic<uint64_t> resident{0}; // counted if there is a limit
   alignas(64) std::atomic<uint64_t> progress{0}; // workgroups started and ended, barriers passed
+  alignas(64) std::atomic<uint64_t> ended{0};    // workgroups
   WaveSync sync{progress};
   alignas(64) std::atomic<bool> failed{false};
+  std::atomic<bool> toldProgress{false};
   std::atomic<uint64_t> instructions{0};
   std::mutex mutex;
   std::unique_ptr<Fault> fault;

@@ -28,7 +28,24 @@ static std::string describe(ArrayRef<RunningGroup *> groups) {
   return text;
 }
 
+void Watchdog::groupEnded() {
+  dispatch.madeProgress();
+  dispatch.ended.fetch_add(1, std::memory_order_relaxed);
+  tellIfLong();
+}
+
+// Launch::tellProgress.
+void Watchdog::tellIfLong() {
+  const Launch &launch = dispatch.launch;
+  if (!launch.tellProgress || dispatch.toldProgress.load(std::memory_order_relaxed))
+    return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - dispatch.begun).count();
+  if (seconds >= launch.longSeconds && !dispatch.toldProgress.exchange(true))
+    launch.tellProgress({dispatch.ended.load(), dispatch.groupCount, seconds});
+}
+
 bool Watchdog::failed(function_ref<std::vector<RunningGroup *>()> waiting) {
+  tellIfLong();
   if (!isOn)
     return false;
   if (seen != dispatch.progress.load(std::memory_order_relaxed)) {

@@ -19,9 +19,13 @@ public:
   /// (Launch::stallSeconds).
   bool failed(llvm::function_ref<std::vector<RunningGroup *>()> waiting);
 
+  /// To be called when a workgroup has ended.
+  void groupEnded();
+
 private:
   using Clock = std::chrono::steady_clock;
   void restart();
+  void tellIfLong();
 
   Dispatch &dispatch;
   const bool isOn;
