@@ -80,7 +80,7 @@ ordered_json describe(const CacheEntry &entry) {
                       {"outcome", entry.kind == CacheEntry::Kind::Result ? "result" : "refused"}};
   for (auto [name, value] : runtime::fieldsOfKey(entry.key))
     result["key"][name.str()] = value.str();
-  result["payloadBytes"] = entry.payload.size();
+  result["payload_bytes"] = entry.payload.size();
   if (entry.expires)
     result["expires"] = entry.expires;
   if (entry.kind == CacheEntry::Kind::Refused)
@@ -93,7 +93,7 @@ ordered_json describe(const CacheEntry &entry) {
 int noDirectory() { return fail("there is no cache directory (RUBIA_LOG=warn says why)"); }
 
 int stats(const KernelCache &cache, const Options &options) {
-  ordered_json result{{"directory", nullptr}, {"packs", ordered_json::array()}};
+  ordered_json result{{"version", 1}, {"directory", nullptr}, {"packs", ordered_json::array()}};
   if (const CacheDirectory *directory = cache.directory()) {
     uint64_t bytes = 0, entries = 0;
     for (const CacheDirectory::File &file : directory->files()) {
@@ -106,7 +106,7 @@ int stats(const KernelCache &cache, const Options &options) {
     result["directory"] = {{"path", directory->folder()},
                            {"entries", entries},
                            {"bytes", bytes},
-                           {"maxBytes", directory->limit()},
+                           {"max_bytes", directory->limit()},
                            {"events", std::move(events)}};
   }
   for (const CachePack &pack : cache.packs())
@@ -122,7 +122,7 @@ int stats(const KernelCache &cache, const Options &options) {
     const ordered_json &d = result["directory"];
     printed() << d["path"].get<std::string>() << ": " << d["entries"].get<uint64_t>()
               << " entries, " << d["bytes"].get<uint64_t>() << " bytes of at most "
-              << d["maxBytes"].get<uint64_t>() << "\n";
+              << d["max_bytes"].get<uint64_t>() << "\n";
     for (const auto &[name, times] : d["events"].items())
       printed() << format("%12llu  ", times.get<unsigned long long>()) << name << "\n";
   } else {
@@ -153,7 +153,7 @@ int list(const KernelCache &cache, const Options &options) {
                           Expected<CacheEntry> entry) {
     ordered_json row{{"place", place}, {"bytes", bytes}};
     if (lastUse)
-      row["lastUse"] = lastUse;
+      row["last_use"] = lastUse;
     if (!entry) {
       row["problem"] = toString(entry.takeError());
       if (!options.json)
@@ -180,7 +180,7 @@ int list(const KernelCache &cache, const Options &options) {
     all.push_back(std::move(row));
   });
   if (options.json)
-    print(all);
+    print({{"version", 1}, {"entries", std::move(all)}});
   return kDone;
 }
 
@@ -207,8 +207,8 @@ int show(const KernelCache &cache, const Options &options) {
   if (!options.output.empty())
     if (Error error = writeFile(options.output, toStringRef(ArrayRef(found->payload))))
       return fail(std::move(error));
-  ordered_json description = describe(*found);
-  description["place"] = place;
+  ordered_json description{{"version", 1}, {"place", place}};
+  description.update(describe(*found));
   if (options.json) {
     print(description);
     return kDone;
@@ -242,7 +242,7 @@ int verify(const KernelCache &cache, const Options &options) {
       bad.back()["problem"] = problem + "; it cannot be removed";
   });
   if (options.json) {
-    print({{"good", good}, {"bad", bad}});
+    print({{"version", 1}, {"good", good}, {"bad", bad}});
   } else {
     for (const ordered_json &b : bad)
       printed() << b["place"].get<std::string>() << " " << b["problem"].get<std::string>() << "\n";

@@ -117,7 +117,7 @@ std::vector<Difference> differences(const Key &wanted, const Key &found) {
 
 ordered_json explainKey(std::string text, const KnownKeys &known) {
   const Key key(std::move(text));
-  ordered_json result{{"inCache", known.contains(key)}};
+  ordered_json result{{"in_cache", known.contains(key)}};
   if (known.contains(key))
     return result;
   if (const Key *nearest = known.nearest(key))
@@ -129,8 +129,8 @@ ordered_json explainKey(std::string text, const KnownKeys &known) {
 
 void print(const ordered_json &row) {
   printed() << row["what"].get<std::string>() << ": "
-            << (row["inCache"].get<bool>() ? "in the cache" : "NOT in the cache") << "\n";
-  if (!row["inCache"].get<bool>() && !row.contains("differs"))
+            << (row["in_cache"].get<bool>() ? "in the cache" : "NOT in the cache") << "\n";
+  if (!row["in_cache"].get<bool>() && !row.contains("differs"))
     printed() << "  no entry of this kind at all\n";
   if (row.contains("differs"))
     for (const ordered_json &d : row["differs"])
@@ -189,7 +189,9 @@ int explain(const runtime::KernelCache &cache, const ExplainOptions &options) {
     }
   }
   if (options.json)
-    outs() << rows.dump(2, ' ', true, ordered_json::error_handler_t::replace) << "\n";
+    outs() << ordered_json{{"version", 1}, {"lookups", rows}}.dump(
+                  2, ' ', true, ordered_json::error_handler_t::replace)
+           << "\n";
   else
     for (const ordered_json &row : rows)
       print(row);

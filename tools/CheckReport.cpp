@@ -40,6 +40,7 @@ void CheckReport::writeText(raw_ostream &os) const {
 void CheckReport::writeJson(raw_ostream &os) const {
   json::OStream j(os, 2);
   j.object([&] {
+    j.attribute("version", 1);
     j.attributeArray("command", [&] {
       for (const std::string &word : command)
         j.value(json::fixUTF8(word));

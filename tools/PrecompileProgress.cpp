@@ -20,7 +20,8 @@ void PrecompileProgress::start(size_t count) {
   begin = Clock::now();
   drawn = {};
   if (kind == Kind::Lines) {
-    outs() << dump({{"event", "start"}, {"what", what}, {"total", total}}, -1) << "\n";
+    outs() << dump({{"event", "start"}, {"version", 1}, {"what", what}, {"total", total}}, -1)
+           << "\n";
     outs().flush();
   }
 }

@@ -87,7 +87,7 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
       {"unit", kernel.unit},   {"arch", kernel.arch},  {"status", nameOf(kernel.status)}};
   if (kernel.seconds != 0 || kernel.memoryBytes) {
     result["seconds"] = kernel.seconds;
-    result["memoryBytes"] = kernel.memoryBytes;
+    result["memory_bytes"] = kernel.memoryBytes;
   }
   if (kernel.status == Status::Failed) {
     result["reason"] = kernel.reason;
@@ -96,14 +96,14 @@ ordered_json toJson(const KernelReport &kernel, const PrecompileImage &image) {
   result.update({{"vgprs", kernel.vgprs},
                  {"agprs", kernel.agprs},
                  {"sgprs", kernel.sgprs},
-                 {"vgprSpills", kernel.vgprSpills},
-                 {"sgprSpills", kernel.sgprSpills},
-                 {"ldsBytes", kernel.ldsBytes},
-                 {"scratchBytes", kernel.scratchBytes},
-                 {"maxThreads", kernel.maxThreads},
-                 {"warpForm", kernel.warpForm},
-                 {"exactThreads", kernel.exactThreads},
-                 {"warpFormReason", kernel.warpFormReason}});
+                 {"vgpr_spills", kernel.vgprSpills},
+                 {"sgpr_spills", kernel.sgprSpills},
+                 {"lds_bytes", kernel.ldsBytes},
+                 {"scratch_bytes", kernel.scratchBytes},
+                 {"max_threads", kernel.maxThreads},
+                 {"warp_form", kernel.warpForm},
+                 {"exact_threads", kernel.exactThreads},
+                 {"warp_form_reason", kernel.warpFormReason}});
   if (!kernel.notes.empty())
     result["notes"] = kernel.notes;
   return result;
@@ -114,7 +114,7 @@ std::string dump(const ordered_json &json, int indent) {
 }
 
 ordered_json PrecompileReport::json() const {
-  ordered_json result{{"archs", archs}};
+  ordered_json result{{"version", 1}, {"archs", archs}};
   if (!shard.empty())
     result["shard"] = shard;
   result["summary"] = {{"files", files},
@@ -125,10 +125,10 @@ ordered_json PrecompileReport::json() const {
                        {"failed", count(Status::Failed)},
                        {"problems", problems.size()},
                        {"seconds", seconds},
-                       {"exitStatus", exitStatus()}};
+                       {"exit_status", exitStatus()}};
   if (interrupted) {
     result["summary"]["interrupted"] = interrupted;
-    result["summary"]["pendingUnits"] = pending;
+    result["summary"]["pending_units"] = pending;
   }
   result["problems"] = ordered_json::array();
   for (const InputProblem &p : problems)

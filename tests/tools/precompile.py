@@ -152,14 +152,14 @@ class Results(PrecompileTest):
         self.precompile(path, "--arch", "gfx1100,gfx90a")
         kernels = {(k["kernel"], k["arch"]): k for k in self.report["kernels"]}
         self.assertEqual(len(kernels), 4)
-        self.assertEqual(kernels["tiled", "gfx1100"]["ldsBytes"], 256)
-        self.assertEqual(kernels["plain", "gfx1100"]["ldsBytes"], 0)
-        self.assertEqual(kernels["plain", "gfx1100"]["warpForm"], "wave32")
-        self.assertEqual(kernels["plain", "gfx90a"]["warpForm"], "packed")
+        self.assertEqual(kernels["tiled", "gfx1100"]["lds_bytes"], 256)
+        self.assertEqual(kernels["plain", "gfx1100"]["lds_bytes"], 0)
+        self.assertEqual(kernels["plain", "gfx1100"]["warp_form"], "wave32")
+        self.assertEqual(kernels["plain", "gfx90a"]["warp_form"], "packed")
         for k in kernels.values():
             self.assertGreater(k["vgprs"], 0)
             self.assertGreater(k["seconds"], 0)
-            self.assertGreater(k["memoryBytes"], 1 << 20)
+            self.assertGreater(k["memory_bytes"], 1 << 20)
         table = self.folder / "table.txt"
         self.precompile(path, "--report", table)
         self.assertIn("tiled", table.read_text())
@@ -328,7 +328,7 @@ class Signals(PrecompileTest):
                 self.assertIn(f"rubia: ended by {name}; start the same command again to go on: what is in {self.cache} is not", said)
                 report = json.loads(self.report_path.read_text())
                 self.assertEqual(report["summary"]["interrupted"], name)
-                self.assertEqual(report["summary"]["pendingUnits"], 3)
+                self.assertEqual(report["summary"]["pending_units"], 3)
                 self.assertEqual([k["kernel"] for k in report["kernels"]], ["fine_0", "fine_1", "fine_2"])
                 self.assertEqual(events[-1]["event"], "end")
         again = {k["kernel"]: k["status"] for k in self.precompile(self.path, RUBIA_WORKER=FAULTY_WORKER)}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rubia diff` tells: for people, for programs (docs/diff.schema.json), for CI (JUnit).
+// What `rubia diff` tells: for people, for programs (docs/schemas/diff.schema.json), for CI
+// (JUnit).
 #pragma once
 
 #include "diff/Compare.h"
