@@ -14,6 +14,7 @@ namespace rubia::capsule {
 enum class Verdict : uint8_t {
   Equal,       // bit by bit, but for the bits of NaNs
   Within,      // the bound that was given
+  Recordings,  // it differs no more than several recordings do from each other
   Undecided,   // the kernel's own operations may give other bits, and no bound was given
   OtherImage,  // it differs, and what ran when it was recorded was not this PTX
   Unsupported, // it cannot be replayed
@@ -67,6 +68,7 @@ struct BufferResult {
     unsigned runs = 0;
     uint64_t beyond = 0; // elements that differ by far more than in those runs
     double ratio = 0;    // the largest difference, as a multiple of what those runs changed there
+    bool areRecordings = false; // the runs
   };
   std::optional<Moved> moved;
   /// Elements that differ by at most 2^i steps, and by more than half as many; the last: by more,
@@ -134,5 +136,11 @@ llvm::Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &exp
 /// instruction that did not move; then nothing is different for certain.
 llvm::Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got,
                           llvm::ArrayRef<Run> moved, llvm::StringRef still);
+
+/// Decides what is undecided by how far `others` are from `recorded`: recordings of the same launch
+/// from the same memory. The rule is that of decideByNoise(). What differs by more than they do
+/// stays undecided.
+llvm::Error decideByRecordings(LaunchResult &result, const Run &recorded, const Run &got,
+                               llvm::ArrayRef<Run> others);
 
 } // namespace rubia::capsule

@@ -28,6 +28,8 @@ struct PerturbedPtx {
   std::string text;
   size_t sites = 0;  // instructions that move their results
   std::string still; // the first inexact one that does not: "line 12: atom.global.add.u32"
+  bool isOfOrder =
+      false; // some depend on the order of threads: atomics, loads of what others write
 };
 
 /// Where textures are read between texels (`isFiltered`) their results move as well, by what a

@@ -23,7 +23,7 @@ namespace rubia::codegen {
 namespace {
 
 constexpr unsigned kLdsSpace = 3;
-constexpr size_t kMaxParts = 64;     // each is a file of the linker's
+constexpr size_t kMaxParts = 32;     // each is an open file of the 64 that the sandbox permits
 constexpr unsigned kMaxThreads = 16; // each takes some 200 MB for parts of 50,000 PTX instructions
 
 using FunctionSet = SmallSetVector<const Function *, 16>;

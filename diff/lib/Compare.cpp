@@ -21,6 +21,8 @@ StringRef nameOf(Verdict verdict) {
     return "equal";
   case Verdict::Within:
     return "within the bound";
+  case Verdict::Recordings:
+    return "within the recordings";
   case Verdict::Undecided:
     return "undecided";
   case Verdict::OtherImage:

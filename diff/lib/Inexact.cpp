@@ -67,6 +67,10 @@ bool isInexact(const ptx::Instruction &instruction) {
           spelling.type(0) != Type::F64);
 }
 
+bool isOfOrder(const ptx::Spelling &spelling) {
+  return isMemoryInexact(spelling) || isTimed(spelling) || spelling.op == Op::Atom;
+}
+
 bool mayFilter(const ptx::Spelling &spelling) {
   return spelling.op == Op::Tex && spelling.type(1) == Type::F32; // of the coordinates
 }

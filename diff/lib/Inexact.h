@@ -12,6 +12,8 @@ bool hasFloat(const ptx::Spelling &spelling);
 bool isMemoryInexact(const ptx::Spelling &spelling);
 /// Its result may be another one.
 bool isInexact(const ptx::Instruction &instruction);
+/// It writes or returns what depends on the order of threads.
+bool isOfOrder(const ptx::Spelling &spelling);
 /// It reads a texture between texels, if the texture's filter is linear.
 bool mayFilter(const ptx::Spelling &spelling);
 /// The processor's own: no two have the same.

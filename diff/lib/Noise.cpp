@@ -90,7 +90,7 @@ public:
   Judge(BufferResult &buffer, const Run &expected, const Run &got, ArrayRef<Run> moved)
       : buffer(buffer), expected(expected), got(got), moved(moved) {}
   /// `ifFar`: what a difference is that no run shows.
-  Error decide(Verdict ifFar);
+  Error decide(Verdict ifWithin, Verdict ifFar);
 
 private:
   Error measure();
@@ -151,14 +151,15 @@ Error Judge::measure() {
   return Error::success();
 }
 
-Error Judge::decide(Verdict ifFar) {
+Error Judge::decide(Verdict ifWithin, Verdict ifFar) {
   if (Error error = measure())
     return error;
-  buffer.moved = BufferResult::Moved{unsigned(moved.size()), ofRecording.far, ofRecording.ratio};
+  buffer.moved = BufferResult::Moved{unsigned(moved.size()), ofRecording.far, ofRecording.ratio,
+                                     ifWithin == Verdict::Recordings};
   if (ofRecording.far > kMore * most.far) {
     buffer.verdict = ifFar;
   } else if (ofRecording.doubtful <= kMore * most.doubtful && !ofRecording.open) {
-    buffer.verdict = Verdict::Within;
+    buffer.verdict = ifWithin;
   }
   return Error::success();
 }
@@ -179,7 +180,7 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
   result.verdict = Verdict::Equal;
   for (BufferResult &buffer : result.buffers) {
     if (buffer.verdict == Verdict::Undecided)
-      if (Error error = Judge(buffer, expected, got, moved).decide(ifFar))
+      if (Error error = Judge(buffer, expected, got, moved).decide(Verdict::Within, ifFar))
         return error;
     result.verdict = std::max(result.verdict, buffer.verdict);
   }
@@ -187,6 +188,38 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
     result.reason.clear(); // inexact instructions are none
   if (result.verdict == Verdict::Undecided && !still.empty())
     result.reason = still.str() + ", whose results are not perturbed";
+  return Error::success();
+}
+
+/// From the same memory, with the same results to compare.
+static bool beganAlike(const Launch &a, const Launch &b) {
+  const std::vector<const Region *> ofA = a.regions(), ofB = b.regions();
+  return a.kernel == b.kernel && a.parameters == b.parameters &&
+         std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(),
+                    [](const Region *p, const Region *q) {
+                      return p->bytes == q->bytes && p->before == q->before && q->after;
+                    });
+}
+
+// The recordings take the place of the perturbed runs, and ours that of the recording.
+Error decideByRecordings(LaunchResult &result, const Run &recorded, const Run &got,
+                         ArrayRef<Run> others) {
+  for (const Run &other : others)
+    if (other.capsule.environment.hasNoResults || !beganAlike(recorded.launch, other.launch)) {
+      result.reason += "; another recording of it began with something else, or has no results";
+      return Error::success();
+    }
+  result.verdict = Verdict::Equal;
+  for (BufferResult &buffer : result.buffers) {
+    if (buffer.verdict == Verdict::Undecided) {
+      const std::optional<Element> first = buffer.first;
+      if (Error error =
+              Judge(buffer, got, recorded, others).decide(Verdict::Recordings, Verdict::Undecided))
+        return error;
+      buffer.first = first;
+    }
+    result.verdict = std::max(result.verdict, buffer.verdict);
+  }
   return Error::success();
 }
 

@@ -407,6 +407,7 @@ Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered
           isInexact(instruction) || (isFiltered && mayFilter(*instruction.spelling));
       if (!inexact && !isMemoryInexact(*instruction.spelling) && !readsOwn(instruction))
         continue;
+      out.isOfOrder |= isOfOrder(*instruction.spelling);
       const Bound *bound = inexact ? boundOf(instruction) : nullptr;
       if (bound) {
         const SiteWriter site(*function, instruction, *bound, editor->statement(instruction));

@@ -4,7 +4,9 @@
 // compares in all forms.
 #include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <mutex>
+#include <sys/resource.h>
 
 using namespace llvm;
 using namespace rubia::codegen;
@@ -87,6 +89,36 @@ TEST(Parts, AreTheSameEachTime) {
   const std::vector<uint8_t> first = source.mustCompile(moduleWith("~{v60}"), options).bytes;
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(source.mustCompile(moduleWith("~{v60}"), options).bytes, first);
+}
+
+// A compile process may have 64 open files (runtime/worker/Sandbox.cpp).
+TEST(Parts, HaveFewFiles) {
+  std::string table, text;
+  for (unsigned i = 0; i < 100; ++i) {
+    table += formatv("{0}ptr @f{1}", i ? ", " : "", i);
+    text += formatv("define internal void @f{0}(ptr addrspace(1) %p) {{ store i32 {0}, ptr "
+                    "addrspace(1) %p\n ret void }\n",
+                    i);
+  }
+  text += "@table = internal addrspace(1) constant [100 x ptr] [" + table + R"(]
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %i) {
+  %place = getelementptr ptr, ptr addrspace(1) @table, i32 %i
+  %f = load ptr, ptr addrspace(1) %place
+  call void %f(ptr addrspace(1) %p)
+  ret void
+})";
+  Options options;
+  options.instructionsPerPart = 1;
+  unsigned parts = 0;
+  options.onPart = [&](unsigned done, unsigned of) { parts = done == 0 ? of : parts; };
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{64, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  ModuleSource source;
+  EXPECT_EQ(source.mustCompile(text, options).kernels.size(), 1u);
+  EXPECT_GE(parts, 30u);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(Parts, ErrorsAreHandedOn) {

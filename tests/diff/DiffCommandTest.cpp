@@ -6,6 +6,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <array>
 #include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -273,6 +274,70 @@ TEST(DiffCommand, NamesRaces) {
   expectIn(result, "status 1");
   EXPECT_FALSE(
       StringRef(diff(makeCapsule(kWrong, text), "--arch gfx1100 --no-locate")).contains("race"));
+}
+
+// Both CTAs store to element 0, with strong stores: no race, but the last one is not always the
+// same.
+TEST(DiffCommand, NamesResultsThatDependOnTheOrder) {
+  std::string text = kKernel;
+  text.replace(text.find("  ret;"), 0,
+               "  bar.sync 0;\n  setp.eq.u32 %p1, %r1, 0;\n"
+               "  @%p1 st.relaxed.gpu.global.u32 [%d1], %r2;\n");
+  text.replace(text.find("  st.global.u32 [%d3], %r4;"), 2, "  @!%p1 ");
+  text.replace(text.find("  setp.eq.u32 %p1, %r3, 7;"), 26, "  setp.eq.u32 %p1, %r3, 0;");
+  const std::string result = diff(makeCapsule(0, text, true, 0xabcd), "--arch gfx1100 --no-locate");
+  expectIn(result, "gfx1100: launch 0 k: different");
+  const std::string located = diff(makeCapsule(0, text, true, 0xabcd), "--arch gfx1100");
+  expectIn(located, "race: in another order of CTAs and threads (RUBIA_EMULATOR_SEED=");
+  expectIn(located, "it leaves other bytes in allocation 0");
+}
+
+/// Element 0 is the sum of 1 to 1/128, in any order.
+std::string sums() {
+  std::string text = kKernel;
+  const StringRef twice = "  @%p1 st.global.u32 [%d3], %r3;\n";
+  text.erase(text.find(twice), twice.size());
+  text.replace(text.find("  setp.eq.u32 %p1, %r3, 7;"), 26, "  setp.ne.u32 %p1, %r3, 0;");
+  text.replace(text.find("  st.global.u32 [%d3], %r4;"), 27,
+               ".reg .f32 %f<3>;\n  mov.b32 %f2, %r4;\n  @%p1 st.global.f32 [%d3], %f2;\n"
+               "  cvt.rn.f32.u32 %f1, %r4;\n  rcp.rn.f32 %f1, %f1;\n"
+               "  red.global.add.f32 [%d1], %f1;");
+  return text;
+}
+constexpr uint32_t kSum = 0x40addc58; // 5.43315
+
+TEST(DiffCommand, OrdersOfAtomicsAreTried) {
+  for (uint32_t other : {kSum - 2, kSum + 2}) {
+    const std::string result = diff(makeCapsule(0, sums(), true, other), "--arch gfx1100,gfx942");
+    expectIn(result, "gfx942: launch 0 k: within the bound");
+    expectIn(result, "status 0");
+  }
+  const std::string far = diff(makeCapsule(0, sums(), true, kSum + 5000), "--arch gfx1100");
+  expectIn(far, "undecided: line 22: red.global.add.f32");
+  expectIn(far, "status 3");
+}
+
+TEST(DiffCommand, ComparesWithSeveralRecordings) {
+  const auto with = [](std::array<int, 3> apart) {
+    std::string files;
+    for (int i = 0; i < 3; ++i) {
+      const std::string path = makeCapsule(0, sums(), true, uint32_t(kSum + 5000 + apart[i]));
+      const std::string name = path + "." + std::to_string(i);
+      rename(path.c_str(), name.c_str());
+      files += " '" + name + "'";
+    }
+    return diff(makeCapsule(0, sums(), true, kSum + 5000),
+                "--arch gfx1100 --json - --recordings" + files);
+  };
+  const std::string within = with({-1000, -8000, -4900});
+  expectIn(within, "gfx1100: launch 0 k: within the recordings: line 22: red.global.add.f32");
+  expectIn(within, "times what 3 other recordings differ");
+  expectIn(within, "\"recordings\": {");
+  expectIn(within, "status 0");
+  const std::string beyond = with({-1, 2, 1});
+  expectIn(beyond, "undecided: line 22: red.global.add.f32");
+  expectIn(beyond, "1 far beyond what 3 other recordings differ");
+  expectIn(beyond, "status 3");
 }
 
 TEST(DiffCommand, NamesWhatNobodyHasWritten) {

@@ -31,9 +31,10 @@ struct DiffOptions {
   settings::Settings settings;
   size_t from = 0;
   unsigned perturbed = 8;
-  std::vector<uint64_t> locate;  // launch, region, offset
-  std::vector<uint64_t> writers; // launch, region
-  std::string messages;          // where stderr goes
+  std::vector<std::string> recordings; // further ones, of the same launches
+  std::vector<uint64_t> locate;        // launch, region, offset
+  std::vector<uint64_t> writers;       // launch, region
+  std::string messages;                // where stderr goes
   bool all = false, noLocate = false, touched = false;
   capsule::Bounds bounds;
 };
@@ -249,16 +250,17 @@ void decide(const Capsule &capsule, const Replayed *expected, const Replayed &go
 
 /// Looks for what is undefined in the first launches that differ: a replay of its own for each, on
 /// the emulator.
-void checkAll(const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
+void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
+              const DiffOptions &options, DiffReport::Target &target) {
   unsigned left = 16;
-  if (!options.work.library.empty() || on.settings.device() == settings::DeviceChoice::Hip)
+  if (!hasOrders(options.work, on))
     return;
   for (capsule::LaunchResult &result : target.launches) {
     if (result.verdict != Verdict::Different || !left || options.noLocate)
       continue;
     --left;
     Expected<std::optional<Undefined>> found =
-        undefinedIn(options.work, on, result.launch->ordinal);
+        undefinedIn(capsule, got, options.work, on, result.launch->ordinal);
     if (!found) {
       messages() << "rubia: races are not looked for: " << toString(found.takeError()) << "\n";
     } else if (*found) {
@@ -272,6 +274,7 @@ int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
   case Verdict::Within:
+  case Verdict::Recordings:
     return kDone;
   case Verdict::Undecided:
   case Verdict::OtherImage:
@@ -291,6 +294,17 @@ Expected<Replayed> openAgain(const std::string &path) {
   if (!capsule)
     return capsule.takeError();
   return Replayed::of(std::move(*capsule));
+}
+
+Expected<std::vector<Replayed>> openRecordings(const DiffOptions &options) {
+  std::vector<Replayed> all;
+  for (const std::string &path : options.recordings) {
+    Expected<Replayed> one = openAgain(path);
+    if (!one)
+      return one.takeError();
+    all.push_back(std::move(*one));
+  }
+  return all;
 }
 
 Error compareBetween(const Capsule &capsule, const DiffOptions &options, const Chooser &isWanted,
@@ -314,7 +328,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
     return target.takeError();
   decide(capsule, &*a, *b, *y, options, *target);
   locateAll(capsule, *y, options, *target);
-  checkAll(*y, options, *target);
+  checkAll(capsule, *b, *y, options, *target);
   report.targets.push_back(std::move(*target));
   return Error::success();
 }
@@ -337,8 +351,13 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       return target.takeError();
     if (isReplay) {
       decide(capsule, nullptr, *got, *on, options, *target);
+      Expected<std::vector<Replayed>> recordings = openRecordings(options);
+      if (!recordings)
+        return recordings.takeError();
+      if (!recordings->empty())
+        decideByRecordings(capsule, *got, *recordings, target->launches);
       locateAll(capsule, *on, options, *target);
-      checkAll(*on, options, *target);
+      checkAll(capsule, *got, *on, options, *target);
     }
     report.targets.push_back(std::move(*target));
   }
@@ -512,6 +531,13 @@ void addDiff(CLI::App &app, int &status) {
             to_integer(StringRef(text), runs, 10) && (runs == 0 || (runs >= 3 && runs <= 1000));
         return isGood ? "" : "0, or 3 to 1000: each run is judged by the others";
       });
+  command
+      ->add_option("--recordings", options->recordings,
+                   "further recordings of the same launches, three or more: what differs no more "
+                   "than they do is within them")
+      ->expected(3, 1000)
+      ->excludes("--between")
+      ->excludes("--against");
   command->add_option("--json", options->json, "a report for programs, into this file or -");
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
   command->add_option("--html", options->html, "a report to look at, into this file or -");

@@ -55,9 +55,10 @@ static std::string placeOf(const Launch &launch, const BufferResult &buffer) {
 }
 
 static std::string textOf(const BufferResult::Moved &moved) {
+  const char *runs = moved.areRecordings ? "other recordings differ" : "perturbed runs changed";
   if (moved.beyond)
-    return formatv("{0} far beyond what {1} perturbed runs changed", moved.beyond, moved.runs);
-  return formatv("at most {0:F2} times what {1} perturbed runs changed", moved.ratio, moved.runs);
+    return formatv("{0} far beyond what {1} {2}", moved.beyond, moved.runs, runs);
+  return formatv("at most {0:F2} times what {1} {2}", moved.ratio, moved.runs, runs);
 }
 
 std::string textOf(const Launch &launch, const BufferResult &buffer) {
@@ -158,7 +159,7 @@ static json::Value jsonOf(const Launch &launch, const BufferResult &buffer) {
     json::Object moved{{"runs", buffer.moved->runs}, {"beyond", buffer.moved->beyond}};
     if (std::isfinite(buffer.moved->ratio))
       moved["ratio"] = buffer.moved->ratio;
-    out["perturbed"] = std::move(moved);
+    out[buffer.moved->areRecordings ? "recordings" : "perturbed"] = std::move(moved);
   }
   if (buffer.writer)
     out["writer"] = toJson(*buffer.writer);

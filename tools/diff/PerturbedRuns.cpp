@@ -24,36 +24,49 @@ static Expected<std::string> replayedPtx(const Capsule &capsule, const Launch &l
   return image ? Expected<std::string>(std::move(image->ptx)) : image.takeError();
 }
 
+static Expected<capsule::PerturbedPtx> perturbed(const Capsule &capsule, const Launch &launch,
+                                                 const ReplayWork &work) {
+  Expected<std::string> ptx = replayedPtx(capsule, launch, work);
+  if (!ptx)
+    return ptx.takeError();
+  return capsule::perturb(*ptx, launch.kernel, launch.isFiltered());
+}
+
+static Expected<std::vector<Run>> runsOf(const std::vector<Replayed> &all, const Launch &launch) {
+  std::vector<Run> runs;
+  for (const Replayed &one : all) {
+    const Replayed::Found found = one.find(launch.ordinal);
+    if (!found.launch)
+      return createStringError("a run lacks it");
+    runs.push_back({*found.capsule, *found.launch});
+  }
+  return runs;
+}
+
 static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
                     const std::vector<Replayed> &moved, LaunchResult &result) {
   const Launch &launch = *result.launch;
-  Expected<std::string> ptx = replayedPtx(capsule, launch, runs.work);
+  Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, launch, runs.work);
   if (!ptx)
     return ptx.takeError();
-  Expected<capsule::PerturbedPtx> perturbed =
-      capsule::perturb(*ptx, launch.kernel, launch.isFiltered());
-  if (!perturbed)
-    return perturbed.takeError();
   const Replayed::Found expected = runs.expected ? runs.expected->find(launch.ordinal)
                                                  : Replayed::Found{&capsule, &launch},
                         got = runs.got.find(launch.ordinal);
-  std::vector<Run> all;
-  for (const Replayed &one : moved) {
-    const Replayed::Found found = one.find(launch.ordinal);
-    if (!found.launch)
-      return createStringError("a perturbed run lacks it");
-    all.push_back({*found.capsule, *found.launch});
-  }
+  Expected<std::vector<Run>> all = runsOf(moved, launch);
+  if (!all)
+    return all.takeError();
   return capsule::decideByNoise(result, {*expected.capsule, *expected.launch},
-                                {*got.capsule, *got.launch}, all, perturbed->still);
+                                {*got.capsule, *got.launch}, *all, ptx->still);
 }
 
+/// Where the order of threads counts, each run has another one.
 static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, ReplayWork work,
-                                                       const PerturbedRuns &runs) {
+                                                       const PerturbedRuns &runs, bool isOfOrder) {
   std::vector<Replayed> moved;
   for (unsigned run = 0; run < runs.count; ++run) {
     work.noise = run;
-    Expected<Replayed> one = Replayed::run(work, capsule, runs.target);
+    Expected<Replayed> one =
+        Replayed::run(work, capsule, isOfOrder ? inOrder(runs.target, run + 1) : runs.target);
     if (!one)
       return one.takeError();
     moved.push_back(std::move(*one));
@@ -61,25 +74,57 @@ static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, R
   return moved;
 }
 
+/// Those of the launches whose results depend on the order of threads, or the others.
+static void decideSome(const Capsule &capsule, const PerturbedRuns &runs, bool isOfOrder,
+                       MutableArrayRef<LaunchResult *> results) {
+  ReplayWork work = runs.work;
+  for (const LaunchResult *result : results)
+    work.ordinals.push_back(result->launch->ordinal);
+  Expected<std::vector<Replayed>> moved = replayPerturbed(capsule, work, runs, isOfOrder);
+  const std::string problem = moved ? "" : toString(moved.takeError());
+  for (LaunchResult *result : results) {
+    const LaunchResult before = *result;
+    Error error = moved ? decide(capsule, runs, *moved, *result) : createStringError(problem);
+    if (!error)
+      continue;
+    *result = before;
+    result->reason += "; there are no perturbed runs: " + toString(std::move(error));
+  }
+}
+
 void decideByPerturbing(const Capsule &capsule, const PerturbedRuns &runs,
                         std::vector<LaunchResult> &results) {
-  ReplayWork work = runs.work;
-  for (const LaunchResult &result : results)
-    if (result.verdict == Verdict::Undecided)
-      work.ordinals.push_back(result.launch->ordinal);
-  if (work.ordinals.empty() || runs.count == 0)
+  if (runs.count == 0)
     return;
-  Expected<std::vector<Replayed>> moved = replayPerturbed(capsule, work, runs);
-  const std::string problem = moved ? "" : toString(moved.takeError());
+  std::vector<LaunchResult *> ofOrder, others;
   for (LaunchResult &result : results) {
     if (result.verdict != Verdict::Undecided)
       continue;
-    const LaunchResult before = result;
-    Error error = moved ? decide(capsule, runs, *moved, result) : createStringError(problem);
-    if (!error)
+    Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, *result.launch, runs.work);
+    if (!ptx) // which decide() tells
+      consumeError(ptx.takeError());
+    (ptx && ptx->isOfOrder && hasOrders(runs.work, runs.target) ? ofOrder : others)
+        .push_back(&result);
+  }
+  for (auto *some : {&ofOrder, &others})
+    if (!some->empty())
+      decideSome(capsule, runs, some == &ofOrder, *some);
+}
+
+void decideByRecordings(const Capsule &capsule, const Replayed &got,
+                        const std::vector<Replayed> &recordings,
+                        std::vector<LaunchResult> &results) {
+  for (LaunchResult &result : results) {
+    if (result.verdict != Verdict::Undecided)
       continue;
-    result = before;
-    result.reason += "; there are no perturbed runs: " + toString(std::move(error));
+    const Launch &launch = *result.launch;
+    const Replayed::Found here = got.find(launch.ordinal);
+    Expected<std::vector<Run>> others = runsOf(recordings, launch);
+    Error error = others ? capsule::decideByRecordings(result, {capsule, launch},
+                                                       {*here.capsule, *here.launch}, *others)
+                         : others.takeError();
+    if (error)
+      result.reason += "; recordings are not compared: " + toString(std::move(error));
   }
 }
 

@@ -21,4 +21,9 @@ struct PerturbedRuns {
 void decideByPerturbing(const capsule::Capsule &capsule, const PerturbedRuns &runs,
                         std::vector<capsule::LaunchResult> &results);
 
+/// The same by other recordings of these launches, three at least.
+void decideByRecordings(const capsule::Capsule &capsule, const Replayed &got,
+                        const std::vector<Replayed> &recordings,
+                        std::vector<capsule::LaunchResult> &results);
+
 } // namespace rubia::tools

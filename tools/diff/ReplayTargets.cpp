@@ -308,19 +308,15 @@ static Expected<std::string> findingOf(const ReplayWork &work, const ReplayTarge
   return all.drop_front(at + words.size()).take_until([](char c) { return c == '\n'; }).str();
 }
 
-Expected<std::optional<Undefined>> undefinedIn(const ReplayWork &work, const ReplayTarget &target,
-                                               uint64_t ordinal) {
-  // What is read before it is written may be so for a race.
-  for (auto [isRace, check, words] :
-       {std::tuple(true, "races", "data race: "),
-        {false, "uninitialised", "use of a value that was never written: "}}) {
-    Expected<std::string> what = findingOf(work, target, ordinal, check, words);
-    if (!what)
-      return what.takeError();
-    if (!what->empty())
-      return Undefined{isRace, std::move(*what)};
-  }
-  return std::nullopt;
+bool hasOrders(const ReplayWork &work, const ReplayTarget &target) {
+  return work.library.empty() && target.settings.device() != settings::DeviceChoice::Hip;
+}
+
+ReplayTarget inOrder(const ReplayTarget &target, uint64_t seed) {
+  ReplayTarget ordered = target;
+  ordered.settings.set(settings::Id::emulatorCheck, "order");
+  ordered.settings.set(settings::Id::emulatorSeed, std::to_string(seed));
+  return ordered;
 }
 
 /// What a process has left that a signal ended: a capsule that is cut short.
@@ -411,6 +407,53 @@ Replayed::Found Replayed::find(uint64_t ordinal) const {
     if (launch->ordinal == ordinal)
       return {parts.front().get(), launch.get()};
   return {nullptr, nullptr};
+}
+
+/// An allocation that a launch leaves with other contents, its threads in another order. Empty:
+/// none, or it cannot be had in time.
+static Expected<std::string> otherOrder(const Capsule &capsule, const Launch &got, ReplayWork work,
+                                        const ReplayTarget &target) {
+  constexpr unsigned kOrders = 3, kSeconds = 60; // such runs are slow
+  work.ordinals = {got.ordinal};
+  work.timeout = work.timeout ? std::min(work.timeout, kSeconds) : kSeconds;
+  for (unsigned seed = 1; seed <= kOrders; ++seed) {
+    Expected<Replayed> other = Replayed::run(work, capsule, inOrder(target, seed));
+    if (!other)
+      return other.takeError();
+    const Replayed::Found found = other->find(got.ordinal);
+    if (!found.launch || !found.launch->whyNotReplayable().empty())
+      return "";
+    const std::vector<const capsule::Region *> ours = got.regions(),
+                                               theirs = found.launch->regions();
+    for (size_t i = 0; i < ours.size() && i < theirs.size(); ++i)
+      if (ours[i]->after != theirs[i]->after)
+        return ("in another order of CTAs and threads (RUBIA_EMULATOR_SEED=" + Twine(seed) +
+                ") it leaves other bytes in allocation " + Twine(i))
+            .str();
+  }
+  return "";
+}
+
+Expected<std::optional<Undefined>> undefinedIn(const Capsule &capsule, const Replayed &got,
+                                               const ReplayWork &work, const ReplayTarget &target,
+                                               uint64_t ordinal) {
+  // What is read before it is written may be so for a race.
+  for (auto [isRace, check, words] :
+       {std::tuple(true, "races", "data race: "),
+        {false, "uninitialised", "use of a value that was never written: "}}) {
+    Expected<std::string> what = findingOf(work, target, ordinal, check, words);
+    if (!what)
+      return what.takeError();
+    if (!what->empty())
+      return Undefined{isRace, std::move(*what)};
+  }
+  const Replayed::Found here = got.find(ordinal);
+  if (!here.launch || !here.launch->whyNotReplayable().empty())
+    return std::nullopt;
+  Expected<std::string> what = otherOrder(capsule, *here.launch, work, target);
+  if (!what)
+    return what.takeError();
+  return what->empty() ? std::nullopt : std::optional(Undefined{true, std::move(*what)});
 }
 
 } // namespace rubia::tools

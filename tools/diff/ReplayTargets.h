@@ -53,15 +53,16 @@ llvm::Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const Replay
 llvm::Error writeTouched(const capsule::Capsule &capsule, const ReplayWork &work,
                          const std::string &file);
 
+/// Whether launches run there in other orders of CTAs and threads: on the emulator, under its check
+/// `order` (docs/emulator-order.md). And the target on which they do, each seed in one order.
+bool hasOrders(const ReplayWork &work, const ReplayTarget &target);
+ReplayTarget inOrder(const ReplayTarget &target, uint64_t seed);
+
 /// What CUDA leaves undefined: a data race, or a use of what nobody has written.
 struct Undefined {
   bool isRace = false;
   std::string what;
 };
-/// The first that the emulator finds in a launch there. None: there is none, or the target is no
-/// emulated one.
-llvm::Expected<std::optional<Undefined>> undefinedIn(const ReplayWork &work,
-                                                     const ReplayTarget &target, uint64_t ordinal);
 llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
@@ -84,5 +85,11 @@ private:
   std::vector<std::unique_ptr<capsule::Capsule>> parts;
   std::vector<std::unique_ptr<capsule::Launch>> lost; // that no process survived
 };
+
+/// The first that the emulator finds in a launch there: by its checks, or as threads in other
+/// orders leave something else than `got`. None: there is none.
+llvm::Expected<std::optional<Undefined>> undefinedIn(const capsule::Capsule &capsule,
+                                                     const Replayed &got, const ReplayWork &work,
+                                                     const ReplayTarget &target, uint64_t ordinal);
 
 } // namespace rubia::tools
