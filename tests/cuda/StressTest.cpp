@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many threads use one context at the same time, each in a random order of its own: memory, pools,
 // streams, events, modules, launches, callbacks, contexts. Every result is compared, and all of it
-// is what the thread sanitizer looks at (docs/testing.md, "Threads").
+// is what the thread sanitizer looks at (docs/testing-faults.md, "Threads").
 //
 // RUBIA_TEST_STRESS=THREADS:SECONDS, default 8:2.
 #include "tests/cuda/LaunchFixture.h"

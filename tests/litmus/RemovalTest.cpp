@@ -5,7 +5,7 @@
 // on the documented machine (Machine.h) shows what is forbidden. Which of the two is computed.
 //
 // LitmusRemoval.Code/Ir take a sample; with RUBIA_TEST_LITMUS_ALL=1 (ctest label `long`) all, and
-// print the figures of docs/testing.md.
+// print the figures of docs/testing-compiler.md.
 #include "tests/Targets.h"
 #include "tests/litmus/Mutants.h"
 #include "tests/litmus/Run.h"
