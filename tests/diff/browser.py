@@ -75,6 +75,16 @@ class Browser:
         pathlib.Path(file).write_bytes(data)
         return data
 
+    def resize(self, width, height):
+        self.command("window/rect", {"width": width, "height": height})
+
+    def part(self, selector, file):
+        """The element that a CSS selector finds."""
+        element = self.command("element", {"using": "css selector", "value": selector})
+        data = self.rendered("GET", f"element/{next(iter(element.values()))}/screenshot")
+        pathlib.Path(file).write_bytes(data)
+        return data
+
     def printed(self):
         """The page as a PDF."""
         return self.rendered("POST", "print", {})

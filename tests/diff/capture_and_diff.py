@@ -550,5 +550,26 @@ class Page(unittest.TestCase):
         self.assertGreater(pages[0], 2)
 
 
+class Pictures(unittest.TestCase):
+    """Those of docs/diff.md."""
+
+    def test_they_are_made_of_the_real_page(self):
+        if not browser.installed():
+            self.skipTest(browser.MISSING)
+        root = pathlib.Path(__file__).parents[2]
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", root / "tools/docs-pictures", RUBIA, folder], check=True, capture_output=True, timeout=250)
+            made = {picture.name: picture.read_bytes() for picture in pathlib.Path(folder).iterdir()}
+        document = (root / "docs/diff.md").read_text()
+        self.assertEqual(set(made), {"diff-verdict.png", "diff-store.png", "diff-heat-map.png"})
+        for name, data in made.items():
+            self.assertIn(f"(images/{name})", document)
+            width, height = (int.from_bytes(data[at:at + 4], "big") for at in (16, 20))
+            committed = (root / "docs/images" / name).read_bytes()
+            shown = [int.from_bytes(committed[at:at + 4], "big") for at in (16, 20)]
+            # Fonts differ between machines; a page without its parts is much smaller.
+            self.assertTrue(all(0.7 < one / other < 1.4 for one, other in zip((width, height), shown)), f"{name}: {width} x {height}, {shown}")
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[7:])
