@@ -2,6 +2,7 @@
 // What lies within the noise is told by the perturbed runs themselves: each of them is judged by
 // the others, as the recording is by all. So nothing is assumed about how errors are distributed.
 #include "diff/Compare.h"
+#include "diff/Replay.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -194,11 +195,19 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
 /// From the same memory, with the same results to compare.
 static bool beganAlike(const Launch &a, const Launch &b) {
   const std::vector<const Region *> ofA = a.regions(), ofB = b.regions();
-  return a.kernel == b.kernel && a.parameters == b.parameters &&
-         std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(),
-                    [](const Region *p, const Region *q) {
-                      return p->bytes == q->bytes && p->before == q->before && q->after;
-                    });
+  if (a.kernel != b.kernel || ofA.size() != ofB.size())
+    return false;
+  // Memory may lie elsewhere in another process.
+  std::vector<Relocation::Move> moves;
+  for (size_t i = 0; i < ofA.size(); ++i)
+    moves.push_back({ofB[i]->address, ofA[i]->address, ofB[i]->bytes});
+  std::vector<uint8_t> parameters = b.parameters;
+  Relocation(std::move(moves)).apply(parameters);
+  return a.parameters == parameters && std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(),
+                                                  [](const Region *p, const Region *q) {
+                                                    return p->bytes == q->bytes &&
+                                                           p->before == q->before && q->after;
+                                                  });
 }
 
 // The recordings take the place of the perturbed runs, and ours that of the recording.

@@ -53,17 +53,22 @@ private:
   };
   struct LoadedModule {
     void *handle = nullptr;
-    struct FunctionPointer { // in a variable's initial contents
+    struct Pointer { // in a variable's initial contents
       std::string variable;
       uint64_t offset = 0, value = 0;
     };
-    std::vector<FunctionPointer> functionPointers;
+    std::vector<Pointer> functionPointers;
+    /// Into constant memory. Elsewhere such a place is a small number, so no other word is one.
+    std::vector<Pointer> constantPointers;
     KernelStores stores; // of the kernel, where a launch has textures
   };
   Expected<Refusal> load(const Launch &launch, void *&function);
   Expected<Refusal> loadInstrumented(const Launch &launch, std::string ptx, LoadedModule &loaded);
   Refusal loadText(const char *text, void *&handle) const;
-  void findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const;
+  void findPointers(const std::string &ptx, LoadedModule &loaded) const;
+  /// Those into constant memory: ours or, `isBack`, the recorded ones where ours still are.
+  void changeConstantPointers(size_t region, const Region &of, MutableArrayRef<uint8_t> bytes,
+                              bool isBack) const;
   int setNoise(const LoadedModule &loaded) const;
   Refusal place(const Region &region, Place &place);
   Expected<Refusal> prepare(const Launch &launch);
@@ -130,7 +135,7 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
       loaded.handle = nullptr;
       return refusal;
     }
-    findFunctionPointers(ptx, loaded);
+    findPointers(ptx, loaded);
     if (const int status = noise ? setNoise(loaded) : 0)
       return refused(status, "the noise cannot be set");
   }
@@ -181,7 +186,7 @@ int Replayer::setNoise(const LoadedModule &loaded) const {
 }
 
 // Before anything else is written to its variables.
-void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded) const {
+void Replayer::findPointers(const std::string &ptx, LoadedModule &loaded) const {
   const ptx::ParseResult parsed = ptx::parse("capsule", ptx);
   if (!parsed.usable)
     return;
@@ -189,11 +194,33 @@ void Replayer::findFunctionPointers(const std::string &ptx, LoadedModule &loaded
     for (const ptx::Relocation &relocation : variable->relocations) {
       uint64_t address = 0, value = 0;
       size_t size = 0;
-      if (relocation.function && relocation.width == 8 &&
+      const bool isConstant = relocation.variable && !relocation.generic &&
+                              relocation.variable->space == ptx::StateSpace::Const;
+      if ((relocation.function || isConstant) && relocation.width == 8 &&
           !api.cuModuleGetGlobal_v2(&address, &size, loaded.handle, variable->name.str().c_str()) &&
           !api.cuMemcpyDtoH_v2(&value, address + relocation.offset, sizeof(value)))
-        loaded.functionPointers.push_back({variable->name.str(), relocation.offset, value});
+        (isConstant ? loaded.constantPointers : loaded.functionPointers)
+            .push_back({variable->name.str(), relocation.offset, value});
     }
+}
+
+void Replayer::changeConstantPointers(size_t region, const Region &of,
+                                      MutableArrayRef<uint8_t> bytes, bool isBack) const {
+  for (const LoadedModule::Pointer &pointer : module->constantPointers) {
+    if (pointer.variable != of.name || pointer.offset + sizeof(uint64_t) > bytes.size())
+      continue;
+    uint8_t *word = bytes.data() + pointer.offset;
+    const uint64_t recorded =
+        support::endian::read64le(places[region].bytes.data() + pointer.offset);
+    constexpr uint64_t kMost = uint64_t(1)
+                               << 20; // elsewhere than on NVIDIA's driver it is an address
+    if (recorded >= kMost)
+      continue;
+    if (!isBack)
+      support::endian::write64le(word, pointer.value);
+    else if (support::endian::read64le(word) == pointer.value)
+      support::endian::write64le(word, recorded);
+  }
 }
 
 /// Where a region is to be: a variable of the module, at its captured address, or anywhere.
@@ -217,7 +244,7 @@ Refusal Replayer::place(const Region &region, Place &place) {
   if (place.address != region.address)
     moves.push_back({region.address, place.address, region.bytes});
   // A function's address is known by where the module's initial contents have it.
-  for (const LoadedModule::FunctionPointer &pointer : module->functionPointers)
+  for (const LoadedModule::Pointer &pointer : module->functionPointers)
     if (isVariable && pointer.variable == region.name && pointer.offset + 8 <= region.bytes)
       if (const uint64_t was = support::endian::read64le(place.bytes.data() + pointer.offset))
         moves.push_back({was, pointer.value, 0});
@@ -298,6 +325,7 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
       if (!moved.words++)
         std::tie(moved.region, moved.offset) = std::pair(i, offset);
     });
+    changeConstantPointers(i, launch.memory[i], bytes, false);
     if (int status = api.cuMemcpyHtoD_v2(places[i].address, bytes.data(), bytes.size()))
       return refused(status, "memory cannot be written");
   }
@@ -339,6 +367,7 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
     std::vector<uint8_t> bytes(launch.memory[i].bytes);
     if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
       return createStringError("memory cannot be read: " + api.nameOf(status));
+    changeConstantPointers(i, launch.memory[i], bytes, true);
     back.apply(bytes);
     if (Error error = output->addMemory(bytes).moveInto(result.memory[i].after.emplace()))
       return error;

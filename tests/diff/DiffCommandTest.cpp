@@ -248,6 +248,25 @@ TEST(DiffCommand, LeavesBitsOfNaNsOpenWhereTypesAreUnknown) {
   }
 }
 
+// The sign of a NaN becomes an integer: an H100 gives 0x7fffffff.
+TEST(DiffCommand, TellsBitsOfNaNsFromMistakes) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".reg .f32 %f<3>;\n  setp.eq.u32 %p1, %r3, 105;\n  mov.f32 %f1, 0fff800001;\n"
+                 "  add.f32 %f2, %f1, 0f3f800000;\n  mov.b32 %r3, %f2;\n"
+                 "  @%p1 shr.u32 %r4, %r3, 16;\n");
+  const std::string nan =
+      diff(makeCapsule(kWrong, kernel, true, 0x7fff), "--arch gfx1100 --type 0=b32");
+  expectIn(nan, "undecided: it computes with the bits of NaNs: with --nan canonical it is equal");
+  expectIn(nan, "status 3");
+  const std::string canonical =
+      diff(makeCapsule(kWrong, kernel, true, 0x7fff), "--arch gfx1100 --nan canonical");
+  expectIn(canonical, "1 equal");
+  const std::string other = diff(makeCapsule(kWrong, kernel, true, 0x1234), "--arch gfx1100");
+  expectIn(other, "k: different");
+  expectIn(other, "status 1");
+}
+
 // What ran is judged: the recorded kernel has the exponential alone.
 TEST(DiffCommand, JudgesWhatWasReplayed) {
   const std::string path = testing::TempDir() + "rubia-diff-other.ptx";
@@ -321,7 +340,8 @@ TEST(DiffCommand, ComparesWithSeveralRecordings) {
   const auto with = [](std::array<int, 3> apart) {
     std::string files;
     for (int i = 0; i < 3; ++i) {
-      const std::string path = makeCapsule(0, sums(), true, uint32_t(kSum + 5000 + apart[i]));
+      const std::string path = makeCapsule(0, sums(), true, uint32_t(kSum + 5000 + apart[i]),
+                                           kAddress + (uint64_t(i) << 22));
       const std::string name = path + "." + std::to_string(i);
       rename(path.c_str(), name.c_str());
       files += " '" + name + "'";

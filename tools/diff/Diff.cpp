@@ -248,6 +248,44 @@ void decide(const Capsule &capsule, const Replayed *expected, const Replayed &go
                        target.launches);
 }
 
+/// A launch may differ since it computes with the bits of NaNs, which Rubia is free in by default.
+/// It is equal then where it gives those of NVIDIA.
+Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
+                DiffReport::Target &target) {
+  ReplayWork work = options.work;
+  for (const capsule::LaunchResult &result : target.launches)
+    if (result.verdict == Verdict::Different)
+      work.ordinals.push_back(result.launch->ordinal);
+  if (work.ordinals.empty() || !options.work.library.empty() ||
+      on.settings.nan() == settings::NanMode::Canonical)
+    return Error::success();
+  ReplayTarget canonical = on;
+  canonical.settings.set(settings::Id::nan, "canonical");
+  Expected<Replayed> got = Replayed::run(work, capsule, canonical);
+  if (!got)
+    return got.takeError();
+  for (capsule::LaunchResult &result : target.launches) {
+    if (result.verdict != Verdict::Different)
+      continue;
+    const Launch &launch = *result.launch;
+    const Replayed::Found found = got->find(launch.ordinal);
+    if (!found.launch)
+      continue;
+    Expected<capsule::LaunchResult> again = capsule::compareLaunches(
+        {capsule, launch}, {capsule, launch}, {*found.capsule, *found.launch}, options.bounds);
+    if (!again)
+      return again.takeError();
+    if (again->verdict > Verdict::Within)
+      continue;
+    result.verdict = Verdict::Undecided;
+    result.reason = "it computes with the bits of NaNs: with --nan canonical it is equal";
+    for (capsule::BufferResult &buffer : result.buffers)
+      if (buffer.verdict == Verdict::Different)
+        buffer.verdict = Verdict::Undecided;
+  }
+  return Error::success();
+}
+
 /// Looks for what is undefined in the first launches that differ: a replay of its own for each, on
 /// the emulator.
 void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
@@ -356,6 +394,8 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
         return recordings.takeError();
       if (!recordings->empty())
         decideByRecordings(capsule, *got, *recordings, target->launches);
+      if (Error error = checkNans(capsule, *on, options, *target))
+        return error;
       locateAll(capsule, *on, options, *target);
       checkAll(capsule, *got, *on, options, *target);
     }
