@@ -366,7 +366,7 @@ protocol::Answer Compiler::State::answer(const ModuleImage &image, Entry &entry,
   const CompileLock *held = lock ? &*lock : nullptr;
   protocol::Answer answer = compile(image, entry, held);
   if (const Outcome first = answer.outcome; first == Outcome::Problem || isEndOfProcess(first)) {
-    log(LogLevel::Warning, "compiling again after: " + toStringRef(answer.bytes));
+    log(LogLevel::Info, "compiling again after: " + toStringRef(answer.bytes));
     answer = compile(image, entry, held); // killed for memory, say: once more
     if (isEndOfProcess(first) && isEndOfProcess(answer.outcome)) // twice alone: it is the unit
       answer.outcome = first == Outcome::Crashed && answer.outcome == Outcome::Crashed
