@@ -5,13 +5,14 @@
 add_library(rubia_older_glibc STATIC ${CMAKE_CURRENT_LIST_DIR}/OlderGlibc.cpp)
 target_compile_options(rubia_older_glibc PRIVATE -Wall -Wextra -Werror)
 
-foreach(name archive nettle bz2 lzma lz4 sodium z zstd)
+set(RUBIA_ARCHIVES archive nettle bz2 lzma lz4 sodium z zstd mpfr gmp)
+foreach(name IN LISTS RUBIA_ARCHIVES)
   find_library(RUBIA_STATIC_${name} lib${name}.a)
 endforeach()
 
 function(rubia_shipped TARGET)
   target_link_libraries(${TARGET} PRIVATE rubia_older_glibc)
-  foreach(name archive nettle bz2 lzma lz4 sodium z zstd)
+  foreach(name IN LISTS RUBIA_ARCHIVES)
     if(RUBIA_STATIC_${name})
       target_link_libraries(${TARGET} PRIVATE ${RUBIA_STATIC_${name}})
     endif()

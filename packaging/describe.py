@@ -32,6 +32,8 @@ PARTS = [
     ("liblzma", "liblzma-dev", "LicenseRef-PublicDomain", "https://tukaani.org/xz"),
     ("libarchive", "libarchive-dev", "BSD-2-Clause", "https://libarchive.org"),
     ("Nettle", "nettle-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later", "https://www.lysator.liu.se/~nisse/nettle"),
+    ("GNU MPFR", "libmpfr-dev", "LGPL-3.0-or-later", "https://www.mpfr.org"),
+    ("GNU MP", "libgmp-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later", "https://gmplib.org"),
     ("libsodium", "libsodium-dev", "ISC", "https://libsodium.org"),
     ("libcurl headers", "libcurl4-openssl-dev", "curl", "https://curl.se"),
 ]

@@ -25,6 +25,12 @@ struct MemoryRange {
   llvm::MutableArrayRef<uint8_t> bytes;
 };
 
+/// A .global or .const variable of the module that lies in memory of the caller, with its contents.
+struct PlacedVariable {
+  std::string name;
+  MemoryRange memory;
+};
+
 struct Launch {
   std::string kernel;
   std::array<uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
@@ -46,9 +52,11 @@ std::vector<uint32_t> parameterLayout(const ptx::Function &kernel);
 
 class Interpreter {
 public:
-  /// Allocates and initialises the module's variables. The module must outlive the interpreter.
-  /// An error names a variable of a kind that is not supported.
-  static llvm::Expected<std::unique_ptr<Interpreter>> create(const ptx::Module &module);
+  /// Allocates and initialises the module's variables, but for those that are placed. The module
+  /// must outlive the interpreter. An error names a variable that is not supported, or is placed in
+  /// less memory than it has.
+  static llvm::Expected<std::unique_ptr<Interpreter>>
+  create(const ptx::Module &module, llvm::ArrayRef<PlacedVariable> placed = {});
   ~Interpreter();
 
   /// Adds memory for all launches that follow. Ranges may not overlap.

@@ -9,6 +9,7 @@
 #include "tools/LaunchObservation.h"
 #include "tools/LaunchableKernels.h"
 #include "tools/OutputFile.h"
+#include "tools/launch/LaunchDevice.h"
 #include "tools/launch/Outputs.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -30,6 +31,7 @@ struct LaunchOptions {
 
 struct CommandOptions {
   std::string file, batch;
+  bool onReference = false;
   settings::Settings settings;
   ObservationOptions observation;
   LaunchOptions launch;
@@ -65,32 +67,26 @@ void addLaunchOptions(CLI::App &command, LaunchOptions &options) {
 
 class Launcher {
 public:
-  Launcher(const runtime::Hip &hip, KernelFinder find) : hip(hip), find(std::move(find)) {}
+  Launcher(LaunchDevice &device, KernelFinder find) : device(device), find(std::move(find)) {}
   Error launch(const LaunchOptions &options);
 
 private:
-  Error check(const Twine &what, int error) const;
-
-  const runtime::Hip &hip;
+  LaunchDevice &device;
   KernelFinder find;
 };
 
 Error failure(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-Error Launcher::check(const Twine &what, int error) const {
-  return error ? failure(what + ": " + hip.hipGetErrorString(error)) : Error::success();
-}
-
 // A device buffer that is freed at the end of the launch.
 struct Buffer {
-  const runtime::Hip &hip;
+  LaunchDevice &device;
   void *address = nullptr;
-  explicit Buffer(const runtime::Hip &hip) : hip(hip) {}
+  explicit Buffer(LaunchDevice &device) : device(device) {}
   Buffer(Buffer &&other) noexcept
-      : hip(other.hip), address(std::exchange(other.address, nullptr)) {}
+      : device(other.device), address(std::exchange(other.address, nullptr)) {}
   ~Buffer() {
     if (address)
-      hip.hipFree(address);
+      device.free(address);
   }
 };
 
@@ -124,15 +120,13 @@ Error Launcher::launch(const LaunchOptions &options) {
       return failure("argument " + Twine(i + 1) + " ('" + argument->text + "') has " + Twine(size) +
                      " bytes, the parameter of kernel '" + kernel->name + "' has " +
                      Twine(parameter.size));
-    Buffer &buffer = buffers.emplace_back(hip);
+    Buffer &buffer = buffers.emplace_back(device);
     if (argument->isBuffer) {
-      if (Error error =
-              check("hipMalloc",
-                    hip.hipMalloc(&buffer.address, std::max<size_t>(argument->bytes.size(), 1))))
-        return error;
-      if (Error error = check("hipMemcpy", hip.hipMemcpy(buffer.address, argument->bytes.data(),
-                                                         argument->bytes.size(),
-                                                         runtime::kHipMemcpyHostToDevice)))
+      Expected<void *> address = device.allocate(argument->bytes.size());
+      if (!address)
+        return address.takeError();
+      buffer.address = *address;
+      if (Error error = device.write(buffer.address, argument->bytes))
         return error;
       memcpy(parameters.data() + parameter.offset, &buffer.address, sizeof(void *));
     } else {
@@ -143,19 +137,16 @@ Error Launcher::launch(const LaunchOptions &options) {
 
   if (Error error = kernel->launch(shape, parameters))
     return error;
-  const int error = hip.hipDeviceSynchronize();
-  std::string detail = toString(kernel->finish());
-  if (error || !detail.empty())
-    return failure("kernel '" + kernel->name + "': " + (error ? hip.hipGetErrorString(error) : "") +
-                   (error && !detail.empty() ? ": " : "") + detail);
+  const std::string error = device.synchronize(), detail = toString(kernel->finish());
+  if (!error.empty() || !detail.empty())
+    return failure("kernel '" + kernel->name + "': " + error +
+                   (!error.empty() && !detail.empty() ? ": " : "") + detail);
   const bool isLookedAt = !views->empty();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].isBuffer || (arguments[i].output.empty() && !isLookedAt))
       continue;
     std::vector<uint8_t> &bytes = arguments[i].bytes;
-    if (Error error =
-            check("hipMemcpy", hip.hipMemcpy(bytes.data(), buffers[i].address, bytes.size(),
-                                             runtime::kHipMemcpyDeviceToHost)))
+    if (Error error = device.read(bytes, buffers[i].address))
       return error;
     if (Error error = writeOutput(arguments[i]))
       return error;
@@ -205,7 +196,29 @@ Error chooseArch(const std::string &path, settings::Settings &settings) {
   return Error::success();
 }
 
+int launchAll(Launcher &launcher, const CommandOptions &options) {
+  if (!options.batch.empty())
+    return launchBatch(launcher, options.batch);
+  if (Error error = launcher.launch(options.launch))
+    return fail(std::move(error));
+  return kDone;
+}
+
+int launchOnReference(const CommandOptions &options) {
+  if (options.observation.any()) {
+    fail("--stats, --profile and --trace tell what the emulator executes, not --reference");
+    return kUsage;
+  }
+  Expected<ReferenceKernels> kernels = openReferenceKernels(options.file);
+  if (!kernels)
+    return fail(kernels.takeError());
+  Launcher launcher(*kernels->device, std::move(kernels->find));
+  return launchAll(launcher, options);
+}
+
 int launch(const CommandOptions &options) {
+  if (options.onReference)
+    return launchOnReference(options);
   settings::Settings settings = options.settings;
   const bool isCodeObject = holdsCodeObjects(options.file);
   if (isCodeObject)
@@ -233,12 +246,9 @@ int launch(const CommandOptions &options) {
                                        : openPtxKernels(**hip, options.file, settings);
   if (!kernels)
     return fail(kernels.takeError());
-  Launcher launcher(**hip, std::move(*kernels));
-  int status = kDone;
-  if (!options.batch.empty())
-    status = launchBatch(launcher, options.batch);
-  else if (Error error = launcher.launch(options.launch))
-    status = fail(std::move(error));
+  std::unique_ptr<LaunchDevice> device = hipDevice(**hip);
+  Launcher launcher(*device, std::move(*kernels));
+  int status = launchAll(launcher, options);
   if (observation) // also of a launch that failed: how it got there
     if (Error error = observation->print(options.file))
       return fail(std::move(error));
@@ -259,6 +269,9 @@ void addLaunch(CLI::App &app, int &status) {
   CLI::App *command = app.add_subcommand("launch", "Run one kernel of a file");
   command->add_option("file", options->file, "whatever holds kernels")->required();
   addLaunchOptions(*command, options->launch);
+  command->add_flag("--reference", options->onReference,
+                    "execute the PTX on the host, without compiling it: slow, and independent of "
+                    "all else");
   addSettingOption(*command, options->settings, settings::Id::device, "--device");
   addSettingOption(*command, options->settings, settings::Id::arch, "--arch");
   addCodeOptions(*command, options->settings);

@@ -107,6 +107,8 @@ Expected<LaunchableKernel> PtxKernels::find(const std::string &entry) {
   return noKernel(path, entry, listOfKernels(known));
 }
 
+} // namespace
+
 Expected<std::string> oneKernel(const std::string &path, const std::string &entry,
                                 ArrayRef<std::string> names) {
   if (entry.empty() && names.size() == 1)
@@ -116,6 +118,8 @@ Expected<std::string> oneKernel(const std::string &path, const std::string &entr
     return noKernel(path, entry, listOfKernels(names));
   return found;
 }
+
+namespace {
 
 template <class Kernels> std::vector<std::string> namesOf(const Kernels &kernels) {
   std::vector<std::string> names;

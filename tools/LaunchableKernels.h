@@ -27,6 +27,11 @@ struct LaunchableKernel {
 /// are.
 using KernelFinder = std::function<llvm::Expected<LaunchableKernel>(const std::string &entry)>;
 
+/// The one of `names` that `entry` means, or the only one if `entry` is empty. The error lists
+/// them.
+llvm::Expected<std::string> oneKernel(const std::string &path, const std::string &entry,
+                                      llvm::ArrayRef<std::string> names);
+
 /// PTX in whatever holds it. Modules are loaded when a kernel of theirs is first asked for.
 llvm::Expected<KernelFinder> openPtxKernels(const runtime::Hip &hip, const std::string &path,
                                             const settings::Settings &settings);

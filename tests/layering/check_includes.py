@@ -26,7 +26,7 @@ ALLOWED = {
     "standins": {"input", "settings", "fatbin", "ptx-frontend"},
     "diff": {"input", "settings", "fatbin", "ptx-frontend", "runtime"},
     "diff/forward": {"runtime/cuda/Functions.def"},
-    "tools": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "diff"},
+    "tools": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "reference", "runtime", "diff"},
 }
 MODULES = [folder for folder in ALLOWED if "/" not in folder]
 

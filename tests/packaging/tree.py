@@ -142,7 +142,7 @@ class Tree(unittest.TestCase):
                  for path in files_of(self.prefix) if path != materials}
         self.assertEqual(listed, there)
         names = {package["name"] for package in document["packages"]}
-        self.assertLessEqual({"rubia", "LLVM and lld", "Zstandard", "Nettle"}, names)
+        self.assertLessEqual({"rubia", "LLVM and lld", "Zstandard", "Nettle", "GNU MPFR", "GNU MP"}, names)
         notices = (self.prefix / "share/doc/rubia/THIRD_PARTY_NOTICES").read_text()
         for name in names - {"rubia"}:
             self.assertIn(f"\n{name} ", notices)

@@ -212,6 +212,56 @@ TEST(Interpreter, KeepsModuleVariables) {
   EXPECT_TRUE(interpreter->variable("none").bytes.empty());
 }
 
+// A variable lies where the caller has it, and a function has the address that is in it.
+TEST(Interpreter, TakesVariablesFromTheCaller) {
+  ptx::ParseResult parsed =
+      ptx::parse("test.ptx", std::string(kHead) +
+                                 ".func (.reg .u32 y) f(.reg .u32 x) { add.u32 y, x, 5; ret; }\n"
+                                 ".visible .global .align 8 .u64 table[2] = {f, 0};\n"
+                                 ".visible .entry k() { .reg .b64 d; .reg .b32 r; mov.u32 r, 37;"
+                                 "P: .callprototype (.reg .u32 _) _ (.reg .u32 _);"
+                                 "ld.global.u64 d, [table]; call (r), d, (r), P;"
+                                 "cvt.u64.u32 d, r; st.global.u64 [table+8], d; }");
+  ASSERT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  uint64_t words[2] = {0x7fff12345600, 0};
+  reference::MemoryRange memory{0x7000000000, {reinterpret_cast<uint8_t *>(words), sizeof(words)}};
+  auto interpreter = cantFail(reference::Interpreter::create(parsed.module, {{"table", memory}}));
+  reference::Launch launch;
+  launch.kernel = "k";
+  auto statistics = interpreter->launch(launch);
+  ASSERT_TRUE(bool(statistics)) << toString(statistics.takeError());
+  EXPECT_EQ(words[0], 0x7fff12345600u);
+  EXPECT_EQ(words[1], 42u);
+  memory.bytes = memory.bytes.take_front(8);
+  EXPECT_EQ(
+      toString(reference::Interpreter::create(parsed.module, {{"table", memory}}).takeError()),
+      "variable 'table' has 16 bytes, 8 were given");
+}
+
+// Recorded pointers into constant memory are offsets in a bank of NVIDIA's.
+TEST(Interpreter, LearnsAddressesOfConstants) {
+  ptx::ParseResult parsed = ptx::parse(
+      "test.ptx", std::string(kHead) + ".const .align 4 .u32 c[2] = {5, 9};\n"
+                                       ".const .align 4 .u32 e[2] = {17, 25};\n"
+                                       ".visible .global .align 8 .u64 table[4] = {c+4, e, 0, 0};\n"
+                                       ".visible .entry k() { .reg .b64 d; .reg .b32 r;"
+                                       "ld.global.u64 d, [table]; ld.const.u32 r, [d];"
+                                       "st.global.u32 [table+16], r;"
+                                       "ld.global.u64 d, [table+8]; cvta.const.u64 d, d;"
+                                       "ld.u32 r, [d+4]; st.global.u32 [table+24], r; }");
+  ASSERT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  uint64_t words[4] = {0x14, 0x20, 0, 0};
+  reference::MemoryRange memory{0x7000000000, {reinterpret_cast<uint8_t *>(words), sizeof(words)}};
+  auto interpreter = cantFail(reference::Interpreter::create(parsed.module, {{"table", memory}}));
+  reference::Launch launch;
+  launch.kernel = "k";
+  auto statistics = interpreter->launch(launch);
+  ASSERT_TRUE(bool(statistics)) << toString(statistics.takeError());
+  EXPECT_EQ(words[0], 0x14u);
+  EXPECT_EQ(words[2], 9u);
+  EXPECT_EQ(words[3], 25u);
+}
+
 TEST(Interpreter, RefusesLaunchesThatCannotBe) {
   EXPECT_TRUE(fails(run("ret;", {0, 32}), "a grid of 0 CTAs of 32 threads"));
   EXPECT_TRUE(fails(run("ret;", {1, 1025}), "a grid of 1 CTAs of 1025 threads"));

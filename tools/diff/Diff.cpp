@@ -8,6 +8,7 @@
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/Excerpts.h"
 #include "tools/diff/PerturbedRuns.h"
+#include "tools/diff/ReferenceReplay.h"
 #include "tools/diff/ReplayTargets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -35,7 +36,7 @@ struct DiffOptions {
   std::vector<uint64_t> locate;        // launch, region, offset
   std::vector<uint64_t> writers;       // launch, region
   std::string messages;                // where stderr goes
-  bool all = false, noLocate = false, touched = false;
+  bool all = false, noLocate = false, touched = false, onReference = false;
   capsule::Bounds bounds;
 };
 
@@ -90,6 +91,9 @@ int replayHere(const DiffOptions &options) {
   Expected<Capsule> capsule = options.work.open();
   if (!capsule)
     return fail(capsule.takeError());
+  if (options.onReference &&
+      (!options.locate.empty() || !options.writers.empty() || options.touched))
+    return fail("the target `reference` does not watch stores");
   if (!options.locate.empty())
     return locateHere(options, *capsule);
   if (!options.writers.empty())
@@ -112,7 +116,8 @@ int replayHere(const DiffOptions &options) {
   replaying.timeout = options.work.timeout;
   if (options.work.noise)
     replaying.noise = capsule::Noise::ofRun(*options.work.noise);
-  Expected<size_t> done = capsule::replay(*capsule, *output, replaying);
+  Expected<size_t> done = options.onReference ? replayOnReference(*capsule, *output, replaying)
+                                              : capsule::replay(*capsule, *output, replaying);
   if (!done)
     return fail(done.takeError());
   if (Error error = output->finish())
@@ -291,7 +296,7 @@ Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOption
 void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
               const DiffOptions &options, DiffReport::Target &target) {
   unsigned left = 16;
-  if (!hasOrders(options.work, on))
+  if (on.isReference || !hasOrders(options.work, on)) // the reference has one order
     return;
   for (capsule::LaunchResult &result : target.launches) {
     if (result.verdict != Verdict::Different || !left || options.noLocate)
@@ -307,6 +312,10 @@ void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &o
     }
   }
 }
+
+/// Where more is found out of what a target computed: that target; for the reference, which only
+/// computes, the processor that the settings choose.
+ReplayTarget lookedAtOn(const ReplayTarget &target) { return {target.name, target.settings}; }
 
 int statusOf(Verdict verdict) {
   switch (verdict) {
@@ -364,8 +373,9 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
       compareAll(capsule, &*a, *b, first.str() + " and " + second.str(), options, isWanted);
   if (!target)
     return target.takeError();
-  decide(capsule, &*a, *b, *y, options, *target);
-  locateAll(capsule, *y, options, *target);
+  const ReplayTarget on = lookedAtOn(*y);
+  decide(capsule, &*a, *b, on, options, *target);
+  locateAll(capsule, on, options, *target);
   checkAll(capsule, *b, *y, options, *target);
   report.targets.push_back(std::move(*target));
   return Error::success();
@@ -376,7 +386,7 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
   for (const std::string &name :
        options.against.empty() ? targetNames(options) : std::vector{options.against}) {
     const bool isReplay = options.against.empty();
-    Expected<ReplayTarget> on = isReplay ? targetOf(name, options) : ReplayTarget{name, {}};
+    Expected<ReplayTarget> on = isReplay ? targetOf(name, options) : ReplayTarget{name, {}, false};
     if (!on)
       return on.takeError();
     Expected<Replayed> got =
@@ -388,15 +398,17 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
     if (!target)
       return target.takeError();
     if (isReplay) {
-      decide(capsule, nullptr, *got, *on, options, *target);
+      const ReplayTarget looked = lookedAtOn(*on);
+      decide(capsule, nullptr, *got, looked, options, *target);
       Expected<std::vector<Replayed>> recordings = openRecordings(options);
       if (!recordings)
         return recordings.takeError();
       if (!recordings->empty())
         decideByRecordings(capsule, *got, *recordings, target->launches);
-      if (Error error = checkNans(capsule, *on, options, *target))
-        return error;
-      locateAll(capsule, *on, options, *target);
+      if (!on->isReference) // which gives the bits of NVIDIA's NaNs
+        if (Error error = checkNans(capsule, *on, options, *target))
+          return error;
+      locateAll(capsule, looked, options, *target);
       checkAll(capsule, *got, *on, options, *target);
     }
     report.targets.push_back(std::move(*target));
@@ -496,7 +508,7 @@ void addTargets(CLI::App &command, DiffOptions &options) {
   command
       .add_option("--arch", options.archs,
                   "targets, each with code options behind it if need be: "
-                  "gfx1100,gfx942;nan=canonical")
+                  "gfx1100,gfx942;nan=canonical; `reference`: PTX executed on the host")
       ->delimiter(',');
   addSettingOption(command, options.settings, settings::Id::device, "--device");
   addCodeOptions(command, options.settings);
@@ -520,6 +532,7 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("--locate", here->locate)->expected(3);
   worker->add_option("--writers", here->writers)->expected(2);
   worker->add_flag("--touched", here->touched);
+  worker->add_flag("--reference", here->onReference);
   worker->add_option("--launch", here->work.ordinals);
   worker->add_option("--noise", here->work.noise);
   worker->add_option("--messages", here->messages);

@@ -19,6 +19,10 @@ using capsule::Launch;
 
 Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &base) {
   ReplayTarget target{text.str(), base};
+  if (text == "reference") {
+    target.isReference = true;
+    return target;
+  }
   SmallVector<StringRef> words;
   text.split(words, ';');
   for (StringRef word : words) {
@@ -83,6 +87,8 @@ static Expected<int> runOnce(const ReplayWork &work, const std::string &output,
                    work.library.empty() ? *libraries + "/libcuda.so.1" : work.library,
                    "--timeout",
                    std::to_string(work.timeout)};
+  if (target.isReference)
+    more.push_back("--reference");
   if (!work.ptx.empty())
     more.insert(more.end(), {"--ptx", work.ptx});
   if (!work.kernel.empty())

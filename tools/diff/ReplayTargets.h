@@ -14,6 +14,7 @@ namespace rubia::tools {
 struct ReplayTarget {
   std::string name;            // "gfx1100", "gfx942,nan=canonical"
   settings::Settings settings; // what makes it
+  bool isReference = false;    // the interpreter of reference/, named `reference`
 };
 
 /// What is replayed there.

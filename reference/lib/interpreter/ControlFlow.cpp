@@ -114,21 +114,32 @@ void callByName(Warp &warp, const Micro &micro) {
   warp.call(data, *data.callee, warp.active);
 }
 
+// Null if there is none.
+const ptx::Function *functionAt(const Grid &grid, uint64_t address) {
+  const ptx::Function *function = nullptr;
+  if (auto alias = grid.aliases->find(address); alias != grid.aliases->end())
+    function = alias->second;
+  const uint64_t offset = address & ~kWindowMask;
+  if ((address & kWindowMask) == kFunctionWindow && offset % 16 == 0 &&
+      offset / 16 < grid.module.functions.size())
+    function = grid.module.functions[offset / 16];
+  while (function && function->aliasOf)
+    function = function->aliasOf;
+  return function;
+}
+
 void callIndirect(Warp &warp, const Micro &micro) {
   const auto &data = *static_cast<const CallData *>(micro.data);
-  const std::vector<const ptx::Function *> &functions = warp.cta.grid.module.functions;
   uint64_t address[kLanes];
   std::copy_n(warp.source(micro, 0), kLanes, address);
   const Lanes lanes = warp.active;
   const unsigned first = unsigned(std::countr_zero(lanes));
-  const uint64_t number = (address[first] & ~kWindowMask) / 16;
-  if ((address[first] & kWindowMask) != kFunctionWindow || number >= functions.size() ||
-      address[first] % 16)
+  const ptx::Function *function = functionAt(warp.cta.grid, address[first]);
+  if (!function)
     return warp.fail("a call of what is no function");
-  const FunctionCode *callee = warp.cta.grid.code.byFunction.lookup(functions[number]);
+  const FunctionCode *callee = warp.cta.grid.code.byFunction.lookup(function);
   if (!callee)
-    return warp.fail("a call of '" + functions[number]->name +
-                     "', which the kernel's code does not name");
+    return warp.fail("a call of '" + function->name + "', which the kernel's code does not name");
   Lanes group = 0;
   for (unsigned lane = first; lane < kLanes; ++lane)
     if (lanes >> lane & 1 && address[lane] == address[first])

@@ -7,6 +7,14 @@
 
 namespace rubia::reference::interpreter {
 
+/// Addresses that functions have in memory which another machine has filled.
+using FunctionAliases = std::map<uint64_t, const ptx::Function *>;
+
+/// A .const variable's address in memory that another machine has filled, and here.
+struct ConstantAlias {
+  uint64_t theirs = 0, ours = 0, bytes = 0;
+};
+
 /// What all CTAs of a launch share.
 struct Grid {
   const ptx::Module &module;
@@ -16,10 +24,20 @@ struct Grid {
   std::vector<uint8_t> &parameters;
   std::vector<MemoryRange> constants = {}; // .const variables
   uint64_t workspace = 0;                  // address of what cooperative groups count in
-  std::string error = {};                  // empty: none
+  const FunctionAliases *aliases = nullptr;
+  llvm::ArrayRef<ConstantAlias> constantAliases = {};
+  std::string error = {}; // empty: none
   Statistics statistics = {};
   std::function<uint64_t(uint64_t)> allocate = {}; // device malloc; 0: no memory
   std::function<bool(uint64_t)> release = {};      // false: not allocated
+
+  /// Where constant memory of this address is here.
+  uint64_t constantAddress(uint64_t address) const {
+    for (const ConstantAlias &alias : constantAliases)
+      if (address - alias.theirs < alias.bytes)
+        return alias.ours + (address - alias.theirs);
+    return address;
+  }
 };
 
 class Cta {

@@ -224,7 +224,7 @@ static DecodeFunction familyOf(ptx::Op op) {
   static const auto *families = [] {
     auto *all = new DenseMap<unsigned, DecodeFunction>();
     for (ArrayRef<Family> rows : {controlFlow(), moves(), memoryAccess(), atomics(), warps(),
-                                  barriers(), mbarriers(), asyncCopies()})
+                                  barriers(), mbarriers(), asyncCopies(), matrices()})
       for (const Family &row : rows)
         (*all)[unsigned(row.op)] = row.decode;
     return all;

@@ -82,6 +82,7 @@ llvm::ArrayRef<Family> warps();        // WarpInstructions.cpp
 llvm::ArrayRef<Family> barriers();     // Barriers.cpp
 llvm::ArrayRef<Family> mbarriers();    // Mbarriers.cpp
 llvm::ArrayRef<Family> asyncCopies();  // AsyncCopies.cpp
+llvm::ArrayRef<Family> matrices();     // Matrix.cpp
 
 /// What is pure arithmetic on scalars. Scalar.cpp
 void decodeScalar(Decoder &decoder);

@@ -34,9 +34,12 @@ struct Interpreter::State {
   GlobalMemory memory;
   StringMap<std::unique_ptr<KernelCode>> kernels;
   std::map<uint64_t, std::vector<uint64_t>> heap; // of device code, by address
+  FunctionAliases aliases;
+  std::vector<ConstantAlias> constantAliases;
 
   MemoryRange room(uint64_t bytes, uint32_t alignment);
   Error initialise(const ptx::Variable &variable, MemoryRange range);
+  void learnAddresses(const ptx::Variable &variable, MemoryRange range);
   void collect();
 };
 
@@ -72,6 +75,29 @@ Error Interpreter::State::initialise(const ptx::Variable &variable, MemoryRange 
   return Error::success();
 }
 
+// What a placed variable holds where the module has the address of a function, or one in constant
+// memory, is that address, as whoever filled the memory has it. NVIDIA's in constant memory are
+// offsets in a bank of 64 KiB.
+void Interpreter::State::learnAddresses(const ptx::Variable &variable, MemoryRange range) {
+  constexpr uint64_t kBank = 1 << 16;
+  for (const ptx::Relocation &relocation : variable.relocations) {
+    if (relocation.width != 8 || relocation.mask != ~0ull)
+      continue;
+    uint64_t address;
+    memcpy(&address, range.bytes.data() + relocation.offset, sizeof(address));
+    if (relocation.function && !relocation.addend)
+      aliases.try_emplace(address, relocation.function);
+    const ptx::Variable *target = relocation.variable;
+    if (!target || relocation.generic || target->space != ptx::StateSpace::Const)
+      continue;
+    const uint64_t theirs = address - uint64_t(relocation.addend);
+    if (theirs < kBank &&
+        none_of(
+            constantAliases, [&](const ConstantAlias &other) { return other.theirs == theirs; }))
+      constantAliases.push_back({theirs, globals.lookup(target), target->sizeInBytes});
+  }
+}
+
 void Interpreter::State::collect() {
   memory.clear();
   for (const auto *ranges : {&all, &added})
@@ -83,19 +109,30 @@ void Interpreter::State::collect() {
 Interpreter::Interpreter() = default;
 Interpreter::~Interpreter() = default;
 
-Expected<std::unique_ptr<Interpreter>> Interpreter::create(const ptx::Module &module) {
+Expected<std::unique_ptr<Interpreter>> Interpreter::create(const ptx::Module &module,
+                                                           ArrayRef<PlacedVariable> placed) {
   if (module.addressSize != 64)
     return createStringError(module.name + ": unsupported: addresses of 32 bits");
   std::unique_ptr<Interpreter> result(new Interpreter());
   result->state = std::make_unique<State>(module);
   State &state = *result->state;
+  std::vector<const ptx::Variable *> initialised, learned;
   for (const ptx::Variable *variable : module.variables) {
     if (variable->space != ptx::StateSpace::Global && variable->space != ptx::StateSpace::Const)
       continue;
-    MemoryRange range = state.room(variable->sizeInBytes, variable->alignment);
+    const PlacedVariable *place =
+        find_if(placed, [&](const PlacedVariable &other) { return other.name == variable->name; });
+    if (place != placed.end() && place->memory.bytes.size() < variable->sizeInBytes)
+      return createStringError("variable '" + variable->name + "' has " +
+                               Twine(variable->sizeInBytes) + " bytes, " +
+                               Twine(place->memory.bytes.size()) + " were given");
+    MemoryRange range = place != placed.end()
+                            ? place->memory
+                            : state.room(variable->sizeInBytes, variable->alignment);
     range.bytes = range.bytes.take_front(variable->sizeInBytes);
     state.globals[variable] = range.address;
     state.variables[variable->name] = range;
+    (place == placed.end() ? initialised : learned).push_back(variable);
     state.all.push_back(range);
     if (variable->space == ptx::StateSpace::Const)
       state.constants.push_back(range);
@@ -111,10 +148,11 @@ Expected<std::unique_ptr<Interpreter>> Interpreter::create(const ptx::Module &mo
         if (Error error = state.initialise(*local, range))
           return std::move(error);
       }
-  for (const ptx::Variable *variable : module.variables)
-    if (auto found = state.variables.find(variable->name); found != state.variables.end())
-      if (Error error = state.initialise(*variable, found->second))
-        return std::move(error);
+  for (const ptx::Variable *variable : initialised)
+    if (Error error = state.initialise(*variable, state.variables.lookup(variable->name)))
+      return std::move(error);
+  for (const ptx::Variable *variable : learned)
+    state.learnAddresses(*variable, state.variables.lookup(variable->name));
   return result;
 }
 
@@ -222,6 +260,8 @@ Expected<Statistics> Interpreter::launch(const Launch &launch) {
   Grid grid{state->module, *code, launch, state->memory, parameters};
   grid.constants = state->constants;
   grid.workspace = workspace.address;
+  grid.aliases = &state->aliases;
+  grid.constantAliases = state->constantAliases;
   for (const auto &[address, words] : state->heap)
     state->memory.add(
         {address, MutableArrayRef(reinterpret_cast<uint8_t *>(address), words.size() * 8)});

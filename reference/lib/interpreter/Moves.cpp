@@ -122,6 +122,13 @@ void fromGeneric(Warp &warp, const Micro &micro) {
     }
 }
 
+void constantToGeneric(Warp &warp, const Micro &micro) {
+  const uint64_t *from = warp.source(micro, 0);
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    if (warp.active >> lane & 1)
+      warp.write(micro, 0, lane, warp.cta.grid.constantAddress(from[lane]));
+}
+
 void decodeCvta(Decoder &decoder) {
   ArrayRef<ptx::Operand> operands = decoder.inst().operands;
   if (decoder.spelling().type() != ptx::Type::U64)
@@ -130,8 +137,9 @@ void decodeCvta(Decoder &decoder) {
   decoder.source(operands[1], ptx::Type::U64);
   switch (decoder.spelling().space()) {
   case StateSpace::Global:
-  case StateSpace::Const:
     return decoder.execute(copyOne);
+  case StateSpace::Const:
+    return decoder.execute(decoder.spelling().has(Mod::To) ? copyOne : constantToGeneric);
   case StateSpace::Shared:
     return decoder.execute(decoder.spelling().has(Mod::To) ? fromGeneric
                                                            : toGeneric<kSharedWindow>);

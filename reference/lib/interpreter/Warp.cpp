@@ -656,10 +656,12 @@ uint8_t *Warp::memory(ptx::StateSpace space, uint64_t address, uint64_t size, un
     return within(local[lane], address, "parameter");
   case Space::Local:
     return ofLane(address);
+  case Space::Const:
+    address = cta.grid.constantAddress(address);
+    break;
   case Space::None:
   case Space::Reg:
   case Space::SReg:
-  case Space::Const:
   case Space::Global:
   case Space::Tex:
     break;

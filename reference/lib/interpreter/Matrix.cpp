@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX ISA: warp-level-matrix-instructions: mma, mma.sp, wmma, ldmatrix, stmatrix, movmatrix. The
+// fragments of mma are those of the manual. Those of wmma are not fixed by it: here an element's
+// place is its number in the matrix, and lanes go on where the lane before ends.
+#include "reference/MatrixReference.h"
+#include "reference/lib/interpreter/Decode.h"
+#include "reference/lib/interpreter/Warp.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::reference::interpreter {
+namespace {
+
+using ptx::Mod;
+using ptx::StateSpace;
+
+struct Shape {
+  unsigned m = 0, n = 0, k = 0;
+};
+
+struct Place {
+  unsigned row, column;
+};
+
+// One operand: `rows` registers of each lane, and several elements in each.
+struct Fragment {
+  enum class Kind : uint8_t { A, B, Sum, QuadA, QuadB, QuadSum, Linear } kind = Kind::Linear;
+  unsigned registers = 0, bits = 0, elements = 0; // elements: of a register
+  unsigned height = 0, width = 0;                 // of the matrix
+  bool isColumn = false;                          // Quad: .col
+
+  std::vector<uint64_t> matrix() const { return std::vector<uint64_t>(height * width); }
+  Place place(unsigned lane, unsigned reg, unsigned element) const;
+  size_t index(unsigned lane, unsigned reg, unsigned element) const {
+    const Place at = place(lane, reg, element);
+    return at.row * width + at.column;
+  }
+};
+
+// PTX ISA: warp-level-matrix-fragment-mma-16816-float and its kin, which follow one rule: a lane is
+// in group lane / 4 and its register's elements stand side by side.
+Place Fragment::place(unsigned lane, unsigned reg, unsigned element) const {
+  const unsigned group = lane / 4, within = lane % 4;
+  const unsigned upper = lane >= 16 ? 4 : 0, number = reg * elements + element;
+  switch (kind) {
+  case Kind::A: {
+    const unsigned blocks = height / 8, row = group + 8 * (reg % blocks);
+    return {row, (reg / blocks * 4 + within) * elements + element};
+  }
+  case Kind::B:
+    return {(reg * 4 + within) * elements + element, group};
+  case Kind::Sum:
+    return {group + 8 * (number / 2), 2 * within + number % 2};
+  // m8n8k4 of f16: each quad pair has a matrix of its own, one above the other here.
+  case Kind::QuadA: {
+    const unsigned base = 8 * (lane % 16 / 4);
+    return isColumn ? Place{base + number + upper, within} : Place{base + within + upper, number};
+  }
+  case Kind::QuadB: {
+    const unsigned base = 4 * (lane % 16 / 4);
+    return isColumn ? Place{base + number, within + upper} : Place{base + within, number + upper};
+  }
+  case Kind::QuadSum: {
+    const unsigned base = 8 * (lane % 16 / 4);
+    if (elements == 2) // f16
+      return {base + within + upper, number};
+    return {base + (lane & 1) + (number & 2) + upper, (number & 4) + (lane & 2) + (number & 1)};
+  }
+  case Kind::Linear:
+    break;
+  }
+  const unsigned at = (lane * registers * elements + number) % (height * width);
+  return {at / width, at % width};
+}
+
+struct Product {
+  Shape shape;
+  Fragment a, b, c, d;
+  std::string aType, bType, cType, dType, rounding = "rn";
+  MatrixProduct product;
+  unsigned quads = 1;    // matrices that are multiplied side by side
+  bool isSparse = false; // source: the metadata, and detail: the selector
+  unsigned selector = 0;
+};
+
+std::vector<uint64_t> gather(Warp &warp, const Micro &micro, unsigned first,
+                             const Fragment &fragment) {
+  std::vector<uint64_t> matrix = fragment.matrix();
+  for (unsigned reg = 0; reg < fragment.registers; ++reg) {
+    const uint64_t *row = warp.source(micro, first + reg);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      for (unsigned i = 0; i < fragment.elements; ++i)
+        matrix[fragment.index(lane, reg, i)] =
+            row[lane] >> (i * fragment.bits) & maskOf(fragment.bits);
+  }
+  return matrix;
+}
+
+void scatter(Warp &warp, const Micro &micro, const Fragment &fragment,
+             const std::vector<uint64_t> &matrix) {
+  for (unsigned reg = 0; reg < fragment.registers; ++reg)
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if (!(warp.active >> lane & 1))
+        continue;
+      uint64_t value = 0;
+      for (unsigned i = 0; i < fragment.elements; ++i)
+        value |= (matrix[fragment.index(lane, reg, i)] & maskOf(fragment.bits))
+                 << (i * fragment.bits);
+      warp.write(micro, reg, lane, value);
+    }
+}
+
+// Which of B's rows the compressed elements of a row of A belong to. Measured on an H100.
+std::vector<unsigned> keptOf(const Product &product, const uint64_t *metadata, unsigned row) {
+  const unsigned bits = product.a.bits;
+  const unsigned groupSize = bits >= 32  ? 2
+                             : bits == 4 ? 8
+                                         : 4,
+                 groups = product.shape.k / groupSize;
+  std::vector<unsigned> kept;
+  for (unsigned group = 0; group < groups; ++group) {
+    unsigned lane = 4 * (row % 8), shift;
+    if (bits >= 16) {
+      lane += groups == 4 ? product.selector : 2 * product.selector + group / 4;
+      shift = (row >= 8 ? 16 : 0) + 4 * (group % 4);
+    } else {
+      lane += (groups == 8 ? 2 * product.selector : 2 * (group / 8)) + (row >= 8);
+      shift = 4 * (group % 8);
+    }
+    const unsigned nibble = metadata[lane] >> shift & 15, base = group * groupSize;
+    for (unsigned position : {nibble & 3, nibble >> 2}) {
+      if (bits >= 32) { // one of two, named by both its halves
+        kept.push_back(base + position / 2);
+        break;
+      }
+      if (bits == 4) {
+        kept.push_back(base + 2 * position);
+        kept.push_back(base + 2 * position + 1);
+      } else
+        kept.push_back(base + position);
+    }
+  }
+  return kept;
+}
+
+void multiply(Warp &warp, const Micro &micro) {
+  const auto &product = *static_cast<const Product *>(micro.data);
+  const Fragment &a = product.a, &b = product.b, &c = product.c;
+  const std::vector<uint64_t> aMatrix = gather(warp, micro, 0, a),
+                              bMatrix = gather(warp, micro, a.registers, b),
+                              cMatrix = gather(warp, micro, a.registers + b.registers, c);
+  std::vector<uint64_t> dMatrix = product.d.matrix();
+  const uint64_t *metadata =
+      product.isSparse ? warp.source(micro, a.registers + b.registers + c.registers) : nullptr;
+  MatrixProduct rule = product.product;
+  rule.a = product.aType;
+  rule.b = product.bType;
+  rule.c = product.cType;
+  rule.d = product.dType;
+  rule.rounding = product.rounding;
+  std::vector<uint64_t> left(a.width), right(a.width);
+  for (unsigned row = 0; row < c.height; ++row) {
+    for (unsigned k = 0; k < a.width; ++k)
+      left[k] = aMatrix[row * a.width + k];
+    std::vector<unsigned> kept;
+    if (metadata)
+      kept = keptOf(product, metadata, row);
+    // Of quads, the rows of B that are this one's.
+    const unsigned first = product.quads > 1 ? row / product.shape.m * product.shape.k : 0;
+    for (unsigned column = 0; column < c.width; ++column) {
+      for (unsigned k = 0; k < a.width; ++k)
+        right[k] = bMatrix[(first + (metadata ? kept[k] : k)) * b.width + column];
+      Expected<uint64_t> element =
+          matrixElement(rule, left, right, cMatrix[row * c.width + column]);
+      if (!element)
+        return warp.fail(toString(element.takeError()));
+      dMatrix[row * c.width + column] = *element;
+    }
+  }
+  scatter(warp, micro, product.d, dMatrix);
+}
+
+bool shapeOf(const ptx::Spelling &spelling, Shape &shape) {
+  StringRef text = ptx::textOf(spelling.first(ptx::ModCategory::Shape));
+  return text.consume_front(".m") && !text.consumeInteger(10, shape.m) && text.consume_front("n") &&
+         !text.consumeInteger(10, shape.n) &&
+         (text.empty() || (text.consume_front("k") && !text.consumeInteger(10, shape.k)));
+}
+
+std::vector<ptx::Type> typesOf(const ptx::Spelling &spelling) {
+  std::vector<ptx::Type> types;
+  for (Mod mod : spelling.modifiers)
+    if (ptx::typeOf(mod) != ptx::Type::None)
+      types.push_back(ptx::typeOf(mod));
+  return types;
+}
+
+std::string nameOf(const ptx::Spelling &spelling, ptx::Type type) {
+  for (Mod mod : spelling.modifiers)
+    if (ptx::typeOf(mod) == type)
+      return ptx::textOf(mod).drop_front().str();
+  return "f16"; // wmma of f16 does not write its factors' type
+}
+
+unsigned bitsOf(ptx::Type type) { return type == ptx::Type::B1 ? 1 : ptx::sizeInBits(type); }
+
+Fragment fragmentOf(Fragment::Kind kind, size_t registers, ptx::Type type, unsigned height,
+                    unsigned width) {
+  Fragment fragment;
+  fragment.kind = kind;
+  fragment.registers = unsigned(registers);
+  fragment.bits = bitsOf(type);
+  fragment.elements = fragment.bits >= 32 ? 1 : 32 / fragment.bits;
+  fragment.height = height;
+  fragment.width = width;
+  return fragment;
+}
+
+// All lanes of the warp meet.
+void meetAll(Decoder &decoder, Execute function) {
+  decoder.micro.target = uint32_t(decoder.sources.size());
+  decoder.source(0xffffffff);
+  decoder.execute(function, Flow::Meets);
+}
+
+void decodeProduct(Decoder &decoder) {
+  using Kind = Fragment::Kind;
+  const ptx::Spelling &spelling = decoder.spelling();
+  ArrayRef<ptx::Operand> operands = decoder.inst().operands;
+  const bool isWmma = decoder.inst().op() == ptx::Op::WmmaMma;
+  auto &product = decoder.code.keep<Product>();
+  std::vector<ptx::Type> types = typesOf(spelling);
+  if (types.size() == 2) // d, c
+    types = {types[0], ptx::Type::F16, ptx::Type::F16, types[1]};
+  if (!shapeOf(spelling, product.shape) || types.size() != 4)
+    return decoder.unsupported("a product of matrices of this form");
+  const auto [m, n, k] = product.shape;
+  product.isSparse = decoder.inst().op() == ptx::Op::MmaSp;
+  const bool isQuad = !isWmma && m == 8 && n == 8 && k == 4 && types[1] == ptx::Type::F16;
+  product.quads = isQuad ? 4 : 1;
+  size_t counts[3];
+  for (unsigned i = 0; i < 3; ++i) {
+    const size_t before = decoder.sources.size();
+    decoder.source(operands[i + 1], ptx::Type::B32);
+    counts[i] = decoder.sources.size() - before;
+  }
+  decoder.destination(operands[0]);
+  const unsigned aWidth = product.isSparse ? k / 2 : k;
+  const Kind sum = isWmma ? Kind::Linear : isQuad ? Kind::QuadSum : Kind::Sum;
+  const unsigned height = m * product.quads;
+  product.a = fragmentOf(isWmma   ? Kind::Linear
+                         : isQuad ? Kind::QuadA
+                                  : Kind::A,
+                         counts[0], types[1], height, aWidth);
+  product.b = fragmentOf(isWmma   ? Kind::Linear
+                         : isQuad ? Kind::QuadB
+                                  : Kind::B,
+                         counts[1], types[2], k * product.quads, n);
+  product.c = fragmentOf(sum, counts[2], types[3], height, n);
+  product.d = fragmentOf(sum, decoder.destinations.size(), types[0], height, n);
+  if (isQuad) { // the layouts of A and B, in this order
+    std::vector<bool> isColumn;
+    for (Mod mod : spelling.modifiers)
+      if (mod == Mod::Row || mod == Mod::Col)
+        isColumn.push_back(mod == Mod::Col);
+    product.a.isColumn = isColumn[0];
+    product.b.isColumn = isColumn[1];
+  }
+  product.dType = nameOf(spelling, types[0]);
+  product.aType = nameOf(spelling, types[1]);
+  product.bType = nameOf(spelling, types[2]);
+  product.cType = nameOf(spelling, types[3]);
+  product.product.unit = isWmma   ? MatrixProduct::Unit::Wmma
+                         : isQuad ? MatrixProduct::Unit::Quads
+                                  : MatrixProduct::Unit::Mma;
+  product.product.satfinite = spelling.has(Mod::Satfinite);
+  product.product.isAnd = spelling.has(Mod::And);
+  if (Mod rounding = spelling.first(ptx::ModCategory::Rounding); rounding != Mod::None)
+    product.rounding = ptx::textOf(rounding).drop_front().str();
+  if (product.isSparse) {
+    decoder.source(operands[4], ptx::Type::B32);
+    product.selector = unsigned(operands[5].bits);
+  }
+  decoder.micro.data = &product;
+  meetAll(decoder, multiply);
+}
+
+// ---------- wmma.load, wmma.store
+
+struct Tile {
+  Fragment fragment;
+  StateSpace space;
+  bool isColumn = false, hasStride = false;
+};
+
+// In bits from the address. Sources: the address, then the stride in elements.
+uint64_t offsetOf(const Tile &tile, Place at, uint64_t stride) {
+  const uint64_t lines = tile.isColumn ? at.column : at.row,
+                 within = tile.isColumn ? at.row : at.column;
+  return (lines * stride + within) * tile.fragment.bits;
+}
+
+void moveTile(Warp &warp, const Micro &micro, bool isLoad) {
+  const auto &tile = *static_cast<const Tile *>(micro.data);
+  const Fragment &fragment = tile.fragment;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if (!(warp.active >> lane & 1))
+      continue;
+    const uint64_t base = warp.source(micro, 0)[lane] + uint64_t(int64_t(micro.sources[0].offset));
+    const uint64_t stride = tile.hasStride  ? warp.source(micro, 1)[lane]
+                            : tile.isColumn ? fragment.height
+                                            : fragment.width;
+    for (unsigned reg = 0; reg < fragment.registers; ++reg) {
+      uint64_t value = isLoad ? 0 : warp.source(micro, 2 + reg)[lane];
+      for (unsigned i = 0; i < fragment.elements; ++i) {
+        const uint64_t bit = offsetOf(tile, fragment.place(lane, reg, i), stride);
+        const unsigned bytes = std::max(1u, fragment.bits / 8), shift = bit % 8;
+        uint8_t *memory = warp.memory(tile.space, base + bit / 8, bytes, lane);
+        if (!memory)
+          return;
+        uint64_t word = 0;
+        memcpy(&word, memory, bytes);
+        if (isLoad) {
+          value |= (word >> shift & maskOf(fragment.bits)) << (i * fragment.bits);
+          continue;
+        }
+        const uint64_t mask = maskOf(fragment.bits) << shift;
+        word = (word & ~mask) | ((value >> (i * fragment.bits) << shift) & mask);
+        memcpy(memory, &word, bytes);
+      }
+      if (isLoad)
+        warp.write(micro, reg, lane, value);
+    }
+  }
+}
+void loadTile(Warp &warp, const Micro &micro) { moveTile(warp, micro, true); }
+void storeTile(Warp &warp, const Micro &micro) { moveTile(warp, micro, false); }
+
+void decodeTile(Decoder &decoder, bool isLoad) {
+  const ptx::Spelling &spelling = decoder.spelling();
+  ArrayRef<ptx::Operand> operands = decoder.inst().operands;
+  auto &tile = decoder.code.keep<Tile>();
+  Shape shape;
+  if (!shapeOf(spelling, shape))
+    return decoder.unsupported("a matrix of this shape");
+  const bool isA = spelling.text.starts_with("wmma.load.a"),
+             isB = spelling.text.starts_with("wmma.load.b");
+  tile.space = spelling.space();
+  tile.isColumn = spelling.has(Mod::Col);
+  tile.hasStride = operands.size() > 2;
+  decoder.source(operands[isLoad ? 1 : 0], ptx::Type::B64);
+  if (tile.hasStride)
+    decoder.source(operands[2], ptx::Type::U32);
+  else
+    decoder.source(0);
+  size_t registers = 0;
+  if (isLoad) {
+    decoder.destination(operands[0]);
+    registers = decoder.destinations.size();
+  } else {
+    decoder.source(operands[1], ptx::Type::B32);
+    registers = decoder.sources.size() - 2;
+  }
+  tile.fragment = fragmentOf(Fragment::Kind::Linear, registers, spelling.type(),
+                             isB ? shape.k : shape.m, isA ? shape.k : shape.n);
+  decoder.micro.data = &tile;
+  meetAll(decoder, isLoad ? loadTile : storeTile);
+}
+void decodeTileLoad(Decoder &decoder) { decodeTile(decoder, true); }
+void decodeTileStore(Decoder &decoder) { decodeTile(decoder, false); }
+
+// ---------- Matrices of 8 by 8 elements of 16 bits
+
+using Small = std::array<std::array<uint16_t, 8>, 8>;
+
+// A lane's two elements: of row lane / 4, or transposed of the column.
+uint16_t &element(Small &matrix, unsigned lane, unsigned i, bool isTransposed) {
+  const unsigned line = lane / 4, within = 2 * (lane % 4) + i;
+  return isTransposed ? matrix[within][line] : matrix[line][within];
+}
+
+// The rows of matrix m are at the addresses of lanes 8m to 8m + 7.
+template <typename Body> bool forRows(Warp &warp, const Micro &micro, unsigned m, Body body) {
+  for (unsigned row = 0; row < 8; ++row) {
+    const unsigned lane = 8 * m + row;
+    const uint64_t address =
+        warp.source(micro, 0)[lane] + uint64_t(int64_t(micro.sources[0].offset));
+    uint8_t *memory = warp.memory(StateSpace(micro.detail), address, 16, lane);
+    if (!memory)
+      return false;
+    body(row, memory);
+  }
+  return true;
+}
+
+void loadMatrices(Warp &warp, const Micro &micro) {
+  const bool isTransposed = micro.instruction->spelling->has(Mod::Trans);
+  std::vector<Small> matrices(micro.destinations.size());
+  for (unsigned m = 0; m < matrices.size(); ++m)
+    if (!forRows(warp, micro, m, [&](unsigned row, uint8_t *memory) {
+          memcpy(matrices[m][row].data(), memory, 16);
+        }))
+      return;
+  for (unsigned m = 0; m < matrices.size(); ++m)
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      if (warp.active >> lane & 1)
+        warp.write(micro, m, lane,
+                   element(matrices[m], lane, 0, isTransposed) |
+                       uint64_t(element(matrices[m], lane, 1, isTransposed)) << 16);
+}
+
+Small smallOf(const uint64_t *row, bool isTransposed) {
+  Small matrix;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    for (unsigned i = 0; i < 2; ++i)
+      element(matrix, lane, i, isTransposed) = uint16_t(row[lane] >> 16 * i);
+  return matrix;
+}
+
+// Sources: the address, values, the mask.
+void storeMatrices(Warp &warp, const Micro &micro) {
+  const bool isTransposed = micro.instruction->spelling->has(Mod::Trans);
+  for (unsigned m = 0; m + 2 < micro.sources.size(); ++m) {
+    const Small matrix = smallOf(warp.source(micro, m + 1), isTransposed);
+    if (!forRows(warp, micro, m,
+                 [&](unsigned row, uint8_t *memory) { memcpy(memory, matrix[row].data(), 16); }))
+      return;
+  }
+}
+
+void transpose(Warp &warp, const Micro &micro) {
+  Small matrix = smallOf(warp.source(micro, 0), false);
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    if (warp.active >> lane & 1)
+      warp.write(micro, 0, lane,
+                 element(matrix, lane, 0, true) | uint64_t(element(matrix, lane, 1, true)) << 16);
+}
+
+void decodeSmall(Decoder &decoder, const ptx::Operand *to, ArrayRef<ptx::Operand> from,
+                 Execute function) {
+  Shape shape;
+  if (!shapeOf(decoder.spelling(), shape) || shape.m != 8 || shape.n != 8)
+    return decoder.unsupported("matrices of this shape");
+  if (to)
+    decoder.destination(*to);
+  for (const ptx::Operand &operand : from)
+    decoder.source(operand, ptx::Type::B32);
+  decoder.micro.detail = unsigned(decoder.spelling().space());
+  meetAll(decoder, function);
+}
+void decodeLdmatrix(Decoder &decoder) {
+  ArrayRef<ptx::Operand> operands = decoder.inst().operands;
+  decodeSmall(decoder, &operands[0], operands.drop_front(), loadMatrices);
+}
+void decodeStmatrix(Decoder &decoder) {
+  decodeSmall(decoder, nullptr, decoder.inst().operands, storeMatrices);
+}
+void decodeMovmatrix(Decoder &decoder) {
+  ArrayRef<ptx::Operand> operands = decoder.inst().operands;
+  decodeSmall(decoder, &operands[0], operands.drop_front(), transpose);
+}
+
+constexpr Family kFamilies[] = {
+    {ptx::Op::Mma, decodeProduct},         {ptx::Op::MmaSp, decodeProduct},
+    {ptx::Op::WmmaMma, decodeProduct},     {ptx::Op::WmmaLoad, decodeTileLoad},
+    {ptx::Op::WmmaStore, decodeTileStore}, {ptx::Op::Ldmatrix, decodeLdmatrix},
+    {ptx::Op::Stmatrix, decodeStmatrix},   {ptx::Op::Movmatrix, decodeMovmatrix},
+};
+
+} // namespace
+
+ArrayRef<Family> matrices() { return kFamilies; }
+
+} // namespace rubia::reference::interpreter

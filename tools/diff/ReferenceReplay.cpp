@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/diff/ReferenceReplay.h"
+#include "diff/Images.h"
+#include "ptx-frontend/Parser.h"
+#include "reference/Interpreter.h"
+#include "llvm/ADT/STLExtras.h"
+#include <unistd.h>
+
+using namespace llvm;
+
+namespace rubia::tools {
+
+using capsule::Capsule;
+using capsule::CapsuleOutput;
+using capsule::Launch;
+using capsule::Region;
+using runtime::Digest;
+
+namespace {
+
+constexpr const char *kNoTextures = "textures and surfaces";
+
+class Replayer {
+public:
+  Replayer(const Capsule &capsule, CapsuleOutput &output, const std::string &ptx)
+      : capsule(capsule), output(output), otherPtx(ptx) {}
+  Error writeEnvironment();
+  Error replay(const Launch &launch);
+  uint64_t count = 0;
+
+private:
+  using Contents = std::vector<std::vector<uint8_t>>; // of the regions of memory
+  /// The launch's own problem, not one of the capsule; empty: it ran.
+  std::string run(const Launch &launch, Contents &contents);
+  Expected<std::string> textOf(const Launch &launch);
+
+  const Capsule &capsule;
+  CapsuleOutput &output;
+  const std::string &otherPtx;
+};
+
+Error Replayer::writeEnvironment() {
+  capsule::Environment here = capsule.environment;
+  here.device = "reference";
+  here.isJitForced = true; // it is given PTX
+  here.hasNoResults = false;
+  return output.add(capsule::RecordType::Environment, toJson(here));
+}
+
+Expected<std::string> Replayer::textOf(const Launch &launch) {
+  if (!otherPtx.empty())
+    return otherPtx;
+  Expected<capsule::ReplayImage> image = replayImage(capsule, launch);
+  if (!image)
+    return image.takeError();
+  return image->ptx;
+}
+
+std::string Replayer::run(const Launch &launch, Contents &contents) {
+  if (const std::string why = launch.whyNotReplayable(); !why.empty())
+    return why;
+  if (!launch.textures.empty())
+    return kNoTextures;
+  Expected<std::string> text = textOf(launch);
+  if (!text)
+    return toString(text.takeError());
+  ptx::ParseResult parsed = ptx::parse("ptx", std::move(*text));
+  if (!parsed.usable)
+    return "the PTX cannot be read";
+  std::vector<reference::PlacedVariable> variables;
+  std::vector<reference::MemoryRange> memory;
+  for (auto [region, bytes] : zip_equal(launch.memory, contents)) {
+    const reference::MemoryRange range{region.address, bytes};
+    if (region.kind == "variable")
+      variables.push_back({region.name, range});
+    else
+      memory.push_back(range);
+  }
+  auto interpreter = reference::Interpreter::create(parsed.module, variables);
+  if (!interpreter)
+    return toString(interpreter.takeError());
+  for (const reference::MemoryRange &range : memory)
+    (*interpreter)->addMemory(range);
+  reference::Launch once;
+  once.kernel = launch.kernel;
+  std::copy_n(launch.grid, 3, once.grid.begin());
+  std::copy_n(launch.block, 3, once.block.begin());
+  once.dynamicSharedBytes = launch.sharedBytes;
+  once.parameters = launch.parameters;
+  once.cooperative = launch.isCooperative;
+  return toString((*interpreter)->launch(once).takeError());
+}
+
+Error Replayer::replay(const Launch &launch) {
+  Launch result = launch;
+  for (Region *region : result.regions())
+    region->after.reset();
+  Contents contents;
+  for (const Region &region : launch.memory) {
+    Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
+    if (!bytes)
+      return bytes.takeError();
+    if (Expected<Digest> map = output.addMemory(*bytes); !map)
+      return map.takeError();
+    contents.push_back(std::move(*bytes));
+  }
+  for (const capsule::ArrayRegion &array : launch.arrays) {
+    Expected<std::vector<uint8_t>> bytes = capsule.contents(array, array.before);
+    if (!bytes)
+      return bytes.takeError();
+    if (Expected<Digest> map = output.addMemory(*bytes); !map)
+      return map.takeError();
+  }
+  result.problem = run(launch, contents);
+  if (StringRef(result.problem).contains("unsupported") || result.problem == kNoTextures ||
+      !launch.whyNotReplayable().empty())
+    result.status = std::max(result.status, 1);
+  if (result.problem.empty())
+    for (auto [region, bytes] : zip_equal(result.memory, contents)) {
+      Expected<Digest> map = output.addMemory(bytes);
+      if (!map)
+        return map.takeError();
+      region.after = *map;
+    }
+  for (const Digest &digest : launch.images) {
+    Expected<std::vector<uint8_t>> image = capsule.image(digest);
+    if (!image && capsule.environment.hasNoImages) {
+      consumeError(image.takeError()); // run() says it
+      continue;
+    }
+    if (!image)
+      return image.takeError();
+    if (Expected<Digest> added = output.add(capsule::RecordType::Image, ArrayRef(*image)); !added)
+      return added.takeError();
+  }
+  ++count;
+  return output.add(capsule::RecordType::Launch, toJson(result));
+}
+
+} // namespace
+
+Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output,
+                                   const capsule::ReplayOptions &options) {
+  Replayer replayer(capsule, output, options.ptx);
+  if (Error error = replayer.writeEnvironment())
+    return std::move(error);
+  for (size_t i = options.from; i < capsule.launches.size(); ++i) {
+    if (!options.isWanted(capsule.launches[i]))
+      continue;
+    alarm(options.timeout);
+    Error error = replayer.replay(capsule.launches[i]);
+    alarm(0);
+    if (error)
+      return std::move(error);
+  }
+  capsule::Counts counts;
+  counts.launches = counts.recorded = replayer.count;
+  if (Error error = output.add(capsule::RecordType::End, toJson(counts)))
+    return std::move(error);
+  return capsule.launches.size();
+}
+
+} // namespace rubia::tools

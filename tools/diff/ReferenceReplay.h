@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of a capsule by the interpreter of reference/: the target `reference`. Memory lies
+// at the addresses that it had, so nothing is moved.
+#pragma once
+
+#include "diff/Replay.h"
+
+namespace rubia::tools {
+
+/// As capsule::replay; of the options, `library` and `noise` mean nothing here. A launch that the
+/// interpreter does not support, or that uses textures, has a `status` and a `problem`.
+llvm::Expected<size_t> replayOnReference(const capsule::Capsule &capsule,
+                                         capsule::CapsuleOutput &output,
+                                         const capsule::ReplayOptions &options);
+
+} // namespace rubia::tools
