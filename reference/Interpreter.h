@@ -9,6 +9,7 @@
 #pragma once
 
 #include "ptx-frontend/Module.h"
+#include "reference/Textures.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -63,6 +64,11 @@ public:
   void addMemory(MemoryRange range);
   /// Forgets all memory that addMemory() gave.
   void clearMemory();
+  /// Adds a texture or a surface for all launches that follow: an object by its handle, a reference
+  /// by the name of the module's variable. An error names a variable that there is not.
+  llvm::Error addTexture(TextureObject texture);
+  /// Forgets all textures and surfaces.
+  void clearTextures();
   /// A .global or .const variable of the module; no bytes if there is none of that name.
   MemoryRange variable(llvm::StringRef name) const;
 

@@ -262,6 +262,54 @@ TEST(Interpreter, LearnsAddressesOfConstants) {
   EXPECT_EQ(words[3], 25u);
 }
 
+// Texels of u32: an object by its handle, a reference by its name, and what is no texture.
+TEST(Interpreter, ReadsTexturesAndStoresToSurfaces) {
+  ptx::ParseResult parsed = ptx::parse(
+      "test.ptx",
+      std::string(kHead) +
+          ".visible .global .texref t;\n"
+          ".visible .entry k(.param .u64 h, .param .u64 s) { .reg .b32 r<8>; .reg .b64 d<4>;"
+          "mov.u32 r0, %tid.x; mov.u32 r1, 0; ld.param.u64 d0, [h]; ld.param.u64 d1, [s];"
+          "tex.2d.v4.u32.s32 {r2, _, _, _}, [d0, {r0, r1}];"
+          "tex.2d.v4.u32.s32 {r3, _, _, _}, [t, {r0, r1}];"
+          "add.u32 r2, r2, r3; shl.b32 r0, r0, 2;"
+          "sust.b.2d.b32.trap [d1, {r0, r1}], {r2}; ret; }");
+  ASSERT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  auto interpreter = cantFail(reference::Interpreter::create(parsed.module));
+  uint32_t one[4] = {1, 2, 3, 4}, other[4] = {10, 20, 30, 40}, out[4] = {};
+  auto object = [](uint64_t handle, const char *name, uint32_t (&words)[4], bool isSurface) {
+    reference::TextureObject result;
+    result.handle = handle;
+    result.name = name;
+    result.isSurface = isSurface;
+    result.texels.bytes = {reinterpret_cast<uint8_t *>(words), sizeof(words)};
+    result.texels.width = 4;
+    result.texels.height = 1;
+    result.texels.format = 3;
+    return result;
+  };
+  cantFail(interpreter->addTexture(object(7, "", one, false)));
+  cantFail(interpreter->addTexture(object(0, "t", other, false)));
+  cantFail(interpreter->addTexture(object(7, "", out, true)));
+  EXPECT_EQ(toString(interpreter->addTexture(object(0, "u", one, false))),
+            "there is no texture or surface reference 'u'");
+  uint64_t parameters[2] = {7, 7};
+  reference::Launch launch;
+  launch.kernel = "k";
+  launch.block = {4, 1, 1};
+  launch.parameters = {reinterpret_cast<const uint8_t *>(parameters), sizeof(parameters)};
+  auto statistics = interpreter->launch(launch);
+  ASSERT_TRUE(bool(statistics)) << toString(statistics.takeError());
+  EXPECT_EQ(out[0], 11u);
+  EXPECT_EQ(out[3], 44u);
+  launch.block = {5, 1, 1};
+  EXPECT_TRUE(StringRef(toString(interpreter->launch(launch).takeError()))
+                  .contains("the access lies outside of the surface"));
+  parameters[0] = 9;
+  EXPECT_TRUE(StringRef(toString(interpreter->launch(launch).takeError()))
+                  .contains("there is no texture with the handle 0x9"));
+}
+
 TEST(Interpreter, RefusesLaunchesThatCannotBe) {
   EXPECT_TRUE(fails(run("ret;", {0, 32}), "a grid of 0 CTAs of 32 threads"));
   EXPECT_TRUE(fails(run("ret;", {1, 1025}), "a grid of 1 CTAs of 1025 threads"));

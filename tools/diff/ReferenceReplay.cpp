@@ -3,6 +3,7 @@
 #include "diff/Images.h"
 #include "ptx-frontend/Parser.h"
 #include "reference/Interpreter.h"
+#include "tools/diff/ReferenceTextures.h"
 #include "llvm/ADT/STLExtras.h"
 #include <unistd.h>
 
@@ -18,8 +19,6 @@ using runtime::Digest;
 
 namespace {
 
-constexpr const char *kNoTextures = "textures and surfaces";
-
 class Replayer {
 public:
   Replayer(const Capsule &capsule, CapsuleOutput &output, const std::string &ptx)
@@ -29,9 +28,8 @@ public:
   uint64_t count = 0;
 
 private:
-  using Contents = std::vector<std::vector<uint8_t>>; // of the regions of memory
   /// The launch's own problem, not one of the capsule; empty: it ran.
-  std::string run(const Launch &launch, Contents &contents);
+  std::string run(const Launch &launch, RegionContents &contents, RegionContents &arrays);
   Expected<std::string> textOf(const Launch &launch);
 
   const Capsule &capsule;
@@ -56,11 +54,9 @@ Expected<std::string> Replayer::textOf(const Launch &launch) {
   return image->ptx;
 }
 
-std::string Replayer::run(const Launch &launch, Contents &contents) {
+std::string Replayer::run(const Launch &launch, RegionContents &contents, RegionContents &arrays) {
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return why;
-  if (!launch.textures.empty())
-    return kNoTextures;
   Expected<std::string> text = textOf(launch);
   if (!text)
     return toString(text.takeError());
@@ -81,6 +77,13 @@ std::string Replayer::run(const Launch &launch, Contents &contents) {
     return toString(interpreter.takeError());
   for (const reference::MemoryRange &range : memory)
     (*interpreter)->addMemory(range);
+  for (const capsule::Texture &recorded : launch.textures) {
+    auto texture = textureOf(launch, recorded, contents, arrays);
+    if (!texture)
+      return toString(texture.takeError());
+    if (Error error = (*interpreter)->addTexture(std::move(*texture)))
+      return toString(std::move(error));
+  }
   reference::Launch once;
   once.kernel = launch.kernel;
   std::copy_n(launch.grid, 3, once.grid.begin());
@@ -95,7 +98,7 @@ Error Replayer::replay(const Launch &launch) {
   Launch result = launch;
   for (Region *region : result.regions())
     region->after.reset();
-  Contents contents;
+  RegionContents contents, arrays;
   for (const Region &region : launch.memory) {
     Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
     if (!bytes)
@@ -110,18 +113,19 @@ Error Replayer::replay(const Launch &launch) {
       return bytes.takeError();
     if (Expected<Digest> map = output.addMemory(*bytes); !map)
       return map.takeError();
+    arrays.push_back(std::move(*bytes));
   }
-  result.problem = run(launch, contents);
-  if (StringRef(result.problem).contains("unsupported") || result.problem == kNoTextures ||
-      !launch.whyNotReplayable().empty())
+  result.problem = run(launch, contents, arrays);
+  if (StringRef(result.problem).contains("unsupported") || !launch.whyNotReplayable().empty())
     result.status = std::max(result.status, 1);
-  if (result.problem.empty())
-    for (auto [region, bytes] : zip_equal(result.memory, contents)) {
-      Expected<Digest> map = output.addMemory(bytes);
-      if (!map)
-        return map.takeError();
-      region.after = *map;
-    }
+  if (result.problem.empty()) {
+    for (auto [region, bytes] : zip_equal(result.memory, contents))
+      if (Error error = output.addMemory(bytes).moveInto(region.after.emplace()))
+        return error;
+    for (auto [array, bytes] : zip_equal(result.arrays, arrays))
+      if (Error error = output.addMemory(bytes).moveInto(array.after.emplace()))
+        return error;
+  }
   for (const Digest &digest : launch.images) {
     Expected<std::vector<uint8_t>> image = capsule.image(digest);
     if (!image && capsule.environment.hasNoImages) {

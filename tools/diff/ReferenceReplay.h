@@ -8,7 +8,7 @@
 namespace rubia::tools {
 
 /// As capsule::replay; of the options, `library` and `noise` mean nothing here. A launch that the
-/// interpreter does not support, or that uses textures, has a `status` and a `problem`.
+/// interpreter does not support has a `status` and a `problem`.
 llvm::Expected<size_t> replayOnReference(const capsule::Capsule &capsule,
                                          capsule::CapsuleOutput &output,
                                          const capsule::ReplayOptions &options);

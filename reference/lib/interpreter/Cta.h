@@ -15,6 +15,8 @@ struct ConstantAlias {
   uint64_t theirs = 0, ours = 0, bytes = 0;
 };
 
+struct TextureMap;
+
 /// What all CTAs of a launch share.
 struct Grid {
   const ptx::Module &module;
@@ -26,6 +28,7 @@ struct Grid {
   uint64_t workspace = 0;                  // address of what cooperative groups count in
   const FunctionAliases *aliases = nullptr;
   llvm::ArrayRef<ConstantAlias> constantAliases = {};
+  const TextureMap *textures = nullptr;
   std::string error = {}; // empty: none
   Statistics statistics = {};
   std::function<uint64_t(uint64_t)> allocate = {}; // device malloc; 0: no memory

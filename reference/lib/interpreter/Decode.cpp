@@ -223,8 +223,9 @@ void Decoder::finish() {
 static DecodeFunction familyOf(ptx::Op op) {
   static const auto *families = [] {
     auto *all = new DenseMap<unsigned, DecodeFunction>();
-    for (ArrayRef<Family> rows : {controlFlow(), moves(), memoryAccess(), atomics(), warps(),
-                                  barriers(), mbarriers(), asyncCopies(), matrices()})
+    for (ArrayRef<Family> rows :
+         {controlFlow(), moves(), memoryAccess(), atomics(), warps(), barriers(), mbarriers(),
+          asyncCopies(), matrices(), textures(), surfaces()})
       for (const Family &row : rows)
         (*all)[unsigned(row.op)] = row.decode;
     return all;

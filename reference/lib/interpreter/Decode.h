@@ -83,6 +83,8 @@ llvm::ArrayRef<Family> barriers();     // Barriers.cpp
 llvm::ArrayRef<Family> mbarriers();    // Mbarriers.cpp
 llvm::ArrayRef<Family> asyncCopies();  // AsyncCopies.cpp
 llvm::ArrayRef<Family> matrices();     // Matrix.cpp
+llvm::ArrayRef<Family> textures();     // Textures.cpp
+llvm::ArrayRef<Family> surfaces();     // Surfaces.cpp
 
 /// What is pure arithmetic on scalars. Scalar.cpp
 void decodeScalar(Decoder &decoder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/Interpreter.h"
 #include "reference/lib/interpreter/Cta.h"
+#include "reference/lib/interpreter/TextureMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
@@ -36,6 +37,7 @@ struct Interpreter::State {
   std::map<uint64_t, std::vector<uint64_t>> heap; // of device code, by address
   FunctionAliases aliases;
   std::vector<ConstantAlias> constantAliases;
+  TextureMap textures;
 
   MemoryRange room(uint64_t bytes, uint32_t alignment);
   Error initialise(const ptx::Variable &variable, MemoryRange range);
@@ -159,6 +161,19 @@ Expected<std::unique_ptr<Interpreter>> Interpreter::create(const ptx::Module &mo
 void Interpreter::addMemory(MemoryRange range) { state->added.push_back(range); }
 void Interpreter::clearMemory() { state->added.clear(); }
 
+Error Interpreter::addTexture(TextureObject texture) {
+  if (!texture.name.empty()) { // the address of a reference is its handle
+    texture.handle = state->variables.lookup(texture.name).address;
+    if (!texture.handle)
+      return createStringError("there is no texture or surface reference '" + texture.name + "'");
+  }
+  (texture.isSurface ? state->textures.surfaces : state->textures.textures)[texture.handle] =
+      std::move(texture);
+  return Error::success();
+}
+
+void Interpreter::clearTextures() { state->textures = {}; }
+
 MemoryRange Interpreter::variable(StringRef name) const { return state->variables.lookup(name); }
 
 namespace {
@@ -261,6 +276,7 @@ Expected<Statistics> Interpreter::launch(const Launch &launch) {
   grid.constants = state->constants;
   grid.workspace = workspace.address;
   grid.aliases = &state->aliases;
+  grid.textures = &state->textures;
   grid.constantAliases = state->constantAliases;
   for (const auto &[address, words] : state->heap)
     state->memory.add(

@@ -4,15 +4,17 @@
 //   texture-golden pack LIST RECORDED OUT             what texture-recorder wrote, as a golden file
 //   texture-golden check LIST FILE LIBCUDA [THREADS]  status 1 if anything differs by more than it
 //   may
+//   texture-golden reference LIST FILE [THREADS]      the same by the interpreter of reference/
 //
 // LIST: 0 or 1, a list of textures; surfaces
 #include "tests/golden/PackedFile.h"
-#include "tests/golden/textures/Runner.h"
+#include "tests/golden/textures/ReferenceRunner.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 
 using namespace rubia::golden;
 
@@ -143,7 +145,23 @@ std::string problemOf(const Case &c, const std::vector<uint32_t> &recorded,
   return first + " (" + std::to_string(count) + " of " + std::to_string(samples) + ")";
 }
 
-int check(const std::string &list, const char *path, const char *library, unsigned threads) {
+// What gives a case's results here; an error that is not CUDA's.
+using Run = std::function<TextureOutcome(const Case &, std::string &error)>;
+
+Run onDriver(const char *library, unsigned threads) {
+  return
+      [runner = std::make_shared<TextureRunner>(library), threads](const Case &c, std::string &) {
+        return c.texture ? runner->run(*c.texture, threads) : runner->run(*c.surface);
+      };
+}
+Run onReference(unsigned threads) {
+  return [runner = std::make_shared<ReferenceTextureRunner>(), threads](const Case &c,
+                                                                        std::string &error) {
+    return c.texture ? runner->run(*c.texture, threads, error) : runner->run(*c.surface, error);
+  };
+}
+
+int check(const std::string &list, const char *path, const Run &run, bool isReference) {
   auto file = readPacked(path);
   if (!file)
     return fail(llvm::toString(file.takeError()));
@@ -151,8 +169,7 @@ int check(const std::string &list, const char *path, const char *library, unsign
   const std::vector<Case> cases = casesOf(list);
   if (header.size() != cases.size())
     return fail("the recording is of another list of cases");
-  TextureRunner runner(library);
-  size_t at = 0, wrong = 0, exact = 0;
+  size_t at = 0, wrong = 0, exact = 0, without = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case &c = cases[i];
     if (header[i][0] != c.name)
@@ -166,10 +183,17 @@ int check(const std::string &list, const char *path, const char *library, unsign
       memcpy(recorded.data(), file->blob.data() + at, c.kept * 4);
       at += c.kept * 4;
     }
-    const TextureOutcome outcome =
-        c.texture ? runner.run(*c.texture, threads) : runner.run(*c.surface);
+    if (isReference && status) // what the driver refuses
+      continue;
+    std::string error;
+    const TextureOutcome outcome = run(c, error);
+    if (error.find("unsupported") != std::string::npos) {
+      ++without;
+      continue;
+    }
     const std::string problem =
-        outcome.status == status
+        !error.empty() ? error
+        : outcome.status == status
             ? problemOf(c, recorded, outcome.words)
             : "status " + std::to_string(outcome.status) + ", recorded " + std::to_string(status);
     exact += problem.empty() &&
@@ -182,7 +206,8 @@ int check(const std::string &list, const char *path, const char *library, unsign
     ++wrong;
     printf("%s: %s\n", c.name.c_str(), problem.c_str());
   }
-  printf("%zu cases, %zu bit for bit, %zu wrong\n", cases.size(), exact, wrong);
+  printf("%zu cases, %zu bit for bit, %zu wrong, %zu unsupported\n", cases.size(), exact, wrong,
+         without);
   return wrong != 0;
 }
 
@@ -194,12 +219,19 @@ int main(int count, char **arguments) {
     if (command == "pack" && count == 5)
       return pack(arguments[2], arguments[3], arguments[4]);
     if (command == "check" && (count == 5 || count == 6))
-      return check(arguments[2], arguments[3], arguments[4],
-                   count == 6 ? unsigned(atoi(arguments[5])) : kTextureCoordinates);
+      return check(
+          arguments[2], arguments[3],
+          onDriver(arguments[4], count == 6 ? unsigned(atoi(arguments[5])) : kTextureCoordinates),
+          false);
+    if (command == "reference" && (count == 4 || count == 5))
+      return check(arguments[2], arguments[3],
+                   onReference(count == 5 ? unsigned(atoi(arguments[4])) : kTextureCoordinates),
+                   true);
   } catch (const std::exception &error) {
     return fail(error.what());
   }
   fprintf(stderr, "usage: texture-golden pack LIST RECORDED OUT\n"
-                  "       texture-golden check LIST FILE LIBCUDA [THREADS]\n");
+                  "       texture-golden check LIST FILE LIBCUDA [THREADS]\n"
+                  "       texture-golden reference LIST FILE [THREADS]\n");
   return 2;
 }

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/lib/interpreter/Sampler.h"
+#include "llvm/ADT/bit.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+
+namespace rubia::reference::interpreter {
+namespace {
+
+using Wide = __int128;
+using Meaning = TexelFormat::Meaning;
+
+enum Mode { kWrap, kClamp, kMirror, kBorder }; // CUaddress_mode
+constexpr unsigned kReadAsInteger = 1, kNormalized = 2, kStandardRgb = 0x10, kSeamless = 0x40;
+constexpr unsigned kOne = 256;    // of weights
+constexpr int kFractionBits = 21; // of normalised coordinates
+
+uint32_t wordOf(float value) { return bit_cast<uint32_t>(value); }
+
+// The part of a part that a weight gives to one side.
+unsigned share(unsigned part, unsigned weight) { return (part * weight + kOne / 2) / kOne; }
+
+float halfToFloat(uint16_t half) {
+  const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
+  const double sign = half >> 15 ? -1 : 1;
+  if (exponent == 31)
+    return fraction ? std::nanf("") : float(sign * INFINITY);
+  return float(sign *
+               (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24)));
+}
+
+// The nearest f16, ties away from 0, as a number.
+float roundedToHalf(double value) {
+  if (value == 0 || !std::isfinite(value))
+    return float(value);
+  const int exponent = std::max(std::ilogb(value), -14) - 10;
+  const double rounded = std::ldexp(std::round(std::ldexp(value, -exponent)), exponent);
+  return float(std::fabs(rounded) >= 65520 ? std::copysign(INFINITY, value) : rounded);
+}
+
+uint16_t bitsOfHalf(float half) { // of a number that is one
+  const uint16_t sign = std::signbit(half) ? 0x8000 : 0;
+  const double magnitude = std::fabs(double(half));
+  if (std::isnan(half))
+    return 0x7fff;
+  if (std::isinf(half))
+    return sign | 0x7c00;
+  if (magnitude < 0x1p-14)
+    return uint16_t(sign | unsigned(std::ldexp(magnitude, 24)));
+  const int exponent = std::ilogb(magnitude);
+  return uint16_t(sign | unsigned(exponent + 15) << 10 |
+                  (unsigned(std::ldexp(magnitude, 10 - exponent)) & 0x3ff));
+}
+
+double greatestOf(const TexelFormat &format) {
+  return double((uint64_t(1) << (8 * format.bytes - format.isSigned)) - 1);
+}
+
+} // namespace
+
+TexelFormat TexelFormat::of(int format) {
+  switch (format) {
+  case 1:
+    return {1, false, Meaning::Integer};
+  case 2:
+    return {2, false, Meaning::Integer};
+  case 3:
+    return {4, false, Meaning::Integer};
+  case 8:
+    return {1, true, Meaning::Integer};
+  case 9:
+    return {2, true, Meaning::Integer};
+  case 10:
+    return {4, true, Meaning::Integer};
+  case 0x10:
+    return {2, true, Meaning::Half};
+  case 0x20:
+    return {4, true, Meaning::Float};
+  default:
+    break;
+  }
+  if (format >= 0xc0 && format < 0xcc) // u8, u16, s8, s16 of 1, 2 and 4 channels
+    return {(format - 0xc0) / 3 % 2 ? 2u : 1u, format >= 0xc6, Meaning::Normalized};
+  return {};
+}
+
+Sampler::Sampler(const TextureObject &texture)
+    : texels(texture.texels), state(texture.sampler), format(TexelFormat::of(texels.format)),
+      isNormalizedCoordinates(state.flags & kNormalized) {
+  if (format.meaning == Meaning::Integer && format.bytes < 4 && !texture.isSurface &&
+      !(state.flags & kReadAsInteger))
+    format.meaning = Meaning::Normalized;
+  border.resize(texelBytes());
+  for (unsigned i = 0; i < texels.channels; ++i) {
+    const uint64_t bits = borderBits(i);
+    memcpy(border.data() + size_t(i) * format.bytes, &bits, format.bytes);
+  }
+}
+
+std::string Sampler::whyNot(bool hasGradients, bool isCube) const {
+  if (!format.bytes)
+    return "a texture's format " + std::to_string(texels.format);
+  if (isCube != texels.isCube)
+    return "a cube map that is read as something else, or the other way round";
+  if (state.flags & kStandardRgb)
+    return "sRGB";
+  if (state.maxAnisotropy > 1 && (hasGradients || texels.levels > 1))
+    return "anisotropy";
+  if (hasGradients && isCube)
+    return "gradients in cube maps";
+  return "";
+}
+
+// ---------- Formats
+
+uint64_t Sampler::bitsAt(const uint8_t *texel, unsigned channel) const {
+  uint64_t bits = 0;
+  memcpy(&bits, texel + size_t(channel) * format.bytes, format.bytes);
+  return bits;
+}
+
+uint64_t Sampler::borderBits(unsigned channel) const {
+  const double colour = state.border[channel];
+  switch (format.meaning) {
+  case Meaning::Float:
+    return wordOf(state.border[channel]);
+  case Meaning::Half:
+    return bitsOfHalf(roundedToHalf(colour));
+  case Meaning::Normalized:
+    return uint64_t(std::llround(
+        std::clamp(std::isnan(colour) ? 0 : colour, format.isSigned ? -1.0 : 0.0, 1.0) *
+        greatestOf(format)));
+  case Meaning::Integer:
+    break;
+  }
+  return wordOf(state.border[channel]);
+}
+
+static int64_t signedOf(uint64_t bits, unsigned bytes) {
+  return int64_t(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes);
+}
+
+// What is blended: channels of 8 and 16 bits that are normalised have 16 bits.
+double Sampler::numberOf(uint64_t bits) const {
+  switch (format.meaning) {
+  case Meaning::Float:
+    return bit_cast<float>(uint32_t(bits));
+  case Meaning::Half:
+    return halfToFloat(uint16_t(bits));
+  case Meaning::Normalized:
+    if (format.bytes == 1)
+      return format.isSigned ? std::nearbyint(double(signedOf(bits, 1)) * 32767 / 127)
+                             : double(bits * 257);
+    [[fallthrough]];
+  case Meaning::Integer:
+    break;
+  }
+  return format.isSigned ? double(signedOf(bits, format.bytes)) : double(bits);
+}
+
+Texel Sampler::read(const uint8_t *texel) const {
+  Texel result = {};
+  for (unsigned i = 0; i < texels.channels; ++i) {
+    const uint64_t bits = bitsAt(texel, i);
+    const int64_t number = format.isSigned ? signedOf(bits, format.bytes) : int64_t(bits);
+    switch (format.meaning) {
+    case Meaning::Float:
+      result[i] = uint32_t(bits);
+      break;
+    case Meaning::Half:
+      result[i] = wordOf(halfToFloat(uint16_t(bits)));
+      break;
+    case Meaning::Normalized:
+      result[i] = wordOf(float(std::max(double(number) / greatestOf(format), -1.0)));
+      break;
+    case Meaning::Integer:
+      result[i] = uint32_t(number);
+      break;
+    }
+  }
+  return result;
+}
+
+Texel Sampler::blend(ArrayRef<Tap> taps) const {
+  Texel result = {};
+  for (unsigned i = 0; i < texels.channels; ++i) {
+    double sum = 0;
+    for (const Tap &tap : taps)
+      if (tap.weight)
+        sum += numberOf(bitsAt(tap.texel ? tap.texel : border.data(), i)) * tap.weight;
+    sum /= kOne;
+    switch (format.meaning) {
+    case Meaning::Float:
+      result[i] = wordOf(float(sum));
+      break;
+    case Meaning::Half:
+      result[i] = wordOf(roundedToHalf(sum));
+      break;
+    case Meaning::Normalized: {
+      const double greatest = format.isSigned ? 32767 : 65535;
+      result[i] = wordOf(float(std::max(std::floor(sum + 0.5), -greatest) / greatest));
+      break;
+    }
+    case Meaning::Integer:
+      result[i] = uint32_t(int64_t(std::floor(format.bytes == 4 ? sum : sum + 0.5)));
+      break;
+    }
+  }
+  return result;
+}
+
+// ---------- Where texels lie
+
+Sampler::Grid Sampler::gridOf(unsigned level) const {
+  Grid grid;
+  uint64_t offset = 0;
+  for (unsigned i = 0;; ++i) {
+    const auto part = [&](uint64_t size) { return std::max<uint64_t>(size >> i, 1); };
+    const uint64_t width = part(texels.width), height = part(texels.height),
+                   depth = texels.isLayered || texels.isCube ? std::max<uint64_t>(texels.depth, 1)
+                                                             : part(texels.depth);
+    grid.rowBytes = texels.pitch ? texels.pitch : width * texelBytes();
+    grid.sliceBytes = grid.rowBytes * height;
+    grid.sizes = {int64_t(width), int64_t(height), int64_t(depth)};
+    if (i == level + texels.firstLevel)
+      break;
+    offset += grid.sliceBytes * depth;
+  }
+  grid.bytes = texels.bytes.data() + offset;
+  return grid;
+}
+
+const uint8_t *Sampler::texelAt(const Grid &grid, std::array<int64_t, 3> at) const {
+  for (int64_t index : at)
+    if (index < 0)
+      return nullptr;
+  return grid.bytes + uint64_t(at[2]) * grid.sliceBytes + uint64_t(at[1]) * grid.rowBytes +
+         uint64_t(at[0]) * texelBytes();
+}
+
+int64_t Sampler::addressed(int64_t index, int64_t size, int mode) {
+  if (index >= 0 && index < size)
+    return index;
+  switch (mode) {
+  case kWrap:
+    return (index % size + size) % size;
+  case kMirror: {
+    const int64_t period = (index % (2 * size) + 2 * size) % (2 * size);
+    return period < size ? period : 2 * size - 1 - period;
+  }
+  case kBorder:
+    return -1;
+  default:
+    return index < 0 ? 0 : size - 1;
+  }
+}
+
+int Sampler::modeOf(unsigned dimension) const {
+  const int mode = state.addressModes[dimension] & 3;
+  return isNormalizedCoordinates || mode == kBorder ? mode : int(kClamp);
+}
+
+Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offset,
+                              bool isLinear) const {
+  Wide steps; // of 2^-21 texels
+  if (std::isnan(coordinate))
+    steps = 0;
+  else if (isNormalizedCoordinates) {
+    const double most = 0x1p45; // an even number, as all of that size are
+    steps =
+        Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits))) * size;
+  } else {
+    const double most = 0x1p31;
+    // Rounding of what is below the steps of weights goes down.
+    steps = Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits)));
+  }
+  Axis axis;
+  if (!isLinear) {
+    axis.index = int64_t(steps >> kFractionBits) + offset;
+    return axis;
+  }
+  const Wide half = Wide(1) << (kFractionBits - 1), step = Wide(1) << (kFractionBits - 8);
+  const int64_t quarters = int64_t((steps - half + step / 2) >> (kFractionBits - 8));
+  axis.index = (quarters >> 8) + offset;
+  axis.weight = unsigned(quarters & 255);
+  dropWhereClamped(axis, size, mode);
+  return axis;
+}
+
+// Where a coordinate clamps, both texels are one.
+void Sampler::dropWhereClamped(Axis &axis, int64_t size, int mode) {
+  if (mode == kClamp && (axis.index < 0 || axis.index >= size - 1))
+    axis.weight = 0;
+}
+
+int64_t Sampler::sliceOf(uint32_t layer) const {
+  const int64_t count =
+      std::max<int64_t>(int64_t(texels.isCube ? texels.depth / 6 : texels.depth), 1);
+  return texels.isLayered ? std::min<int64_t>(layer, count - 1) : 0;
+}
+
+void Sampler::addTaps(const SamplePlace &place, unsigned level, unsigned weight, bool isLinear,
+                      Taps &taps) const {
+  const Grid grid = gridOf(level);
+  if (place.isCube)
+    return addCubeTaps(place, grid, weight, isLinear, taps);
+  Axis axes[3];
+  std::array<int64_t, 3> sizes = grid.sizes;
+  if (texels.isLayered)
+    sizes[2] = 1;
+  for (unsigned i = 0; i < place.dimensions; ++i)
+    axes[i] = axisOf(place.at[i], sizes[i], modeOf(i), place.offsets[i], isLinear);
+  if (place.dimensions == 1 && !texels.isLayered) { // a row of two dimensions
+    axes[1].index = (isLinear ? -1 : 0) + (place.offsets[0] < 0 ? -1 : 0);
+    axes[1].weight = isLinear ? kOne / 2 : 0;
+    dropWhereClamped(axes[1], 1, modeOf(1));
+  }
+  const int64_t slice = sliceOf(place.layer);
+  const auto tap = [&](unsigned x, unsigned y, unsigned z, unsigned part) {
+    std::array<int64_t, 3> at = {addressed(axes[0].index + x, sizes[0], modeOf(0)),
+                                 addressed(axes[1].index + y, sizes[1], modeOf(1)), slice};
+    if (place.dimensions == 3)
+      at[2] = addressed(axes[2].index + z, sizes[2], modeOf(2));
+    taps.push_back({texelAt(grid, at), part});
+  };
+  if (!isLinear)
+    return tap(0, 0, 0, weight);
+  const unsigned far = share(weight, axes[2].weight);
+  for (unsigned z = 0; z < 2; ++z) {
+    const unsigned part = z ? far : weight - far, right = share(part, axes[0].weight),
+                   left = part - right;
+    const unsigned upperRight = share(right, axes[1].weight),
+                   lowerLeft = share(left, kOne - axes[1].weight);
+    tap(0, 0, z, lowerLeft);
+    tap(1, 0, z, right - upperRight);
+    tap(0, 1, z, left - lowerLeft);
+    tap(1, 1, z, upperRight);
+  }
+}
+
+// ---------- Cube maps
+
+namespace {
+
+// The axis that a face stands on, and where its own coordinates point to.
+struct Face {
+  int major, sign; // of x, y, z
+  int s, sSign, t, tSign;
+};
+constexpr Face kFaces[] = {{0, 1, 2, -1, 1, -1}, {0, -1, 2, 1, 1, -1}, {1, 1, 0, 1, 2, 1},
+                           {1, -1, 0, 1, 2, -1}, {2, 1, 0, 1, 1, -1},  {2, -1, 0, -1, 1, -1}};
+
+template <typename T> unsigned faceOf(const std::array<T, 3> &direction) {
+  const auto magnitude = [&](int axis) {
+    const T value = direction[size_t(axis)];
+    return value < 0 ? -value : value;
+  };
+  const int major = magnitude(2) >= magnitude(0) && magnitude(2) >= magnitude(1) ? 2
+                    : magnitude(1) >= magnitude(0)                               ? 1
+                                                                                 : 0;
+  return unsigned(2 * major) + (direction[size_t(major)] < 0);
+}
+
+struct FaceTexel {
+  unsigned face;
+  int64_t x, y;
+};
+
+// The texel beyond one edge of a face. Coordinates on the cube are odd numbers of 1 / size.
+FaceTexel beyond(unsigned number, int64_t x, int64_t y, int64_t size) {
+  const Face &face = kFaces[number];
+  std::array<int64_t, 3> at;
+  at[size_t(face.major)] = face.sign * (size - 1); // folded down by the step that x or y is out
+  at[size_t(face.s)] = face.sSign * (2 * x + 1 - size);
+  at[size_t(face.t)] = face.tSign * (2 * y + 1 - size);
+  const unsigned other = faceOf(std::array<int64_t, 3>{
+      face.major == 0 ? 0 : at[0], face.major == 1 ? 0 : at[1], face.major == 2 ? 0 : at[2]});
+  const Face &next = kFaces[other];
+  const auto index = [&](int axis, int sign) {
+    return std::clamp<int64_t>((sign * at[size_t(axis)] + size - 1) / 2, 0, size - 1);
+  };
+  return {other, index(next.s, next.sSign), index(next.t, next.tSign)};
+}
+
+} // namespace
+
+void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned weight,
+                          bool isLinear, Taps &taps) const {
+  const unsigned number = faceOf(place.at);
+  const Face &face = kFaces[number];
+  const float major = std::fabs(place.at[size_t(face.major)]);
+  const auto on = [&](int axis, int sign) {
+    const float at = float(sign) * place.at[size_t(axis)] / major;
+    return major == 0 || std::isnan(at) ? 0.5f : at * 0.5f + 0.5f;
+  };
+  const int64_t size = grid.sizes[0], slice = 6 * sliceOf(place.layer);
+  Sampler inFace(*this);
+  inFace.isNormalizedCoordinates = true;
+  const bool isSeamless = isLinear && state.flags & kSeamless;
+  const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
+  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, isLinear),
+             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, isLinear);
+  const auto texel = [&](const FaceTexel &at) {
+    return texelAt(grid, {at.x, at.y, slice + at.face});
+  };
+  if (!isLinear) {
+    taps.push_back(
+        {texel({number, addressed(x.index, size, kClamp), addressed(y.index, size, kClamp)}),
+         weight});
+    return;
+  }
+  const unsigned right = share(weight, x.weight), left = weight - right,
+                 upperRight = share(right, y.weight), lowerLeft = share(left, kOne - y.weight);
+  unsigned weights[4] = {lowerLeft, right - upperRight, left - lowerLeft, upperRight};
+  const auto isOut = [&](int64_t index) { return index < 0 || index >= size; };
+  for (unsigned i = 0; i < 4 && isSeamless; ++i)
+    if (isOut(x.index + (i & 1)) && isOut(y.index + (i >> 1))) { // three texels meet in a corner
+      const unsigned third = (weights[i] * 2 + 3) / 6;
+      weights[i ^ 1] += third;
+      weights[i ^ 2] += third;
+      weights[i ^ 3] += weights[i] - 2 * third;
+      weights[i] = 0;
+    }
+  for (unsigned i = 0; i < 4; ++i) {
+    const int64_t u = x.index + (i & 1), v = y.index + (i >> 1);
+    if (!weights[i])
+      continue;
+    if (isSeamless && (isOut(u) || isOut(v)))
+      taps.push_back({texel(beyond(number, u, v, size)), weights[i]});
+    else
+      taps.push_back(
+          {texel({number, addressed(u, size, kClamp), addressed(v, size, kClamp)}), weights[i]});
+  }
+}
+
+// ---------- Levels of detail
+
+// In 256ths, cut towards 0.
+static int64_t stepsOf(float level) {
+  if (std::isnan(level))
+    return 0;
+  return int64_t(std::clamp(double(level), -65536.0, 65536.0) * kOne);
+}
+
+// The length of a vector of texels.
+static double lengthOf(std::array<double, 3> vector) {
+  for (double &part : vector) // beyond what is finite there are no numbers
+    part = std::isnan(part) ? INFINITY : std::fabs(part);
+  std::sort(vector.begin(), vector.end());
+  return vector[2] + vector[1] * 11 / 32 + vector[0] / 4;
+}
+
+Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
+  int64_t steps = 0;
+  if (place.level)
+    steps = stepsOf(*place.level);
+  else if (place.gradients) {
+    const Grid grid = gridOf(0);
+    std::array<double, 3> dx = {}, dy = {}, sum, difference;
+    for (unsigned i = 0; i < 3; ++i) {
+      if (i < place.dimensions) {
+        const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
+        const auto difference = [&](float gradient) {
+          return place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient;
+        };
+        dx[i] = difference((*place.gradients)[i]) * size;
+        dy[i] = difference((*place.gradients)[3 + i]) * size;
+      }
+      sum[i] = dx[i] + dy[i];
+      difference[i] = dx[i] - dy[i];
+    }
+    const double longest = std::max(std::max(lengthOf(dx), lengthOf(dy)),
+                                    std::max(lengthOf(sum), lengthOf(difference)) * 11 / 16);
+    steps = stepsOf(float(std::log2(longest))); // cut towards 0 as details are
+  }
+  if (place.level || place.gradients)
+    steps += stepsOf(state.levelBias);
+  steps = std::max(std::min(steps, stepsOf(state.maxLevel)), stepsOf(state.minLevel));
+  steps = std::clamp<int64_t>(steps, 0, int64_t(texels.levels - 1) * kOne);
+  if (!state.hasLinearLevels)
+    return {unsigned((steps + kOne / 2) / kOne), 0};
+  return {unsigned(steps / kOne), unsigned(steps % kOne)};
+}
+
+// ---------- Instructions
+
+Texel Sampler::sample(const SamplePlace &place) const {
+  const Detail detail = detailOf(place);
+  Taps taps;
+  addTaps(place, detail.level, kOne - detail.fraction, state.isLinear, taps);
+  if (detail.fraction)
+    addTaps(place, detail.level + 1, detail.fraction, state.isLinear, taps);
+  if (taps.size() == 1)
+    return read(taps[0].texel ? taps[0].texel : border.data());
+  return blend(taps);
+}
+
+Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {
+  Taps taps;
+  addTaps(place, detailOf(place).level, kOne, true, taps);
+  Texel result = {};
+  constexpr unsigned kOrder[] = {2, 3, 1, 0}; // against the clock, from the lower left
+  for (unsigned i = 0; i < 4; ++i) {
+    const uint8_t *texel = taps[kOrder[i]].texel;
+    result[i] = read(texel ? texel : border.data())[channel];
+  }
+  return result;
+}
+
+Texel Sampler::fetch(uint32_t layer, std::array<int64_t, 3> at, bool isRow) const {
+  if (isRow != texels.isLinear)
+    return {};
+  const Grid grid = gridOf(0);
+  if (texels.isLayered)
+    at[2] = layer;
+  for (unsigned i = 0; i < 3; ++i)
+    if (at[i] < 0 || at[i] >= grid.sizes[i])
+      return {};
+  return read(texelAt(grid, at));
+}
+
+std::array<uint32_t, 3> Sampler::sizes(bool ofSurface) const {
+  const auto width = uint32_t(texels.width), height = uint32_t(texels.height),
+             depth = uint32_t(texels.depth);
+  if (!height && texels.isLayered)
+    return {width, depth, 0};
+  if (ofSurface)
+    return {width, height, height ? depth : 0};
+  return {width, texels.isLinear ? 0 : std::max(height, 1u),
+          texels.isCube ? (texels.isLayered ? depth / 6 : 0) : depth};
+}
+
+} // namespace rubia::reference::interpreter

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an H100 reads from a texture: docs/textures.md, "The sampler".
+#pragma once
+
+#include "reference/Textures.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+#include <vector>
+
+namespace rubia::reference::interpreter {
+
+/// The meaning of a channel's bits.
+struct TexelFormat {
+  unsigned bytes = 0; // of a channel
+  bool isSigned = false;
+  enum class Meaning : uint8_t { Integer, Normalized, Half, Float } meaning = Meaning::Integer;
+
+  bool isSignedInteger() const { return isSigned && meaning == Meaning::Integer; }
+  /// Of a CUarray_format; no bytes: not known.
+  static TexelFormat of(int format);
+};
+
+using Texel = std::array<uint32_t, 4>; // words as registers get them
+
+/// A place between texels.
+struct SamplePlace {
+  unsigned dimensions = 2;
+  bool isCube = false;
+  std::array<float, 3> at = {};
+  uint32_t layer = 0;
+  std::array<int, 3> offsets = {};
+  std::optional<float> level;                    // tex.level
+  std::optional<std::array<float, 6>> gradients; // tex.grad: by x of all dimensions, then by y
+};
+
+class Sampler {
+public:
+  explicit Sampler(const TextureObject &texture);
+  /// Why the texture cannot be read; empty: it can be. `hasGradients`: by tex.grad.
+  std::string whyNot(bool hasGradients, bool isCube) const;
+  Texel sample(const SamplePlace &place) const;
+  /// tld4: one channel of the four texels around the place.
+  Texel gather(const SamplePlace &place, unsigned channel) const;
+  /// By integers; 0 outside. `isRow`: by tex.1d, which is for memory.
+  Texel fetch(uint32_t layer, std::array<int64_t, 3> at, bool isRow) const;
+  /// Width, height and depth as txq and suq tell them.
+  std::array<uint32_t, 3> sizes(bool ofSurface) const;
+
+  /// A level's sizes and its texels.
+  struct Grid {
+    std::array<int64_t, 3> sizes = {1, 1, 1};
+    uint8_t *bytes = nullptr;
+    uint64_t rowBytes = 0, sliceBytes = 0;
+  };
+  Grid gridOf(unsigned level) const;
+  unsigned texelBytes() const { return format.bytes * texels.channels; }
+
+private:
+  struct Axis {
+    int64_t index = 0;   // of the lower texel
+    unsigned weight = 0; // of the upper one, of 256
+  };
+  struct Tap {
+    const uint8_t *texel = nullptr; // null: the border
+    unsigned weight = 0;
+  };
+  using Taps = llvm::SmallVector<Tap, 16>;
+  struct Detail {
+    unsigned level = 0, fraction = 0; // of 256, of the next level
+  };
+  Detail detailOf(const SamplePlace &place) const;
+  Axis axisOf(float coordinate, int64_t size, int mode, int offset, bool isLinear) const;
+  static void dropWhereClamped(Axis &axis, int64_t size, int mode);
+  int modeOf(unsigned dimension) const;
+  /// The texel of an index after the address mode; -1: the border.
+  static int64_t addressed(int64_t index, int64_t size, int mode);
+  void addTaps(const SamplePlace &place, unsigned level, unsigned weight, bool isLinear,
+               Taps &taps) const;
+  void addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned weight, bool isLinear,
+                   Taps &taps) const;
+  const uint8_t *texelAt(const Grid &grid, std::array<int64_t, 3> at) const;
+  int64_t sliceOf(uint32_t layer) const;
+  Texel read(const uint8_t *texel) const;
+  Texel blend(llvm::ArrayRef<Tap> taps) const;
+  double numberOf(uint64_t bits) const;
+  uint64_t bitsAt(const uint8_t *texel, unsigned channel) const;
+  uint64_t borderBits(unsigned channel) const;
+
+  const Texels &texels;
+  const SamplerState &state;
+  TexelFormat format;
+  bool isNormalizedCoordinates;
+  std::vector<uint8_t> border; // a texel
+};
+
+} // namespace rubia::reference::interpreter
