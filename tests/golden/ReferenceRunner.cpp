@@ -3,6 +3,7 @@
 #include "Runner.h"
 #include "ptx-frontend/Parser.h"
 #include "reference/Interpreter.h"
+#include "reference/TensorMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
@@ -14,8 +15,34 @@ namespace {
 // A kernel that takes longer does not end.
 constexpr uint64_t kInstructionLimit = 50'000'000;
 
+// CUtensorMapDataType, as PTX numbers the types.
+constexpr uint8_t kTensorTypes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
+
 MutableArrayRef<uint8_t> bytesOf(std::vector<uint64_t> &words, size_t size) {
   return {reinterpret_cast<uint8_t *>(words.data()), size};
+}
+
+reference::TensorMap encoded(const TensorMapRequest &request, uint64_t address) {
+  reference::TensorMap map;
+  const auto first = [](const std::vector<int64_t> &values) {
+    return values.empty() ? 0 : values[0];
+  };
+  map.base = address;
+  map.rank = uint8_t(request.dims.size());
+  std::copy(request.dims.begin(), request.dims.end(), map.sizes);
+  std::copy(request.strides.begin(), request.strides.end(), map.strides);
+  std::copy(request.box.begin(), request.box.end(), map.box);
+  std::copy(request.elements.begin(), request.elements.end(), map.elementStrides);
+  std::copy(request.lower.begin(), request.lower.end(), map.lowerCorner);
+  std::copy(request.upper.begin(), request.upper.end(), map.upperCorner);
+  map.type = kTensorTypes[first(request.type)];
+  map.interleave = uint8_t(first(request.interleave));
+  map.swizzle = uint8_t(first(request.swizzle));
+  map.fill = uint8_t(first(request.fill));
+  map.isIm2col = !request.channels.empty();
+  map.channels = uint16_t(first(request.channels));
+  map.pixels = uint16_t(first(request.pixels));
+  return map;
 }
 
 Expected<KernelResult> runKernel(const KernelCase &kernel) {
@@ -35,7 +62,7 @@ Expected<KernelResult> runKernel(const KernelCase &kernel) {
   for (auto [n, parameter] : enumerate(kernel.parameters)) {
     std::vector<uint64_t> &buffer = buffers.emplace_back(parameter.bytes.size() / 8 + 4);
     if (parameter.tensorMap)
-      return createStringError("unsupported: a tensor map");
+      continue;
     if (!parameter.isBuffer) {
       memcpy(&parameters[offsets[n]], parameter.bytes.data(), parameter.bytes.size());
       continue;
@@ -45,6 +72,18 @@ Expected<KernelResult> runKernel(const KernelCase &kernel) {
     memcpy(&parameters[offsets[n]], &address, sizeof(address));
     (*interpreter)->addMemory({address, bytesOf(buffer, parameter.bytes.size())});
   }
+  for (auto [n, parameter] : enumerate(kernel.parameters))
+    if (parameter.tensorMap) {
+      const auto of = find_if(kernel.parameters, [&](const KernelParameter &other) {
+        return other.isBuffer && other.name == parameter.tensorMap->buffer;
+      });
+      if (of == kernel.parameters.end())
+        return createStringError("there is no buffer '" + parameter.tensorMap->buffer + "'");
+      const std::vector<uint64_t> &buffer = buffers[size_t(of - kernel.parameters.begin())];
+      const reference::TensorMap map =
+          encoded(*parameter.tensorMap, reinterpret_cast<uint64_t>(buffer.data()));
+      memcpy(&parameters[offsets[n]], &map, sizeof(map));
+    }
   reference::Launch launch;
   launch.kernel = kernel.entry;
   launch.grid = kernel.grid;
