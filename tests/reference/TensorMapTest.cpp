@@ -8,11 +8,11 @@
 using namespace rubia;
 
 #define EXPECT_SAME_PLACE(FIELD)                                                                   \
-  EXPECT_EQ(offsetof(reference::TensorMap, FIELD), offsetof(abi::TensorMap, FIELD));               \
-  EXPECT_EQ(sizeof(reference::TensorMap::FIELD), sizeof(abi::TensorMap::FIELD))
+  EXPECT_EQ(offsetof(reference::TensorMap, FIELD), offsetof(rubia::abi::TensorMap, FIELD));        \
+  EXPECT_EQ(sizeof(reference::TensorMap::FIELD), sizeof(rubia::abi::TensorMap::FIELD))
 
 TEST(TensorMap, IsThatOfTheDriver) {
-  EXPECT_EQ(reference::TensorMap::kMagic, abi::kTensorMapMagic);
+  EXPECT_EQ(reference::TensorMap::kMagic, rubia::abi::kTensorMapMagic);
   EXPECT_SAME_PLACE(base);
   EXPECT_SAME_PLACE(strides);
   EXPECT_SAME_PLACE(sizes);
@@ -24,8 +24,8 @@ TEST(TensorMap, IsThatOfTheDriver) {
   EXPECT_SAME_PLACE(interleave);
   EXPECT_SAME_PLACE(swizzle);
   EXPECT_SAME_PLACE(fill);
-  EXPECT_EQ(offsetof(reference::TensorMap, isIm2col), offsetof(abi::TensorMap, access));
-  EXPECT_EQ(uint8_t(abi::TensorAccess::Im2col), 1);
+  EXPECT_EQ(offsetof(reference::TensorMap, isIm2col), offsetof(rubia::abi::TensorMap, access));
+  EXPECT_EQ(uint8_t(rubia::abi::TensorAccess::Im2col), 1);
   EXPECT_SAME_PLACE(lowerCorner);
   EXPECT_SAME_PLACE(upperCorner);
   EXPECT_SAME_PLACE(channels);
