@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's closed libraries, called as C programs call them: products and solutions, epilogues, Fourier transforms, random numbers, sparse
 products, decompositions, layers of networks, filters of images, JPEG. Beside NumPy, SciPy and Pillow.
-cuTENSOR is left out: when it starts it asks for the occupancy of every kernel it has, and that compiles all of them."""
+cuTENSOR is left out, as it compiles for half an hour when it starts. It has a test of its own (tests/libraries)."""
 import ctypes
 import io
 import sys
