@@ -90,6 +90,7 @@ Expected<std::shared_ptr<const Bytes>> resultOf(const Entry &entry) {
   case protocol::Outcome::Limited:
     return failure(text);
   case protocol::Outcome::Problem:
+  case protocol::Outcome::Forbidden:
   case protocol::Outcome::Crashed:
   case protocol::Outcome::Killed:
   case protocol::Outcome::Absent:
@@ -391,6 +392,7 @@ protocol::Answer Compiler::State::answer(const ModuleImage &image, Entry &entry,
                                "not in the local cache, the remote cache does not answer")); // yet
     return failed(Outcome::Refused, forbidden(entry.request, key, "not in the cache"));
   case Outcome::Problem:
+  case Outcome::Forbidden:
   case Outcome::Crashed:
   case Outcome::Killed:
   case Outcome::Limited:
@@ -482,7 +484,8 @@ Expected<std::shared_ptr<const Bytes>> Compiler::State::get(const ModuleImage &i
   entry->outcome = answer.outcome;
   entry->bytes = std::make_shared<const Bytes>(std::move(answer.bytes));
   entry->pending = false;
-  if (entry->outcome == protocol::Outcome::Problem || isEndOfProcess(entry->outcome))
+  if (entry->outcome == protocol::Outcome::Problem ||
+      entry->outcome == protocol::Outcome::Forbidden || isEndOfProcess(entry->outcome))
     entries.erase(key); // a later call may fare better
   else
     keep(key, entry);

@@ -168,7 +168,7 @@ Answer receiveAnswer(int socket) {
   AnswerHeader header;
   Answer answer;
   if (readAll(socket, &header, sizeof(header)) && header.outcome >= 1 &&
-      header.outcome <= uint64_t(Outcome::Limited) && header.size <= (uint64_t(1) << 32) &&
+      header.outcome <= uint64_t(Outcome::Forbidden) && header.size <= (uint64_t(1) << 32) &&
       header.remote <= uint64_t(Remote::Paused)) {
     answer.outcome = Outcome(header.outcome);
     answer.peakBytes = header.peakBytes;

@@ -51,11 +51,11 @@ bool sendByte(int socket, char byte, int fd);
 bool receiveByte(int socket, char &byte, FileDescriptor &fd);
 
 /// The answer: a result, the text of an error of the image or kernel, the text of a problem of the
-/// system, or how the compile process ended that had the request: it crashed; it ran out of memory,
-/// was killed or never began (Killed), for which the kernel is perhaps not to blame; it took too
-/// long, or was killed twice (Limited), which holds for this process and its limits only. It
-/// carries its digest, so that one which broke off and was followed by another is not taken for a
-/// whole one.
+/// system, the same of one that compiling again cannot mend (Forbidden), or how the compile process
+/// ended that had the request: it crashed; it ran out of memory, was killed or never began
+/// (Killed), for which the kernel is perhaps not to blame; it took too long, or was killed twice
+/// (Limited), which holds for this process and its limits only. It carries its digest, so that one
+/// which broke off and was followed by another is not taken for a whole one.
 enum class Outcome : uint32_t {
   Result = 1,
   Refused = 2,
@@ -63,7 +63,8 @@ enum class Outcome : uint32_t {
   Crashed = 4,
   Absent = 5,
   Killed = 6,
-  Limited = 7
+  Limited = 7,
+  Forbidden = 8
 };
 struct Answer {
   Outcome outcome = Outcome::Problem;

@@ -24,8 +24,8 @@ Result state() {
   return isExiting() ? kDeinitialized : kSuccess;
 }
 
-Result fail(Result result, const Twine &reason) {
-  log(LogLevel::Error, reason);
+Result fail(Result result, const Twine &reason, LogLevel level) {
+  log(level, reason);
   remember(reason);
   return result;
 }

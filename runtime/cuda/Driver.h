@@ -164,7 +164,7 @@ unsigned capabilityForFile(llvm::StringRef path);
 void logOnce(LogLevel level, const llvm::Twine &what);
 
 /// What is said of a failed call: its name, the code, and the reason if we know it.
-Result fail(Result result, const llvm::Twine &reason);
+Result fail(Result result, const llvm::Twine &reason, LogLevel level = LogLevel::Error);
 /// For programs that read the log (cuLogsDumpToMemory).
 void remember(const llvm::Twine &reason);
 void traceCall(const char *name, Result result);

@@ -83,6 +83,7 @@ struct LoadedImage {
   std::vector<uint8_t> bytes;
   Result error = kSuccess;
   std::string text;
+  LogLevel level = LogLevel::Error; // at which an error is logged
 };
 
 static LoadedImage choose(ArrayRef<fatbin::RawImage> images) {
@@ -135,7 +136,13 @@ static LoadedImage readFile(const char *path) {
       text = e.message();
     });
     const bool isThere = code == std::errc::not_supported || code == std::errc::file_too_large;
-    return {{}, isThere ? kInvalidImage : kFileNotFound, std::move(text)};
+    const bool isAbsent =
+        code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
+    // Programs probe for files that they keep compiled kernels in: the code says enough.
+    return {{},
+            isThere ? kInvalidImage : kFileNotFound,
+            std::move(text),
+            isAbsent ? LogLevel::Info : LogLevel::Error};
   }
   fatbin::RawImage image;
   image.bytes = arrayRefFromStringRef((*file)->getBuffer());
@@ -198,7 +205,7 @@ static Result load(Context &context, Module **out, LoadedImage read, const void 
   const auto begin = std::chrono::steady_clock::now();
   if (read.error) {
     options.writeError(read.text, read.error);
-    return fail(read.error, read.text);
+    return fail(read.error, read.text, read.level);
   }
   std::string text;
   const Result result =
@@ -246,10 +253,11 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
                           JitOptions options, bool isLazy) {
   auto made = std::make_unique<Library>();
   std::string text;
+  const LogLevel level = read.level;
   made->error = readLibrary(*made, std::move(read), caller, text);
   if (made->error) {
     options.writeError(text, made->error);
-    (void)fail(made->error, text);
+    (void)fail(made->error, text, level);
     if (!isLazy || made->error == kOperatingSystem)
       return made->error;
   } else {

@@ -229,8 +229,9 @@ int runCompileProcess(int socket) {
                            request.remote);
     } else {
       Error error = result.takeError();
-      const auto outcome =
-          isOfTheSystem(error) ? protocol::Outcome::Problem : protocol::Outcome::Refused;
+      const auto outcome = !forbidden.empty()     ? protocol::Outcome::Forbidden
+                           : isOfTheSystem(error) ? protocol::Outcome::Problem
+                                                  : protocol::Outcome::Refused;
       std::string text = toString(std::move(error));
       protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), peak.bytes(),
                            request.remote);

@@ -97,9 +97,8 @@ ConfigFile read() {
     return parseConfig((*file)->getBuffer(), nothing.path);
   handleAllErrors(file.takeError(), [&](const ErrorInfoBase &error) {
     const std::error_code code = error.convertToErrorCode();
-    const bool isAbsent = code == std::errc::no_such_file_or_directory ||
-                          code == std::errc::not_a_directory ||
-                          code == std::errc::permission_denied;
+    const bool isAbsent =
+        code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
     if (!chosenPath().empty() || !isAbsent)
       nothing.problems.push_back(error.message() + "; no settings are read");
   });

@@ -81,6 +81,31 @@ again:
   }
 }
 
+// Programs look so for the files that they keep compiled kernels in.
+TEST_F(Modules, AnAbsentFileIsToldByItsCodeAlone) {
+  const std::string folder = testing::TempDir() + "rubia-absent-" + std::to_string(getpid());
+  const std::string path = folder + "/kernel.ptx";
+  auto loaded = [&](const char *function) {
+    void *made = nullptr;
+    testing::internal::CaptureStderr();
+    const Result result = function == std::string("cuModuleLoad")
+                              ? cu(function, &made, path.c_str())
+                              : cu(function, &made, path.c_str(), static_cast<int *>(nullptr),
+                                   static_cast<void **>(nullptr), 0u, static_cast<int *>(nullptr),
+                                   static_cast<void **>(nullptr), 0u);
+    const std::string told = testing::internal::GetCapturedStderr();
+    return std::pair(result, told.find(path) != std::string::npos);
+  };
+  std::filesystem::create_directories(folder);
+  for (const char *function : {"cuModuleLoad", "cuLibraryLoadFromFile"}) {
+    EXPECT_EQ(loaded(function), std::pair(kFileNotFound, false)) << function;
+    std::ofstream(path) << "no PTX";
+    EXPECT_EQ(loaded(function).second, true) << function;
+    std::filesystem::remove(path);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 size_t filesWith(const std::string &folder, const char *text) {
   size_t count = 0;
   for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {

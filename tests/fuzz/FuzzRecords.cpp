@@ -85,7 +85,7 @@ void readMessages(ArrayRef<uint8_t> bytes) {
     if (isAnswer) {
       const protocol::Answer answer = protocol::receiveAnswer(mine.get());
       if (answer.outcome < protocol::Outcome::Result ||
-          answer.outcome > protocol::Outcome::Limited || answer.remote > protocol::Remote::Paused)
+          answer.outcome > protocol::Outcome::Forbidden || answer.remote > protocol::Remote::Paused)
         abort();
       continue;
     }

@@ -359,6 +359,13 @@ TEST_F(Confined, WhatTheSwitchCannotMeanIsAnError) {
   EXPECT_EQ(compile("demand", "a"), "RUBIA_SANDBOX is 'demand', expected auto, require or off");
 }
 
+TEST_F(Confined, WhatCompilingAgainCannotMendIsNotCompiledAgain) {
+  setenv("RUBIA_LOG", "info", 1);
+  const std::string text = compile("demand", "a");
+  EXPECT_EQ(StringRef(text).count("compiling again"), 0u) << text;
+  EXPECT_TRUE(StringRef(text).contains("RUBIA_SANDBOX is 'demand'")) << text;
+}
+
 // Waits for those who go on, however long it takes them, and for nobody else.
 class Waiting : public SupervisorTest {
 protected:

@@ -82,6 +82,26 @@ class Config(unittest.TestCase):
         done = self.rubia("doctor", "--list", "--selftest", RUBIA_CONFIG=str(self.file))
         self.assertIn("; no settings are read", done.stderr)
 
+    def test_a_file_that_may_not_be_read_is_told(self):
+        file = self.folder / "home/.config/rubia/rubia.toml"
+        self.write('emulator_seed = 7', file)
+        file.chmod(0)
+        words = ["doctor", "--list", "--selftest"]
+        if os.geteuid() == 0:  # who may read everything
+            self.folder.chmod(0o755)
+            words = [shutil.which("setpriv"), "--reuid=65534", "--clear-groups", RUBIA, *words]
+            done = self.rubia(*words[1:], rubia=words[0])
+        else:
+            done = self.rubia(*words)
+        self.assertIn(f"rubia: {file}: Permission denied; no settings are read", done.stderr)
+
+    def test_tests_have_no_file_of_their_users(self):
+        if "CTEST_INTERACTIVE_DEBUG_MODE" not in os.environ:
+            self.skipTest("ctest sets the environment")
+        folder = pathlib.Path(os.environ["XDG_CONFIG_HOME"])
+        self.assertEqual(folder.name, "no-settings")
+        self.assertFalse((folder / "rubia").exists())  # others keep theirs there: Chromium
+
     def test_programs_with_more_rights_read_none(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
