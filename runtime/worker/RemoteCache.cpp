@@ -4,6 +4,7 @@
 #include "runtime/cache/CacheDirectory.h"
 #include "runtime/cache/Signature.h"
 #include "runtime/worker/Http.h"
+#include "runtime/worker/S3.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 #include <condition_variable>
@@ -105,11 +106,12 @@ struct StoreJob {
 } // namespace
 
 struct RemoteCache::State {
-  std::string url;
+  std::string url;                   // of HTTP
+  std::optional<AwsIdentity> signer; // of requests to S3
   bool writes = false;
   HttpLimits limits;
   TrustedKeys trusted;
-  std::optional<SigningKey> signer;
+  std::optional<SigningKey> signingKey;
   FileDescriptor ready;
 
   std::mutex mutex;
@@ -169,7 +171,7 @@ Error RemoteCache::State::accept(ArrayRef<uint8_t> bytes, const std::string &key
     entry = std::move(*decoded);
     return Error::success();
   }
-  if (!isDistrusted || signer) { // who cannot sign does not replace what others may trust
+  if (!isDistrusted || signingKey) { // who cannot sign does not replace what others may trust
     std::lock_guard<std::mutex> lock(mutex);
     damaged.insert(key);
   }
@@ -183,13 +185,19 @@ Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &en
     failed(fetches, toString(status.takeError()));
     return Remote::Failed;
   }
-  // A store whose contents may not be listed says 403 for what is not there.
+  // A store whose contents may not be listed says 403 for what is not there. S3 has other reasons
+  // for it, too: an unknown key, a signature that is wrong, a clock that is.
+  const std::string code = signer ? s3ErrorCode(bytes) : "";
+  if (*status == 403 && !code.empty() && code != "AccessDenied") {
+    failed(fetches, "answers with status 403, " + code);
+    return Remote::Failed;
+  }
   if (*status == 404 || *status == 410 || *status == 403) {
     succeeded(fetches);
     return Remote::Absent;
   }
   if (*status != 200) {
-    failed(fetches, "answers with status " + Twine(*status));
+    failed(fetches, "answers with status " + Twine(*status) + (code.empty() ? "" : ", ") + code);
     return Remote::Failed;
   }
   succeeded(fetches);
@@ -205,7 +213,7 @@ Remote RemoteCache::State::fetch(Http &http, const FetchJob &job, CacheEntry &en
 }
 
 void RemoteCache::State::fetchForEver() {
-  Expected<Http> http = Http::open(limits);
+  Expected<Http> http = Http::open(limits, signer);
   if (!http)
     failed(fetches, toString(http.takeError()));
   std::unique_lock<std::mutex> lock(mutex);
@@ -235,26 +243,28 @@ void RemoteCache::State::fetchForEver() {
 void RemoteCache::State::store(Http &http, const StoreJob &job) {
   const std::string place = urlOf(job.key);
   Expected<long> status = 404;
+  std::vector<uint8_t> answer;
   if (!job.overDamaged)
     status = http.head(place);
   if (status && *status == 200)
     return succeeded(stores);
   if (status && *status < 500) {
     std::vector<uint8_t> body = job.bytes;
-    if (signer)
-      append_range(body, signer->sign(Signed::Entry, digestOfEncoded(job.bytes)));
-    status = http.put(place, body);
+    if (signingKey)
+      append_range(body, signingKey->sign(Signed::Entry, digestOfEncoded(job.bytes)));
+    status = http.put(place, body, answer);
   }
   if (!status)
     failed(stores, toString(status.takeError()));
   else if (*status < 200 || *status > 299)
-    failed(stores, "cannot be written: status " + Twine(*status));
+    failed(stores, "cannot be written: status " + Twine(*status) +
+                       (signer ? " " + s3ErrorCode(answer) : ""));
   else
     succeeded(stores);
 }
 
 void RemoteCache::State::storeForEver() {
-  Expected<Http> http = Http::open(limits);
+  Expected<Http> http = Http::open(limits, signer);
   if (!http)
     failed(stores, toString(http.takeError()));
   std::unique_lock<std::mutex> lock(mutex);
@@ -278,12 +288,13 @@ void RemoteCache::State::storeForEver() {
 
 bool RemoteCache::isWritten() {
   const settings::Settings settings;
-  return !cacheIsDisabled() && isUrl(settings.cacheRemote()) && settings.cacheRemoteWrite();
+  const std::string url = settings.cacheRemote();
+  return !cacheIsDisabled() && (isUrl(url) || isS3Url(url)) && settings.cacheRemoteWrite();
 }
 
 std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &settings) {
   using settings::Id;
-  const std::string url = settings.cacheRemote();
+  std::string url = settings.cacheRemote();
   if (url.empty() || cacheIsDisabled(settings))
     return nullptr;
   auto state = std::make_shared<State>();
@@ -291,8 +302,16 @@ std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &setting
     log(LogLevel::Error, "no remote kernel cache: " + why);
     return nullptr;
   };
-  if (!isUrl(url))
-    return refuse("RUBIA_CACHE_REMOTE is '" + url + "', expected http://... or https://...");
+  if (isS3Url(url)) {
+    Expected<S3Place> place = s3Place(url);
+    if (!place)
+      return refuse(toString(place.takeError()));
+    url = std::move(place->url);
+    state->signer = std::move(place->identity);
+  } else if (!isUrl(url)) {
+    return refuse("RUBIA_CACHE_REMOTE is '" + url +
+                  "', expected http://..., https://... or s3://BUCKET/...");
+  }
   for (Id id : {Id::cacheRemoteWrite, Id::cacheRemoteTimeout})
     if (Error error = settings.check(id))
       return refuse(toString(std::move(error)));
@@ -309,7 +328,7 @@ std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &setting
     Expected<SigningKey> key = SigningKey::read(path);
     if (!key)
       return refuse(toString(key.takeError()));
-    state->signer = *key;
+    state->signingKey = *key;
   }
   state->ready = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!state->ready)
