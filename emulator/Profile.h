@@ -74,12 +74,17 @@ struct Cost {
   void add(const Cost &other);
 };
 
+/// A place in the source, and the function that it belongs to.
+struct SourceFrame {
+  std::string file, function;
+  unsigned line = 0;
+};
+
 struct InstructionCost {
   uint64_t pc = 0; // as llvm-objdump prints it
   std::string text;
   InstructionClass kind = InstructionClass::Other;
-  std::string file; // of the innermost inlined function; empty: unknown
-  unsigned line = 0;
+  std::vector<SourceFrame> frames; // the innermost inlined function first; empty: unknown
   Cost cost;
 };
 

@@ -4,6 +4,7 @@
 #include "input/File.h"
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
+#include "tools/launch/Pages.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -86,6 +87,11 @@ void ObservationOptions::addTo(CLI::App &command) {
                      "information names are not opened");
   command.add_flag("--json{-}", json,
                    "machine-readable --stats, --profile and --trace; --json=FILE: to a file");
+  command.add_option("--html", html,
+                     "a page of --stats and --profile, with a flame graph, into this file");
+  command.add_option("--folded", folded,
+                     "wave instructions by stack of inlined functions, a line for each, as flame "
+                     "graph programs read them, into this file");
 }
 
 Error LaunchObservation::makeFile(File &file, settings::Settings &settings, settings::Id id) {
@@ -104,7 +110,7 @@ Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &o
   LaunchObservation observation(options);
   if (!options.sources.empty())
     settings.set(Id::emulatorSources, join(options.sources, ":"));
-  const bool profile = options.stats == "all" || !options.profile.empty();
+  const bool profile = options.profiles();
   if (profile || !options.stats.empty())
     if (Error error = makeFile(observation.launches, settings,
                                profile ? Id::emulatorProfile : Id::emulatorStats))
@@ -192,6 +198,10 @@ void PtxLines::name(ordered_json &launches) const {
         if (entry.value("file", "") != kImage)
           continue;
         entry["file"] = file;
+        if (auto frames = entry.find("frames"); frames != entry.end())
+          for (ordered_json &frame : *frames)
+            if (frame.value("file", "") == kImage)
+              frame["file"] = file;
         if (entry.contains("function"))
           entry["text"] = text(entry["line"]).str();
       }
@@ -241,6 +251,14 @@ Error LaunchObservation::print(const std::string &file) const {
     return all.takeError();
   const PtxLines ptx(file);
   ptx.name(*all);
+  if (!options.html.empty())
+    if (Error error =
+            writeFile(options.html, [&](raw_ostream &os) { writeLaunchPage(os, file, *all); }))
+      return error;
+  if (!options.folded.empty())
+    if (Error error =
+            writeFile(options.folded, [&](raw_ostream &os) { writeFolded(os, flamesOf(*all)); }))
+      return error;
   if (!options.json.empty())
     return printJson(*all);
   if (!trace.path.empty()) {
@@ -249,7 +267,12 @@ Error LaunchObservation::print(const std::string &file) const {
       return lines.takeError();
     printed() << ptx.name((*lines)->getBuffer());
   }
-  for (const ordered_json &launch : *all) {
+  printTables(*all);
+  return Error::success();
+}
+
+void LaunchObservation::printTables(const ordered_json &launches) const {
+  for (const ordered_json &launch : launches) {
     if (!options.stats.empty())
       printStatistics(launch);
     if (options.profile == "lines")
@@ -257,7 +280,6 @@ Error LaunchObservation::print(const std::string &file) const {
     else if (!options.profile.empty())
       printInstructions(launch);
   }
-  return Error::success();
 }
 
 } // namespace rubia::tools

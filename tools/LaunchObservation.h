@@ -22,9 +22,14 @@ struct ObservationOptions {
   std::string trace;   // empty, or how many instructions of each wave
   std::string workgroup = "0", wave = "0", thread;
   std::vector<std::string> sources; // folders
-  std::string json;                 // empty, "-" or a file
+  std::string json, html, folded;   // empty, "-" or a file
   void addTo(CLI::App &command);
-  bool any() const { return !stats.empty() || !profile.empty() || !trace.empty(); }
+  bool any() const { return !stats.empty() || !trace.empty() || profiles(); }
+  /// Whether more than the counts of --stats=counts is wanted.
+  bool profiles() const {
+    return stats == "all" || !profile.empty() || !folded.empty() ||
+           (!html.empty() && stats.empty());
+  }
 };
 
 class LaunchObservation {
@@ -46,6 +51,7 @@ private:
   explicit LaunchObservation(const ObservationOptions &options) : options(options) {}
   static llvm::Error makeFile(File &file, settings::Settings &settings, settings::Id id);
   llvm::Error printJson(const nlohmann::ordered_json &launches) const;
+  void printTables(const nlohmann::ordered_json &launches) const;
 
   ObservationOptions options;
   File launches, trace;

@@ -30,6 +30,7 @@ private:
   void occupancy(const Launch &launch);
   void memory(const MemoryCost &cost, unsigned lineBytes);
   void cost(const Cost &cost);
+  void frames(const std::vector<SourceFrame> &frames);
   void profile(const Profile &profile);
 
   json::OStream j;
@@ -110,6 +111,19 @@ void Writer::cost(const Cost &cost) {
   }
 }
 
+void Writer::frames(const std::vector<SourceFrame> &frames) {
+  j.attribute("file", frames.front().file);
+  number("line", frames.front().line);
+  j.attributeArray("frames", [&] {
+    for (const SourceFrame &frame : frames)
+      j.object([&] {
+        j.attribute("function", frame.function);
+        j.attribute("file", frame.file);
+        number("line", frame.line);
+      });
+  });
+}
+
 void Writer::profile(const Profile &profile) {
   j.attributeObject("memory", [&] {
     number("line_bytes", profile.lineBytes);
@@ -153,10 +167,8 @@ void Writer::profile(const Profile &profile) {
         number("pc", instruction.pc);
         j.attribute("text", instruction.text);
         j.attribute("class", toString(instruction.kind));
-        if (!instruction.file.empty()) {
-          j.attribute("file", instruction.file);
-          number("line", instruction.line);
-        }
+        if (!instruction.frames.empty())
+          frames(instruction.frames);
         j.attributeObject("cost", [&] { cost(instruction.cost); });
       });
   });

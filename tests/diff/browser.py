@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 MISSING = "no chromium with its driver here (apt install chromium chromium-driver): the page is not looked at"
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015"}
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015"}
 
 
 def installed():

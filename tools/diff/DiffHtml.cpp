@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as a page: one file with nothing from elsewhere. A launch is a <details>, which the
 // keyboard opens; colours follow the reader's choice of light or dark, and verdicts are words, so
-// that it can be printed. What the script adds (DiffPage.h) is comfort: each mark of a picture has
+// that it can be printed. What the script adds (tools/html) is comfort: each mark of a picture has
 // its text as a title too.
-#include "tools/diff/DiffPage.h"
 #include "tools/diff/DiffReport.h"
+#include "tools/html/Page.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include <cmath>
 
 using namespace llvm;
@@ -28,28 +27,6 @@ static std::string marked(Verdict verdict) {
   return formatv("<strong class=\"{0}\">{1}</strong>", classOf(verdict), nameOf(verdict)).str();
 }
 
-/// A mark of a picture: where it is among the others, and what it stands for.
-static void writeMark(raw_ostream &os, uint64_t column, uint64_t row, double x, double y,
-                      double width, double height, double opacity, const std::string &text) {
-  os << formatv("<rect data-x=\"{0}\" data-y=\"{1}\" x=\"{2:f2}\" y=\"{3:f2}\" width=\"{4:f2}\" "
-                "height=\"{5:f2}\"",
-                column, row, x, y, width, height);
-  if (opacity < 1)
-    os << formatv(" opacity=\"{0:f2}\"", opacity);
-  os << "><title>" << escaped(text) << "</title></rect>";
-}
-
-static void beginPicture(raw_ostream &os, const std::string &title, double width, double height) {
-  os << formatv("<figure tabindex=\"0\"><figcaption>{0}</figcaption><svg role=\"img\" "
-                "aria-label=\"{0}\" viewBox=\"0 0 {1:f2} {2:f2}\" width=\"{1:f2}\" "
-                "fill=\"var(--bar)\">",
-                title, width, height);
-}
-
-static void endPicture(raw_ostream &os) {
-  os << "</svg><output aria-live=\"polite\"></output></figure>\n";
-}
-
 /// Bars of 0 to 100 percent in height; under the pointer: the name, the count, and what `more` has.
 static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> counts,
                       function_ref<std::string(size_t)> name,
@@ -58,7 +35,7 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
   const uint64_t most = *std::max_element(counts.begin(), counts.end());
   if (!most)
     return;
-  beginPicture(os, title.str(), kWidth, kHeight);
+  beginPicture(os, title, kWidth, kHeight);
   os << formatv("<rect y=\"{0}\" width=\"{1}\" height=\"1\" opacity=\"0.4\"/>", kHeight - 1,
                 kWidth);
   const double step = double(kWidth) / double(counts.size());
@@ -68,7 +45,7 @@ static void writeBars(raw_ostream &os, StringRef title, ArrayRef<uint64_t> count
       continue;
     // At least a pixel or two: one element that differs among millions is the point.
     const double height = std::max(2.0, (kHeight - 2) * double(counts[i]) / double(most));
-    writeMark(os, i, 0, double(i) * step, kHeight - 1 - height, width, height, 1,
+    writeMark(os, {i, 0, double(i) * step, kHeight - 1 - height, width, height},
               name(i) + ": " + std::to_string(counts[i]) + more(i));
   }
   endPicture(os);
@@ -98,7 +75,8 @@ static void writeCells(raw_ostream &os, const BufferResult &buffer) {
     return (cell * elements + cells - 1) / cells; // the first that lies in it
   };
   beginPicture(
-      os, formatv("where elements differ, {0} columns and {1} rows", buffer.columns, buffer.rows),
+      os,
+      formatv("where elements differ, {0} columns and {1} rows", buffer.columns, buffer.rows).str(),
       width, height);
   os << formatv("<rect width=\"{0:f2}\" height=\"{1:f2}\" fill=\"none\" stroke=\"var(--line)\"/>",
                 width, height);
@@ -112,30 +90,31 @@ static void writeCells(raw_ostream &os, const BufferResult &buffer) {
                 from(column + 1, buffer.columns, buffer.cellColumns) - 1,
                 from(row, buffer.rows, buffer.cellRows),
                 from(row + 1, buffer.rows, buffer.cellRows) - 1, buffer.cells[i]);
-    writeMark(os, column, row, double(column) * size, double(row) * size, size, size,
-              0.25 + 0.75 * double(buffer.cells[i]) / double(most),
+    writeMark(os,
+              {column, row, double(column) * size, double(row) * size, size, size,
+               0.25 + 0.75 * double(buffer.cells[i]) / double(most)},
               text + writerOf(buffer.cellParts[i]));
   }
   endPicture(os);
 }
 
 static void writeCode(raw_ostream &os, const capsule::Excerpt &excerpt) {
-  os << "<div class=\"code\"><b>" << escaped(json::fixUTF8(excerpt.title)) << "</b>";
+  os << "<div class=\"code\"><b>" << escaped(excerpt.title) << "</b>";
   for (const capsule::Excerpt::Line &line : excerpt.lines) {
     const char *marked = line.isMarked ? " class=\"marked\"" : "";
     os << "<span" << marked << ">";
     if (line.number)
       os << line.number;
-    os << "</span><span" << marked << ">" << escaped(json::fixUTF8(line.text)) << "</span>";
+    os << "</span><span" << marked << ">" << escaped(line.text) << "</span>";
   }
   os << "</div>\n";
 }
 
 static void writeBuffer(raw_ostream &os, const LaunchResult &launch, const BufferResult &buffer) {
-  os << "<p>" << marked(buffer.verdict) << ": "
-     << escaped(json::fixUTF8(textOf(*launch.launch, buffer))) << "</p>\n";
+  os << "<p>" << marked(buffer.verdict) << ": " << escaped(textOf(*launch.launch, buffer))
+     << "</p>\n";
   if (buffer.writer)
-    os << "<pre>" << escaped(json::fixUTF8(textOf(*buffer.writer))) << "</pre>\n";
+    os << "<pre>" << escaped(textOf(*buffer.writer)) << "</pre>\n";
   for (const capsule::Excerpt &excerpt : buffer.code)
     writeCode(os, excerpt);
   if (!buffer.differing)
@@ -163,13 +142,13 @@ static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
   const auto &grid = launch.launch->grid, &block = launch.launch->block;
   const bool isOpen = launch.verdict >= Verdict::Undecided;
   os << "<details" << (isOpen ? " open" : "") << "><summary>" << marked(launch.verdict) << " <code>"
-     << escaped(json::fixUTF8(titleOf(*launch.launch))) << "</code></summary>\n";
+     << escaped(titleOf(*launch.launch)) << "</code></summary>\n";
   os << formatv("<p>grid {0} x {1} x {2}, block {3} x {4} x {5}, {6} bytes of dynamic shared "
                 "memory</p>\n",
                 grid[0], grid[1], grid[2], block[0], block[1], block[2],
                 launch.launch->sharedBytes);
   if (!launch.reason.empty())
-    os << "<p>" << escaped(json::fixUTF8(launch.reason)) << "</p>\n";
+    os << "<p>" << escaped(launch.reason) << "</p>\n";
   for (const BufferResult &buffer : launch.buffers)
     if (buffer.differing || buffer.nans)
       writeBuffer(os, launch, buffer);
@@ -182,9 +161,9 @@ static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
 }
 
 void DiffReport::writeHtml(raw_ostream &os) const {
-  os << kPageHead << "<h1>rubia diff</h1>\n<p>" << marked(verdict()) << ": <code>"
-     << escaped(json::fixUTF8(capsule)) << "</code>, recorded on "
-     << escaped(json::fixUTF8(recordedOn)) << "</p>\n";
+  beginPage(os, "rubia diff");
+  os << "<h1>rubia diff</h1>\n<p>" << marked(verdict()) << ": <code>" << escaped(capsule)
+     << "</code>, recorded on " << escaped(recordedOn) << "</p>\n";
   os << formatv("<p>Recorded with compute capability {0}.{1}, driver {2}, {3} multiprocessors{4}; "
                 "compared by Rubia {5}.</p>\n",
                 recorded.computeCapability / 10, recorded.computeCapability % 10,
@@ -204,7 +183,10 @@ void DiffReport::writeHtml(raw_ostream &os) const {
     for (const LaunchResult &launch : target.launches)
       writeLaunch(os, launch);
   }
-  os << kPageTail;
+  os << "<p class=\"keys\">Keys: n and p go to the next and the previous launch that is not equal, "
+        "a opens "
+        "or closes all. In a\npicture, the arrows go from mark to mark.</p>\n";
+  endPage(os, {PageScript::Pictures, PageScript::Launches});
 }
 
 } // namespace rubia::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/ReplayTargets.h"
+#include "tools/html/Page.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -214,18 +215,6 @@ void DiffReport::writeJson(raw_ostream &os) const {
   os << formatv("{0:2}", json::Value(std::move(document))) << "\n";
 }
 
-std::string escaped(StringRef text) {
-  std::string out;
-  raw_string_ostream os(out);
-  for (char c : text)
-    // XML has no other control characters.
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
-      os << '?';
-    else
-      printHTMLEscaped(StringRef(&c, 1), os);
-  return out;
-}
-
 void DiffReport::writeJUnit(raw_ostream &os) const {
   os << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   for (const Target &target : targets) {
@@ -244,11 +233,11 @@ void DiffReport::writeJUnit(raw_ostream &os) const {
         if (buffer.differing)
           text += (text.empty() ? "" : "\n") + textOf(*result.launch, buffer) +
                   (buffer.writer ? "\n" + textOf(*buffer.writer) : "");
-      os << "    <testcase classname=\"" << escaped(json::fixUTF8(result.launch->kernel))
-         << "\" name=\"launch " << result.launch->ordinal << "\">";
+      os << "    <testcase classname=\"" << escaped(result.launch->kernel) << "\" name=\"launch "
+         << result.launch->ordinal << "\">";
       if (isFailure(result) || isSkipped(result))
         os << "<" << (isFailure(result) ? "failure" : "skipped") << " message=\""
-           << escaped(nameOf(result.verdict)) << "\">" << escaped(json::fixUTF8(text)) << "</"
+           << escaped(nameOf(result.verdict)) << "\">" << escaped(text) << "</"
            << (isFailure(result) ? "failure" : "skipped") << ">";
       os << "</testcase>\n";
     }

@@ -32,8 +32,6 @@ std::string titleOf(const capsule::Launch &launch);
 std::string textOf(const capsule::Writer &writer);
 /// "1 allocation lies elsewhere ...; 3 words ... were changed"; empty: no word was changed.
 std::string textOf(const capsule::Launch::Moved &moved);
-/// Text within XML or HTML.
-std::string escaped(llvm::StringRef text);
 
 /// "12 of 8750 f32 elements differ; first element 17: expected ..., got ..."
 std::string textOf(const capsule::Launch &launch, const capsule::BufferResult &buffer);

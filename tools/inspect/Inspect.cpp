@@ -5,6 +5,7 @@
 #include "input/File.h"
 #include "targets/Target.h"
 #include "tools/Commands.h"
+#include "tools/OutputFile.h"
 #include "tools/inspect/InputFiles.h"
 #include "tools/inspect/Inspection.h"
 #include "llvm/Support/FileSystem.h"
@@ -19,9 +20,10 @@ namespace rubia::tools {
 namespace {
 struct InspectOptions {
   std::vector<std::string> files;
-  std::string arch = targets::byDefault().name.str(), entry;
+  std::string arch = targets::byDefault().name.str(), entry, html;
   settings::Settings settings;
   bool json = false, recursive = false, mangled = false;
+  bool prints() const { return !json && html.empty(); } // for people
 };
 
 class Inspector {
@@ -56,7 +58,7 @@ void Inspector::take(ordered_json entry, int status) {
   outcome.worked += status != kFailed;
   outcome.failed += status != kDone;
   all.push_back(std::move(entry));
-  if (options.json || !options.entry.empty())
+  if (!options.prints() || !options.entry.empty())
     return;
   if (options.recursive)
     printShort(all.back());
@@ -111,16 +113,20 @@ int Inspector::finish() {
       const int status = entry.contains("modules") ? judge(entry) : kDone;
       outcome.worked += status != kFailed;
       outcome.failed += status != kDone;
-      if (!options.json)
+      if (options.prints())
         print(entry, {options.mangled});
     }
   }
   const ordered_json totals = totalsOf(all, walk.seen());
+  if (!options.html.empty())
+    if (Error error = writeFile(options.html,
+                                [&](raw_ostream &os) { writePage(os, all, totals, options.arch); }))
+      return fail(std::move(error));
   if (options.json)
     outs() << ordered_json{{"version", 1}, {"files", std::move(all)}, {"totals", totals}}.dump(
                   2, ' ', true, ordered_json::error_handler_t::replace)
            << "\n";
-  else if (options.recursive)
+  else if (options.recursive && options.prints())
     printTotals(totals);
   return outcome.status();
 }
@@ -162,7 +168,10 @@ void addInspect(CLI::App &app, int &status) {
                       "only this kernel: its name, mangled or not, or the beginning of it");
   command->add_flag("--mangled", options->mangled, "names of kernels as they stand in the file");
   addCodeOptions(*command, options->settings);
-  command->add_flag("--json", options->json, "machine-readable");
+  CLI::Option *json = command->add_flag("--json", options->json, "machine-readable");
+  command
+      ->add_option("--html", options->html, "a page to look at, into this file; nothing is printed")
+      ->excludes(json);
   command->callback([options, &status] { status = inspect(*options); });
 }
 

@@ -42,5 +42,8 @@ void print(const nlohmann::ordered_json &entry, const PrintOptions &options);
 /// One line for an entry.
 void printShort(const nlohmann::ordered_json &entry);
 void printTotals(const nlohmann::ordered_json &totals);
+/// The page of --html (InspectHtml.cpp), of entries that were judged for `arch`.
+void writePage(llvm::raw_ostream &os, const nlohmann::ordered_json &entries,
+               const nlohmann::ordered_json &totals, llvm::StringRef arch);
 
 } // namespace rubia::tools

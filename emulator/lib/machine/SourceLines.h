@@ -2,6 +2,7 @@
 // Source lines of a code object, from its DWARF line tables.
 #pragma once
 
+#include "emulator/Profile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <memory>
 #include <mutex>
@@ -16,11 +17,6 @@ class ObjectFile;
 } // namespace llvm
 
 namespace rubia::emulator {
-
-struct SourceFrame {
-  std::string file, function;
-  unsigned line = 0;
-};
 
 /// Keeps the file and looks at it when it is first asked: most programs never fault.
 class SourceLines {

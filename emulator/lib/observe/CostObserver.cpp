@@ -106,16 +106,14 @@ Profile CostObserver::profile() const {
     if (const auto found = disassembleAt(program, instruction.pc))
       instruction.text = found->text;
     all.total.add(costs[i]);
-    const std::vector<SourceFrame> frames =
-        lines ? lines->frames(instruction.pc) : std::vector<SourceFrame>();
+    if (lines)
+      instruction.frames = lines->frames(instruction.pc);
+    const std::vector<SourceFrame> &frames = instruction.frames;
     for (const SourceFrame &frame : frames) {
       LineCost &line = byLine[{frame.file, frame.line}];
       line.function = frame.function;
-      if (&frame == &frames.front()) {
+      if (&frame == &frames.front())
         line.cost.add(costs[i]);
-        instruction.file = frame.file;
-        instruction.line = frame.line;
-      }
       const auto same = [&](const SourceFrame &other) {
         return other.file == frame.file && other.line == frame.line;
       };
