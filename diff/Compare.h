@@ -103,6 +103,8 @@ struct LaunchResult {
   bool isOtherImage = false; // that ran where it was recorded
   Launch::Moved moved;       // of the replay
   std::vector<BufferResult> buffers;
+  /// Who is wrong, and the first instruction whose result differs, where that was asked for.
+  std::vector<std::string> explanation;
 };
 
 /// Its bits; the last element may have fewer bytes than others.

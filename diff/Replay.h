@@ -7,6 +7,7 @@
 #include "diff/Capsule.h"
 #include "diff/Locate.h"
 #include "diff/Perturbation.h"
+#include "diff/Trace.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::capsule {
@@ -40,6 +41,15 @@ llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateR
 /// The same for all words of a region, from one run.
 llvm::Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
                                     const std::string &library, const std::string &ptx);
+
+/// What a thread computes, by its numbers: the contents of kTraceVariable after a run of a launch,
+/// by its index.
+struct TraceOf {
+  size_t launch = 0;
+  uint32_t cta = 0, thread = 0;
+};
+llvm::Expected<std::vector<uint8_t>> trace(const Capsule &capsule, const TraceOf &of,
+                                           const std::string &library, const std::string &ptx);
 
 /// Of each region of a launch a byte for each page, 1 if the launch touches it: from a run of PTX
 /// that notes it. All pages of variables are touched. An error: the launch cannot be looked at so.

@@ -40,12 +40,6 @@ const Operand *addressOf(const ptx::Instruction &instruction) {
   return nullptr;
 }
 
-std::string guardOf(const ptx::Function &function, const ptx::Instruction &instruction) {
-  if (instruction.guard.reg == ptx::kNone)
-    return "";
-  return (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
-}
-
 /// The address into %rubia_a0.
 void takeAddress(raw_ostream &os, const ptx::Function &function, const Operand &address) {
   if (address.reg != ptx::kNone)
@@ -56,17 +50,6 @@ void takeAddress(raw_ostream &os, const ptx::Function &function, const Operand &
        << address.offset << "; ";
   else
     os << "mov.u64 %rubia_a0, " << address.offset << "; ";
-}
-
-/// A number of three parts: "%ctaid" in "%nctaid" into %rubia_r`result`.
-void takeNumber(raw_ostream &os, StringRef what, StringRef in, unsigned result) {
-  const unsigned other = result + 1;
-  os << formatv("mov.u32 %rubia_r{0}, {2}.z; mov.u32 %rubia_r{1}, {3}.y; "
-                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.y; "
-                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {3}.x; "
-                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.x; "
-                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; ",
-                result, other, what, in);
 }
 
 std::string writersCode(const ptx::Function &function, const ptx::Instruction &instruction,
@@ -113,16 +96,6 @@ std::string watchCode(const ptx::Function &function, const ptx::Instruction &ins
        << "[%rubia_a3+" << kWatchSlots + 4 + 4 * i << "], %rubia_r" << i + 1 << "; ";
   os << "} ";
   return code;
-}
-
-std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruction) {
-  if (instruction.sourceLine >= module.sourceLines.size())
-    return "";
-  const ptx::SourceLine &line = module.sourceLines[instruction.sourceLine];
-  for (const ptx::SourceFile &file : module.files)
-    if (file.number == line.file)
-      return (file.path + ":" + Twine(line.line)).str();
-  return "";
 }
 
 using MakeCode = std::string (*)(const ptx::Function &, const ptx::Instruction &, const Operand &,

@@ -45,6 +45,7 @@ public:
   Expected<std::vector<Writer>> locate(const Launch &launch, const LocateRequest &request);
   Expected<WriterMap> locateAll(const Launch &launch, const LocateRequest &request);
   Expected<TouchedPages> touched(const Launch &launch);
+  Expected<std::vector<uint8_t>> trace(const Launch &launch, const TraceOf &of);
 
 private:
   struct Place { // where a region is now
@@ -535,6 +536,28 @@ Expected<WriterMap> Replayer::locateAll(const Launch &launch, const LocateReques
   return map;
 }
 
+Expected<std::vector<uint8_t>> Replayer::trace(const Launch &launch, const TraceOf &of) {
+  std::vector<uint8_t> bytes = traceRequest(of.cta, of.thread);
+  const auto begin = [&](uint64_t variable, uint64_t) {
+    return api.cuMemcpyHtoD_v2(variable, bytes.data(), bytes.size());
+  };
+  const auto end = [&](uint64_t variable) {
+    return api.cuMemcpyDtoH_v2(bytes.data(), variable, bytes.size());
+  };
+  if (launch.memory.empty())
+    return createStringError("it has no memory");
+  if (Error error = runInstrumented(launch, {of.launch, 0, 0}, begin, end, kTraceVariable))
+    return std::move(error);
+  return bytes;
+}
+
+static Expected<InstrumentedPtx> instrumentResults(StringRef ptx, StringRef kernel) {
+  Expected<TracedPtx> traced = instrumentTrace(ptx, kernel, false);
+  if (!traced)
+    return traced.takeError();
+  return InstrumentedPtx{std::move(traced->text), {}};
+}
+
 static Expected<InstrumentedPtx> instrumentPages(StringRef ptx, StringRef kernel) {
   static_assert(isPowerOf2_32(kPageBytes));
   return instrumentTouches(ptx, kernel, Log2_32(kPageBytes));
@@ -591,11 +614,11 @@ Expected<TouchedPages> touchedPages(const Capsule &capsule, const Launch &launch
 }
 
 /// What `look` (a member of Replayer) finds in a run of a launch with instrumented PTX.
-template <class Found>
-static Expected<Found>
-lookAt(const Capsule &capsule, const LocateRequest &request, const std::string &library,
-       const std::string &ptx, Replayer::Instrument instrument,
-       Expected<Found> (Replayer::*look)(const Launch &, const LocateRequest &)) {
+template <class Found, class Request>
+static Expected<Found> lookAt(const Capsule &capsule, const Request &request,
+                              const std::string &library, const std::string &ptx,
+                              Replayer::Instrument instrument,
+                              Expected<Found> (Replayer::*look)(const Launch &, const Request &)) {
   if (request.launch >= capsule.launches.size())
     return createStringError("there is no such launch");
   const Launch &launch = capsule.launches[request.launch];
@@ -616,6 +639,11 @@ Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest
 Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
                               const std::string &library, const std::string &ptx) {
   return lookAt(capsule, request, library, ptx, instrumentWriters, &Replayer::locateAll);
+}
+
+Expected<std::vector<uint8_t>> trace(const Capsule &capsule, const TraceOf &of,
+                                     const std::string &library, const std::string &ptx) {
+  return lookAt(capsule, of, library, ptx, instrumentResults, &Replayer::trace);
 }
 
 Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,

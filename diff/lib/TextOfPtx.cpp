@@ -3,7 +3,9 @@
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using rubia::ptx::Operand;
@@ -108,6 +110,32 @@ uint32_t PtxEditor::lineOf(const ptx::Instruction &instruction) const {
 StringRef PtxEditor::statement(const ptx::Instruction &instruction) const {
   const size_t begin = beginOf(text, instruction.place);
   return text.slice(begin, endOf(text, instruction.place)).trim();
+}
+
+std::string guardOf(const ptx::Function &function, const ptx::Instruction &instruction) {
+  if (instruction.guard.reg == ptx::kNone)
+    return "";
+  return (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
+}
+
+void takeNumber(raw_ostream &os, StringRef what, StringRef in, unsigned result) {
+  const unsigned other = result + 1;
+  os << formatv("mov.u32 %rubia_r{0}, {2}.z; mov.u32 %rubia_r{1}, {3}.y; "
+                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.y; "
+                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {3}.x; "
+                "mul.lo.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; mov.u32 %rubia_r{1}, {2}.x; "
+                "add.u32 %rubia_r{0}, %rubia_r{0}, %rubia_r{1}; ",
+                result, other, what, in);
+}
+
+std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruction) {
+  if (instruction.sourceLine >= module.sourceLines.size())
+    return "";
+  const ptx::SourceLine &line = module.sourceLines[instruction.sourceLine];
+  for (const ptx::SourceFile &file : module.files)
+    if (file.number == line.file)
+      return (file.path + ":" + Twine(line.line)).str();
+  return "";
 }
 
 std::string withTarget(StringRef text, unsigned capability) {

@@ -42,6 +42,14 @@ private:
   size_t done = 0;
 };
 
+/// "!%p1"; empty: there is none.
+std::string guardOf(const ptx::Function &function, const ptx::Instruction &instruction);
+/// Code for a number of three parts: "%ctaid" in "%nctaid" into %rubia_r`result`; the register
+/// behind it is used too.
+void takeNumber(llvm::raw_ostream &os, llvm::StringRef what, llvm::StringRef in, unsigned result);
+/// "file.cu:12" of an instruction; empty: the PTX does not say.
+std::string sourceOf(const ptx::Module &module, const ptx::Instruction &instruction);
+
 /// The text for a device of this compute capability (90 for 9.0); empty: it is for no higher one.
 std::string withTarget(llvm::StringRef text, unsigned capability);
 

@@ -248,6 +248,38 @@ TEST(DiffCommand, LeavesBitsOfNaNsOpenWhereTypesAreUnknown) {
   }
 }
 
+// The recording has another element than PTX gives.
+TEST(DiffCommand, NamesTheRecordedSide) {
+  const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100 --explain");
+  expectIn(text, "the recorded side is wrong, or ran another program: the reference is as gfx1100");
+  expectIn(text, "none differs while it is watched");
+  expectIn(text, "status 1");
+}
+
+// A product that rounds up to 2^-126: an H100 gives 0, processors keep it (docs/numerics.md,
+// "Flushing"). What follows from it differs too, and comes later.
+TEST(DiffCommand, NamesTheTargetAndTheFirstInstruction) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .pred %q;\n"
+                 "  setp.eq.u32 %q, %r3, 105;\n"
+                 "  mov.f32 %f1, 0f3fffffff;\n"
+                 "  mov.f32 %f2, 0f00800000;\n"
+                 "  mov.f32 %f3, 0f3f000000;\n"
+                 "  mul.f32 %f1, %f1, %f3;\n"
+                 "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
+                 "  mov.b32 %x1, %f2;\n"
+                 "  shr.u32 %x2, %x1, 3;\n"
+                 "  @%q mov.u32 %r4, %x2;\n");
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0), "--arch gfx942 --explain");
+  expectIn(text, "gfx942 is wrong: the reference is as recorded");
+  expectIn(text, "the first result that differs, in the thread that wrote it: line 23 of the PTX: "
+                 "mul.rn.ftz.f32 %f2, %f1, %f2;");
+  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
+  expectIn(text, "  with %f1 = 0x3f7fffff");
+  expectIn(text, "status 1");
+}
+
 // The sign of a NaN becomes an integer: an H100 gives 0x7fffffff.
 TEST(DiffCommand, TellsBitsOfNaNsFromMistakes) {
   std::string kernel = kKernel;

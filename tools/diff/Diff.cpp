@@ -7,6 +7,7 @@
 #include "tools/diff/DiffCommands.h"
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/Excerpts.h"
+#include "tools/diff/Explain.h"
 #include "tools/diff/PerturbedRuns.h"
 #include "tools/diff/ReferenceReplay.h"
 #include "tools/diff/ReplayTargets.h"
@@ -35,8 +36,10 @@ struct DiffOptions {
   std::vector<std::string> recordings; // further ones, of the same launches
   std::vector<uint64_t> locate;        // launch, region, offset
   std::vector<uint64_t> writers;       // launch, region
+  std::vector<uint64_t> trace;         // launch, CTA, thread
+  std::string given;                   // a file with open results for it
   std::string messages;                // where stderr goes
-  bool all = false, noLocate = false, touched = false, onReference = false;
+  bool all = false, noLocate = false, touched = false, onReference = false, explain = false;
   capsule::Bounds bounds;
 };
 
@@ -81,6 +84,35 @@ int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
   return kDone;
 }
 
+int traceHere(const DiffOptions &options, const Capsule &capsule) {
+  const capsule::TraceOf of{size_t(options.trace[0]), uint32_t(options.trace[1]),
+                            uint32_t(options.trace[2])};
+  if (of.launch >= capsule.launches.size())
+    return fail("there is no such launch");
+  Expected<std::string> ptx = readPtx(options.work.ptx);
+  if (!ptx)
+    return fail(ptx.takeError());
+  Expected<std::vector<uint8_t>> trace = std::vector<uint8_t>();
+  alarm(options.work.timeout);
+  if (options.onReference) {
+    auto given = input::readFile(options.given, UINT64_MAX);
+    if (!given)
+      return fail(given.takeError());
+    std::vector<uint8_t> bytes((*given)->getBuffer().bytes_begin(),
+                               (*given)->getBuffer().bytes_end());
+    bytes.resize(capsule::kTraceBytes);
+    trace = traceOnReference(capsule, of, *ptx, bytes);
+  } else {
+    trace = capsule::trace(capsule, of, options.work.library, *ptx);
+  }
+  alarm(0);
+  if (!trace)
+    return fail(trace.takeError());
+  if (Error error = writeFile(options.output, toStringRef(*trace)))
+    return fail(std::move(error));
+  return kDone;
+}
+
 /// In the process for a target.
 int replayHere(const DiffOptions &options) {
   if (!options.messages.empty() && !freopen(options.messages.c_str(), "w", stderr))
@@ -94,6 +126,8 @@ int replayHere(const DiffOptions &options) {
   if (options.onReference &&
       (!options.locate.empty() || !options.writers.empty() || options.touched))
     return fail("the target `reference` does not watch stores");
+  if (!options.trace.empty())
+    return traceHere(options, *capsule);
   if (!options.locate.empty())
     return locateHere(options, *capsule);
   if (!options.writers.empty())
@@ -317,6 +351,61 @@ void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &o
 /// computes, the processor that the settings choose.
 ReplayTarget lookedAtOn(const ReplayTarget &target) { return {target.name, target.settings}; }
 
+/// Asks the reference about the first launches that differ, and follows the thread that wrote the
+/// first element that does.
+Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
+                 const DiffOptions &options, const Chooser &isWanted, DiffReport::Target &target) {
+  constexpr size_t kMost = 3;
+  DiffOptions asked = options;
+  for (const capsule::LaunchResult &result : target.launches)
+    if (result.verdict == Verdict::Different && asked.work.ordinals.size() < kMost)
+      asked.work.ordinals.push_back(result.launch->ordinal);
+  if (asked.work.ordinals.empty())
+    return Error::success();
+  const auto isAsked = [&](const Launch &launch) {
+    return isWanted(launch) && is_contained(asked.work.ordinals, launch.ordinal);
+  };
+  Expected<ReplayTarget> reference = parseTarget("reference", options.settings);
+  if (!reference)
+    return reference.takeError();
+  Expected<Replayed> third = Replayed::run(asked.work, capsule, *reference);
+  if (!third)
+    return third.takeError();
+  const ReplayTarget looked = lookedAtOn(on);
+  const auto compared = [&](const Replayed *expected,
+                            const Replayed &other) -> Expected<DiffReport::Target> {
+    Expected<DiffReport::Target> found =
+        compareAll(capsule, expected, other, "reference", asked, isAsked);
+    if (found)
+      decide(capsule, expected, other, looked, asked, *found);
+    return found;
+  };
+  Expected<DiffReport::Target> withRecorded = compared(nullptr, *third);
+  if (!withRecorded)
+    return withRecorded.takeError();
+  Expected<DiffReport::Target> withTarget = compared(&*third, got);
+  if (!withTarget)
+    return withTarget.takeError();
+  for (auto [a, b] : zip_equal(withRecorded->launches, withTarget->launches)) {
+    capsule::LaunchResult &result =
+        *find_if(target.launches, [&, launch = a.launch](const capsule::LaunchResult &other) {
+          return other.launch == launch;
+        });
+    result.explanation.push_back(textOfVotes(a, b, on.name));
+    const auto buffer = find_if(
+        result.buffers, [](const capsule::BufferResult &one) { return one.writer.has_value(); });
+    if (buffer == result.buffers.end() || options.noLocate)
+      continue;
+    Expected<std::vector<std::string>> first =
+        firstDifference(capsule, *result.launch, *buffer->writer, asked.work, looked, *reference);
+    if (first)
+      append_range(result.explanation, *first);
+    else
+      result.explanation.push_back("the thread cannot be followed: " + toString(first.takeError()));
+  }
+  return Error::success();
+}
+
 int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
@@ -410,6 +499,9 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
           return error;
       locateAll(capsule, looked, options, *target);
       checkAll(capsule, *got, *on, options, *target);
+      if (options.explain && !on->isReference)
+        if (Error error = explainAll(capsule, *got, *on, options, isWanted, *target))
+          return error;
     }
     report.targets.push_back(std::move(*target));
   }
@@ -531,6 +623,8 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("--from", here->from);
   worker->add_option("--locate", here->locate)->expected(3);
   worker->add_option("--writers", here->writers)->expected(2);
+  worker->add_option("--trace", here->trace)->expected(3);
+  worker->add_option("--given", here->given);
   worker->add_flag("--touched", here->touched);
   worker->add_flag("--reference", here->onReference);
   worker->add_option("--launch", here->work.ordinals);
@@ -594,6 +688,13 @@ void addDiff(CLI::App &app, int &status) {
   command->add_option("--json", options->json, "a report for programs, into this file or -");
   command->add_option("--junit", options->junit, "a report for CI, into this file or -");
   command->add_option("--html", options->html, "a report to look at, into this file or -");
+  command
+      ->add_flag(
+          "--explain", options->explain,
+          "of launches that differ: who is wrong, by a third vote, and the first instruction "
+          "whose result differs")
+      ->excludes("--between")
+      ->excludes("--against");
   command->add_flag("--no-locate", options->noLocate,
                     "do not look for the stores that wrote what differs, nor for races");
   command->add_flag("--all", options->all, "list launches that are equal too");

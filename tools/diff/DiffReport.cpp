@@ -126,6 +126,8 @@ void DiffReport::writeText(raw_ostream &os, bool all) const {
           if (buffer.writer)
             os << "    " << textOf(*buffer.writer) << "\n";
         }
+      for (const std::string &line : result.explanation)
+        os << "  " << line << "\n";
       if (const std::string text = textOf(result.moved); !text.empty())
         os << "  " << text << "\n";
     }
@@ -201,6 +203,12 @@ void DiffReport::writeJson(raw_ostream &os) const {
                           {"buffers", std::move(buffers)}};
       if (!result.reason.empty())
         launch["reason"] = json::fixUTF8(result.reason);
+      if (!result.explanation.empty()) {
+        json::Array lines;
+        for (const std::string &line : result.explanation)
+          lines.push_back(json::fixUTF8(line));
+        launch["explanation"] = std::move(lines);
+      }
       if (!result.moved.regions.empty())
         launch["moved"] = jsonOf(result.moved);
       launches.push_back(std::move(launch));

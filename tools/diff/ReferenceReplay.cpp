@@ -19,51 +19,14 @@ using runtime::Digest;
 
 namespace {
 
-class Replayer {
-public:
-  Replayer(const Capsule &capsule, CapsuleOutput &output, const std::string &ptx)
-      : capsule(capsule), output(output), otherPtx(ptx) {}
-  Error writeEnvironment();
-  Error replay(const Launch &launch);
-  uint64_t count = 0;
-
-private:
-  /// The launch's own problem, not one of the capsule; empty: it ran.
-  std::string run(const Launch &launch, RegionContents &contents, RegionContents &arrays);
-  Expected<std::string> textOf(const Launch &launch);
-
-  const Capsule &capsule;
-  CapsuleOutput &output;
-  const std::string &otherPtx;
-};
-
-Error Replayer::writeEnvironment() {
-  capsule::Environment here = capsule.environment;
-  here.device = "reference";
-  here.isJitForced = true; // it is given PTX
-  here.hasNoResults = false;
-  return output.add(capsule::RecordType::Environment, toJson(here));
-}
-
-Expected<std::string> Replayer::textOf(const Launch &launch) {
-  if (!otherPtx.empty())
-    return otherPtx;
-  Expected<capsule::ReplayImage> image = replayImage(capsule, launch);
-  if (!image)
-    return image.takeError();
-  return image->ptx;
-}
-
-std::string Replayer::run(const Launch &launch, RegionContents &contents, RegionContents &arrays) {
+/// The launch's own problem, not one of the capsule; empty: it ran. `variables`: more of `ptx`.
+std::string execute(const Launch &launch, const std::string &ptx, RegionContents &contents,
+                    RegionContents &arrays, std::vector<reference::PlacedVariable> variables) {
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return why;
-  Expected<std::string> text = textOf(launch);
-  if (!text)
-    return toString(text.takeError());
-  ptx::ParseResult parsed = ptx::parse("ptx", std::move(*text));
+  ptx::ParseResult parsed = ptx::parse("ptx", ptx);
   if (!parsed.usable)
     return "the PTX cannot be read";
-  std::vector<reference::PlacedVariable> variables;
   std::vector<reference::MemoryRange> memory;
   for (auto [region, bytes] : zip_equal(launch.memory, contents)) {
     const reference::MemoryRange range{region.address, bytes};
@@ -94,6 +57,39 @@ std::string Replayer::run(const Launch &launch, RegionContents &contents, Region
   return toString((*interpreter)->launch(once).takeError());
 }
 
+class Replayer {
+public:
+  Replayer(const Capsule &capsule, CapsuleOutput &output, const std::string &ptx)
+      : capsule(capsule), output(output), otherPtx(ptx) {}
+  Error writeEnvironment();
+  Error replay(const Launch &launch);
+  uint64_t count = 0;
+
+private:
+  Expected<std::string> textOf(const Launch &launch);
+
+  const Capsule &capsule;
+  CapsuleOutput &output;
+  const std::string &otherPtx;
+};
+
+Error Replayer::writeEnvironment() {
+  capsule::Environment here = capsule.environment;
+  here.device = "reference";
+  here.isJitForced = true; // it is given PTX
+  here.hasNoResults = false;
+  return output.add(capsule::RecordType::Environment, toJson(here));
+}
+
+Expected<std::string> Replayer::textOf(const Launch &launch) {
+  if (!otherPtx.empty())
+    return otherPtx;
+  Expected<capsule::ReplayImage> image = replayImage(capsule, launch);
+  if (!image)
+    return image.takeError();
+  return image->ptx;
+}
+
 Error Replayer::replay(const Launch &launch) {
   Launch result = launch;
   for (Region *region : result.regions())
@@ -115,7 +111,10 @@ Error Replayer::replay(const Launch &launch) {
       return map.takeError();
     arrays.push_back(std::move(*bytes));
   }
-  result.problem = run(launch, contents, arrays);
+  if (Expected<std::string> text = textOf(launch))
+    result.problem = execute(launch, *text, contents, arrays, {});
+  else
+    result.problem = toString(text.takeError());
   if (StringRef(result.problem).contains("unsupported") || !launch.whyNotReplayable().empty())
     result.status = std::max(result.status, 1);
   if (result.problem.empty()) {
@@ -142,6 +141,38 @@ Error Replayer::replay(const Launch &launch) {
 }
 
 } // namespace
+
+Expected<std::vector<uint8_t>> traceOnReference(const Capsule &capsule, const capsule::TraceOf &of,
+                                                const std::string &ptx,
+                                                MutableArrayRef<uint8_t> given) {
+  const Launch &launch = capsule.launches[of.launch];
+  RegionContents memory, arrays;
+  for (const Region *region : launch.regions())
+    if (Error error =
+            capsule.contents(*region, region->before)
+                .moveInto((memory.size() < launch.memory.size() ? memory : arrays).emplace_back()))
+      return std::move(error);
+  std::string text = ptx;
+  if (text.empty()) {
+    Expected<capsule::ReplayImage> image = replayImage(capsule, launch);
+    if (!image)
+      return image.takeError();
+    text = std::move(image->ptx);
+  }
+  Expected<capsule::TracedPtx> traced = capsule::instrumentTrace(text, launch.kernel, true);
+  if (!traced)
+    return traced.takeError();
+  std::vector<uint8_t> trace = capsule::traceRequest(of.cta, of.thread);
+  const auto at = [](MutableArrayRef<uint8_t> bytes) {
+    return reference::MemoryRange{reinterpret_cast<uint64_t>(bytes.data()), bytes};
+  };
+  const std::string problem =
+      execute(launch, traced->text, memory, arrays,
+              {{capsule::kTraceVariable, at(trace)}, {capsule::kGivenVariable, at(given)}});
+  if (!problem.empty())
+    return createStringError(problem);
+  return trace;
+}
 
 Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output,
                                    const capsule::ReplayOptions &options) {

@@ -13,4 +13,10 @@ llvm::Expected<size_t> replayOnReference(const capsule::Capsule &capsule,
                                          capsule::CapsuleOutput &output,
                                          const capsule::ReplayOptions &options);
 
+/// As capsule::trace. The results of `given`, of a run elsewhere, are taken where they are open.
+llvm::Expected<std::vector<uint8_t>> traceOnReference(const capsule::Capsule &capsule,
+                                                      const capsule::TraceOf &of,
+                                                      const std::string &ptx,
+                                                      llvm::MutableArrayRef<uint8_t> given);
+
 } // namespace rubia::tools

@@ -239,6 +239,39 @@ Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTar
   return map;
 }
 
+Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarget &target,
+                                       const capsule::TraceOf &of, ArrayRef<uint8_t> given) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  const std::string output = (folder.path + "/trace").str(),
+                    givenFile = (folder.path + "/given").str(),
+                    messages = (folder.path + "/messages").str();
+  std::vector<std::string> words = {"--trace",
+                                    std::to_string(of.launch),
+                                    std::to_string(of.cta),
+                                    std::to_string(of.thread),
+                                    "--messages",
+                                    messages};
+  if (!given.empty()) {
+    if (Error error = writeFile(givenFile, toStringRef(given)))
+      return std::move(error);
+    words.insert(words.end(), {"--given", givenFile});
+  }
+  Expected<int> status = runOnce(work, output, target, std::move(words));
+  if (!status)
+    return status.takeError();
+  if (*status)
+    return failureOf(target, *status, messages);
+  auto bytes = input::readFile(output, UINT64_MAX);
+  if (!bytes)
+    return bytes.takeError();
+  const StringRef all = (*bytes)->getBuffer();
+  if (all.size() != capsule::kTraceBytes)
+    return createStringError("what the replay on " + target.name + " has written is cut");
+  return std::vector<uint8_t>(all.bytes_begin(), all.bytes_end());
+}
+
 Error writeTouched(const Capsule &capsule, const ReplayWork &work, const std::string &file) {
   json::Array launches;
   for (const Launch &launch : capsule.launches) {

@@ -47,6 +47,12 @@ llvm::Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const Rep
 /// Into a file, and what the words say about sites into FILE.sites; for the process of a target.
 llvm::Error writeWriters(const capsule::WriterMap &map, const std::string &file);
 
+/// What a thread computes on that target (diff/Replay.h). `given`: what the reference takes open
+/// results from; others take none.
+llvm::Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarget &target,
+                                             const capsule::TraceOf &of,
+                                             llvm::ArrayRef<uint8_t> given = {});
+
 /// By ordinal, what launches touch: those that can be looked at so.
 llvm::Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const ReplayWork &work,
                                                                     const ReplayTarget &target);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one thread computes, result by result: the PTX is changed so that it writes each value of a
+// register down. The same text runs on every target, and the first value that differs names the
+// instruction.
+#pragma once
+
+#include "diff/Locate.h"
+#include "ptx-frontend/Types.h"
+
+namespace rubia::capsule {
+
+/// The variable of an instrumented module: the numbers of CTA and thread in their grids, how many
+/// values there were, 0 (4 bytes each), and from kTraceEntries on an entry for each of the first
+/// kTraceMost values: the site's number, 0, the bits (8 bytes).
+inline constexpr const char *kTraceVariable = "rubia_trace";
+inline constexpr size_t kTraceEntries = 16, kTraceEntryBytes = 16, kTraceMost = 1 << 18,
+                        kTraceBytes = kTraceEntries + (kTraceMost + 16) * kTraceEntryBytes;
+/// A second variable of the same form where values are given: open results are taken from there.
+inline constexpr const char *kGivenVariable = "rubia_given";
+
+/// A register that an instruction writes.
+struct TraceSite {
+  StoreSite place;
+  std::string result;   // "%r4"
+  std::string function; // whose register it is
+  ptx::Type type = ptx::Type::None;
+  std::vector<std::string> sources; // registers that the instruction reads
+  /// The result may be another one elsewhere: approximations, sums in an open order, clocks.
+  bool isOpen = false;
+  bool isAddress = false; // of a variable or parameter: where things lie is open
+  bool isLoad = false;    // of memory that others write too
+};
+
+struct TracedPtx {
+  std::string text;
+  std::vector<TraceSite> sites; // by the number that they write down
+};
+
+/// `takesGiven`: with kGivenVariable. An error: the PTX cannot be changed.
+llvm::Expected<TracedPtx> instrumentTrace(llvm::StringRef ptx, llvm::StringRef kernel,
+                                          bool takesGiven);
+
+/// The variable's contents before the launch, for a thread by its numbers.
+std::vector<uint8_t> traceRequest(uint32_t cta, uint32_t thread);
+
+/// What two runs of the thread wrote down, compared.
+struct TraceDifference {
+  enum class Kind {
+    None,  // all that was compared is equal
+    Value, // the first result that differs
+    Path,  // the first instruction that one of them does not execute there
+    Cut    // none among the first kTraceMost
+  } kind = Kind::None;
+  size_t site = 0, otherSite = 0; // Path: of the second one
+  uint64_t first = 0, second = 0; // bits
+  size_t compared = 0, open = 0;  // before it; open: not compared
+  struct Operand {
+    std::string name;
+    uint64_t first = 0, second = 0;
+  };
+  std::vector<Operand> operands; // as the thread last wrote them
+};
+TraceDifference compareTraces(llvm::ArrayRef<uint8_t> first, llvm::ArrayRef<uint8_t> second,
+                              llvm::ArrayRef<TraceSite> sites);
+
+} // namespace rubia::capsule
