@@ -2,8 +2,9 @@
 // Python packages open NVIDIA's libraries by their paths, or find them by DT_RPATH, ahead of
 // LD_LIBRARY_PATH. This is preloaded, and gives them the stand-ins (docs/standins.md): a path gets
 // another folder; and before an extension module beside NVIDIA's packages is loaded, the stand-ins
-// are, so that the loader finds their names among what it has. And JAX looks for the nodes of
-// NVIDIA's kernel module before it asks any library for devices: it finds what it looks for.
+// are, so that the loader finds their names among what it has. Packages start NVIDIA's tools by
+// their paths, too, as JAX does: they start the stand-ins. And JAX looks for the nodes of NVIDIA's
+// kernel module before it asks any library for devices: it finds what it looks for.
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <iterator>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,15 +21,33 @@ namespace {
 
 constexpr const char *kStandIns[] = {"libnvJitLink.so.12", "libnvJitLink.so.13", "libnvrtc.so.12",
                                      "libnvrtc.so.13"};
+constexpr const char *kTools[] = {"fatbinary", "nvlink", "ptxas"};
 
 using Open = void *(const char *, int) noexcept;
+using Execute = int(const char *, char *const *);
+using ExecuteWith = int(const char *, char *const *, char *const *);
+using Spawn = int(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                  const posix_spawnattr_t *, char *const *, char *const *);
 
 // What the constructor finds; null until then, and then everything stays as it is.
 Open *realOpen = nullptr;
+Execute *realExecv = nullptr, *realExecvp = nullptr;
+ExecuteWith *realExecve = nullptr, *realExecvpe = nullptr;
+Spawn *realSpawn = nullptr, *realSpawnp = nullptr;
 char ownFolder[PATH_MAX]; // of this library, with the others
 
+template <class Function> void findNext(Function *&real, const char *name) {
+  real = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
+}
+
 __attribute__((constructor)) void begin() {
-  realOpen = reinterpret_cast<Open *>(dlsym(RTLD_NEXT, "dlopen"));
+  findNext(realOpen, "dlopen");
+  findNext(realExecv, "execv");
+  findNext(realExecvp, "execvp");
+  findNext(realExecve, "execve");
+  findNext(realExecvpe, "execvpe");
+  findNext(realSpawn, "posix_spawn");
+  findNext(realSpawnp, "posix_spawnp");
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(&begin), &info) || !info.dli_fname ||
       strlen(info.dli_fname) >= sizeof(ownFolder))
@@ -66,9 +86,39 @@ const char *redirected(const char *path, char (&buffer)[PATH_MAX]) {
   return path;
 }
 
+constexpr const char *kPackages[] = {"/site-packages/", "/dist-packages/"}; // of Python
+
+/// `path` of a tool of NVIDIA's in a package becomes the stand-in's, in `buffer`. Those of the CUDA
+/// Toolkit stay: nvcc starts them to build what may run elsewhere. Called between fork and exec, so
+/// it takes no lock and no memory.
+const char *tool(const char *path, char (&buffer)[PATH_MAX]) {
+  const char *slash = path ? strrchr(path, '/') : nullptr;
+  if (!slash || !ownFolder[0] || (!strstr(path, kPackages[0]) && !strstr(path, kPackages[1])))
+    return path;
+  constexpr char kBin[] = "/../bin/";
+  for (const char *name : kTools)
+    if (const size_t folder = strlen(ownFolder);
+        !strcmp(slash + 1, name) && folder + sizeof(kBin) + strlen(name) <= sizeof(buffer)) {
+      strcpy(buffer, ownFolder);
+      strcpy(buffer + folder, kBin);
+      strcat(buffer, name);
+      return access(buffer, X_OK) ? path : buffer;
+    }
+  return path;
+}
+
+/// Of a program that starts another one before the constructor has run.
+template <class Function> bool isFound(Function *&real) {
+  if (!real)
+    begin();
+  if (!real)
+    errno = ENOSYS;
+  return real;
+}
+
 // Whether a library lies beside packages of NVIDIA's, as those that use them do.
 bool isBesideNvidias(const char *path) {
-  for (const char *root : {"/site-packages/", "/dist-packages/"})
+  for (const char *root : kPackages)
     if (const char *found = path ? strstr(path, root) : nullptr) {
       char folder[PATH_MAX];
       struct stat status;
@@ -141,6 +191,45 @@ extern "C" __attribute__((visibility("default"))) void *dlopen(const char *path,
     begin(); // somebody's constructor came first
   path = prepare(path);
   [[clang::musttail]] return realOpen(path, mode);
+}
+
+// How programs start others. execl and its kin, which no framework was seen to use, stay.
+extern "C" __attribute__((visibility("default"))) Execute rubiaExecv __asm__("execv"), rubiaExecvp
+    __asm__("execvp");
+extern "C" __attribute__((visibility("default"))) ExecuteWith rubiaExecve __asm__("execve"),
+    rubiaExecvpe __asm__("execvpe");
+extern "C" __attribute__((visibility("default"))) Spawn rubiaSpawn __asm__("posix_spawn"),
+    rubiaSpawnp __asm__("posix_spawnp");
+
+int rubiaExecv(const char *path, char *const *words) {
+  char buffer[PATH_MAX];
+  return isFound(realExecv) ? realExecv(tool(path, buffer), words) : -1;
+}
+int rubiaExecvp(const char *path, char *const *words) {
+  char buffer[PATH_MAX];
+  return isFound(realExecvp) ? realExecvp(tool(path, buffer), words) : -1;
+}
+int rubiaExecve(const char *path, char *const *words, char *const *variables) {
+  char buffer[PATH_MAX];
+  return isFound(realExecve) ? realExecve(tool(path, buffer), words, variables) : -1;
+}
+int rubiaExecvpe(const char *path, char *const *words, char *const *variables) {
+  char buffer[PATH_MAX];
+  return isFound(realExecvpe) ? realExecvpe(tool(path, buffer), words, variables) : -1;
+}
+int rubiaSpawn(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
+               const posix_spawnattr_t *attributes, char *const *words, char *const *variables) {
+  char buffer[PATH_MAX];
+  return isFound(realSpawn)
+             ? realSpawn(out, tool(path, buffer), actions, attributes, words, variables)
+             : ENOSYS;
+}
+int rubiaSpawnp(pid_t *out, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const *words, char *const *variables) {
+  char buffer[PATH_MAX];
+  return isFound(realSpawnp)
+             ? realSpawnp(out, tool(path, buffer), actions, attributes, words, variables)
+             : ENOSYS;
 }
 
 // What programs of all versions of glibc, and with both sizes of offsets, call for stat(). Names of

@@ -21,11 +21,19 @@ namespace rubia::runtime::cuda {
 
 // One function per slot, so that the log names it.
 template <char Table, unsigned Slot> static Result unknownSlot() {
-  static constexpr const char *kTables[] = {
-      "CudartInterface",     "ToolsTls",      "ToolsRuntimeCallbackHooks",
-      "ContextLocalStorage", "ContextChecks", "IntegrityCheck",
-      "ToolsContext",        "ToolsModule",   "1734DC26",
-      "CtxCreateBypass",     "HeapAccess",    "DeviceExtendedRt"};
+  static constexpr const char *kTables[] = {"CudartInterface",
+                                            "ToolsTls",
+                                            "ToolsRuntimeCallbackHooks",
+                                            "ContextLocalStorage",
+                                            "ContextChecks",
+                                            "IntegrityCheck",
+                                            "ToolsContext",
+                                            "ToolsModule",
+                                            "1734DC26",
+                                            "CtxCreateBypass",
+                                            "HeapAccess",
+                                            "DeviceExtendedRt",
+                                            "7CB63F9B"};
   logOnce(LogLevel::Warning, Twine("slot ") + Twine(Slot) + " of the export table " +
                                  kTables[Table - 'A'] + " was called; it is not supported");
   return kNotSupported;
@@ -234,6 +242,9 @@ static ExportTable<'I', 32> &blasLtTable = *new ExportTable<'I', 32>({});
 static ExportTable<'J', 2> &contextCreateBypass = *new ExportTable<'J', 2>({});
 static ExportTable<'K', 3> &heapAccess = *new ExportTable<'K', 3>({});
 static ExportTable<'L', 26> &deviceExtended = *new ExportTable<'L', 26>({});
+// libcupti 13.5 tells its version only where this table is there, which JAX asks for when it
+// starts. It was seen to use no slot.
+static ExportTable<'M', 64> &profilerTable = *new ExportTable<'M', 64>({});
 
 static Result checkIntegrity(uint32_t version, uint64_t unixSeconds, uint64_t (*out)[2]) {
   return call("IntegrityCheck[1]", [&] {
@@ -287,6 +298,9 @@ static const Entry *find(const Uuid &uuid) {
       {{0xb1, 0x05, 0x41, 0xe1, 0xf7, 0xc7, 0xc7, 0x4a, 0x9f, 0x64, 0xf2, 0x23, 0xbe, 0x99, 0xf1,
         0xe2},
        &deviceExtended},
+      {{0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42, 0xa4, 0x84, 0xbe, 0xb6, 0x6e, 0x6a, 0xed,
+        0x7f},
+       &profilerTable},
   };
   for (const Entry &entry : kTables)
     if (!memcmp(&entry.uuid, &uuid, sizeof(uuid)))

@@ -39,6 +39,9 @@ const Uuid kIntegrityCheck = {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0
                                0x12, 0x3c, 0x66, 0xe1, 0xf2}};
 const Uuid kToolsContext = {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff,
                              0x73, 0x24, 0xc8, 0xf2}};
+// Of which callers have to find that it is there (docs/driver.md, "Profilers").
+const Uuid kProfiler = {{0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42, 0xa4, 0x84, 0xbe, 0xb6,
+                         0x6e, 0x6a, 0xed, 0x7f}};
 
 // The part of the start that comes before the first use of a device.
 void startUp() {
@@ -74,9 +77,9 @@ TEST(Startup, EveryAttributeHasAValue) {
 }
 
 TEST(Startup, TablesSayTheirSize) {
-  const std::pair<const Uuid *, size_t> sizes[] = {{&kCudartInterface, 13}, {&kCallbackHooks, 7},
-                                                   {&kToolsTls, 4},         {&kContextChecks, 4},
-                                                   {&kIntegrityCheck, 3},   {&kToolsContext, 91}};
+  const std::pair<const Uuid *, size_t> sizes[] = {
+      {&kCudartInterface, 13}, {&kCallbackHooks, 7}, {&kToolsTls, 4}, {&kContextChecks, 4},
+      {&kIntegrityCheck, 3},   {&kToolsContext, 91}, {&kProfiler, 64}};
   for (auto [uuid, slots] : sizes) {
     Table found = table(*uuid);
     ASSERT_TRUE(found);

@@ -60,7 +60,9 @@ class Profiler:
         self.asked, self.done, self.called = self.BUFFER_ASKED(self.never), self.BUFFER_DONE(self.never), self.CALLED(self.never)
         self.subscriber = ctypes.c_void_p()
         version, time = ctypes.c_uint32(), ctypes.c_uint64()
-        print("CUPTI", self.call("cuptiGetVersion", ctypes.byref(version)), version.value)
+        if self.call("cuptiGetVersion", ctypes.byref(version)) != SUCCESS or not version.value:
+            sys.exit("it has no version")
+        print("CUPTI", version.value)
         self.call("cuptiGetTimestamp", ctypes.byref(time))
 
     def never(self, *_):

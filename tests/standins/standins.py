@@ -702,6 +702,46 @@ int main(int argc, char **argv) {
             self.assertEqual(self.rubia("run", "--", program, *paths, RUBIA_STANDINS=mode).stdout, expected)
             self.assertEqual(self.rubia("run", "--", sys.executable, "-c", asked, RUBIA_STANDINS=mode).stdout, expected)
 
+    STARTS = r"""
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv) {
+  char *path = argv[2], *words[] = {path, "--version", NULL};
+  int status = 127;
+  pid_t child;
+  switch (atoi(argv[1])) {
+  case 0: return execv(path, words);
+  case 1: return execvp(path, words);
+  case 2: return execve(path, words, environ);
+  case 3: return execvpe(path, words, environ);
+  case 4: if (posix_spawn(&child, path, NULL, NULL, words, environ)) return 126; break;
+  case 5: if (posix_spawnp(&child, path, NULL, NULL, words, environ)) return 126; break;
+  }
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+"""
+
+    def test_tools_of_packages(self):
+        program = self.build("starts", self.STARTS)
+        for folder, isPackage in (("lib/site-packages/nvidia/cu13/bin", True), ("dist-packages/triton/bin", True), ("cuda/bin", False)):
+            (self.folder / folder).mkdir(parents=True)
+            for name in ("ptxas", "nvlink", "fatbinary", "ptxas-other"):
+                real = self.folder / folder / name
+                real.write_text("#!/bin/sh\necho the real one\n")
+                real.chmod(0o755)
+                for way in range(6) if name == "ptxas" else (2,):
+                    for mode in ("on", "off"):
+                        done = self.rubia("run", "--", program, way, real, RUBIA_STANDINS=mode)
+                        ours = isPackage and mode == "on" and name != "ptxas-other"
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        self.assertEqual("the real one" not in done.stdout, ours, f"{real}, way {way}, stand-ins {mode}")
+                        self.assertIn("release" if ours else "the real one", done.stdout)
+
     def test_a_caller_keeps_its_path(self):
         inner = self.library("outer/inner/libinner.so", "int nvrtcVersion() { return 0; }")
         outer = self.library("outer/libouter.so", "#include <dlfcn.h>\nvoid *which() { return dlsym(dlopen(\"libinner.so\", RTLD_NOW), "
