@@ -24,7 +24,9 @@ using runtime::Digest;
 struct Environment {
   std::string device;
   unsigned driverVersion = 0, computeCapability = 0, multiprocessors = 0;
-  bool isJitForced = false; // the driver was told to run PTX alone
+  bool isJitForced = false;                  // the driver was told to run PTX alone
+  bool hasLibraryCapability = false;         // NVIDIA's libraries were told what Rubia tells them
+  std::vector<std::string> commandLine = {}; // empty: it was not asked for
   /// What was left out of the capsule on purpose: images; and what launches made of their memory,
   /// of which digests are left.
   bool hasNoImages = false, hasNoResults = false;

@@ -144,31 +144,32 @@ int hook_cuMemUnmap(DevicePointer pointer, size_t bytes) {
 
 // Modules and libraries.
 
+int hook_cuModuleLoadData(Handle *module, const void *image) {
+  return Recorder::get().load(image, module, false, [&](const void *given) {
+    return DRIVER(cuModuleLoadData, Handle *, const void *)(module, given);
+  });
+}
 int hook_cuModuleLoad(Handle *module, const char *path) {
+  Bytes image;
+  if (module && path && Recorder::get().isFileForNewer(path, image))
+    return hook_cuModuleLoadData(module, image.begin());
   const int result = DRIVER(cuModuleLoad, Handle *, const char *)(module, path);
   if (!result)
     Locked()->images.loadedFile(*module, false, path);
   return result;
 }
-int hook_cuModuleLoadData(Handle *module, const void *image) {
-  const int result = DRIVER(cuModuleLoadData, Handle *, const void *)(module, image);
-  if (!result)
-    Locked()->images.loaded(*module, false, image);
-  return result;
-}
 int hook_cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options,
                             void **values) {
-  const int result = DRIVER(cuModuleLoadDataEx, Handle *, const void *, unsigned, int *,
-                            void **)(module, image, count, options, values);
-  if (!result)
-    Locked()->images.loaded(*module, false, image);
-  return result;
+  return Recorder::get().load(image, module, false, [&](const void *given) {
+    return DRIVER(cuModuleLoadDataEx, Handle *, const void *, unsigned, int *,
+                  void **)(module, given, count, options, values);
+  });
 }
 int hook_cuModuleLoadFatBinary(Handle *module, const void *image) {
-  const int result = DRIVER(cuModuleLoadFatBinary, Handle *, const void *)(module, image);
-  if (!result)
-    Locked()->images.loaded(*module, false, image);
-  return result;
+  return Recorder::get().load(image, module, false, [&](const void *given) {
+    return given == image ? DRIVER(cuModuleLoadFatBinary, Handle *, const void *)(module, given)
+                          : DRIVER(cuModuleLoadData, Handle *, const void *)(module, given);
+  });
 }
 int hook_cuModuleUnload(Handle module) {
   unloaded(module);
@@ -179,6 +180,8 @@ int hook_cuModuleGetFunction(Handle *function, Handle module, const char *name) 
       DRIVER(cuModuleGetFunction, Handle *, Handle, const char *)(function, module, name);
   if (!result)
     Locked()->images.found(*function, module, name, false);
+  else
+    Recorder::get().tellMissing(name, result);
   return result;
 }
 int hook_cuModuleGetGlobal_v2(DevicePointer *address, size_t *bytes, Handle module,
@@ -191,15 +194,18 @@ int hook_cuModuleGetGlobal_v2(DevicePointer *address, size_t *bytes, Handle modu
 }
 int hook_cuLibraryLoadData(Handle *library, const void *code, int *jitOptions, void **jitValues,
                            unsigned jitCount, int *options, void **values, unsigned count) {
-  const int result =
-      DRIVER(cuLibraryLoadData, Handle *, const void *, int *, void **, unsigned, int *, void **,
-             unsigned)(library, code, jitOptions, jitValues, jitCount, options, values, count);
-  if (!result)
-    Locked()->images.loaded(*library, true, code);
-  return result;
+  return Recorder::get().load(code, library, true, [&](const void *given) {
+    return DRIVER(cuLibraryLoadData, Handle *, const void *, int *, void **, unsigned, int *,
+                  void **, unsigned)(library, given, jitOptions, jitValues, jitCount, options,
+                                     values, count);
+  });
 }
 int hook_cuLibraryLoadFromFile(Handle *library, const char *path, int *jitOptions, void **jitValues,
                                unsigned jitCount, int *options, void **values, unsigned count) {
+  Bytes image;
+  if (library && path && Recorder::get().isFileForNewer(path, image))
+    return hook_cuLibraryLoadData(library, image.begin(), jitOptions, jitValues, jitCount, options,
+                                  values, count);
   const int result = DRIVER(cuLibraryLoadFromFile, Handle *, const char *, int *, void **, unsigned,
                             int *, void **, unsigned)(library, path, jitOptions, jitValues,
                                                       jitCount, options, values, count);
@@ -216,6 +222,8 @@ int hook_cuLibraryGetKernel(Handle *kernel, Handle library, const char *name) {
       DRIVER(cuLibraryGetKernel, Handle *, Handle, const char *)(kernel, library, name);
   if (!result)
     Locked()->images.found(*kernel, library, name, true);
+  else
+    Recorder::get().tellMissing(name, result);
   return result;
 }
 int hook_cuKernelGetFunction(Handle *function, Handle kernel) {

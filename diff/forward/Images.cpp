@@ -108,10 +108,9 @@ void Images::loaded(Handle owner, bool isLibrary, const void *given) {
   images.push(image);
 }
 
-void Images::loadedFile(Handle owner, bool isLibrary, const char *path) {
-  Bytes bytes;
+void readFile(const char *path, size_t most, Bytes &bytes) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  for (ssize_t got = 1; file >= 0 && got > 0 && bytes.size() <= capsule::kMaxImageBytes;) {
+  for (ssize_t got = 1; file >= 0 && got > 0 && bytes.size() <= most;) {
     uint8_t piece[4096];
     got = read(file, piece, sizeof(piece));
     if (got > 0)
@@ -119,6 +118,11 @@ void Images::loadedFile(Handle owner, bool isLibrary, const char *path) {
   }
   if (file >= 0)
     close(file);
+}
+
+void Images::loadedFile(Handle owner, bool isLibrary, const char *path) {
+  Bytes bytes;
+  readFile(path, capsule::kMaxImageBytes, bytes);
   if (bytes.size() < 64 || bytes.size() > capsule::kMaxImageBytes)
     return;
   bytes.push(0);

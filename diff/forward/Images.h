@@ -57,6 +57,9 @@ private:
   Array<Alias> aliases;
 };
 
+/// All of a file, or somewhat more than `most` bytes of it; nothing if it cannot be read.
+void readFile(const char *path, size_t most, Bytes &bytes);
+
 /// The size of the container, cubin or PTX text at `data`; 0: it is none of them.
 size_t imageBytes(const uint8_t *data);
 

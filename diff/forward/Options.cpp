@@ -41,9 +41,18 @@ static const char *readOption(Options &options, const char *key, char *value) {
     return options.output = withProcess(value), nullptr;
   if (is("driver"))
     return options.driver = value, nullptr;
+  const auto flag = [value](bool &out, const char *problem) {
+    out = !strcmp(value, "1");
+    return out || !strcmp(value, "0") ? nullptr : problem;
+  };
   if (is("calls"))
-    return options.calls = !strcmp(value, "1"),
-           options.calls || !strcmp(value, "0") ? nullptr : "RUBIA_CAPTURE: calls= is not 0 or 1";
+    return flag(options.calls, "RUBIA_CAPTURE: calls= is not 0 or 1");
+  if (is("jit-ptx"))
+    return flag(options.jitPtx, "RUBIA_CAPTURE: jit-ptx= is not 0 or 1");
+  if (is("library-capability"))
+    return flag(options.libraryCapability, "RUBIA_CAPTURE: library-capability= is not 0 or 1");
+  if (is("command-line"))
+    return flag(options.commandLine, "RUBIA_CAPTURE: command-line= is not 0 or 1");
   if (is("kernel")) {
     options.hasKernels = true;
     return regcomp(&options.kernels, value, REG_EXTENDED | REG_NOSUB)
@@ -59,7 +68,7 @@ static const char *readOption(Options &options, const char *key, char *value) {
   if (is("timeout"))
     return number(options.timeoutSeconds, "RUBIA_CAPTURE: timeout= is no number above 0");
   return "RUBIA_CAPTURE: an unknown key (known: output, driver, kernel, first, every, max-bytes, "
-         "timeout, calls)";
+         "timeout, calls, jit-ptx, library-capability, command-line)";
 }
 
 const char *readOptions(Options &options) {

@@ -14,6 +14,10 @@ struct Options {
   bool hasKernels = false;
   regex_t kernels;    // names of kernels
   bool calls = false; // all of them are logged
+  /// The driver compiles PTX, whatever machine code there is; that for newer devices too.
+  bool jitPtx = false;
+  bool libraryCapability = false; // NVIDIA's libraries are told what Rubia tells them
+  bool commandLine = false;       // is recorded
   uint64_t first = UINT64_MAX, every = 1;
   uint64_t maxBytes = uint64_t(1) << 30; // that a launch may reach
   uint64_t timeoutSeconds = 30;

@@ -71,6 +71,8 @@ Recorder::Recorder() : owner(getpid()) {
     fprintf(stderr, "rubia capture: error: %s; nothing is recorded\n", wrong);
   else
     isActive = options.output;
+  if (isActive && options.jitPtx)
+    setenv("CUDA_FORCE_PTX_JIT", "1", 1); // which the driver reads
   if (const char *wrong = openAnyDriver(options.driver))
     fprintf(stderr, "rubia capture: error: %s\n", wrong);
   connect(isActive && options.calls);
@@ -93,6 +95,18 @@ bool Recorder::startFile() {
   return true;
 }
 
+static void addCommandLine(Text &text) {
+  Bytes words;
+  readFile("/proc/self/cmdline", 1 << 20, words);
+  words.push(0);
+  text.add(",\"command_line\":[");
+  const auto *word = reinterpret_cast<const char *>(words.begin());
+  const char *end = word + words.size() - 1;
+  for (const char *comma = ""; word < end; word += strlen(word) + 1, comma = ",")
+    text.add(comma).quoted(word);
+  text.add("]");
+}
+
 void Recorder::writeEnvironment() {
   int version = 0, device = 0, major = 0, minor = 0, processors = 0;
   char name[256] = "";
@@ -107,7 +121,12 @@ void Recorder::writeEnvironment() {
   text.format(",\"driver_version\":%d,\"compute_capability\":%d,\"multiprocessors\":%d", version,
               major * 10 + minor, processors);
   const char *jit = getenv("CUDA_FORCE_PTX_JIT");
-  text.format(",\"ptx_jit_forced\":%s}", jit && !strcmp(jit, "1") ? "true" : "false");
+  text.format(",\"ptx_jit_forced\":%s", jit && !strcmp(jit, "1") ? "true" : "false");
+  if (options.libraryCapability)
+    text.add(",\"library_capability\":true");
+  if (options.commandLine)
+    addCommandLine(text);
+  text.add("}");
   writer.write(RecordType::Environment, text.bytes().begin(), text.bytes().size());
 }
 

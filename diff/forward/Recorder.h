@@ -68,6 +68,25 @@ public:
   void captureEnds(Handle stream, bool perThread);
   void streamDestroyed(Handle stream);
 
+  /// Loads an image: `load` gives what it is told to the driver, and the driver's status back. With
+  /// jit-ptx that is PTX for this device, where the program's is for a newer one. `owner`: where
+  /// the driver puts the module or library.
+  template <class Load> int load(const void *given, Handle *owner, bool isLibrary, Load load) {
+    if (char *lowered = loweredFor(given)) {
+      if (const int status = load(lowered))
+        tellRefused(lowered, status);
+      else
+        return imageLoaded(*owner, isLibrary, lowered);
+    }
+    const int status = load(given);
+    return status ? status : imageLoaded(*owner, isLibrary, given);
+  }
+  /// With jit-ptx: whether a file has an image that is for a newer device. It is read into `image`.
+  bool isFileForNewer(const char *path, Bytes &image) const;
+  /// The driver had no kernel of that name.
+  void tellMissing(const char *kernel, int status) const;
+  const Options &wanted() const { return options; }
+
   /// A call has ended that is logged.
   void called(const DriverFunction &function, const CallFrame &frame);
   CallLog calls; // has a lock of its own: it is taken while a launch is recorded
@@ -113,6 +132,10 @@ private:
     uint8_t *copy;
     Array<Page> *pages; // those that have been read
   };
+
+  char *loweredFor(const void *given) const; // null: the driver is to have what was given
+  void tellRefused(const char *text, int status) const;
+  int imageLoaded(Handle owner, bool isLibrary, const void *image);
 
   bool begin(const Launch &launch); // true: it is being recorded, and the lock is held
   void end(const Launch &launch, int result);

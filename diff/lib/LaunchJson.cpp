@@ -9,7 +9,8 @@ using namespace llvm;
 namespace rubia::capsule {
 namespace {
 
-constexpr StringLiteral kLeftOut = "left_out", kImages = "images", kResults = "results";
+constexpr StringLiteral kLeftOut = "left_out", kImages = "images", kResults = "results",
+                        kLibraryCapability = "library_capability", kCommandLine = "command_line";
 constexpr size_t kMaxParameterBytes = 65536; // CUDA has 32764
 constexpr size_t kAttributeBytes = 64;
 constexpr uint64_t kMaxLaunchBytes = uint64_t(1) << 34; // in all of its allocations
@@ -248,7 +249,12 @@ Expected<Environment> environmentOf(const json::Value &value) {
   reader.boolean("ptx_jit_forced", out.isJitForced);
   if (Error error = reader.take())
     return std::move(error);
-  if (const json::Array *leftOut = value.getAsObject()->getArray(kLeftOut))
+  const json::Object &object = *value.getAsObject();
+  out.hasLibraryCapability = object.getBoolean(kLibraryCapability).value_or(false);
+  if (const json::Array *words = object.getArray(kCommandLine))
+    for (const json::Value &word : *words)
+      out.commandLine.push_back(word.getAsString().value_or("").str());
+  if (const json::Array *leftOut = object.getArray(kLeftOut))
     for (const json::Value &what : *leftOut) {
       out.hasNoImages |= what.getAsString() == kImages;
       out.hasNoResults |= what.getAsString() == kResults;
@@ -369,6 +375,10 @@ json::Value toJson(const Environment &environment) {
                    {"compute_capability", environment.computeCapability},
                    {"multiprocessors", environment.multiprocessors},
                    {"ptx_jit_forced", environment.isJitForced}};
+  if (environment.hasLibraryCapability)
+    out[kLibraryCapability] = true;
+  if (!environment.commandLine.empty())
+    out[kCommandLine] = json::Array(environment.commandLine);
   json::Array leftOut;
   if (environment.hasNoImages)
     leftOut.push_back(kImages);

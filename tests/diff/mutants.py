@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded mistakes: the recorded PTX with one operation, operand, constant, address, rounding or guard changed, replayed in its place. Whatever
-changes a bit of the results must be found, with another verdict than equal; the unchanged PTX must be equal.
+"""Seeded mistakes. A third are of the PTX: the recorded one with one operation, operand, constant, address, rounding or guard changed, replayed
+in its place. A third are of the IR that lowering makes: one instruction changed. A third are of lowering: each instruction of a kind changed.
+Whatever changes a bit of the results must be found, with another verdict than equal; the unchanged PTX must be equal.
 
-Usage: mutants.py RUBIA CAPSULES-FOLDER COUNT [SEED]
+Usage: mutants.py RUBIA MUTATING-WORKER CAPSULES-FOLDER COUNT [SEED]
 """
 import json
+import os
 import pathlib
 import random
 import re
@@ -13,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-RUBIA, CAPSULES, COUNT = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
-SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+RUBIA, WORKER, CAPSULES, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
+SEED = int(sys.argv[5]) if len(sys.argv) > 5 else 1
 OPERATIONS = [("add.", "sub."), ("sub.", "add."), ("mul.lo", "mul.hi"), ("and.", "or."), ("xor.", "and."), ("shl.", "shr."), ("min.", "max."),
               ("max.", "min."), (".lt.", ".le."), (".gt.", ".ge."), (".eq.", ".ne."), (".ne.", ".eq."), (".rn.", ".rz."), ("s32", "u32"),
               ("fma.rn.", "fma.rm."), ("shr.u32", "shr.s32"), ("bar.sync", "// bar.sync"), ("selp.", "slct.")]
@@ -50,9 +52,9 @@ def mutate(text, chance):
     return "\n".join(lines[:i] + [changed] + lines[i + 1:]), f"line {i + 1}: {line.strip()} -> {changed.strip()}"
 
 
-def diff(capsule, ptx, report):
-    run = subprocess.run([RUBIA, "diff", str(capsule), "--arch", "gfx1100", "--no-locate", "--timeout", "20", "--ptx", str(ptx), "--json", str(report)],
-                         capture_output=True, text=True, timeout=300)
+def diff(capsule, report, ptx=None, **variables):
+    run = subprocess.run([RUBIA, "diff", str(capsule), "--arch", "gfx1100", "--no-locate", "--timeout", "20", "--json", str(report)]
+                         + (["--ptx", str(ptx)] if ptx else []), capture_output=True, text=True, timeout=300, env=os.environ | variables)
     if not report.exists():
         return run.returncode, "error: " + run.stderr.strip()[-200:]
     return run.returncode, json.loads(report.read_text())
@@ -75,30 +77,41 @@ def main():
                                    check=True, capture_output=True, text=True).stdout.split()
             if len(texts) != 1:
                 continue
-            status, document = diff(capsule, texts[0], folder / "sound.json")
+            status, document = diff(capsule, folder / "sound.json", texts[0])
             assert status == 0, f"{capsule}: the unchanged PTX: {document}"
             sources.append((capsule, pathlib.Path(texts[0]).read_text(), effects(document)))
         assert sources
         while sum(counts.values()) < COUNT:
             capsule, text, sound = chance.choice(sources)
-            mutant = mutate(text, chance)
-            if not mutant:
-                continue
-            (folder / "mutant.ptx").write_text(mutant[0])
-            report = folder / "mutant.json"
+            report, log = folder / "mutant.json", folder / "mutant.log"
             report.unlink(missing_ok=True)
-            status, document = diff(capsule, folder / "mutant.ptx", report)
+            log.unlink(missing_ok=True)
+            where = chance.choice(["ptx", "once", "all"])
+            if where == "ptx":
+                mutant = mutate(text, chance)
+                if not mutant:
+                    continue
+                (folder / "mutant.ptx").write_text(mutant[0])
+                status, document = diff(capsule, report, folder / "mutant.ptx")
+                what = mutant[1]
+            else:  # in what lowering makes: one instruction of the IR, or each of a kind
+                status, document = diff(capsule, report, RUBIA_WORKER=WORKER, RUBIA_TEST_MUTANT=f"{where} {chance.randrange(1 << 30)}",
+                                        RUBIA_TEST_MUTANT_LOG=str(log), RUBIA_SANDBOX="off", RUBIA_CACHE_DISABLE="1")
+                said = log.read_text().splitlines()
+                if any(not line or line.startswith("invalid") for line in said):
+                    continue
+                what = f"{where}: {said[0]}"
             if isinstance(document, str):
-                raise SystemExit(f"{capsule.name}: {mutant[1]}: {document}")
+                raise SystemExit(f"{capsule.name}: {what}: {document}")
             verdict = document["verdict"]
             differing = sum(b["differing"] for t in document["targets"] for l in t["launches"] for b in l["buffers"])
             kind = {"unsupported": "refused"}.get(verdict, verdict)
             if effects(document) == sound:
                 kind = "same"
             counts[kind] += 1
-            assert (verdict in ("equal", "within the bound")) == (status == 0), mutant
-            assert verdict != "equal" or not differing, mutant
-            print(f"{capsule.name}: {mutant[1]}: {verdict}", flush=True)
+            assert (verdict in ("equal", "within the bound")) == (status == 0), what
+            assert verdict != "equal" or not differing, what
+            print(f"{capsule.name}: {what}: {verdict}{' (changes nothing)' * (kind == 'same')}", flush=True)
     print(f"{COUNT} mistakes: {counts}")
     assert not counts["equal"]
     # Within the bound: no more than the kernel's approximate instructions may do. Undecided: found, and left to the user.

@@ -42,6 +42,10 @@ void printText(const Capsule &capsule) {
   printed() << "recorded on " << where.device << ", compute capability "
             << where.computeCapability / 10 << "." << where.computeCapability % 10 << ", driver "
             << where.driverVersion << (where.isJitForced ? ", PTX alone" : "") << "\n";
+  if (where.hasLibraryCapability)
+    printed() << "NVIDIA's libraries were told the compute capability that Rubia tells them\n";
+  if (!where.commandLine.empty())
+    printed() << "command line: " << join(where.commandLine, " ") << "\n";
   if (where.hasNoImages)
     printed() << "without images: `--images FILE` gives them at replay\n";
   if (where.hasNoResults)
@@ -301,6 +305,7 @@ Error stripCapsule(const std::string &from, const std::string &to, bool noImages
   if (!capsule)
     return capsule.takeError();
   capsule::Environment environment = capsule->environment;
+  environment.commandLine.clear();
   environment.hasNoImages |= noImages;
   environment.hasNoResults |= hashOnly;
   return copyLaunches(*capsule, environment, to, [](const capsule::Launch &) { return true; });

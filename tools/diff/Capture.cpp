@@ -19,26 +19,18 @@ struct CaptureOptions {
   std::vector<std::string> command;
   std::string output, kernel, driver;
   uint64_t first = 0, every = 1, maxBytes = uint64_t(1) << 30, timeout = 30;
-  bool jitPtx = false, calls = false, touched = false, noPack = false, noImages = false,
-       hashOnly = false;
-};
-
-constexpr const char *kNvidiaPlaces[] = {
-    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-    "/usr/lib64/libcuda.so.1",
-    "/usr/local/nvidia/lib64/libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1",
+  bool jitPtx = false, libraryCapability = false, commandLine = false, calls = false,
+       touched = false, noPack = false, noImages = false, hashOnly = false;
 };
 
 /// The driver to forward to.
 std::string chooseDriver(const CaptureOptions &options, const std::string &libraries) {
   if (!options.driver.empty() && options.driver != "rubia")
     return options.driver;
-  if (options.driver.empty() && sys::fs::exists("/dev/nvidiactl"))
-    for (const char *place : kNvidiaPlaces)
-      if (sys::fs::exists(place))
-        return place;
-  return libraries + "/libcuda.so.1";
+  const std::string ours = libraries + "/libcuda.so.1";
+  if (!options.driver.empty() || !sys::fs::exists("/dev/nvidiactl"))
+    return ours;
+  return expectedToOptional(nvidiaDriver()).value_or(ours);
 }
 
 /// The lines that the forwarding library reads.
@@ -47,8 +39,12 @@ std::string linesFor(const CaptureOptions &options, StringRef output, StringRef 
   raw_string_ostream os(lines);
   os << "output=" << output << "\ndriver=" << driver << "\nevery=" << options.every
      << "\nmax-bytes=" << options.maxBytes << "\ntimeout=" << options.timeout << "\n";
-  if (options.calls)
-    os << "calls=1\n";
+  for (auto [isWanted, key] :
+       {std::pair(options.calls, "calls"), std::pair(options.jitPtx, "jit-ptx"),
+        std::pair(options.libraryCapability, "library-capability"),
+        std::pair(options.commandLine, "command-line")})
+    if (isWanted)
+      os << key << "=1\n";
   if (options.first)
     os << "first=" << options.first << "\n";
   if (!options.kernel.empty())
@@ -68,8 +64,6 @@ Expected<Program> prepare(const CaptureOptions &options, StringRef output) {
   Program program{*path, options.command, environmentOf(options.settings, *libraries + "/capture")};
   const std::string driver = chooseDriver(options, *libraries);
   program.variables.push_back("RUBIA_CAPTURE=" + linesFor(options, output, driver));
-  if (options.jitPtx)
-    program.variables.push_back("CUDA_FORCE_PTX_JIT=1");
   notices() << "rubia: capturing launches on " << driver << "\n";
   return program;
 }
@@ -95,10 +89,10 @@ int capture(const CaptureOptions &options) {
   if (!libraries)
     return fail(libraries.takeError());
   if (options.touched) {
-    const ReplayTarget target{"the driver that recorded", options.settings};
+    const ReplayTarget target{"the driver that recorded", options.settings, false,
+                              chooseDriver(options, *libraries)};
     ReplayWork work;
     work.path = file;
-    work.library = chooseDriver(options, *libraries);
     if (Error error = keepTouched(file, file, work, target))
       return fail(std::move(error));
   }
@@ -140,7 +134,13 @@ void addCapture(CLI::App &app, int &status) {
                       "a device of theirs, else Rubia's");
   command->add_flag("--jit-ptx", options->jitPtx,
                     "make NVIDIA's driver compile the PTX, which is what can be replayed, where "
-                    "the program has machine code too");
+                    "the program has machine code too, and take PTX for newer devices where its "
+                    "instructions allow");
+  command->add_flag("--library-capability", options->libraryCapability,
+                    "tell NVIDIA's libraries the compute capability that Rubia tells them: then "
+                    "they launch the kernels that they launch on Rubia");
+  CLI::Option *commandLine = command->add_flag("--command-line", options->commandLine,
+                                               "record the program's command line");
   command->add_flag("--calls", options->calls,
                     "log every call of the driver API: `rubia capsule show --calls` lists them");
   CLI::Option *touched = command->add_flag(
@@ -152,6 +152,7 @@ void addCapture(CLI::App &app, int &status) {
   CLI::Option *hashOnly =
       command->add_flag("--hash-only", options->hashOnly,
                         "leave digests in the place of what launches made of their memory");
+  commandLine->excludes(noImages)->excludes(hashOnly); // which are for others to have
   command->add_flag("--no-pack", options->noPack, "do not compress the capsule afterwards")
       ->excludes(touched)
       ->excludes(noImages)

@@ -31,6 +31,7 @@ struct DiffOptions {
   std::string output, json, junit, html, between, against;
   std::vector<std::string> archs;
   settings::Settings settings;
+  std::string library, device;
   size_t from = 0;
   unsigned perturbed = 8;
   std::vector<std::string> recordings; // further ones, of the same launches
@@ -61,7 +62,7 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
     return fail(ptx.takeError());
   const auto &at = options.locate;
   Expected<std::vector<capsule::Writer>> writers =
-      capsule::locate(capsule, {at[0], at[1], at[2]}, options.work.library, *ptx);
+      capsule::locate(capsule, {at[0], at[1], at[2]}, options.library, *ptx);
   if (!writers)
     return fail(writers.takeError());
   if (Error error = writeFile(options.output, [&](raw_ostream &os) {
@@ -76,7 +77,7 @@ int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
   if (!ptx)
     return fail(ptx.takeError());
   Expected<capsule::WriterMap> map = capsule::locateAll(
-      capsule, {options.writers[0], options.writers[1], 0}, options.work.library, *ptx);
+      capsule, {options.writers[0], options.writers[1], 0}, options.library, *ptx);
   if (!map)
     return fail(map.takeError());
   if (Error error = writeWriters(*map, options.output))
@@ -103,7 +104,7 @@ int traceHere(const DiffOptions &options, const Capsule &capsule) {
     bytes.resize(capsule::kTraceBytes);
     trace = traceOnReference(capsule, of, *ptx, bytes);
   } else {
-    trace = capsule::trace(capsule, of, options.work.library, *ptx);
+    trace = capsule::trace(capsule, of, options.library, *ptx);
   }
   alarm(0);
   if (!trace)
@@ -133,7 +134,7 @@ int replayHere(const DiffOptions &options) {
   if (!options.writers.empty())
     return locateAllHere(options, *capsule);
   if (options.touched) {
-    if (Error error = writeTouched(*capsule, options.work, options.output))
+    if (Error error = writeTouched(*capsule, options.work, options.library, options.output))
       return fail(std::move(error));
     return kDone;
   }
@@ -142,7 +143,7 @@ int replayHere(const DiffOptions &options) {
   if (!output)
     return fail(output.takeError());
   capsule::ReplayOptions replaying;
-  replaying.library = options.work.library;
+  replaying.library = options.library;
   if (Error error = readPtx(options.work.ptx).moveInto(replaying.ptx))
     return fail(std::move(error));
   replaying.from = options.from;
@@ -164,11 +165,14 @@ std::vector<std::string> targetNames(const DiffOptions &options) {
 }
 
 Expected<ReplayTarget> targetOf(const std::string &name, const DiffOptions &options) {
-  if (!name.empty())
-    return parseTarget(name, options.settings);
-  ReplayTarget target{options.work.library.empty() ? "replay" : options.work.library,
-                      options.settings};
-  return target;
+  ReplayTarget base{options.library.empty() ? "replay" : options.library, options.settings, false,
+                    options.library};
+  if (options.device == "nvidia") {
+    if (!name.empty() || !options.library.empty())
+      return createStringError("--device nvidia goes with neither --arch nor --library");
+    return parseTarget("nvidia", base);
+  }
+  return name.empty() ? Expected<ReplayTarget>(std::move(base)) : parseTarget(name, base);
 }
 
 /// An error of the command, which says nothing of the launches.
@@ -295,7 +299,7 @@ Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOption
   for (const capsule::LaunchResult &result : target.launches)
     if (result.verdict == Verdict::Different)
       work.ordinals.push_back(result.launch->ordinal);
-  if (work.ordinals.empty() || !options.work.library.empty() ||
+  if (work.ordinals.empty() || !on.library.empty() ||
       on.settings.nan() == settings::NanMode::Canonical)
     return Error::success();
   ReplayTarget canonical = on;
@@ -330,7 +334,7 @@ Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOption
 void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
               const DiffOptions &options, DiffReport::Target &target) {
   unsigned left = 16;
-  if (on.isReference || !hasOrders(options.work, on)) // the reference has one order
+  if (on.isReference || !hasOrders(on)) // the reference has one order
     return;
   for (capsule::LaunchResult &result : target.launches) {
     if (result.verdict != Verdict::Different || !left || options.noLocate)
@@ -349,7 +353,10 @@ void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &o
 
 /// Where more is found out of what a target computed: that target; for the reference, which only
 /// computes, the processor that the settings choose.
-ReplayTarget lookedAtOn(const ReplayTarget &target) { return {target.name, target.settings}; }
+ReplayTarget lookedAtOn(ReplayTarget target) {
+  target.isReference = false;
+  return target;
+}
 
 /// Asks the reference about the first launches that differ, and follows the thread that wrote the
 /// first element that does.
@@ -365,7 +372,7 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
   const auto isAsked = [&](const Launch &launch) {
     return isWanted(launch) && is_contained(asked.work.ordinals, launch.ordinal);
   };
-  Expected<ReplayTarget> reference = parseTarget("reference", options.settings);
+  Expected<ReplayTarget> reference = parseTarget("reference", ReplayTarget{"", options.settings});
   if (!reference)
     return reference.takeError();
   Expected<Replayed> third = Replayed::run(asked.work, capsule, *reference);
@@ -448,8 +455,12 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
   const auto [first, second] = StringRef(options.between).split(',');
   if (first.empty() || second.empty() || second.contains(','))
     return createStringError("--between: expected two targets, 'X,Y'");
-  Expected<ReplayTarget> x = parseTarget(first, options.settings),
-                         y = parseTarget(second, options.settings);
+  if (options.archs.size() > 1)
+    return createStringError("--between takes one --arch, which both targets begin with");
+  Expected<ReplayTarget> base = targetOf(targetNames(options).front(), options);
+  if (!base)
+    return base.takeError();
+  Expected<ReplayTarget> x = parseTarget(first, *base), y = parseTarget(second, *base);
   if (!x || !y)
     return joinErrors(x ? Error::success() : x.takeError(), y ? Error::success() : y.takeError());
   Expected<Replayed> a = Replayed::run(options.work, capsule, *x);
@@ -592,7 +603,7 @@ void addCommon(CLI::App &command, DiffOptions &options) {
       .add_option("--timeout", options.work.timeout,
                   "seconds that a launch may take; 0: any number")
       ->capture_default_str();
-  command.add_option("--library", options.work.library,
+  command.add_option("--library", options.library,
                      "the libcuda.so.1 to replay through; default: Rubia's");
 }
 
@@ -602,7 +613,19 @@ void addTargets(CLI::App &command, DiffOptions &options) {
                   "targets, each with code options behind it if need be: "
                   "gfx1100,gfx942;nan=canonical; `reference`: PTX executed on the host")
       ->delimiter(',');
-  addSettingOption(command, options.settings, settings::Id::device, "--device");
+  command
+      .add_option_function<std::string>(
+          "--device",
+          [&options](const std::string &device) {
+            options.device = device;
+            if (device != "nvidia")
+              options.settings.set(settings::Id::device, device);
+          },
+          "where kernels run: auto, hip, emulator, or nvidia: through NVIDIA's driver, in the "
+          "place "
+          "where it usually is")
+      ->check(CLI::IsMember({"auto", "hip", "emulator", "nvidia"}))
+      ->default_str("auto");
   addCodeOptions(command, options.settings);
 }
 
@@ -640,7 +663,8 @@ void addDiff(CLI::App &app, int &status) {
   addCommon(*command, *options);
   addTargets(*command, *options);
   command->add_option("--between", options->between,
-                      "compare two targets, X,Y, with each other and not with what was recorded");
+                      "compare two targets, X,Y, with each other and not with what was recorded: "
+                      "gfx1100,gfx942, ieee,h100, or the folders of two versions of Rubia");
   command->add_option("--against", options->against,
                       "compare with what another capsule of the same launches recorded");
   command->add_option_function<uint64_t>(

@@ -166,7 +166,7 @@ Expected<std::vector<Excerpt>> excerptsAt(const capsule::Capsule &capsule,
   Excerpt around = linesAround(ptx, site.line);
   around.title = "PTX";
   add(std::move(around));
-  if (!work.library.empty()) // another driver, whose instructions nobody has
+  if (!target.library.empty()) // another driver, whose instructions nobody has
     return all;
   Expected<std::string> assembly = assemblyOf(ptx, launch.kernel, target);
   if (!assembly)

@@ -103,8 +103,7 @@ void decideByPerturbing(const Capsule &capsule, const PerturbedRuns &runs,
     Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, *result.launch, runs.work);
     if (!ptx) // which decide() tells
       consumeError(ptx.takeError());
-    (ptx && ptx->isOfOrder && hasOrders(runs.work, runs.target) ? ofOrder : others)
-        .push_back(&result);
+    (ptx && ptx->isOfOrder && hasOrders(runs.target) ? ofOrder : others).push_back(&result);
   }
   for (auto *some : {&ofOrder, &others})
     if (!some->empty())

@@ -17,30 +17,88 @@ namespace rubia::tools {
 using capsule::Capsule;
 using capsule::Launch;
 
-Expected<ReplayTarget> parseTarget(StringRef text, const settings::Settings &base) {
-  ReplayTarget target{text.str(), base};
+Expected<std::string> nvidiaDriver() {
+  for (const char *place : {
+           "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+           "/usr/lib64/libcuda.so.1",
+           "/usr/local/nvidia/lib64/libcuda.so.1",
+           "/usr/lib/wsl/lib/libcuda.so.1",
+       })
+    if (sys::fs::exists(place))
+      return place;
+  return createStringError("NVIDIA's libcuda.so.1 is in none of the usual places; --library names "
+                           "another");
+}
+
+/// The libcuda.so.1 of another version of Rubia.
+static Expected<std::string> otherVersion(StringRef path) {
+  SmallString<256> file(path);
+  if (std::error_code error = sys::fs::make_absolute(file))
+    return createStringError(path + ": " + error.message());
+  if (sys::fs::is_directory(file))
+    sys::path::append(file, "libcuda.so.1");
+  if (!sys::fs::exists(file))
+    return createStringError("'" + path + "' is no folder with a libcuda.so.1");
+  return file.str().str();
+}
+
+/// The setting that a word without `=` is a value of: of those that change code, else the targets.
+static Expected<settings::Id> settingOf(StringRef word) {
+  SmallVector<const settings::Row *> found;
+  for (const settings::Row &row : settings::rows())
+    if (!row.key.empty() &&
+        settings::indexOfWord(row.words, word) < settings::countWords(row.words))
+      found.push_back(&row);
+  if (found.size() > 1)
+    return createStringError("'" + word + "' may be '" + found[0]->key + "=" + word + "' or '" +
+                             found[1]->key + "=" + word + "'");
+  if (found.empty() && !word.empty() && isDigit(word.front()))
+    return createStringError("'" + word +
+                             "' is no target: another version of Rubia is named by the folder of "
+                             "its libcuda.so.1, as in /opt/rubia/lib/rubia");
+  return found.empty() ? settings::Id::arch : found.front()->id;
+}
+
+/// One of the words of a target.
+static Error addWord(ReplayTarget &target, StringRef word) {
+  if (word == "nvidia")
+    return nvidiaDriver().moveInto(target.library);
+  if (!word.contains('=') && word.contains('/'))
+    return otherVersion(word).moveInto(target.library);
+  auto [key, value] = word.split('=');
+  settings::Id id = settings::Id::arch;
+  if (word == "hip" || word == "emulator") {
+    id = settings::Id::device;
+    value = word;
+  } else if (!word.contains('=')) {
+    if (Error error = settingOf(word).moveInto(id))
+      return error;
+    value = word;
+  } else {
+    const settings::Row *found = nullptr;
+    for (const settings::Row &row : settings::rows())
+      if (!row.key.empty() && row.key == key)
+        found = &row;
+    if (!found)
+      return createStringError("'" + key + "' is no option that changes code");
+    id = found->id;
+  }
+  target.settings.set(id, value);
+  return target.settings.check(id);
+}
+
+Expected<ReplayTarget> parseTarget(StringRef text, const ReplayTarget &base) {
+  ReplayTarget target = base;
+  target.name = text.str();
   if (text == "reference") {
     target.isReference = true;
     return target;
   }
   SmallVector<StringRef> words;
   text.split(words, ';');
-  for (StringRef word : words) {
-    const auto [key, value] = word.split('=');
-    settings::Id id = settings::Id::arch;
-    if (word.contains('=')) {
-      const settings::Row *found = nullptr;
-      for (const settings::Row &row : settings::rows())
-        if (!row.key.empty() && row.key == key)
-          found = &row;
-      if (!found)
-        return createStringError("'" + key + "' is no option that changes code");
-      id = found->id;
-    }
-    target.settings.set(id, word.contains('=') ? value.str() : word.str());
-    if (Error error = target.settings.check(id))
+  for (StringRef word : words)
+    if (Error error = addWord(target, word))
       return std::move(error);
-  }
   return target;
 }
 
@@ -76,17 +134,16 @@ static Expected<int> runOnce(const ReplayWork &work, const std::string &output,
   Expected<std::string> libraries = libraryFolder();
   if (!libraries)
     return libraries.takeError();
+  const std::string library =
+      target.library.empty() ? *libraries + "/libcuda.so.1" : target.library;
+  // What is beside it is of the same version.
+  if (const StringRef folder = sys::path::parent_path(library); !folder.empty())
+    *libraries = folder.str();
   Program program;
   program.path = "/proc/self/exe";
-  program.words = {"rubia",
-                   "replay-here",
-                   work.path,
-                   "-o",
-                   output,
-                   "--library",
-                   work.library.empty() ? *libraries + "/libcuda.so.1" : work.library,
-                   "--timeout",
-                   std::to_string(work.timeout)};
+  program.words = {"rubia", "replay-here", work.path,
+                   "-o",    output,        "--library",
+                   library, "--timeout",   std::to_string(work.timeout)};
   if (target.isReference)
     more.push_back("--reference");
   if (!work.ptx.empty())
@@ -272,11 +329,12 @@ Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarge
   return std::vector<uint8_t>(all.bytes_begin(), all.bytes_end());
 }
 
-Error writeTouched(const Capsule &capsule, const ReplayWork &work, const std::string &file) {
+Error writeTouched(const Capsule &capsule, const ReplayWork &work, const std::string &library,
+                   const std::string &file) {
   json::Array launches;
   for (const Launch &launch : capsule.launches) {
     alarm(work.timeout);
-    Expected<capsule::TouchedPages> pages = touchedPages(capsule, launch, work.library);
+    Expected<capsule::TouchedPages> pages = touchedPages(capsule, launch, library);
     alarm(0);
     if (!pages) {
       messages() << "rubia: launch " << launch.ordinal
@@ -347,8 +405,8 @@ static Expected<std::string> findingOf(const ReplayWork &work, const ReplayTarge
   return all.drop_front(at + words.size()).take_until([](char c) { return c == '\n'; }).str();
 }
 
-bool hasOrders(const ReplayWork &work, const ReplayTarget &target) {
-  return work.library.empty() && target.settings.device() != settings::DeviceChoice::Hip;
+bool hasOrders(const ReplayTarget &target) {
+  return target.library.empty() && target.settings.device() != settings::DeviceChoice::Hip;
 }
 
 ReplayTarget inOrder(const ReplayTarget &target, uint64_t seed) {

@@ -15,12 +15,12 @@ struct ReplayTarget {
   std::string name;            // "gfx1100", "gfx942,nan=canonical"
   settings::Settings settings; // what makes it
   bool isReference = false;    // the interpreter of reference/, named `reference`
+  std::string library = "";    // libcuda.so.1; empty: ours
 };
 
 /// What is replayed there.
 struct ReplayWork {
   std::string path;                // of the capsule
-  std::string library;             // libcuda.so.1; empty: ours
   std::string kernel;              // a regular expression that names have to match; empty: all
   unsigned timeout = 600;          // seconds for a launch; 0: any number
   std::string ptx;                 // a file with PTX to run in the place of what was recorded
@@ -34,9 +34,13 @@ struct ReplayWork {
   llvm::Expected<std::function<bool(const capsule::Launch &)>> chooser() const;
 };
 
-/// "gfx1100", or code options, "nan=canonical", or both: words with `;` between them, on top of
-/// `base`. An error names what is wrong.
-llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const settings::Settings &base);
+/// Words with `;` between them, on top of `base`: "gfx1100", code options as "nan=canonical" or
+/// "canonical", "hip", "emulator", "nvidia", or the folder of another Rubia's libcuda.so.1, with a
+/// `/`. Or "reference" alone. An error names what is wrong.
+llvm::Expected<ReplayTarget> parseTarget(llvm::StringRef text, const ReplayTarget &base);
+
+/// The path of NVIDIA's libcuda.so.1. An error: it is in none of the usual places.
+llvm::Expected<std::string> nvidiaDriver();
 
 /// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
 llvm::Expected<std::optional<capsule::Writer>>
@@ -58,11 +62,11 @@ llvm::Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const Replay
                                                                     const ReplayTarget &target);
 /// The same for the process of a target, into a file.
 llvm::Error writeTouched(const capsule::Capsule &capsule, const ReplayWork &work,
-                         const std::string &file);
+                         const std::string &library, const std::string &file);
 
 /// Whether launches run there in other orders of CTAs and threads: on the emulator, under its check
 /// `order` (docs/emulator-order.md). And the target on which they do, each seed in one order.
-bool hasOrders(const ReplayWork &work, const ReplayTarget &target);
+bool hasOrders(const ReplayTarget &target);
 ReplayTarget inOrder(const ReplayTarget &target, uint64_t seed);
 
 /// What CUDA leaves undefined: a data race, or a use of what nobody has written.
