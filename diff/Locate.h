@@ -14,7 +14,8 @@
 namespace rubia::capsule {
 
 /// The variable of an instrumented module: the watched address (8 bytes), how many stores met it (4
-/// bytes), and from kWatchSlots on a ring of what they wrote down.
+/// bytes), of an address in shared memory the number of the CTA plus 1 (4 bytes, else 0), and from
+/// kWatchSlots on a ring of what they wrote down.
 inline constexpr const char *kWatchVariable = "rubia_watch";
 inline constexpr size_t kWatchSlots = 16, kWatchSlotCount = 64, kWatchSlotBytes = 32,
                         kWatchBytes = kWatchSlots + kWatchSlotCount * kWatchSlotBytes;

@@ -29,11 +29,14 @@ llvm::Expected<size_t> replay(const Capsule &capsule, CapsuleOutput &output,
                               const ReplayOptions &options);
 
 /// Runs one launch with its stores watched: who wrote the byte at `offset` of a region, the last
-/// first. An error: it cannot be replayed, or its PTX cannot be changed.
+/// first, of the last kWatchSlotCount. An error: it cannot be replayed, or its PTX cannot be
+/// changed.
 struct LocateRequest {
   size_t launch = 0; // index
   size_t region = 0;
   uint64_t offset = 0;
+  /// The byte lies in the shared memory of the CTA of this number, and `region` means nothing.
+  std::optional<uint32_t> sharedOf = std::nullopt;
 };
 llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
                                            const std::string &library, const std::string &ptx);
@@ -47,6 +50,7 @@ llvm::Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest 
 struct TraceOf {
   size_t launch = 0;
   uint32_t cta = 0, thread = 0;
+  Given given = Given::Open; // what the reference takes from another run
 };
 llvm::Expected<std::vector<uint8_t>> trace(const Capsule &capsule, const TraceOf &of,
                                            const std::string &library, const std::string &ptx);

@@ -29,6 +29,10 @@ struct TraceSite {
   bool isOpen = false;
   bool isAddress = false; // of a variable or parameter: where things lie is open
   bool isLoad = false;    // of memory that others write too
+  /// Of a load: where what it has loaded lies is written down as a site before it.
+  bool isPlace = false; // such a site
+  ptx::StateSpace space = ptx::StateSpace::None;
+  unsigned offset = 0; // of an element of a vector, in bytes
 };
 
 struct TracedPtx {
@@ -36,9 +40,10 @@ struct TracedPtx {
   std::vector<TraceSite> sites; // by the number that they write down
 };
 
-/// `takesGiven`: with kGivenVariable. An error: the PTX cannot be changed.
-llvm::Expected<TracedPtx> instrumentTrace(llvm::StringRef ptx, llvm::StringRef kernel,
-                                          bool takesGiven);
+/// What is taken from kGivenVariable, which the text has then: open results, or loaded ones too.
+enum class Given { Nothing, Open, Loads };
+/// An error: the PTX cannot be changed.
+llvm::Expected<TracedPtx> instrumentTrace(llvm::StringRef ptx, llvm::StringRef kernel, Given given);
 
 /// The variable's contents before the launch, for a thread by its numbers.
 std::vector<uint8_t> traceRequest(uint32_t cta, uint32_t thread);
@@ -59,8 +64,10 @@ struct TraceDifference {
     uint64_t first = 0, second = 0;
   };
   std::vector<Operand> operands; // as the thread last wrote them
+  Operand place;                 // of a load: the address, with the offset in a vector
 };
+/// `given`: what the second one has taken of the first.
 TraceDifference compareTraces(llvm::ArrayRef<uint8_t> first, llvm::ArrayRef<uint8_t> second,
-                              llvm::ArrayRef<TraceSite> sites);
+                              llvm::ArrayRef<TraceSite> sites, Given given = Given::Open);
 
 } // namespace rubia::capsule

@@ -6,12 +6,14 @@
 //   setp.lt.and.u64 %rubia_p, %rubia_a, 8, p;
 //   @%rubia_p   atom.inc: the number of a slot; site, CTA and thread go there
 //
-// Stores to shared and local memory are left alone, and so are asynchronous copies.
+// A watched address in shared memory is that of one CTA. Stores to local memory are left alone, and
+// so are asynchronous copies.
 //
 // Where all writers are asked for, each store writes CTA, thread and site into a second memory, at
 // the place of each word that it stores.
 #include "diff/Locate.h"
 #include "diff/lib/TextOfPtx.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -28,28 +30,11 @@ unsigned storedBytes(const ptx::Instruction &instruction) {
   return std::max(1u, ptx::sizeInBits(spelling.type()) / 8) * std::max(1u, spelling.vectorWidth());
 }
 
-const Operand *addressOf(const ptx::Instruction &instruction) {
+bool isStore(const ptx::Instruction &instruction, bool takesShared) {
   const StateSpace space = instruction.spelling->space();
-  const ptx::Op op = instruction.op();
-  if ((op != ptx::Op::St && op != ptx::Op::Red && op != ptx::Op::Atom) ||
-      (space != StateSpace::Global && space != StateSpace::None))
-    return nullptr;
-  for (const Operand &operand : instruction.operands)
-    if (operand.kind == Operand::Kind::Address)
-      return &operand;
-  return nullptr;
-}
-
-/// The address into %rubia_a0.
-void takeAddress(raw_ostream &os, const ptx::Function &function, const Operand &address) {
-  if (address.reg != ptx::kNone)
-    os << "add.s64 %rubia_a0, " << function.registerName(address.reg) << ", " << address.offset
-       << "; ";
-  else if (address.variable())
-    os << "mov.u64 %rubia_a0, " << address.variable()->name << "; add.s64 %rubia_a0, %rubia_a0, "
-       << address.offset << "; ";
-  else
-    os << "mov.u64 %rubia_a0, " << address.offset << "; ";
+  return is_contained({ptx::Op::St, ptx::Op::Red, ptx::Op::Atom}, instruction.op()) &&
+         (space == StateSpace::Global || space == StateSpace::None ||
+          (takesShared && space == StateSpace::Shared));
 }
 
 std::string writersCode(const ptx::Function &function, const ptx::Instruction &instruction,
@@ -57,7 +42,7 @@ std::string writersCode(const ptx::Function &function, const ptx::Instruction &i
   const std::string guard = guardOf(function, instruction);
   std::string code = "{ .reg .b64 %rubia_a<5>; .reg .b32 %rubia_r<5>; .reg .pred %rubia_p; ";
   raw_string_ostream os(code);
-  takeAddress(os, function, address);
+  takeAddress(os, "%rubia_a0", function, address);
   os << "mov.u64 %rubia_a1, " << kWritersVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
      << "ld.global.u64 %rubia_a3, [%rubia_a1+8]; ld.global.u64 %rubia_a4, [%rubia_a1+16]; "
      << "sub.u64 %rubia_a0, %rubia_a0, %rubia_a2; setp.lt" << (guard.empty() ? "" : ".and")
@@ -77,13 +62,21 @@ std::string writersCode(const ptx::Function &function, const ptx::Instruction &i
 std::string watchCode(const ptx::Function &function, const ptx::Instruction &instruction,
                       const Operand &address, size_t site) {
   const std::string guard = guardOf(function, instruction);
-  std::string code = "{ .reg .b64 %rubia_a<4>; .reg .b32 %rubia_r<9>; .reg .pred %rubia_p; ";
+  std::string code = "{ .reg .b64 %rubia_a<4>; .reg .b32 %rubia_r<9>; .reg .pred %rubia_p, "
+                     "%rubia_q; ";
   raw_string_ostream os(code);
-  takeAddress(os, function, address);
+  takeAddress(os, "%rubia_a0", function, address);
+  if (instruction.spelling->space() == StateSpace::None)
+    os << "isspacep.shared %rubia_q, %rubia_a0; cvta.to.shared.u64 %rubia_a1, %rubia_a0; "
+       << "selp.b64 %rubia_a0, %rubia_a1, %rubia_a0, %rubia_q; ";
   os << "mov.u64 %rubia_a1, " << kWatchVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
      << "sub.u64 %rubia_a0, %rubia_a2, %rubia_a0; setp.lt" << (guard.empty() ? "" : ".and")
      << ".u64 %rubia_p, %rubia_a0, " << storedBytes(instruction)
-     << (guard.empty() ? "" : ", " + guard) << "; "
+     << (guard.empty() ? "" : ", " + guard) << "; ";
+  takeNumber(os, "%ctaid", "%nctaid", 0);
+  os << "add.u32 %rubia_r0, %rubia_r0, 1; ld.global.u32 %rubia_r1, [%rubia_a1+12]; "
+     << "setp.eq.u32 %rubia_q, %rubia_r1, 0; setp.eq.or.u32 %rubia_q, %rubia_r0, %rubia_r1, "
+     << "%rubia_q; and.pred %rubia_p, %rubia_p, %rubia_q; "
      << "@%rubia_p atom.global.add.u32 %rubia_r0, [%rubia_a1+8], 1; "
      << "and.b32 %rubia_r0, %rubia_r0, " << kWatchSlotCount - 1 << "; "
      << "mul.wide.u32 %rubia_a3, %rubia_r0, " << kWatchSlotBytes << "; "
@@ -102,7 +95,7 @@ using MakeCode = std::string (*)(const ptx::Function &, const ptx::Instruction &
                                  size_t site);
 
 Expected<InstrumentedPtx> instrument(StringRef text, StringRef kernel, StringRef variable,
-                                     size_t bytes, MakeCode make) {
+                                     size_t bytes, MakeCode make, bool takesShared) {
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
   if (!editor)
     return editor.takeError();
@@ -110,8 +103,8 @@ Expected<InstrumentedPtx> instrument(StringRef text, StringRef kernel, StringRef
   editor->declare(formatv(".visible .global .align 8 .b8 {0}[{1}];", variable, bytes).str());
   for (const ptx::Function *function : editor->functions())
     for (const ptx::Instruction &instruction : function->body) {
-      const Operand *address = addressOf(instruction);
-      if (!address)
+      const Operand *address = addressIn(instruction);
+      if (!address || !isStore(instruction, takesShared))
         continue;
       editor->before(instruction, make(*function, instruction, *address, out.sites.size()));
       out.sites.push_back({editor->lineOf(instruction), editor->statement(instruction).str(),
@@ -124,11 +117,11 @@ Expected<InstrumentedPtx> instrument(StringRef text, StringRef kernel, StringRef
 } // namespace
 
 Expected<InstrumentedPtx> instrumentStores(StringRef text, StringRef kernel) {
-  return instrument(text, kernel, kWatchVariable, kWatchBytes, watchCode);
+  return instrument(text, kernel, kWatchVariable, kWatchBytes, watchCode, true);
 }
 
 Expected<InstrumentedPtx> instrumentWriters(StringRef text, StringRef kernel) {
-  return instrument(text, kernel, kWritersVariable, kWritersBytes, writersCode);
+  return instrument(text, kernel, kWritersVariable, kWritersBytes, writersCode, false);
 }
 
 std::optional<Writer> WriterMap::at(uint64_t offset) const {

@@ -498,13 +498,17 @@ Error Replayer::runInstrumented(const Launch &launch, const LocateRequest &reque
 Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
   std::vector<uint8_t> watch(kWatchBytes);
   const auto begin = [&](uint64_t variable, uint64_t region) {
-    support::endian::write64le(watch.data(), region + request.offset);
+    support::endian::write64le(watch.data(), (request.sharedOf ? 0 : region) + request.offset);
+    support::endian::write32le(watch.data() + 12, request.sharedOf ? *request.sharedOf + 1 : 0);
     return api.cuMemcpyHtoD_v2(variable, watch.data(), watch.size());
   };
   const auto end = [&](uint64_t variable) {
     return api.cuMemcpyDtoH_v2(watch.data(), variable, watch.size());
   };
-  if (Error error = runInstrumented(launch, request, begin, end, kWatchVariable))
+  LocateRequest at = request;
+  if (request.sharedOf)
+    at.region = at.offset = 0;
+  if (Error error = runInstrumented(launch, at, begin, end, kWatchVariable))
     return std::move(error);
   return writersOf(watch, instrumented);
 }
@@ -552,7 +556,7 @@ Expected<std::vector<uint8_t>> Replayer::trace(const Launch &launch, const Trace
 }
 
 static Expected<InstrumentedPtx> instrumentResults(StringRef ptx, StringRef kernel) {
-  Expected<TracedPtx> traced = instrumentTrace(ptx, kernel, false);
+  Expected<TracedPtx> traced = instrumentTrace(ptx, kernel, Given::Nothing);
   if (!traced)
     return traced.takeError();
   return InstrumentedPtx{std::move(traced->text), {}};

@@ -98,6 +98,12 @@ void PtxEditor::behind(const ptx::Instruction &instruction, StringRef code) {
   out += code;
 }
 
+void PtxEditor::replace(const ptx::Instruction &instruction, StringRef code) {
+  copyTo(beginOf(text, instruction.place));
+  out += "\n  " + code.str();
+  done = endOf(text, instruction.place);
+}
+
 std::string PtxEditor::finish() {
   copyTo(text.size());
   return std::move(out);
@@ -116,6 +122,27 @@ std::string guardOf(const ptx::Function &function, const ptx::Instruction &instr
   if (instruction.guard.reg == ptx::kNone)
     return "";
   return (instruction.guard.negated ? "!" : "") + function.registerName(instruction.guard.reg);
+}
+
+const Operand *addressIn(const ptx::Instruction &instruction) {
+  const auto found = find_if(instruction.operands, [](const Operand &operand) {
+    return operand.kind == Operand::Kind::Address;
+  });
+  return found == instruction.operands.end() ? nullptr : &*found;
+}
+
+void takeAddress(raw_ostream &os, StringRef into, const ptx::Function &function,
+                 const Operand &address) {
+  if (address.reg != ptx::kNone)
+    os << (ptx::sizeInBits(function.registers[address.reg].type) == 32 ? "cvt.u64.u32 "
+                                                                       : "mov.b64 ")
+       << into << ", " << function.registerName(address.reg) << "; add.s64 " << into << ", " << into
+       << ", " << address.offset << "; ";
+  else if (address.variable())
+    os << "mov.u64 " << into << ", " << address.variable()->name << "; add.s64 " << into << ", "
+       << into << ", " << address.offset << "; ";
+  else
+    os << "mov.u64 " << into << ", " << address.offset << "; ";
 }
 
 void takeNumber(raw_ostream &os, StringRef what, StringRef in, unsigned result) {

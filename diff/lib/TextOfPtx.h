@@ -24,6 +24,8 @@ public:
   void before(const ptx::Instruction &instruction, llvm::StringRef code);
   /// Behind the one that before() was called for.
   void behind(const ptx::Instruction &instruction, llvm::StringRef code);
+  /// In the place of one.
+  void replace(const ptx::Instruction &instruction, llvm::StringRef code);
   std::string finish();
 
   uint32_t lineOf(const ptx::Instruction &instruction) const;
@@ -44,6 +46,11 @@ private:
 
 /// "!%p1"; empty: there is none.
 std::string guardOf(const ptx::Function &function, const ptx::Instruction &instruction);
+/// The first operand that is an address; null: none is.
+const ptx::Operand *addressIn(const ptx::Instruction &instruction);
+/// The code for it, into a register of 64 bits. Addresses in shared memory are offsets there.
+void takeAddress(llvm::raw_ostream &os, llvm::StringRef into, const ptx::Function &function,
+                 const ptx::Operand &address);
 /// Code for a number of three parts: "%ctaid" in "%nctaid" into %rubia_r`result`; the register
 /// behind it is used too.
 void takeNumber(llvm::raw_ostream &os, llvm::StringRef what, llvm::StringRef in, unsigned result);

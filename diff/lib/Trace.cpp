@@ -4,6 +4,8 @@
 //   mov.pred %rubia_g, p;
 //   @p add.s32 %r3, %r1, %r2;
 //   if it is the thread that is asked for, and %rubia_g: an entry is appended
+//
+// A load appends where it loads before that.
 #include "diff/Trace.h"
 #include "diff/lib/Inexact.h"
 #include "diff/lib/TextOfPtx.h"
@@ -82,14 +84,32 @@ TraceSite siteOf(const PtxEditor &editor, const ptx::Function &function,
       op == Op::Cvta || (op == Op::Mov && any_of(instruction.operands, isPlace)) ||
       (op == Op::Ld && spelling.space() == StateSpace::Param && ptx::sizeInBits(site.type) == 64);
   site.isLoad = op == Op::Ld && spelling.space() != StateSpace::Param;
+  site.space = spelling.space();
+  return site;
+}
+
+/// Where a load loads; its address may be the register that it writes.
+constexpr const char *kPlace = "%rubia_l";
+
+TraceSite placeOf(const TraceSite &load) {
+  TraceSite site;
+  site.place = load.place;
+  site.function = load.function;
+  site.result = kPlace;
+  site.type = Type::B64;
+  site.isPlace = true;
   return site;
 }
 
 /// "b32"; a predicate is a word.
 unsigned bitsOf(Type type) { return type == Type::Pred ? 32 : ptx::sizeInBits(type); }
 
+bool isTaken(const TraceSite &site, Given given) {
+  return (site.isOpen && given != Given::Nothing) || (site.isLoad && given == Given::Loads);
+}
+
 /// Code behind an instruction with such results, from a number of a site on.
-std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, bool takesGiven) {
+std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, Given given) {
   std::string code = " { .reg .b64 %rubia_a<3>; .reg .b32 %rubia_r<6>; .reg .pred %rubia_p<2>; ";
   raw_string_ostream os(code);
   takeNumber(os, "%ctaid", "%nctaid", 0);
@@ -104,7 +124,7 @@ std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, 
      << "; @%rubia_p0 st.global.u32 [%rubia_a0+8], %rubia_r0; "
      << "setp.lt.and.u32 %rubia_p0, %rubia_r4, " << kTraceMost << ", %rubia_p0; "
      << "mul.wide.u32 %rubia_a1, %rubia_r4, " << kTraceEntryBytes << "; ";
-  if (takesGiven)
+  if (given != Given::Nothing)
     os << "mov.u64 %rubia_a2, " << kGivenVariable << "; add.s64 %rubia_a2, %rubia_a2, %rubia_a1; ";
   os << "add.s64 %rubia_a1, %rubia_a1, %rubia_a0; ";
   for (auto [i, site] : enumerate(sites)) {
@@ -116,7 +136,7 @@ std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, 
       os << "selp.u32 %rubia_r0, 1, 0, " << site.result << "; ";
     os << "@%rubia_p0 st.global.b" << bits << " [%rubia_a1+" << entry + 8 << "], "
        << (site.type == Type::Pred ? "%rubia_r0" : site.result) << "; ";
-    if (!takesGiven || !site.isOpen)
+    if (!isTaken(site, given))
       continue;
     if (site.type != Type::Pred) {
       os << "@%rubia_p0 ld.global.b" << bits << " " << site.result << ", [%rubia_a2+" << entry + 8
@@ -132,13 +152,13 @@ std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, 
 
 } // namespace
 
-Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, bool takesGiven) {
+Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, Given given) {
   Expected<PtxEditor> editor = PtxEditor::open(ptx, kernel);
   if (!editor)
     return editor.takeError();
   TracedPtx out;
   for (const char *variable : {kTraceVariable, kGivenVariable})
-    if (takesGiven || variable == kTraceVariable)
+    if (given != Given::Nothing || variable == kTraceVariable)
       editor->declare(
           (".visible .global .align 16 .b8 " + Twine(variable) + "[" + Twine(kTraceBytes) + "];")
               .str());
@@ -148,19 +168,34 @@ Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, bool takesG
       if (results.empty())
         continue;
       const size_t first = out.sites.size();
-      for (const Operand *result : results)
-        out.sites.push_back(siteOf(*editor, *function, instruction, *result));
+      const ArrayRef<Operand> elements = instruction.operands[0].elements();
+      for (const Operand *result : results) {
+        TraceSite site = siteOf(*editor, *function, instruction, *result);
+        if (site.isLoad && result == results.front())
+          out.sites.push_back(placeOf(site));
+        if (!elements.empty())
+          site.offset = unsigned(result - elements.data()) *
+                        ptx::sizeInBits(instruction.spelling->type()) / 8;
+        out.sites.push_back(std::move(site));
+      }
+      const bool isLoad = out.sites[first].isPlace;
+      std::string code;
+      if (isLoad) {
+        code = (" { .reg .b64 " + Twine(kPlace) + "; ").str();
+        raw_string_ostream os(code);
+        takeAddress(os, kPlace, *function, *addressIn(instruction));
+      }
       const bool isGuarded = instruction.guard.reg != ptx::kNone;
       if (isGuarded) // the instruction may write to its own guard
-        editor->before(instruction, std::string(" { .reg .pred %rubia_g; ") +
+        editor->before(instruction, code + " { .reg .pred %rubia_g; " +
                                         (instruction.guard.negated ? "not" : "mov") +
                                         ".pred %rubia_g, " +
                                         function->registerName(instruction.guard.reg) + "; ");
       else
-        editor->before(instruction, "");
-      editor->behind(instruction, recordCode(ArrayRef(out.sites).drop_front(first), first,
-                                             isGuarded, takesGiven) +
-                                      (isGuarded ? "} " : ""));
+        editor->before(instruction, code);
+      editor->behind(instruction,
+                     recordCode(ArrayRef(out.sites).drop_front(first), first, isGuarded, given) +
+                         (isGuarded ? "} " : "") + (isLoad ? "} " : ""));
     }
   out.text = editor->finish();
   return out;
@@ -194,7 +229,7 @@ bool isNan(Type type, uint64_t bits) {
 } // namespace
 
 TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
-                              ArrayRef<TraceSite> sites) {
+                              ArrayRef<TraceSite> sites, Given given) {
   TraceDifference result;
   const size_t counts[] = {support::endian::read32le(first.data() + 8),
                            support::endian::read32le(second.data() + 8)};
@@ -212,6 +247,10 @@ TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
       result.kind = TraceDifference::Kind::Path;
       return result;
     }
+    if (site.isPlace) {
+      values[site.function + site.result] = {a.bits, b.bits};
+      continue;
+    }
     const unsigned bits = bitsOf(site.type);
     const std::pair<unsigned, uint64_t> apart = {
         bits, (a.bits - b.bits) & (bits >= 64 ? ~0ull : (uint64_t(1) << bits) - 1)};
@@ -223,18 +262,21 @@ TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
       moved.insert(apart);
     const bool isEqual = !apart.second || (!isFloat && moved.contains(apart)) ||
                          (isFloat && isNan(site.type, a.bits) && isNan(site.type, b.bits));
-    if (!site.isOpen && !isEqual) {
+    const bool isOpen = isTaken(site, given);
+    if (!isOpen && !isEqual) {
       result.kind = TraceDifference::Kind::Value;
       result.first = a.bits;
       result.second = b.bits;
       for (const std::string &source : site.sources)
         if (auto found = values.find(site.function + source); found != values.end())
           result.operands.push_back({source, found->second.first, found->second.second});
+      if (auto found = values.find(site.function + kPlace); site.isLoad && found != values.end())
+        result.place = {"", found->second.first + site.offset, found->second.second + site.offset};
       return result;
     }
-    ++(site.isOpen ? result.open : result.compared);
-    // The second one has gone on with what the first one has of open results.
-    values[site.function + site.result] = {a.bits, site.isOpen ? a.bits : b.bits};
+    ++(isOpen ? result.open : result.compared);
+    // The second one has gone on with what it has taken of the first.
+    values[site.function + site.result] = {a.bits, isOpen ? a.bits : b.bits};
   }
   if (std::max(counts[0], counts[1]) > kTraceMost)
     result.kind = TraceDifference::Kind::Cut;

@@ -8,6 +8,9 @@
 #include "gtest/gtest.h"
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -278,6 +281,83 @@ TEST(DiffCommand, NamesTheTargetAndTheFirstInstruction) {
   expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
   expectIn(text, "  with %f1 = 0x3f7fffff");
   expectIn(text, "status 1");
+}
+
+// The same product in thread 0, from which it goes through shared memory to thread 33, and in there
+// through a generic address to thread 41, which stores it.
+TEST(DiffCommand, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".shared .align 4 .b8 values[8];\n"
+                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .b64 %a<3>; .reg .pred %q, %s, %t;\n"
+                 "  setp.eq.u32 %s, %r1, 0;\n"
+                 "  setp.eq.u32 %t, %r1, 33;\n"
+                 "  setp.eq.u32 %q, %r3, 105;\n"
+                 "  mov.f32 %f1, 0f3f7fffff;\n"
+                 "  mov.f32 %f2, 0f00800000;\n"
+                 "  @%s mul.rn.ftz.f32 %f2, %f1, %f2;\n" // line 24
+                 "  mov.b32 %x1, %f2;\n"
+                 "  @%s st.shared.u32 [values], %x1;\n" // line 26
+                 "  bar.sync 0;\n"
+                 "  @%t ld.shared.u32 %x1, [values];\n" // line 28
+                 "  add.u32 %x1, %x1, 1;\n"
+                 "  mov.u64 %a1, values;\n"
+                 "  cvta.shared.u64 %a1, %a1;\n"
+                 "  @%t st.u32 [%a1+4], %x1;\n" // line 32
+                 "  bar.sync 0;\n"
+                 "  mov.u32 %x2, values;\n"
+                 "  @%q ld.shared.u32 %r4, [%x2+4];\n"); // line 35
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 1), "--arch gfx942 --explain");
+  expectIn(text, "gfx942 is wrong: the reference is as recorded");
+  expectIn(text,
+           "in the thread that wrote it: line 35 of the PTX: @%q ld.shared.u32 %r4, [%x2+4];");
+  expectIn(text, "thread (33,0,0) of CTA (1,0,0) wrote there: line 32 of the PTX");
+  expectIn(text, "thread (0,0,0) of CTA (1,0,0) wrote there: line 26 of the PTX");
+  expectIn(text, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24 of the "
+                 "PTX: @%s mul.rn.ftz.f32 %f2, %f1, %f2;");
+  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
+}
+
+// What has nothing to do with the difference goes, and the script needs `rubia launch` alone.
+TEST(DiffCommand, ReducesALaunchToWhatMatters) {
+  std::string kernel = kKernel;
+  std::string noise = ".reg .f32 %f<9>; .reg .b32 %x<99>; .reg .pred %q;\n";
+  for (unsigned i = 1; i < 20; ++i)
+    noise += formatv("  mad.lo.u32 %x{0}, %r1, {0}, %r2;\n  xor.b32 %r4, %r4, %x{0};\n"
+                     "  xor.b32 %r4, %r4, %x{0};\n",
+                     i)
+                 .str();
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 noise + "  setp.eq.u32 %q, %r1, 41;\n"
+                         "  mov.f32 %f1, 0f3f7fffff;\n"
+                         "  mov.f32 %f2, 0f00800000;\n"
+                         "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
+                         "  ex2.approx.ftz.f32 %f3, %f1;\n"
+                         "  @%q mov.b32 %r4, %f2;\n");
+  const std::string folder = testing::TempDir() + "rubia-reduced." + std::to_string(getpid());
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0),
+                                "--arch gfx942 --no-locate --reduce '" + folder + "'");
+  expectIn(text, "reduced to ");
+  expectIn(text, " PTX, 1 CTAs and 4 bytes");
+  std::ifstream file(folder + "/kernel.ptx");
+  const std::string ptx{std::istreambuf_iterator(file), {}};
+  expectIn(ptx, "mul.rn.ftz.f32 %f2, %f1, %f2;");
+  EXPECT_LT(StringRef(ptx).count('\n'), 30u) << ptx;
+  const std::string tools = StringRef(RUBIA_COMMAND).rsplit('/').first.str();
+  const auto run = [&] {
+    return std::system(
+        ("PATH='" + tools + "':$PATH '" + folder + "/run.sh' > '" + folder + "/said' 2>&1")
+            .c_str());
+  };
+  EXPECT_NE(run(), 0);
+  std::ifstream said(folder + "/said");
+  expectIn(std::string{std::istreambuf_iterator(said), {}}, "differ");
+  // With the bits of an H100 the same script passes.
+  EXPECT_EQ(
+      std::system(("sed -i 's/--flush native/--flush nvidia/' '" + folder + "/run.sh'").c_str()),
+      0);
+  EXPECT_EQ(run(), 0);
+  std::filesystem::remove_all(folder);
 }
 
 // The sign of a NaN becomes an integer: an H100 gives 0x7fffffff.

@@ -9,6 +9,7 @@
 #include "tools/diff/Excerpts.h"
 #include "tools/diff/Explain.h"
 #include "tools/diff/PerturbedRuns.h"
+#include "tools/diff/Reduce.h"
 #include "tools/diff/ReferenceReplay.h"
 #include "tools/diff/ReplayTargets.h"
 #include "llvm/ADT/STLExtras.h"
@@ -35,11 +36,13 @@ struct DiffOptions {
   size_t from = 0;
   unsigned perturbed = 8;
   std::vector<std::string> recordings; // further ones, of the same launches
-  std::vector<uint64_t> locate;        // launch, region, offset
+  std::vector<uint64_t> locate;        // launch, region, offset; CTA: in its shared memory
   std::vector<uint64_t> writers;       // launch, region
   std::vector<uint64_t> trace;         // launch, CTA, thread
   std::string given;                   // a file with open results for it
+  std::string reduced;                 // a folder for the first launch that differs, made small
   std::string messages;                // where stderr goes
+  bool givenLoads = false;             // what is loaded too
   bool all = false, noLocate = false, touched = false, onReference = false, explain = false;
   capsule::Bounds bounds;
 };
@@ -61,13 +64,16 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
   if (!ptx)
     return fail(ptx.takeError());
   const auto &at = options.locate;
-  Expected<std::vector<capsule::Writer>> writers =
-      capsule::locate(capsule, {at[0], at[1], at[2]}, options.library, *ptx);
+  Expected<std::vector<capsule::Writer>> writers = capsule::locate(
+      capsule, {at[0], at[1], at[2], at.size() > 3 ? std::optional(uint32_t(at[3])) : std::nullopt},
+      options.library, *ptx);
   if (!writers)
     return fail(writers.takeError());
-  if (Error error = writeFile(options.output, [&](raw_ostream &os) {
-        os << (writers->empty() ? json::Value(nullptr) : toJson(writers->front()));
-      }))
+  json::Array all;
+  for (const capsule::Writer &writer : *writers)
+    all.push_back(toJson(writer));
+  if (Error error =
+          writeFile(options.output, [&](raw_ostream &os) { os << json::Value(std::move(all)); }))
     return fail(std::move(error));
   return kDone;
 }
@@ -87,7 +93,8 @@ int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
 
 int traceHere(const DiffOptions &options, const Capsule &capsule) {
   const capsule::TraceOf of{size_t(options.trace[0]), uint32_t(options.trace[1]),
-                            uint32_t(options.trace[2])};
+                            uint32_t(options.trace[2]),
+                            options.givenLoads ? capsule::Given::Loads : capsule::Given::Open};
   if (of.launch >= capsule.launches.size())
     return fail("there is no such launch");
   Expected<std::string> ptx = readPtx(options.work.ptx);
@@ -413,6 +420,23 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
   return Error::success();
 }
 
+/// The first launch that differs, made small.
+void reduceFirst(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
+                 DiffReport::Target &target) {
+  const auto found = find_if(target.launches, [](const capsule::LaunchResult &result) {
+    return result.verdict == Verdict::Different;
+  });
+  if (found == target.launches.end())
+    return;
+  Expected<Reduced> reduced = reduce(capsule, *found->launch, options.work, on, options.reduced);
+  found->explanation.push_back(
+      reduced ? ("reduced to " + Twine(reduced->lines) + " lines of PTX, " + Twine(reduced->ctas) +
+                 " CTAs and " + Twine(reduced->bytes) + " bytes, by " + Twine(reduced->attempts) +
+                 " attempts: " + options.reduced + "/run.sh")
+                    .str()
+              : "it cannot be reduced: " + toString(reduced.takeError()));
+}
+
 int statusOf(Verdict verdict) {
   switch (verdict) {
   case Verdict::Equal:
@@ -513,6 +537,8 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       if (options.explain && !on->isReference)
         if (Error error = explainAll(capsule, *got, *on, options, isWanted, *target))
           return error;
+      if (!options.reduced.empty() && !on->isReference)
+        reduceFirst(capsule, *on, options, *target);
     }
     report.targets.push_back(std::move(*target));
   }
@@ -644,10 +670,11 @@ void addReplay(CLI::App &app, int &status) {
   addCommon(*worker, *here);
   worker->add_option("-o", here->output)->required();
   worker->add_option("--from", here->from);
-  worker->add_option("--locate", here->locate)->expected(3);
+  worker->add_option("--locate", here->locate)->expected(3, 4);
   worker->add_option("--writers", here->writers)->expected(2);
   worker->add_option("--trace", here->trace)->expected(3);
   worker->add_option("--given", here->given);
+  worker->add_flag("--given-loads", here->givenLoads);
   worker->add_flag("--touched", here->touched);
   worker->add_flag("--reference", here->onReference);
   worker->add_option("--launch", here->work.ordinals);
@@ -717,6 +744,12 @@ void addDiff(CLI::App &app, int &status) {
           "--explain", options->explain,
           "of launches that differ: who is wrong, by a third vote, and the first instruction "
           "whose result differs")
+      ->excludes("--between")
+      ->excludes("--against");
+  command
+      ->add_option("--reduce", options->reduced,
+                   "a folder for the first launch that differs, made small: PTX, memory, and a "
+                   "script that shows it with `rubia launch`")
       ->excludes("--between")
       ->excludes("--against");
   command->add_flag("--no-locate", options->noLocate,

@@ -3,8 +3,11 @@
 #include "diff/Images.h"
 #include "diff/Stores.h"
 #include "input/File.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 using namespace llvm;
 
@@ -50,52 +53,54 @@ static std::string textOf(ptx::Type type, uint64_t bits) {
   return formatv("{0} (0x{1})", bits, utohexstr(bits, true, 2 * bytes)).str();
 }
 
-static std::string placeOf(const TraceSite &site) {
-  return formatv("line {0} of the PTX{1}: {2}", site.place.line,
-                 site.place.source.empty() ? "" : " (" + site.place.source + ")", site.place.text)
+static std::string placeText(const capsule::StoreSite &site) {
+  return formatv("line {0} of the PTX{1}: {2}", site.line,
+                 site.source.empty() ? "" : " (" + site.source + ")", site.text)
       .str();
 }
 
-static std::vector<std::string> textOf(const TraceDifference &found, ArrayRef<TraceSite> sites,
-                                       StringRef target) {
-  const std::string counts =
-      formatv("{0} results of it are equal before that, {1} are open", found.compared, found.open);
-  const TraceSite *site = found.site < sites.size() ? &sites[found.site] : nullptr;
-  switch (found.kind) {
-  case TraceDifference::Kind::None:
-    return {formatv("of the thread that wrote it, {0} results are equal, {1} are open: none "
-                    "differs while it is watched, without fused operations, and with NVIDIA's bits "
-                    "of NaNs",
-                    found.compared, found.open)};
-  case TraceDifference::Kind::Cut:
-    return {formatv("none of the first {0} results of the thread differs", capsule::kTraceMost)};
-  case TraceDifference::Kind::Path:
-    return {("the thread takes another way on " + target + " than on the reference").str(),
-            "  the last instruction on one side: " + placeOf(*site), "  " + counts};
-  case TraceDifference::Kind::Value:
-    break;
+namespace {
+
+/// Follows a difference from thread to thread, back to the instruction that made it.
+class Chase {
+public:
+  Chase(const capsule::Capsule &capsule, const capsule::Launch &launch, const ReplayWork &work,
+        const ReplayTarget &target, const ReplayTarget &reference)
+      : capsule(capsule), launch(launch), work(work), target(target), reference(reference) {
+    this->target.settings.set(settings::Id::contract, "never");
+    this->target.settings.set(settings::Id::nan, "canonical");
   }
-  std::vector<std::string> lines = {
-      "the first result that differs, in the thread that wrote it: " + placeOf(*site),
-      formatv("  {0}: {1} {2}, reference {3}", site->result, target,
-              textOf(site->type, found.first), textOf(site->type, found.second))};
-  for (const TraceDifference::Operand &operand : found.operands)
-    lines.push_back(
-        operand.first == operand.second
-            ? formatv("  with {0} = 0x{1}", operand.name, utohexstr(operand.first, true)).str()
-            : formatv("  with {0} = 0x{1}, reference 0x{2}: it lies elsewhere", operand.name,
-                      utohexstr(operand.first, true), utohexstr(operand.second, true))
-                  .str());
-  if (site->isLoad)
-    lines.push_back("  it loads what another thread, or the host, has written there");
-  lines.push_back("  " + counts);
-  return lines;
+
+  Error open();
+  Error run(capsule::Writer writer);
+  std::vector<std::string> lines;
+
+private:
+  Expected<TraceDifference> compare(const capsule::Writer &writer, capsule::Given given);
+  /// Where the load reads, to be asked who wrote it. None: in local or constant memory, or unknown.
+  std::optional<capsule::LocateRequest> placeOf(const TraceDifference &found,
+                                                const capsule::Writer &writer) const;
+  void tell(const TraceDifference &found, StringRef whose);
+  size_t index() const { return size_t(&launch - capsule.launches.data()); }
+  uint32_t ctaOf(const capsule::Writer &writer) const { return linear(writer.cta, launch.grid); }
+
+  const capsule::Capsule &capsule;
+  const capsule::Launch &launch;
+  const ReplayWork &work;
+  ReplayTarget target;
+  const ReplayTarget &reference;
+  std::vector<TraceSite> sites;
+  /// Of a thread: what it computed on the target.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint8_t>> traces;
+};
+
+std::string threadOf(const capsule::Writer &writer) {
+  return formatv("thread ({0},{1},{2}) of CTA ({3},{4},{5})", writer.thread[0], writer.thread[1],
+                 writer.thread[2], writer.cta[0], writer.cta[1], writer.cta[2])
+      .str();
 }
 
-Expected<std::vector<std::string>>
-firstDifference(const capsule::Capsule &capsule, const capsule::Launch &launch,
-                const capsule::Writer &writer, const ReplayWork &work, const ReplayTarget &target,
-                const ReplayTarget &reference) {
+Error Chase::open() {
   std::string ptx;
   if (work.ptx.empty()) {
     Expected<capsule::ReplayImage> image = capsule::replayImage(capsule, launch);
@@ -113,21 +118,156 @@ firstDifference(const capsule::Capsule &capsule, const capsule::Launch &launch,
     return stores.takeError();
   if (stores->areHandlesInMemory) // the replay changes such PTX, so places are others
     return createStringError("its handles of textures lie in memory");
-  Expected<capsule::TracedPtx> traced = capsule::instrumentTrace(ptx, launch.kernel, false);
+  Expected<capsule::TracedPtx> traced =
+      capsule::instrumentTrace(ptx, launch.kernel, capsule::Given::Nothing);
   if (!traced)
     return traced.takeError();
-  const capsule::TraceOf of{size_t(&launch - capsule.launches.data()),
-                            linear(writer.cta, launch.grid), linear(writer.thread, launch.block)};
-  ReplayTarget watched = target;
-  watched.settings.set(settings::Id::contract, "never");
-  watched.settings.set(settings::Id::nan, "canonical");
-  Expected<std::vector<uint8_t>> here = traceOn(work, watched, of);
-  if (!here)
-    return here.takeError();
-  Expected<std::vector<uint8_t>> there = traceOn(work, reference, of, *here);
+  sites = std::move(traced->sites);
+  return Error::success();
+}
+
+Expected<TraceDifference> Chase::compare(const capsule::Writer &writer, capsule::Given given) {
+  const capsule::TraceOf of{index(), ctaOf(writer), linear(writer.thread, launch.block), given};
+  std::vector<uint8_t> &here = traces[{of.cta, of.thread}];
+  if (here.empty())
+    if (Error error = traceOn(work, target, of).moveInto(here))
+      return std::move(error);
+  Expected<std::vector<uint8_t>> there = traceOn(work, reference, of, here);
   if (!there)
     return there.takeError();
-  return textOf(capsule::compareTraces(*here, *there, traced->sites), traced->sites, target.name);
+  return capsule::compareTraces(here, *there, sites, given);
+}
+
+std::optional<capsule::LocateRequest> Chase::placeOf(const TraceDifference &found,
+                                                     const capsule::Writer &writer) const {
+  const TraceSite &site = sites[found.site];
+  const unsigned byte = unsigned(countr_zero(found.first ^ found.second)) / 8;
+  if (site.space == ptx::StateSpace::Shared)
+    return capsule::LocateRequest{index(), 0, found.place.first + byte, ctaOf(writer)};
+  if (site.space != ptx::StateSpace::Global && site.space != ptx::StateSpace::None)
+    return std::nullopt;
+  const uint64_t address = found.place.second + byte; // on the reference nothing is moved
+  for (size_t i = 0; i < launch.memory.size(); ++i)
+    if (address - launch.memory[i].address < launch.memory[i].bytes)
+      return capsule::LocateRequest{index(), i, address - launch.memory[i].address};
+  return std::nullopt;
+}
+
+void Chase::tell(const TraceDifference &found, StringRef whose) {
+  const std::string counts =
+      formatv("{0} results of it are equal before that, {1} are open", found.compared, found.open);
+  const TraceSite *site = found.site < sites.size() ? &sites[found.site] : nullptr;
+  switch (found.kind) {
+  case TraceDifference::Kind::None:
+    lines.push_back(
+        formatv("of {0}, {1} results are equal, {2} are open: none differs while it is watched, "
+                "without fused operations, and with NVIDIA's bits of NaNs",
+                whose, found.compared, found.open));
+    return;
+  case TraceDifference::Kind::Cut:
+    lines.push_back(
+        formatv("none of the first {0} results of {1} differs", capsule::kTraceMost, whose));
+    return;
+  case TraceDifference::Kind::Path:
+    append_range(lines, std::vector<std::string>{(whose + " takes another way on " + target.name +
+                                                  " than on the "
+                                                  "reference")
+                                                     .str(),
+                                                 "  the last instruction on one side: " +
+                                                     placeText(site->place),
+                                                 "  " + counts});
+    return;
+  case TraceDifference::Kind::Value:
+    break;
+  }
+  lines.push_back(
+      ("the first result that differs, in " + whose + ": " + placeText(site->place)).str());
+  lines.push_back(formatv("  {0}: {1} {2}, reference {3}", site->result, target.name,
+                          textOf(site->type, found.first), textOf(site->type, found.second)));
+  for (const TraceDifference::Operand &operand : found.operands)
+    lines.push_back(
+        operand.first == operand.second
+            ? formatv("  with {0} = 0x{1}", operand.name, utohexstr(operand.first, true)).str()
+            : formatv("  with {0} = 0x{1}, reference 0x{2}: it lies elsewhere", operand.name,
+                      utohexstr(operand.first, true), utohexstr(operand.second, true))
+                  .str());
+  lines.push_back("  " + counts);
+}
+
+Error Chase::run(capsule::Writer writer) {
+  constexpr size_t kMostHops = 32, kMostWriters = 8;
+  Expected<TraceDifference> found = compare(writer, capsule::Given::Open);
+  if (!found)
+    return found.takeError();
+  tell(*found, "the thread that wrote it");
+  for (size_t hop = 0; found->kind == TraceDifference::Kind::Value && sites[found->site].isLoad;
+       ++hop) {
+    const std::optional<capsule::LocateRequest> place = placeOf(*found, writer);
+    if (!place) {
+      lines.push_back("  who wrote what it loads there is not known");
+      return Error::success();
+    }
+    if (hop == kMostHops) {
+      lines.push_back(formatv("  it is not followed over more than {0} threads", kMostHops));
+      return Error::success();
+    }
+    Expected<std::vector<capsule::Writer>> writers = writersOn(work, target, *place);
+    if (!writers)
+      return writers.takeError();
+    if (writers->empty()) {
+      lines.push_back("  no store of the launch that can be watched wrote there");
+      return Error::success();
+    }
+    std::optional<capsule::Writer> next;
+    size_t looked = 0;
+    for (const capsule::Writer &one : *writers) {
+      if (traces.contains({ctaOf(one), linear(one.thread, launch.block)}) || looked == kMostWriters)
+        continue;
+      ++looked;
+      Expected<TraceDifference> other = compare(one, capsule::Given::Open);
+      if (!other)
+        return other.takeError();
+      if (other->kind != TraceDifference::Kind::Value && other->kind != TraceDifference::Kind::Path)
+        continue;
+      lines.push_back("  " + threadOf(one) + " wrote there: " + placeText(one.site));
+      tell(*other, threadOf(one));
+      next = one;
+      found = std::move(other);
+      break;
+    }
+    if (next) {
+      writer = *next;
+      continue;
+    }
+    // Nobody who wrote there differs: by results that are open, by the order of stores, or the
+    // instruction that stores or loads is wrong. What the thread makes of its loads is left.
+    lines.push_back("  the last that wrote there was " + threadOf(writers->front()) + ": " +
+                    placeText(writers->front().site));
+    lines.push_back(formatv("  of {0} other threads that wrote there no result differs, but for "
+                            "open ones: their order, a store, or this load",
+                            looked));
+    Expected<TraceDifference> own = compare(writer, capsule::Given::Loads);
+    if (!own)
+      return own.takeError();
+    if (own->kind == TraceDifference::Kind::Value || own->kind == TraceDifference::Kind::Path)
+      tell(*own, threadOf(writer) + ", given what it loads");
+    return Error::success();
+  }
+  return Error::success();
+}
+
+} // namespace
+
+Expected<std::vector<std::string>>
+firstDifference(const capsule::Capsule &capsule, const capsule::Launch &launch,
+                const capsule::Writer &writer, const ReplayWork &work, const ReplayTarget &target,
+                const ReplayTarget &reference) {
+  Chase chase(capsule, launch, work, target, reference);
+  if (Error error = chase.open())
+    return std::move(error);
+  if (Error error = chase.run(writer))
+    return std::move(error);
+  return std::move(chase.lines);
 }
 
 } // namespace rubia::tools

@@ -13,7 +13,9 @@ namespace rubia::tools {
 std::string textOfVotes(const capsule::LaunchResult &recordedAndReference,
                         const capsule::LaunchResult &referenceAndTarget, llvm::StringRef target);
 
-/// The first result of the thread that differs between the target and the reference. Lines of text.
+/// The first result of the thread that differs between the target and the reference. If it is
+/// loaded, the threads that wrote it are followed, back to an instruction that is no load. Lines of
+/// text.
 /// Products and sums are not fused meanwhile, and NaNs have NVIDIA's bits. Open results
 /// (diff/Trace.h) are the target's on both sides. An error: the thread cannot be followed.
 llvm::Expected<std::vector<std::string>>

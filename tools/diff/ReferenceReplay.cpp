@@ -159,7 +159,7 @@ Expected<std::vector<uint8_t>> traceOnReference(const Capsule &capsule, const ca
       return image.takeError();
     text = std::move(image->ptx);
   }
-  Expected<capsule::TracedPtx> traced = capsule::instrumentTrace(text, launch.kernel, true);
+  Expected<capsule::TracedPtx> traced = capsule::instrumentTrace(text, launch.kernel, of.given);
   if (!traced)
     return traced.takeError();
   std::vector<uint8_t> trace = capsule::traceRequest(of.cta, of.thread);

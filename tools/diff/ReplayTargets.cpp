@@ -221,18 +221,11 @@ static Expected<json::Value> readJson(const std::string &file) {
   return json::parse((*text)->getBuffer());
 }
 
-/// What a process of ours has written.
-static Expected<std::optional<capsule::Writer>> readWriter(const std::string &file) {
-  Expected<json::Value> value = readJson(file);
-  if (!value)
-    return value.takeError();
-  const json::Object *object = value->getAsObject();
-  if (!object)
-    return std::nullopt;
+static capsule::Writer writerOf(const json::Object &object) {
   capsule::Writer writer;
-  writer.site = siteOf(*object);
-  writer.stores = uint32_t(object->getInteger("stores").value_or(0));
-  const json::Array *cta = object->getArray("cta"), *thread = object->getArray("thread");
+  writer.site = siteOf(object);
+  writer.stores = uint32_t(object.getInteger("stores").value_or(0));
+  const json::Array *cta = object.getArray("cta"), *thread = object.getArray("thread");
   const bool isWhole = cta && thread && cta->size() == 3 && thread->size() == 3;
   for (unsigned i = 0; isWhole && i < 3; ++i) {
     writer.cta[i] = uint32_t((*cta)[i].getAsInteger().value_or(0));
@@ -241,21 +234,40 @@ static Expected<std::optional<capsule::Writer>> readWriter(const std::string &fi
   return writer;
 }
 
-Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
-                                                  const ReplayTarget &target,
-                                                  const capsule::LocateRequest &request) {
+Expected<std::vector<capsule::Writer>> writersOn(const ReplayWork &work, const ReplayTarget &target,
+                                                 const capsule::LocateRequest &request) {
   TemporaryFolder folder;
   if (folder.problem)
     return createStringError("no temporary folder: " + folder.problem.message());
-  const std::string output = (folder.path + "/writer.json").str();
-  Expected<int> status = runOnce(work, output, target,
-                                 {"--locate", std::to_string(request.launch),
-                                  std::to_string(request.region), std::to_string(request.offset)});
+  const std::string output = (folder.path + "/writers.json").str();
+  std::vector<std::string> words = {"--locate", std::to_string(request.launch),
+                                    std::to_string(request.region), std::to_string(request.offset)};
+  if (request.sharedOf)
+    words.push_back(std::to_string(*request.sharedOf));
+  Expected<int> status = runOnce(work, output, target, std::move(words));
   if (!status)
     return status.takeError();
   if (*status)
     return failureOf(target, *status);
-  return readWriter(output);
+  Expected<json::Value> value = readJson(output);
+  if (!value)
+    return value.takeError();
+  std::vector<capsule::Writer> writers;
+  for (const json::Value &one : value->getAsArray() ? *value->getAsArray() : json::Array())
+    if (const json::Object *object = one.getAsObject())
+      writers.push_back(writerOf(*object));
+  return writers;
+}
+
+Expected<std::optional<capsule::Writer>> locateOn(const ReplayWork &work,
+                                                  const ReplayTarget &target,
+                                                  const capsule::LocateRequest &request) {
+  Expected<std::vector<capsule::Writer>> writers = writersOn(work, target, request);
+  if (!writers)
+    return writers.takeError();
+  if (writers->empty())
+    return std::nullopt;
+  return writers->front();
 }
 
 Error writeWriters(const capsule::WriterMap &map, const std::string &file) {
@@ -310,6 +322,8 @@ Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarge
                                     std::to_string(of.thread),
                                     "--messages",
                                     messages};
+  if (of.given == capsule::Given::Loads)
+    words.push_back("--given-loads");
   if (!given.empty()) {
     if (Error error = writeFile(givenFile, toStringRef(given)))
       return std::move(error);

@@ -45,6 +45,10 @@ llvm::Expected<std::string> nvidiaDriver();
 /// The last store to a byte (diff/Replay.h), on that target. None: nothing wrote there.
 llvm::Expected<std::optional<capsule::Writer>>
 locateOn(const ReplayWork &work, const ReplayTarget &target, const capsule::LocateRequest &request);
+/// All that are known, the last first.
+llvm::Expected<std::vector<capsule::Writer>> writersOn(const ReplayWork &work,
+                                                       const ReplayTarget &target,
+                                                       const capsule::LocateRequest &request);
 /// Those of all words of a region.
 llvm::Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTarget &target,
                                                const capsule::LocateRequest &request);
