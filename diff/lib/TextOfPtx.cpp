@@ -88,6 +88,13 @@ void PtxEditor::declare(StringRef declaration) {
   out += "\n" + declaration.str() + "\n";
 }
 
+void PtxEditor::atEntry(const ptx::Function &function, StringRef code) {
+  const size_t body =
+      text.take_front(function.body.front().place).rfind(function.isKernel ? ".entry" : ".func");
+  copyTo(text.find('{', body) + 1);
+  out += code;
+}
+
 void PtxEditor::before(const ptx::Instruction &instruction, StringRef code) {
   copyTo(beginOf(text, instruction.place));
   out += code;

@@ -20,6 +20,8 @@ public:
 
   /// Behind the directives that every module begins with.
   void declare(llvm::StringRef declaration);
+  /// Where a function's body begins, in front of all that is in it.
+  void atEntry(const ptx::Function &function, llvm::StringRef code);
   /// In front of an instruction. Instructions come in the order of the text.
   void before(const ptx::Instruction &instruction, llvm::StringRef code);
   /// Behind the one that before() was called for.

@@ -5,6 +5,8 @@
 //   @p add.s32 %r3, %r1, %r2;
 //   if it is the thread that is asked for, and %rubia_g: an entry is appended
 //
+// A function finds out once which thread it is. Others jump over what appends.
+//
 // A load appends where it loads before that.
 #include "diff/Trace.h"
 #include "diff/lib/Inexact.h"
@@ -112,15 +114,10 @@ bool isTaken(const TraceSite &site, Given given) {
 std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, Given given) {
   std::string code = " { .reg .b64 %rubia_a<3>; .reg .b32 %rubia_r<6>; .reg .pred %rubia_p<2>; ";
   raw_string_ostream os(code);
-  takeNumber(os, "%ctaid", "%nctaid", 0);
-  takeNumber(os, "%tid", "%ntid", 1);
-  os << "mov.u64 %rubia_a0, " << kTraceVariable
-     << "; ld.global.v4.u32 {%rubia_r2, %rubia_r3, %rubia_r4, %rubia_r5}, [%rubia_a0]; "
-     << "setp.eq.u32 %rubia_p0, %rubia_r0, %rubia_r2; "
-     << "setp.eq.and.u32 %rubia_p0, %rubia_r1, %rubia_r3, %rubia_p0; ";
-  if (isGuarded)
-    os << "and.pred %rubia_p0, %rubia_p0, %rubia_g; ";
-  os << "add.u32 %rubia_r0, %rubia_r4, " << sites.size()
+  os << (isGuarded ? "and.pred %rubia_p0, %rubia_me, %rubia_g; "
+                   : "mov.pred %rubia_p0, %rubia_me; ")
+     << "@!%rubia_p0 bra $rubia_" << first << "; mov.u64 %rubia_a0, " << kTraceVariable
+     << "; ld.global.u32 %rubia_r4, [%rubia_a0+8]; add.u32 %rubia_r0, %rubia_r4, " << sites.size()
      << "; @%rubia_p0 st.global.u32 [%rubia_a0+8], %rubia_r0; "
      << "setp.lt.and.u32 %rubia_p0, %rubia_r4, " << kTraceMost << ", %rubia_p0; "
      << "mul.wide.u32 %rubia_a1, %rubia_r4, " << kTraceEntryBytes << "; ";
@@ -146,7 +143,20 @@ std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, 
     os << "@%rubia_p0 ld.global.u32 %rubia_r0, [%rubia_a2+" << entry + 8
        << "]; @%rubia_p0 setp.ne.u32 " << site.result << ", %rubia_r0, 0; ";
   }
-  os << "} ";
+  os << "$rubia_" << first << ": } ";
+  return code;
+}
+
+/// Whether the thread is the one that is asked for, where a function begins.
+std::string entryCode() {
+  std::string code = " .reg .pred %rubia_me; { .reg .b64 %rubia_a; .reg .b32 %rubia_r<4>; ";
+  raw_string_ostream os(code);
+  takeNumber(os, "%ctaid", "%nctaid", 0);
+  takeNumber(os, "%tid", "%ntid", 1);
+  os << "mov.u64 %rubia_a, " << kTraceVariable
+     << "; ld.global.v2.u32 {%rubia_r2, %rubia_r3}, [%rubia_a]; "
+     << "setp.eq.u32 %rubia_me, %rubia_r0, %rubia_r2; "
+     << "setp.eq.and.u32 %rubia_me, %rubia_r1, %rubia_r3, %rubia_me; } ";
   return code;
 }
 
@@ -162,7 +172,8 @@ Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, Given given
       editor->declare(
           (".visible .global .align 16 .b8 " + Twine(variable) + "[" + Twine(kTraceBytes) + "];")
               .str());
-  for (const ptx::Function *function : editor->functions())
+  for (const ptx::Function *function : editor->functions()) {
+    editor->atEntry(*function, entryCode());
     for (const ptx::Instruction &instruction : function->body) {
       const std::vector<const Operand *> results = resultsOf(*function, instruction);
       if (results.empty())
@@ -197,6 +208,7 @@ Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, Given given
                      recordCode(ArrayRef(out.sites).drop_front(first), first, isGuarded, given) +
                          (isGuarded ? "} " : "") + (isLoad ? "} " : ""));
     }
+  }
   out.text = editor->finish();
   return out;
 }
