@@ -78,6 +78,12 @@ struct Texture {
   bool isFiltered() const;  // it is read between texels
 };
 
+/// A tensor map that stands in parameters or memory of a launch.
+struct TensorMap {
+  std::vector<uint8_t> bytes; // kTensorMapBytes
+  TensorMapArguments arguments{};
+};
+
 struct Launch {
   uint64_t ordinal = 0;  // among all launches of the program, from 0
   uint64_t ofKernel = 0; // among those of this kernel
@@ -105,6 +111,7 @@ struct Launch {
   std::vector<Region> memory; // no two overlap
   std::vector<ArrayRegion> arrays;
   std::vector<Texture> textures;
+  std::vector<TensorMap> tensorMaps;
   /// Of a replay: what does not lie where it was recorded.
   struct Moved {
     std::vector<uint64_t> regions; // of `memory`

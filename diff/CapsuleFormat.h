@@ -48,6 +48,24 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 64 && offsetof(RecordHeader, check) == 56);
 
+/// A tensor map as the driver has it, and what cuTensorMapEncode* made it of. The numbers are those
+/// of the driver API.
+inline constexpr size_t kTensorMapBytes = 128;
+struct TensorMapArguments {
+  uint32_t isIm2col; // 0: tiled
+  int32_t type;
+  uint32_t rank; // 1 to 5
+  int32_t interleave, swizzle, promotion, fill;
+  uint32_t elementStrides[5];
+  uint32_t box[5];           // of tiled ones
+  uint32_t channels, pixels; // of im2col
+  int32_t lower[3], upper[3];
+  uint32_t reserved;
+  uint64_t address;
+  uint64_t sizes[5], strides[4];
+};
+static_assert(sizeof(TensorMapArguments) == 184 && offsetof(TensorMapArguments, address) == 104);
+
 /// No record of these types is larger, in raw bytes.
 inline constexpr uint64_t kMaxJsonBytes = uint64_t(1) << 26, kMaxImageBytes = uint64_t(1) << 30,
                           kMaxMapBytes = uint64_t(1) << 28;

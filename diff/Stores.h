@@ -23,11 +23,12 @@ struct Stores {
 
 struct KernelStores {
   std::vector<Stores> byParameter;
-  Stores elsewhere;      // through pointers that were loaded, and to variables
-  std::string cause;     // of inexactness: "line 12: ex2.approx.ftz.f32"
-  std::string tensorMap; // the first instruction with a tensor map, if there is one
-  std::string texture;   // the first with a texture or surface
-  Stores surfaces;       // what is stored to any of them
+  Stores elsewhere;            // through pointers that were loaded, and to variables
+  std::string cause;           // of inexactness: "line 12: ex2.approx.ftz.f32"
+  std::string tensorMap;       // the first instruction with a tensor map, if there is one
+  std::string tensorMapChange; // and that changes one
+  std::string texture;         // the first with a texture or surface
+  Stores surfaces;             // what is stored to any of them
   /// Parameters that handles of textures and surfaces may come from; and whether any may come out
   /// of memory, or out of a structure that is a parameter.
   uint64_t handleParameters = 0; // by bit

@@ -76,6 +76,7 @@ void Recorder::writeLaunch(const Launch &launch, int result) {
   }
   text.add("]");
   writeTextures(text, !problem && !result);
+  writeTensorMaps(text);
   text.format(",\"status\":%d", result);
   if (problem)
     text.add(",\"problem\":").quoted(problem);

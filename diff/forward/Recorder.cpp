@@ -254,6 +254,7 @@ bool Recorder::begin(const Launch &launch) {
   regions.clear();
   usedTextures.clear();
   arrays.clear();
+  usedTensorMaps.clear();
   reachableBytes = 0;
   parameters.clear();
   layout.clear();
@@ -376,6 +377,7 @@ bool Recorder::scan(const uint8_t *bytes, size_t size) {
 
 const char *Recorder::readReachable() {
   scan(parameters.begin(), parameters.size());
+  findTensorMaps(parameters.begin(), parameters.size());
   for (const Allocation &one : allocations.all())
     if (one.kind == MemoryKind::Variable &&
         (one.owner == function->owner || (image && one.owner == image->owner)))
@@ -389,6 +391,8 @@ const char *Recorder::readReachable() {
     if (!readRegion(region, true, region.before))
       return "memory cannot be read before the launch";
     regions[i] = region;
+    if (const Snapshot &snapshot = snapshotOf(region.memory); snapshot.copy)
+      findTensorMaps(snapshot.copy, region.memory.bytes);
   }
   return readArrays(true) ? nullptr : "an array cannot be read before the launch";
 }

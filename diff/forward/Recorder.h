@@ -10,6 +10,7 @@
 #include "diff/forward/Graphs.h"
 #include "diff/forward/Images.h"
 #include "diff/forward/Options.h"
+#include "diff/forward/TensorMaps.h"
 #include "diff/forward/Textures.h"
 #include <pthread.h>
 #include <unistd.h>
@@ -97,6 +98,7 @@ public:
   ExecutableGraphs graphs;
   Images images;
   Textures textures;
+  TensorMaps tensorMaps;
 
 private:
   struct GraphPart {
@@ -154,6 +156,8 @@ private:
   void findVariables(LoadedImage &image);
   const char *readReachable();
   const char *findTextures();
+  void findTensorMaps(const uint8_t *bytes, size_t size);
+  void writeTensorMaps(Text &text) const;
   bool readArrays(bool isBefore);
   void writeTextures(Text &text, bool hasResults) const;
   void reach(DevicePointer address);
@@ -195,6 +199,7 @@ private:
   Array<Region> regions;
   Array<RecordedTexture> usedTextures;
   Array<RecordedArray> arrays;
+  Array<const EncodedTensorMap *> usedTensorMaps;
   uint64_t reachableBytes = 0;
   const char *problem = nullptr;
   double startedAt = 0;

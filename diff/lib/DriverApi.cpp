@@ -49,6 +49,12 @@ Expected<DriverApi> DriverApi::open(const std::string &path) {
   FIND(cuMemSetAccess)
   api.hasVirtualMemory = missing.empty();
   missing.clear();
+  FIND(cuFuncGetParamInfo)
+  missing.clear();
+  FIND(cuTensorMapEncodeTiled)
+  FIND(cuTensorMapEncodeIm2col)
+  api.hasTensorMaps = missing.empty();
+  missing.clear();
   FIND(cuArray3DCreate_v2)
   FIND(cuArrayDestroy)
   FIND(cuMipmappedArrayCreate)

@@ -101,6 +101,15 @@ struct DriverApi {
   int (*cuMemMap)(uint64_t, size_t, size_t, uint64_t, unsigned long long);
   int (*cuMemUnmap)(uint64_t, size_t);
   int (*cuMemSetAccess)(uint64_t, size_t, const DriverAccess *, size_t);
+  /// Since CUDA 12.4; null: the driver is older.
+  int (*cuFuncGetParamInfo)(void *, size_t, size_t *, size_t *);
+  /// Tensor maps; a driver may lack them.
+  bool hasTensorMaps;
+  int (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                const uint32_t *, const uint32_t *, int, int, int, int);
+  int (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                 const int *, const int *, uint32_t, uint32_t, const uint32_t *,
+                                 int, int, int, int);
   /// Textures; a driver may lack those that are by name.
   bool hasTextures;
   int (*cuArray3DCreate_v2)(void **, const DriverArray *);

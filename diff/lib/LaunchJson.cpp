@@ -180,6 +180,22 @@ Error readTexture(const json::Value &value, Texture &out) {
                                                                               : invalid("resource");
 }
 
+Error readTensorMap(const json::Value &value, TensorMap &out) {
+  Reader reader(value);
+  std::vector<uint8_t> arguments;
+  reader.bytes("bytes", out.bytes, kTensorMapBytes);
+  reader.bytes("arguments", arguments, sizeof(out.arguments));
+  if (out.bytes.size() != kTensorMapBytes)
+    reader.refuse("bytes");
+  if (arguments.size() != sizeof(out.arguments))
+    reader.refuse("arguments");
+  if (Error error = reader.take())
+    return error;
+  std::memcpy(&out.arguments, arguments.data(), sizeof(out.arguments));
+  return out.arguments.rank - 1 < std::size(out.arguments.sizes) ? Error::success()
+                                                                 : invalid("arguments");
+}
+
 Error readAttribute(const json::Value &value, Launch::Attribute &out) {
   Reader reader(value);
   reader.number("id", out.id, INT32_MAX);
@@ -318,6 +334,8 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
     readEach(reader, "arrays", out.arrays, readArray);
     readEach(reader, "textures", out.textures, readTexture);
   }
+  if (reader.has("tensor_maps"))
+    readEach(reader, "tensor_maps", out.tensorMaps, readTensorMap);
   reader.number("status", out.status, INT32_MAX);
   if (reader.has("moved"))
     readEach(reader, "moved", out.moved.regions, [&](const json::Value &value, uint64_t &region) {
@@ -435,8 +453,16 @@ static json::Value toJson(const Texture &texture) {
   return out;
 }
 
+static json::Value toJson(const TensorMap &map) {
+  const auto *arguments = reinterpret_cast<const uint8_t *>(&map.arguments);
+  return json::Object{{"bytes", hexOf(map.bytes)},
+                      {"arguments", hexOf({arguments, sizeof(map.arguments)})}};
+}
+
 json::Value toJson(const Launch &launch) {
-  json::Array images, attributes, layout, memory, arrays, textures;
+  json::Array images, attributes, layout, memory, arrays, textures, tensorMaps;
+  for (const TensorMap &map : launch.tensorMaps)
+    tensorMaps.push_back(toJson(map));
   for (const ArrayRegion &array : launch.arrays)
     arrays.push_back(toJson(array));
   for (const Texture &texture : launch.textures)
@@ -464,6 +490,8 @@ json::Value toJson(const Launch &launch) {
                    {"layout", std::move(layout)},
                    {"memory", std::move(memory)},
                    {"status", launch.status}};
+  if (!tensorMaps.empty())
+    out["tensor_maps"] = std::move(tensorMaps);
   if (launch.inGraph) {
     out["graph_launch"] = launch.inGraph->launch;
     out["graph_node"] = launch.inGraph->node;

@@ -3,6 +3,7 @@
 #include "diff/Images.h"
 #include "diff/lib/DriverApi.h"
 #include "diff/lib/Placement.h"
+#include "diff/lib/ReplayedTensorMaps.h"
 #include "diff/lib/ReplayedTextures.h"
 #include "diff/lib/TextOfPtx.h"
 #include "diff/lib/TextureSites.h"
@@ -75,6 +76,8 @@ private:
   Expected<Refusal> prepare(const Launch &launch);
   Expected<Refusal> prepareTextures(const Launch &launch, const Relocation &relocation);
   Refusal setTable(const char *variable, ArrayRef<uint8_t> entries, size_t entryBytes);
+  std::vector<uint8_t> laidOut(const Launch &launch, void *function,
+                               ArrayRef<uint8_t> recorded) const;
   Refusal run(const Launch &launch, void *function);
   Error readBack(const Launch &launch, Launch &result);
   void release();
@@ -87,6 +90,7 @@ private:
   DriverApi api;
   Placement placement;
   ReplayedTextures textures;
+  ReplacedTensorMaps tensorMaps;
   const std::string &otherPtx;
   const std::optional<Noise> noise;
   const Instrument instrument;
@@ -317,6 +321,8 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
       moved.regions.push_back(i);
   }
   const Relocation relocation(moves);
+  if (std::string wrong = encodeTensorMaps(launch, api, relocation, tensorMaps); !wrong.empty())
+    return Refusal{-1, std::move(wrong)};
   Expected<Refusal> refusal = prepareTextures(launch, relocation);
   if (!refusal || refusal->status)
     return refusal;
@@ -327,16 +333,35 @@ Expected<Refusal> Replayer::prepare(const Launch &launch) {
         std::tie(moved.region, moved.offset) = std::pair(i, offset);
     });
     changeConstantPointers(i, launch.memory[i], bytes, false);
+    tensorMaps.change(bytes, places[i].bytes);
     if (int status = api.cuMemcpyHtoD_v2(places[i].address, bytes.data(), bytes.size()))
       return refused(status, "memory cannot be written");
   }
   return Refusal();
 }
 
+/// Drivers lay parameters out differently: NVIDIA's aligns addresses in its constant bank, which
+/// does not begin at a multiple of 64. Where the numbers or sizes differ, nothing is changed.
+std::vector<uint8_t> Replayer::laidOut(const Launch &launch, void *function,
+                                       ArrayRef<uint8_t> recorded) const {
+  std::vector<uint8_t> ours;
+  size_t count = 0, offset = 0, size = 0;
+  for (; api.cuFuncGetParamInfo && !api.cuFuncGetParamInfo(function, count, &offset, &size);
+       ++count) {
+    if (count == launch.layout.size() || size != launch.layout[count].bytes)
+      return recorded.vec();
+    ours.resize(offset + size);
+    copy(recorded.slice(launch.layout[count].offset, size), ours.begin() + offset);
+  }
+  return count && count == launch.layout.size() ? ours : recorded.vec();
+}
+
 Refusal Replayer::run(const Launch &launch, void *function) {
   std::vector<uint8_t> parameters = launch.parameters;
   Relocation(moves).apply(parameters);
   textures.change(parameters, launch, module->stores);
+  tensorMaps.change(parameters, launch.parameters);
+  parameters = laidOut(launch, function, parameters);
   std::vector<DriverAttribute> attributes;
   for (const Launch::Attribute &attribute : launch.attributes)
     if (attribute.id == kAttributeCluster) {
@@ -370,6 +395,7 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
       return createStringError("memory cannot be read: " + api.nameOf(status));
     changeConstantPointers(i, launch.memory[i], bytes, true);
     back.apply(bytes);
+    tensorMaps.changeBack(bytes, places[i].bytes);
     if (Error error = output->addMemory(bytes).moveInto(result.memory[i].after.emplace()))
       return error;
   }

@@ -90,7 +90,7 @@ uint64_t originOf(const ptx::Variable &variable) {
                              : kElsewhere);
 }
 
-/// It names a tensor map, of which a capsule has nothing.
+/// It names a tensor map.
 bool namesTensorMap(Op op) {
   return op == Op::CpAsyncBulkTensor || op == Op::CpReduceAsyncBulkTensor ||
          op == Op::CpAsyncBulkPrefetchTensor;
@@ -224,6 +224,8 @@ void Analysis::findImages(KernelStores &out) {
     for (const ptx::Instruction &instruction : functions[i]->body) {
       if (namesTensorMap(instruction.op()) && out.tensorMap.empty())
         out.tensorMap = textOf(instruction);
+      if (instruction.op() == Op::TensormapReplace && out.tensorMapChange.empty())
+        out.tensorMapChange = textOf(instruction);
       if (namesTexture(instruction.op())) {
         if (out.texture.empty())
           out.texture = textOf(instruction);

@@ -9,8 +9,11 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -18,8 +21,6 @@ using namespace llvm;
 using namespace rubia;
 
 namespace {
-
-using Random = std::mt19937;
 
 /// Another operation on the same operands; 0: there is none.
 unsigned otherOperation(unsigned opcode) {
@@ -157,46 +158,86 @@ void change(Instruction &instruction, Kind kind) {
   }
 }
 
-std::string mutate(Module &module, bool isAll, Random &random) {
-  std::vector<std::pair<Instruction *, Kind>> places;
+/// An instruction that may be changed. Code that is put behind a statement of the PTX, on its line,
+/// changes neither `line` nor `index`: so the same one is found in the PTX of a perturbed run.
+struct Place {
+  Instruction *instruction;
+  Kind kind;
+  unsigned line, index; // of the PTX, and among those of its kind on it
+};
+
+std::vector<Place> placesIn(Module &module) {
+  std::vector<Place> places;
+  std::map<std::pair<unsigned, unsigned>, unsigned> counts;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       for (unsigned kind = 0; kind < kKinds; ++kind)
-        if (fits(instruction, Kind(kind)))
-          places.emplace_back(&instruction, Kind(kind));
-  if (places.empty())
-    return "";
-  const auto [chosen, kind] = places[random() % places.size()];
-  const unsigned opcode = chosen->getOpcode();
-  std::string said;
+        if (fits(instruction, Kind(kind))) {
+          const unsigned line = instruction.getDebugLoc() ? instruction.getDebugLoc().getLine() : 0;
+          places.push_back({&instruction, Kind(kind), line, counts[{line, kind}]++});
+        }
+  return places;
+}
+
+/// What is wrong with this compiler: one instruction, or each with an opcode.
+struct Mistake {
+  bool isAll = false;
+  unsigned kind = 0, opcode = 0, line = 0, index = 0;
+
+  bool hits(const Place &place) const {
+    return place.kind == kind && place.instruction->getOpcode() == opcode &&
+           (isAll || (place.line == line && place.index == index));
+  }
+};
+
+std::string toString(const Mistake &mistake) {
+  return formatv("{0} {1} {2} {3} {4}", mistake.isAll ? "all" : "once", mistake.kind,
+                 mistake.opcode, mistake.line, mistake.index);
+}
+
+bool read(StringRef text, Mistake &mistake) {
+  std::istringstream words(text.str());
+  std::string how;
+  words >> how >> mistake.kind >> mistake.opcode >> mistake.line >> mistake.index;
+  mistake.isAll = how == "all";
+  return bool(words);
+}
+
+/// What RUBIA_TEST_MUTANT_LOG has from an earlier process, else another.
+Mistake mistakeFor(const std::vector<Place> &places, const std::string &log, std::string &said) {
+  Mistake mistake;
+  if (auto file = MemoryBuffer::getFile(log); file && read((*file)->getBuffer(), mistake))
+    return mistake;
+  std::istringstream request(getenv("RUBIA_TEST_MUTANT"));
+  std::string how;
+  unsigned seed = 0;
+  request >> how >> seed;
+  const Place &chosen = places[std::mt19937(seed)() % places.size()];
+  mistake = {how == "all", unsigned(chosen.kind), chosen.instruction->getOpcode(), chosen.line,
+             chosen.index};
   raw_string_ostream os(said);
-  os << (isAll ? "each such: " : "") << "kind " << int(kind) << " of" << *chosen;
-  for (const auto &[instruction, other] : places)
-    if (instruction == chosen ? other == kind
-                              : isAll && other == kind && instruction->getOpcode() == opcode)
-      change(*instruction, kind);
-  return said;
+  os << toString(mistake) << ":" << *chosen.instruction;
+  return mistake;
 }
 
 void mutateByRequest(std::unique_ptr<Module> &module) {
-  const char *request = getenv("RUBIA_TEST_MUTANT");
-  if (!request)
-    return;
-  std::istringstream words(request);
-  std::string how;
-  unsigned seed = 0;
-  words >> how >> seed;
-  Random random(seed);
+  const char *log = getenv("RUBIA_TEST_MUTANT_LOG");
   std::unique_ptr<Module> sound = CloneModule(*module);
-  std::string said = mutate(*module, how == "all", random);
+  std::vector<Place> places = placesIn(*module);
+  if (!log || !getenv("RUBIA_TEST_MUTANT") || places.empty())
+    return;
+  std::string said;
+  const Mistake mistake = mistakeFor(places, log, said);
+  for (const Place &place : places)
+    if (mistake.hits(place))
+      change(*place.instruction, place.kind);
   if (verifyModule(*module)) { // such a mistake would have been seen
-    said = "invalid: " + said;
+    said = "invalid";
     module = std::move(sound);
   }
   std::error_code error;
-  raw_fd_ostream log(getenv("RUBIA_TEST_MUTANT_LOG"), error, sys::fs::OF_Append);
-  if (!error)
-    log << said << "\n";
+  if (!said.empty())
+    raw_fd_ostream(log, error, sys::fs::OF_Append) << said << "\n";
 }
 
 } // namespace

@@ -390,6 +390,23 @@ class CaptureAndDiff(unittest.TestCase):
             self.assertEqual(result.returncode, 2, option)
             self.assertIn("excludes --no-pack", result.stderr)
 
+    def test_a_capsule_is_hardly_larger_than_what_it_holds(self):
+        """Before it is packed: all words differ, so no page is there twice, but for those that the second launch finds as the first left them."""
+        self.launch("large", "", "--no-pack")
+        reachable = 20 * 2**20 + 20
+        self.assertLess(reachable, self.capsule.stat().st_size)
+        self.assertLess(self.capsule.stat().st_size, 1.1 * reachable)
+        self.assertIn("2 launches, whole", run("capsule", "verify", self.capsule))
+
+    def test_tensor_maps_are_recorded(self):
+        program = pathlib.Path(__file__).with_name("launch_tensor_maps.py")
+        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable, program), "done\n")
+        (launch,) = self.launches()
+        self.assertEqual([len(m["bytes"]) for m in launch["tensor_maps"]], [256, 256])
+        # What only a tensor map names is reached.
+        self.assertEqual(sorted(region["bytes"] for region in launch["memory"]), [256, 1024, 2048, 2048])
+        self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))

@@ -77,30 +77,33 @@ def main():
                                    check=True, capture_output=True, text=True).stdout.split()
             if len(texts) != 1:
                 continue
-            status, document = diff(capsule, folder / "sound.json", texts[0])
+            # Without lines of CUDA: the worker knows an instruction by its line of the PTX.
+            ptx = pathlib.Path(texts[0])
+            ptx.write_text(re.sub(r"^\s*\.(loc|file)\b.*", "", ptx.read_text(), flags=re.MULTILINE))
+            status, document = diff(capsule, folder / "sound.json", ptx)
             assert status == 0, f"{capsule}: the unchanged PTX: {document}"
-            sources.append((capsule, pathlib.Path(texts[0]).read_text(), effects(document)))
+            sources.append((capsule, ptx, effects(document)))
         assert sources
         while sum(counts.values()) < COUNT:
-            capsule, text, sound = chance.choice(sources)
+            capsule, ptx, sound = chance.choice(sources)
             report, log = folder / "mutant.json", folder / "mutant.log"
             report.unlink(missing_ok=True)
             log.unlink(missing_ok=True)
             where = chance.choice(["ptx", "once", "all"])
             if where == "ptx":
-                mutant = mutate(text, chance)
+                mutant = mutate(ptx.read_text(), chance)
                 if not mutant:
                     continue
                 (folder / "mutant.ptx").write_text(mutant[0])
                 status, document = diff(capsule, report, folder / "mutant.ptx")
                 what = mutant[1]
             else:  # in what lowering makes: one instruction of the IR, or each of a kind
-                status, document = diff(capsule, report, RUBIA_WORKER=WORKER, RUBIA_TEST_MUTANT=f"{where} {chance.randrange(1 << 30)}",
+                status, document = diff(capsule, report, ptx, RUBIA_WORKER=WORKER, RUBIA_TEST_MUTANT=f"{where} {chance.randrange(1 << 30)}",
                                         RUBIA_TEST_MUTANT_LOG=str(log), RUBIA_SANDBOX="off", RUBIA_CACHE_DISABLE="1")
                 said = log.read_text().splitlines()
-                if any(not line or line.startswith("invalid") for line in said):
+                if "invalid" in said:
                     continue
-                what = f"{where}: {said[0]}"
+                what = said[0]
             if isinstance(document, str):
                 raise SystemExit(f"{capsule.name}: {what}: {document}")
             verdict = document["verdict"]
@@ -112,10 +115,12 @@ def main():
             assert (verdict in ("equal", "within the bound")) == (status == 0), what
             assert verdict != "equal" or not differing, what
             print(f"{capsule.name}: {what}: {verdict}{' (changes nothing)' * (kind == 'same')}", flush=True)
-    print(f"{COUNT} mistakes: {counts}")
+    found = sum(counts[kind] for kind in ("different", "race", "unwritten value", "failed"))
+    wrong = COUNT - counts["same"] - counts["refused"]
+    print(f"{COUNT} mistakes: {counts}; {wrong} change a bit, {found} of them are found")
     assert not counts["equal"]
     # Within the bound: no more than the kernel's approximate instructions may do. Undecided: found, and left to the user.
-    sys.exit(0 if counts["different"] else 1)
+    assert counts["different"] and (COUNT < 100 or found >= 0.95 * wrong)
 
 
 if __name__ == "__main__":

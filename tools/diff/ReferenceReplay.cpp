@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReferenceReplay.h"
 #include "diff/Images.h"
+#include "diff/TensorMaps.h"
 #include "ptx-frontend/Parser.h"
 #include "reference/Interpreter.h"
+#include "reference/TensorMap.h"
 #include "tools/diff/ReferenceTextures.h"
 #include "llvm/ADT/STLExtras.h"
 #include <unistd.h>
@@ -19,6 +21,48 @@ using runtime::Digest;
 
 namespace {
 
+/// As the interpreter has it.
+Expected<reference::TensorMap> tensorMapOf(const capsule::TensorMapArguments &with) {
+  // CUtensorMapDataType, as PTX numbers the types.
+  constexpr uint8_t kTypes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
+  if (uint32_t(with.type) >= std::size(kTypes))
+    return createStringError("a tensor map of an unknown type");
+  reference::TensorMap map;
+  map.base = with.address;
+  map.rank = uint8_t(with.rank);
+  copy(with.sizes, map.sizes);
+  copy(with.strides, map.strides);
+  copy(with.box, map.box);
+  copy(with.elementStrides, map.elementStrides);
+  copy(with.lower, map.lowerCorner);
+  copy(with.upper, map.upperCorner);
+  map.type = kTypes[with.type];
+  map.interleave = uint8_t(with.interleave);
+  map.swizzle = uint8_t(with.swizzle);
+  map.fill = uint8_t(with.fill);
+  map.isIm2col = uint8_t(with.isIm2col);
+  map.channels = uint16_t(with.channels);
+  map.pixels = uint16_t(with.pixels);
+  return map;
+}
+
+/// As the interpreter lays parameters out; as they were recorded where their number is another.
+std::vector<uint8_t> laidOut(const Launch &launch, const ptx::Module &module,
+                             ArrayRef<uint8_t> recorded) {
+  const ptx::Function *function = module.function(launch.kernel);
+  const std::vector<uint32_t> offsets =
+      function ? reference::parameterLayout(*function) : std::vector<uint32_t>();
+  if (offsets.size() != launch.layout.size() + 1)
+    return recorded.vec();
+  std::vector<uint8_t> ours(offsets.back());
+  for (auto [offset, parameter] : zip(offsets, launch.layout)) {
+    if (offset + parameter.bytes > ours.size())
+      return recorded.vec();
+    copy(recorded.slice(parameter.offset, parameter.bytes), ours.begin() + offset);
+  }
+  return ours;
+}
+
 /// The launch's own problem, not one of the capsule; empty: it ran. `variables`: more of `ptx`.
 std::string execute(const Launch &launch, const std::string &ptx, RegionContents &contents,
                     RegionContents &arrays, std::vector<reference::PlacedVariable> variables) {
@@ -27,6 +71,18 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
   ptx::ParseResult parsed = ptx::parse("ptx", ptx);
   if (!parsed.usable)
     return "the PTX cannot be read";
+  capsule::ReplacedTensorMaps maps;
+  for (const capsule::TensorMap &recorded : launch.tensorMaps) {
+    auto map = tensorMapOf(recorded.arguments);
+    if (!map)
+      return toString(map.takeError());
+    maps.add(recorded, {reinterpret_cast<const uint8_t *>(&*map), sizeof(*map)});
+  }
+  const RegionContents before = launch.tensorMaps.empty() ? RegionContents() : contents;
+  for (auto [region, bytes] : zip(contents, before))
+    maps.change(region, bytes);
+  std::vector<uint8_t> parameters = launch.parameters;
+  maps.change(parameters, launch.parameters);
   std::vector<reference::MemoryRange> memory;
   for (auto [region, bytes] : zip_equal(launch.memory, contents)) {
     const reference::MemoryRange range{region.address, bytes};
@@ -52,9 +108,13 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
   std::copy_n(launch.grid, 3, once.grid.begin());
   std::copy_n(launch.block, 3, once.block.begin());
   once.dynamicSharedBytes = launch.sharedBytes;
-  once.parameters = launch.parameters;
+  parameters = laidOut(launch, parsed.module, parameters);
+  once.parameters = parameters;
   once.cooperative = launch.isCooperative;
-  return toString((*interpreter)->launch(once).takeError());
+  const std::string problem = toString((*interpreter)->launch(once).takeError());
+  for (auto [region, bytes] : zip(contents, before))
+    maps.changeBack(region, bytes);
+  return problem;
 }
 
 class Replayer {
