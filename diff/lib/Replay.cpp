@@ -394,8 +394,8 @@ Error Replayer::readBack(const Launch &launch, Launch &result) {
     if (int status = api.cuMemcpyDtoH_v2(bytes.data(), places[i].address, bytes.size()))
       return createStringError("memory cannot be read: " + api.nameOf(status));
     changeConstantPointers(i, launch.memory[i], bytes, true);
+    tensorMaps.changeBack(bytes, places[i].bytes); // while they have our addresses
     back.apply(bytes);
-    tensorMaps.changeBack(bytes, places[i].bytes);
     if (Error error = output->addMemory(bytes).moveInto(result.memory[i].after.emplace()))
       return error;
   }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What options of rubia capture, rubia replay and rubia diff do: PTX for newer devices, what NVIDIA's libraries are told, targets to compare.
 
-Usage: capture_options.py RUBIA REFUSING-DRIVER CLOSED-LIBRARY LIBRARIES-FOLDER CAPSULES-FOLDER
+Usage: capture_options.py RUBIA REFUSING-DRIVER CLOSED-LIBRARY LIBRARIES-FOLDER CAPSULES-FOLDER OCCUPYING-LIBRARY
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-RUBIA, DRIVER, CLOSED, LIBRARIES, CAPSULES = sys.argv[1:6]
+RUBIA, DRIVER, CLOSED, LIBRARIES, CAPSULES, OCCUPYING = sys.argv[1:7]
 HERE = pathlib.Path(__file__).resolve().parent
 
 # 64 threads write 1 and so on.
@@ -155,6 +155,15 @@ class Targets(WithCapsule):
         self.assertIn(f"'{self.folder}' is no folder with a libcuda.so.1", self.diff("--between", f"gfx942,{self.folder}", status=2))
         self.assertIn("is named by the folder", self.diff("--between", "0.8,0.9", status=2))
 
+    def test_tensor_maps_of_memory_that_lies_elsewhere(self):
+        """An H100's, in memory: a replay has others there, with other addresses, and gives them back."""
+        capsule = f"{CAPSULES}/tensor_maps_memory.capsule"
+        (launch,) = json.loads(self.rubia("capsule", "show", "--json", capsule))["launches"]
+        occupied = ",".join(region["address"] for region in launch["memory"])
+        said = self.rubia("diff", capsule, "--arch", "gfx942", "--all", LD_PRELOAD=OCCUPYING, RUBIA_TEST_OCCUPIED=occupied)
+        self.assertIn("allocations 0, 1, 2, 3 lie at other addresses", said)
+        self.assertIn("1 equal", said)
+
     def test_nvidia_is_a_device(self):
         places = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib")
         if not any(os.path.exists(f"{place}/libcuda.so.1") for place in places):
@@ -166,4 +175,4 @@ class Targets(WithCapsule):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[6:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[7:]])

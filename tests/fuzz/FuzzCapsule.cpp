@@ -97,6 +97,10 @@ Bytes soundCapsule() {
   texture.sampler = Bytes(Texture::kSamplerBytes, 0);
   texture.array = 0;
   launch.textures.push_back(texture);
+  TensorMap map;
+  map.bytes = Bytes(kTensorMapBytes, 2);
+  map.arguments.rank = 2;
+  launch.tensorMaps.push_back(map);
   cantFail(output.add(RecordType::Launch, toJson(launch)));
   const StringRef call = "{\"call\":0,\"thread\":1,\"name\":\"cuInit\",\"arguments\":"
                          "[[\"flags\",0]],\"written\":[],\"result\":0}\n";
