@@ -71,6 +71,8 @@ static Expected<RawImage> rawSingle(const uint8_t *data) {
       return malformed(0, "a bundle of {0} bytes", size);
     return RawImage{RawImage::Kind::Bundle, false, {data, size}};
   }
+  if (startsWith(data, 0x6c69547f)) // 0x7f and "Til", of "TileIR"
+    return unsupported(0, "CUDA Tile IR, which NVIDIA's driver alone compiles, is not supported");
   if (looksLikeText(data))
     return rawPtx(data);
   return notAnImage(data);

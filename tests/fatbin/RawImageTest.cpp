@@ -86,6 +86,12 @@ TEST(RawImage, ShortTextsAreNotReadBeyondTheirNul) {
             notOne + std::string("7f, and is no fatbin, cubin or PTX"));
 }
 
+TEST(RawImage, TileIrIsNamed) {
+  EXPECT_EQ(
+      dumpAtEnd(bytesOf(StringRef("\x7fTileIR", 8))),
+      "error: offset 0x0: CUDA Tile IR, which NVIDIA's driver alone compiles, is not supported");
+}
+
 TEST(RawImage, ContainerEndsWhereItsHeaderSays) {
   Bytes bytes = writeContainer({{1, 80, ptxText(80), Compression::Zstd}});
   EXPECT_EQ(dumpAtEnd(bytes), "container " + std::to_string(bytes.size()));
