@@ -131,13 +131,21 @@ struct Run {
 llvm::Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expected,
                                              const Run &got, const Bounds &bounds);
 
-/// Decides what compareLaunches() left undecided, by how far `moved` are from `got`: runs on the
-/// same target, in which inexact instructions moved their results within their bounds. Verdicts
+/// Runs of a launch in one place: in `moved` inexact instructions moved their results within their
+/// bounds, in `unmoved` they did not.
+struct PerturbedSet {
+  Run unmoved;
+  std::vector<Run> moved;
+};
+
+/// Decides what compareLaunches() left undecided, by how far perturbed runs are from theirs that
+/// moved nothing. They may have run elsewhere than `got`: then a mistake of its target does not
+/// make its own bound larger. Verdicts
 /// are of statistics: a difference that such runs show as well is within the bound, one that is far
 /// beyond all of them is different, what lies between stays undecided. `still`: the first inexact
 /// instruction that did not move; then nothing is different for certain.
 llvm::Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got,
-                          llvm::ArrayRef<Run> moved, llvm::StringRef still);
+                          const PerturbedSet &runs, llvm::StringRef still);
 
 /// Decides what is undecided by how far `others` are from `recorded`: recordings of the same launch
 /// from the same memory. The rule is that of decideByNoise(). What differs by more than they do

@@ -19,7 +19,7 @@ constexpr double kDoubtful = 4, kFar = 64;
 // A few elements of a run may be beyond the others; so many times as many may of the recording.
 constexpr uint64_t kMore = 2;
 
-/// How far the runs are from the unperturbed one, by element.
+/// How far the runs are from the unmoved one, by element.
 struct Spread {
   struct Element {
     double largest = 0, second = 0;
@@ -88,8 +88,8 @@ Expected<std::vector<uint8_t>> after(const Run &run, size_t region) {
 
 class Judge {
 public:
-  Judge(BufferResult &buffer, const Run &expected, const Run &got, ArrayRef<Run> moved)
-      : buffer(buffer), expected(expected), got(got), moved(moved) {}
+  Judge(BufferResult &buffer, const Run &expected, const Run &got, const PerturbedSet &runs)
+      : buffer(buffer), expected(expected), got(got), unmoved(runs.unmoved), moved(runs.moved) {}
   /// `ifFar`: what a difference is that no run shows.
   Error decide(Verdict ifWithin, Verdict ifFar);
 
@@ -101,7 +101,7 @@ private:
   }
 
   BufferResult &buffer;
-  const Run &expected, &got;
+  const Run &expected, &got, &unmoved;
   ArrayRef<Run> moved;
   Counts most; // of any run, judged by the others
   Counts ofRecording;
@@ -109,9 +109,9 @@ private:
 };
 
 Error Judge::measure() {
-  Expected<std::vector<uint8_t>> now = after(got, buffer.region);
-  if (!now)
-    return now.takeError();
+  Expected<std::vector<uint8_t>> base = after(unmoved, buffer.region);
+  if (!base)
+    return base.takeError();
   Spread spread;
   spread.elements.resize(buffer.elements);
   for (bool isJudging : {false, true})
@@ -119,11 +119,11 @@ Error Judge::measure() {
       Expected<std::vector<uint8_t>> bytes = after(moved[run], buffer.region);
       if (!bytes)
         return bytes.takeError();
-      if (bytes->size() != now->size())
+      if (bytes->size() != base->size())
         return createStringError("a perturbed run reaches other allocations");
       Counts counts;
       for (uint64_t i = 0; i < buffer.elements; ++i) {
-        const double there = distance(*now, *bytes, i);
+        const double there = distance(*base, *bytes, i);
         if (isJudging)
           counts.add(there, spread.elements[i].without(run));
         else
@@ -132,6 +132,9 @@ Error Judge::measure() {
       most.doubtful = std::max(most.doubtful, counts.doubtful);
       most.far = std::max(most.far, counts.far);
     }
+  Expected<std::vector<uint8_t>> now = after(got, buffer.region);
+  if (!now)
+    return now.takeError();
   Expected<std::vector<uint8_t>> recorded = after(expected, buffer.region);
   if (!recorded)
     return recorded.takeError();
@@ -167,9 +170,9 @@ Error Judge::decide(Verdict ifWithin, Verdict ifFar) {
 
 } // namespace
 
-Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, ArrayRef<Run> moved,
-                    StringRef still) {
-  for (const Run &run : moved)
+Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got,
+                    const PerturbedSet &runs, StringRef still) {
+  for (const Run &run : runs.moved)
     if (!run.launch.whyNotReplayable().empty() ||
         run.launch.regions().size() != got.launch.regions().size()) {
       result.reason += "; a perturbed run cannot be had: " + run.launch.whyNotReplayable();
@@ -181,7 +184,7 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got, A
   result.verdict = Verdict::Equal;
   for (BufferResult &buffer : result.buffers) {
     if (buffer.verdict == Verdict::Undecided)
-      if (Error error = Judge(buffer, expected, got, moved).decide(Verdict::Within, ifFar))
+      if (Error error = Judge(buffer, expected, got, runs).decide(Verdict::Within, ifFar))
         return error;
     result.verdict = std::max(result.verdict, buffer.verdict);
   }
@@ -218,12 +221,13 @@ Error decideByRecordings(LaunchResult &result, const Run &recorded, const Run &g
       result.reason += "; another recording of it began with something else, or has no results";
       return Error::success();
     }
+  const PerturbedSet runs = {recorded, others.vec()};
   result.verdict = Verdict::Equal;
   for (BufferResult &buffer : result.buffers) {
     if (buffer.verdict == Verdict::Undecided) {
       const std::optional<Element> first = buffer.first;
       if (Error error =
-              Judge(buffer, got, recorded, others).decide(Verdict::Recordings, Verdict::Undecided))
+              Judge(buffer, got, recorded, runs).decide(Verdict::Recordings, Verdict::Undecided))
         return error;
       buffer.first = first;
     }

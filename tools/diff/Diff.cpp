@@ -291,10 +291,11 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
 
 /// Bounds that the user gave are the last word.
 void decide(const Capsule &capsule, const Replayed *expected, const Replayed &got,
-            const ReplayTarget &on, const DiffOptions &options, DiffReport::Target &target) {
+            const ReplayTarget &on, bool isOfReference, const DiffOptions &options,
+            DiffReport::Target &target) {
   const bool canTell = expected || !capsule.environment.hasNoResults;
   if (canTell && !options.bounds.ulps && !options.bounds.relative)
-    decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed},
+    decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed, isOfReference},
                        target.launches);
 }
 
@@ -391,7 +392,7 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
     Expected<DiffReport::Target> found =
         compareAll(capsule, expected, other, "reference", asked, isAsked);
     if (found)
-      decide(capsule, expected, other, looked, asked, *found);
+      decide(capsule, expected, other, looked, true, asked, *found);
     return found;
   };
   Expected<DiffReport::Target> withRecorded = compared(nullptr, *third);
@@ -498,7 +499,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
   if (!target)
     return target.takeError();
   const ReplayTarget on = lookedAtOn(*y);
-  decide(capsule, &*a, *b, on, options, *target);
+  decide(capsule, &*a, *b, on, x->isReference || y->isReference, options, *target);
   locateAll(capsule, on, options, *target);
   checkAll(capsule, *b, *y, options, *target);
   report.targets.push_back(std::move(*target));
@@ -523,7 +524,7 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       return target.takeError();
     if (isReplay) {
       const ReplayTarget looked = lookedAtOn(*on);
-      decide(capsule, nullptr, *got, looked, options, *target);
+      decide(capsule, nullptr, *got, looked, on->isReference, options, *target);
       Expected<std::vector<Replayed>> recordings = openRecordings(options);
       if (!recordings)
         return recordings.takeError();

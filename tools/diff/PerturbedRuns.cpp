@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/PerturbedRuns.h"
 #include "diff/Images.h"
+#include "tools/Commands.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -43,30 +44,51 @@ static Expected<std::vector<Run>> runsOf(const std::vector<Replayed> &all, const
   return runs;
 }
 
-static Error decide(const Capsule &capsule, const PerturbedRuns &runs,
-                    const std::vector<Replayed> &moved, LaunchResult &result) {
+namespace {
+
+/// Of the same launches in one place.
+struct ReplaySet {
+  const Replayed &unmoved;
+  std::vector<Replayed> moved;
+};
+
+} // namespace
+
+static Error decide(const Capsule &capsule, const PerturbedRuns &runs, const ReplaySet &replays,
+                    LaunchResult &result) {
   const Launch &launch = *result.launch;
   Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, launch, runs.work);
   if (!ptx)
     return ptx.takeError();
   const Replayed::Found expected = runs.expected ? runs.expected->find(launch.ordinal)
                                                  : Replayed::Found{&capsule, &launch},
-                        got = runs.got.find(launch.ordinal);
-  Expected<std::vector<Run>> all = runsOf(moved, launch);
-  if (!all)
-    return all.takeError();
-  return capsule::decideByNoise(result, {*expected.capsule, *expected.launch},
-                                {*got.capsule, *got.launch}, *all, ptx->still);
+                        got = runs.got.find(launch.ordinal),
+                        unmoved = replays.unmoved.find(launch.ordinal);
+  Expected<std::vector<Run>> moved = runsOf(replays.moved, launch);
+  if (!moved)
+    return moved.takeError();
+  return capsule::decideByNoise(
+      result, {*expected.capsule, *expected.launch}, {*got.capsule, *got.launch},
+      {{*unmoved.capsule, *unmoved.launch}, std::move(*moved)}, ptx->still);
+}
+
+static ReplayWork workOf(const PerturbedRuns &runs, ArrayRef<LaunchResult *> results) {
+  ReplayWork work = runs.work;
+  work.ordinals.clear();
+  for (const LaunchResult *result : results)
+    work.ordinals.push_back(result->launch->ordinal);
+  return work;
 }
 
 /// Where the order of threads counts, each run has another one.
 static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, ReplayWork work,
-                                                       const PerturbedRuns &runs, bool isOfOrder) {
+                                                       const ReplayTarget &target, unsigned count,
+                                                       bool isOfOrder) {
   std::vector<Replayed> moved;
-  for (unsigned run = 0; run < runs.count; ++run) {
+  for (unsigned run = 0; run < count; ++run) {
     work.noise = run;
     Expected<Replayed> one =
-        Replayed::run(work, capsule, isOfOrder ? inOrder(runs.target, run + 1) : runs.target);
+        Replayed::run(work, capsule, isOfOrder ? inOrder(target, run + 1) : target);
     if (!one)
       return one.takeError();
     moved.push_back(std::move(*one));
@@ -74,22 +96,61 @@ static Expected<std::vector<Replayed>> replayPerturbed(const Capsule &capsule, R
   return moved;
 }
 
-/// Those of the launches whose results depend on the order of threads, or the others.
+/// Those of the launches whose results depend on the order of threads, or the others; on the target
+/// itself.
 static void decideSome(const Capsule &capsule, const PerturbedRuns &runs, bool isOfOrder,
-                       MutableArrayRef<LaunchResult *> results) {
-  ReplayWork work = runs.work;
-  for (const LaunchResult *result : results)
-    work.ordinals.push_back(result->launch->ordinal);
-  Expected<std::vector<Replayed>> moved = replayPerturbed(capsule, work, runs, isOfOrder);
+                       ArrayRef<LaunchResult *> results) {
+  Expected<std::vector<Replayed>> moved =
+      replayPerturbed(capsule, workOf(runs, results), runs.target, runs.count, isOfOrder);
   const std::string problem = moved ? "" : toString(moved.takeError());
+  const ReplaySet replays{runs.got, moved ? std::move(*moved) : std::vector<Replayed>()};
   for (LaunchResult *result : results) {
     const LaunchResult before = *result;
-    Error error = moved ? decide(capsule, runs, *moved, *result) : createStringError(problem);
+    Error error =
+        problem.empty() ? decide(capsule, runs, replays, *result) : createStringError(problem);
     if (!error)
       continue;
     *result = before;
     result->reason += "; there are no perturbed runs: " + toString(std::move(error));
   }
+}
+
+/// By the interpreter, since a mistake of the target may make its own runs go far apart. Leaves
+/// those in `results` that it cannot run, or not soon.
+static Error decideOnReference(const Capsule &capsule, const PerturbedRuns &runs,
+                               std::vector<LaunchResult *> &results) {
+  constexpr unsigned kSeconds = 20; // for a launch
+  const ReplayTarget reference{"reference", {}, true};
+  ReplayWork work = workOf(runs, results);
+  work.timeout = work.timeout ? std::min(work.timeout, kSeconds) : kSeconds;
+  Expected<Replayed> unmoved = Replayed::run(work, capsule, reference);
+  if (!unmoved)
+    return unmoved.takeError();
+  const auto ranIn = [](const Replayed &replay, const LaunchResult *result) {
+    const Replayed::Found found = replay.find(result->launch->ordinal);
+    return found.launch && found.launch->whyNotReplayable().empty() &&
+           all_of(found.launch->regions(), [](const capsule::Region *r) { return r->after; });
+  };
+  std::vector<LaunchResult *> can;
+  copy_if(results, std::back_inserter(can), [&](auto *result) { return ranIn(*unmoved, result); });
+  if (can.empty())
+    return Error::success();
+  work.ordinals = workOf(runs, can).ordinals;
+  Expected<std::vector<Replayed>> moved =
+      replayPerturbed(capsule, work, reference, runs.count, false);
+  if (!moved)
+    return moved.takeError();
+  const ReplaySet replays{*unmoved, std::move(*moved)};
+  for (LaunchResult *result : can) {
+    if (!all_of(replays.moved, [&](const Replayed &run) { return ranIn(run, result); }))
+      continue;
+    LaunchResult decided = *result;
+    if (Error error = decide(capsule, runs, replays, decided))
+      return error;
+    *result = std::move(decided);
+    erase(results, result);
+  }
+  return Error::success();
 }
 
 void decideByPerturbing(const Capsule &capsule, const PerturbedRuns &runs,
@@ -105,6 +166,10 @@ void decideByPerturbing(const Capsule &capsule, const PerturbedRuns &runs,
       consumeError(ptx.takeError());
     (ptx && ptx->isOfOrder && hasOrders(runs.target) ? ofOrder : others).push_back(&result);
   }
+  if (!others.empty() && !runs.isOfReference)
+    if (Error error = decideOnReference(capsule, runs, others))
+      messages() << "rubia: the perturbed runs are those of " << runs.target.name
+                 << ", since the interpreter has none: " << toString(std::move(error)) << "\n";
   for (auto *some : {&ofOrder, &others})
     if (!some->empty())
       decideSome(capsule, runs, some == &ofOrder, *some);

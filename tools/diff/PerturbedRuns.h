@@ -12,12 +12,15 @@ struct PerturbedRuns {
   const Replayed *expected; // null: what was recorded
   const Replayed &got;
   const ReplayWork &work;
-  const ReplayTarget &target; // that `got` ran on
+  const ReplayTarget &target; // that `got` ran on, or one in the place of the interpreter
   unsigned count;
+  bool isOfReference; // `got` or `expected`
 };
 
-/// For each launch that is undecided so far. Several replays of those launches. If one fails, the
-/// launches stay undecided, and the reason is added to theirs.
+/// For each launch that is undecided so far: several replays. The interpreter makes them where it
+/// can: a mistake of the target may make its own runs go far apart. Of its own results the target
+/// makes them, since it fuses products and sums as NVIDIA does, and the interpreter fuses none. If
+/// one fails, the launches stay undecided, and the reason is added to theirs.
 void decideByPerturbing(const capsule::Capsule &capsule, const PerturbedRuns &runs,
                         std::vector<capsule::LaunchResult> &results);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReferenceReplay.h"
 #include "diff/Images.h"
+#include "diff/Perturbation.h"
 #include "diff/TensorMaps.h"
 #include "ptx-frontend/Parser.h"
 #include "reference/Interpreter.h"
@@ -119,18 +120,20 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
 
 class Replayer {
 public:
-  Replayer(const Capsule &capsule, CapsuleOutput &output, const std::string &ptx)
-      : capsule(capsule), output(output), otherPtx(ptx) {}
+  Replayer(const Capsule &capsule, CapsuleOutput &output, const capsule::ReplayOptions &options)
+      : capsule(capsule), output(output), otherPtx(options.ptx), noise(options.noise) {}
   Error writeEnvironment();
   Error replay(const Launch &launch);
   uint64_t count = 0;
 
 private:
   Expected<std::string> textOf(const Launch &launch);
+  Expected<std::string> perturbedTextOf(const Launch &launch);
 
   const Capsule &capsule;
   CapsuleOutput &output;
   const std::string &otherPtx;
+  std::optional<capsule::Noise> noise;
 };
 
 Error Replayer::writeEnvironment() {
@@ -148,6 +151,16 @@ Expected<std::string> Replayer::textOf(const Launch &launch) {
   if (!image)
     return image.takeError();
   return image->ptx;
+}
+
+Expected<std::string> Replayer::perturbedTextOf(const Launch &launch) {
+  if (launch.isFiltered())
+    return createStringError("unsupported: the interpreter does not move what textures give");
+  Expected<std::string> text = textOf(launch);
+  if (!text)
+    return text;
+  Expected<capsule::PerturbedPtx> perturbed = capsule::perturb(*text, launch.kernel);
+  return perturbed ? Expected<std::string>(std::move(perturbed->text)) : perturbed.takeError();
 }
 
 Error Replayer::replay(const Launch &launch) {
@@ -171,8 +184,13 @@ Error Replayer::replay(const Launch &launch) {
       return map.takeError();
     arrays.push_back(std::move(*bytes));
   }
-  if (Expected<std::string> text = textOf(launch))
-    result.problem = execute(launch, *text, contents, arrays, {});
+  std::vector<reference::PlacedVariable> variables;
+  if (noise)
+    variables.push_back({capsule::kNoiseVariable,
+                         {reinterpret_cast<uint64_t>(&*noise),
+                          {reinterpret_cast<uint8_t *>(&*noise), sizeof(*noise)}}});
+  if (Expected<std::string> text = noise ? perturbedTextOf(launch) : textOf(launch))
+    result.problem = execute(launch, *text, contents, arrays, std::move(variables));
   else
     result.problem = toString(text.takeError());
   if (StringRef(result.problem).contains("unsupported") || !launch.whyNotReplayable().empty())
@@ -236,7 +254,7 @@ Expected<std::vector<uint8_t>> traceOnReference(const Capsule &capsule, const ca
 
 Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output,
                                    const capsule::ReplayOptions &options) {
-  Replayer replayer(capsule, output, options.ptx);
+  Replayer replayer(capsule, output, options);
   if (Error error = replayer.writeEnvironment())
     return std::move(error);
   for (size_t i = options.from; i < capsule.launches.size(); ++i) {

@@ -7,8 +7,9 @@
 
 namespace rubia::tools {
 
-/// As capsule::replay; of the options, `library` and `noise` mean nothing here. A launch that the
-/// interpreter does not support has a `status` and a `problem`.
+/// As capsule::replay; of the options, `library` means nothing here. A launch that the
+/// interpreter does not support has a `status` and a `problem`; under `noise` one that reads
+/// textures between texels is such.
 llvm::Expected<size_t> replayOnReference(const capsule::Capsule &capsule,
                                          capsule::CapsuleOutput &output,
                                          const capsule::ReplayOptions &options);
