@@ -105,6 +105,7 @@ struct LaunchResult {
   std::vector<BufferResult> buffers;
   /// Who is wrong, and the first instruction whose result differs, where that was asked for.
   std::vector<std::string> explanation;
+  std::vector<Excerpt> explained; // the code around that instruction, where a page was asked for
 };
 
 /// Its bits; the last element may have fewer bytes than others.

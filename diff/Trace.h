@@ -65,6 +65,13 @@ struct TraceDifference {
   };
   std::vector<Operand> operands; // as the thread last wrote them
   Operand place;                 // of a load: the address, with the offset in a vector
+  /// What led to the operands, the last first: kSliceMost at most, by its own operands.
+  struct Step {
+    size_t site;
+    uint64_t bits; // of the first one
+  };
+  std::vector<Step> slice;
+  static constexpr size_t kSliceMost = 12;
 };
 /// `given`: what the second one has taken of the first.
 TraceDifference compareTraces(llvm::ArrayRef<uint8_t> first, llvm::ArrayRef<uint8_t> second,

@@ -14,6 +14,7 @@
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
 #include <set>
@@ -238,6 +239,27 @@ bool isNan(Type type, uint64_t bits) {
   return width == 32 && (bits & 0x7fffffff) > 0x7f800000;
 }
 
+/// What led to entry `index`, backwards.
+std::vector<TraceDifference::Step> sliceOf(ArrayRef<uint8_t> trace, size_t index,
+                                           ArrayRef<TraceSite> sites) {
+  std::vector<TraceDifference::Step> slice;
+  StringSet<> needed;
+  const auto need = [&](const TraceSite &site) {
+    for (const std::string &source : site.sources)
+      needed.insert(site.function + source);
+  };
+  need(sites[entryAt(trace, index).site]);
+  while (index-- > 0 && !needed.empty() && slice.size() < TraceDifference::kSliceMost) {
+    const Entry entry = entryAt(trace, index);
+    if (entry.site >= sites.size() ||
+        !needed.erase(sites[entry.site].function + sites[entry.site].result))
+      continue;
+    slice.push_back({entry.site, entry.bits});
+    need(sites[entry.site]);
+  }
+  return slice;
+}
+
 } // namespace
 
 TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
@@ -279,6 +301,7 @@ TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
       result.kind = TraceDifference::Kind::Value;
       result.first = a.bits;
       result.second = b.bits;
+      result.slice = sliceOf(first, i, sites);
       for (const std::string &source : site.sources)
         if (auto found = values.find(site.function + source); found != values.end())
           result.operands.push_back({source, found->second.first, found->second.second});

@@ -279,7 +279,9 @@ TEST(DiffCommand, NamesTheTargetAndTheFirstInstruction) {
   expectIn(text, "the first result that differs, in the thread that wrote it: line 23 of the PTX: "
                  "mul.rn.ftz.f32 %f2, %f1, %f2;");
   expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
-  expectIn(text, "  with %f1 = 0x3f7fffff");
+  expectIn(text, "  with %f1 = 0.99999994 (0x3f7fffff)");
+  expectIn(text,
+           "  from %f1 = 1.99999988 (0x3fffffff): line 19 of the PTX: mov.f32 %f1, 0f3fffffff;");
   expectIn(text, "status 1");
 }
 
@@ -307,7 +309,9 @@ TEST(DiffCommand, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
                  "  bar.sync 0;\n"
                  "  mov.u32 %x2, values;\n"
                  "  @%q ld.shared.u32 %r4, [%x2+4];\n"); // line 35
-  const std::string text = diff(makeCapsule(kWrong, kernel, true, 1), "--arch gfx942 --explain");
+  const std::string page = testing::TempDir() + "rubia-explained." + std::to_string(getpid());
+  const std::string text =
+      diff(makeCapsule(kWrong, kernel, true, 1), "--arch gfx942 --explain --html '" + page + "'");
   expectIn(text, "gfx942 is wrong: the reference is as recorded");
   expectIn(text,
            "in the thread that wrote it: line 35 of the PTX: @%q ld.shared.u32 %r4, [%x2+4];");
@@ -316,6 +320,11 @@ TEST(DiffCommand, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
   expectIn(text, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24 of the "
                  "PTX: @%s mul.rn.ftz.f32 %f2, %f1, %f2;");
   expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
+  std::ifstream file(page);
+  const std::string html{std::istreambuf_iterator(file), {}};
+  expectIn(html, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24");
+  expectIn(html, "<span class=\"marked\">24</span>"); // in the PTX
+  unlink(page.c_str());
 }
 
 // What has nothing to do with the difference goes, and the script needs `rubia launch` alone.

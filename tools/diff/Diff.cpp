@@ -411,11 +411,15 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
         result.buffers, [](const capsule::BufferResult &one) { return one.writer.has_value(); });
     if (buffer == result.buffers.end() || options.noLocate)
       continue;
-    Expected<std::vector<std::string>> first =
+    Expected<FirstDifference> first =
         firstDifference(capsule, *result.launch, *buffer->writer, asked.work, looked, *reference);
-    if (first)
-      append_range(result.explanation, *first);
-    else
+    if (first) {
+      append_range(result.explanation, first->lines);
+      if (first->site && !options.html.empty())
+        if (Error error = excerptsAt(capsule, *result.launch, *first->site, looked, asked.work)
+                              .moveInto(result.explained))
+          messages() << "rubia: the page lacks the code: " << toString(std::move(error)) << "\n";
+    } else
       result.explanation.push_back("the thread cannot be followed: " + toString(first.takeError()));
   }
   return Error::success();

@@ -149,6 +149,14 @@ static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
                 launch.launch->sharedBytes);
   if (!launch.reason.empty())
     os << "<p>" << escaped(launch.reason) << "</p>\n";
+  if (!launch.explanation.empty()) {
+    os << "<pre>";
+    for (const std::string &line : launch.explanation)
+      os << escaped(line) << "\n";
+    os << "</pre>\n";
+  }
+  for (const capsule::Excerpt &excerpt : launch.explained)
+    writeCode(os, excerpt);
   for (const BufferResult &buffer : launch.buffers)
     if (buffer.differing || buffer.nans)
       writeBuffer(os, launch, buffer);

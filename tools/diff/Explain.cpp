@@ -74,6 +74,7 @@ public:
   Error open();
   Error run(capsule::Writer writer);
   std::vector<std::string> lines;
+  std::optional<capsule::StoreSite> site; // the last instruction that was named
 
 private:
   Expected<TraceDifference> compare(const capsule::Writer &writer, capsule::Given given);
@@ -81,6 +82,7 @@ private:
   std::optional<capsule::LocateRequest> placeOf(const TraceDifference &found,
                                                 const capsule::Writer &writer) const;
   void tell(const TraceDifference &found, StringRef whose);
+  std::string textOfRegister(const TraceSite &reader, StringRef name, uint64_t bits) const;
   size_t index() const { return size_t(&launch - capsule.launches.data()); }
   uint32_t ctaOf(const capsule::Writer &writer) const { return linear(writer.cta, launch.grid); }
 
@@ -153,6 +155,13 @@ std::optional<capsule::LocateRequest> Chase::placeOf(const TraceDifference &foun
   return std::nullopt;
 }
 
+std::string Chase::textOfRegister(const TraceSite &reader, StringRef name, uint64_t bits) const {
+  const auto found = find_if(sites, [&](const TraceSite &site) {
+    return site.function == reader.function && site.result == name;
+  });
+  return textOf(found == sites.end() ? ptx::Type::B64 : found->type, bits);
+}
+
 void Chase::tell(const TraceDifference &found, StringRef whose) {
   const std::string counts =
       formatv("{0} results of it are equal before that, {1} are open", found.compared, found.open);
@@ -169,6 +178,7 @@ void Chase::tell(const TraceDifference &found, StringRef whose) {
         formatv("none of the first {0} results of {1} differs", capsule::kTraceMost, whose));
     return;
   case TraceDifference::Kind::Path:
+    this->site = site->place;
     append_range(lines, std::vector<std::string>{(whose + " takes another way on " + target.name +
                                                   " than on the "
                                                   "reference")
@@ -180,17 +190,22 @@ void Chase::tell(const TraceDifference &found, StringRef whose) {
   case TraceDifference::Kind::Value:
     break;
   }
+  this->site = site->place;
   lines.push_back(
       ("the first result that differs, in " + whose + ": " + placeText(site->place)).str());
   lines.push_back(formatv("  {0}: {1} {2}, reference {3}", site->result, target.name,
                           textOf(site->type, found.first), textOf(site->type, found.second)));
   for (const TraceDifference::Operand &operand : found.operands)
-    lines.push_back(
-        operand.first == operand.second
-            ? formatv("  with {0} = 0x{1}", operand.name, utohexstr(operand.first, true)).str()
-            : formatv("  with {0} = 0x{1}, reference 0x{2}: it lies elsewhere", operand.name,
-                      utohexstr(operand.first, true), utohexstr(operand.second, true))
-                  .str());
+    lines.push_back("  with " + operand.name + " = " +
+                    textOfRegister(*site, operand.name, operand.first) +
+                    (operand.first == operand.second
+                         ? ""
+                         : ", reference " + textOfRegister(*site, operand.name, operand.second) +
+                               ": it lies elsewhere"));
+  for (const TraceDifference::Step &step : found.slice)
+    lines.push_back(formatv("  from {0} = {1}: {2}", sites[step.site].result,
+                            textOf(sites[step.site].type, step.bits),
+                            placeText(sites[step.site].place)));
   lines.push_back("  " + counts);
 }
 
@@ -258,16 +273,17 @@ Error Chase::run(capsule::Writer writer) {
 
 } // namespace
 
-Expected<std::vector<std::string>>
-firstDifference(const capsule::Capsule &capsule, const capsule::Launch &launch,
-                const capsule::Writer &writer, const ReplayWork &work, const ReplayTarget &target,
-                const ReplayTarget &reference) {
+Expected<FirstDifference> firstDifference(const capsule::Capsule &capsule,
+                                          const capsule::Launch &launch,
+                                          const capsule::Writer &writer, const ReplayWork &work,
+                                          const ReplayTarget &target,
+                                          const ReplayTarget &reference) {
   Chase chase(capsule, launch, work, target, reference);
   if (Error error = chase.open())
     return std::move(error);
   if (Error error = chase.run(writer))
     return std::move(error);
-  return std::move(chase.lines);
+  return FirstDifference{std::move(chase.lines), std::move(chase.site)};
 }
 
 } // namespace rubia::tools

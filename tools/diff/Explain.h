@@ -14,13 +14,17 @@ std::string textOfVotes(const capsule::LaunchResult &recordedAndReference,
                         const capsule::LaunchResult &referenceAndTarget, llvm::StringRef target);
 
 /// The first result of the thread that differs between the target and the reference. If it is
-/// loaded, the threads that wrote it are followed, back to an instruction that is no load. Lines of
-/// text.
+/// loaded, the threads that wrote it are followed, back to an instruction that is no load.
 /// Products and sums are not fused meanwhile, and NaNs have NVIDIA's bits. Open results
 /// (diff/Trace.h) are the target's on both sides. An error: the thread cannot be followed.
-llvm::Expected<std::vector<std::string>>
-firstDifference(const capsule::Capsule &capsule, const capsule::Launch &launch,
-                const capsule::Writer &writer, const ReplayWork &work, const ReplayTarget &target,
-                const ReplayTarget &reference);
+struct FirstDifference {
+  std::vector<std::string> lines;              // of text
+  std::optional<capsule::StoreSite> site = {}; // the instruction
+};
+llvm::Expected<FirstDifference> firstDifference(const capsule::Capsule &capsule,
+                                                const capsule::Launch &launch,
+                                                const capsule::Writer &writer,
+                                                const ReplayWork &work, const ReplayTarget &target,
+                                                const ReplayTarget &reference);
 
 } // namespace rubia::tools
