@@ -452,7 +452,7 @@ class Walk(unittest.TestCase):
     def test_commands_print_what_is_shown(self):
         folder = pathlib.Path(CAPSULES)
         blocks = [b for b in self.DOCUMENT.read_text().split("```") if b.startswith("\n$ rubia diff")]
-        self.assertEqual(len(blocks), 3)
+        self.assertEqual(len(blocks), 4)
         for block in blocks:
             unfolded = re.sub(r"\.\.\.\n +\.\.\.(?=.)", "...", block.strip())  # a long line is folded: "one...", "  ...part"
             command, *shown = unfolded.split("\n")
