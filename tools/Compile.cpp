@@ -23,7 +23,6 @@ struct CompileOptions {
   std::string file, entry, output, emit = "co", codegen = "lld";
   settings::Settings settings;
   std::vector<std::string> archs{targets::byDefault().name.str()};
-  unsigned level = 3;
 };
 
 struct Output {
@@ -51,7 +50,6 @@ Expected<std::string> compileOne(const runtime::PtxImage &image, const lowering:
                                  const CompileOptions &options, const std::string &arch) {
   runtime::PipelineOptions pipeline;
   pipeline.codegen.arch = arch;
-  pipeline.codegen.optLevel = options.level;
   pipeline.code = options.settings.code();
   if (options.codegen == "comgr")
     pipeline.codegen.backend = codegen::Backend::Comgr;
@@ -217,9 +215,14 @@ void addCompile(CLI::App &app, int &status) {
       ->check(CLI::IsMember({"lld", "comgr"}))
       ->capture_default_str();
   addCodeOptions(*command, options->settings);
-  command->add_option("-O", options->level, "optimisation level")
-      ->check(CLI::Range(0, 3))
-      ->capture_default_str();
+  command
+      ->add_option_function<std::string>(
+          "-O",
+          [options](const std::string &level) {
+            options->settings.set(settings::Id::optimise, level);
+          },
+          "the level of --optimise as a number")
+      ->check(CLI::IsMember({"0", "1", "2", "3"}));
   command->add_option("-o,--output", options->output, "file, or folder for several results");
   command->callback([options, &status] { status = compile(*options); });
 }

@@ -277,13 +277,20 @@ Expected<std::string> PtxImage::metadata(const lowering::Unit &unit,
   return cast<MDString>(node->getOperand(0))->getString().str();
 }
 
+/// Of all that is the user's choice, code generation knows the level alone.
+static codegen::Options codegenOptions(const PipelineOptions &options) {
+  codegen::Options own = options.codegen;
+  own.optLevel = unsigned(options.code.optimise);
+  return own;
+}
+
 Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,
                                                 const PipelineOptions &options) const {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
   if (!module)
     return module.takeError();
-  return codegen::compile(std::move(*module), options.codegen);
+  return codegen::compile(std::move(*module), codegenOptions(options));
 }
 
 Expected<std::string> PtxImage::emit(const lowering::Unit &unit, const PipelineOptions &options,
@@ -292,7 +299,7 @@ Expected<std::string> PtxImage::emit(const lowering::Unit &unit, const PipelineO
   Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
   if (!module)
     return module.takeError();
-  return codegen::emit(std::move(*module), options.codegen, kind);
+  return codegen::emit(std::move(*module), codegenOptions(options), kind);
 }
 
 } // namespace rubia::runtime

@@ -140,6 +140,7 @@ class Targets(WithCapsule):
 
     def test_bare_words_are_options_that_change_code(self):
         self.assertIn("ieee and h100: 2 launches, 2 equal", self.diff("--between", "ieee,h100", "--arch", "gfx942"))
+        self.assertIn("O0 and O3: 2 launches, 2 equal", self.diff("--between", "O0,O3"))
         self.assertIn("'native' may be 'mma=native' or 'flush=native'", self.diff("--between", "native,h100", status=2))
         self.assertIn("RUBIA_ARCH names 'gfx7'", self.diff("--between", "gfx7,ieee", status=2))
         self.assertIn("--between takes one --arch", self.diff("--between", "ieee,h100", "--arch", "gfx942,gfx1100", status=2))
