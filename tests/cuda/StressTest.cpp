@@ -251,6 +251,8 @@ TEST_F(Stress, ManyThreadsAtOnce) {
   ASSERT_EQ(cu("cuModuleGetFunction", &shared.count, module, "count"), kSuccess);
   shared.sum = allocate(4);
   ASSERT_EQ(cu("cuMemsetD32_v2", shared.sum, 0u, size_t(1)), kSuccess);
+  ASSERT_EQ(cu("cuCtxSynchronize"),
+            kSuccess); // the threads' streams do not wait for the null stream
   const Extent wanted = extent();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(wanted.seconds);
   std::vector<std::thread> threads;

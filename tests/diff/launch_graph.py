@@ -79,6 +79,7 @@ buffers = [handle() for _ in range(3)]
 for one in buffers:
     check(cuda.cuMemAlloc_v2(ctypes.byref(one), ctypes.c_size_t(BYTES)))
     check(cuda.cuMemsetD32_v2(one, 40, ctypes.c_size_t(WORDS)))
+check(cuda.cuCtxSynchronize())  # streams that do not block do not wait for the legacy stream, which fills
 first, second, third = buffers
 
 
