@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """In a fresh root of Debian 12: from the package, and from the tarball, to PASS in less than a minute each, without a compiler.
 
-The package is installed by apt. The tarball is unpacked by nobody in particular, and runs on a root that nobody can write.
+The package is installed by apt, upgraded, downgraded and purged. Compiled kernels stay of use all the while.
+The tarball is unpacked by nobody in particular, and runs on a root that nobody can write.
 Needs root, debootstrap and a mirror of Debian; where one of them is missing, nothing is tested (status 77).
 
 Usage: fresh_debian.py BUILD CMAKE CPACK
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +41,17 @@ def expect_pass(name, seconds, text):
         sys.exit(f"{name}: {seconds:.0f} s, expected less than {SUFFICIENT_S}")
 
 
+def newer(root, deb):
+    """The same with a higher version, beside the package."""
+    tree, name = root / "tmp/newer", "newer.deb"
+    call("dpkg-deb", "--raw-extract", deb, tree)
+    control = tree / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", "Version: 99.0-1", control.read_text()))
+    call("dpkg-deb", "--build", "-Zgzip", "-z1", tree, root / "tmp" / name)
+    shutil.rmtree(tree)
+    return name
+
+
 def installed_by_apt(root, deb):
     shutil.copy(deb, root / "tmp" / deb.name)
     begin = time.monotonic()
@@ -46,6 +59,12 @@ def installed_by_apt(root, deb):
     done = inside(root, "/usr/bin/rubia", "run", "/usr/lib/rubia/examples/vector_add_driver", capture_output=True, text=True)
     expect_pass("apt install to PASS", time.monotonic() - begin, done.stdout + done.stderr)
     assert not (root / "usr/bin/cc").exists() and not (root / "usr/bin/gcc").exists()
+    for package in (newer(root, deb), deb.name):
+        inside(root, "dpkg", "--install", f"/tmp/{package}")
+        # Of the cache alone: what the other version has compiled.
+        done = inside(root, "env", "RUBIA_COMPILE=never", "/usr/bin/rubia", "run", "/usr/lib/rubia/examples/vector_add_driver",
+                      capture_output=True, text=True)
+        expect_pass(f"kernels of the cache after {package}", 0, done.stdout + done.stderr)
     inside(root, "dpkg", "--purge", "rubia")
     left = [path for path in root.rglob("*rubia*") if not str(path.relative_to(root)).startswith(("tmp/", "root/.cache/", "var/log/", "proc/"))]
     if left:
@@ -71,6 +90,7 @@ def from_tarball(root, tarball):
     done = subprocess.run(["unshare", "--mount", "sh", "-c", INSIDE, "sh", str(root), folder], capture_output=True, text=True,
                           env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
     expect_pass("tarball to PASS as nobody on a read-only root", time.monotonic() - begin, done.stdout + done.stderr)
+    shutil.rmtree(root / "srv/place")
 
 
 def main():
