@@ -29,12 +29,18 @@ struct Dim3 {
 
 enum class MemoryKind : uint8_t { Device, HostPinned, Managed, Code };
 
+/// A set of devices, a bit for each. The 65th shares that of the first, and so on.
+using DeviceSet = uint64_t;
+constexpr DeviceSet kAllDevices = ~DeviceSet(0);
+constexpr DeviceSet setOf(unsigned device) { return DeviceSet(1) << (device % 64); }
+
 struct Allocation {
   uint64_t address = 0;
   uint64_t size = 0; // in bytes, as asked for
   MemoryKind kind = MemoryKind::Device;
   bool owned = true;          // false: registered host memory, which free() leaves alone
   bool coarseGrained = false; // memory of the host that devices cache: atomics reach their caches
+  DeviceSet devices = kAllDevices; // whose kernels may access it
   uint64_t end() const { return address + size; }
 };
 
@@ -91,6 +97,8 @@ public:
   std::optional<Allocation> nearest(uint64_t address) const;
   /// Says of the allocation that contains `address` what Allocation::coarseGrained says.
   void setCoarseGrained(const void *address, bool coarseGrained);
+  /// Says which devices' kernels may access the allocation that contains `address`.
+  void setDevices(const void *address, DeviceSet devices);
   /// Live owned allocations, by address.
   std::vector<Allocation> allocations() const;
 
@@ -258,6 +266,7 @@ struct Launch {
   /// Workgroups that wait are resident at the same time up to this number, as on a device (but at
   /// least one a host thread); 0: no limit.
   uint64_t residentLimit = 0;
+  unsigned device = 0; // that it runs on: Allocation::devices
   /// Nothing goes on: for so long no workgroup has started, ended or passed a barrier.
   double stallSeconds = 0; // exceeding it is Fault::Deadlock; 0: none
   /// Told, from any thread, who waits where when nothing has gone on for `warnSeconds`, and each

@@ -22,6 +22,25 @@ uint64_t deviceBytesInUse() {
   return memory().bytesInUse() + AddressSpace::instance().bytesInUse();
 }
 
+uint64_t AddressSpace::bytesInUseOf(const Device &device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  uint64_t bytes = 0;
+  for (const auto &[key, one] : memories)
+    if (one->place == Location::Device && one->file->device() == device.ordinal)
+      bytes += one->file->bytes();
+  return bytes;
+}
+
+uint64_t bytesInUseOf(const Device &device) {
+  if (Machine::instance().devices.size() == 1)
+    return deviceBytesInUse();
+  uint64_t bytes = AddressSpace::instance().bytesInUseOf(device);
+  for (const Allocation &allocation : memory().allocations())
+    if (placementOf(allocation.address).device == device.ordinal)
+      bytes += allocation.size;
+  return bytes;
+}
+
 // ---------- Reservations
 
 hipError_t AddressSpace::reserve(void **address, uint64_t bytes, uint64_t alignment, void *wanted) {
@@ -222,13 +241,16 @@ hipError_t AddressSpace::map(void *address, uint64_t bytes, uint64_t offset,
   return hipSuccess;
 }
 
-// What devices may do with a mapping: the most that one of them may, since they share a memory.
+// Who may access a mapping, and how: the most that one device may, since they share a memory.
 hipError_t AddressSpace::apply(Mappings::iterator mapping) {
   auto &[address, what] = *mapping;
   hipMemAccessFlags wanted = hipMemAccessFlagsProtNone;
-  for (auto [device, flags] : what.access)
+  DeviceSet granted = 0;
+  for (auto [device, flags] : what.access) {
     wanted = std::max(wanted, flags);
-  if (wanted == what.registered)
+    granted |= flags == hipMemAccessFlagsProtNone ? 0 : setOf(unsigned(device));
+  }
+  if (wanted == what.registered && granted == what.granted)
     return hipSuccess;
   const bool isOnDevice = what.memory->place == Location::Device;
   void *pointer = pointerTo(address);
@@ -247,8 +269,11 @@ hipError_t AddressSpace::apply(Mappings::iterator mapping) {
     return hipErrorInvalidValue;
   }
   what.registered = wanted;
+  what.granted = granted;
   if (wanted != hipMemAccessFlagsProtNone)
-    remember(pointer, {.device = isOnDevice ? what.memory->file->device() : 0, .isMapped = true});
+    remember(pointer, {.device = isOnDevice ? what.memory->file->device() : 0,
+                       .isMapped = true,
+                       .granted = granted});
   return hipSuccess;
 }
 

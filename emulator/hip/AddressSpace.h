@@ -48,6 +48,7 @@ public:
 
   /// Bytes of devices' memory that was created here or is mapped here.
   uint64_t bytesInUse() const { return inUse; }
+  uint64_t bytesInUseOf(const Device &device);
   /// Whether an address lies in a reservation, accessible or not.
   bool isReserved(const void *address);
 
@@ -58,6 +59,7 @@ private:
     std::map<int, hipMemAccessFlags> access; // by device; the kernels' memory has the largest
     hipMemAccessFlags byHost = hipMemAccessFlagsProtNone;
     hipMemAccessFlags registered = hipMemAccessFlagsProtNone;
+    DeviceSet granted = 0; // the devices with any access
   };
   using Mappings = std::map<uint64_t, Mapping>;
 
@@ -79,5 +81,7 @@ private:
 
 /// Of all devices: what hipMalloc and hipMemCreate gave.
 uint64_t deviceBytesInUse();
+/// Of one device.
+uint64_t bytesInUseOf(const Device &device);
 
 } // namespace rubia::emulator::hip

@@ -8,10 +8,41 @@ namespace rubia::emulator::hip {
 
 static Memory &memory() { return Machine::instance().memory; }
 
+static bool reaches(const Device &device, const Placement &place) {
+  if (device.ordinal == place.device)
+    return true;
+  if (!place.pool)
+    return device.peers.contains(place.device);
+  const auto access = place.pool->access.find(int(device.ordinal));
+  return access != place.pool->access.end() && access->second != hipMemAccessFlagsProtNone;
+}
+
+// Few programs have several devices: for those with one nothing is looked up.
+void updateDevices(uint64_t address, const Placement &place) {
+  Machine &machine = Machine::instance();
+  auto *pointer = reinterpret_cast<void *>(address);
+  if (machine.devices.size() < 2)
+    return;
+  if (auto found = memory().find(pointer); !found || found->kind != MemoryKind::Device)
+    return;
+  DeviceSet devices = place.granted;
+  for (const auto &device : machine.devices)
+    if (!place.granted && reaches(*device, place))
+      devices |= setOf(device->ordinal);
+  memory().setDevices(pointer, devices);
+}
+
+void updateDevices() {
+  for (const auto &[address, place] : Machine::instance().placements)
+    updateDevices(address, place);
+}
+
 void remember(void *pointer, const Placement &placement) {
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
-  machine.placements[reinterpret_cast<uint64_t>(pointer)] = placement;
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  machine.placements[address] = placement;
+  updateDevices(address, placement);
 }
 
 void forget(void *pointer) {

@@ -31,7 +31,13 @@ hipError_t releaseNow(void *pointer);
 bool isExternalBuffer(const void *pointer);
 hipError_t freeExternalBuffer(void *pointer);
 
+/// Also tells which devices reach it, of memory of a device: its own, those that have it as their
+/// peer, or those that its pool or hipMemSetAccess allows.
 void remember(void *pointer, const Placement &placement);
+/// The same of memory that is remembered, and of all: after it has changed who may access it. With
+/// Machine::mutex.
+void updateDevices(uint64_t address, const Placement &place);
+void updateDevices();
 void forget(void *pointer);
 /// Of the allocation that starts there.
 Placement placementOf(uint64_t address);

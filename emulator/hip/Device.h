@@ -47,6 +47,8 @@ struct Placement {
   /// Of managed memory: what hipMemAdvise and hipMemPrefetchAsync said, kept and told.
   bool readMostly = false, coarseGrain = false;
   int preferred = kNowhere, prefetched = kNowhere;
+  /// Of memory mapped by hipMemMap: the devices that hipMemSetAccess named; else none.
+  DeviceSet granted = 0;
   std::set<int> accessedBy = {};
   static constexpr int kNowhere = -2; // hipInvalidDeviceId
 };
@@ -75,7 +77,7 @@ struct Machine {
   /// Why there is no device (a RUBIA_ARCH that the emulator does not know), or empty.
   std::string problem;
   std::vector<std::unique_ptr<Device>> devices;
-  Memory memory; // shared by all devices: peers reach each other's memory
+  Memory memory; // one address space for all devices
 
   std::mutex mutex;                            // for what follows
   std::map<uint64_t, Placement> placements;    // by address of the allocation

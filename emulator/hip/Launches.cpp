@@ -111,6 +111,7 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.cooperative = request.cooperative;
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
+  launch.device = device.ordinal;
   launch.stallSeconds = hostSettings().emulatorTimeout();
   launch.tellProgress = [&request](const LaunchProgress &progress) {
     tellProgress(request.kernel->name, progress);

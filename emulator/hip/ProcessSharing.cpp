@@ -27,7 +27,8 @@ struct Pages {
 struct Opened {
   std::shared_ptr<SharedFile> file;
   SharedName name;
-  void *reserved; // with a page before and one behind that nothing may access
+  unsigned device; // that it was opened on
+  void *reserved;  // with a page before and one behind that nothing may access
   uint64_t reservedBytes;
   unsigned users = 1;
 };
@@ -107,7 +108,8 @@ bool unshare(void *pointer) {
   return true;
 }
 
-hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **pointer) {
+hipError_t openAllocation(const AllocationName &name, uint64_t pool, unsigned device,
+                          void **pointer) {
   if (name.magic != kMagic || name.pool != pool)
     return hipErrorInvalidValue;
   if (name.file.process == getpid())
@@ -116,7 +118,7 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **poin
     return hipErrorNotSupported; // of a process that has other devices
   std::lock_guard<std::mutex> lock(sharing().mutex);
   for (auto &[address, known] : sharing().opened)
-    if (isSame(known.name, name.file)) {
+    if (isSame(known.name, name.file) && known.device == device) {
       ++known.users;
       *pointer = pointerTo(address);
       return hipSuccess;
@@ -140,8 +142,8 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **poin
     munmap(reserved, bytes);
     return hipErrorOutOfMemory;
   }
-  remember(pointerTo(start), {.device = name.device, .isMapped = true});
-  sharing().opened[start] = {std::move(file), name.file, reserved, bytes};
+  remember(pointerTo(start), {.device = device, .isMapped = true});
+  sharing().opened[start] = {std::move(file), name.file, device, reserved, bytes};
   *pointer = pointerTo(start);
   return hipSuccess;
 }

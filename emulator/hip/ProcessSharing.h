@@ -24,8 +24,9 @@ static_assert(sizeof(AllocationName) <= 64);
 
 /// Of the allocation that holds `pointer`, which hipMalloc or a pool made.
 hipError_t nameAllocation(const void *pointer, uint64_t pool, AllocationName &name);
-/// Where another process's allocation begins here. The same place for all who open it.
-hipError_t openAllocation(const AllocationName &name, uint64_t pool, void **pointer);
+/// Where another process's allocation begins here. The same place for all who open it on a device.
+hipError_t openAllocation(const AllocationName &name, uint64_t pool, unsigned device,
+                          void **pointer);
 /// After all work. Memory that several have opened goes with the last.
 hipError_t closeAllocation(void *pointer);
 bool isOpened(const void *pointer);

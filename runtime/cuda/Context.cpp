@@ -4,9 +4,9 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Coredump.h"
 #include "runtime/cuda/HandleTable.h"
-#include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Module.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include "runtime/cuda/texture/Arrays.h"
 #include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
@@ -89,6 +89,7 @@ Result Context::check(int hipError) {
       sticky = trap;
     }
   dumpFault(*this, result);
+  spreadFault();
   return result;
 }
 
@@ -104,8 +105,10 @@ Result Context::checkCompleted(int hipError) {
   for (const auto &module : pending.modules())
     if (Result trap = takeTrap(*module)) {
       Result none = kSuccess;
-      if (sticky.compare_exchange_strong(none, trap))
+      if (sticky.compare_exchange_strong(none, trap)) {
         dumpFault(*this, trap);
+        spreadFault();
+      }
     }
   return sticky;
 }
@@ -158,7 +161,10 @@ void Context::tearDown() {
     (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
   if (!hasLostDevice())                 // else the ring is gone
     services.print(DeviceServices::kEverything);
-  peers.clear();
+  for (Context *peer : std::exchange(peers, {}))
+    if (Result result = endAccess(device, peer->device))
+      log(LogLevel::Warning, llvm::Twine("access to device ") + llvm::Twine(peer->device.ordinal) +
+                                 ": " + textOf(result));
   while (!modules.empty())
     unloadModule(*modules.begin());
   pending.clear();
@@ -197,9 +203,19 @@ void Context::resetDevice() {
   }
   ++device.resets;
   AtomicLocks::forgetDevice(device.hipDevice);
+  forgetAccess(device);
   forgetPooled(device);
   contexts.forEach([&](Context *other) {
     if (Result none = kSuccess; other != this && &other->device == &device && other->alive)
+      other->sticky.compare_exchange_strong(none, sticky);
+  });
+}
+
+// On NVIDIA's driver a fault is the process's: what its other contexts have is lost too, on other
+// devices as well.
+void Context::spreadFault() {
+  contexts.forEach([&](Context *other) {
+    if (Result none = kSuccess; other != this && other->alive)
       other->sticky.compare_exchange_strong(none, sticky);
   });
 }
@@ -260,6 +276,16 @@ Result enter(Context &context) {
   if (Result sticky = context.sticky)
     return sticky;
   return fromHip(hip().hipSetDevice(context.device.hipDevice));
+}
+
+Result inContext(Context &owner, Context &current, llvm::function_ref<Result()> body) {
+  if (&owner == &current)
+    return body();
+  if (Result result = enter(owner))
+    return result;
+  Result result = body();
+  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
+  return result ? result : back;
 }
 
 Result createContext(Context **out, unsigned flags, int ordinal) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cuda/Driver.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::runtime::cuda {
 
@@ -19,5 +20,8 @@ Result destroyContext(Context *context);
 Result retainPrimary(Context **out, int ordinal);
 Result releasePrimary(int ordinal);
 Result resetPrimary(int ordinal);
+
+/// Runs `body` with the device of `owner` as HIP's current one, and goes back to `current`.
+Result inContext(Context &owner, Context &current, llvm::function_ref<Result()> body);
 
 } // namespace rubia::runtime::cuda

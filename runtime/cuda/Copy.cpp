@@ -3,6 +3,7 @@
 // is an asynchronous one, which a synchronous entry point waits for.
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include "runtime/cuda/texture/Arrays.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -35,6 +36,8 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
         return refuseCapture(hipStream);
       if (Result result = checkLegacyStream(context, hipStream))
         return result;
+      if (Result result = checkCopied(context, to, from))
+        return result;
       if (!hipStream)
         return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
       if (Result result = context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream)))
@@ -47,8 +50,12 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream) {
   return callOn(name, stream, [&](Context &context) {
-    return onStream(context, stream, [&](Context &context, void *hipStream) {
-      return bytes ? submit(context, copyOf(to, from, bytes, kind), stream, hipStream) : kSuccess;
+    return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
+      if (!bytes)
+        return kSuccess;
+      if (Result result = checkCopied(context, to, from))
+        return result;
+      return submit(context, copyOf(to, from, bytes, kind), stream, hipStream);
     });
   });
 }
@@ -340,6 +347,8 @@ Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned e
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!async && isCaptured(hipStream))
         return refuseCapture(hipStream);
+      if (Result result = checkAccess(context, to))
+        return result;
       if (Result result = submit(context, FillOperation{fill}, stream, hipStream))
         return result;
       return async || !isSeenByHost(to) ? kSuccess : context.synchronizeStream(hipStream);
@@ -390,8 +399,12 @@ Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromConte
 Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
                          size_t bytes, Stream *stream) {
   return callIn(__func__, [&, name = __func__](Context &context) {
-    Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
-    return result ? result : copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream);
+    if (Result result = checkPeers(context, to, toContext, from, fromContext, bytes))
+      return result;
+    const HipStream found = hipStream(context, stream);
+    if (!found.error && isCaptured(found.stream)) // unlike other copies
+      return refuseCapture(found.stream);
+    return copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream);
   });
 }
 
@@ -457,12 +470,12 @@ Result cuMemsetD2D32Async(void *to, size_t pitch, unsigned value, size_t width, 
   return fill(__func__, to, pitch, value, 4, width, height, stream, true);
 }
 
-// The contexts lie where other copies have what is reserved.
+// The contexts lie where other copies have what is reserved. A null one is the current one.
 static Result checkPeers(const Copy3D *copy) {
-  return copy && (!isContext(static_cast<Context *>(copy->from.reserved)) ||
-                  !isContext(static_cast<Context *>(copy->to.reserved)))
-             ? kInvalidContext
-             : kSuccess;
+  auto isWrong = [](const CopySide3D &side) {
+    return side.reserved && !isContext(static_cast<Context *>(side.reserved));
+  };
+  return copy && (isWrong(copy->from) || isWrong(copy->to)) ? kInvalidContext : kSuccess;
 }
 static Result copyPeers(const char *name, const Copy3D *copy, Stream *stream, bool async) {
   return callIn(name, [&](Context &) {

@@ -5,7 +5,7 @@
 // that is not known is 0. Limits are CUDA's where Rubia keeps them (block and grid sizes), the
 // hardware's where they cost something (shared memory, multiprocessors).
 #include "lowering/Abi.h"
-#include "runtime/cuda/Driver.h"
+#include "runtime/cuda/DeviceCall.h"
 #include "runtime/cuda/HandleTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -16,7 +16,7 @@ using namespace llvm;
 namespace rubia::runtime::cuda {
 
 // What CUDA 13.0's driver knows; it refuses other numbers.
-static constexpr int kLastDeviceAttribute = 147, kLastP2PAttribute = 5;
+static constexpr int kLastDeviceAttribute = 147;
 
 // Attributes that are the same on every device.
 static int fixedAttribute(int attribute) {
@@ -206,14 +206,6 @@ int Device::attribute(int attribute, unsigned capability) const {
 using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
-// Runs `body` with a device of the program's numbering.
-template <class Body> static Result callFor(const char *name, int ordinal, Body body) {
-  return call(name, [&]() -> Result {
-    Device *device = deviceAt(ordinal);
-    return device ? body(*device) : kInvalidDevice;
-  });
-}
-
 extern "C" {
 
 Result cuDeviceGetCount(int *count) {
@@ -338,91 +330,6 @@ Result cuDeviceGetByPCIBusId(int *device, const char *text) {
 Result cuDeviceGetExecAffinitySupport(int *value, int, int device) {
   return callFor(__func__, device,
                  [&](Device &) { return value ? (*value = 0, kSuccess) : kInvalidValue; });
-}
-
-static Result canAccess(const Device &device, const Device &peer, int &can) {
-  can = 0;
-  return &device == &peer || !hip().hipDeviceCanAccessPeer || !hip().hipDeviceEnablePeerAccess
-             ? kSuccess
-             : fromHip(hip().hipDeviceCanAccessPeer(&can, device.hipDevice, peer.hipDevice));
-}
-
-Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
-  return callFor(__func__, device, [&](Device &found) -> Result {
-    if (!deviceAt(peer))
-      return kInvalidDevice;
-    return can ? canAccess(found, *deviceAt(peer), *can) : kInvalidValue;
-  });
-}
-// No rank, atomics or arrays are promised across a bus.
-Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
-  return callFor(__func__, device, [&](Device &found) -> Result {
-    constexpr int kAccessSupported = 2;
-    if (!deviceAt(peer) || peer == device)
-      return kInvalidDevice;
-    if (!value || attribute < 1 || attribute > kLastP2PAttribute)
-      return kInvalidValue;
-    *value = 0;
-    return attribute == kAccessSupported ? canAccess(found, *deviceAt(peer), *value) : kSuccess;
-  });
-}
-
-// HIP's access is of devices, and stays when a context's ends: others may have it.
-Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
-  return callIn(__func__, [&](Context &context) -> Result {
-    constexpr int kAlreadyEnabled = 704; // hipErrorPeerAccessAlreadyEnabled
-    int can = 0;
-    if (flags)
-      return kInvalidValue;
-    if (!isContext(peer))
-      return kInvalidContext;
-    if (Result result = canAccess(context.device, peer->device, can))
-      return result;
-    if (!can)
-      return kPeerAccessUnsupported;
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
-    if (!context.peers.insert(peer).second)
-      return kPeerAccessAlreadyEnabled;
-    const int error = hip().hipDeviceEnablePeerAccess(peer->device.hipDevice, 0);
-    if (error && error != kAlreadyEnabled) {
-      context.peers.erase(peer);
-      return fromHip(error);
-    }
-    return kSuccess;
-  });
-}
-Result cuCtxDisablePeerAccess(Context *peer) {
-  return callIn(__func__, [&](Context &context) -> Result {
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
-    if (context.peers.erase(peer))
-      return kSuccess;
-    return isContext(peer) ? kPeerAccessNotEnabled : kInvalidContext;
-  });
-}
-
-// Which atomic operations work across a bus depends on the machine, and nobody can be asked: none
-// is promised.
-static Result noCapabilities(unsigned *capabilities, const int *operations, unsigned count) {
-  constexpr int kLastOperation = 12;
-  if (!capabilities || !operations || !count)
-    return kInvalidValue;
-  for (int operation : ArrayRef(operations, count))
-    if (operation < 0 || operation > kLastOperation)
-      return kInvalidValue;
-  std::fill_n(capabilities, count, 0u);
-  return kSuccess;
-}
-Result cuDeviceGetHostAtomicCapabilities(unsigned *capabilities, const int *operations,
-                                         unsigned count, int device) {
-  return callFor(__func__, device,
-                 [&](Device &) { return noCapabilities(capabilities, operations, count); });
-}
-Result cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *operations,
-                                        unsigned count, int device, int peer) {
-  return callFor(__func__, device, [&](Device &) {
-    return peer != device && deviceAt(peer) ? noCapabilities(capabilities, operations, count)
-                                            : kInvalidDevice;
-  });
 }
 
 // The one notification that there is tells that memory is asked back, which nobody does.

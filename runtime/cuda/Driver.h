@@ -97,6 +97,7 @@ struct Context {
 
 private:
   void resetDevice();
+  void spreadFault();
   void resetLimits();
 };
 

@@ -135,6 +135,12 @@ static Result parameterInfo(Function *function, size_t index, size_t *offset, si
   return kSuccess;
 }
 
+template <class Body>
+static Result callOnFunction(const char *name, Function *function, Body body) {
+  return callOn(name, function,
+                [&](Context &current) { return inContextOf(function, current, body); });
+}
+
 // The context that kernel attributes are answered in: the current one if it is on that device.
 template <class Body> static Result callOn(const char *name, int ordinal, Body body) {
   return call(name, [&]() -> Result {
@@ -158,7 +164,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
-  return callOn(__func__, function, [&](Context &context) {
+  return callOnFunction(__func__, function, [&](Context &context) {
     return isLive(function) ? getAttribute(context, *function, attribute, value) : kInvalidHandle;
   });
 }
@@ -170,7 +176,7 @@ Result cuKernelGetAttribute(int *value, int attribute, Function *kernel, int dev
 }
 
 Result cuFuncSetAttribute(Function *function, int attribute, int value) {
-  return callOn(__func__, function, [&](Context &context) {
+  return callOnFunction(__func__, function, [&](Context &context) {
     return isLive(function) ? setAttribute(context.device, *function, attribute, value)
                             : kInvalidHandle;
   });
@@ -220,7 +226,7 @@ Result cuKernelGetLibrary(Library **library, Function *kernel) {
 }
 
 Result cuFuncGetModule(Module **module, Function *function) {
-  return callOn(__func__, function, [&](Context &context) {
+  return callOnFunction(__func__, function, [&](Context &context) {
     if (!module)
       return kInvalidValue;
     Bound bound = bind(context, function);
@@ -259,7 +265,7 @@ Result cuFuncIsLoaded(int *state, Function *function) {
 }
 
 Result cuFuncLoad(Function *function) {
-  return callOn(__func__, function, [&](Context &context) {
+  return callOnFunction(__func__, function, [&](Context &context) {
     Bound bound = bind(context, function);
     if (bound.error)
       return bound.error;

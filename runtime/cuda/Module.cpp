@@ -4,6 +4,7 @@
 #include "runtime/cuda/Module.h"
 #include "fatbin/Container.h"
 #include "input/File.h"
+#include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
 #include "runtime/cuda/texture/Records.h"
@@ -353,6 +354,13 @@ Bound bind(Context &context, Function *function) {
   if (function->module->context != &context)
     return {kInvalidContext, nullptr};
   return {kSuccess, function->module};
+}
+
+Result inContextOf(Function *function, Context &current,
+                   llvm::function_ref<Result(Context &context)> body) {
+  Context *owner = contextOf(function);
+  return inContext(owner ? *owner : current, current,
+                   [&] { return body(owner ? *owner : current); });
 }
 
 template <class Owner>

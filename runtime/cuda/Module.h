@@ -69,6 +69,9 @@ struct Bound {
   Module *module;
 };
 Bound bind(Context &context, Function *function);
+/// Runs `body` in the context that a module's function is of, whichever is current.
+Result inContextOf(Function *function, Context &current,
+                   llvm::function_ref<Result(Context &context)> body);
 
 void unloadModule(Module *module);
 

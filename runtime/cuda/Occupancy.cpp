@@ -24,23 +24,25 @@ static int withinAttributes(const Device &device, size_t sharedBytes, int thread
 }
 
 // CTAs per multiprocessor. Of a kernel that cannot be compiled it is the error of its launch.
-static Result blocksPerMultiprocessor(Context &context, Function *function, int threads,
+static Result blocksPerMultiprocessor(Context &current, Function *function, int threads,
                                       size_t sharedBytes, int *blocks) {
   *blocks = 0;
   if (threads <= 0)
     return kInvalidValue;
-  Bound bound = bind(context, function);
-  if (bound.error)
-    return bound.error;
-  if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
+  return inContextOf(function, current, [&](Context &context) -> Result {
+    Bound bound = bind(context, function);
+    if (bound.error)
+      return bound.error;
+    if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
+      return kSuccess;
+    Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
+                                                                uint32_t(sharedBytes));
+    if (!resident)
+      return report(context, resident.takeError());
+    *blocks = withinAttributes(context.device, function->kernel.staticSharedBytes + sharedBytes,
+                               threads, *resident);
     return kSuccess;
-  Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
-                                                              uint32_t(sharedBytes));
-  if (!resident)
-    return report(context, resident.takeError());
-  *blocks = withinAttributes(context.device, function->kernel.staticSharedBytes + sharedBytes,
-                             threads, *resident);
-  return kSuccess;
+  });
 }
 
 Result checkCooperative(Context &context, Module &module, Function &function,

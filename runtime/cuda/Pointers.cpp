@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cuPointerGetAttribute tells of an address.
-#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -61,6 +61,9 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   case kPointerMemoryType:
     return put(out, !found ? 0u : isHost(a) ? unsigned(kMemoryHost) : unsigned(kMemoryDevice));
   case kPointerDevicePointer:
+    if (Context *current = currentContext())
+      if (Result result = checkAccess(*current, pointer))
+        return result;
     if (isHost(a) && a.device != a.base) // launches cannot tell by it that it is pinned memory
       DeviceServices::shareHostMemory();
     return put(out, a.device ? a.device + offset : nullptr);
@@ -73,7 +76,8 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
   case kPointerIsManaged:
     return put(out, uint32_t(found && a.kind == AllocationKind::Managed));
   case kPointerDeviceOrdinal:
-    return put(out, a.context ? a.context->device.ordinal : found ? std::max(a.ordinal, 0) : -2);
+    return put(out, a.ordinal >= 0 || !a.context ? (found ? std::max(a.ordinal, 0) : -2)
+                                                 : a.context->device.ordinal);
   case kPointerRangeStart:
     return put(out, rangeOf(a).base);
   case kPointerRangeSize:

@@ -6,6 +6,7 @@
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -34,6 +35,7 @@ struct MemoryPool {
   bool destroyed = false; // by the program; blocks in use still come back to it
   void *hip = nullptr;    // HIP's, of one that other processes have too: it keeps the blocks
   bool isImported = false;
+  std::set<const Device *> granted; // other devices that may access its memory
 };
 
 static HandleTable<MemoryPool> &pools = HandleTable<MemoryPool>::leaked();
@@ -196,6 +198,17 @@ static bool hasRoom(MemoryPool &pool, size_t bytes) {
   return bytes <= limit && pool.used <= limit - bytes;
 }
 
+// HIP allocates on its current device, which may be another one than the pool's.
+static Result allocateOn(const Device &device, Context &context, void **pointer, size_t bytes) {
+  if (&device == &context.device)
+    return allocateDevice(context, pointer, bytes);
+  if (Result result = context.check(hip().hipSetDevice(device.hipDevice)))
+    return result;
+  Result result = allocateDevice(context, pointer, bytes);
+  Result back = context.check(hip().hipSetDevice(context.device.hipDevice));
+  return result ? result : back;
+}
+
 static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, size_t bytes,
                            Stream *stream) {
   if (!pointer || pool.isImported)
@@ -220,11 +233,13 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
               context.check(hip().hipMallocFromPoolAsync(pointer, bytes, pool.hip, hipStream)))
         return result;
     } else if (!*pointer) {
-      if (Result result = allocateDevice(context, pointer, keepsBlocks(pool) ? size : bytes))
+      if (Result result =
+              allocateOn(pool.device, context, pointer, keepsBlocks(pool) ? size : bytes))
         return result;
     }
     auto *base = static_cast<char *>(*pointer);
-    addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool});
+    addAllocation(
+        {base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool, pool.device.ordinal});
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.used += bytes;
     pool.usedHigh = std::max(pool.usedHigh, pool.used);
@@ -330,6 +345,58 @@ static Result makeShared(const Device &device, void **out) {
   return fromHip(has.hipMemPoolCreate(out, &properties));
 }
 
+bool allows(MemoryPool &pool, const Device &device) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  return &device == &pool.device || pool.granted.contains(&device);
+}
+
+static Result checkPoolAccess(const MemoryPool &pool, const MemoryAccess &access) {
+  constexpr int kReadOnly = 1;
+  if (access.location.type != kOnDevice || access.flags == kReadOnly)
+    return fail(kNotSupported, "cuMemPoolSetAccess: read-only access, and that of the host");
+  const Device *device = deviceAt(access.location.id);
+  if (!device)
+    return kInvalidDevice;
+  if (access.flags && access.flags != kReadAndWrite)
+    return kInvalidValue;
+  return device == &pool.device && !access.flags ? kInvalidDevice : kSuccess; // it keeps its own
+}
+
+// Memory of HIP's pools has access of its own, all other that of its device.
+static Result setAccess(MemoryPool &pool, const Device &device, int flags) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  if (&device == &pool.device || pool.granted.contains(&device) == (flags != 0))
+    return kSuccess;
+  if (pool.hip && !hip().hipMemPoolSetAccess)
+    return fail(kNotSupported, "cuMemPoolSetAccess: HIP is too old for it");
+  MemoryAccess access{};
+  access.location = {kOnDevice, device.hipDevice};
+  access.flags = flags;
+  Result result = kSuccess;
+  if (pool.hip)
+    result = fromHip(hip().hipMemPoolSetAccess(pool.hip, &access, 1));
+  else
+    result = flags ? allowAccess(device, pool.device) : endAccess(device, pool.device);
+  if (!result && flags)
+    pool.granted.insert(&device);
+  else if (!result)
+    pool.granted.erase(&device);
+  return result;
+}
+
+// The device that HIP says has access from the start. A HIP that cannot tell is taken at the word
+// of who imports.
+static Device &deviceOfImported(void *hipPool, Device &current) {
+  for (const auto &device : theDriver.load()->devices) {
+    const MemoryLocation place{kOnDevice, device->hipDevice};
+    int flags = 0;
+    if (hip().hipMemPoolGetAccess && !hip().hipMemPoolGetAccess(&flags, hipPool, &place) &&
+        flags == kReadAndWrite)
+      return *device;
+  }
+  return current;
+}
+
 // There are pools of devices' own memory only.
 static Result givePool(MemoryPool **out, const MemoryLocation *place, int type,
                        MemoryPool *(*poolOf)(Device &device)) {
@@ -351,7 +418,10 @@ extern "C" {
 
 Result cuMemAllocAsync(void **pointer, size_t bytes, Stream *stream) {
   return callOn(__func__, stream, [&](Context &context) {
-    return allocateFrom(context, *currentPool(context.device), pointer, bytes, stream);
+    const HipStream found = hipStream(context, stream); // whose device has the memory
+    if (found.error)
+      return found.error;
+    return allocateFrom(context, *currentPool(found.owner->device), pointer, bytes, stream);
   });
 }
 
@@ -472,13 +542,13 @@ Result cuMemSetMemPool(MemoryLocation *place, int type, MemoryPool *pool) {
   });
 }
 
-// Devices do not see each other's memory, and the host sees that of no pool.
+// The host sees the memory of no pool.
 Result cuMemPoolGetAccess(int *flags, MemoryPool *pool, MemoryLocation *place) {
   return callIn(__func__, [&](Context &) {
     if (!flags || !livePool(pool) || !place || (place->type == kOnDevice && !deviceAt(place->id)))
       return kInvalidValue;
-    const bool isOwn = place->type == kOnDevice && deviceAt(place->id) == &pool->device;
-    *flags = isOwn ? kReadAndWrite : 0;
+    const bool isAllowed = place->type == kOnDevice && allows(*pool, *deviceAt(place->id));
+    *flags = isAllowed ? kReadAndWrite : 0;
     return kSuccess;
   });
 }
@@ -486,18 +556,12 @@ Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t cou
   return callIn(__func__, [&](Context &) -> Result {
     if (!livePool(pool) || !list || !count)
       return kInvalidValue;
-    for (const MemoryAccess &access : llvm::ArrayRef(list, count)) {
-      const bool isOnDevice = access.location.type == kOnDevice;
-      if (access.flags != 0 && access.flags != 1 && access.flags != kReadAndWrite)
-        return kInvalidValue;
-      if (isOnDevice && !deviceAt(access.location.id))
-        return kInvalidDevice;
-      const bool isOwn = isOnDevice && deviceAt(access.location.id) == &pool->device;
-      if (isOwn && !access.flags) // it keeps its access
-        return kInvalidDevice;
-      if (isOwn ? access.flags != kReadAndWrite : access.flags != 0)
-        return fail(kNotSupported, "cuMemPoolSetAccess: access by others than the pool's device");
-    }
+    for (const MemoryAccess &access : llvm::ArrayRef(list, count))
+      if (Result result = checkPoolAccess(*pool, access))
+        return result;
+    for (const MemoryAccess &access : llvm::ArrayRef(list, count))
+      if (Result result = setAccess(*pool, *deviceAt(access.location.id), access.flags))
+        return result;
     return kSuccess;
   });
 }
@@ -527,7 +591,7 @@ Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int typ
     if (Result result =
             ofImport(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
       return result;
-    *out = makePool(context.device, false);
+    *out = makePool(deviceOfImported(shared, context.device), false);
     (*out)->hip = shared;
     (*out)->isImported = true;
     return kSuccess;
@@ -560,7 +624,8 @@ Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *da
                      : context.check(error);
     }
     auto *first = static_cast<char *>(imported);
-    addAllocation({first, bytes, AllocationKind::Pool, &context, 0, 0, first, pool});
+    addAllocation(
+        {first, bytes, AllocationKind::Pool, &context, 0, 0, first, pool, pool->device.ordinal});
     std::lock_guard<std::mutex> lock(pool->mutex);
     pool->used += bytes;
     *pointer = imported;

@@ -108,14 +108,7 @@ Result onStream(Context &current, Stream *stream,
   HipStream found = hipStream(current, stream);
   if (found.error)
     return found.error;
-  Context &owner = *found.owner;
-  if (&owner == &current)
-    return body(owner, found.stream);
-  if (Result result = enter(owner))
-    return result;
-  Result result = body(owner, found.stream);
-  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
-  return result ? result : back;
+  return inContext(*found.owner, current, [&] { return body(*found.owner, found.stream); });
 }
 
 // Runs `body`, which ends a handle of `owner`, with the owner's device as HIP's current one.

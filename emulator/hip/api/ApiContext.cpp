@@ -2,7 +2,7 @@
 // Contexts, peers, limits and settings of devices. A context is its device: HIP has kept them only
 // for programs that were written for CUDA's driver API. HIP: "Context Management", "PeerToPeer
 // Device Memory Access", "Device Management".
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Allocations.h"
 #include <cstring>
 
 using namespace rubia::emulator::hip;
@@ -108,7 +108,7 @@ static bool findContext(hipCtx_t context, int &device) {
   return false;
 }
 
-// ---------- Peers: all devices share one address space
+// ---------- Peers: all devices share one address space, and each says whose memory it accesses
 
 HIP_EXPORT hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
   if (!can)
@@ -127,9 +127,10 @@ HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (!isDevice(peer) || peer == currentDeviceOrdinal())
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
-  return result(currentDevice().peers.insert(unsigned(peer)).second
-                    ? hipSuccess
-                    : hipErrorPeerAccessAlreadyEnabled);
+  if (!currentDevice().peers.insert(unsigned(peer)).second)
+    return result(hipErrorPeerAccessAlreadyEnabled);
+  updateDevices();
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipCtxEnablePeerAccess(hipCtx_t context, unsigned flags) {
@@ -163,8 +164,10 @@ HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
   if (!isDevice(peer) || peer == currentDeviceOrdinal())
     return result(hipErrorInvalidDevice);
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
-  return result(currentDevice().peers.erase(unsigned(peer)) ? hipSuccess
-                                                            : hipErrorPeerAccessNotEnabled);
+  if (!currentDevice().peers.erase(unsigned(peer)))
+    return result(hipErrorPeerAccessNotEnabled);
+  updateDevices();
+  return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int from,

@@ -47,7 +47,7 @@ HIP_EXPORT hipError_t hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t hand
     return result(hipErrorInvalidValue);
   AllocationName name;
   memcpy(&name, &handle, sizeof(name));
-  return result(openAllocation(name, 0, pointer));
+  return result(openAllocation(name, 0, unsigned(currentDeviceOrdinal()), pointer));
 }
 
 HIP_EXPORT hipError_t hipIpcCloseMemHandle(void *pointer) {
@@ -83,11 +83,9 @@ HIP_EXPORT hipError_t hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle
   auto shared = SharedEvent::open(name.file);
   if (!shared)
     return result(hipErrorInvalidValue); // the event or its process is gone
-  if (!isDevice(int(shared->device())))
-    return result(hipErrorNotSupported);
   auto made = std::make_shared<EventState>();
   made->flags = hipEventInterprocess | hipEventDisableTiming;
-  made->device = &deviceAt(int(shared->device()));
+  made->device = &currentDevice();
   made->shared = std::move(shared);
   *event = addEvent(std::move(made));
   return result(hipSuccess);

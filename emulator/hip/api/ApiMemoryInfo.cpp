@@ -15,7 +15,7 @@ HIP_EXPORT hipError_t hipMemGetInfo(size_t *free, size_t *total) {
   if (hipError_t error = usable())
     return result(error);
   uint64_t all = currentDevice().model.memoryBytes;
-  uint64_t used = std::min(deviceBytesInUse(), all);
+  uint64_t used = std::min(bytesInUseOf(currentDevice()), all);
   if (free)
     *free = all - used;
   if (total)

@@ -60,9 +60,11 @@ static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
     return error;
   pool->usedHigh = std::max(pool->usedHigh, pool->used);
   pool->reservedHigh = std::max(pool->reservedHigh, pool->used);
-  Placement &place = machine.placements[reinterpret_cast<uint64_t>(*pointer)];
+  const auto address = reinterpret_cast<uint64_t>(*pointer);
+  Placement &place = machine.placements[address];
   place.device = unsigned(pool->device);
   place.pool = std::move(pool);
+  updateDevices(address, place);
   return hipSuccess;
 }
 
@@ -247,7 +249,6 @@ HIP_EXPORT hipError_t hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr
   return result(hipErrorInvalidValue);
 }
 
-// Every device reaches all memory; what is set is told.
 HIP_EXPORT hipError_t hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
                                           size_t count) {
   std::lock_guard<std::mutex> lock(Machine::instance().mutex);
@@ -261,8 +262,10 @@ HIP_EXPORT hipError_t hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAcces
     if (!known || one.location.type != hipMemLocationTypeDevice || !isDevice(one.location.id) ||
         (one.location.id == pool->device && one.flags != hipMemAccessFlagsProtReadWrite))
       return result(hipErrorInvalidValue);
-    pool->access[one.location.id] = one.flags;
   }
+  for (const hipMemAccessDesc &one : llvm::ArrayRef(list, count))
+    pool->access[one.location.id] = one.flags;
+  updateDevices();
   return result(hipSuccess);
 }
 
@@ -274,9 +277,10 @@ HIP_EXPORT hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t
       !isDevice(location->id))
     return result(hipErrorInvalidValue);
   auto set = pool->access.find(location->id);
-  *flags = location->id == pool->device || set == pool->access.end()
-               ? hipMemAccessFlagsProtReadWrite
-               : set->second;
+  if (location->id == pool->device)
+    *flags = hipMemAccessFlagsProtReadWrite;
+  else
+    *flags = set == pool->access.end() ? hipMemAccessFlagsProtNone : set->second;
   return result(hipSuccess);
 }
 
@@ -348,10 +352,13 @@ HIP_EXPORT hipError_t hipMemPoolImportPointer(void **pointer, hipMemPool_t handl
     return result(hipErrorInvalidValue);
   AllocationName name;
   memcpy(&name, data, sizeof(name));
-  if (hipError_t error = openAllocation(name, identityOf(*pool), pointer))
+  if (hipError_t error = openAllocation(name, identityOf(*pool), unsigned(pool->device), pointer))
     return result(error);
   Machine &machine = Machine::instance();
   std::lock_guard<std::mutex> lock(machine.mutex);
-  machine.placements[reinterpret_cast<uint64_t>(*pointer)].pool = pool;
+  const auto address = reinterpret_cast<uint64_t>(*pointer);
+  Placement &place = machine.placements[address];
+  place.pool = pool;
+  updateDevices(address, place);
   return result(hipSuccess);
 }

@@ -24,7 +24,8 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size) {
   const Memory &memory = *wave.group->memory;
   const uint64_t generation = memory.generation();
   std::optional<Allocation> allocation = memory.lookup(address);
-  if (!allocation || allocation->end() - address < size)
+  if (!allocation || allocation->end() - address < size ||
+      !(allocation->devices & wave.group->device))
     return nullptr;
   // What may only be read is looked up for each access: windows are for reading and writing.
   static thread_local AccessWindow notKept;

@@ -66,6 +66,7 @@ struct Workgroup {
   const CodeMap *code = nullptr;
   Memory *memory = nullptr;
   const std::atomic<uint64_t> *generation = nullptr; // of memory
+  uint64_t device = ~uint64_t(0);                    // a DeviceSet: the one that it runs on
   WaveSync *sync = nullptr;                          // of a cooperative launch
   FaultRecord fault;
   const targets::Target *target = &targets::byDefault();

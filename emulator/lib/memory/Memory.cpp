@@ -223,6 +223,15 @@ void Memory::setCoarseGrained(const void *address, bool coarseGrained) {
   state->generation.fetch_add(1, std::memory_order_release);
 }
 
+void Memory::setDevices(const void *address, DeviceSet devices) {
+  std::unique_lock lock(state->mutex);
+  Block *block = state->containing(uint64_t(address));
+  if (!block || block->allocation.devices == devices)
+    return;
+  block->allocation.devices = devices;
+  state->generation.fetch_add(1, std::memory_order_release);
+}
+
 std::vector<Allocation> Memory::allocations() const {
   std::vector<Allocation> all;
   std::shared_lock lock(state->mutex);

@@ -146,7 +146,7 @@ bool ObservedRun::leavesLanesOut(RunningGroup &group, Wave &wave, const MicroOp 
     switch (access.space) {
     case Space::Global: {
       const std::optional<Allocation> at = dispatch.memory.lookup(access.address);
-      if (at && at->end() - access.address >= access.bytes)
+      if (at && at->end() - access.address >= access.bytes && (at->devices & group.shared.device))
         continue;
       break;
     }

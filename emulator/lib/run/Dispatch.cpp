@@ -40,6 +40,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   shared.code = &program.map;
   shared.memory = &dispatch.memory;
   shared.generation = &generationOf(dispatch.memory);
+  shared.device = setOf(dispatch.launch.device);
   shared.target = &program.target->row();
   shared.sync = dispatch.launch.cooperative ? &dispatch.sync : nullptr;
   shared.worker = worker;

@@ -147,8 +147,11 @@ static std::string describe(const Allocation &allocation) {
 }
 
 /// Where a bad address lies with respect to the allocations.
-static std::string describePlace(const Fault &fault, const Memory &memory) {
+static std::string describePlace(const Fault &fault, const Memory &memory, DeviceSet device) {
   if (std::optional<Allocation> inside = memory.lookup(fault.address)) {
+    if (!(inside->devices & device))
+      return "this device has no access to the allocation of " + describe(*inside) +
+             ", which is another one's";
     if (fault.kind == Fault::AtomicOnHostMemory)
       return "the allocation of " + describe(*inside) + " is the host's";
     if (isReadOnly(memory, fault.address))
@@ -229,10 +232,10 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
   if (fault->kind == Fault::OutOfBounds) {
     if (!memory.lookup(fault->address) && memory.findFreed(fault->address))
       fault->kind = Fault::UseAfterFree;
-    fault->detail = describePlace(*fault, memory);
+    fault->detail = describePlace(*fault, memory, setOf(launch.device));
   }
   if (fault->kind == Fault::AtomicOnHostMemory)
-    fault->detail = describePlace(*fault, memory);
+    fault->detail = describePlace(*fault, memory, setOf(launch.device));
   if (auto why = program.refused.find(record.pc);
       fault->kind == Fault::IllegalInstruction && why != program.refused.end())
     fault->detail = why->second;

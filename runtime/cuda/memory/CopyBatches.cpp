@@ -15,9 +15,17 @@ namespace {
 
 bool isOrder(int order) { return order >= 1 && order <= 3; } // CUmemcpySrcAccessOrder
 
+// That there is such a place; it need not be the memory's.
+bool isHint(const MemoryLocation &place) {
+  constexpr int kDevice = 1, kCurrentNode = 4; // CUmemLocationType
+  return place.type == kDevice ? deviceAt(place.id) != nullptr
+                               : place.type >= 0 && place.type <= kCurrentNode;
+}
+
 Result checkAttributes(ArrayRef<CopyAttributes> attributes, const size_t *starts, size_t count) {
   for (size_t i = 0; i < attributes.size(); ++i)
     if (!isOrder(attributes[i].order) || attributes[i].flags > 1 || starts[i] >= count ||
+        !isHint(attributes[i].from) || !isHint(attributes[i].to) ||
         (i ? starts[i] <= starts[i - 1] : starts[i] != 0))
       return kInvalidValue;
   return kSuccess;

@@ -262,7 +262,8 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuMemAdvise_v2(void *pointer, size_t bytes, int advice, MemoryLocation place) {
-  return advise(__func__, pointer, bytes, advice, place);
+  const Result result = advise(__func__, pointer, bytes, advice, place);
+  return result == kInvalidDevice ? kInvalidValue : result; // a place, not a device
 }
 Result cuMemAdvise(void *pointer, size_t bytes, int advice, int device) {
   return advise(__func__, pointer, bytes, advice, placeOf(device));

@@ -3,6 +3,7 @@
 // which is executed, captured, or a node of a graph.
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include <thread>
 
 using namespace llvm;
@@ -23,7 +24,7 @@ static Result checkWord(Context &context, const MemoryOperation &operation) {
   if (!found || found->kind == AllocationKind::Managed || found->kind == AllocationKind::Pool ||
       found->size - (static_cast<char *>(word.address) - found->base) < bytes)
     return kInvalidValue;
-  return kSuccess;
+  return checkAccess(context, word.address);
 }
 
 static Result checkOperation(Context &context, const MemoryOperation &operation) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA Driver API: "Peer Context Memory Access", and what is asked of pairs of devices.
+#include "runtime/cuda/memory/PeerAccess.h"
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/DeviceCall.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace rubia::runtime::cuda {
+
+static Result canAccess(const Device &device, const Device &peer, int &can) {
+  can = 0;
+  return &device == &peer || !hip().hipDeviceCanAccessPeer || !hip().hipDeviceEnablePeerAccess
+             ? kSuccess
+             : fromHip(hip().hipDeviceCanAccessPeer(&can, device.hipDevice, peer.hipDevice));
+}
+
+static std::mutex &mutex = *new std::mutex;
+using Pair = std::pair<const Device *, const Device *>; // user and owner
+static std::map<Pair, unsigned> &users = *new std::map<Pair, unsigned>;
+
+// HIP speaks of its current device.
+static int onDevice(const Device &device, llvm::function_ref<int()> body) {
+  const Context *current = currentContext();
+  if (int error = hip().hipSetDevice(device.hipDevice))
+    return error;
+  const int error = body();
+  const int back = current ? hip().hipSetDevice(current->device.hipDevice) : 0;
+  return error ? error : back;
+}
+
+Result allowAccess(const Device &user, const Device &owner) {
+  constexpr int kAlreadyEnabled = 704; // hipErrorPeerAccessAlreadyEnabled: by others than Rubia
+  int can = 0;
+  if (Result result = canAccess(user, owner, can))
+    return result;
+  if (!can)
+    return kPeerAccessUnsupported;
+  std::lock_guard<std::mutex> lock(mutex);
+  unsigned &count = users[{&user, &owner}];
+  const int error =
+      count ? 0
+            : onDevice(user, [&] { return hip().hipDeviceEnablePeerAccess(owner.hipDevice, 0); });
+  if (error && error != kAlreadyEnabled)
+    return fromHip(error);
+  ++count;
+  return kSuccess;
+}
+
+Result endAccess(const Device &user, const Device &owner) {
+  constexpr int kNotEnabled = 705; // hipErrorPeerAccessNotEnabled: by others than Rubia
+  std::lock_guard<std::mutex> lock(mutex);
+  unsigned &count = users[{&user, &owner}];
+  if (!count || --count || !hip().hipDeviceDisablePeerAccess)
+    return kSuccess;
+  const int error =
+      onDevice(user, [&] { return hip().hipDeviceDisablePeerAccess(owner.hipDevice); });
+  return error == kNotEnabled ? kSuccess : fromHip(error);
+}
+
+void forgetAccess(const Device &user) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::erase_if(users, [&](const auto &entry) { return entry.first.first == &user; });
+}
+
+bool mayAccess(Context &context, const Allocation &allocation) {
+  switch (allocation.kind) {
+  case AllocationKind::Host:
+  case AllocationKind::Registered:
+  case AllocationKind::Managed:
+    return true;
+  case AllocationKind::Mapped:
+    return allocation.isOnHost || mappedAccess(allocation.base, context.device.ordinal);
+  case AllocationKind::Pool:
+    return allows(*allocation.pool, context.device);
+  case AllocationKind::Device:
+  case AllocationKind::Graph:
+  case AllocationKind::Opened:
+  case AllocationKind::External:
+    break;
+  }
+  const Device *owner = &allocation.context->device;
+  if (owner == &context.device)
+    return true;
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  return llvm::any_of(context.peers, [&](Context *peer) { return &peer->device == owner; });
+}
+
+static bool hasSeveralDevices() {
+  return theDriver.load(std::memory_order_relaxed)->devices.size() > 1;
+}
+
+Result checkAccess(Context &context, const void *pointer) {
+  if (!hasSeveralDevices())
+    return kSuccess;
+  std::optional<Allocation> found = findAllocation(pointer);
+  return !found || mayAccess(context, *found) ? kSuccess : kInvalidValue;
+}
+
+Result checkCopied(Context &context, const void *to, const void *from) {
+  if (!hasSeveralDevices())
+    return kSuccess;
+  auto isReached = [&](const void *pointer) {
+    std::optional<Allocation> found = findAllocation(pointer);
+    const bool isRestricted =
+        found && (found->kind == AllocationKind::Mapped || found->kind == AllocationKind::Pool);
+    return !isRestricted || mayAccess(context, *found);
+  };
+  return isReached(to) && isReached(from) ? kSuccess : kInvalidValue;
+}
+
+} // namespace rubia::runtime::cuda
+
+using namespace rubia::runtime;
+using namespace rubia::runtime::cuda;
+
+extern "C" {
+
+Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
+  return callFor(__func__, device, [&](Device &found) -> Result {
+    if (!deviceAt(peer))
+      return kInvalidDevice;
+    return can ? canAccess(found, *deviceAt(peer), *can) : kInvalidValue;
+  });
+}
+
+// No rank, atomics or arrays are promised across a bus.
+Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
+  return callFor(__func__, device, [&](Device &found) -> Result {
+    constexpr int kAccessSupported = 2, kLastP2PAttribute = 5;
+    if (!deviceAt(peer) || peer == device)
+      return kInvalidDevice;
+    if (!value || attribute < 1 || attribute > kLastP2PAttribute)
+      return kInvalidValue;
+    *value = 0;
+    return attribute == kAccessSupported ? canAccess(found, *deviceAt(peer), *value) : kSuccess;
+  });
+}
+
+Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (flags)
+      return kInvalidValue;
+    if (!isContext(peer))
+      return kInvalidContext;
+    if (!peer->alive)
+      return kContextIsDestroyed;
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    if (context.peers.contains(peer))
+      return kPeerAccessAlreadyEnabled;
+    if (Result result = allowAccess(context.device, peer->device))
+      return result;
+    context.peers.insert(peer);
+    return kSuccess;
+  });
+}
+
+Result cuCtxDisablePeerAccess(Context *peer) {
+  return callIn(__func__, [&](Context &context) -> Result {
+    if (!isContext(peer))
+      return kInvalidContext;
+    if (!peer->alive)
+      return kContextIsDestroyed;
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    return context.peers.erase(peer) ? endAccess(context.device, peer->device)
+                                     : kPeerAccessNotEnabled;
+  });
+}
+
+// Which atomic operations work across a bus depends on the machine, and nobody can be asked: none
+// is promised.
+static Result noCapabilities(unsigned *capabilities, const int *operations, unsigned count) {
+  constexpr int kLastOperation = 12;
+  if (!capabilities || !operations || !count)
+    return kInvalidValue;
+  for (int operation : llvm::ArrayRef(operations, count))
+    if (operation < 0 || operation > kLastOperation)
+      return kInvalidValue;
+  std::fill_n(capabilities, count, 0u);
+  return kSuccess;
+}
+Result cuDeviceGetHostAtomicCapabilities(unsigned *capabilities, const int *operations,
+                                         unsigned count, int device) {
+  return callFor(__func__, device,
+                 [&](Device &) { return noCapabilities(capabilities, operations, count); });
+}
+Result cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *operations,
+                                        unsigned count, int device, int peer) {
+  return callFor(__func__, device, [&](Device &) {
+    return peer != device && deviceAt(peer) ? noCapabilities(capabilities, operations, count)
+                                            : kInvalidDevice;
+  });
+}
+
+} // extern "C"

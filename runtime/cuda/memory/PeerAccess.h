@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which devices access whose memory. HIP's access is of devices: all contexts and memory pools of a
+// device share it, so that it lasts as long as one of them needs it.
+#pragma once
+
+#include "runtime/cuda/Memory.h"
+
+namespace rubia::runtime::cuda {
+
+/// Lets kernels of `user` access the memory of `owner`, once more. kPeerAccessUnsupported: it
+/// cannot. Leaves HIP's current device as it was.
+Result allowAccess(const Device &user, const Device &owner);
+/// Takes back what one allowAccess() gave.
+Result endAccess(const Device &user, const Device &owner);
+/// HIP has forgotten what the device was allowed.
+void forgetAccess(const Device &user);
+
+/// Whether kernels of a context may access memory, with the rules of CUDA's contexts.
+bool mayAccess(Context &context, const Allocation &allocation);
+/// kInvalidValue for memory that the program knows and the context may not access. Of a process
+/// with one device nothing is looked up.
+Result checkAccess(Context &context, const void *pointer);
+/// The same for copies, which may be to and from any memory that was not mapped or given by a pool.
+Result checkCopied(Context &context, const void *to, const void *from);
+
+/// Whether a pool lets a device access its memory (Pool.cpp).
+bool allows(MemoryPool &pool, const Device &device);
+
+} // namespace rubia::runtime::cuda
