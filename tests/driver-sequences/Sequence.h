@@ -126,18 +126,18 @@ struct UpdateResult {
 
 // What most programs begin with.
 
-/// A context, two streams and some memory.
+/// A context of a device, two streams and some memory.
 struct Plain {
   Pointer context = nullptr, stream = nullptr, other = nullptr;
   Pointer memory = nullptr, memory2 = nullptr; // 64 words each, zero
   int *host = nullptr;                         // 64 words, pinned, zero
-  Plain();
+  explicit Plain(int device = 0);
 };
 /// The same with the kernels below.
 struct Setup : Plain {
   Pointer module = nullptr;
   Pointer set = nullptr, add = nullptr, copyAdd = nullptr, twice = nullptr;
-  Setup();
+  explicit Setup(int device = 0);
 };
 
 inline Pointer at(Pointer memory, size_t bytes) { return static_cast<char *>(memory) + bytes; }

@@ -77,9 +77,9 @@ static void need(int code, const char *what) {
   exit(1);
 }
 
-Plain::Plain() {
+Plain::Plain(int device) {
   need(quiet("cuInit", 0u), "cuInit");
-  need(quiet("cuCtxCreate_v2", &context, 0u, 0), "cuCtxCreate_v2");
+  need(quiet("cuCtxCreate_v2", &context, 0u, device), "cuCtxCreate_v2");
   need(quiet("cuStreamCreate", &stream, 1u), "cuStreamCreate");
   need(quiet("cuStreamCreate", &other, 1u), "cuStreamCreate");
   for (Pointer *out : {&memory, &memory2}) {
@@ -96,7 +96,7 @@ Plain::Plain() {
   named(host, "host");
 }
 
-Setup::Setup() {
+Setup::Setup(int device) : Plain(device) {
   need(quiet("cuModuleLoadData", &module, static_cast<const void *>(kPtx)), "cuModuleLoadData");
   for (auto [name, out] : {std::pair("set", &set), std::pair("add", &add),
                            std::pair("copyAdd", &copyAdd), std::pair("twice", &twice)})

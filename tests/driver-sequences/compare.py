@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what sequences of driver calls give on the emulator with what an H100 gave.
 
-h100.golden is the output of driver_sequences there. A sequence that crashed or hung on it is compared as far as it came;
-here it must come to its end. differences.txt has each difference that is meant: the sequence, the reason, and the lines
+h100.golden in FOLDER is the output of PROGRAM there. A sequence that crashed or hung on it is compared as far as it came;
+here it must come to its end. differences.txt beside it has each difference that is meant: the sequence, the reason, and the lines
 as `diff` writes them. One that is not there, or is there and does not happen, is an error.
 
-Usage: compare.py PROGRAM LIBCUDA [SEQUENCE...]
+Usage: compare.py FOLDER PROGRAM LIBCUDA [SEQUENCE...]
 """
 import difflib
 import os
@@ -14,7 +14,6 @@ import pathlib
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
 ENDS = ("  crashes", "  hangs")
 
 
@@ -55,13 +54,14 @@ def difference(theirs, ours):
 
 
 def main():
-    program, libcuda, *wanted = sys.argv[1:]
+    folder, program, libcuda, *wanted = sys.argv[1:]
+    folder = pathlib.Path(folder)
     environment = dict(os.environ, RUBIA_DEVICE="emulator")
     environment.pop("RUBIA_HIP_LIBRARY", None)
     ran = subprocess.run([program, libcuda, *wanted], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     ours = sequences(ran.stdout)
-    theirs = sequences((HERE / "h100.golden").read_text())
-    expected = expected_differences((HERE / "differences.txt").read_text())
+    theirs = sequences((folder / "h100.golden").read_text())
+    expected = expected_differences((folder / "differences.txt").read_text())
     if ran.returncode:
         sys.exit(ran.stderr)
     if not wanted and ours.keys() != theirs.keys():
