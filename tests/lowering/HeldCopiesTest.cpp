@@ -9,8 +9,8 @@ using namespace rubia::lowering::test;
 
 namespace {
 
-// One line for each copy that is held: its number among the copies, and those of its waits among
-// the waits.
+// One line for each copy that is held: its number among the copies, those of its waits among the
+// waits, and `itself` if it is stored where the copy comes again.
 std::string heldIn(const std::string &body) {
   ptx::Module module = parsed(kernel(body));
   const ptx::Function &function = *partition(module)[0].kernels[0];
@@ -28,6 +28,8 @@ std::string heldIn(const std::string &body) {
           line += " " + std::to_string(wait);
         ++wait;
       }
+    if (llvm::is_contained(copies.finishedBy(i), i))
+      line += " itself";
     if (copies.isHeld(i))
       all += line + "\n";
     else
@@ -72,8 +74,13 @@ TEST(HeldCopies, RoundLoops) {
   // The wait of the next round, or that behind the loop.
   EXPECT_EQ(heldIn("LOOP:" + waitFor(0) + kCopy + kCommit + again + kWaitAll), "0: 0 1\n");
   EXPECT_EQ(heldIn("LOOP:" + waitFor(0) + kCopy + kCommit + again), "");
-  // Two are on their way at a time: one would need more registers.
-  EXPECT_EQ(heldIn("LOOP:" + kCopy + kCommit + waitFor(1) + again + kWaitAll), "");
+  // Two or more are on their way at a time: the earlier one is stored where the next begins.
+  EXPECT_EQ(heldIn("LOOP:" + kCopy + kCommit + waitFor(1) + again + kWaitAll), "0: 1 itself\n");
+  EXPECT_EQ(heldIn("LOOP:" + kCopy + kCommit + waitFor(3) + again + kWaitAll), "0: 1 itself\n");
+  EXPECT_EQ(heldIn("LOOP: @%p0 " + kCopy + kCommit + waitFor(2) + again + kWaitAll),
+            "0: 1 itself\n");
+  // Nobody waits for the last ones.
+  EXPECT_EQ(heldIn("LOOP:" + kCopy + kCommit + waitFor(1) + again), "");
 }
 
 TEST(HeldCopies, NotBehindWhatCountsThem) {

@@ -21,7 +21,8 @@ public:
   explicit Search(const ptx::Function &function)
       : function(function), graph(function), definitions(function) {}
 
-  // The waits that all ways from a copy come to first; empty: not all do.
+  // The waits that all ways from a copy come to first, and the copy itself if one comes there
+  // before; empty: not all come to one.
   std::vector<uint32_t> waitsFor(uint32_t copy) {
     waits.clear();
     seen.clear();
@@ -58,7 +59,11 @@ private:
       const ptx::Instruction &inst = function.body[i];
       const bool isWait = inst.op() == ptx::Op::CpAsyncWait,
                  isCommit = inst.op() == ptx::Op::CpAsyncCommitGroup;
-      if (i == copy || inst.op() == ptx::Op::Call || inst.op() == ptx::Op::CpAsyncMbarrierArrive ||
+      if (i == copy) {
+        waits.insert(i);
+        return Passed::Waited;
+      }
+      if (inst.op() == ptx::Op::Call || inst.op() == ptx::Op::CpAsyncMbarrierArrive ||
           ((isWait || isCommit) && inst.guard.reg != ptx::kNone))
         return Passed::NotHeld;
       if (isCommit)

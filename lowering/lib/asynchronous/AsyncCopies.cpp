@@ -3,11 +3,11 @@
 // PTX ISA: data-movement-and-conversion-instructions-cp-async.
 //
 // PTX says only that a copy is done when the thread has waited for its group. Where all ways lead
-// to such a wait, the copy is loaded at once and stored at the wait (analysis/HeldCopies.h); else
-// it is done at once. Either way it lies in shared memory behind the wait, in the order of the
-// thread's own accesses. Other threads see it as they see any store. Notes tell the emulator's
-// check what the program relies on too early. Cache operators, policies and prefetch sizes are
-// hints.
+// to such a wait, the copy is loaded at once and stored at the wait, or where the thread comes to
+// the copy again (analysis/HeldCopies.h); else it is done at once. Either way it lies in shared
+// memory behind the wait, in the order of the thread's own accesses. Other threads see it as they
+// see any store. Notes tell the emulator's check what the program relies on too early. Cache
+// operators, policies and prefetch sizes are hints.
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -188,6 +188,12 @@ void finish(FunctionLowering &fn, uint32_t copy) {
 
 } // namespace
 
+void finishEarlierCopies(FunctionLowering &fn) {
+  for (uint32_t copy : fn.heldCopies().finishedBy(fn.currentIndex()))
+    if (isHeld(fn, copy))
+      finish(fn, copy);
+}
+
 // cp.async.(ca|cg).shared.global{.L2::cache_hint}{.level::prefetch} [a], [b], size{, src-size |
 // ignore-src}{, policy}
 // Bytes from src-size on, or all where ignore-src is true, are zero and not read.
@@ -228,9 +234,7 @@ Expected<Value *> lowerCpAsyncCommitGroup(FunctionLowering &fn, const ptx::Instr
 
 // cp.async.wait_group n; cp.async.wait_all
 Expected<Value *> lowerCpAsyncWait(FunctionLowering &fn, const ptx::Instruction &inst) {
-  for (uint32_t copy : fn.heldCopies().finishedBy(fn.currentIndex()))
-    if (isHeld(fn, copy))
-      finish(fn, copy);
+  finishEarlierCopies(fn);
   if (inst.operands.empty()) {
     markAsync(fn.builder(), AsyncMark::WaitAll);
     return nullptr;

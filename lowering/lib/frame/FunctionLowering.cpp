@@ -138,6 +138,8 @@ void FunctionLowering::finishEntry(BasicBlock *body) {
 void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
   current = &inst;
   irBuilder.SetCurrentDebugLocation(unitLowering.debugInfo.locationOf(inst, subprogram));
+  if (inst.op() == ptx::Op::CpAsync) // also where the guard does not hold
+    finishEarlierCopies(*this);
   if (inst.guard.reg == ptx::kNone)
     return lowerOperation(inst, nullptr);
 

@@ -256,4 +256,8 @@ private:
 #define PTX_OP_PARSED(Name, Effects) PTX_OP(Name, Effects) // so that a new one rebuilds one file
 #include "ptx-frontend/Instructions.def"
 
+/// Stores the copies of cp.async that are held back to the current instruction: a wait, or the copy
+/// itself, whether its guard holds or not.
+void finishEarlierCopies(FunctionLowering &fn);
+
 } // namespace rubia::lowering
