@@ -94,6 +94,14 @@ TEST(AsyncCopies, StagesOfARing) {
   const std::string end = "st.global.u32 [%mine], %r8; ret;";
   const std::string first = "mov.u32 %r3, 0;" + placesOf(2) + copy + commit;
   const std::string wait = "cp.async.wait_group 0; bar.sync 0;";
+  auto fourStages = [&](const std::string &next) {
+    std::string body;
+    for (unsigned round = 0; round < 3; ++round)
+      body += "mov.u32 %r3, " + std::to_string(round) + ";" + placesOf(4) + copy + commit;
+    return body + "LOOP: add.u32 %r3, %r9, 3;" + placesOf(4) + next + commit +
+           "cp.async.wait_group 3; bar.sync 0;" + use(4) + "bar.sync 0;" + again +
+           "cp.async.wait_all;";
+  };
   const std::string bodies[] = {
       // by a guard
       first + wait + "LOOP:" + next + placesOf(2) + "@%p1 " + copy + commit + use(2) + wait + again,
@@ -109,6 +117,9 @@ TEST(AsyncCopies, StagesOfARing) {
       "mov.u32 %r3, 0;" + placesOf(3) + copy + commit + "mov.u32 %r3, 1;" + placesOf(3) + copy +
           commit + "LOOP: cp.async.wait_group 1; bar.sync 0; add.u32 %r3, %r9, 2;" + placesOf(3) +
           "@%p1 " + copy + commit + use(3) + again + "cp.async.wait_all;",
+      // of four stages, with a wait behind the copy; by a guard and in a branch
+      fourStages("@%p1 " + copy),
+      fourStages("@!%p1 bra SKIP;" + copy + "SKIP:"),
   };
   std::vector<uint32_t> expected = counting(64 * 6);
   for (uint32_t thread = 0; thread < 64; ++thread) {
@@ -337,6 +348,44 @@ TEST(TensorCopies, ReplaceFetchReduceStore) {
       uint32_t from = 4 + column < 7 && 3 + row < 5 ? 64 + (3 + row) * 8 + 4 + column : 0;
       EXPECT_EQ(result[at], row < 3 && column < 4 ? 2 * from : at) << row << " " << column;
     }
+}
+
+// What a kernel has made of a map is looked at when it copies.
+TEST(TensorCopies, ChangedMapsThatAreNoneEndTheKernel) {
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 2;
+  map.type = rubia::abi::TensorType::U32;
+  map.strides[0] = 32;
+  map.sizes[0] = 8, map.sizes[1] = 4;
+  map.box[0] = 4, map.box[1] = 2;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  std::vector<uint32_t> words = counting(64 + 32);
+  memcpy(words.data(), &map, sizeof(map));
+  for (const char *change :
+       {"box_dim.global.b1024.b32 [%buf], 1, 0", "box_dim.global.b1024.b32 [%buf], 0, 0",
+        "element_stride.global.b1024.b32 [%buf], 1, 0", "rank.global.b1024.b32 [%buf], 0",
+        "rank.global.b1024.b32 [%buf], 6", "interleave_layout.global.b1024.b32 [%buf], 1",
+        "box_dim.global.b1024.b32 [%buf], 1, 2"}) {
+    Form form;
+    const bool isGood = std::string(change).ends_with("1, 2");
+    form.expectTrap = !isGood;
+    form.block = {1, 1, 1};
+    Outcome outcome = run(executable90(kStart + "mbarrier.init.shared.b64 [%r0], 1;" +
+                                           "add.u64 %rd3, %buf, 256; "
+                                           "tensormap.replace.tile.global_address.global.b1024.b64 "
+                                           "[%buf], %rd3; tensormap.replace.tile." +
+                                           change + R"(;
+      mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 32;
+      cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0, 0}], [%r0];
+      )" + kWait + "ret;",
+                                       kVariables),
+                          words, form);
+    if (!isGood)
+      EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction))
+          << change;
+  }
 }
 
 // Dynamic shared memory starts where a swizzle by address is one by offset, whatever stands before
