@@ -31,6 +31,7 @@ Expected<Target> targetOf(StringRef arch) {
   target.hasSignedDot4 = map.lookup("dot1-insts");
   target.hasUnsignedDot4 = map.lookup("dot7-insts");
   target.hasMixedSignDot4 = map.lookup("dot8-insts");
+  target.hasXf32 = map.lookup("xf32-insts");
   target.hasBitop3 = map.lookup("bitop3-insts");
   const targets::Generation generation = target.row->generation;
   const bool isCdna =

@@ -88,6 +88,10 @@ Value *exchangeByXor(FunctionLowering &fn, Value *value, unsigned mask) {
   }
 }
 
+Value *permuteQuads(FunctionLowering &fn, Value *value, std::array<unsigned, 4> sources) {
+  return moveDpp(fn, value, quadPermute([&](unsigned lane) { return sources[lane]; }));
+}
+
 Value *shiftLanes(FunctionLowering &fn, Value *value, int distance) {
   const unsigned lanes = unsigned(std::abs(distance));
   const bool down = distance > 0;

@@ -78,8 +78,8 @@ std::string ProductTypes::name() const {
   std::string name = (text(a) + "." + text(b)).str();
   if (saturates)
     name += ".sat";
-  if (flushes)
-    name += ".flush";
+  if (isFast)
+    name += ".fast";
   return name;
 }
 
@@ -95,8 +95,9 @@ bool MatrixUnit::exists() const {
 bool MatrixUnit::multiplies(const ProductTypes &types) const {
   if (!exists())
     return false;
+  // WMMA has no tf32; two products of bf16 have more rounded steps than `ieee` counts.
   if (types.a == ptx::Type::TF32)
-    return isMfma(target) && types.b == types.a;
+    return types.b == types.a && (isMfma(target) || types.isFast);
   return (types.a == types.b && (types.a == ptx::Type::F16 || types.a == ptx::Type::BF16)) ||
          (isByteFloat(types.a) && isByteFloat(types.b)) || (isByte(types.a) && isByte(types.b)) ||
          (isNibble(types.a) && isNibble(types.b));
@@ -168,7 +169,7 @@ private:
 
   void multiplyFloats(const Words &aWords, const Words &bWords) {
     if (types.a == ptx::Type::TF32)
-      return multiplySingles(masked(aWords), masked(bWords));
+      return multiplyTf32(masked(aWords), masked(bWords));
     if (types.a == ptx::Type::F16 || types.a == ptx::Type::BF16)
       return multiplyHalves(aWords, bWords, types.a == ptx::Type::BF16);
     if (target.row->float8 == targets::Float8::Ocp)
@@ -182,6 +183,42 @@ private:
     for (Value *word : words)
       result.push_back(b.CreateAnd(word, 0xffffe000));
     return result;
+  }
+
+  void multiplyTf32(ArrayRef<Value *> aWords, ArrayRef<Value *> bWords) {
+    if (!isMfma(target))
+      return multiplySplitSingles(aWords, bWords);
+    if (!types.isFast || !target.hasXf32)
+      return multiplySingles(aWords, bWords);
+    Type *pair = vectorOf(b.getFloatTy(), 2);
+    inSteps(aWords, bWords, 2, [&](Value *first, Value *second) {
+      mfma(Intrinsic::amdgcn_mfma_f32_16x16x8_xf32, b.CreateBitCast(first, pair),
+           b.CreateBitCast(second, pair));
+    });
+  }
+
+  // A tf32 is the exact sum of two bf16, its upper 8 bits and its other 3. Two products of twice
+  // the depth have the four products of such parts. Factors are in range (UnitOrSoftware.h).
+  void multiplySplitSingles(ArrayRef<Value *> aWords, ArrayRef<Value *> bWords) {
+    Words upper, lower, both; // of A twice in a word; of B the upper part above the lower one
+    for (Value *word : aWords) {
+      const auto [high, low] = asHalves(word);
+      upper.push_back(b.CreateOr(high, b.CreateLShr(high, 16)));
+      lower.push_back(b.CreateOr(low, b.CreateLShr(low, 16)));
+    }
+    for (Value *word : bWords) {
+      const auto [high, low] = asHalves(word);
+      both.push_back(b.CreateOr(high, b.CreateLShr(low, 16)));
+    }
+    multiplyHalves(lower, both, true);
+    multiplyHalves(upper, both, true);
+  }
+  // Each in the upper half of a word.
+  std::pair<Value *, Value *> asHalves(Value *word) {
+    Value *high = b.CreateAnd(word, 0xffff0000);
+    Value *low =
+        b.CreateFSub(b.CreateBitCast(word, b.getFloatTy()), b.CreateBitCast(high, b.getFloatTy()));
+    return {high, b.CreateBitCast(low, b.getInt32Ty())};
   }
 
   // v_mfma_f32_16x16x4_f32: fused multiply-adds in f32.
@@ -203,7 +240,7 @@ private:
       });
     }
     // CDNA 2 flushes denormals of f16 and bf16, and CDNA 1 is taken to.
-    if (!target.hasMfmaOfCdna3 && !types.flushes)
+    if (!target.hasMfmaOfCdna3 && !types.isFast)
       return multiplySingles(asSingles(aWords, isBf16), asSingles(bWords, isBf16));
     // CDNA 1 has bf16 two by two.
     const unsigned words = isBf16 && !target.hasMfmaOfCdna2 ? 1 : 2;

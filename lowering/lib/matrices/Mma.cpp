@@ -3,7 +3,10 @@
 // PTX ISA: warp-level-matrix-instructions.
 #include "lowering/lib/matrices/Mma.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "lowering/lib/matrices/DoubleMma.h"
 #include "lowering/lib/matrices/NativeMma.h"
+#include "lowering/lib/matrices/SparseMma.h"
+#include "lowering/lib/matrices/UnitOrSoftware.h"
 
 using namespace llvm;
 
@@ -37,7 +40,8 @@ static MmaForm unitForm(const MmaForm &form) {
 
 bool takesUnit(FunctionLowering &fn, const MmaForm &form) {
   return fn.options().code.mma != settings::MmaMode::H100 &&
-         hasNativeMma(fn.target(), unitForm(form), mayFlush(fn));
+         (hasNativeMma(fn.target(), unitForm(form), mayFlush(fn)) ||
+          hasDoubleMma(fn.target(), form));
 }
 
 MmaFragment multiplySomehow(FunctionLowering &fn, const MmaForm &form,
@@ -45,9 +49,20 @@ MmaFragment multiplySomehow(FunctionLowering &fn, const MmaForm &form,
   const bool isNative = takesUnit(fn, form);
   const char *unit = fn.target().row->hasMfma() ? "mfma" : "wmma";
   fn.unit().matrixRoutes.insert(isNative ? unit : softwareRoute(fn, form).str());
-  return isNative ? multiplyNatively(fn, unitForm(form), mayFlush(fn), operands.a, operands.b,
-                                     operands.c)
-                  : multiplyInSoftware(fn, form, operands);
+  if (!isNative)
+    return multiplyInSoftware(fn, form, operands);
+  if (form.a == ptx::Type::F64)
+    return multiplyDoubles(fn, form, operands);
+  if (form.isSparse)
+    return multiplySparse(fn, form, mayFlush(fn), operands);
+  auto multiply = [&] {
+    return multiplyNatively(fn, unitForm(form), mayFlush(fn), operands.a, operands.b, operands.c);
+  };
+  if (!splitsSingles(fn.target(), form))
+    return multiply();
+  Value *isExcluded =
+      fn.builder().CreateOr(hasUnsplittable(fn, operands.a), hasUnsplittable(fn, operands.b));
+  return multiplyByUnitOrSoftware(fn, form, operands, isExcluded, multiply);
 }
 
 namespace {

@@ -13,9 +13,10 @@ namespace {
 using Words = SmallVector<Value *, 8>;
 
 ProductTypes typesOf(const MmaForm &form, bool mayFlush, bool canonicalNan) {
-  const bool isHalf = form.a == ptx::Type::F16 || form.a == ptx::Type::BF16;
+  const bool hasFast =
+      form.a == ptx::Type::F16 || form.a == ptx::Type::BF16 || form.a == ptx::Type::TF32;
   const bool isInteger = form.d == ptx::Type::S32;
-  return {form.a, form.b, form.satfinite && isInteger, mayFlush && isHalf,
+  return {form.a, form.b, form.satfinite && isInteger, mayFlush && hasFast,
           canonicalNan && !isInteger};
 }
 
@@ -193,7 +194,7 @@ bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush) {
   const bool saturatesFloats = form.satfinite && form.d != ptx::Type::S32;
   if (form.kind == MmaKind::WmmaMma)
     return !saturatesFloats && hasNativeMma(target, form.tile(), mayFlush);
-  return form.kind == MmaKind::Mma && !form.isQuadPairs() && !form.isSparse && !saturatesFloats &&
+  return form.kind == MmaKind::Mma && !form.isQuadPairs() && !saturatesFloats &&
          form.dataKind == ptx::Mod::None && form.elementBits(MmaMatrix::A) <= 32 &&
          MatrixUnit(target).multiplies(typesOf(form, mayFlush, false));
 }

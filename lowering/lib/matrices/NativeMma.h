@@ -27,8 +27,8 @@
 
 namespace rubia::lowering {
 
-/// Whether the target's matrix unit computes mma.sync or wmma.mma of this form. `mayFlush`: also if
-/// denormals of f16 and bf16 then count as zero.
+/// Whether the target's matrix unit computes mma.sync or wmma.mma of this form, of a sparse one its
+/// dense tiles (SparseMma.h). `mayFlush`: also if denormals of f16 and bf16 then count as zero.
 bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush);
 
 /// D's registers (i32) from those of A, B and C; only where there is such a route.

@@ -55,7 +55,7 @@ public:
           const Controls &controls)
       : fn(fn), b(fn.builder()), inst(inst), form(form), controls(controls),
         // Codegen knows ldmatrix, and reads what it reads in the unit's layout (NativeFragments.h).
-        byMatrices(takesUnit(fn, form)) {}
+        byMatrices(takesUnit(fn, form) && !form.isSparse) {}
 
   MmaFragment ofA() {
     const ptx::Operand &operand = inst.operands[1];

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that a matrix unit computes as PTX has them for ordinary factors only. A wave in which
+// any lane has another factor takes the software route; the branch is uniform.
+#pragma once
+
+#include "lowering/lib/matrices/MmaSoftware.h"
+
+namespace rubia::lowering {
+
+/// Whether the unit takes tf32 factors apart into two bf16 (MatrixUnit.cpp), which only numbers
+/// within a range are the sum of.
+bool splitsSingles(const Target &target, const MmaForm &form);
+
+/// i1, of a lane: whether a factor is infinite or NaN.
+llvm::Value *hasSpecial(FunctionLowering &fn, ptx::Type type,
+                        llvm::ArrayRef<llvm::Value *> factors);
+/// i1, of a lane: whether a tf32 factor is not zero nor the sum of two bf16 that are no denormals.
+llvm::Value *hasUnsplittable(FunctionLowering &fn, llvm::ArrayRef<llvm::Value *> factors);
+
+/// D by `unit`, or in software where any lane of the wave `isExcluded`.
+MmaFragment multiplyByUnitOrSoftware(FunctionLowering &fn, const MmaForm &form,
+                                     const MmaOperands &operands, llvm::Value *isExcluded,
+                                     llvm::function_ref<MmaFragment()> unit);
+
+} // namespace rubia::lowering
