@@ -32,4 +32,10 @@ private:
   std::vector<Pair> maps;
 };
 
+/// Of a kernel that changes tensor maps: makes `got` as `expected` where `expected` holds one of
+/// the recorded maps with some fields changed. Drivers have forms of their own, so the two cannot
+/// be compared; what the kernel copies by the map is. How many bytes that are.
+size_t adoptChangedTensorMaps(llvm::ArrayRef<TensorMap> recorded, uint64_t address,
+                              llvm::ArrayRef<uint8_t> expected, llvm::MutableArrayRef<uint8_t> got);
+
 } // namespace rubia::capsule

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/Compare.h"
 #include "diff/Images.h"
+#include "diff/TensorMaps.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
@@ -390,9 +391,10 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     return ends(Verdict::Unsupported, toString(stores.takeError()));
   if (!stores->tensorMap.empty() && recorded.launch.tensorMaps.empty())
     return ends(Verdict::Unsupported, stores->tensorMap + ": no tensor map was recorded");
-  if (!stores->tensorMapChange.empty())
-    return ends(Verdict::Unsupported,
-                stores->tensorMapChange + ": each driver has its own form of tensor maps");
+  if (!stores->tensorMapChange.empty() && capsule.environment.hasNoResults)
+    return ends(Verdict::Unsupported, stores->tensorMapChange +
+                                          ": each driver has its own form of tensor maps, and "
+                                          "digests are all that is left of what was recorded");
   if (!stores->texture.empty() && recorded.launch.textures.empty())
     return ends(Verdict::Unsupported, stores->texture + ": no texture or surface was recorded");
   for (const Launch *one : {&expected, &got})
@@ -407,6 +409,7 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
   result.moved = got.moved;
   result.isOtherImage =
       image->isOtherImage && !capsule.environment.isJitForced && other.environment.isJitForced;
+  size_t changedMaps = 0; // bytes
   for (size_t i = 0; i < regions.size(); ++i) {
     const Region &region = *regions[i];
     const bool isArray = i >= expected.memory.size();
@@ -429,6 +432,9 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     Expected<std::vector<uint8_t>> before = capsule.contents(region, *region.after);
     if (!before)
       return before.takeError();
+    if (!stores->tensorMapChange.empty())
+      changedMaps +=
+          adoptChangedTensorMaps(recorded.launch.tensorMaps, region.address, *before, *now);
     const int parameter = isArray ? -1 : parameterOf(expected, region);
     const View view = isArray ? viewOf(expected.arrays[i - expected.memory.size()])
                               : viewOf(expected, region, bounds.views);
@@ -442,6 +448,10 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
       result.reason = stores->cause;
     result.verdict = std::max(result.verdict, buffer.verdict);
   }
+  if (changedMaps && result.reason.empty())
+    result.reason = (Twine(changedMaps) + " bytes are tensor maps that it has changed: these are "
+                                          "not compared, what is copied by them is")
+                        .str();
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "diff/Compare.h"
 #include "diff/Locate.h"
 #include "diff/Replay.h"
+#include "diff/TensorMaps.h"
 #include "llvm/Support/Endian.h"
 #include "gtest/gtest.h"
 
@@ -275,6 +276,29 @@ TEST(CompareBuffers, RefusesWhatIsNoView) {
     EXPECT_TRUE(errorToBool(parseElementType(text).takeError())) << text;
   for (const char *text : {"0=", "0=5", "0=5x", "0=x5", "0=0x5", "0=5x0", "0=-1x5", "0=5x5x5"})
     EXPECT_TRUE(errorToBool(parseShape(text).takeError())) << text;
+}
+
+// Of 128 bytes in two of three places: one with some fields changed, one as it was, and zeros.
+TEST(TensorMaps, ChangedOnesAreTakenOver) {
+  constexpr size_t kBytes = kTensorMapBytes;
+  TensorMap map;
+  map.bytes.assign(kBytes, 0);
+  for (size_t i = 0; i < 48; ++i)
+    map.bytes[2 * i] = uint8_t(i + 1);
+  std::vector<uint8_t> expected(64 + 3 * kBytes), got;
+  std::copy_n(map.bytes.begin(), kBytes, expected.begin() + 64);
+  std::copy_n(map.bytes.begin(), kBytes, expected.begin() + 64 + kBytes);
+  for (size_t i = 0; i < 8; ++i)
+    expected[64 + 2 * i] ^= 0xff;
+  got.assign(expected.size(), 0x55);
+  EXPECT_EQ(adoptChangedTensorMaps({map}, 0x7000, expected, got), kBytes);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i], i >= 64 && i < 64 + kBytes ? expected[i] : 0x55) << i;
+  // Not where no tensor map can stand.
+  got.assign(expected.size(), 0x55);
+  EXPECT_EQ(adoptChangedTensorMaps({map}, 0x7008, expected, got), 0u);
+  EXPECT_EQ(got, std::vector<uint8_t>(expected.size(), 0x55));
+  EXPECT_EQ(adoptChangedTensorMaps({}, 0x7000, expected, got), 0u);
 }
 
 } // namespace
