@@ -6,7 +6,7 @@ out, and the ratios. Files that a side cannot compile are named and not counted.
 
 Usage: compare.py BUILD_FOLDER [--arch ARCH ...] [--runs N] [--least BYTES] [--most BYTES] [--sample N] [--table] [FILE_OR_FOLDER ...]
 
-Without files: the PTX of this repository, which are the samples here and, where nvcc is found, the examples.
+Without files: the PTX of this repository, which are the samples here, the matrix products and, where nvcc is found, the examples.
 """
 import argparse
 import json
@@ -37,6 +37,9 @@ def ptx_files(places, options):
 def own_files(folder):
     """The PTX of the repository; that of the examples is made by nvcc."""
     files = [HERE / "start.ptx", HERE.parent / "ptx-frontend" / "kernels.ptx"]
+    for script in sorted((HERE.parent.parent / "examples" / "matrix").glob("*.py")):
+        files.append(folder / (script.stem + ".ptx"))
+        files[-1].write_bytes(subprocess.run([sys.executable, script], check=True, capture_output=True).stdout)
     nvcc = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     if not nvcc:
         print("no nvcc: without the examples", file=sys.stderr)
