@@ -174,6 +174,8 @@ private:
       return multiplyHalves(aWords, bWords, types.a == ptx::Type::BF16);
     if (target.row->float8 == targets::Float8::Ocp)
       return multiplyBytes(aWords, bWords);
+    if (types.isFast)
+      return multiplyHalvedBytes(aWords, bWords);
     multiplyHalves(bytesAsHalves(aWords, types.a), bytesAsHalves(bWords, types.b), false);
   }
 
@@ -270,7 +272,16 @@ private:
     return result;
   }
 
-  // OCP's formats, in the unit.
+  // FNUZ's bytes are half as large as OCP's, so a sum of products is a quarter.
+  void multiplyHalvedBytes(ArrayRef<Value *> aWords, ArrayRef<Value *> bWords) {
+    Value *c = accumulator;
+    accumulator = Constant::getNullValue(c->getType());
+    multiplyBytes(aWords, bWords);
+    accumulator = b.CreateIntrinsic(Intrinsic::fma, {c->getType()},
+                                    {accumulator, ConstantFP::get(c->getType(), 4), c});
+  }
+
+  // The target's formats, in the unit.
   void multiplyBytes(ArrayRef<Value *> aWords, ArrayRef<Value *> bWords) {
     const bool firstIsBf8 = types.b == ptx::Type::E5M2, secondIsBf8 = types.a == ptx::Type::E5M2;
     auto choose = [&](std::array<Intrinsic::ID, 4> ids) {

@@ -134,6 +134,7 @@ MmaForm denseTileOf(const MmaForm &sparse) {
 MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                            const MmaOperands &operands) {
   IRBuilder<> &b = fn.builder();
+  mayFlush &= !hasHalvedBytes(fn.target(), form);
   DenseA dense(fn, form, operands);
   SmallVector<MmaFragment, 2> tiles;
   for (unsigned chunk = 0; chunk < operands.a.size() / 2; ++chunk)
@@ -145,9 +146,9 @@ MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFl
   if (splitsSingles(fn.target(), form))
     for (ArrayRef<Value *> factors : {ArrayRef(operands.a), ArrayRef(operands.b)})
       isExcluded = b.CreateOr(isExcluded, hasUnsplittable(fn, factors));
-  return multiplyByUnitOrSoftware(fn, form, operands, isExcluded, [&] {
-    return multiplyTiles(fn, form, mayFlush, operands, tiles);
-  });
+  return multiplyByWave(
+      fn, isExcluded, [&] { return multiplyInSoftware(fn, form, operands); },
+      [&] { return multiplyTiles(fn, form, mayFlush, operands, tiles); });
 }
 
 } // namespace rubia::lowering

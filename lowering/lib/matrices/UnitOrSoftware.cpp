@@ -28,6 +28,11 @@ SpecialNumbers specialsOf(ptx::Type type) {
 
 } // namespace
 
+bool hasHalvedBytes(const Target &target, const MmaForm &form) {
+  return (form.a == ptx::Type::E4M3 || form.a == ptx::Type::E5M2) &&
+         target.row->float8 == targets::Float8::Fnuz;
+}
+
 bool splitsSingles(const Target &target, const MmaForm &form) {
   return form.a == ptx::Type::TF32 && !target.row->hasMfma();
 }
@@ -57,29 +62,42 @@ Value *hasUnsplittable(FunctionLowering &fn, ArrayRef<Value *> factors) {
   return found;
 }
 
-MmaFragment multiplyByUnitOrSoftware(FunctionLowering &fn, const MmaForm &form,
-                                     const MmaOperands &operands, Value *isExcluded,
-                                     function_ref<MmaFragment()> unit) {
+Value *hasUnhalved(FunctionLowering &fn, ptx::Type type, ArrayRef<Value *> bytes) {
+  IRBuilder<> &b = fn.builder();
+  constexpr uint32_t kSigns = 0x80808080, kOnes = 0x01010101;
+  Value *found = b.getInt32(0); // a byte that is 0x80: its sign, and of those above it
+  for (Value *word : bytes) {
+    Value *others = b.CreateXor(word, kSigns);
+    found =
+        b.CreateOr(found, b.CreateAnd(b.CreateSub(others, b.getInt32(kOnes)), b.CreateNot(others)));
+  }
+  Value *hasNegativeZero = b.CreateICmpNE(b.CreateAnd(found, kSigns), b.getInt32(0));
+  return b.CreateOr(hasNegativeZero, hasSpecial(fn, type, bytes));
+}
+
+MmaFragment multiplyByWave(FunctionLowering &fn, Value *isExcluded,
+                           function_ref<MmaFragment()> excluded,
+                           function_ref<MmaFragment()> ordinary) {
   IRBuilder<> &b = fn.builder();
   Type *mask = fn.intType(fn.target().waveSize);
-  Value *excluded = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isExcluded});
-  BasicBlock *inSoftware = fn.newBlock("product.software"), *byUnit = fn.newBlock("product.unit"),
+  Value *lanes = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isExcluded});
+  BasicBlock *first = fn.newBlock("product.excluded"), *second = fn.newBlock("product.ordinary"),
              *next = fn.newBlock("product.next");
-  b.CreateCondBr(b.CreateICmpNE(excluded, Constant::getNullValue(mask)), inSoftware, byUnit);
-  b.SetInsertPoint(inSoftware);
-  const MmaFragment ofSoftware = multiplyInSoftware(fn, form, operands);
-  inSoftware = b.GetInsertBlock();
-  b.CreateBr(next);
-  b.SetInsertPoint(byUnit);
-  const MmaFragment ofUnit = unit();
-  byUnit = b.GetInsertBlock();
-  b.CreateBr(next);
+  b.CreateCondBr(b.CreateICmpNE(lanes, Constant::getNullValue(mask)), first, second);
+  auto filled = [&](BasicBlock *&block, function_ref<MmaFragment()> multiply) {
+    b.SetInsertPoint(block);
+    MmaFragment registers = multiply();
+    block = b.GetInsertBlock();
+    b.CreateBr(next);
+    return registers;
+  };
+  const MmaFragment one = filled(first, excluded), other = filled(second, ordinary);
   b.SetInsertPoint(next);
   MmaFragment results;
-  for (auto [software, native] : zip_equal(ofSoftware, ofUnit)) {
-    PHINode *result = b.CreatePHI(software->getType(), 2);
-    result->addIncoming(software, inSoftware);
-    result->addIncoming(native, byUnit);
+  for (auto [value, otherValue] : zip_equal(one, other)) {
+    PHINode *result = b.CreatePHI(value->getType(), 2);
+    result->addIncoming(value, first);
+    result->addIncoming(otherValue, second);
     results.push_back(result);
   }
   return results;
