@@ -478,20 +478,45 @@ Expected<Value *> lowerIstypep(FunctionLowering &fn, const ptx::Instruction &) {
   return fn.builder().getFalse();
 }
 
-// txq.query.b32 d, [a], suq.query.b32 d, [a]: width, height and depth; an H100 refuses the others.
+// What a level of detail has of an extent of the texture; 0 if there is no such level. Layers,
+// which are no extent of the grid, are the same at all levels.
+static Value *extentAtLevel(FunctionLowering &fn, Fields fields, Value *answer, size_t extentOffset,
+                            Value *level) {
+  IRBuilder<> &b = fn.builder();
+  Type *word = b.getInt32Ty();
+  Value *levels = fields.load(word, offsetof(abi::Texture, levelCount));
+  Value *isThere = b.CreateOr(b.CreateICmpEQ(level, b.getInt32(0)), b.CreateICmpULT(level, levels));
+  Value *isExtent = b.CreateICmpEQ(fields.load(word, extentOffset), answer);
+  Value *shift = b.CreateAnd(level, b.getInt32(31));
+  Value *halved =
+      b.CreateBinaryIntrinsic(Intrinsic::umax, b.CreateLShr(answer, shift),
+                              b.CreateBinaryIntrinsic(Intrinsic::umin, answer, b.getInt32(1)));
+  return b.CreateSelect(isThere, b.CreateSelect(isExtent, halved, answer), b.getInt32(0));
+}
+
+// txq.query.b32 d, [a], txq.level.query.b32 d, [a], lod, suq.query.b32 d, [a]: width, height and
+// depth; an H100 refuses the others.
 static Expected<Value *> query(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
-  const bool isWidth = spelling.has(ptx::Mod::Width), isHeight = spelling.has(ptx::Mod::Height);
-  if ((!isWidth && !isHeight && !spelling.has(ptx::Mod::Depth)) || spelling.has(ptx::Mod::Level))
+  static constexpr struct {
+    ptx::Mod mod;
+    size_t extent; // of level 0
+  } kQueries[] = {{ptx::Mod::Width, offsetof(abi::Texture, grid.width)},
+                  {ptx::Mod::Height, offsetof(abi::Texture, grid.height)},
+                  {ptx::Mod::Depth, offsetof(abi::Texture, grid.depth)}};
+  const auto *asked = find_if(kQueries, [&](const auto &row) { return spelling.has(row.mod); });
+  if (asked == std::end(kQueries))
     return fn.unsupported(inst, "this query, which NVIDIA's driver refuses too");
-  const size_t slot = isWidth ? 0 : isHeight ? 1 : 2;
+  const size_t slot = size_t(asked - kQueries);
+  Value *level = spelling.has(ptx::Mod::Level) ? fn.source(2) : nullptr;
   ArrayRef<ptx::Operand> inside = inst.operands[1].elements();
-  return withHandle(fn, inside.empty() ? inst.operands[1] : inside[0],
-                    [&](Value *handle) -> Value * {
-                      Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
-                      return fields.load(b.getInt32Ty(), offsetof(abi::Texture, slots) + 4 * slot);
-                    });
+  return withHandle(
+      fn, inside.empty() ? inst.operands[1] : inside[0], [&](Value *handle) -> Value * {
+        Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
+        Value *answer = fields.load(b.getInt32Ty(), offsetof(abi::Texture, slots) + 4 * slot);
+        return level ? extentAtLevel(fn, fields, answer, asked->extent, level) : answer;
+      });
 }
 Expected<Value *> lowerTxq(FunctionLowering &fn, const ptx::Instruction &inst) {
   return query(fn, inst);

@@ -533,4 +533,17 @@ std::array<uint32_t, 3> Sampler::sizes(bool ofSurface) const {
           texels.isCube ? (texels.isLayered ? depth / 6 : 0) : depth};
 }
 
+std::array<uint32_t, 3> Sampler::sizesAtLevel(uint32_t level) const {
+  if (level >= texels.levels)
+    return {};
+  std::array<uint32_t, 3> answer = sizes(false);
+  const Grid grid = gridOf(level);
+  answer[0] = uint32_t(grid.sizes[0]);
+  if (texels.height)
+    answer[1] = uint32_t(grid.sizes[1]);
+  if (texels.depth && !texels.isLayered && !texels.isCube)
+    answer[2] = uint32_t(grid.sizes[2]);
+  return answer;
+}
+
 } // namespace rubia::reference::interpreter

@@ -45,6 +45,8 @@ public:
   Texel fetch(uint32_t layer, std::array<int64_t, 3> at, bool isRow) const;
   /// Width, height and depth as txq and suq tell them.
   std::array<uint32_t, 3> sizes(bool ofSurface) const;
+  /// The same of a level of detail, as txq.level tells them; 0 if there is no such level.
+  std::array<uint32_t, 3> sizesAtLevel(uint32_t level) const;
 
   /// A level's sizes and its texels.
   struct Grid {

@@ -211,7 +211,7 @@ void decodeSampling(Decoder &decoder) {
 
 // ---------- Queries
 
-// detail: 0 width, 1 height, 2 depth, and 4 for a surface.
+// detail: 0 width, 1 height, 2 depth, and 4 for a surface, 8 for a level of detail.
 void query(Warp &warp, const Micro &micro) {
   const bool isSurface = micro.detail & 4;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -226,7 +226,11 @@ void query(Warp &warp, const Micro &micro) {
       if (found == objects.end())
         return warp.fail("there is no such object with the handle 0x" + Twine::utohexstr(handle),
                          lane);
-      answer = Sampler(found->second).sizes(isSurface)[micro.detail & 3];
+      const Sampler sampler(found->second);
+      const auto sizes = micro.detail & 8
+                             ? sampler.sizesAtLevel(uint32_t(warp.source(micro, 1)[lane]))
+                             : sampler.sizes(isSurface);
+      answer = sizes[micro.detail & 3];
     }
     warp.write(micro, 0, lane, answer);
   }
@@ -236,7 +240,8 @@ void decodeQuery(Decoder &decoder) {
   const ptx::Spelling &spelling = decoder.spelling();
   ArrayRef<ptx::Operand> operands = decoder.inst().operands;
   const bool isWidth = spelling.has(Mod::Width), isHeight = spelling.has(Mod::Height);
-  if ((!isWidth && !isHeight && !spelling.has(Mod::Depth)) || spelling.has(Mod::Level))
+  const bool hasLevel = spelling.has(Mod::Level);
+  if (!isWidth && !isHeight && !spelling.has(Mod::Depth))
     return decoder.unsupported("this query, which NVIDIA's driver refuses too");
   ArrayRef<ptx::Operand> inside = operands[1].elements();
   const ptx::Operand &object = inside.empty() ? operands[1] : inside[0];
@@ -244,10 +249,12 @@ void decodeQuery(Decoder &decoder) {
     return decoder.unsupported("a query of a parameter");
   decoder.destination(operands[0]);
   decoder.source(object, ptx::Type::B64);
+  if (hasLevel)
+    decoder.source(operands[2], ptx::Type::B32);
   decoder.micro.detail = (isWidth    ? 0
                           : isHeight ? 1
                                      : 2) |
-                         (decoder.inst().op() == ptx::Op::Suq ? 4 : 0);
+                         (decoder.inst().op() == ptx::Op::Suq ? 4 : 0) | (hasLevel ? 8 : 0);
   decoder.execute(query);
 }
 

@@ -71,6 +71,24 @@ TEST(Textures, SamplesAndFetches) {
   EXPECT_EQ(runOnAllTargets(ptx, kWords), wanted);
 }
 
+// Layers are the same at all levels. There is nothing at a level that there is not.
+TEST(Textures, SizesOfLevels) {
+  rubia::abi::Texture record = plane();
+  record.levelCount = 4;
+  record.slots[2] = 5;
+  const std::string ptx =
+      kernelWith("txq.level.width.b32 %r2, [%rd0], %r0; txq.level.height.b32 %r3, [%rd0], %r0;"
+                 "txq.level.depth.b32 %r4, [%rd0], %r0; mad.lo.u32 %r9, %r2, 100, %r3;"
+                 "mad.lo.u32 %r9, %r9, 100, %r4;",
+                 record);
+  const auto wanted = expected([](unsigned level, unsigned) {
+    const unsigned width = std::max(kWidth >> level, 1u), height = std::max(kHeight >> level, 1u);
+    return level < 4 ? (width * 100 + height) * 100 + 5 : 0;
+  });
+  EXPECT_EQ(runAll(ptx, kWords), wanted);
+  EXPECT_EQ(runOnAllTargets(ptx, kWords), wanted);
+}
+
 // The four texels around a corner; the nearest ones at the edge.
 TEST(Textures, Gathers) {
   const std::string ptx =
@@ -132,6 +150,7 @@ TEST(Textures, HandleOfZero) {
       "tex.1d.v4.u32.s32 {%r5, %r2, %r3, %r4}, [%rd0, {%r0}]; add.u32 %r9, %r9, %r5;"
       "tld4.r.2d.v4.u32.f32 {%r5, %r2, %r3, %r4}, [%rd0, {%f0, %f1}]; @%p0 add.u32 %r9, %r9, %r5;"
       "txq.width.b32 %r5, [%rd0]; add.u32 %r9, %r9, %r5; shl.b32 %r2, %r0, 2;"
+      "@%p0 txq.level.width.b32 %r5, [%rd0], 0; @%p0 add.u32 %r9, %r9, %r5;"
       "suld.b.2d.b32.zero %r5, [%rd0, {%r2, %r1}]; add.u32 %r9, %r9, %r5;"
       "suld.b.2d.b32.clamp %r5, [%rd0, {%r2, %r1}]; add.u32 %r9, %r9, %r5;"
       "@%p0 sust.b.2d.b32.zero [%rd0, {%r2, %r1}], %r1;"
