@@ -330,6 +330,7 @@ public:
     AtomicOnHostMemory, // one that is dropped there on hardware: float additions, minima, ...
     WarpHazard,         // the check `warps`: lanes of one warp that nothing orders
     InvalidMask,        // likewise: a membermask that the executing threads do not agree with
+    ImageResource,      // an image or a sampler that the instruction cannot use
   };
   /// What is only told (the launch goes on and nobody fails), and what is wrong.
   enum class Severity : uint8_t { Warning, Error };

@@ -59,6 +59,8 @@ std::string nameOf(Fault::Kind kind) {
     return "Uninitialised";
   case Fault::AtomicOnHostMemory:
     return "AtomicOnHostMemory";
+  case Fault::ImageResource:
+    return "ImageResource";
   case Fault::WarpHazard:
     return "WarpHazard";
   case Fault::InvalidMask:

@@ -64,6 +64,7 @@ static hipError_t codeOf(const llvm::Error &error) {
     case Fault::AtomicOnHostMemory:
     case Fault::WarpHazard:
     case Fault::InvalidMask:
+    case Fault::ImageResource:
       code = hipErrorLaunchFailure;
       break;
     }

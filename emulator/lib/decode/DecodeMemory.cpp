@@ -4,6 +4,7 @@
 #include "emulator/lib/decode/Instructions.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/memory/AtomicSemantics.h"
+#include "emulator/lib/memory/ImageOperation.h"
 #include "emulator/lib/scalar/ControlFlow.h"
 #include "emulator/lib/vector/VectorMemory.h"
 
@@ -220,7 +221,7 @@ Diagnostic Decoder::decodeBuffer() {
     action.resize(action.size() - 4);
     action.insert(StringRef("LOAD_").size(), "LDS_");
   }
-  op.handler = findIn({&kBufferMemory, &kBufferAtomics, &kBufferToLds}, action);
+  op.handler = findIn({&kBufferMemory, &kBufferAtomics, &kBufferToLds, &kBufferFormats}, action);
   const int resource = index(OperandName::srsrc), offset = index(OperandName::soffset),
             data = index(OperandName::vdata);
   if (!op.handler || resource < 0)

@@ -67,6 +67,8 @@ Diagnostic Decoder::decodeByEncoding() {
     return decodeLocal();
   if (bits & kFlagMubuf)
     return decodeBuffer();
+  if (bits & kFlagImage)
+    return decodeImage();
   if (isMatrixInstruction())
     return decodeMatrix();
   if (bits & kFlagValu)

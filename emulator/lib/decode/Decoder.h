@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction to one or more operations. The families are in DecodeScalar.cpp, DecodeVector.cpp
-// and DecodeMemory.cpp.
+// One instruction to one or more operations. The families are in DecodeScalar.cpp, DecodeVector.cpp,
+// DecodeMemory.cpp and DecodeImage.cpp.
 #pragma once
 
 #include "emulator/lib/machine/Program.h"
@@ -36,6 +36,8 @@ private:
   Diagnostic decodeFlat(llvm::StringRef prefix);
   Diagnostic decodeLocal();
   Diagnostic decodeBuffer();
+  Diagnostic decodeImage();
+  Diagnostic imageAddresses(MicroOp &op, unsigned end);
 
   /// One vector operation. `sources` are MCInst operand indices; `named` false: no modifiers
   /// (VOPD).
@@ -93,6 +95,7 @@ enum InstructionFlags : uint64_t {
   kFlagDpp = 1ull << 15,
   kFlagMubuf = 1ull << 17,
   kFlagSmrd = 1ull << 19,
+  kFlagImage = 7ull << 20, // MIMG, VIMAGE, VSAMPLE
   kFlagFlat = 1ull << 24,
   kFlagDs = 1ull << 25,
   kFlagFpDpRounding = 1ull << 52,

@@ -183,6 +183,10 @@ InstructionClass classify(const Target &target, const MCInst &inst) {
     return classifyLds(name);
   if (flags & (kFlagFlat | kFlagMubuf))
     return classifyMemory(name);
+  if (flags & kFlagImage)
+    return name.contains("_ATOMIC_")         ? InstructionClass::GlobalAtomic
+           : name.starts_with("IMAGE_STORE") ? InstructionClass::GlobalStore
+                                             : InstructionClass::GlobalLoad;
   return name.starts_with("V_") ? classifyVector(name) : InstructionClass::Other;
 }
 

@@ -387,8 +387,8 @@ InstructionStep Describer::describe() {
   step.branch = name.starts_with("S_CBRANCH") || name == "S_BRANCH";
   if (flags & kFlagSmrd)
     describeScalar();
-  else if (flags & (kFlagFlat | kFlagMubuf))
-    describeVector();
+  else if (flags & (kFlagFlat | kFlagMubuf) && !name.contains("_FORMAT_"))
+    describeVector(); // where the texels of the others and of images lie, resources say
   else if (flags & kFlagDs)
     describeLds();
   return step;

@@ -6,6 +6,11 @@ namespace rubia::emulator {
 namespace {
 
 constexpr char kGraphics[] = "graphics instructions are out of scope";
+constexpr char kNoImages[] = "CDNA has no image hardware, and images of GCN 5 are out of scope";
+constexpr char kDepth[] = "comparisons with depths, which are graphics, are out of scope";
+constexpr char kPacked[] =
+    "texels as they lie in memory, which no compiler loads, are out of scope";
+constexpr char kRdna[] = "_gfx1"; // in the names of gfx10, gfx11 and gfx12
 constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
 constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
 constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
@@ -15,7 +20,20 @@ constexpr char kTwoPlaces[] =
 constexpr char kUndocumented[] = "no public document says what this instruction does";
 
 constexpr OutOfScope kRows[] = {
-    {"IMAGE_*", kGraphics},
+    {"IMAGE_*", kNoImages, "", kRdna},
+    {"IMAGE_SAMPLE_C", kDepth},
+    {"IMAGE_SAMPLE_C_*", kDepth},
+    {"IMAGE_GATHER4_C", kDepth},
+    {"IMAGE_GATHER4_C_*", kDepth},
+    {"IMAGE_GATHER4H", kGraphics},
+    {"IMAGE_GET_LOD", kGraphics},
+    {"IMAGE_BVH*", "ray tracing is out of scope"},
+    {"IMAGE_MSAA_LOAD*", kGraphics},
+    {"IMAGE_LOAD_PCK*", kPacked},
+    {"IMAGE_LOAD_MIP_PCK*", kPacked},
+    {"IMAGE_STORE_PCK", kPacked},
+    {"IMAGE_STORE_MIP_PCK", kPacked},
+    {"*_nortn", "samples without a result, which no compiler emits, are out of scope"},
     {"EXP", kGraphics},
     {"EXP_*", kGraphics},
     {"V_INTERP_*", kGraphics},
@@ -29,8 +47,10 @@ constexpr OutOfScope kRows[] = {
     {"S_ENDPGM_ORDERED_PS_DONE", kGraphics},
     {"S_ALLOC_VGPR", "dynamic VGPR allocation, which only graphics uses, is out of scope"},
     {"TBUFFER_*", kTypedBuffer},
-    {"BUFFER_LOAD_FORMAT_*", kTypedBuffer},
-    {"BUFFER_STORE_FORMAT_*", kTypedBuffer},
+    {"BUFFER_LOAD_FORMAT_*", kTypedBuffer, "", kRdna},
+    {"BUFFER_STORE_FORMAT_*", kTypedBuffer, "", kRdna},
+    {"BUFFER_LOAD_FORMAT_D16_HI_X", kTypedBuffer},
+    {"BUFFER_STORE_FORMAT_D16_HI_X", kTypedBuffer},
     {"*_TFE", "accesses that report a texture failure are out of scope"},
     {"BUFFER_STORE_LDS_DWORD",
      "stores from LDS to memory, which no compiler emits, are out of scope"},
@@ -65,7 +85,7 @@ constexpr OutOfScope kRows[] = {
 
 bool OutOfScope::matches(llvm::StringRef key, llvm::StringRef fullName) const {
   llvm::StringRef pattern = name;
-  if (!fullName.contains(encoding))
+  if (!fullName.contains(encoding) || (*unless && fullName.contains(unless)))
     return false;
   if (pattern.consume_back("*"))
     return key.starts_with(pattern);

@@ -12,6 +12,7 @@ struct OutOfScope {
   const char *name; // the tables' key; a '*' at its end or beginning stands for anything
   const char *reason;
   const char *encoding = ""; // only where LLVM's name of the opcode contains this
+  const char *unless = "";   // and lacks this, if it is not empty
   bool matches(llvm::StringRef key, llvm::StringRef fullName) const;
 };
 

@@ -4,6 +4,7 @@
 #include "emulator/lib/machine/Wave.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCInstPrinter.h"
@@ -71,6 +72,20 @@ static std::string baseName(StringRef name) {
   return result;
 }
 
+/// Of RDNA's image instructions LLVM has no pseudos, but one opcode for each number of registers:
+/// IMAGE_SAMPLE_V4_V2_nsa_gfx11. Empty: it is none.
+static std::string imageName(StringRef name) {
+  if (!name.starts_with("IMAGE_") || !name.contains("_gfx1"))
+    return "";
+  for (size_t at = name.find("_V"); at != StringRef::npos; at = name.find("_V", at + 1))
+    if (isDigit(name.substr(at + 2).front())) {
+      name = name.take_front(at);
+      break;
+    }
+  name.consume_back("_NORTN");
+  return name.str();
+}
+
 /// Opcodes of pseudos come before all others, which are sorted by name (operandNamesMatch() would
 /// notice if they were not). 0 if there is none of that name.
 static unsigned findOpcode(const MCInstrInfo &instructions, StringRef name) {
@@ -101,6 +116,8 @@ private:
   std::string find(unsigned opcode) {
     if (std::string name = fromPseudo(opcode); !name.empty())
       return name;
+    if (const std::string image = imageName(instructions.getName(opcode)); !image.empty())
+      return image;
     // No pseudo leads to most of the DPP8 forms and to some DPP ones, nor to gfx12's buffer
     // operations with another FORMAT field than the assembler writes, which they ignore: they have
     // the names of the same instruction's other forms.
@@ -213,6 +230,18 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
       {"V_ADD_U32_sdwa_gfx9", OperandName::src1_sel, 9},
       {"V_BITOP3_B32_gfx9", OperandName::bitop3, 4},
       {"V_CVT_F32_FP8_e64_gfx12", OperandName::byte_sel, 2},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::ssamp, 3},
+      {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::samp, 4},
+      {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::rsrc, 3},
+      {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::vaddr0, 1},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::dmask, 4},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::dim, 5},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::unorm, 6},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::r128, 8},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::a16, 9},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::tfe, 10},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::lwe, 11},
+      {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::d16, 12},
   };
   return all_of(kKnown, [&](const Known &known) {
     const unsigned opcode = findOpcode(instructions, known.opcode);

@@ -57,6 +57,7 @@ enum class OperandName : uint8_t {
   simm16 = 49,
   sbase = 51,
   imm = 53,
+  r128 = 59,
   old = 60,
   dpp_ctrl = 61,
   row_mask = 62,
@@ -78,11 +79,22 @@ enum class OperandName : uint8_t {
   fi = 85,
   index_key_16bit = 88,
   index_key_8bit = 91,
+  rsrc = 99,
+  dmask = 100,
+  dim = 101,
+  a16 = 102,
+  tfe = 103,
+  unorm = 104,
+  lwe = 105,
+  ssamp = 117,
+  d16 = 118,
+  samp = 119,
   dpp8 = 120,
   vdstX = 121,
   vdstY = 122,
   src0X = 124,
   src0Y = 128,
+  vaddr0 = 193, // of an image; others follow it
 };
 
 /// A register operand in the emulator's numbering (Wave.h).

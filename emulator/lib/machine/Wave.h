@@ -235,6 +235,7 @@ enum class FaultKind : uint8_t {
   AtomicOnHostMemory,
   WarpHazard,
   InvalidMask,
+  ImageResource, // FaultRecord::address is an ImageProblem
 };
 
 /// S_TRAP of code that has found an invalid membermask (lowering/lib/instructions/Warp.cpp).

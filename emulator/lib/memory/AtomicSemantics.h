@@ -245,4 +245,31 @@ constexpr auto kAddBfloats = [](Rules<FloatAtomic::AddPacked> rules, uint32_t ol
   return addPacked<RUBIA_ISA::Bfloat>(rules, old, value);
 };
 
+/// One lane's operation on `pointer`. Returns the old value.
+template <auto Function, bool Shared, class T>
+T applyAt(void *pointer, const FloatRules &rules, const uint32_t *data, unsigned lane) {
+  constexpr unsigned kRegisters = sizeof(T) / 4;
+  auto operation = [&](T old) {
+    const T value = readRegisters<T>(data, lane);
+    if constexpr (AtomicParts<Function>::kOperands == 1)
+      return callAtomic<Function>(rules, old, value);
+    else
+      return callAtomic<Function>(rules, old, value,
+                                  readRegisters<T>(data + kRegisters * kBlockLanes, lane));
+  };
+  if constexpr (Shared)
+    return updateShared<T>(pointer, operation);
+  else
+    return updateOwn<T>(pointer, operation);
+}
+
+/// Whether PCIe has the operation, so that it works in the host's memory on every GPU.
+template <auto Function> constexpr bool isOfBus() {
+  using T = AtomicParts<Function>::Value;
+  auto is = []<class Other>(const Other &) {
+    return std::is_same_v<std::remove_cv_t<decltype(Function)>, Other>;
+  };
+  return is(kSwap<T>) || is(kCompareSwap<T>) || is(kAdd<T>);
+}
+
 } // namespace rubia::emulator

@@ -54,24 +54,6 @@ FloatRules floatRules(const Wave &w, FloatAtomic atomic, bool inLds, bool byFlat
 
 namespace {
 
-/// One lane's operation on `pointer`. Returns the old value.
-template <auto Function, bool Shared, class T>
-T applyAt(void *pointer, const FloatRules &rules, const uint32_t *data, unsigned lane) {
-  constexpr unsigned kRegisters = sizeof(T) / 4;
-  auto operation = [&](T old) {
-    const T value = readRegisters<T>(data, lane);
-    if constexpr (AtomicParts<Function>::kOperands == 1)
-      return callAtomic<Function>(rules, old, value);
-    else
-      return callAtomic<Function>(rules, old, value,
-                                  readRegisters<T>(data + kRegisters * kBlockLanes, lane));
-  };
-  if constexpr (Shared)
-    return updateShared<T>(pointer, operation);
-  else
-    return updateOwn<T>(pointer, operation);
-}
-
 template <auto Function, class T>
 void applyGlobal(const Wave &w, const uint32_t *data, uint32_t mask, const LaneAddresses &addresses,
                  T *old) {
@@ -94,15 +76,6 @@ bool applyLds(Wave &w, const MicroOp &op, unsigned block, const uint32_t *data, 
     old[lane] = applyAt<Function, false, T>(w.lds + addresses.at[lane], rules, data, lane);
   }
   return true;
-}
-
-/// Whether PCIe has the operation, so that it works in the host's memory on every GPU.
-template <auto Function> constexpr bool isOfBus() {
-  using T = AtomicParts<Function>::Value;
-  auto is = []<class Other>(const Other &) {
-    return std::is_same_v<std::remove_cv_t<decltype(Function)>, Other>;
-  };
-  return is(kSwap<T>) || is(kCompareSwap<T>) || is(kAdd<T>);
 }
 
 /// Private memory is interleaved dword by dword, so hardware does a wider atomic on the wrong

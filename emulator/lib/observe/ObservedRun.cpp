@@ -103,6 +103,7 @@ static bool mayGoOn(FaultKind kind) {
   case FaultKind::IllegalInstruction:
   case FaultKind::UnwaitedRegister:
   case FaultKind::AtomicOnHostMemory:
+  case FaultKind::ImageResource:
     return false;
   }
   return false;

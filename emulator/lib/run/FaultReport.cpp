@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/decode/Disassembly.h"
+#include "emulator/lib/memory/ImageProblem.h"
 #include "emulator/lib/memory/ReadOnlyRanges.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -45,6 +46,8 @@ StringRef toString(Fault::Kind kind) {
     return "hazard within a warp";
   case Fault::InvalidMask:
     return "invalid membermask";
+  case Fault::ImageResource:
+    return "image resource that cannot be used";
   }
   return "";
 }
@@ -81,6 +84,8 @@ StringRef wordOf(Fault::Kind kind) {
     return "warp-hazard";
   case Fault::InvalidMask:
     return "invalid-mask";
+  case Fault::ImageResource:
+    return "image-resource";
   }
   return "";
 }
@@ -138,6 +143,8 @@ static Fault::Kind publicKind(FaultKind kind) {
     return Fault::WarpHazard;
   case FaultKind::InvalidMask:
     return Fault::InvalidMask;
+  case FaultKind::ImageResource:
+    return Fault::ImageResource;
   }
   return Fault::IllegalInstruction;
 }
@@ -241,6 +248,10 @@ std::unique_ptr<Fault> describeFault(const FaultRecord &record, const Launch &la
     fault->detail = why->second;
   if (fault->kind == Fault::InvalidMask)
     fault->detail = "the thread is not in its own membermask, or threads in it have another one";
+  if (fault->kind == Fault::ImageResource) {
+    fault->detail = textOf(ImageProblem(record.address));
+    fault->address = 0;
+  }
   if (fault->kind == Fault::LdsOutOfBounds)
     fault->detail = "the workgroup has " +
                     std::to_string(launch.kernel->ldsBytes + launch.dynamicLdsBytes) + " bytes";
