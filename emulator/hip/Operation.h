@@ -71,7 +71,7 @@ void resolveEvents(Operation &operation);
 /// Whether an address is in no memory that the device knows of.
 bool isPageable(const void *pointer);
 
-/// A 3D copy between pitched memory. hipErrorNotSupported for arrays.
+/// A 3D copy between pitched memory and arrays.
 hipError_t copyOf(const hipMemcpy3DParms &parameters, CopyOperation &copy);
 hipError_t copyOf(const HIP_MEMCPY3D *parameters, CopyOperation &copy, hipMemcpyKind &kind);
 /// The other way round.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device is like. HIP: hipGetDeviceProperties, hipDeviceGetAttribute. The structure that HIP
 // 5 returns is the header's; HIP 6 and 7 have another one, which programs reach by another name.
-#include "emulator/hip/Api.h"
+#include "emulator/hip/Images.h"
 #include <cstring>
 
 using namespace rubia::emulator::hip;
@@ -40,6 +40,12 @@ HIP_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int de
   p.managedMemory = p.concurrentManagedAccess = 1;
   p.memPitch = 0x7fffffff;
   p.textureAlignment = p.texturePitchAlignment = 256;
+  if (hasImages(*model.target)) {
+    p.maxTexture1D = p.maxTexture2D[0] = p.maxTexture2D[1] = int(kMostTexels);
+    p.maxTexture3D[0] = p.maxTexture3D[1] = int(kMostTexels);
+    p.maxTexture3D[2] = int(kMostSlices);
+    p.maxTexture1DLinear = int(kMostLinearTexels);
+  }
   hipDeviceArch_t &arch = p.arch;
   arch.hasGlobalInt32Atomics = arch.hasGlobalFloatAtomicExch = arch.hasSharedInt32Atomics = 1;
   arch.hasSharedFloatAtomicExch = arch.hasFloatAtomicAdd = arch.hasGlobalInt64Atomics = 1;
@@ -94,6 +100,17 @@ hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
   put(396, p.integrated);
   put(400, p.canMapHostMemory);
   put(404, p.computeMode);
+  for (size_t offset : {408, 412, 484, 512, 536}) // of one dimension, with levels or layers too
+    put(offset, p.maxTexture1D);
+  put(416, p.maxTexture1DLinear);
+  for (size_t offset : {420, 428, 436, 448, 492, 516, 544}) // of two
+    put(offset, p.maxTexture2D);
+  for (size_t offset : {456, 468, 524}) // of three
+    put(offset, p.maxTexture3D);
+  for (size_t offset : {480, 504, 556, 560}) // of cube maps
+    put(offset, p.maxTexture2D[0]);
+  for (size_t offset : {488, 500, 508, 540, 552, 564}) // layers
+    put(offset, p.maxTexture3D[2]);
   put(576, p.concurrentKernels);
   put(580, p.ECCEnabled);
   put(584, p.pciBusID);
@@ -221,33 +238,33 @@ HIP_EXPORT hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t att
     VALUE(PhysicalMultiProcessorCount, p.multiProcessorCount)
     VALUE(FineGrainSupport, 1)
     VALUE(ClockInstructionRate, p.clockInstructionRate)
-    VALUE(ImageSupport, 0) // none of arrays, textures and surfaces
+    VALUE(ImageSupport, p.maxTexture1D != 0)
     VALUE(TextureAlignment, int(p.textureAlignment))
     VALUE(TexturePitchAlignment, int(p.texturePitchAlignment))
     VALUE(SurfaceAlignment, 256)
-    VALUE(MaxTexture1DWidth, 0)
-    VALUE(MaxTexture1DLinear, 0)
-    VALUE(MaxTexture2DWidth, 0)
-    VALUE(MaxTexture2DHeight, 0)
-    VALUE(MaxTexture3DWidth, 0)
-    VALUE(MaxTexture3DHeight, 0)
-    VALUE(MaxTexture3DDepth, 0)
-    VALUE(MaxTexture1DLayered, 0)
-    VALUE(MaxTexture1DMipmap, 0)
-    VALUE(MaxTexture2DGather, 0)
-    VALUE(MaxTexture2DLayered, 0)
-    VALUE(MaxTexture2DLinear, 0)
-    VALUE(MaxTexture2DMipmap, 0)
-    VALUE(MaxTexture3DAlt, 0)
-    VALUE(MaxTextureCubemap, 0)
-    VALUE(MaxTextureCubemapLayered, 0)
-    VALUE(MaxSurface1D, 0)
-    VALUE(MaxSurface1DLayered, 0)
-    VALUE(MaxSurface2D, 0)
-    VALUE(MaxSurface2DLayered, 0)
-    VALUE(MaxSurface3D, 0)
-    VALUE(MaxSurfaceCubemap, 0)
-    VALUE(MaxSurfaceCubemapLayered, 0)
+    VALUE(MaxTexture1DWidth, p.maxTexture1D)
+    VALUE(MaxTexture1DLinear, p.maxTexture1DLinear)
+    VALUE(MaxTexture2DWidth, p.maxTexture2D[0])
+    VALUE(MaxTexture2DHeight, p.maxTexture2D[1])
+    VALUE(MaxTexture3DWidth, p.maxTexture3D[0])
+    VALUE(MaxTexture3DHeight, p.maxTexture3D[1])
+    VALUE(MaxTexture3DDepth, p.maxTexture3D[2])
+    VALUE(MaxTexture1DLayered, p.maxTexture1D)
+    VALUE(MaxTexture1DMipmap, p.maxTexture1D)
+    VALUE(MaxTexture2DGather, p.maxTexture2D[0])
+    VALUE(MaxTexture2DLayered, p.maxTexture2D[0])
+    VALUE(MaxTexture2DLinear, p.maxTexture2D[0])
+    VALUE(MaxTexture2DMipmap, p.maxTexture2D[0])
+    VALUE(MaxTexture3DAlt, p.maxTexture3D[0])
+    VALUE(MaxTextureCubemap, p.maxTexture2D[0])
+    VALUE(MaxTextureCubemapLayered, p.maxTexture2D[0])
+    VALUE(MaxSurface1D, p.maxTexture1D)
+    VALUE(MaxSurface1DLayered, p.maxTexture1D)
+    VALUE(MaxSurface2D, p.maxTexture2D[0])
+    VALUE(MaxSurface2DLayered, p.maxTexture2D[0])
+    VALUE(MaxSurface3D, p.maxTexture3D[0])
+    VALUE(MaxSurfaceCubemap, p.maxTexture2D[0])
+    VALUE(MaxSurfaceCubemapLayered, p.maxTexture2D[0])
     VALUE(AccessPolicyMaxWindowSize, 0)
     VALUE(PersistingL2CacheMaxSize, 0)
     VALUE(ReservedSharedMemPerBlock, 0)

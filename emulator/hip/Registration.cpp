@@ -2,6 +2,7 @@
 #include "emulator/hip/Registration.h"
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Operation.h"
+#include "emulator/hip/TextureReferences.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
@@ -169,14 +170,14 @@ void __hipRegisterManagedVar(void **handle, void **pointer, void *initialValue, 
   reinterpret_cast<FatBinary *>(handle)->managed.push_back({name, *memory});
 }
 
-static void noTextures(const char *name) {
-  complain("'" + Twine(name) + "' is a texture or surface reference: not supported");
+void __hipRegisterTexture(void **handle, void *variable, char *hostName, char *deviceName, int, int,
+                          int) {
+  __hipRegisterVar(handle, variable, hostName, deviceName, 0, sizeof(textureReference), 0, 0);
+  registerReference(static_cast<textureReference *>(variable));
 }
-void __hipRegisterTexture(void **, void *, char *, char *deviceName, int, int, int) {
-  noTextures(deviceName);
-}
+// Nothing of HIP binds these.
 void __hipRegisterSurface(void **, void *, char *, char *deviceName, int, int) {
-  noTextures(deviceName);
+  complain("'" + Twine(deviceName) + "' is a surface reference: not supported");
 }
 
 // Programs unregister when they exit, other threads may still launch: the binary stays.

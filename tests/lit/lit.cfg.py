@@ -23,6 +23,7 @@ for name, archs in (("%hipcc-gfx1030", ["gfx1030"]), ("%hipcc", ["gfx1030", "gfx
     config.substitutions.append((name + r"\b", " ".join(
         [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] +
         ["-include", os.path.join(config.test_exec_root, "hip.h"), "-lamdhip64 -lstdc++ -lm"])))
+config.substitutions.append(("%bitcode", next((flag.split("=")[1] for flag in config.hip_flags.split() if flag.startswith("--rocm-device-lib-path=")), "")))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.substitutions.append(("%each-target", config.python + " " + os.path.join(config.test_source_root, "Inputs", "each_target.py")))
 config.substitutions.append(("%each-version", config.python + " " + os.path.join(config.test_source_root, "hip", "Inputs", "each_version.py")))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies whose places stand in a structure, as CUDA's driver API has them. HIP: "Memory
 // Management", hip_Memcpy2D, HIP_MEMCPY3D.
-#include "emulator/hip/Operation.h"
+#include "emulator/hip/Images.h"
 #include "emulator/hip/api/Version.h"
 
 using namespace rubia::emulator::hip;
@@ -48,14 +48,36 @@ Place placeOf(unsigned type) {
                                    : Place::Unknown;
 }
 
-template <typename Pointer, typename End>
-hipError_t resolve(const End &end, Place &place, Pointer *&pointer) {
-  place = placeOf(unsigned(end.type));
-  if (place == Place::Unknown)
+/// One end of a copy, resolved.
+struct Resolved {
+  Place place;
+  char *at;
+  size_t pitch, slice;
+};
+
+/// `width` in bytes.
+template <typename End>
+hipError_t resolve(const End &end, size_t width, size_t height, size_t depth, Resolved &resolved) {
+  resolved.place = placeOf(unsigned(end.type));
+  if (resolved.place == Place::Unknown)
     return hipErrorInvalidValue;
-  if (place == Place::Array)
-    return hipErrorNotSupported;
-  pointer = place == Place::Host ? end.host : static_cast<Pointer *>(end.device);
+  if (resolved.place == Place::Array) {
+    const ImageArray *array = arrayOf(end.array);
+    if (!array || !array->contains(end.x, end.y, end.z, width, height, depth))
+      return hipErrorInvalidValue;
+    resolved.at = array->at(end.x, end.y, end.z);
+    resolved.pitch = array->rowPitch();
+    resolved.slice = array->slicePitch();
+    return hipSuccess;
+  }
+  const void *pointer = resolved.place == Place::Host ? end.host : end.device;
+  if (!pointer)
+    return hipErrorInvalidValue;
+  // No pitch: rows follow each other. No height: slices do.
+  resolved.pitch = end.pitch ? size_t(end.pitch) : width;
+  resolved.slice = resolved.pitch * (end.height ? size_t(end.height) : height);
+  resolved.at = static_cast<char *>(const_cast<void *>(pointer)) + end.x + end.y * resolved.pitch +
+                end.z * resolved.slice;
   return hipSuccess;
 }
 
@@ -69,31 +91,21 @@ hipMemcpyKind kindOf(Place from, Place to) {
 
 template <typename Size>
 hipError_t copyOf(const Copy3D<Size> &p, CopyOperation &copy, hipMemcpyKind &kind) {
-  Place from, to;
-  const void *source;
-  void *target;
-  if (hipError_t error = resolve<const void>(p.from, from, source))
+  Resolved from, to;
+  if (hipError_t error = resolve(p.from, p.width, p.height, p.depth, from))
     return error;
-  if (hipError_t error = resolve<void>(p.to, to, target))
+  if (hipError_t error = resolve(p.to, p.width, p.height, p.depth, to))
     return error;
-  if (!source || !target)
-    return hipErrorInvalidValue;
-  kind = kindOf(from, to);
-  // No pitch: rows follow each other. No height: slices do.
-  const size_t fromPitch = p.from.pitch ? size_t(p.from.pitch) : size_t(p.width);
-  const size_t toPitch = p.to.pitch ? size_t(p.to.pitch) : size_t(p.width);
-  copy = {.to = nullptr,
-          .from = nullptr,
+  kind = kindOf(from.place, to.place);
+  copy = {.to = to.at,
+          .from = from.at,
           .width = p.width,
           .height = p.height,
           .depth = p.depth,
-          .toPitch = toPitch,
-          .fromPitch = fromPitch,
-          .toSlice = toPitch * (p.to.height ? size_t(p.to.height) : size_t(p.height)),
-          .fromSlice = fromPitch * (p.from.height ? size_t(p.from.height) : size_t(p.height))};
-  copy.to = static_cast<char *>(target) + p.to.x + p.to.y * copy.toPitch + p.to.z * copy.toSlice;
-  copy.from = static_cast<const char *>(source) + p.from.x + p.from.y * copy.fromPitch +
-              p.from.z * copy.fromSlice;
+          .toPitch = to.pitch,
+          .fromPitch = from.pitch,
+          .toSlice = to.slice,
+          .fromSlice = from.slice};
   return hipSuccess;
 }
 

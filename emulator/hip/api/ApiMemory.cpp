@@ -3,6 +3,7 @@
 // stream order.
 #include "emulator/hip/Allocations.h"
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/Images.h"
 #include "emulator/hip/api/Version.h"
 #include <cstring>
 
@@ -215,21 +216,50 @@ HIP_EXPORT hipError_t hipMemcpy2D(void *to, size_t toPitch, const void *from, si
               kind, nullptr, true);
 }
 
+namespace {
+/// One end of a copy of boxes.
+struct BoxEnd {
+  char *at;
+  size_t pitch, slice;
+};
+/// In memory, or in an array, whose texels positions and widths then count.
+hipError_t boxEnd(const ImageArray *array, const hipPitchedPtr &memory, const hipPos &pos,
+                  const hipExtent &box, size_t width, BoxEnd &end) {
+  if (!array) {
+    const size_t slice = memory.pitch * memory.ysize;
+    end = {static_cast<char *>(memory.ptr) + pos.x + pos.y * memory.pitch + pos.z * slice,
+           memory.pitch, slice};
+    return hipSuccess;
+  }
+  const size_t x = pos.x * array->texel.bytes();
+  if (memory.ptr || !array->contains(x, pos.y, pos.z, width, box.height, box.depth))
+    return hipErrorInvalidValue;
+  end = {array->at(x, pos.y, pos.z), array->rowPitch(), array->slicePitch()};
+  return hipSuccess;
+}
+} // namespace
+
 hipError_t rubia::emulator::hip::copyOf(const hipMemcpy3DParms &p, CopyOperation &copy) {
-  if (p.srcArray || p.dstArray)
-    return hipErrorNotSupported;
-  auto at = [](const hipPitchedPtr &base, const hipPos &pos) {
-    return static_cast<char *>(base.ptr) + pos.x + (pos.y + pos.z * base.ysize) * base.pitch;
-  };
-  copy = {.to = at(p.dstPtr, p.dstPos),
-          .from = at(p.srcPtr, p.srcPos),
-          .width = p.extent.width,
+  const ImageArray *from = arrayOf(p.srcArray), *to = arrayOf(p.dstArray);
+  if ((p.srcArray && !from) || (p.dstArray && !to) ||
+      (from && to && from->texel.bytes() != to->texel.bytes()))
+    return hipErrorInvalidValue;
+  const ImageArray *any = from ? from : to;
+  const size_t width = p.extent.width * (any ? any->texel.bytes() : 1);
+  BoxEnd source, target;
+  if (hipError_t error = boxEnd(from, p.srcPtr, p.srcPos, p.extent, width, source))
+    return error;
+  if (hipError_t error = boxEnd(to, p.dstPtr, p.dstPos, p.extent, width, target))
+    return error;
+  copy = {.to = target.at,
+          .from = source.at,
+          .width = width,
           .height = p.extent.height,
           .depth = p.extent.depth,
-          .toPitch = p.dstPtr.pitch,
-          .fromPitch = p.srcPtr.pitch,
-          .toSlice = p.dstPtr.pitch * p.dstPtr.ysize,
-          .fromSlice = p.srcPtr.pitch * p.srcPtr.ysize};
+          .toPitch = target.pitch,
+          .fromPitch = source.pitch,
+          .toSlice = target.slice,
+          .fromSlice = source.slice};
   return hipSuccess;
 }
 
